@@ -1,0 +1,18 @@
+//! What is true in loci, as values: ids, messages, transcript entries, application state, permission
+//! decisions, tool descriptors, usage and cost.
+//!
+//! The crate is pure: no file, network, process, environment, clock or randomness. Whatever comes from the
+//! world arrives as an argument, so every rule here can be tested with plain data.
+
+pub mod app_state;
+pub mod entry;
+pub mod ids;
+pub mod message;
+pub mod model;
+pub mod path;
+pub mod permission;
+pub mod raw;
+pub mod session;
+pub mod stream;
+pub mod tool;
+pub mod usage;

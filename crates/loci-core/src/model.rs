@@ -1,0 +1,194 @@
+//! What is known of models: aliases, windows, limits, how they think, what they cost.
+//!
+//! The facts lie in `models.json` beside this file, most specific pattern first; a model matches when its id
+//! contains the pattern, so dated ids, cloud prefixes and deployment names find their row. An unknown id is
+//! not an error: it gets cautious limits and no price.
+
+use std::sync::OnceLock;
+
+use serde::Deserialize;
+
+/// US dollars per million tokens (and per web search).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Price {
+    /// Fresh input.
+    pub input: f64,
+    /// Output.
+    pub output: f64,
+    /// Cache writes that live five minutes.
+    pub cache_write_5m: f64,
+    /// Cache writes that live an hour.
+    pub cache_write_1h: f64,
+    /// Cache reads.
+    pub cache_read: f64,
+    /// One server-side web search.
+    pub web_search: f64,
+}
+
+impl Price {
+    /// Derives all prices from the two that are quoted, by the API's published multipliers.
+    fn from_quote([input, output]: [f64; 2]) -> Self {
+        Self {
+            input,
+            output,
+            cache_write_5m: input * 1.25,
+            cache_write_1h: input * 2.0,
+            cache_read: input * 0.1,
+            web_search: 0.01,
+        }
+    }
+}
+
+/// How a model is asked to think.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ThinkingStyle {
+    /// The model decides how much.
+    Adaptive,
+    /// With a budget of tokens.
+    Budget,
+    /// It cannot.
+    None,
+}
+
+/// The facts about one model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelFacts {
+    /// The id that is sent, `[1m]` stripped.
+    pub id: String,
+    /// Tokens the context can hold.
+    pub window: u64,
+    /// Whether the large window was asked for and exists.
+    pub is_large_window: bool,
+    /// The most the model can write.
+    pub max_output: u64,
+    /// What we ask for at first.
+    pub default_output: u64,
+    /// How it thinks.
+    pub thinking: ThinkingStyle,
+    /// Whether it takes an effort level.
+    pub has_effort: bool,
+    /// What it costs, if known.
+    pub price: Option<Price>,
+}
+
+#[derive(Deserialize)]
+struct Table {
+    aliases: std::collections::BTreeMap<String, String>,
+    models: Vec<Row>,
+}
+
+#[derive(Deserialize)]
+struct Row {
+    #[serde(rename = "match")]
+    pattern: String,
+    window: u64,
+    large_window: Option<u64>,
+    max_output: u64,
+    default_output: u64,
+    thinking: ThinkingStyle,
+    #[serde(default)]
+    effort: bool,
+    price: Option<[f64; 2]>,
+}
+
+fn table() -> &'static Table {
+    static TABLE: OnceLock<Table> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        #[expect(clippy::expect_used, reason = "the table is part of the program; a test parses it")]
+        serde_json::from_str(include_str!("models.json")).expect("models.json is valid")
+    })
+}
+
+/// Splits a `[1m]` suffix, which asks for the large window, from a model name.
+fn split_window_suffix(name: &str) -> (&str, bool) {
+    match name.trim().strip_suffix("[1m]") {
+        Some(base) => (base.trim_end(), true),
+        None => (name.trim(), false),
+    }
+}
+
+/// Turns an alias into the id it stands for; any other name is passed through. The `[1m]` suffix stays.
+///
+/// `overrides` answers with the user's own target for an alias (`ANTHROPIC_DEFAULT_OPUS_MODEL` and kin).
+pub fn resolve_alias(name: &str, overrides: impl Fn(&str) -> Option<String>) -> String {
+    let (base, wants_large) = split_window_suffix(name);
+    let lowered = base.to_ascii_lowercase();
+    let target = overrides(&lowered).or_else(|| table().aliases.get(&lowered).cloned());
+    match target {
+        Some(id) if wants_large && !id.ends_with("[1m]") => format!("{id}[1m]"),
+        Some(id) => id,
+        None => name.trim().to_owned(),
+    }
+}
+
+/// Returns the facts about a model id, with or without `[1m]`.
+pub fn facts(name: &str) -> ModelFacts {
+    let (id, wants_large) = split_window_suffix(name);
+    let row = table().models.iter().find(|row| id.contains(&row.pattern));
+    match row {
+        Some(row) => ModelFacts {
+            id: id.to_owned(),
+            window: if wants_large { row.large_window.unwrap_or(row.window) } else { row.window },
+            is_large_window: wants_large && row.large_window.is_some(),
+            max_output: row.max_output,
+            default_output: row.default_output,
+            thinking: row.thinking,
+            has_effort: row.effort,
+            price: row.price.map(Price::from_quote),
+        },
+        None => ModelFacts {
+            id: id.to_owned(),
+            window: if wants_large { 1_000_000 } else { 200_000 },
+            is_large_window: wants_large,
+            max_output: 32_000,
+            default_output: 32_000,
+            thinking: ThinkingStyle::None,
+            has_effort: false,
+            price: None,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn aliases_resolve_and_keep_the_window_suffix() {
+        let none = |_: &str| None;
+        for (name, expected) in [
+            ("sonnet", "claude-sonnet-4-5"),
+            ("Opus", "claude-opus-4-8"),
+            ("opus[1m]", "claude-opus-4-8[1m]"),
+            ("claude-sonnet-4-5-20250929", "claude-sonnet-4-5-20250929"),
+            ("my-deployment", "my-deployment"),
+        ] {
+            assert_eq!(resolve_alias(name, none), expected);
+        }
+        let own = |alias: &str| (alias == "haiku").then(|| "my-haiku".to_owned());
+        assert_eq!(resolve_alias("haiku", own), "my-haiku");
+    }
+
+    #[test]
+    fn every_row_is_reachable_and_sane() {
+        for row in &table().models {
+            let found = facts(&row.pattern);
+            assert_eq!(found.max_output, row.max_output, "{} is shadowed by an earlier row", row.pattern);
+            assert!(found.default_output <= found.max_output, "{}", row.pattern);
+            assert!(found.max_output < found.window, "{}", row.pattern);
+        }
+        for target in table().aliases.values() {
+            assert!(facts(target).price.is_some(), "{target} has no row");
+        }
+    }
+
+    #[test]
+    fn windows_and_prices() {
+        assert_eq!(facts("claude-opus-4-8[1m]").window, 1_000_000);
+        assert_eq!(facts("claude-opus-4-8[1m]").id, "claude-opus-4-8");
+        assert_eq!(facts("us.anthropic.claude-sonnet-4-5-v1:0").price.unwrap().input, 3.0);
+        assert_eq!(facts("claude-opus-4-1").price.unwrap().output, 75.0);
+        assert_eq!(facts("gpt-oss").price, None);
+    }
+}

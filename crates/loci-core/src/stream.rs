@@ -1,0 +1,196 @@
+//! What a model provider says while it answers, and how it fails: the words between `loci-llm` and the engine.
+
+use std::time::Duration;
+
+use crate::ids::{MessageId, RequestId};
+use crate::message::Block;
+use crate::raw::RawJson;
+use crate::usage::Usage;
+
+/// One event of a streamed response, already decoded.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StreamEvent {
+    /// The server's own event, unchanged; sent before its decoded form, only when the request asked for it.
+    Wire(RawJson),
+    /// The response began.
+    Started(Started),
+    /// A block began; `name` is the tool's for a tool call.
+    BlockStarted {
+        /// Position in the response.
+        index: usize,
+        /// The wire name of the block's kind.
+        kind: String,
+        /// The tool's name, for tool calls.
+        name: Option<String>,
+    },
+    /// A block grew.
+    Delta {
+        /// Position in the response.
+        index: usize,
+        /// What was added.
+        delta: Delta,
+    },
+    /// A block is complete.
+    BlockDone {
+        /// Position in the response.
+        index: usize,
+        /// The whole block.
+        block: Block,
+    },
+    /// The response is complete; nothing follows.
+    Ended(Ended),
+}
+
+/// The head of a response.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Started {
+    /// The API's message id.
+    pub message_id: MessageId,
+    /// The model that answers, as the server names it.
+    pub model: String,
+    /// Usage so far (input side).
+    pub usage: Usage,
+    /// The `request-id` header, if there was one.
+    pub request_id: Option<RequestId>,
+}
+
+/// A piece of a block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Delta {
+    /// More text.
+    Text(String),
+    /// More reasoning.
+    Thinking(String),
+    /// More of a tool call's arguments.
+    InputJson(String),
+}
+
+/// The end of a response.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ended {
+    /// Why the model stopped (`end_turn`, `tool_use`, `max_tokens`, `refusal`, …).
+    pub stop_reason: Option<String>,
+    /// The stop sequence that was met.
+    pub stop_sequence: Option<String>,
+    /// Usage of the whole response.
+    pub usage: Usage,
+}
+
+/// Why a request failed, as far as code needs to tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FailureKind {
+    /// No connection, or it broke before an answer.
+    Connect,
+    /// The connection broke in the middle of the answer.
+    Cut,
+    /// The server went silent.
+    Stalled,
+    /// TLS could not be agreed.
+    Tls,
+    /// The answer was not what the protocol says.
+    Malformed,
+    /// 429.
+    RateLimited,
+    /// 429 that waiting does not mend: a spend limit.
+    SpendLimit,
+    /// 529 or an overloaded event.
+    Overloaded,
+    /// Any other 5xx, and server errors in the stream.
+    Server,
+    /// 400: the prompt does not fit the window.
+    PromptTooLong,
+    /// 400: the prompt fits, but not together with the asked-for output.
+    OutputTooLong,
+    /// 413: the request has too many bytes.
+    TooLarge,
+    /// 401.
+    Unauthenticated,
+    /// 403.
+    Forbidden,
+    /// Out of credit.
+    Billing,
+    /// 404: usually the model's name.
+    NotFound,
+    /// Any other 4xx.
+    InvalidRequest,
+}
+
+/// A failed request: what happened and what to do next.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    /// For code.
+    pub kind: FailureKind,
+    /// The HTTP status, when there was an answer.
+    pub status: Option<u16>,
+    /// For people: one clause.
+    pub message: String,
+    /// The next step, for people.
+    pub hint: Option<String>,
+    /// How long the server asked us to wait.
+    pub retry_after: Option<Duration>,
+    /// For support.
+    pub request_id: Option<RequestId>,
+}
+
+impl Failure {
+    /// Makes a failure that never reached an answer.
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self { kind, status: None, message: message.into(), hint: None, retry_after: None, request_id: None }
+    }
+
+    /// Adds the next step.
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Returns true when the same request may succeed later.
+    pub fn is_retryable(&self) -> bool {
+        match self.kind {
+            FailureKind::Connect
+            | FailureKind::Cut
+            | FailureKind::Stalled
+            | FailureKind::Malformed
+            | FailureKind::RateLimited
+            | FailureKind::Overloaded
+            | FailureKind::Server => true,
+            FailureKind::Tls
+            | FailureKind::SpendLimit
+            | FailureKind::PromptTooLong
+            | FailureKind::OutputTooLong
+            | FailureKind::TooLarge
+            | FailureKind::Unauthenticated
+            | FailureKind::Forbidden
+            | FailureKind::Billing
+            | FailureKind::NotFound
+            | FailureKind::InvalidRequest => false,
+        }
+    }
+
+    /// Returns true when another model may do better: overload and server trouble, never our own fault.
+    pub fn allows_fallback(&self) -> bool {
+        matches!(self.kind, FailureKind::Overloaded | FailureKind::Server)
+    }
+
+    /// Returns the category that headless clients know (`rate_limit`, `overloaded`, …).
+    pub fn category(&self) -> &'static str {
+        match self.kind {
+            FailureKind::Unauthenticated | FailureKind::Forbidden => "authentication_failed",
+            FailureKind::Billing | FailureKind::SpendLimit => "billing_error",
+            FailureKind::RateLimited => "rate_limit",
+            FailureKind::Overloaded => "overloaded",
+            FailureKind::PromptTooLong
+            | FailureKind::OutputTooLong
+            | FailureKind::TooLarge
+            | FailureKind::InvalidRequest => "invalid_request",
+            FailureKind::NotFound => "model_not_found",
+            FailureKind::Server => "server_error",
+            FailureKind::Connect
+            | FailureKind::Cut
+            | FailureKind::Stalled
+            | FailureKind::Tls
+            | FailureKind::Malformed => "unknown",
+        }
+    }
+}

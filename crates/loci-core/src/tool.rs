@@ -1,0 +1,183 @@
+//! What a tool is to the rest of the house: its descriptor, the effects of a call, and what came of it.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::message::Block;
+
+/// What the model and the permission engine are told about a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolDescriptor {
+    /// The canonical name, used in rules, hooks and transcripts.
+    pub name: String,
+    /// Other names the model may use.
+    pub aliases: &'static [&'static str],
+    /// The text shown to the model.
+    pub description: String,
+    /// JSON Schema of the input.
+    pub input_schema: Value,
+    /// Results longer than this are spilled to disk and replaced by a preview; `None` never spills.
+    pub max_result_chars: Option<usize>,
+}
+
+/// Everything a call would do, as far as it can be told without doing it. The permission engine judges this,
+/// never the tool's name alone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Effects {
+    /// Shell commands that would run, outermost first.
+    pub commands: Vec<CommandEffect>,
+    /// Files and directories that would be read, absolute.
+    pub reads: Vec<PathEffect>,
+    /// Files that would be created, changed or removed, absolute.
+    pub writes: Vec<PathEffect>,
+    /// Hosts that would be contacted.
+    pub hosts: Vec<String>,
+    /// What could not be understood; anything here means the call is not known to be harmless.
+    pub unknown: Vec<String>,
+}
+
+impl Effects {
+    /// Returns the effects of reading one path.
+    pub fn read(path: PathEffect) -> Self {
+        Self { reads: vec![path], ..Self::default() }
+    }
+
+    /// Returns the effects of writing one path.
+    pub fn write(path: PathEffect) -> Self {
+        Self { writes: vec![path], ..Self::default() }
+    }
+
+    /// Returns true when nothing but reading would happen, as far as is known.
+    pub fn is_read_only(&self) -> bool {
+        self.writes.is_empty()
+            && self.hosts.is_empty()
+            && self.unknown.is_empty()
+            && self.commands.iter().all(|command| command.is_read_only)
+    }
+}
+
+/// A path in its two spellings: as asked for, and where it really leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathEffect {
+    /// Absolute and lexically normal, symlinks not followed.
+    pub requested: PathBuf,
+    /// With symlinks resolved as far as the path exists.
+    pub real: PathBuf,
+}
+
+impl PathEffect {
+    /// A path without symlinks.
+    pub fn plain(path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        Self { requested: path.clone(), real: path }
+    }
+}
+
+/// One simple command of a shell line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandEffect {
+    /// The command as text.
+    pub text: String,
+    /// Whether it is known to change nothing.
+    pub is_read_only: bool,
+}
+
+/// What came of a call, whether it worked or not.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolOutcome {
+    /// What goes back to the model.
+    pub content: ToolContent,
+    /// The `is_error` field of the result; most tools leave it out on success.
+    pub is_error: Option<bool>,
+    /// The tool's structured output, kept in the transcript as `toolUseResult` and shown to hooks.
+    pub structured: Value,
+    /// Context to add behind the result (files of instructions met on the way, and the like).
+    pub notes: Vec<Note>,
+}
+
+/// The visible part of a result.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ToolContent {
+    /// Plain text.
+    Text(String),
+    /// Text and pictures.
+    Blocks(Vec<Block>),
+}
+
+impl ToolContent {
+    /// Returns the wire form: a string or a list of blocks.
+    pub fn to_value(&self) -> Value {
+        match self {
+            Self::Text(text) => Value::from(text.as_str()),
+            Self::Blocks(blocks) => Value::from_iter(blocks.iter().map(Block::to_value)),
+        }
+    }
+
+    /// Returns how many characters of text it holds.
+    pub fn text_chars(&self) -> usize {
+        match self {
+            Self::Text(text) => text.chars().count(),
+            Self::Blocks(blocks) => blocks.iter().filter_map(Block::text).map(|t| t.chars().count()).sum(),
+        }
+    }
+}
+
+/// An attachment a tool wants to add to the conversation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Note {
+    /// The attachment object of the transcript (`{"type": …}`).
+    pub attachment: Value,
+}
+
+impl ToolOutcome {
+    /// A call that worked.
+    pub fn text(text: impl Into<String>, structured: Value) -> Self {
+        Self { content: ToolContent::Text(text.into()), is_error: None, structured, notes: Vec::new() }
+    }
+
+    /// A call that worked and answered with blocks.
+    pub fn blocks(blocks: Vec<Block>, structured: Value) -> Self {
+        Self { content: ToolContent::Blocks(blocks), is_error: None, structured, notes: Vec::new() }
+    }
+
+    /// A call that failed while running: the text goes to the model as it is.
+    pub fn error(message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self {
+            structured: Value::from(format!("Error: {message}")),
+            content: ToolContent::Text(message),
+            is_error: Some(true),
+            notes: Vec::new(),
+        }
+    }
+
+    /// A call the tool refused before doing anything: the text is wrapped as the format has it.
+    pub fn refusal(message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self {
+            structured: Value::from(format!("Error: {message}")),
+            content: ToolContent::Text(format!("<tool_use_error>{message}</tool_use_error>")),
+            is_error: Some(true),
+            notes: Vec::new(),
+        }
+    }
+
+    /// Input that does not fit the tool's schema.
+    pub fn invalid_input(message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self {
+            structured: Value::from(format!("InputValidationError: {message}")),
+            content: ToolContent::Text(format!(
+                "<tool_use_error>InputValidationError: {message}</tool_use_error>"
+            )),
+            is_error: Some(true),
+            notes: Vec::new(),
+        }
+    }
+
+    /// Returns true when the call failed.
+    pub fn is_failure(&self) -> bool {
+        self.is_error == Some(true)
+    }
+}

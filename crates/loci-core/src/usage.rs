@@ -1,0 +1,197 @@
+//! Token usage as the API reports it, and what it costs.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::model::Price;
+
+/// Token counts of one response; fields we do not know are kept.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens read at full price.
+    #[serde(default)]
+    pub input_tokens: u64,
+    /// Tokens written to the prompt cache.
+    #[serde(default, deserialize_with = "null_is_zero")]
+    pub cache_creation_input_tokens: u64,
+    /// Tokens read from the prompt cache.
+    #[serde(default, deserialize_with = "null_is_zero")]
+    pub cache_read_input_tokens: u64,
+    /// Tokens the model wrote.
+    #[serde(default)]
+    pub output_tokens: u64,
+    /// Everything else the server said.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+fn null_is_zero<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    Ok(Option::<u64>::deserialize(deserializer)?.unwrap_or(0))
+}
+
+impl Usage {
+    /// Returns the tokens the context held after this response: the canonical count.
+    pub fn context_tokens(&self) -> u64 {
+        self.input_tokens
+            + self.cache_creation_input_tokens
+            + self.cache_read_input_tokens
+            + self.output_tokens
+    }
+
+    /// Takes over what a later event of the same response reported; zero and absent fields change nothing.
+    pub fn update(&mut self, later: &Usage) {
+        let newer = |old: &mut u64, new: u64| {
+            if new > 0 {
+                *old = new;
+            }
+        };
+        newer(&mut self.input_tokens, later.input_tokens);
+        newer(&mut self.cache_creation_input_tokens, later.cache_creation_input_tokens);
+        newer(&mut self.cache_read_input_tokens, later.cache_read_input_tokens);
+        newer(&mut self.output_tokens, later.output_tokens);
+        for (key, value) in &later.extra {
+            self.extra.insert(key.clone(), value.clone());
+        }
+    }
+
+    /// Adds another response's counts.
+    pub fn add(&mut self, other: &Usage) {
+        self.input_tokens += other.input_tokens;
+        self.cache_creation_input_tokens += other.cache_creation_input_tokens;
+        self.cache_read_input_tokens += other.cache_read_input_tokens;
+        self.output_tokens += other.output_tokens;
+    }
+
+    /// Returns how many server-side web searches were made.
+    pub fn web_searches(&self) -> u64 {
+        self.extra
+            .get("server_tool_use")
+            .and_then(|tools| tools.get("web_search_requests"))
+            .and_then(Value::as_u64)
+            .unwrap_or(0)
+    }
+
+    fn cache_writes_for_an_hour(&self) -> u64 {
+        self.extra
+            .get("cache_creation")
+            .and_then(|split| split.get("ephemeral_1h_input_tokens"))
+            .and_then(Value::as_u64)
+            .unwrap_or(0)
+            .min(self.cache_creation_input_tokens)
+    }
+
+    /// Returns what the response cost in US dollars at list price.
+    pub fn cost_usd(&self, price: &Price) -> f64 {
+        let hour = self.cache_writes_for_an_hour();
+        let per_million = self.input_tokens as f64 * price.input
+            + self.output_tokens as f64 * price.output
+            + self.cache_read_input_tokens as f64 * price.cache_read
+            + (self.cache_creation_input_tokens - hour) as f64 * price.cache_write_5m
+            + hour as f64 * price.cache_write_1h;
+        per_million / 1e6 + self.web_searches() as f64 * price.web_search
+    }
+
+    /// Returns the form that transcripts and results show: every field the format has, defaults filled in.
+    pub fn to_full_value(&self) -> Value {
+        let mut value = serde_json::json!({
+            "input_tokens": self.input_tokens,
+            "cache_creation_input_tokens": self.cache_creation_input_tokens,
+            "cache_read_input_tokens": self.cache_read_input_tokens,
+            "output_tokens": self.output_tokens,
+            "server_tool_use": {"web_search_requests": 0, "web_fetch_requests": 0},
+            "service_tier": "standard",
+            "cache_creation": {"ephemeral_1h_input_tokens": 0, "ephemeral_5m_input_tokens": 0},
+            "inference_geo": "",
+            "iterations": [],
+            "speed": "standard",
+        });
+        for (key, extra) in &self.extra {
+            value[key] = extra.clone();
+        }
+        value
+    }
+}
+
+/// Totals for one model over a session.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelUsage {
+    /// Tokens read at full price.
+    pub input_tokens: u64,
+    /// Tokens written by the model.
+    pub output_tokens: u64,
+    /// Tokens read from the prompt cache.
+    pub cache_read_input_tokens: u64,
+    /// Tokens written to the prompt cache.
+    pub cache_creation_input_tokens: u64,
+    /// Server-side web searches.
+    pub web_search_requests: u64,
+    /// Cost at list price.
+    #[serde(rename = "costUSD")]
+    pub cost_usd: f64,
+}
+
+impl ModelUsage {
+    /// Adds one response.
+    pub fn add(&mut self, usage: &Usage, price: Option<&Price>) {
+        self.input_tokens += usage.input_tokens;
+        self.output_tokens += usage.output_tokens;
+        self.cache_read_input_tokens += usage.cache_read_input_tokens;
+        self.cache_creation_input_tokens += usage.cache_creation_input_tokens;
+        self.web_search_requests += usage.web_searches();
+        self.cost_usd += price.map_or(0.0, |price| usage.cost_usd(price));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn usage(value: Value) -> Usage {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn later_events_complete_earlier_ones() {
+        let mut first = usage(json!({"input_tokens": 10, "cache_read_input_tokens": 5, "output_tokens": 1}));
+        first.update(&usage(json!({"output_tokens": 20, "service_tier": "standard"})));
+        assert_eq!((first.input_tokens, first.output_tokens, first.cache_read_input_tokens), (10, 20, 5));
+        assert_eq!(first.context_tokens(), 35);
+        assert_eq!(first.to_full_value()["service_tier"], "standard");
+    }
+
+    #[test]
+    fn cost_counts_each_kind_of_token_once() {
+        let price = Price {
+            input: 3.0,
+            output: 15.0,
+            cache_write_5m: 3.75,
+            cache_write_1h: 6.0,
+            cache_read: 0.3,
+            web_search: 0.01,
+        };
+        let million = 1_000_000;
+        for (value, expected) in [
+            (json!({"input_tokens": million}), 3.0),
+            (json!({"output_tokens": million}), 15.0),
+            (json!({"cache_read_input_tokens": million}), 0.3),
+            (json!({"cache_creation_input_tokens": million}), 3.75),
+            (
+                json!({"cache_creation_input_tokens": million, "cache_creation": {"ephemeral_1h_input_tokens": million}}),
+                6.0,
+            ),
+            (json!({"server_tool_use": {"web_search_requests": 2}}), 0.02),
+            (json!({"input_tokens": 0, "cache_read_input_tokens": null}), 0.0),
+        ] {
+            let cost = usage(value.clone()).cost_usd(&price);
+            assert!((cost - expected).abs() < 1e-9, "{value}: {cost}");
+        }
+    }
+
+    #[test]
+    fn unknown_fields_survive() {
+        let value = json!({"input_tokens": 1, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 2, "new": {"a": 1}});
+        assert_eq!(serde_json::to_value(usage(value.clone())).unwrap(), value);
+    }
+}

@@ -1,0 +1,1 @@
+//! Model providers: protocol, endpoint, authentication and framing.

@@ -1,0 +1,1 @@
+//! The wire front ends: headless text, json and stream-json.

@@ -1,0 +1,1 @@
+//! What a shell command would run, read, write and fetch.

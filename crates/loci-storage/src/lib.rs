@@ -1,0 +1,1 @@
+//! Everything on disk: session log, instruction files, git state, spilled results.

@@ -1,0 +1,2 @@
+//! The loci binary.
+fn main() {}
