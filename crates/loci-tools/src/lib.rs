@@ -1,1 +1,32 @@
-//! Built-in tools and process execution.
+//! Built-in tools, one file each with the text the model reads beside it.
+//!
+//! A tool sees its arguments and a [`Host`]; never the engine, never session storage. Before it runs, its
+//! [`Tool::effects`] say what the call would do, and that is what the permission engine judges.
+
+mod file_state;
+mod host;
+mod input;
+mod place;
+mod tasks;
+mod tool;
+mod toolbox;
+
+mod bash;
+mod edit;
+mod glob;
+mod grep;
+mod read;
+mod task_output;
+mod task_stop;
+mod write;
+
+#[cfg(test)]
+mod testing;
+
+pub use file_state::{FileState, FileStates};
+pub use host::{Host, HostFuture, ToolProgress};
+pub use input::InputCheck;
+pub use place::Place;
+pub use tasks::Tasks;
+pub use tool::{Tool, ToolCall, ToolFuture};
+pub use toolbox::Toolbox;

@@ -1,0 +1,61 @@
+//! What a tool may ask of the house it runs in.
+
+use std::future::Future;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Mutex;
+
+use loci_core::ids::ToolUseId;
+use loci_stdx::Env;
+
+use crate::{FileStates, Place, Tasks};
+
+/// An answer that takes a while.
+pub type HostFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// The engine as tools see it. Tests have a small one of their own.
+pub trait Host: Send + Sync {
+    /// The ambient world: home, variables, clock, randomness.
+    fn env(&self) -> &Env;
+
+    /// Where relative paths start and which directories belong to the session, right now.
+    fn place(&self) -> Place;
+
+    /// Moves the shell's directory for the calls that follow (main conversation only).
+    fn set_cwd(&self, cwd: PathBuf);
+
+    /// Environment for child processes, complete: secrets already removed, settings already applied.
+    fn child_env(&self) -> Vec<(String, String)>;
+
+    /// What the model has read so far.
+    fn files(&self) -> &Mutex<FileStates>;
+
+    /// Keeps the present content of `path`, so that the coming change can be undone.
+    fn checkpoint<'a>(&'a self, path: &'a Path) -> HostFuture<'a, io::Result<()>>;
+
+    /// Returns true when a rule forbids reading `path`; searches leave such files out.
+    fn is_read_denied(&self, path: &Path) -> bool;
+
+    /// Returns the file that holds a call's whole output when it is too long for the conversation; its
+    /// directory exists.
+    fn spill_path(&self, call: &ToolUseId) -> io::Result<PathBuf>;
+
+    /// The directory for output of background tasks; it exists and is private.
+    fn task_dir(&self) -> io::Result<PathBuf>;
+
+    /// Background tasks of this session.
+    fn tasks(&self) -> &Tasks;
+
+    /// Tells the front ends how a call is getting on.
+    fn progress(&self, call: &ToolUseId, progress: ToolProgress);
+}
+
+/// News of a running call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToolProgress {
+    /// More output of a command, as text.
+    Output(String),
+    /// A count of something found or done.
+    Count(u64),
+}

@@ -1,0 +1,135 @@
+//! A small host for the tools' own tests.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use loci_core::ids::ToolUseId;
+use loci_core::tool::ToolOutcome;
+use loci_stdx::Env;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::{FileStates, Host, HostFuture, Place, Tasks, Tool, ToolCall, ToolProgress};
+
+/// A project in a temporary directory, and everything a tool asks for.
+pub(crate) struct TestHost {
+    _root: tempfile::TempDir,
+    env: Env,
+    place: Mutex<Place>,
+    files: Mutex<FileStates>,
+    tasks: Tasks,
+    /// Paths the tool asked to be kept before changing them.
+    pub(crate) checkpoints: Mutex<Vec<PathBuf>>,
+    /// Paths that rules forbid reading.
+    pub(crate) denied: Mutex<Vec<PathBuf>>,
+    /// Environment of children.
+    pub(crate) child_env: Mutex<Vec<(String, String)>>,
+}
+
+impl TestHost {
+    pub(crate) fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let base = root.path().canonicalize().unwrap();
+        let (home, project) = (base.join("home"), base.join("project"));
+        for dir in [&home, &project, &base.join("spill"), &base.join("tasks")] {
+            std::fs::create_dir_all(dir).unwrap();
+        }
+        let place = Place {
+            cwd: project.clone(),
+            project: project.clone(),
+            extra_dirs: Vec::new(),
+            home: home.clone(),
+        };
+        let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned());
+        Self {
+            _root: root,
+            env: Env::for_test(home, project),
+            place: Mutex::new(place),
+            files: Mutex::default(),
+            tasks: Tasks::default(),
+            checkpoints: Mutex::default(),
+            denied: Mutex::default(),
+            child_env: Mutex::new(vec![("PATH".to_owned(), path)]),
+        }
+    }
+
+    /// The project directory.
+    pub(crate) fn project(&self) -> PathBuf {
+        self.place.lock().unwrap().project.clone()
+    }
+
+    /// Writes a file of the project and returns its path.
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.project().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    /// Runs a call as the engine would: schema check, validation, run.
+    pub(crate) async fn call(&self, tool: &dyn Tool, input: Value) -> ToolOutcome {
+        self.call_with(tool, input, CancellationToken::new()).await
+    }
+
+    pub(crate) async fn call_with(
+        &self,
+        tool: &dyn Tool,
+        input: Value,
+        cancel: CancellationToken,
+    ) -> ToolOutcome {
+        let checked = match crate::InputCheck::new(&tool.descriptor().input_schema).check(&input) {
+            Ok(checked) => checked,
+            Err(problem) => return ToolOutcome::invalid_input(problem),
+        };
+        if let Err(outcome) = tool.validate(&checked, self) {
+            return *outcome;
+        }
+        tool.run(ToolCall { id: ToolUseId::new("toolu_test"), input: checked, cancel }, self).await
+    }
+}
+
+impl Host for TestHost {
+    fn env(&self) -> &Env {
+        &self.env
+    }
+
+    fn place(&self) -> Place {
+        self.place.lock().unwrap().clone()
+    }
+
+    fn set_cwd(&self, cwd: PathBuf) {
+        self.place.lock().unwrap().cwd = cwd;
+    }
+
+    fn child_env(&self) -> Vec<(String, String)> {
+        self.child_env.lock().unwrap().clone()
+    }
+
+    fn files(&self) -> &Mutex<FileStates> {
+        &self.files
+    }
+
+    fn checkpoint<'a>(&'a self, path: &'a Path) -> HostFuture<'a, io::Result<()>> {
+        self.checkpoints.lock().unwrap().push(path.to_path_buf());
+        Box::pin(async { Ok(()) })
+    }
+
+    fn is_read_denied(&self, path: &Path) -> bool {
+        self.denied.lock().unwrap().iter().any(|denied| path.starts_with(denied))
+    }
+
+    fn spill_path(&self, call: &ToolUseId) -> io::Result<PathBuf> {
+        Ok(self.env.home.with_file_name("spill").join(format!("{call}.txt")))
+    }
+
+    fn task_dir(&self) -> io::Result<PathBuf> {
+        Ok(self.env.home.with_file_name("tasks"))
+    }
+
+    fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+
+    fn progress(&self, _call: &ToolUseId, _progress: ToolProgress) {}
+}
