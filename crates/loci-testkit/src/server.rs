@@ -1,0 +1,145 @@
+//! The scripted model as a server on loopback.
+//!
+//! It runs on a thread and a runtime of its own, so that a test may block (waiting for a child process, say)
+//! without starving it, and a test with a paused clock does not stop it. Dropping the [`ScriptedModel`]
+//! stops it and closes every connection.
+//!
+//! Requests are recorded when they have been read whole, in the same moment as their step is chosen; so the
+//! order of [`ScriptedModel::requests`] is the order in which steps were handed out.
+
+mod answer;
+mod http1;
+mod perform;
+
+use crate::recorded::Recorded;
+use crate::script::Script;
+use answer::Desk;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+
+/// How long the `wait_for_*` functions wait before they fail the test.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A running scripted model.
+#[derive(Debug)]
+pub struct ScriptedModel {
+    desk: Arc<Desk>,
+    base_url: String,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl ScriptedModel {
+    /// Starts a server that speaks plain HTTP/1.1 on a free port of 127.0.0.1.
+    pub async fn start(script: impl Into<Script>) -> Self {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("bind loopback");
+        let address = listener.local_addr().expect("a bound listener has an address");
+        let desk = Arc::new(Desk::new(script.into()));
+        let (stop, stopped) = oneshot::channel();
+        let thread = spawn(listener, desk.clone(), stopped);
+        Self { desk, base_url: format!("http://{address}"), stop: Some(stop), thread: Some(thread) }
+    }
+
+    /// Returns the base address for clients, without a trailing slash.
+    pub fn base_url(&self) -> &str {
+        &self.base_url
+    }
+
+    /// Returns all requests so far.
+    pub fn requests(&self) -> Vec<Recorded> {
+        self.desk.requests()
+    }
+
+    /// Returns the requests to the Messages API that offer tools.
+    pub fn main_requests(&self) -> Vec<Recorded> {
+        self.requests().into_iter().filter(Recorded::is_main).collect()
+    }
+
+    /// Waits until at least `n` requests have arrived, and returns all so far.
+    ///
+    /// # Panics
+    ///
+    /// If they have not come after half a minute.
+    pub async fn wait_for_requests(&self, n: usize) -> Vec<Recorded> {
+        let mut arrived = self.desk.arrived.subscribe();
+        let waited = tokio::time::timeout(PATIENCE, arrived.wait_for(|seen| *seen >= n)).await;
+        assert!(waited.is_ok(), "waited for {n} requests, saw {}", self.requests().len());
+        self.requests()
+    }
+
+    /// Waits until clients have gone away in the middle of `n` answers.
+    ///
+    /// # Panics
+    ///
+    /// If they have not after half a minute.
+    pub async fn wait_for_hang_ups(&self, n: usize) {
+        let mut hung_up = self.desk.hung_up.subscribe();
+        let waited = tokio::time::timeout(PATIENCE, hung_up.wait_for(|seen| *seen >= n)).await;
+        assert!(waited.is_ok(), "waited for {n} clients to hang up");
+    }
+
+    /// Tells whether the real API would have taken every request so far, and what not and why.
+    pub fn requests_valid(&self) -> Result<(), String> {
+        let mut complaints = Vec::new();
+        for (n, request) in self.requests().iter().enumerate() {
+            complaints.extend(request.violations.iter().map(|it| format!("request {n}: {it}")));
+        }
+        if complaints.is_empty() { Ok(()) } else { Err(complaints.join("\n")) }
+    }
+}
+
+impl Drop for ScriptedModel {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        // A panic on the server's thread (in a dynamic step) is the test's own; it has been printed there.
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+            && !thread::panicking()
+        {
+            panic!("the scripted model panicked");
+        }
+    }
+}
+
+/// Runs the server on its own thread until `stopped` resolves.
+fn spawn(
+    listener: std::net::TcpListener,
+    desk: Arc<Desk>,
+    stopped: oneshot::Receiver<()>,
+) -> thread::JoinHandle<()> {
+    let serve = async move {
+        listener.set_nonblocking(true).expect("set the listener non-blocking");
+        let listener = TcpListener::from_std(listener).expect("register the listener");
+        tokio::select! {
+            () = accept(listener, desk) => {}
+            _ = stopped => {}
+        }
+    };
+    let run = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("build a runtime").block_on(serve);
+    };
+    thread::Builder::new().name("scripted-model".into()).spawn(run).expect("spawn a thread")
+}
+
+/// Accepts connections for ever; the connections end with this future.
+async fn accept(listener: TcpListener, desk: Arc<Desk>) {
+    let mut connections = JoinSet::new();
+    for number in 0.. {
+        let (stream, _) = accept_one(&listener).await;
+        connections.spawn(http1::serve(stream, number, desk.clone()));
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+async fn accept_one(listener: &TcpListener) -> (TcpStream, SocketAddr) {
+    let (stream, address) = listener.accept().await.expect("accept on loopback");
+    // Each event is a packet of its own, as it is from the real API.
+    stream.set_nodelay(true).expect("set TCP_NODELAY");
+    (stream, address)
+}
