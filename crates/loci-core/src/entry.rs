@@ -1,1 +1,251 @@
-//! entry
+//! Transcript entries: one JSON object a line, kept as the line it is.
+//!
+//! An [`Entry`] is its own text plus a [`Head`] of the few fields that the tree of a session is built from.
+//! The text is never re-serialised, so whatever another program wrote, known to us or not, survives.
+//! Entries of our own begin as a draft ([`draft`]) and become a line once, when they are appended.
+
+pub mod draft;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::ids::{EntryId, MessageId};
+use crate::message::{Block, Content};
+use crate::raw::RawObject;
+
+/// The kinds of entry we tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum EntryKind {
+    /// A prompt or a tool result.
+    User,
+    /// One block of a response.
+    Assistant,
+    /// Context that belongs to the entry before it.
+    Attachment,
+    /// Notes of the program: boundaries, durations, local commands.
+    System,
+    /// A legacy link of the chain that carries no message.
+    Progress,
+    /// Everything without a place in the tree: titles, pointers, snapshots, and kinds we do not know.
+    Metadata,
+}
+
+impl EntryKind {
+    fn from_name(name: &str) -> Self {
+        match name {
+            "user" => Self::User,
+            "assistant" => Self::Assistant,
+            "attachment" => Self::Attachment,
+            "system" => Self::System,
+            "progress" => Self::Progress,
+            _ => Self::Metadata,
+        }
+    }
+
+    /// Returns true for the four kinds that a conversation is made of.
+    pub fn is_chain(self) -> bool {
+        matches!(self, Self::User | Self::Assistant | Self::Attachment | Self::System)
+    }
+}
+
+/// The fields of an entry that its place in the session depends on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    /// What the entry is.
+    pub kind: EntryKind,
+    /// The `type` as written.
+    pub type_name: Box<str>,
+    /// `subtype` of system entries.
+    pub subtype: Option<Box<str>>,
+    /// The node's own id.
+    pub uuid: Option<EntryId>,
+    /// The node above it.
+    pub parent: Option<EntryId>,
+    /// The node it follows in meaning, across a compaction.
+    pub logical_parent: Option<EntryId>,
+    /// When it was written.
+    pub timestamp: Option<Box<str>>,
+    /// Whether it belongs to a subagent.
+    pub is_sidechain: bool,
+    /// Hidden from people, sent to the model.
+    pub is_meta: bool,
+    /// The summary of a compaction.
+    pub is_compact_summary: bool,
+    /// A stored API failure; never sent.
+    pub is_api_error: bool,
+    /// The response an assistant entry was split from.
+    pub message_id: Option<MessageId>,
+}
+
+/// One line of a transcript.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    line: Arc<str>,
+    head: Head,
+}
+
+/// Why a line is not an entry.
+#[derive(Debug, thiserror::Error)]
+pub enum BadEntry {
+    /// It is not JSON, or not an object.
+    #[error("not a JSON object: {0}")]
+    NotAnObject(#[from] serde_json::Error),
+    /// It has no `type`.
+    #[error("no `type` field")]
+    NoType,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireHead<'a> {
+    #[serde(borrow, rename = "type", default)]
+    type_name: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    subtype: Lenient<'a>,
+    #[serde(borrow, default)]
+    uuid: Lenient<'a>,
+    #[serde(borrow, default)]
+    parent_uuid: Lenient<'a>,
+    #[serde(borrow, default)]
+    logical_parent_uuid: Lenient<'a>,
+    #[serde(borrow, default)]
+    timestamp: Lenient<'a>,
+    #[serde(default)]
+    is_sidechain: Flag,
+    #[serde(default)]
+    is_meta: Flag,
+    #[serde(default)]
+    is_compact_summary: Flag,
+    #[serde(default)]
+    is_api_error_message: Flag,
+    #[serde(borrow, default)]
+    message: Option<MessageHead<'a>>,
+}
+
+/// A text field that may hold anything: another shape counts as absent, never as an error.
+#[derive(Deserialize, Default)]
+#[serde(untagged)]
+enum Lenient<'a> {
+    Text(#[serde(borrow)] Cow<'a, str>),
+    Other(serde::de::IgnoredAny),
+    #[default]
+    Absent,
+}
+
+impl Lenient<'_> {
+    fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Other(_) | Self::Absent => None,
+        }
+    }
+}
+
+/// A boolean field that may hold anything.
+#[derive(Deserialize, Default)]
+#[serde(untagged)]
+enum Flag {
+    Is(bool),
+    Other(serde::de::IgnoredAny),
+    #[default]
+    Absent,
+}
+
+impl Flag {
+    fn is_set(&self) -> bool {
+        matches!(self, Self::Is(true))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum MessageHead<'a> {
+    Object {
+        #[serde(borrow, default)]
+        id: Option<Cow<'a, str>>,
+    },
+    Other(serde::de::IgnoredAny),
+}
+
+impl Entry {
+    /// Reads a line; only the head is looked at.
+    pub fn parse(line: impl Into<Arc<str>>) -> Result<Self, BadEntry> {
+        let line = line.into();
+        let wire: WireHead<'_> = serde_json::from_str(&line)?;
+        let type_name = wire.type_name.as_deref().ok_or(BadEntry::NoType)?;
+        let head = Head {
+            kind: EntryKind::from_name(type_name),
+            type_name: type_name.into(),
+            subtype: wire.subtype.text().map(Into::into),
+            uuid: wire.uuid.text().map(EntryId::from),
+            parent: wire.parent_uuid.text().map(EntryId::from),
+            logical_parent: wire.logical_parent_uuid.text().map(EntryId::from),
+            timestamp: wire.timestamp.text().map(Into::into),
+            is_sidechain: wire.is_sidechain.is_set(),
+            is_meta: wire.is_meta.is_set(),
+            is_compact_summary: wire.is_compact_summary.is_set(),
+            is_api_error: wire.is_api_error_message.is_set(),
+            message_id: match wire.message {
+                Some(MessageHead::Object { id }) => id.map(|id| MessageId::from(id.as_ref())),
+                Some(MessageHead::Other(_)) | None => None,
+            },
+        };
+        Ok(Self { line, head })
+    }
+
+    /// Returns the line, without its newline, as it was written.
+    pub fn line(&self) -> &str {
+        &self.line
+    }
+
+    /// Returns the fields the tree is built from.
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// Splits the line into its top-level fields.
+    pub fn fields(&self) -> RawObject<'_> {
+        RawObject::parse(&self.line).unwrap_or_default()
+    }
+
+    /// Returns the content of a user or assistant entry's message.
+    pub fn content(&self) -> Option<Content> {
+        #[derive(Deserialize)]
+        struct Stored {
+            message: StoredMessage,
+        }
+        #[derive(Deserialize)]
+        struct StoredMessage {
+            content: Content,
+        }
+        serde_json::from_str::<Stored>(&self.line).ok().map(|stored| stored.message.content)
+    }
+
+    /// Returns the content as blocks; an entry without a message has none.
+    pub fn blocks(&self) -> Vec<Block> {
+        self.content().map(Content::into_blocks).unwrap_or_default()
+    }
+
+    /// Returns the attachment object of an attachment entry.
+    pub fn attachment(&self) -> Option<Value> {
+        self.fields().read("attachment")
+    }
+
+    /// Returns true when the entry ends what came before: a compaction boundary.
+    pub fn is_compact_boundary(&self) -> bool {
+        self.head.kind == EntryKind::System && self.head.subtype.as_deref() == Some("compact_boundary")
+    }
+
+    /// Returns the same entry with one top-level field replaced; every other byte stays.
+    pub fn with_field(&self, key: &str, value: &Value) -> Result<Self, BadEntry> {
+        let mut fields = RawObject::parse(&self.line)?;
+        fields.set(key, value)?;
+        Self::parse(fields.to_json())
+    }
+}
+
+#[cfg(test)]
+mod tests;

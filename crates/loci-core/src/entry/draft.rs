@@ -1,0 +1,256 @@
+//! Entries in the making: what the engine wants recorded, before it has an id, a time and a place.
+//!
+//! Key order follows the files other programs write. Listing tools look for raw text such as
+//! `{"type":"tag"` or `"customTitle":"…"`, so metadata begins with `type` and nothing has spaces.
+
+use serde_json::{Map, Value, json};
+
+use super::{BadEntry, Entry};
+use crate::ids::{EntryId, PromptId, RequestId, SessionId};
+
+/// The fields every chain entry ends with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stamp {
+    /// The session's id.
+    pub session_id: SessionId,
+    /// The real path of the working directory.
+    pub cwd: String,
+    /// The version of the format's reference that we write like.
+    pub version: String,
+    /// The branch; `HEAD` outside a repository.
+    pub git_branch: String,
+    /// `sdk-cli` for headless runs, `cli` for the terminal, or what an SDK says of itself.
+    pub entrypoint: String,
+}
+
+/// A chain entry in the making.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Draft {
+    body: Body,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Body {
+    Prompt { prompt: PromptId, content: Value, mode: String, source: &'static str },
+    Meta { prompt: Option<PromptId>, content: Value },
+    ToolResult { prompt: PromptId, block: Value, structured: Value, source: EntryId },
+    Assistant { message: Value, request: Option<RequestId> },
+    Synthetic { message: Value, error: Option<ApiErrorFields> },
+    Attachment(Value),
+    System(Map<String, Value>),
+}
+
+/// What a stored API failure says besides its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApiErrorFields {
+    /// The category that headless clients know.
+    pub category: String,
+    /// The HTTP status, when there was one.
+    pub status: Option<u16>,
+}
+
+impl Draft {
+    /// A prompt a person (or an SDK) submitted.
+    pub fn prompt(prompt: PromptId, content: Value, mode: &str, source: &'static str) -> Self {
+        Self { body: Body::Prompt { prompt, content, mode: mode.to_owned(), source } }
+    }
+
+    /// Text for the model that people are not shown.
+    pub fn meta(prompt: Option<PromptId>, content: Value) -> Self {
+        Self { body: Body::Meta { prompt, content } }
+    }
+
+    /// The answer to a tool call; `source` is the entry that holds the call, and becomes the parent.
+    pub fn tool_result(prompt: PromptId, block: Value, structured: Value, source: EntryId) -> Self {
+        Self { body: Body::ToolResult { prompt, block, structured, source } }
+    }
+
+    /// One block of a response; `message` is the whole message object with that block as its content.
+    pub fn assistant(message: Value, request: Option<RequestId>) -> Self {
+        Self { body: Body::Assistant { message, request } }
+    }
+
+    /// An assistant message that no model wrote: filler, or what was said before an interrupt.
+    pub fn synthetic(id: &str, text: &str) -> Self {
+        Self { body: Body::Synthetic { message: synthetic_message(id, text), error: None } }
+    }
+
+    /// A failure of the API, shown as the assistant's words and never sent.
+    pub fn api_error(id: &str, text: &str, error: ApiErrorFields) -> Self {
+        Self { body: Body::Synthetic { message: synthetic_message(id, text), error: Some(error) } }
+    }
+
+    /// Context behind a prompt or a tool result.
+    pub fn attachment(attachment: Value) -> Self {
+        Self { body: Body::Attachment(attachment) }
+    }
+
+    /// A note of the program.
+    pub fn system(fields: Map<String, Value>) -> Self {
+        Self { body: Body::System(fields) }
+    }
+
+    /// Gives the draft its place, id and time, and writes its line.
+    pub fn seal(
+        &self,
+        stamp: &Stamp,
+        uuid: &EntryId,
+        parent: Option<&EntryId>,
+        timestamp: &str,
+    ) -> Result<Entry, BadEntry> {
+        let mut line = Map::new();
+        let mut put = |key: &str, value: Value| {
+            line.insert(key.to_owned(), value);
+        };
+        put("parentUuid", parent.map_or(Value::Null, |id| Value::from(id.as_str())));
+        put("isSidechain", Value::Bool(false));
+        let identity = [("uuid", Value::from(uuid.as_str())), ("timestamp", Value::from(timestamp))];
+        match &self.body {
+            Body::Prompt { prompt, content, mode, source } => {
+                put("promptId", Value::from(prompt.as_str()));
+                put("type", Value::from("user"));
+                put("message", json!({"role": "user", "content": content}));
+                identity.into_iter().for_each(|(key, value)| put(key, value));
+                put("permissionMode", Value::from(mode.as_str()));
+                put("promptSource", Value::from(*source));
+            }
+            Body::Meta { prompt, content } => {
+                if let Some(prompt) = prompt {
+                    put("promptId", Value::from(prompt.as_str()));
+                }
+                put("type", Value::from("user"));
+                put("message", json!({"role": "user", "content": content}));
+                put("isMeta", Value::Bool(true));
+                identity.into_iter().for_each(|(key, value)| put(key, value));
+            }
+            Body::ToolResult { prompt, block, structured, source } => {
+                put("promptId", Value::from(prompt.as_str()));
+                put("type", Value::from("user"));
+                put("message", json!({"role": "user", "content": [block]}));
+                identity.into_iter().for_each(|(key, value)| put(key, value));
+                put("toolUseResult", structured.clone());
+                put("sourceToolAssistantUUID", Value::from(source.as_str()));
+            }
+            Body::Assistant { message, request } => {
+                put("message", message.clone());
+                if let Some(request) = request {
+                    put("requestId", Value::from(request.as_str()));
+                }
+                put("type", Value::from("assistant"));
+                identity.into_iter().for_each(|(key, value)| put(key, value));
+            }
+            Body::Synthetic { message, error } => {
+                put("type", Value::from("assistant"));
+                identity.into_iter().for_each(|(key, value)| put(key, value));
+                put("message", message.clone());
+                if let Some(error) = error {
+                    put("error", Value::from(error.category.as_str()));
+                    if let Some(status) = error.status {
+                        put("apiErrorStatus", Value::from(status));
+                    }
+                }
+                put("isApiErrorMessage", Value::Bool(error.is_some()));
+            }
+            Body::Attachment(attachment) => {
+                put("attachment", attachment.clone());
+                put("type", Value::from("attachment"));
+                identity.into_iter().for_each(|(key, value)| put(key, value));
+            }
+            Body::System(fields) => {
+                put("type", Value::from("system"));
+                fields.iter().for_each(|(key, value)| put(key, value.clone()));
+                identity.into_iter().for_each(|(key, value)| put(key, value));
+            }
+        }
+        put("userType", Value::from("external"));
+        put("entrypoint", Value::from(stamp.entrypoint.as_str()));
+        put("cwd", Value::from(stamp.cwd.as_str()));
+        put("sessionId", Value::from(stamp.session_id.as_str()));
+        put("version", Value::from(stamp.version.as_str()));
+        put("gitBranch", Value::from(stamp.git_branch.as_str()));
+        Entry::parse(Value::Object(line).to_string())
+    }
+
+    /// Returns the entry a tool result hangs under, whatever was written last.
+    pub fn fixed_parent(&self) -> Option<&EntryId> {
+        match &self.body {
+            Body::ToolResult { source, .. } => Some(source),
+            Body::Prompt { .. }
+            | Body::Meta { .. }
+            | Body::Assistant { .. }
+            | Body::Synthetic { .. }
+            | Body::Attachment(_)
+            | Body::System(_) => None,
+        }
+    }
+}
+
+fn synthetic_message(id: &str, text: &str) -> Value {
+    json!({
+        "id": id,
+        "container": null,
+        "model": "<synthetic>",
+        "role": "assistant",
+        "stop_reason": "stop_sequence",
+        "stop_sequence": "",
+        "type": "message",
+        "usage": crate::usage::Usage::default().to_full_value(),
+        "content": [{"type": "text", "text": text}],
+        "context_management": null,
+    })
+}
+
+/// Metadata lines: no place in the tree, `type` first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Metadata {
+    /// A prompt entered the queue.
+    Enqueue {
+        /// What was asked.
+        content: String,
+    },
+    /// A prompt left the queue and its turn begins.
+    Dequeue,
+    /// The leaf pointer: where the conversation stands.
+    LastPrompt {
+        /// The prompt, one line, cut at about 200 characters.
+        prompt: Option<String>,
+        /// The last entry of the chain.
+        leaf: EntryId,
+    },
+    /// The title the user chose.
+    CustomTitle {
+        /// The title.
+        title: String,
+    },
+    /// A tag; an empty one removes it.
+    Tag {
+        /// The tag.
+        tag: String,
+    },
+}
+
+impl Metadata {
+    /// Writes the line.
+    pub fn seal(&self, session: &SessionId, timestamp: &str) -> Result<Entry, BadEntry> {
+        let session = session.as_str();
+        let value = match self {
+            Self::Enqueue { content } => {
+                json!({"type": "queue-operation", "operation": "enqueue", "timestamp": timestamp, "sessionId": session, "content": content})
+            }
+            Self::Dequeue => {
+                json!({"type": "queue-operation", "operation": "dequeue", "timestamp": timestamp, "sessionId": session})
+            }
+            Self::LastPrompt { prompt: Some(prompt), leaf } => {
+                json!({"type": "last-prompt", "lastPrompt": prompt, "leafUuid": leaf.as_str(), "sessionId": session})
+            }
+            Self::LastPrompt { prompt: None, leaf } => {
+                json!({"type": "last-prompt", "leafUuid": leaf.as_str(), "sessionId": session})
+            }
+            Self::CustomTitle { title } => {
+                json!({"type": "custom-title", "customTitle": title, "sessionId": session})
+            }
+            Self::Tag { tag } => json!({"type": "tag", "tag": tag, "sessionId": session}),
+        };
+        Entry::parse(value.to_string())
+    }
+}
