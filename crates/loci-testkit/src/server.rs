@@ -10,17 +10,18 @@
 mod answer;
 mod http1;
 mod perform;
+mod tls;
 
 use crate::recorded::Recorded;
 use crate::script::Script;
 use answer::Desk;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
 
 /// How long the `wait_for_*` functions wait before they fail the test.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -30,6 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub struct ScriptedModel {
     desk: Arc<Desk>,
     base_url: String,
+    ca_pem: Option<String>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<thread::JoinHandle<()>>,
 }
@@ -37,17 +39,44 @@ pub struct ScriptedModel {
 impl ScriptedModel {
     /// Starts a server that speaks plain HTTP/1.1 on a free port of 127.0.0.1.
     pub async fn start(script: impl Into<Script>) -> Self {
+        Self::open(script.into(), Door::Plain, None)
+    }
+
+    /// Starts a server that speaks HTTP/2 or HTTP/1.1 over TLS, under an authority of its own.
+    ///
+    /// The base address names `127.0.0.1`; the certificate is good for `localhost` too. A cut closes the
+    /// connection between frames; [`Step::reset`](crate::Step::reset) makes no difference here.
+    pub async fn start_tls(script: impl Into<Script>) -> Self {
+        let identity = tls::Identity::generate();
+        Self::open(script.into(), Door::Tls(identity.acceptor), Some(identity.ca_pem))
+    }
+
+    fn open(script: Script, door: Door, ca_pem: Option<String>) -> Self {
         let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("bind loopback");
         let address = listener.local_addr().expect("a bound listener has an address");
-        let desk = Arc::new(Desk::new(script.into()));
+        let scheme = match door {
+            Door::Plain => "http",
+            Door::Tls(_) => "https",
+        };
+        let desk = Arc::new(Desk::new(script));
         let (stop, stopped) = oneshot::channel();
-        let thread = spawn(listener, desk.clone(), stopped);
-        Self { desk, base_url: format!("http://{address}"), stop: Some(stop), thread: Some(thread) }
+        let thread = spawn(listener, door, desk.clone(), stopped);
+        let base_url = format!("{scheme}://{address}");
+        Self { desk, base_url, ca_pem, stop: Some(stop), thread: Some(thread) }
     }
 
     /// Returns the base address for clients, without a trailing slash.
     pub fn base_url(&self) -> &str {
         &self.base_url
+    }
+
+    /// Returns the certificate of the authority behind the server, in PEM.
+    ///
+    /// # Panics
+    ///
+    /// If the server does not speak TLS.
+    pub fn ca_pem(&self) -> &str {
+        self.ca_pem.as_deref().expect("started with `start_tls`")
     }
 
     /// Returns all requests so far.
@@ -106,9 +135,17 @@ impl Drop for ScriptedModel {
     }
 }
 
+/// How connections come in.
+#[derive(Clone)]
+enum Door {
+    Plain,
+    Tls(TlsAcceptor),
+}
+
 /// Runs the server on its own thread until `stopped` resolves.
 fn spawn(
     listener: std::net::TcpListener,
+    door: Door,
     desk: Arc<Desk>,
     stopped: oneshot::Receiver<()>,
 ) -> thread::JoinHandle<()> {
@@ -116,7 +153,7 @@ fn spawn(
         listener.set_nonblocking(true).expect("set the listener non-blocking");
         let listener = TcpListener::from_std(listener).expect("register the listener");
         tokio::select! {
-            () = accept(listener, desk) => {}
+            () = accept(listener, door, desk) => {}
             _ = stopped => {}
         }
     };
@@ -128,18 +165,22 @@ fn spawn(
 }
 
 /// Accepts connections for ever; the connections end with this future.
-async fn accept(listener: TcpListener, desk: Arc<Desk>) {
+async fn accept(listener: TcpListener, door: Door, desk: Arc<Desk>) {
     let mut connections = JoinSet::new();
     for number in 0.. {
-        let (stream, _) = accept_one(&listener).await;
-        connections.spawn(http1::serve(stream, number, desk.clone()));
+        let stream = accept_one(&listener).await;
+        let desk = desk.clone();
+        match door.clone() {
+            Door::Plain => connections.spawn(http1::serve(stream, number, desk)),
+            Door::Tls(acceptor) => connections.spawn(tls::serve(stream, acceptor, number, desk)),
+        };
         while connections.try_join_next().is_some() {}
     }
 }
 
-async fn accept_one(listener: &TcpListener) -> (TcpStream, SocketAddr) {
-    let (stream, address) = listener.accept().await.expect("accept on loopback");
+async fn accept_one(listener: &TcpListener) -> TcpStream {
+    let (stream, _) = listener.accept().await.expect("accept on loopback");
     // Each event is a packet of its own, as it is from the real API.
     stream.set_nodelay(true).expect("set TCP_NODELAY");
-    (stream, address)
+    stream
 }

@@ -7,3 +7,4 @@ mod faults;
 mod rules;
 mod script;
 mod server;
+mod tls;
