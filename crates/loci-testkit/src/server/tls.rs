@@ -173,7 +173,7 @@ impl Transport for NoBody {
     }
 
     async fn gone(&mut self) {
-        std::future::pending().await;
+        std::future::pending::<()>().await;
     }
 }
 
