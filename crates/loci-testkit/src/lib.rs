@@ -25,14 +25,20 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test kit fails loudly")]
 
 mod gate;
+mod home;
+mod normalise;
 mod recorded;
 mod rules;
+mod run;
 mod script;
 mod server;
 mod wire;
 
 pub use gate::Gate;
+pub use home::TestHome;
+pub use normalise::Normaliser;
 pub use recorded::{HttpVersion, Recorded, ToolResult};
 pub use rules::violations;
+pub use run::{Binary, Output, Session};
 pub use script::{Script, Step, Usage};
 pub use server::ScriptedModel;

@@ -4,7 +4,9 @@
 
 mod client;
 mod faults;
+mod home;
 mod rules;
+mod run;
 mod script;
 mod server;
 mod tls;
