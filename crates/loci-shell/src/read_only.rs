@@ -1,0 +1,174 @@
+//! Judging one simple command against the table: known program, known flags, known operands.
+
+use crate::table::{Operands, Spec, TABLE};
+use crate::{find, git};
+
+/// Returns the paths a command would read when it is known to change nothing, else `None`.
+pub(crate) fn reads_of(words: &[&str]) -> Option<Vec<String>> {
+    let (program, arguments) = words.split_first()?;
+    match *program {
+        "git" => git::reads_of(arguments),
+        "find" => find::reads_of(arguments),
+        "echo" | "true" | "false" => Some(Vec::new()),
+        _ => {
+            let spec = TABLE.iter().find(|spec| spec.name == *program)?;
+            operand_reads(spec, parse(spec, arguments)?)
+        }
+    }
+}
+
+/// A command line taken apart by its spec.
+#[derive(Debug, Default)]
+pub(crate) struct Parsed<'a> {
+    /// Flags by letter or long name, values left out.
+    pub(crate) flags: Vec<String>,
+    /// Values of flags that name a file.
+    pub(crate) paths: Vec<&'a str>,
+    /// Everything that is not a flag.
+    pub(crate) operands: Vec<&'a str>,
+}
+
+impl Parsed<'_> {
+    pub(crate) fn has(&self, names: &[&str]) -> bool {
+        self.flags.iter().any(|flag| names.contains(&flag.as_str()))
+    }
+}
+
+/// What follows a flag.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Arity {
+    None,
+    /// Attached, or the next word.
+    Value,
+    /// As `Value`, and it names a file that is read.
+    Path,
+    /// Attached or absent.
+    Optional,
+}
+
+impl Arity {
+    fn of(mark: Option<char>) -> Self {
+        match mark {
+            Some(':') => Self::Value,
+            Some('@') => Self::Path,
+            Some('?') => Self::Optional,
+            _ => Self::None,
+        }
+    }
+}
+
+/// Takes the arguments apart; `None` at the first flag that is not in the spec.
+pub(crate) fn parse<'a>(spec: &Spec, arguments: &[&'a str]) -> Option<Parsed<'a>> {
+    let mut parsed = Parsed::default();
+    let mut rest = arguments.iter().copied();
+    while let Some(word) = rest.next() {
+        if word == "--" {
+            parsed.operands.extend(rest.by_ref());
+        } else if let Some(long) = word.strip_prefix("--") {
+            parse_long(spec, long, &mut rest, &mut parsed)?;
+        } else if let Some(cluster) = word.strip_prefix('-').filter(|cluster| !cluster.is_empty()) {
+            parse_cluster(spec, cluster, &mut rest, &mut parsed)?;
+        } else {
+            parsed.operands.push(word);
+        }
+    }
+    Some(parsed)
+}
+
+fn parse_long<'a>(
+    spec: &Spec,
+    long: &'a str,
+    rest: &mut impl Iterator<Item = &'a str>,
+    parsed: &mut Parsed<'a>,
+) -> Option<()> {
+    let (name, value) = match long.split_once('=') {
+        Some((name, value)) => (name, Some(value)),
+        None => (long, None),
+    };
+    let arity = long_arity(spec, name)?;
+    parsed.flags.push(name.to_owned());
+    match (arity, value) {
+        (Arity::None, Some(_)) => return None,
+        (Arity::Value, None) => {
+            next_value(rest)?;
+        }
+        (Arity::Path, None) => parsed.paths.push(next_value(rest)?),
+        (Arity::Path, Some(path)) => parsed.paths.push(path),
+        (Arity::None | Arity::Optional, None) | (Arity::Value | Arity::Optional, Some(_)) => {}
+    }
+    Some(())
+}
+
+/// Finds a long flag by its full name; abbreviations are not known, so they are not read-only.
+fn long_arity(spec: &Spec, name: &str) -> Option<Arity> {
+    spec.long.iter().find_map(|entry| {
+        let mark = entry.strip_prefix(name)?;
+        let mut marks = mark.chars();
+        let arity = Arity::of(marks.next());
+        (mark.is_empty() || (arity != Arity::None && marks.next().is_none())).then_some(arity)
+    })
+}
+
+fn parse_cluster<'a>(
+    spec: &Spec,
+    cluster: &'a str,
+    rest: &mut impl Iterator<Item = &'a str>,
+    parsed: &mut Parsed<'a>,
+) -> Option<()> {
+    if spec.takes_number && cluster.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some(());
+    }
+    for (at, letter) in cluster.char_indices() {
+        let arity = short_arity(spec, letter)?;
+        parsed.flags.push(letter.to_string());
+        let attached = &cluster[at + letter.len_utf8()..];
+        match arity {
+            Arity::None => continue,
+            Arity::Optional => {}
+            Arity::Value | Arity::Path => {
+                let value = if attached.is_empty() { next_value(rest)? } else { attached };
+                if arity == Arity::Path {
+                    parsed.paths.push(value);
+                }
+            }
+        }
+        return Some(());
+    }
+    Some(())
+}
+
+fn short_arity(spec: &Spec, letter: char) -> Option<Arity> {
+    let at = spec.short.find(letter).filter(|_| letter.is_ascii_alphanumeric())?;
+    Some(Arity::of(spec.short[at + 1..].chars().next()))
+}
+
+/// Takes the next word as a value. One that looks like a flag is not taken: should the program see it
+/// otherwise than we do, a flag would slip through.
+fn next_value<'a>(rest: &mut impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    rest.next().filter(|value| !value.starts_with('-'))
+}
+
+fn operand_reads(spec: &Spec, parsed: Parsed<'_>) -> Option<Vec<String>> {
+    let operands = parsed.operands.as_slice();
+    let paths: &[&str] = match spec.operands {
+        Operands::None if operands.is_empty() => &[],
+        Operands::Text => &[],
+        Operands::Format if operands.len() <= 1 && operands.iter().all(|word| word.starts_with('+')) => &[],
+        Operands::Paths => operands,
+        Operands::PathsOrHere if operands.is_empty() => &["."],
+        Operands::PathsOrHere => operands,
+        Operands::OnePath if operands.len() <= 1 => operands,
+        Operands::PatternThenPaths => pattern_paths(&parsed)?,
+        Operands::None | Operands::Format | Operands::OnePath => return None,
+    };
+    let reads = paths.iter().chain(&parsed.paths).filter(|path| **path != "-");
+    Some(reads.map(|path| (*path).to_owned()).collect())
+}
+
+/// Returns grep's files: all operands when a flag gave the pattern, else all but the first.
+fn pattern_paths<'a, 'b>(parsed: &'b Parsed<'a>) -> Option<&'b [&'a str]> {
+    let has_pattern = parsed.has(&["e", "regexp", "f", "file"]);
+    let paths = if has_pattern { &parsed.operands[..] } else { parsed.operands.split_first()?.1 };
+    let searches_here = paths.is_empty() && parsed.has(&["r", "recursive"]);
+    Some(if searches_here { &["."] } else { paths })
+}
