@@ -1,1 +1,13 @@
-//! What the model sees: fragments, assembly, token counts, the view of a transcript.
+//! What the model sees: the system prompt and the view of a transcript.
+//!
+//! The crate is pure. The transcript is the truth; what is sent is a projection of it, and the same transcript
+//! always gives the same bytes, whether it was just written or loaded again, because both roads go through
+//! [`Projection`]. Everything else put before the model is a named [`Fragment`] with a bound.
+
+mod fragment;
+mod projection;
+
+pub use fragment::{
+    Fragment, GitContext, Instruction, PromptParts, Surroundings, system_prompt, user_context,
+};
+pub use projection::Projection;

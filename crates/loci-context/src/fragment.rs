@@ -1,0 +1,130 @@
+//! The parts of the prompt around the conversation, one file each.
+//!
+//! Fragments are computed once per session and kept, so that the prefix of every request stays the same bytes.
+
+mod environment;
+mod git;
+mod identity;
+mod instructions;
+mod today;
+mod working;
+
+pub use environment::Surroundings;
+pub use git::GitContext;
+pub use instructions::Instruction;
+
+/// One named part of what the model is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fragment {
+    /// Its name, for listings and budgets.
+    pub name: &'static str,
+    /// Its text.
+    pub text: String,
+}
+
+/// What the system prompt is made from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PromptParts {
+    /// Replaces our own prompt; an empty text leaves one line of identity.
+    pub replacement: Option<String>,
+    /// Added behind it.
+    pub appendix: Option<String>,
+    /// Where the session runs.
+    pub surroundings: Surroundings,
+    /// What git says, inside a repository.
+    pub git: Option<GitContext>,
+}
+
+/// Returns the system prompt: what never changes first, what depends on the machine last.
+pub fn system_prompt(parts: &PromptParts) -> Vec<Fragment> {
+    let mut fragments = vec![identity::fragment()];
+    match &parts.replacement {
+        Some(text) if text.trim().is_empty() => {}
+        Some(text) => fragments.push(Fragment { name: "replacement", text: text.clone() }),
+        None => {
+            fragments.push(working::fragment());
+            fragments.push(environment::fragment(&parts.surroundings));
+            fragments.extend(parts.git.as_ref().map(git::fragment));
+        }
+    }
+    if let Some(text) = parts.appendix.as_ref().filter(|text| !text.trim().is_empty()) {
+        fragments.push(Fragment { name: "appendix", text: text.clone() });
+    }
+    fragments
+}
+
+/// Returns the context that opens the first user message: instruction files and the date.
+pub fn user_context(instructions: &[Instruction], date: &str) -> String {
+    let sections: Vec<String> =
+        [instructions::section(instructions), Some(today::section(date))].into_iter().flatten().collect();
+    format!(
+        "<system-reminder>\nContext for this conversation, collected when it began:\n\n{}\n\nUse what bears on \
+         the task; leave the rest aside.\n</system-reminder>",
+        sections.join("\n\n")
+    )
+}
+
+/// Cuts a text to a bound in characters and says so.
+fn bounded(text: &str, limit: usize, notice: &str) -> String {
+    match text.char_indices().nth(limit) {
+        None => text.to_owned(),
+        Some((at, _)) => format!("{}\n{notice}", text[..at].trim_end()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+
+    fn names(parts: &PromptParts) -> String {
+        system_prompt(parts).iter().map(|fragment| fragment.name).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn parts_in_their_order() {
+        let git = Some(GitContext { branch: "main".to_owned(), ..GitContext::default() });
+        for (replacement, appendix, expected) in [
+            (None, None, "identity working environment git"),
+            (None, Some("Be terse."), "identity working environment git appendix"),
+            (Some("You test."), None, "identity replacement"),
+            (Some(""), None, "identity"),
+            (Some(""), Some("Be terse."), "identity appendix"),
+        ] {
+            let parts = PromptParts {
+                replacement: replacement.map(str::to_owned),
+                appendix: appendix.map(str::to_owned),
+                git: git.clone(),
+                ..PromptParts::default()
+            };
+            assert_eq!(names(&parts), expected);
+        }
+    }
+
+    #[test]
+    fn user_context_names_each_file() {
+        let files = [Instruction {
+            path: "/p/CLAUDE.md".to_owned(),
+            scope: "project instructions, checked into the code base",
+            text: "Be terse.\n".to_owned(),
+        }];
+        expect![[r#"
+            <system-reminder>
+            Context for this conversation, collected when it began:
+
+            # claudeMd
+            Instructions from the user and the project. Follow them as written; they take precedence over habits.
+
+            Contents of /p/CLAUDE.md (project instructions, checked into the code base):
+
+            Be terse.
+
+            # currentDate
+            Today is 2026-01-02.
+
+            Use what bears on the task; leave the rest aside.
+            </system-reminder>"#]]
+        .assert_eq(&user_context(&files, "2026-01-02"));
+        assert!(!user_context(&[], "2026-01-02").contains("claudeMd"));
+    }
+}

@@ -1,0 +1,162 @@
+//! From transcript entries to the messages that are sent.
+//!
+//! A projection takes the entries of a path one by one and keeps the messages they make. Loading a session
+//! pushes its whole path, a running one pushes each entry as it is appended; both give the same messages.
+//!
+//! What must stay true:
+//! 1. Entries split from one response become one assistant message again, blocks in order and byte for byte.
+//! 2. Consecutive user entries become one user message: tool results first, then reminders, then text.
+//! 3. Stored API failures, blank text and responses of nothing but reasoning are not sent.
+//! 4. A message that has been followed by one of the other role never changes again.
+
+mod reminder;
+
+use loci_core::entry::{Entry, EntryKind};
+use loci_core::ids::MessageId;
+use loci_core::message::{Block, BlockKind, Message, Role};
+
+/// The messages of a conversation, grown entry by entry.
+#[derive(Debug, Clone, Default)]
+pub struct Projection {
+    done: Vec<Message>,
+    open: Option<Open>,
+}
+
+/// The last message, which may still grow.
+#[derive(Debug, Clone)]
+enum Open {
+    User(UserParts),
+    Assistant { id: Option<MessageId>, blocks: Vec<Block> },
+}
+
+#[derive(Debug, Clone, Default)]
+struct UserParts {
+    results: Vec<Block>,
+    reminders: Vec<Block>,
+    texts: Vec<Block>,
+}
+
+impl Projection {
+    /// Projects a whole path.
+    pub fn of<'a>(path: impl IntoIterator<Item = &'a Entry>) -> Self {
+        let mut projection = Self::default();
+        for entry in path {
+            projection.push(entry);
+        }
+        projection
+    }
+
+    /// Takes the next entry of the path.
+    pub fn push(&mut self, entry: &Entry) {
+        let head = entry.head();
+        match head.kind {
+            EntryKind::User => self.push_user(entry.blocks()),
+            EntryKind::Assistant if !head.is_api_error => {
+                self.push_assistant(head.message_id.clone(), entry.blocks());
+            }
+            EntryKind::Attachment => {
+                if let Some(attachment) = entry.attachment() {
+                    let blocks = reminder::blocks(&attachment);
+                    self.user_parts().reminders.extend(blocks);
+                }
+            }
+            EntryKind::System if head.subtype.as_deref() == Some("local_command") => {
+                if let Some(text) = entry.fields().read::<String>("content") {
+                    self.push_user(vec![Block::new_text(&text)]);
+                }
+            }
+            EntryKind::Assistant | EntryKind::System | EntryKind::Progress | EntryKind::Metadata => {}
+        }
+    }
+
+    /// Returns the messages as they stand. `context` opens the first user message.
+    pub fn messages(&self, context: Option<&Block>) -> Vec<Message> {
+        let mut messages = self.done.clone();
+        messages.extend(self.open.as_ref().and_then(Open::to_message));
+        if let (Some(first), Some(context)) = (messages.first_mut(), context)
+            && first.role == Role::User
+        {
+            let content: Vec<Block> = std::iter::once(context).chain(first.content.iter()).cloned().collect();
+            *first = Message::new(Role::User, content);
+        }
+        messages
+    }
+
+    fn push_user(&mut self, blocks: Vec<Block>) {
+        let parts = self.user_parts();
+        for block in blocks {
+            match block.kind() {
+                BlockKind::ToolResult => parts.results.push(block),
+                BlockKind::Text if is_blank(&block) => {}
+                _ => parts.texts.push(block),
+            }
+        }
+    }
+
+    fn push_assistant(&mut self, id: Option<MessageId>, blocks: Vec<Block>) {
+        match &mut self.open {
+            Some(Open::Assistant { id: open, blocks: held }) if *open == id => held.extend(blocks),
+            _ => {
+                self.close();
+                self.open = Some(Open::Assistant { id, blocks });
+            }
+        }
+    }
+
+    /// Returns the user message at the end, beginning one if the assistant spoke last.
+    fn user_parts(&mut self) -> &mut UserParts {
+        if !matches!(self.open, Some(Open::User(_))) {
+            let reopened = self.close();
+            self.open = Some(Open::User(reopened.unwrap_or_default()));
+        }
+        match &mut self.open {
+            Some(Open::User(parts)) => parts,
+            Some(Open::Assistant { .. }) | None => unreachable!("a user message was just opened"),
+        }
+    }
+
+    /// Moves the open message to the finished ones. When it turns out to be empty, the user message before it
+    /// is handed back to be continued.
+    fn close(&mut self) -> Option<UserParts> {
+        let open = self.open.take()?;
+        if let Some(message) = open.to_message() {
+            self.done.push(message);
+            return None;
+        }
+        match self.done.pop_if(|last| last.role == Role::User) {
+            Some(last) => Some(UserParts::from_blocks(&last.content)),
+            None => None,
+        }
+    }
+}
+
+impl Open {
+    fn to_message(&self) -> Option<Message> {
+        match self {
+            Self::User(parts) => {
+                let blocks: Vec<Block> =
+                    parts.results.iter().chain(&parts.reminders).chain(&parts.texts).cloned().collect();
+                (!blocks.is_empty()).then(|| Message::new(Role::User, blocks))
+            }
+            Self::Assistant { blocks, .. } => {
+                let kept: Vec<Block> = blocks.iter().filter(|block| !is_blank(block)).cloned().collect();
+                let says_something = kept.iter().any(|block| !block.kind().is_thinking());
+                says_something.then(|| Message::new(Role::Assistant, kept))
+            }
+        }
+    }
+}
+
+impl UserParts {
+    fn from_blocks(blocks: &[Block]) -> Self {
+        let (results, texts) = blocks.iter().cloned().partition(|b| b.kind() == BlockKind::ToolResult);
+        Self { results, reminders: Vec::new(), texts }
+    }
+}
+
+fn is_blank(block: &Block) -> bool {
+    block.kind() == BlockKind::Text && block.text().is_none_or(|text| text.trim().is_empty())
+}
+
+#[cfg(test)]
+mod tests;
