@@ -8,7 +8,9 @@
 mod clock;
 mod env;
 mod random;
+mod store;
 
 pub use clock::{Clock, Date, FixedClock, SystemClock, Timestamp, rfc3339_millis};
 pub use env::{Env, Vars};
 pub use random::{OsRandom, Random, SeededRandom, Uuid};
+pub use store::{Listener, Store, Subscription};
