@@ -5,12 +5,16 @@
 //! as a value in [`Env`], which the binary builds once and passes down; [`Env::from_process`] is the
 //! only place that reads the process environment.
 
+mod atomic;
 mod clock;
+mod dirs;
 mod env;
 mod random;
 mod store;
 
+pub use atomic::{WriteError, WriteOptions, write_atomic};
 pub use clock::{Clock, Date, FixedClock, SystemClock, Timestamp, rfc3339_millis};
+pub use dirs::create_private_dir_all;
 pub use env::{Env, Vars};
 pub use random::{OsRandom, Random, SeededRandom, Uuid};
 pub use store::{Listener, Store, Subscription};
