@@ -9,12 +9,15 @@ mod atomic;
 mod clock;
 mod dirs;
 mod env;
+mod lock;
 mod random;
+mod same_file;
 mod store;
 
 pub use atomic::{WriteError, WriteOptions, write_atomic};
 pub use clock::{Clock, Date, FixedClock, SystemClock, Timestamp, rfc3339_millis};
 pub use dirs::create_private_dir_all;
 pub use env::{Env, Vars};
+pub use lock::{FileLock, LockError};
 pub use random::{OsRandom, Random, SeededRandom, Uuid};
 pub use store::{Listener, Store, Subscription};
