@@ -5,6 +5,7 @@
 //! world arrives as an argument, so every rule here can be tested with plain data.
 
 pub mod app_state;
+pub mod conversation;
 pub mod entry;
 pub mod ids;
 pub mod message;

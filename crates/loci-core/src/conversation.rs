@@ -1,0 +1,118 @@
+//! The conversation of a session: which entries of its file, in which order, the model is to see.
+//!
+//! A transcript is a tree kept in a list: entries name their parent, branches and dead ends stay in the file,
+//! and file order is not chain order. [`Conversation::build`] makes the tree, chooses the leaf, walks to the
+//! root or to the last compaction, and gathers what a single walk misses. The rules are those of the format's
+//! reference, with one change of heart: where it would drop history that is still on disk, we keep it.
+//!
+//! 1. The last of several entries with one uuid counts; sidechains do not count at all.
+//! 2. Progress entries, kinds we do not know and a boundary that lost its summary are links: their children
+//!    hang from their parent.
+//! 3. An entry whose parent is nowhere hangs from the message written at most five seconds before it, else
+//!    from the entry before it in the file.
+//! 4. A compaction boundary with a summary starts the conversation; what it preserved follows the summary.
+//! 5. The leaf is the last entry written, unless a pointer written after it names another branch.
+//! 6. The blocks of one response stand together, then the results of its calls in file order, one for each.
+//!
+//! Building is linear in the number of entries and never fails: whatever the file, there is a path.
+
+mod facts;
+mod gather;
+mod leaf;
+mod repair;
+mod shape;
+mod tree;
+
+use std::sync::Arc;
+
+use crate::entry::Entry;
+use crate::ids::EntryId;
+use crate::usage::Usage;
+
+pub use facts::Titles;
+pub use repair::{Repair, Under};
+
+use facts::Facts;
+use tree::Tree;
+
+/// The path through a session's tree that a resumed session continues, and what is known from its file.
+#[derive(Debug, Clone, Default)]
+pub struct Conversation {
+    path: Vec<Arc<Entry>>,
+    leaf: Option<EntryId>,
+    repairs: Vec<Repair>,
+    facts: Facts,
+}
+
+impl Conversation {
+    /// Builds the conversation from the entries of one session file, in file order.
+    pub fn build(entries: Vec<Arc<Entry>>) -> Self {
+        let tree = Tree::build(&entries);
+        let leaf = leaf::choose(&tree);
+        Self::assemble(&tree, leaf)
+    }
+
+    /// Builds the conversation that ends at one entry, whatever was written later; `None` when the file
+    /// does not have it.
+    pub fn build_at(entries: Vec<Arc<Entry>>, leaf: &EntryId) -> Option<Self> {
+        let tree = Tree::build(&entries);
+        let leaf = tree.find(leaf.as_str())?;
+        Some(Self::assemble(&tree, Some(leaf)))
+    }
+
+    fn assemble(tree: &Tree<'_>, leaf: Option<usize>) -> Self {
+        let chain = leaf.map(|leaf| tree.chain(leaf)).unwrap_or_default();
+        let path = gather::with_siblings(tree, &chain);
+        let facts = Facts::read(tree, &path);
+        let path: Vec<Arc<Entry>> = path.into_iter().map(|idx| Arc::clone(tree.entry(idx))).collect();
+        Self {
+            leaf: leaf.and_then(|leaf| tree.entry(leaf).head().uuid.clone()),
+            repairs: repair::repairs(&path),
+            path,
+            facts,
+        }
+    }
+
+    /// Returns the entries in sending order: the root or the compaction boundary first.
+    pub fn path(&self) -> &[Arc<Entry>] {
+        &self.path
+    }
+
+    /// Gives the path away.
+    pub fn into_path(self) -> Vec<Arc<Entry>> {
+        self.path
+    }
+
+    /// Returns the entry that the next prompt hangs from when there is nothing to repair.
+    pub fn leaf(&self) -> Option<&EntryId> {
+        self.leaf.as_ref()
+    }
+
+    /// Returns what must be appended, in this order, before the next prompt.
+    pub fn repairs(&self) -> &[Repair] {
+        &self.repairs
+    }
+
+    /// Returns the model that wrote the last answer on the path.
+    pub fn last_model(&self) -> Option<&str> {
+        self.facts.model.as_deref()
+    }
+
+    /// Returns the usage of the last answer since the last compaction.
+    pub fn last_usage(&self) -> Option<&Usage> {
+        self.facts.usage.as_ref()
+    }
+
+    /// Returns the permission mode that was written last.
+    pub fn last_mode(&self) -> Option<&str> {
+        self.facts.mode.as_deref()
+    }
+
+    /// Returns the names the session was given.
+    pub fn titles(&self) -> &Titles {
+        &self.facts.titles
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,50 @@
+//! Where the conversation stands: the leaf of the path.
+//!
+//! `last` is the chain entry written last, carried forward to what hangs below it (entries are sometimes
+//! written before their parent). `pointer` is the `leafUuid` of the last `last-prompt` entry.
+//!
+//! - No pointer, or one to an entry above `last`: the leaf is `last`.
+//! - A pointer elsewhere that was written after everything else: the leaf is exactly where it points.
+//! - A pointer elsewhere with entries written after it is out of date, and the leaf is `last`. (The format's
+//!   reference follows it even then, and loses the turn that a crash kept from writing its own pointer.)
+
+use crate::entry::EntryKind;
+
+use super::tree::Tree;
+
+/// Chooses the leaf; `None` when the file has no chain entry.
+pub(super) fn choose(tree: &Tree<'_>) -> Option<usize> {
+    let written_last = (0..tree.entries().len()).rev().find(|idx| tree.is_node(*idx))?;
+    let last = forward(tree, written_last);
+    let Some((line, pointer)) = pointer(tree) else { return Some(last) };
+    if tree.chain(last).contains(&pointer) {
+        return Some(last);
+    }
+    let is_current = line > written_last;
+    Some(if is_current || tree.chain(pointer).contains(&written_last) { pointer } else { last })
+}
+
+/// Goes down from `idx` to a leaf, at each step to the child written last.
+fn forward(tree: &Tree<'_>, idx: usize) -> usize {
+    let mut seen = vec![false; tree.entries().len()];
+    let mut at = idx;
+    seen[at] = true;
+    while let Some(&child) = tree.children(at).last() {
+        if std::mem::replace(&mut seen[child], true) {
+            break;
+        }
+        at = child;
+    }
+    at
+}
+
+/// Returns the line of the last pointer and the node it names, if there is such a node.
+fn pointer(tree: &Tree<'_>) -> Option<(usize, usize)> {
+    let is_pointer = |idx: &usize| {
+        let head = tree.entry(*idx).head();
+        head.kind == EntryKind::Metadata && head.type_name.as_ref() == "last-prompt"
+    };
+    let line = (0..tree.entries().len()).rev().find(is_pointer)?;
+    let leaf: String = tree.entry(line).fields().read("leafUuid")?;
+    Some((line, tree.find(&leaf)?))
+}

@@ -1,0 +1,44 @@
+//! What a message entry holds, as far as the pairing of calls and results asks.
+
+use crate::entry::{Entry, EntryKind};
+use crate::ids::ToolUseId;
+use crate::message::{Block, BlockKind};
+
+/// The calls and results of one entry, and whether it holds anything besides.
+#[derive(Debug, Default)]
+pub(super) struct Shape {
+    pub(super) calls: Vec<ToolUseId>,
+    pub(super) results: Vec<ToolUseId>,
+    /// Something other than calls, results, reasoning and blank text.
+    pub(super) has_words: bool,
+}
+
+impl Shape {
+    pub(super) fn of(entry: &Entry) -> Self {
+        let mut shape = Self::default();
+        if !matches!(entry.head().kind, EntryKind::User | EntryKind::Assistant) {
+            return shape;
+        }
+        for block in entry.blocks() {
+            match block.kind() {
+                BlockKind::ToolUse => shape.calls.extend(block.tool_use().map(|call| call.id)),
+                BlockKind::ToolResult => {
+                    shape.results.extend(block.tool_result().map(|result| result.tool_use_id));
+                }
+                BlockKind::Text => shape.has_words |= !is_blank(&block),
+                BlockKind::Thinking | BlockKind::RedactedThinking => {}
+                BlockKind::Image | BlockKind::Document | BlockKind::Other => shape.has_words = true,
+            }
+        }
+        shape
+    }
+
+    /// Returns true for an entry that is nothing but answers to calls.
+    pub(super) fn is_only_results(&self) -> bool {
+        !self.results.is_empty() && self.calls.is_empty() && !self.has_words
+    }
+}
+
+fn is_blank(text: &Block) -> bool {
+    text.text().is_none_or(|text| text.trim().is_empty())
+}

@@ -1,0 +1,3 @@
+//! Tests of the conversation, feature by feature.
+
+mod fixtures;

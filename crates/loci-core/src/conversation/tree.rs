@@ -1,0 +1,222 @@
+//! The tree of a session: which entries are nodes, and which node each hangs from.
+//!
+//! Everything is an index into the list of entries. A parent is found in three steps: links are followed,
+//! lost parents replaced, preserved segments moved behind the summary of their compaction.
+
+mod orphans;
+mod splice;
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::entry::{Entry, EntryKind};
+
+/// What an entry is to the tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// An entry of the conversation.
+    Node,
+    /// An entry that only passes its children on to its parent.
+    Link,
+    /// An entry without a place: metadata, sidechains, rewritten duplicates.
+    Nothing,
+}
+
+/// Where a parent's name leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lead {
+    To(usize),
+    Root,
+    Lost,
+}
+
+/// The entries of one file with their places.
+pub(super) struct Tree<'a> {
+    entries: &'a [Arc<Entry>],
+    index: FxHashMap<&'a str, usize>,
+    roles: Vec<Role>,
+    parents: Vec<Option<usize>>,
+    children: Children,
+}
+
+impl<'a> Tree<'a> {
+    pub(super) fn build(entries: &'a [Arc<Entry>]) -> Self {
+        let index = index(entries);
+        let roles = roles(entries, &index);
+        let mut tree =
+            Self { entries, index, roles, parents: vec![None; entries.len()], children: Children::default() };
+        let lost = tree.follow_parents();
+        orphans::adopt(&mut tree, &lost);
+        tree.children = Children::of(&tree.parents);
+        if splice::preserved_segments(&mut tree) {
+            tree.children = Children::of(&tree.parents);
+        }
+        tree
+    }
+
+    pub(super) fn entries(&self) -> &'a [Arc<Entry>] {
+        self.entries
+    }
+
+    pub(super) fn entry(&self, idx: usize) -> &'a Arc<Entry> {
+        &self.entries[idx]
+    }
+
+    pub(super) fn kind(&self, idx: usize) -> EntryKind {
+        self.entries[idx].head().kind
+    }
+
+    pub(super) fn is_node(&self, idx: usize) -> bool {
+        self.roles[idx] == Role::Node
+    }
+
+    pub(super) fn parent(&self, idx: usize) -> Option<usize> {
+        self.parents[idx]
+    }
+
+    /// Returns the nodes that hang from `idx`, in file order.
+    pub(super) fn children(&self, idx: usize) -> &[usize] {
+        self.children.of_node(idx)
+    }
+
+    /// Returns the node with this uuid, or the node a link of this uuid stands for.
+    pub(super) fn find(&self, uuid: &str) -> Option<usize> {
+        let mut at = *self.index.get(uuid)?;
+        let mut seen = FxHashSet::default();
+        while self.roles[at] == Role::Link {
+            if !seen.insert(at) {
+                return None;
+            }
+            at = *self.index.get(link_target(&self.entries[at])?)?;
+        }
+        self.is_node(at).then_some(at)
+    }
+
+    /// Returns the nodes from the root, or from the last boundary, down to `leaf`.
+    pub(super) fn chain(&self, leaf: usize) -> Vec<usize> {
+        let mut seen = vec![false; self.entries.len()];
+        let mut chain = Vec::new();
+        let mut at = Some(leaf);
+        while let Some(idx) = at.filter(|idx| !std::mem::replace(&mut seen[*idx], true)) {
+            chain.push(idx);
+            at = if self.entries[idx].is_compact_boundary() { None } else { self.parents[idx] };
+        }
+        chain.reverse();
+        chain
+    }
+
+    /// Sets every node's parent as its line says and returns the nodes whose parent is nowhere.
+    fn follow_parents(&mut self) -> Vec<usize> {
+        let mut links = FxHashMap::default();
+        let mut lost = Vec::new();
+        for idx in 0..self.entries.len() {
+            if !self.is_node(idx) {
+                continue;
+            }
+            let lead = match &self.entries[idx].head().parent {
+                None => Lead::Root,
+                Some(parent) => self.lead(parent.as_str(), &mut links),
+            };
+            match lead {
+                Lead::To(parent) if parent != idx => self.parents[idx] = Some(parent),
+                Lead::Root => {}
+                Lead::To(_) | Lead::Lost => lost.push(idx),
+            }
+        }
+        lost
+    }
+
+    /// Follows a name through links; what a link leads to is remembered, so long runs of links stay linear.
+    fn lead(&self, uuid: &'a str, known: &mut FxHashMap<usize, Lead>) -> Lead {
+        let mut trail = Vec::new();
+        let mut uuid = uuid;
+        let lead = loop {
+            let Some(&at) = self.index.get(uuid) else { break Lead::Lost };
+            match self.roles[at] {
+                Role::Node => break Lead::To(at),
+                Role::Nothing => break Lead::Lost,
+                Role::Link => {}
+            }
+            if let Some(lead) = known.get(&at) {
+                break *lead;
+            }
+            // Should the links run in a circle, this is what the second round meets.
+            known.insert(at, Lead::Lost);
+            trail.push(at);
+            match link_target(&self.entries[at]) {
+                Some(next) => uuid = next,
+                None if self.kind(at) == EntryKind::Progress => break Lead::Root,
+                None => break Lead::Lost,
+            }
+        };
+        for link in trail {
+            known.insert(link, lead);
+        }
+        lead
+    }
+}
+
+/// Maps each uuid to its last entry; sidechains are left out.
+fn index(entries: &[Arc<Entry>]) -> FxHashMap<&str, usize> {
+    let named = entries.iter().enumerate().filter(|(_, entry)| !entry.head().is_sidechain);
+    named.filter_map(|(idx, entry)| Some((entry.head().uuid.as_ref()?.as_str(), idx))).collect()
+}
+
+fn roles(entries: &[Arc<Entry>], index: &FxHashMap<&str, usize>) -> Vec<Role> {
+    let mut roles = vec![Role::Nothing; entries.len()];
+    for &idx in index.values() {
+        roles[idx] = if entries[idx].head().kind.is_chain() { Role::Node } else { Role::Link };
+    }
+    let summarised: FxHashSet<&str> = entries
+        .iter()
+        .filter(|entry| entry.head().is_compact_summary && !entry.head().is_sidechain)
+        .filter_map(|entry| Some(entry.head().parent.as_ref()?.as_str()))
+        .collect();
+    for &idx in index.values().filter(|idx| entries[**idx].is_compact_boundary()) {
+        let uuid = entries[idx].head().uuid.as_ref().map_or("", |uuid| uuid.as_str());
+        if !summarised.contains(uuid) {
+            roles[idx] = Role::Link;
+        }
+    }
+    roles
+}
+
+/// Returns the name of what a link stands for: the parent, for a boundary the entry before the compaction.
+fn link_target(entry: &Entry) -> Option<&str> {
+    let head = entry.head();
+    let target = if entry.is_compact_boundary() { &head.logical_parent } else { &head.parent };
+    target.as_ref().map(|id| id.as_str())
+}
+
+/// The children of every node in file order, in two flat lists.
+#[derive(Debug, Default)]
+struct Children {
+    starts: Vec<usize>,
+    nodes: Vec<usize>,
+}
+
+impl Children {
+    fn of(parents: &[Option<usize>]) -> Self {
+        let mut starts = vec![0; parents.len() + 1];
+        for parent in parents.iter().flatten() {
+            starts[parent + 1] += 1;
+        }
+        for idx in 1..starts.len() {
+            starts[idx] += starts[idx - 1];
+        }
+        let mut next = starts.clone();
+        let mut nodes = vec![0; starts.last().copied().unwrap_or(0)];
+        for (idx, parent) in parents.iter().enumerate() {
+            if let Some(parent) = parent {
+                nodes[next[*parent]] = idx;
+                next[*parent] += 1;
+            }
+        }
+        Self { starts, nodes }
+    }
+
+    fn of_node(&self, idx: usize) -> &[usize] {
+        &self.nodes[self.starts[idx]..self.starts[idx + 1]]
+    }
+}
