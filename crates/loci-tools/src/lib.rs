@@ -3,11 +3,13 @@
 //! A tool sees its arguments and a [`Host`]; never the engine, never session storage. Before it runs, its
 //! [`Tool::effects`] say what the call would do, and that is what the permission engine judges.
 
+mod disk_file;
 mod file_state;
 mod host;
 mod input;
 mod place;
 mod tasks;
+mod text_file;
 mod tool;
 mod toolbox;
 

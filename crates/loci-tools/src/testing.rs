@@ -54,6 +54,11 @@ impl TestHost {
         }
     }
 
+    /// The world of the test, to set a variable or a clock before the first call.
+    pub(crate) fn env_mut(&mut self) -> &mut Env {
+        &mut self.env
+    }
+
     /// The project directory.
     pub(crate) fn project(&self) -> PathBuf {
         self.place.lock().unwrap().project.clone()
