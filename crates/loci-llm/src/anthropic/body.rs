@@ -1,0 +1,174 @@
+//! The body of a Messages API request, written from kept bytes.
+//!
+//! The server caches prompts by prefix, so the body is laid out for it: what never changes comes first
+//! (`model, max_tokens, thinking, context_management, output_config, metadata, stream, system, tools`), and
+//! `messages` last. Blocks and tools are copied from the text they came as and never serialised again.
+//! So, cache marks aside, each body is the previous one plus new messages, byte for byte (a property test).
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use loci_core::message::Message;
+use loci_core::raw::{RawObject, json_string};
+use serde_json::{Map, Value, json};
+
+use super::cache::Marks;
+use super::features::Features;
+use crate::request::{Request, Thinking};
+
+const CACHE_MARK: &str = r#","cache_control":{"type":"ephemeral"}}"#;
+
+/// Writes the body.
+pub(crate) fn write(request: &Request, features: Features) -> Bytes {
+    let marks = Marks::plan(request);
+    let mut extra = request.extra_body.clone().unwrap_or_default();
+    // Whole lists of ours may be replaced, but not what the request is about and how it is answered.
+    let (system, tools) = (extra.shift_remove("system"), extra.shift_remove("tools"));
+    extra.retain(|name, _| name != "messages" && name != "stream");
+
+    let mut out = String::with_capacity(size_hint(request));
+    out.push('{');
+    for (name, value) in merged(head(request, features), extra) {
+        push_field(&mut out, &name, &value.to_string());
+    }
+    match system {
+        Some(system) => push_field(&mut out, "system", &system.to_string()),
+        None => push_system(&mut out, request, &marks),
+    }
+    match tools {
+        Some(tools) => push_field(&mut out, "tools", &tools.to_string()),
+        None => push_tools(&mut out, request),
+    }
+    push_messages(&mut out, &request.messages, &marks);
+    out.push('}');
+    Bytes::from(out)
+}
+
+/// Returns all fields but the long lists, in order.
+fn head(request: &Request, features: Features) -> Map<String, Value> {
+    let mut head = Map::new();
+    let mut add = |name: &str, value: Value| head.insert(name.to_owned(), value);
+    add("model", request.model_and_window().0.into());
+    add("max_tokens", request.max_tokens.into());
+    match request.thinking {
+        Thinking::Adaptive => add("thinking", json!({"type": "adaptive"})),
+        Thinking::Budget(tokens) => add("thinking", json!({"type": "enabled", "budget_tokens": tokens})),
+        Thinking::Disabled => add("thinking", json!({"type": "disabled"})),
+        Thinking::Unset => None,
+    };
+    if features.has_context_management(request) {
+        add("context_management", json!({"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}));
+    }
+    if let Some(effort) = features.effort(request) {
+        add("output_config", json!({"effort": effort}));
+    }
+    if let Some(user_id) = &request.user_id {
+        add("metadata", json!({"user_id": user_id}));
+    }
+    add("stream", request.is_streaming.into());
+    head
+}
+
+/// Lays extra fields over ours; two objects of one name are joined, anything else is replaced.
+fn merged(mut head: Map<String, Value>, extra: Map<String, Value>) -> Map<String, Value> {
+    for (name, value) in extra {
+        match (head.get_mut(&name), value) {
+            (Some(Value::Object(ours)), Value::Object(theirs)) => ours.extend(theirs),
+            (_, value) => {
+                head.insert(name, value);
+            }
+        }
+    }
+    head
+}
+
+fn push_field(out: &mut String, name: &str, json: &str) {
+    out.push_str(&json_string(name));
+    out.push(':');
+    out.push_str(json);
+    out.push(',');
+}
+
+fn push_system(out: &mut String, request: &Request, marks: &Marks) {
+    if request.system.is_empty() {
+        return;
+    }
+    out.push_str("\"system\":");
+    push_list(out, request.system.iter().enumerate(), |out, (idx, block)| {
+        let json = format!("{{\"type\":\"text\",\"text\":{}}}", json_string(&block.text));
+        push_block(out, &json, marks.is_on_system(idx));
+    });
+    out.push(',');
+}
+
+fn push_tools(out: &mut String, request: &Request) {
+    if request.tools.is_empty() {
+        return;
+    }
+    out.push_str("\"tools\":");
+    push_list(out, request.tools.iter(), |out, tool| push_block(out, tool.json.as_str(), false));
+    out.push(',');
+}
+
+fn push_messages(out: &mut String, messages: &[Message], marks: &Marks) {
+    out.push_str("\"messages\":");
+    push_list(out, messages.iter().enumerate(), |out, (message_idx, message)| {
+        out.push_str("{\"role\":\"");
+        out.push_str(message.role.as_str());
+        out.push_str("\",\"content\":");
+        push_list(out, message.content.iter().enumerate(), |out, (block_idx, block)| {
+            push_block(out, block.json().as_str(), marks.is_on_block(message_idx, block_idx));
+        });
+        out.push('}');
+    });
+}
+
+fn push_list<T>(out: &mut String, items: impl Iterator<Item = T>, push: impl Fn(&mut String, T)) {
+    out.push('[');
+    for (idx, item) in items.enumerate() {
+        if idx > 0 {
+            out.push(',');
+        }
+        push(out, item);
+    }
+    out.push(']');
+}
+
+/// Copies an object, with the cache mark before its last brace if it is to be marked.
+fn push_block(out: &mut String, json: &str, is_marked: bool) {
+    let json = without_foreign_mark(json);
+    match json.trim_end().strip_suffix('}') {
+        Some(body) if is_marked => {
+            out.push_str(body);
+            out.push_str(CACHE_MARK);
+        }
+        _ => out.push_str(&json),
+    }
+}
+
+/// Takes off a cache mark that somebody else left on a stored block: only four are allowed, and we place them.
+fn without_foreign_mark(json: &str) -> Cow<'_, str> {
+    // Inside a JSON string the quotes would be escaped, so ordinary text is never taken for a mark.
+    if memchr::memmem::find(json.as_bytes(), b"\"cache_control\"").is_none() {
+        return Cow::Borrowed(json);
+    }
+    match RawObject::parse(json) {
+        Ok(mut object) if object.get("cache_control").is_some() => {
+            object.remove("cache_control");
+            Cow::Owned(object.to_json())
+        }
+        _ => Cow::Borrowed(json),
+    }
+}
+
+fn size_hint(request: &Request) -> usize {
+    let system: usize = request.system.iter().map(|block| block.text.len() + 80).sum();
+    let tools: usize = request.tools.iter().map(|tool| tool.json.as_str().len() + 1).sum();
+    let blocks = request.messages.iter().flat_map(|message| message.content.iter());
+    let blocks: usize = blocks.map(|block| block.json().as_str().len() + 1).sum();
+    // System text grows by its escapes; the rest is small change.
+    1024 + system + system / 8 + tools + blocks + 40 * request.messages.len()
+}
+
+#[cfg(test)]
+mod tests;
