@@ -1,0 +1,154 @@
+//! Failures below HTTP: names, sockets, proxies, certificates, silence.
+
+use std::error::Error;
+use std::io;
+use std::time::Duration;
+
+use loci_core::stream::{Failure, FailureKind};
+use rustls::{AlertDescription, CertificateError};
+
+use super::words;
+use super::{Asked, hint};
+use crate::config::Auth;
+
+/// Where a connection was going; shown in messages, so without credentials.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Route {
+    /// The server.
+    pub(crate) server: String,
+    /// The proxy on the way to it.
+    pub(crate) proxy: Option<String>,
+}
+
+impl Route {
+    fn shown(&self) -> String {
+        match &self.proxy {
+            Some(proxy) => format!("`{}` through the proxy `{proxy}`", self.server),
+            None => format!("`{}`", self.server),
+        }
+    }
+}
+
+/// Sorts an error that came before any answer.
+pub(crate) fn from_error(error: &(dyn Error + 'static), route: &Route) -> Failure {
+    if let Some(tls) = causes(error).find_map(|cause| cause.downcast_ref::<rustls::Error>()) {
+        return tls_failure(tls, route);
+    }
+    let (why, next) = reason(error, route);
+    Failure::new(FailureKind::Connect, format!("Failed to connect to {}: {why}", route.shown()))
+        .with_hint(next)
+}
+
+fn reason(error: &(dyn Error + 'static), route: &Route) -> (String, String) {
+    let texts: Vec<String> = causes(error).map(ToString::to_string).collect();
+    let says = |words: &str| texts.iter().any(|text| text.contains(words));
+    let io_kind =
+        causes(error).filter_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind).last();
+    let general = general_hint(FailureKind::Connect);
+    if says("proxy authorization required") {
+        return ("the proxy wants a user and password".to_owned(), words::PROXY_HINT.to_owned());
+    }
+    if says("tunnel error") || says("socks") {
+        let next = "Check HTTPS_PROXY and that the proxy may reach the server, or add the host to NO_PROXY.";
+        return ("the proxy did not let us through".to_owned(), next.to_owned());
+    }
+    if says("dns error") || says("failed to lookup address") {
+        let next =
+            "Check the spelling of ANTHROPIC_BASE_URL or the proxy, and that this machine can resolve names.";
+        return ("its name was not found".to_owned(), next.to_owned());
+    }
+    match io_kind {
+        Some(io::ErrorKind::ConnectionRefused) => {
+            let what = if route.proxy.is_some() { "the proxy" } else { "the server" };
+            (
+                "the connection was refused".to_owned(),
+                format!("Check that {what} is running and that its port is right."),
+            )
+        }
+        Some(io::ErrorKind::TimedOut) => ("it took too long".to_owned(), general),
+        _ => (texts.last().cloned().unwrap_or_default(), general),
+    }
+}
+
+/// Says that a connection or the head of an answer did not come in time.
+pub(crate) fn no_answer(route: &Route, waited: Duration) -> Failure {
+    let message = format!("No answer from {} for {}", route.shown(), shown_time(waited));
+    Failure::new(FailureKind::Stalled, message).with_hint(general_hint(FailureKind::Stalled))
+}
+
+/// Says that a stream that began has gone silent.
+pub(crate) fn stalled(waited: Duration) -> Failure {
+    let message = format!("The server went silent in the middle of the answer for {}", shown_time(waited));
+    Failure::new(FailureKind::Stalled, message).with_hint(general_hint(FailureKind::Stalled))
+}
+
+/// Returns the deepest cause's words, which name what actually happened.
+pub(crate) fn root_words(error: &(dyn Error + 'static)) -> String {
+    causes(error).last().map(ToString::to_string).unwrap_or_default()
+}
+
+fn tls_failure(error: &rustls::Error, route: &Route) -> Failure {
+    let server = route.shown();
+    let message = match error {
+        rustls::Error::InvalidCertificate(_) => {
+            format!("The certificate of {server} is not trusted: {error}")
+        }
+        _ => format!("Failed to agree on TLS with {server}: {error}"),
+    };
+    Failure::new(FailureKind::Tls, message).with_hint(tls_hint(error))
+}
+
+fn tls_hint(error: &rustls::Error) -> String {
+    let hint = match error {
+        rustls::Error::InvalidCertificate(reason) => match reason {
+            CertificateError::Expired
+            | CertificateError::ExpiredContext { .. }
+            | CertificateError::NotValidYet
+            | CertificateError::NotValidYetContext { .. } => {
+                "Check the clock of this machine; if it is right, the server needs a new certificate."
+            }
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                "The certificate belongs to another host: check ANTHROPIC_BASE_URL."
+            }
+            _ => {
+                "If a proxy inspects TLS, or the server is your own, set NODE_EXTRA_CA_CERTS to the certificate of its authority (a PEM file)."
+            }
+        },
+        rustls::Error::InvalidMessage(_) => {
+            "The server does not speak TLS there: check whether ANTHROPIC_BASE_URL should begin with http:// or name another port."
+        }
+        rustls::Error::AlertReceived(
+            AlertDescription::CertificateRequired
+            | AlertDescription::BadCertificate
+            | AlertDescription::UnknownCA
+            | AlertDescription::CertificateUnknown
+            | AlertDescription::CertificateExpired
+            | AlertDescription::CertificateRevoked
+            | AlertDescription::AccessDenied,
+        ) => {
+            "The server wants another client certificate: check CLAUDE_CODE_CLIENT_CERT and CLAUDE_CODE_CLIENT_KEY."
+        }
+        _ => return general_hint(FailureKind::Tls),
+    };
+    hint.to_owned()
+}
+
+fn general_hint(kind: FailureKind) -> String {
+    hint(kind, Asked { model: "", auth: &Auth::None }).into_owned()
+}
+
+/// Walks from an error to its root. An [`io::Error`] is asked for what it wraps, which its `source` skips.
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |&error| match error.downcast_ref::<io::Error>() {
+        Some(io_error) => io_error.get_ref().map(|inner| inner as &(dyn Error + 'static)),
+        None => error.source(),
+    })
+}
+
+fn shown_time(time: Duration) -> String {
+    if time.subsec_millis() == 0 {
+        format!("{} s", time.as_secs())
+    } else {
+        format!("{} ms", time.as_millis())
+    }
+}
