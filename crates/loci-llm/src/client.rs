@@ -1,5 +1,6 @@
 //! The client: one request in, a stream of events out.
 
+use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -9,31 +10,37 @@ use loci_core::stream::{Failure, StreamEvent};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::ProviderConfig;
+use crate::exchange::{self, Shared};
+use crate::provider::Provider;
 use crate::request::Request;
+use crate::transport::Transport;
 
 /// A model provider, ready to be asked. Clones are cheap and share connections.
 #[derive(Debug, Clone)]
 pub struct Client {
-    config: Arc<ProviderConfig>,
+    shared: Arc<Shared>,
 }
 
 impl Client {
     /// Checks the configuration; nothing slow happens here (no TLS, no DNS, no file).
     pub fn new(config: ProviderConfig) -> Result<Self, Failure> {
-        Ok(Self { config: Arc::new(config) })
+        let provider = Provider::anthropic(&config)?;
+        let transport = Arc::new(Transport::new(&config, provider.endpoint.base()));
+        Ok(Self { shared: Arc::new(Shared { provider, transport, timeouts: config.timeouts }) })
     }
 
     /// Sends a request when the stream is first polled, which must happen inside a tokio runtime.
     ///
     /// The last item is [`StreamEvent::Ended`] or a failure. When `cancel` fires, the stream ends without
-    /// either. Dropping the stream aborts the request.
+    /// either. Dropping the stream aborts the request. Nothing is ever sent twice.
     pub fn stream(&self, request: Arc<Request>, cancel: CancellationToken) -> EventStream {
-        let _ = (request, cancel, &self.config);
-        EventStream(Box::pin(futures_util::stream::empty()))
+        EventStream(Box::pin(exchange::events(self.shared.clone(), request, cancel)))
     }
 
     /// Starts reading certificates on a thread of its own, if the server is reached by TLS.
-    pub fn warm_up(&self) {}
+    pub fn warm_up(&self) {
+        self.shared.transport.warm_up();
+    }
 }
 
 /// The events of one answer. See [`Client::stream`].
@@ -47,8 +54,8 @@ impl Stream for EventStream {
     }
 }
 
-impl std::fmt::Debug for EventStream {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for EventStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("EventStream")
     }
 }

@@ -55,16 +55,6 @@ pub enum Auth {
     None,
 }
 
-impl Auth {
-    /// Returns the credential, for masking it in texts.
-    pub(crate) fn secret(&self) -> Option<&Secret> {
-        match self {
-            Self::ApiKey(secret) | Self::Bearer(secret) => Some(secret),
-            Self::None => None,
-        }
-    }
-}
-
 /// Which built-in sets of certificate authorities are trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CertStore {
@@ -249,3 +239,6 @@ pub(crate) fn bad_value(name: &str, wanted: &str, value: &str, example: &str) ->
     Failure::new(FailureKind::InvalidRequest, format!("`{name}` is not {wanted}: `{value}`"))
         .with_hint(format!("Set {name} to something like `{example}`, or unset it."))
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,15 +11,25 @@
 //! 3. Credentials appear in no `Debug` output, no error and no hint.
 //! 4. Dropping the stream, or cancelling it, aborts the request.
 
+mod anthropic;
 mod client;
 mod config;
+mod endpoint;
+mod exchange;
+mod failure;
+mod provider;
 mod proxy;
 mod request;
 mod retry;
 mod secret;
+mod sse;
+mod tls;
+mod transport;
 
+pub use anthropic::UNPARSED_INPUT;
 pub use client::{Client, EventStream};
 pub use config::{Auth, CertStore, ClientIdentity, ProviderConfig, Timeouts};
+pub use failure::{Overflow, overflow};
 pub use proxy::{NoProxy, ProxySettings};
 pub use request::{Request, SystemBlock, Thinking, ToolSpec, extra_body_from_env};
 pub use retry::{RetryPolicy, delay};

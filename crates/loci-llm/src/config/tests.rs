@@ -1,0 +1,168 @@
+//! Environments as data.
+
+use expect_test::{Expect, expect};
+
+use super::*;
+
+fn config(vars: &[(&str, &str)]) -> Result<ProviderConfig, Failure> {
+    let mut env = Env::for_test("/home/me", "/work");
+    env.vars = vars.iter().copied().collect();
+    ProviderConfig::from_env(&env)
+}
+
+#[test]
+fn nothing_set_means_the_defaults() {
+    expect![[r#"
+        ProviderConfig {
+            base_url: "https://api.anthropic.com",
+            auth: None,
+            custom_headers: [],
+            extra_betas: [],
+            allows_experimental_betas: true,
+            user_agent: "claude-cli/2.1.197 (external, cli)",
+            proxy: None,
+            extra_ca: None,
+            cert_store: Both,
+            client_identity: None,
+            timeouts: Timeouts {
+                connect: 30s,
+                request: 600s,
+                event_idle: 300s,
+                byte_idle: 180s,
+            },
+        }
+    "#]]
+    .assert_debug_eq(&config(&[]).unwrap());
+}
+
+#[test]
+fn everything_set_and_no_credential_shown() {
+    let vars = [
+        ("ANTHROPIC_BASE_URL", " http://localhost:4000 "),
+        ("ANTHROPIC_API_KEY", "sk-hush"),
+        ("ANTHROPIC_AUTH_TOKEN", "token-hush"),
+        ("ANTHROPIC_CUSTOM_HEADERS", "X-Team: a: b\n\n  x-empty:  \r\n"),
+        ("ANTHROPIC_BETAS", "one, two,"),
+        ("CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS", "1"),
+        ("CLAUDE_CODE_ENTRYPOINT", "sdk-py"),
+        ("HTTPS_PROXY", "http://user:hush@proxy:3128"),
+        ("NO_PROXY", "localhost"),
+        ("NODE_EXTRA_CA_CERTS", "ca.pem"),
+        ("CLAUDE_CODE_CERT_STORE", "System"),
+        ("CLAUDE_CODE_CLIENT_CERT", "/c.pem"),
+        ("CLAUDE_CODE_CLIENT_KEY", "/k.pem"),
+        ("API_TIMEOUT_MS", "1000"),
+        ("CLAUDE_STREAM_IDLE_TIMEOUT_MS", "1"),
+        ("CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS", "1"),
+    ];
+    let shown = format!("{:#?}", config(&vars).unwrap());
+    assert!(!shown.contains("hush"), "{shown}");
+    expect![[r#"
+        ProviderConfig {
+            base_url: "http://localhost:4000",
+            auth: Bearer(
+                Secret([redacted]),
+            ),
+            custom_headers: [
+                (
+                    "X-Team",
+                    "a: b",
+                ),
+                (
+                    "x-empty",
+                    "",
+                ),
+            ],
+            extra_betas: [
+                "one",
+                "two",
+            ],
+            allows_experimental_betas: false,
+            user_agent: "claude-cli/2.1.197 (external, sdk-py)",
+            proxy: Some(
+                ProxySettings(http://proxy:3128, NoProxy { entries: ["localhost"] }),
+            ),
+            extra_ca: Some(
+                "/work/ca.pem",
+            ),
+            cert_store: System,
+            client_identity: Some(
+                ClientIdentity {
+                    cert: "/c.pem",
+                    key: "/k.pem",
+                },
+            ),
+            timeouts: Timeouts {
+                connect: 30s,
+                request: 1s,
+                event_idle: 300s,
+                byte_idle: 10s,
+            },
+        }"#]]
+    .assert_eq(&shown);
+}
+
+#[test]
+fn the_token_comes_before_the_key() {
+    let auth = |vars: &[(&str, &str)]| config(vars).unwrap().auth;
+    let (key, token) = (("ANTHROPIC_API_KEY", " k\n"), ("ANTHROPIC_AUTH_TOKEN", "t"));
+    assert_eq!(auth(&[key]), Auth::ApiKey(Secret::new("k")));
+    assert_eq!(auth(&[key, token]), Auth::Bearer(Secret::new("t")));
+    assert_eq!(auth(&[key, ("ANTHROPIC_AUTH_TOKEN", "")]), Auth::ApiKey(Secret::new("k")));
+    assert_eq!(auth(&[("ANTHROPIC_API_KEY", "  ")]), Auth::None);
+}
+
+fn check_bad(name: &str, value: &str, expected: Expect) {
+    let failure = config(&[(name, value)]).unwrap_err();
+    expected.assert_eq(&format!("{failure}\n{}", failure.hint.as_deref().unwrap_or_default()));
+}
+
+#[test]
+fn bad_values_name_the_variable_the_value_and_the_way_out() {
+    check_bad(
+        "API_TIMEOUT_MS",
+        "10s",
+        expect![[r#"
+            `API_TIMEOUT_MS` is not a whole number: `10s`
+            Set API_TIMEOUT_MS to something like `10000`, or unset it."#]],
+    );
+    check_bad(
+        "CLAUDE_CODE_CERT_STORE",
+        "mozilla",
+        expect![[r#"
+            `CLAUDE_CODE_CERT_STORE` is not a list of `bundled` and `system`: `mozilla`
+            Set CLAUDE_CODE_CERT_STORE to something like `bundled,system`, or unset it."#]],
+    );
+    check_bad(
+        "ANTHROPIC_CUSTOM_HEADERS",
+        "Bad Name: secret",
+        expect![[r#"
+            `ANTHROPIC_CUSTOM_HEADERS` is not a list of headers, one `Name: value` a line: `Bad Name`
+            Set ANTHROPIC_CUSTOM_HEADERS to something like `X-Team: platform`, or unset it."#]],
+    );
+    check_bad(
+        "ANTHROPIC_CUSTOM_HEADERS",
+        "NoColon",
+        expect![[r#"
+            `ANTHROPIC_CUSTOM_HEADERS` is not a list of headers, one `Name: value` a line: `NoColon`
+            Set ANTHROPIC_CUSTOM_HEADERS to something like `X-Team: platform`, or unset it."#]],
+    );
+    check_bad(
+        "CLAUDE_CODE_CLIENT_CERT",
+        "/c.pem",
+        expect![[r#"
+            `CLAUDE_CODE_CLIENT_CERT` is set but `CLAUDE_CODE_CLIENT_KEY` is not
+            Set CLAUDE_CODE_CLIENT_KEY to a PEM file too, or unset CLAUDE_CODE_CLIENT_CERT."#]],
+    );
+}
+
+#[test]
+fn the_extra_body_is_an_object() {
+    let mut env = Env::for_test("/home/me", "/work");
+    assert_eq!(crate::extra_body_from_env(&env), Ok(None));
+    env.vars = [("CLAUDE_CODE_EXTRA_BODY", r#"{"top_k":5}"#)].into_iter().collect();
+    assert_eq!(crate::extra_body_from_env(&env).unwrap().unwrap()["top_k"], 5);
+    env.vars = [("CLAUDE_CODE_EXTRA_BODY", "[]")].into_iter().collect();
+    let failure = crate::extra_body_from_env(&env).unwrap_err();
+    assert!(failure.message.starts_with("`CLAUDE_CODE_EXTRA_BODY` is not a JSON object"), "{failure}");
+}

@@ -1,0 +1,243 @@
+//! One request and its answer, as a machine with four phases that is asked for the next event.
+//!
+//! Timers: the head of the answer must come within the request timeout. From then on two clocks run: one for
+//! bytes of any kind, one for events other than pings. A reader that is itself slow trips neither, because
+//! bytes that are already there are taken before a clock is looked at.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use futures_util::Stream;
+use loci_core::ids::RequestId;
+use loci_core::stream::{Failure, FailureKind, StreamEvent};
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{Response, Version};
+use tokio::time::{Duration, Instant, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Timeouts;
+use crate::failure::connection::{self, root_words};
+use crate::failure::{self, Asked};
+use crate::provider::{Decode, Framer, Provider, Pulse};
+use crate::request::Request;
+use crate::sse::EVENT_CAP;
+use crate::transport::Transport;
+
+/// The most of an error's body that is read.
+const ERROR_CAP: usize = 256 * 1024;
+/// How long the end of a body is awaited after the answer's own end.
+const DRAIN_TIME: Duration = Duration::from_secs(1);
+
+/// What all exchanges of one client share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) provider: Provider,
+    pub(crate) transport: Arc<Transport>,
+    pub(crate) timeouts: Timeouts,
+}
+
+/// Returns the events of one exchange.
+pub(crate) fn events(
+    shared: Arc<Shared>,
+    request: Arc<Request>,
+    cancel: CancellationToken,
+) -> impl Stream<Item = Result<StreamEvent, Failure>> + Send + 'static {
+    let exchange = Exchange { shared, request, cancel, phase: Phase::Unsent, queue: VecDeque::new() };
+    futures_util::stream::unfold(exchange, |mut exchange| async move {
+        let item = exchange.next().await?;
+        Some((item, exchange))
+    })
+}
+
+struct Exchange {
+    shared: Arc<Shared>,
+    request: Arc<Request>,
+    cancel: CancellationToken,
+    phase: Phase,
+    /// Events that are decoded and not yet taken; they always go before the phase is looked at.
+    queue: VecDeque<StreamEvent>,
+}
+
+enum Phase {
+    Unsent,
+    Reading(Box<Reading>),
+    Failed(Failure),
+    Over,
+}
+
+impl Exchange {
+    async fn next(&mut self) -> Option<Result<StreamEvent, Failure>> {
+        let cancel = self.cancel.clone();
+        loop {
+            if cancel.is_cancelled() {
+                return None;
+            }
+            if let Some(event) = self.queue.pop_front() {
+                return Some(Ok(event));
+            }
+            // Dropping what is in flight is what aborts it.
+            let result = match std::mem::replace(&mut self.phase, Phase::Over) {
+                Phase::Unsent => cancel.run_until_cancelled(self.send()).await?,
+                Phase::Reading(reading) => cancel.run_until_cancelled(reading.read(&mut self.queue)).await?,
+                Phase::Failed(failure) => return Some(Err(failure)),
+                Phase::Over => return None,
+            };
+            self.phase =
+                result.unwrap_or_else(|failure| Phase::Failed(self.shared.provider.redacted(failure)));
+        }
+    }
+
+    async fn send(&mut self) -> Result<Phase, Failure> {
+        let deadline = Instant::now() + self.shared.timeouts.request;
+        let response = self.response(deadline).await?;
+        let request_id = failure::request_id(response.headers());
+        if !response.status().is_success() {
+            return Err(self.refused(response, deadline).await);
+        }
+        if is_stream(&response) {
+            return Ok(Phase::Reading(Box::new(self.reading(response, request_id))));
+        }
+        let body = whole_body(response, deadline, EVENT_CAP).await.map_err(|error| match error {
+            BodyError::Broken(how) => Failure::new(FailureKind::Cut, format!("The answer broke off: {how}")),
+            BodyError::Late => self.late(),
+        })?;
+        self.queue.extend(self.shared.provider.protocol.read_whole(&body, request_id)?);
+        Ok(Phase::Over)
+    }
+
+    async fn response(&self, deadline: Instant) -> Result<Response, Failure> {
+        let shared = &self.shared;
+        let client = shared.transport.ready().await?;
+        let prepared = shared.provider.prepare(&self.request)?;
+        let sent = client.post(prepared.url).headers(prepared.headers).body(prepared.body).send();
+        match timeout_at(deadline, sent).await {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(error)) => {
+                shared.transport.forget_stale_identity();
+                Err(connection::from_error(&error.without_url(), &shared.transport.route()))
+            }
+            Err(_) => Err(self.late()),
+        }
+    }
+
+    fn late(&self) -> Failure {
+        connection::no_answer(&self.shared.transport.route(), self.shared.timeouts.request)
+    }
+
+    /// The status alone tells most, so a body that does not come is done without.
+    async fn refused(&self, response: Response, deadline: Instant) -> Failure {
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let body = whole_body(response, deadline, ERROR_CAP).await.unwrap_or_default();
+        let provider = &self.shared.provider;
+        let asked = Asked { model: self.request.model_and_window().0, auth: &provider.auth };
+        provider.protocol.failure(status, &headers, &body, asked)
+    }
+
+    fn reading(&self, response: Response, request_id: Option<RequestId>) -> Reading {
+        let provider = &self.shared.provider;
+        Reading {
+            response,
+            framer: provider.framing.framer(),
+            decoder: provider.protocol.decoder(&self.request, request_id.clone()),
+            request_id,
+            timeouts: self.shared.timeouts,
+            last_event: Instant::now(),
+        }
+    }
+}
+
+/// A streamed answer of which the head has come.
+struct Reading {
+    response: Response,
+    framer: Box<dyn Framer>,
+    decoder: Box<dyn Decode>,
+    request_id: Option<RequestId>,
+    timeouts: Timeouts,
+    last_event: Instant,
+}
+
+impl Reading {
+    /// Reads once and adds what it brought to `queue`.
+    async fn read(mut self: Box<Self>, queue: &mut VecDeque<StreamEvent>) -> Result<Phase, Failure> {
+        let result = self.step(queue).await.map_err(|mut failure| {
+            failure.request_id = failure.request_id.or_else(|| self.request_id.clone());
+            failure
+        });
+        result?;
+        if self.decoder.has_ended() {
+            drain(self.response);
+            return Ok(Phase::Over);
+        }
+        Ok(Phase::Reading(self))
+    }
+
+    async fn step(&mut self, queue: &mut VecDeque<StreamEvent>) -> Result<(), Failure> {
+        let now = Instant::now();
+        let by_byte = (now + self.timeouts.byte_idle, self.timeouts.byte_idle);
+        let by_event = (self.last_event + self.timeouts.event_idle, self.timeouts.event_idle);
+        let (deadline, waited) = by_byte.min(by_event);
+        match timeout_at(deadline, self.response.chunk()).await {
+            Ok(Ok(Some(bytes))) => {
+                self.framer.push(&bytes);
+                self.decode_frames(queue)
+            }
+            Ok(Ok(None)) => self.finish(queue),
+            Ok(Err(error)) => Err(self.decoder.cut(&root_words(&error.without_url()))),
+            Err(_) => Err(connection::stalled(waited)),
+        }
+    }
+
+    fn decode_frames(&mut self, queue: &mut VecDeque<StreamEvent>) -> Result<(), Failure> {
+        while !self.decoder.has_ended() {
+            let frame = self.framer.next_frame().map_err(|error| failure::malformed(&error.to_string()))?;
+            let Some(frame) = frame else { break };
+            if self.decoder.decode(&frame, queue)? == Pulse::Progress {
+                self.last_event = Instant::now();
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, queue: &mut VecDeque<StreamEvent>) -> Result<(), Failure> {
+        if let Some(frame) = self.framer.last_frame() {
+            self.decoder.decode(&frame, queue)?;
+        }
+        if self.decoder.has_ended() { Ok(()) } else { Err(self.decoder.cut("the stream ended early")) }
+    }
+}
+
+/// Anything but JSON and web pages is read as a stream, for some gateways name no type or a wrong one.
+fn is_stream(response: &Response) -> bool {
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.to_ascii_lowercase();
+    !kind.contains("json") && !kind.contains("html")
+}
+
+/// Reads the few bytes after the answer's end, so that an HTTP/1 connection can serve the next request too.
+///
+/// The task ends by itself within [`DRAIN_TIME`]. HTTP/2 connections outlive their streams anyway.
+fn drain(mut response: Response) {
+    if response.version() >= Version::HTTP_2 {
+        return;
+    }
+    tokio::spawn(timeout(DRAIN_TIME, async move { while let Ok(Some(_)) = response.chunk().await {} }));
+}
+
+enum BodyError {
+    Broken(String),
+    Late,
+}
+
+/// Reads a body to its end or up to `cap` bytes.
+async fn whole_body(mut response: Response, deadline: Instant, cap: usize) -> Result<Vec<u8>, BodyError> {
+    let mut body = Vec::new();
+    while body.len() < cap {
+        match timeout_at(deadline, response.chunk()).await {
+            Ok(Ok(Some(bytes))) => body.extend_from_slice(&bytes),
+            Ok(Ok(None)) => break,
+            Ok(Err(error)) => return Err(BodyError::Broken(root_words(&error))),
+            Err(_) => return Err(BodyError::Late),
+        }
+    }
+    Ok(body)
+}

@@ -1,0 +1,128 @@
+//! The HTTP client, built when first needed and shared from then on.
+//!
+//! For a server without TLS building it takes well under a millisecond. With TLS the certificates are read,
+//! so it happens on a blocking thread: either early, by [`Transport::warm_up`], or with the first request.
+
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::time::Duration;
+
+use loci_core::stream::{Failure, FailureKind};
+use reqwest::Url;
+
+use crate::config::ProviderConfig;
+use crate::failure::connection::{Route, root_words};
+use crate::proxy::shown_url;
+use crate::tls::{self, TlsSettings};
+
+/// How a client is made, and the client once it is.
+#[derive(Debug)]
+pub(crate) struct Transport {
+    tls: TlsSettings,
+    /// The proxy, unless the server is exempt from it.
+    proxy: Option<Url>,
+    server: Url,
+    connect_timeout: Duration,
+    /// Guards the one client; held while it is built, so that nobody builds a second.
+    client: Mutex<Option<reqwest::Client>>,
+}
+
+impl Transport {
+    /// Notes how to reach `server`; nothing else happens yet.
+    pub(crate) fn new(config: &ProviderConfig, server: &Url) -> Self {
+        let proxy = config.proxy.as_ref().filter(|proxy| !proxy.no_proxy.covers(server));
+        Self {
+            tls: TlsSettings {
+                extra_ca: config.extra_ca.clone(),
+                cert_store: config.cert_store,
+                client_identity: config.client_identity.clone(),
+            },
+            proxy: proxy.map(|proxy| proxy.url.clone()),
+            server: server.clone(),
+            connect_timeout: config.timeouts.connect,
+            client: Mutex::new(None),
+        }
+    }
+
+    /// Returns the way to the server, for messages.
+    pub(crate) fn route(&self) -> Route {
+        Route { server: shown_url(&self.server), proxy: self.proxy.as_ref().map(shown_url) }
+    }
+
+    /// Starts building the client on a thread of its own if that is slow; the first request joins it.
+    pub(crate) fn warm_up(self: &Arc<Self>) {
+        if !self.uses_tls() {
+            return;
+        }
+        let transport = self.clone();
+        let build = move || {
+            // A failure is met again, and reported, by the first request.
+            drop(transport.client());
+        };
+        // Without a thread the first request builds the client itself.
+        drop(std::thread::Builder::new().name("tls-warm-up".to_owned()).spawn(build));
+    }
+
+    /// Returns the client without keeping an async thread busy.
+    pub(crate) async fn ready(self: &Arc<Self>) -> Result<reqwest::Client, Failure> {
+        match self.client.try_lock() {
+            Ok(client) => {
+                if let Some(client) = client.as_ref() {
+                    return Ok(client.clone());
+                }
+            }
+            Err(TryLockError::WouldBlock | TryLockError::Poisoned(_)) => {}
+        }
+        if !self.uses_tls() {
+            return self.client();
+        }
+        let transport = self.clone();
+        let built = tokio::task::spawn_blocking(move || transport.client()).await;
+        built.unwrap_or_else(|error| Err(not_built(&error)))
+    }
+
+    /// Drops the client, so that the next request reads changed certificates.
+    ///
+    /// Only clients with a certificate of their own are dropped: those certificates are short-lived.
+    pub(crate) fn forget_stale_identity(&self) {
+        if self.tls.client_identity.is_some() {
+            *self.client.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+    }
+
+    fn uses_tls(&self) -> bool {
+        self.server.scheme() == "https" || self.proxy.as_ref().is_some_and(|proxy| proxy.scheme() == "https")
+    }
+
+    fn client(&self) -> Result<reqwest::Client, Failure> {
+        let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = client.as_ref() {
+            return Ok(client.clone());
+        }
+        let built = self.build()?;
+        *client = Some(built.clone());
+        Ok(built)
+    }
+
+    fn build(&self) -> Result<reqwest::Client, Failure> {
+        let tls = if self.uses_tls() { self.tls.build()? } else { tls::without_roots()? };
+        let mut builder = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls)
+            // Variables were read by the configuration; the library must not read them again.
+            .no_proxy()
+            // Following one would carry the credentials and the conversation to another host.
+            .redirect(reqwest::redirect::Policy::none())
+            .connect_timeout(self.connect_timeout)
+            // Notices a shared connection that died in its sleep long before a request times out.
+            .http2_keep_alive_interval(Duration::from_secs(30))
+            .http2_keep_alive_timeout(Duration::from_secs(20));
+        if let Some(proxy) = &self.proxy {
+            builder = builder.proxy(reqwest::Proxy::all(proxy.clone()).map_err(|error| not_built(&error))?);
+        }
+        builder.build().map_err(|error| not_built(&error))
+    }
+}
+
+fn not_built(error: &(dyn std::error::Error + 'static)) -> Failure {
+    Failure::new(FailureKind::Connect, format!("Failed to set up the HTTP client: {}", root_words(error)))
+        .with_hint("Check the proxy and certificate settings.")
+}
