@@ -5,6 +5,7 @@
 mod client;
 mod faults;
 mod home;
+mod official_client;
 mod rules;
 mod run;
 mod script;
