@@ -3,11 +3,14 @@
 //! A tool sees its arguments and a [`Host`]; never the engine, never session storage. Before it runs, its
 //! [`Tool::effects`] say what the call would do, and that is what the permission engine judges.
 
+mod change;
 mod disk_file;
 mod file_state;
 mod host;
 mod input;
+mod patch;
 mod place;
+mod safe_write;
 mod tasks;
 mod text_file;
 mod tool;

@@ -1,9 +1,15 @@
-//! Write.
+//! Write: creates a file or replaces its whole content.
+//!
+//! An existing file is replaced only when the model has seen all of it as it is now, so that nothing unseen is
+//! lost; its mode, encoding and line endings are kept.
 
 use loci_core::tool::{Effects, ToolDescriptor, ToolOutcome};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{Host, Place, Tool, ToolCall, ToolFuture};
+use crate::change::{self, Original, Stop};
+use crate::text_file::{Charset, LfView, LineEnding, to_lf};
+use crate::{FileState, Host, Place, Tool, ToolCall, ToolFuture, patch};
 
 /// The Write tool.
 pub(crate) struct Write {
@@ -16,12 +22,27 @@ impl Default for Write {
             descriptor: ToolDescriptor {
                 name: "Write".to_owned(),
                 aliases: &[],
-                description: String::new(),
-                input_schema: json!({"type": "object"}),
+                description: include_str!("write.md").trim_end().to_owned(),
+                input_schema: json!({
+                    "type": "object",
+                    "properties": {
+                        "file_path": {"type": "string", "description": "The file to write, as an absolute path"},
+                        "content": {"type": "string", "description": "The whole new content of the file"}
+                    },
+                    "required": ["file_path", "content"],
+                    "additionalProperties": false
+                }),
                 max_result_chars: None,
             },
         }
     }
+}
+
+/// The arguments of a call.
+#[derive(Debug, Deserialize)]
+struct Input {
+    file_path: String,
+    content: String,
 }
 
 impl Tool for Write {
@@ -29,15 +50,100 @@ impl Tool for Write {
         &self.descriptor
     }
 
-    fn effects(&self, _input: &Value, _place: &Place) -> Effects {
-        Effects { unknown: vec!["not written yet".to_owned()], ..Effects::default() }
+    fn effects(&self, input: &Value, place: &Place) -> Effects {
+        match input["file_path"].as_str() {
+            Some(path) => Effects::write(place.resolve(path)),
+            None => Effects { unknown: vec!["Write without a path".to_owned()], ..Effects::default() },
+        }
     }
 
     fn is_concurrency_safe(&self, _input: &Value) -> bool {
         false
     }
 
-    fn run<'a>(&'a self, _call: ToolCall, _host: &'a dyn Host) -> ToolFuture<'a> {
-        Box::pin(async { ToolOutcome::error("not written yet") })
+    fn run<'a>(&'a self, call: ToolCall, host: &'a dyn Host) -> ToolFuture<'a> {
+        Box::pin(async move { run(call, host).await.unwrap_or_else(ToolOutcome::from) })
     }
 }
+
+async fn run(call: ToolCall, host: &dyn Host) -> Result<ToolOutcome, Stop> {
+    let input: Input = serde_json::from_value(call.input)
+        .map_err(|error| Stop::Refuse(format!("Invalid input: {error}")))?;
+    let path = host.place().resolve(&input.file_path);
+    let shown = path.requested.display().to_string();
+    change::check_denied(&path, host)?;
+    let original = change::load(&path).await?;
+    if let Some(original) = &original {
+        check_seen(&shown, original, change::seen(&path, host).as_ref())?;
+    }
+    let (charset, ending) = form(original.as_ref());
+    let bytes = charset.encode(&ending.apply(&input.content)).map_err(|error| {
+        Stop::Refuse(format!(
+            "`{shown}` is not changed: {error}. Leave that character out, or convert the file to UTF-8 first."
+        ))
+    })?;
+    let modified = change::replace(&path, original.as_ref(), bytes, &call.cancel, host).await?;
+    let text = to_lf(&input.content).into_owned();
+    let outcome = outcome(&shown, &input.content, &text, original.as_ref());
+    let state = FileState { content: text, modified, offset: None, limit: None, is_partial_view: false };
+    change::remember(&path.requested, state, host);
+    Ok(outcome)
+}
+
+/// Refuses to replace what the model has not seen.
+fn check_seen(shown: &str, original: &Original, seen: Option<&FileState>) -> Result<(), Stop> {
+    let Some(seen) = seen else {
+        return Err(Stop::Refuse(
+            "File has not been read yet. Read it first before writing to it.".to_owned(),
+        ));
+    };
+    if !seen.is_whole() {
+        return Err(Stop::Refuse(format!(
+            "Only a part of `{shown}` has been read. Read all of it before replacing it, or change the part you know \
+             with Edit."
+        )));
+    }
+    if original.has_changed_since(seen) {
+        return Err(Stop::Refuse(format!(
+            "`{shown}` has changed on disk since it was read, by the user or a program. Read it again before writing \
+             to it."
+        )));
+    }
+    Ok(())
+}
+
+/// Returns the encoding and line endings to write with: those of the file that is there.
+fn form(original: Option<&Original>) -> (Charset, LineEnding) {
+    match original.and_then(|original| original.file.as_ref()) {
+        Some(file) => (file.charset, LfView::new(&file.stored).ending()),
+        None => (Charset::UTF_8, LineEnding::Lf),
+    }
+}
+
+fn outcome(shown: &str, content: &str, text: &str, original: Option<&Original>) -> ToolOutcome {
+    let (kind, message) = match original {
+        None => ("create", format!("Created `{shown}` ({}).", line_count(text))),
+        Some(_) => ("update", format!("Updated `{shown}`, now {}.", line_count(text))),
+    };
+    let before = original.and_then(Original::text);
+    let hunks = before.as_deref().map(|before| patch::hunks(before, text)).unwrap_or_default();
+    let structured = json!({
+        "type": kind,
+        "filePath": shown,
+        "content": content,
+        "structuredPatch": hunks,
+        "originalFile": change::original_field(before.as_deref()),
+        "userModified": false,
+    });
+    ToolOutcome::text(message, structured)
+}
+
+fn line_count(text: &str) -> String {
+    match text.lines().count() {
+        1 => "1 line".to_owned(),
+        n_lines => format!("{n_lines} lines"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

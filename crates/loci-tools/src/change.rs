@@ -1,0 +1,143 @@
+//! What Write and Edit share: look at what is there, keep a copy, replace it as a whole.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::PoisonError;
+use std::time::SystemTime;
+
+use loci_core::tool::{PathEffect, ToolOutcome};
+use tokio_util::sync::CancellationToken;
+
+use crate::disk_file::{Identity, OpenError, open_regular};
+use crate::safe_write::{Expected, safe_write};
+use crate::text_file::{LfView, TextFile};
+use crate::{FileState, Host};
+
+/// Files beyond this are not changed by tools that hold them in memory.
+const MAX_BYTES: u64 = 256 * 1024 * 1024;
+
+/// Texts beyond this are left out of the structured result as `originalFile`; the checkpoint has them.
+const MAX_ORIGINAL_BYTES: usize = 10 * 1024 * 1024;
+
+/// Why a change was not made.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// It was refused before anything was done.
+    Refuse(String),
+    /// It was tried and failed.
+    Fail(String),
+}
+
+impl From<Stop> for ToolOutcome {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Refuse(message) => Self::refusal(message),
+            Stop::Fail(message) => Self::error(message),
+        }
+    }
+}
+
+/// A file before the change.
+pub(crate) struct Original {
+    /// Its text, unless it is binary or cannot be written back as it was.
+    pub(crate) file: Option<TextFile>,
+    pub(crate) modified: SystemTime,
+    identity: Identity,
+}
+
+impl Original {
+    /// Returns the text as the model sees it.
+    pub(crate) fn text(&self) -> Option<String> {
+        self.file.as_ref().map(|file| LfView::new(&file.stored).text.into_owned())
+    }
+
+    /// Returns true when the file is no longer what the model saw.
+    pub(crate) fn has_changed_since(&self, seen: &FileState) -> bool {
+        let is_same_text = || seen.is_whole() && self.text().as_deref() == Some(seen.content.as_str());
+        self.modified != seen.modified && !is_same_text()
+    }
+}
+
+/// Refuses paths whose reading is denied: what may not be read may not be changed either.
+pub(crate) fn check_denied(path: &PathEffect, host: &dyn Host) -> Result<(), Stop> {
+    if host.is_read_denied(&path.requested) || host.is_read_denied(&path.real) {
+        return Err(Stop::Refuse(format!(
+            "`{}` is not changed: a permission rule forbids reading it.",
+            path.requested.display()
+        )));
+    }
+    Ok(())
+}
+
+/// Returns what the conversation knows of a file.
+pub(crate) fn seen(path: &PathEffect, host: &dyn Host) -> Option<FileState> {
+    host.files().lock().unwrap_or_else(PoisonError::into_inner).find(path).cloned()
+}
+
+/// Loads a file that may be there.
+pub(crate) async fn load(path: &PathEffect) -> Result<Option<Original>, Stop> {
+    let shown = path.requested.display().to_string();
+    let path = path.clone();
+    let loaded = tokio::task::spawn_blocking(move || load_now(&path)).await;
+    match loaded {
+        Ok(Ok(original)) => Ok(Some(original)),
+        Ok(Err(OpenError::Missing)) => Ok(None),
+        Ok(Err(error @ (OpenError::Directory | OpenError::Special(_) | OpenError::ProcessSecret))) => {
+            Err(Stop::Refuse(format!("`{shown}` is not changed: {error}.")))
+        }
+        Ok(Err(OpenError::Io(error))) => Err(Stop::Fail(format!("Failed to read `{shown}`: {error}"))),
+        Err(panic) => Err(Stop::Fail(format!("Failed to read `{shown}`: {panic}"))),
+    }
+}
+
+fn load_now(path: &PathEffect) -> Result<Original, OpenError> {
+    let (mut file, metadata) = open_regular(path)?;
+    if metadata.len() > MAX_BYTES {
+        let message = format!("it has {} bytes, too many to change at once; use Bash", metadata.len());
+        return Err(OpenError::Io(std::io::Error::other(message)));
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(Original {
+        file: if crate::text_file::binary_kind(&bytes).is_some() { None } else { TextFile::decode(&bytes) },
+        modified: metadata.modified()?,
+        identity: Identity::of(&metadata),
+    })
+}
+
+/// Keeps a copy of the file and replaces it; returns its new modification time.
+pub(crate) async fn replace(
+    path: &PathEffect,
+    original: Option<&Original>,
+    bytes: Vec<u8>,
+    cancel: &CancellationToken,
+    host: &dyn Host,
+) -> Result<SystemTime, Stop> {
+    let shown = path.requested.display().to_string();
+    if let Err(error) = host.checkpoint(&path.requested).await {
+        return Err(Stop::Fail(format!("`{shown}` was not changed: failed to keep a copy of it: {error}")));
+    }
+    if cancel.is_cancelled() {
+        return Err(Stop::Fail(format!("Interrupted before `{shown}` was changed")));
+    }
+    let real = path.real.clone();
+    let expected = original.map_or(Expected::Absent, |original| Expected::Unchanged(original.identity));
+    // Never abandoned half-way: a replacement is one short step.
+    match tokio::task::spawn_blocking(move || safe_write(&real, &bytes, expected)).await {
+        Ok(Ok(modified)) => Ok(modified),
+        Ok(Err(error)) => Err(Stop::Fail(format!(
+            "`{shown}` was not changed: {error}. Read it again and repeat the change."
+        ))),
+        Err(panic) => Err(Stop::Fail(format!("Failed to write `{shown}`: {panic}"))),
+    }
+}
+
+/// Remembers what the model now knows of a file.
+pub(crate) fn remember(path: &Path, state: FileState, host: &dyn Host) {
+    host.files().lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_path_buf(), state);
+}
+
+/// Returns a text for the `originalFile` field.
+pub(crate) fn original_field(text: Option<&str>) -> Option<&str> {
+    text.filter(|text| text.len() <= MAX_ORIGINAL_BYTES)
+}
