@@ -1,9 +1,29 @@
-//! Glob.
+//! Glob: finding files by the shape of their path.
+//!
+//! Paths are shown relative to the working directory when they lie inside it and absolute otherwise, in the
+//! text and in the structured result alike.
 
-use loci_core::tool::{Effects, ToolDescriptor, ToolOutcome};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use ignore::overrides::Override;
+use ignore::types::Types;
+use loci_core::tool::{Effects, PathEffect, ToolDescriptor, ToolOutcome};
+use loci_stdx::Env;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::walk::{self, Ending, Found, Ignores, Limit, Walk};
 use crate::{Host, Place, Tool, ToolCall, ToolFuture};
+
+mod pattern;
+#[cfg(test)]
+mod tests;
+
+use pattern::Pattern;
+
+/// How many files are shown.
+const MAX_FILES: usize = 100;
 
 /// The Glob tool.
 pub(crate) struct Glob {
@@ -16,11 +36,54 @@ impl Default for Glob {
             descriptor: ToolDescriptor {
                 name: "Glob".to_owned(),
                 aliases: &[],
-                description: String::new(),
-                input_schema: json!({"type": "object"}),
+                description: include_str!("glob.md").trim_end().to_owned(),
+                input_schema: json!({
+                    "type": "object",
+                    "properties": {
+                        "pattern": {
+                            "type": "string",
+                            "description": "Which files to list, such as `**/*.test.ts` or `src/*.{c,h}`",
+                        },
+                        "path": {
+                            "type": "string",
+                            "description": "The directory to search in; the working directory when left out",
+                        },
+                    },
+                    "required": ["pattern"],
+                    "additionalProperties": false,
+                }),
                 max_result_chars: None,
             },
         }
+    }
+}
+
+#[derive(Deserialize)]
+struct Input {
+    pattern: String,
+    path: Option<String>,
+}
+
+/// An input that makes sense.
+struct Request {
+    pattern: Pattern,
+    /// The directory asked for, absolute.
+    base: PathEffect,
+    /// Where the walk starts: the directory asked for and the literal prefix of the pattern.
+    root: PathEffect,
+}
+
+impl Request {
+    fn parse(input: &Value, place: &Place) -> Result<Self, String> {
+        let input = Input::deserialize(input).map_err(|error| error.to_string())?;
+        let path = input.path.filter(|path| !path.is_empty()).unwrap_or_default();
+        if path.contains('\0') {
+            return Err("`path` contains a NUL byte, which no path can".to_owned());
+        }
+        let pattern = Pattern::parse(&input.pattern)?;
+        let base = place.resolve(&path);
+        let root = Place { cwd: base.requested.clone(), ..place.clone() }.resolve(&pattern.prefix);
+        Ok(Self { pattern, base, root })
     }
 }
 
@@ -29,15 +92,155 @@ impl Tool for Glob {
         &self.descriptor
     }
 
-    fn effects(&self, _input: &Value, _place: &Place) -> Effects {
-        Effects { unknown: vec!["not written yet".to_owned()], ..Effects::default() }
+    fn effects(&self, input: &Value, place: &Place) -> Effects {
+        match Request::parse(input, place) {
+            Ok(request) => Effects::read(request.root),
+            Err(problem) => Effects { unknown: vec![problem], ..Effects::default() },
+        }
     }
 
     fn is_concurrency_safe(&self, _input: &Value) -> bool {
-        false
+        true
     }
 
-    fn run<'a>(&'a self, _call: ToolCall, _host: &'a dyn Host) -> ToolFuture<'a> {
-        Box::pin(async { ToolOutcome::error("not written yet") })
+    fn validate(&self, input: &Value, host: &dyn Host) -> Result<(), Box<ToolOutcome>> {
+        match Request::parse(input, &host.place()) {
+            Ok(_) => Ok(()),
+            Err(problem) => Err(Box::new(ToolOutcome::refusal(problem))),
+        }
     }
+
+    fn run<'a>(&'a self, call: ToolCall, host: &'a dyn Host) -> ToolFuture<'a> {
+        Box::pin(run(call, host))
+    }
+}
+
+async fn run(call: ToolCall, host: &dyn Host) -> ToolOutcome {
+    let place = host.place();
+    let request = match Request::parse(&call.input, &place) {
+        Ok(request) => request,
+        Err(problem) => return ToolOutcome::refusal(problem),
+    };
+    if let Err(problem) = check_directory(&request.base, &place) {
+        return ToolOutcome::refusal(problem);
+    }
+    let limit = Limit::start(host.env(), call.cancel);
+    let Request { pattern, root, .. } = request;
+    let mut newest = Newest::default();
+    let ending = walk::walk(plan(pattern, &root, host.env()), &root, &limit, host, |found| {
+        newest.push(found);
+        ControlFlow::Continue(())
+    })
+    .await;
+    match ending {
+        Ending::Complete | Ending::Full => outcome(newest, &root, &place.cwd, &limit, Completeness::Whole),
+        Ending::OutOfTime if newest.total > 0 => {
+            outcome(newest, &root, &place.cwd, &limit, Completeness::Partial)
+        }
+        Ending::OutOfTime => ToolOutcome::error(format!(
+            "Failed to search `{}` in {} s: nothing was found up to there, which does not mean there is nothing. \
+             Search a smaller directory.",
+            root.requested.display(),
+            limit.seconds(),
+        )),
+        Ending::Cancelled => ToolOutcome::error("The search was interrupted."),
+        Ending::Failed(problem) => {
+            ToolOutcome::error(format!("Failed to search `{}`: {problem}", root.requested.display()))
+        }
+    }
+}
+
+fn check_directory(base: &PathEffect, place: &Place) -> Result<(), String> {
+    let (path, cwd) = (base.requested.display(), place.cwd.display());
+    match base.real.metadata() {
+        Ok(metadata) if metadata.is_dir() => Ok(()),
+        Ok(_) => {
+            Err(format!("Path is not a directory: {path}. Give its directory and put the name in `pattern`."))
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(format!("Directory does not exist: {path}. Note: your current working directory is {cwd}."))
+        }
+        Err(error) => Err(format!("Failed to open directory: {path}: {error}")),
+    }
+}
+
+fn plan(pattern: Pattern, root: &PathEffect, env: &Env) -> Walk {
+    let is_off = |name: &str| env.vars.non_empty(name).is_some() && !env.vars.is_truthy(name);
+    Walk {
+        root: root.real.clone(),
+        ignores: if is_off("CLAUDE_CODE_GLOB_NO_IGNORE") { Ignores::of(env) } else { Ignores::Nothing },
+        skip_hidden: is_off("CLAUDE_CODE_GLOB_HIDDEN"),
+        max_depth: pattern.max_depth,
+        overrides: Override::empty(),
+        types: Types::empty(),
+        symlinked_files: true,
+        accept: Box::new(move |path| pattern.matches(path)),
+    }
+}
+
+/// The newest files of all that were found; the others are only counted.
+#[derive(Default)]
+struct Newest {
+    files: Vec<Found>,
+    total: usize,
+}
+
+impl Newest {
+    fn push(&mut self, found: Found) {
+        self.files.push(found);
+        self.total += 1;
+        if self.files.len() >= 8 * MAX_FILES {
+            self.cut();
+        }
+    }
+
+    fn cut(&mut self) {
+        self.files.sort_by(Found::cmp_newest);
+        self.files.truncate(MAX_FILES);
+    }
+}
+
+/// Whether the whole tree was seen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Completeness {
+    Whole,
+    Partial,
+}
+
+fn outcome(
+    mut newest: Newest,
+    root: &PathEffect,
+    cwd: &Path,
+    limit: &Limit,
+    completeness: Completeness,
+) -> ToolOutcome {
+    newest.cut();
+    let filenames: Vec<String> =
+        newest.files.iter().map(|found| walk::shown(cwd, root, &found.path)).collect();
+    let mut lines = filenames.clone();
+    if lines.is_empty() {
+        lines.push("No files found".to_owned());
+    }
+    if newest.total > filenames.len() {
+        lines.push(format!(
+            "(Showing the newest {} of {} files. Use a narrower pattern or directory to see others.)",
+            filenames.len(),
+            newest.total,
+        ));
+    }
+    if completeness == Completeness::Partial {
+        lines.push(format!(
+            "(Partial result: the search stopped at its limit of {} s, so there may be more.)",
+            limit.seconds(),
+        ));
+    }
+    let structured = json!({
+        "filenames": filenames,
+        "durationMs": u64::try_from(limit.elapsed().as_millis()).unwrap_or(u64::MAX),
+        "numFiles": filenames.len(),
+        "truncated": newest.total > filenames.len() || completeness == Completeness::Partial,
+        "totalMatches": newest.total,
+        "countIsComplete": completeness == Completeness::Whole,
+    });
+    ToolOutcome::text(lines.join("\n"), structured)
 }
