@@ -5,6 +5,7 @@
 //! as a value in [`Env`], which the binary builds once and passes down; [`Env::from_process`] is the
 //! only place that reads the process environment.
 
+mod append;
 mod atomic;
 mod clock;
 mod dirs;
@@ -15,6 +16,7 @@ mod random;
 mod same_file;
 mod store;
 
+pub use append::{AppendError, AppendFile, Attachment};
 pub use atomic::{WriteError, WriteOptions, write_atomic};
 pub use clock::{Clock, Date, FixedClock, SystemClock, Timestamp, rfc3339_millis};
 pub use dirs::create_private_dir_all;
