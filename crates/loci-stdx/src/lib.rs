@@ -16,6 +16,7 @@ mod process;
 mod random;
 mod same_file;
 mod store;
+mod text;
 
 pub use append::{AppendError, AppendFile, Attachment};
 pub use atomic::{WriteError, WriteOptions, write_atomic};
@@ -27,3 +28,4 @@ pub use lock::{FileLock, LockError};
 pub use process::{Signal, is_alive, kill_group, own_group, start_ticks, terminate_then_kill};
 pub use random::{OsRandom, Random, SeededRandom, Uuid};
 pub use store::{Listener, Store, Subscription};
+pub use text::{floor_char_boundary, single_line, truncate_chars, utf16_len};

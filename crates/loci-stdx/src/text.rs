@@ -1,0 +1,121 @@
+//! Cutting and measuring text without breaking characters.
+
+/// Returns the first `n_chars` characters of `text`, or all of it.
+#[must_use]
+pub fn truncate_chars(text: &str, n_chars: usize) -> &str {
+    match text.char_indices().nth(n_chars) {
+        Some((end, _)) => &text[..end],
+        None => text,
+    }
+}
+
+/// Returns the greatest index not after `index` at which `text` may be cut.
+#[must_use]
+pub fn floor_char_boundary(text: &str, index: usize) -> usize {
+    let index = index.min(text.len());
+    // A character has at most four bytes, so this looks at four places at most; 0 is always one.
+    (0..=index).rev().find(|index| text.is_char_boundary(*index)).unwrap_or(0)
+}
+
+/// Returns `text` on one line of at most `max_chars` characters, with `…` in place of what was cut.
+///
+/// Runs of white space and control characters become one space; there are none at the ends.
+#[must_use]
+pub fn single_line(text: &str, max_chars: usize) -> String {
+    let is_gap = |c: char| c.is_whitespace() || c.is_control();
+    let mut line = String::new();
+    let mut n_chars = 0;
+    for word in text.split(is_gap).filter(|word| !word.is_empty()) {
+        if !line.is_empty() {
+            line.push(' ');
+            n_chars += 1;
+        }
+        // One more than fits, to know that something was cut; never the whole of a huge text.
+        let part = truncate_chars(word, max_chars.saturating_add(1) - n_chars);
+        line.push_str(part);
+        n_chars += part.chars().count();
+        if n_chars > max_chars {
+            return with_ellipsis(&line, max_chars);
+        }
+    }
+    line
+}
+
+fn with_ellipsis(line: &str, max_chars: usize) -> String {
+    let Some(n_kept) = max_chars.checked_sub(1) else { return String::new() };
+    format!("{}…", truncate_chars(line, n_kept).trim_end())
+}
+
+/// Returns the length of `text` in UTF-16 code units, as JavaScript counts it.
+#[must_use]
+pub fn utf16_len(text: &str) -> usize {
+    text.chars().map(char::len_utf16).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn truncation_counts_characters() {
+        for (text, n_chars, expected) in [
+            ("", 3, ""),
+            ("abc", 0, ""),
+            ("abc", 2, "ab"),
+            ("abc", 3, "abc"),
+            ("abc", 9, "abc"),
+            ("aé😀b", 3, "aé😀"),
+        ] {
+            assert_eq!(truncate_chars(text, n_chars), expected, "{text} {n_chars}");
+        }
+    }
+
+    #[test]
+    fn boundaries_are_found_downwards() {
+        for (index, expected) in [(0, 0), (1, 1), (2, 1), (3, 3), (4, 3), (6, 3), (7, 7), (99, 8)] {
+            assert_eq!(floor_char_boundary("aé😀b", index), expected, "{index}");
+        }
+    }
+
+    #[test]
+    fn a_single_line_has_single_spaces_and_shows_cuts() {
+        for (text, max_chars, expected) in [
+            ("", 5, ""),
+            (" \n\t ", 5, ""),
+            ("  one \r\n\n two\tthree ", 99, "one two three"),
+            ("one\u{1b}[31mtwo\0", 99, "one [31mtwo"),
+            ("abcdef", 6, "abcdef"),
+            ("abcdef", 5, "abcd…"),
+            ("abc def", 6, "abc d…"),
+            ("abc def", 5, "abc…"),
+            ("abc def", 4, "abc…"),
+            ("abc   ", 3, "abc"),
+            ("é😀é", 2, "é…"),
+            ("abc", 1, "…"),
+            ("abc", 0, ""),
+        ] {
+            assert_eq!(single_line(text, max_chars), expected, "{text:?} {max_chars}");
+        }
+    }
+
+    #[test]
+    fn utf16_counts_surrogates() {
+        for (text, expected) in [("", 0), ("abc", 3), ("é", 1), ("😀", 2), ("a😀b", 4)] {
+            assert_eq!(utf16_len(text), expected, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn cuts_hold_for_any_text(text in any::<String>(), n in 0_usize..50) {
+            prop_assert!(text.starts_with(truncate_chars(&text, n)));
+            prop_assert!(text.is_char_boundary(floor_char_boundary(&text, n)));
+            let line = single_line(&text, n);
+            prop_assert!(line.chars().count() <= n);
+            prop_assert!(!line.chars().any(char::is_control));
+            prop_assert_eq!(utf16_len(&text), text.encode_utf16().count());
+        }
+    }
+}
