@@ -106,8 +106,8 @@ mod tests {
 
     use super::*;
 
-    /// Long enough that only a hang reaches it.
-    const PATIENCE: Duration = Duration::from_secs(60);
+    /// More than a shell needs; should it lapse, the group is killed and the tests hold all the same.
+    const GRACE: Duration = Duration::from_secs(2);
 
     /// Starts a shell in a group of its own and waits until it says that it is ready.
     fn shell(script: &str) -> Child {
@@ -131,7 +131,7 @@ mod tests {
     fn a_group_is_ended_with_the_processes_its_leader_started() {
         // The grandchild holds the pipe open: the end of output shows that it ended too.
         let mut child = shell("sleep 1000 & echo ready; wait");
-        terminate_then_kill(child.id(), PATIENCE).unwrap();
+        terminate_then_kill(child.id(), GRACE).unwrap();
         let mut rest = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut rest).unwrap();
         assert_eq!(rest, "");
@@ -150,7 +150,7 @@ mod tests {
         let mut child = shell("echo ready");
         child.wait().unwrap();
         assert!(!kill_group(child.id(), Signal::Interrupt).unwrap());
-        terminate_then_kill(child.id(), PATIENCE).unwrap();
+        terminate_then_kill(child.id(), GRACE).unwrap();
     }
 
     #[test]
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn an_ended_child_nobody_waited_for_is_not_alive() {
         let mut child = shell("echo ready; sleep 1000");
-        terminate_then_kill(child.id(), PATIENCE).unwrap();
+        terminate_then_kill(child.id(), GRACE).unwrap();
         assert!(!group_is_running(child.id()).unwrap());
         assert!(!is_alive(child.id()));
         child.wait().unwrap();
