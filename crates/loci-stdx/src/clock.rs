@@ -197,4 +197,34 @@ mod tests {
         assert!(clock.monotonic() >= before);
         assert!(clock.now() > at("2024-01-01T00:00:00Z"));
     }
+
+    const CHILD: &str = "LOCI_STDX_TEST_CLOCK_CHILD";
+
+    #[test]
+    fn child_prints_the_local_date() {
+        if std::env::var_os(CHILD).is_some() {
+            println!("\ndate {}", SystemClock::new().local_date());
+        }
+    }
+
+    /// Returns today's date in a process of its own that lives in `zone`.
+    #[cfg(unix)]
+    fn local_date_in(zone: &str) -> String {
+        let output = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "clock::tests::child_prints_the_local_date", "--nocapture"])
+            .envs([(CHILD, "1"), ("TZ", zone)])
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().find_map(|line| line.strip_prefix("date ")).unwrap().to_owned()
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_local_date_follows_the_named_zone() {
+        if std::path::Path::new("/usr/share/zoneinfo/Pacific/Kiritimati").exists() {
+            // Twenty-six hours apart: never the same day.
+            assert_ne!(local_date_in("Pacific/Kiritimati"), local_date_in("Etc/GMT+12"));
+        }
+    }
 }
