@@ -9,7 +9,7 @@ use loci_core::tool::{PathEffect, ToolOutcome};
 use tokio_util::sync::CancellationToken;
 
 use crate::disk_file::{Identity, OpenError, open_regular};
-use crate::safe_write::{Expected, safe_write};
+use crate::safe_write::{Expected, SafeWriteError, safe_write};
 use crate::text_file::{LfView, TextFile};
 use crate::{FileState, Host};
 
@@ -125,9 +125,10 @@ pub(crate) async fn replace(
     // Never abandoned half-way: a replacement is one short step.
     match tokio::task::spawn_blocking(move || safe_write(&real, &bytes, expected)).await {
         Ok(Ok(modified)) => Ok(modified),
-        Ok(Err(error)) => Err(Stop::Fail(format!(
+        Ok(Err(error @ (SafeWriteError::Changed | SafeWriteError::Appeared))) => Err(Stop::Fail(format!(
             "`{shown}` was not changed: {error}. Read it again and repeat the change."
         ))),
+        Ok(Err(error)) => Err(Stop::Fail(format!("`{shown}` was not changed: {error}"))),
         Err(panic) => Err(Stop::Fail(format!("Failed to write `{shown}`: {panic}"))),
     }
 }
@@ -141,3 +142,6 @@ pub(crate) fn remember(path: &Path, state: FileState, host: &dyn Host) {
 pub(crate) fn original_field(text: Option<&str>) -> Option<&str> {
     text.filter(|text| text.len() <= MAX_ORIGINAL_BYTES)
 }
+
+#[cfg(test)]
+mod tests;

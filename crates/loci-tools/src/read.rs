@@ -11,7 +11,7 @@ mod page;
 
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use loci_core::tool::{Effects, PathEffect, ToolDescriptor, ToolOutcome};
 use serde::Deserialize;
@@ -98,8 +98,8 @@ struct Reading {
 
 /// Why a read failed.
 enum Failure {
-    /// There is no such file; these names are similar.
-    Missing(Vec<PathBuf>),
+    /// There is no such file.
+    Missing,
     /// Anything else, in words for the model.
     Said(String),
 }
@@ -143,7 +143,7 @@ async fn run(call: ToolCall, host: &dyn Host) -> ToolOutcome {
     };
     match result {
         Ok(Ok(reading)) => remember(&path, reading, host),
-        Ok(Err(Failure::Missing(similar))) => missing_outcome(&place, similar, host),
+        Ok(Err(Failure::Missing)) => ToolOutcome::error(missing_message(&place, &path.requested, host).await),
         Ok(Err(Failure::Said(message))) => ToolOutcome::error(message),
         Err(panic) => ToolOutcome::error(format!("Failed to read `{}`: {panic}", path.requested.display())),
     }
@@ -197,10 +197,14 @@ fn join_pages(before: &FileState, page: &FileState, total_lines: u64) -> Option<
     })
 }
 
-fn missing_outcome(place: &Place, similar: Vec<PathBuf>, host: &dyn Host) -> ToolOutcome {
+/// Says that a file does not exist, and which one may have been meant.
+pub(crate) async fn missing_message(place: &Place, path: &Path, host: &dyn Host) -> String {
     let mut message =
         format!("File does not exist. Note: your current working directory is {}.", place.cwd.display());
+    let wanted = path.to_path_buf();
+    let similar = tokio::task::spawn_blocking(move || missing::similar_files(&wanted)).await;
     let similar: Vec<String> = similar
+        .unwrap_or_default()
         .iter()
         .filter(|path| !host.is_read_denied(path))
         .map(|path| format!("`{}`", path.display()))
@@ -208,7 +212,7 @@ fn missing_outcome(place: &Place, similar: Vec<PathBuf>, host: &dyn Host) -> Too
     if !similar.is_empty() {
         message.push_str(&format!(" Did you mean {}?", similar.join(" or ")));
     }
-    ToolOutcome::error(message)
+    message
 }
 
 /// Reads a file of any kind; runs where blocking is fine.
@@ -235,7 +239,7 @@ fn read(
 fn open_failure(path: &PathEffect, error: OpenError) -> Failure {
     let shown = path.requested.display();
     match error {
-        OpenError::Missing => Failure::Missing(missing::similar_files(&path.requested)),
+        OpenError::Missing => Failure::Missing,
         OpenError::Directory => Failure::Said(format!(
             "`{shown}` is a directory, not a file. List it with Glob (pattern `*`) or with `ls` through Bash."
         )),

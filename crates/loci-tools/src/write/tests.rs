@@ -179,6 +179,14 @@ async fn an_interrupted_write_changes_nothing() {
     assert!(outcome.is_failure() && !path.exists());
 }
 
+#[tokio::test]
+async fn a_failed_write_says_why() {
+    let host = TestHost::new();
+    let path = host.write("file", "x").join("below");
+    let text = text_of(&write(&host, &path, "x").await);
+    assert!(text.contains("was not changed") && text.contains("Not a directory"), "{text}");
+}
+
 #[test]
 fn a_write_is_judged_by_where_it_leads() {
     let host = TestHost::new();
