@@ -1,1 +1,31 @@
 //! Everything on disk: session log, instruction files, git state, spilled results.
+//!
+//! The crate is blocking and knows no runtime; whoever waits for the network calls it from the side. It reads
+//! no environment by itself: paths come from a [`ConfigHome`], made once from the `Env` of the program.
+//!
+//! What must stay true of a session file:
+//! 1. It is only ever appended to, one `write` of whole lines at a time; no byte of it is changed or cut.
+//! 2. A line that cannot be read costs that line, and is reported with its place.
+//! 3. What could not be written is kept and written first at the next chance; the order of lines never changes.
+//! 4. Files are readable by their owner alone.
+
+mod find;
+mod git;
+mod html_comments;
+mod instructions;
+mod layout;
+mod session_file;
+mod session_log;
+mod state_file;
+
+pub use find::{FindError, by_id, newest_here, resolve};
+pub use git::{GitSnapshot, git_snapshot, head_branch};
+pub use html_comments::strip_html_comments;
+pub use instructions::{
+    Diagnostic, InstructionFile, InstructionPlaces, Instructions, MANAGED_INSTRUCTIONS, Scope,
+    discover_instructions,
+};
+pub use layout::{ConfigHome, SessionPlace, TasksDirError};
+pub use session_file::{LoadError, Loaded, SkipReason, Skipped, load};
+pub use session_log::{AppendError, DiskSink, MemorySink, SessionLog, Sink, Trouble, last_prompt_text};
+pub use state_file::{StateFileError, user_id};

@@ -1,0 +1,125 @@
+//! The repository around a directory, read without running anything of its own.
+//!
+//! [`head_branch`] reads `.git/HEAD` and spawns nothing. [`git_snapshot`] asks `git`, with everything switched
+//! off that a repository's configuration could use to run a command: fsmonitor, hooks, signature checks,
+//! pagers, filters; with no locks taken; without the variables that point git somewhere else; and each
+//! question with a deadline.
+
+mod command;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use loci_stdx::Env;
+
+use command::Git;
+
+/// The most characters of a status that are kept.
+const STATUS_LIMIT: usize = 2_000;
+/// What stands for the rest.
+const CUT_NOTICE: &str = "\n... (cut at 2,000 characters; run `git status` for the rest)";
+
+/// A repository at one moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GitSnapshot {
+    /// The current branch; `HEAD` when detached.
+    pub branch: String,
+    /// The branch that work is merged into, when it can be told.
+    pub main_branch: Option<String>,
+    /// `git status --short`, cut at 2,000 characters with a notice.
+    pub status: String,
+    /// The last five commits, one a line.
+    pub log: String,
+    /// `user.name`.
+    pub user: Option<String>,
+}
+
+/// Returns the branch that `dir` is on: `None` outside a repository, `HEAD` when detached.
+pub fn head_branch(dir: &Path) -> Option<String> {
+    let head = fs::read_to_string(git_dir(dir)?.join("HEAD")).ok()?;
+    let branch = match head.trim_end().strip_prefix("ref:").map(str::trim) {
+        Some(reference) => reference.strip_prefix("refs/heads/").unwrap_or(reference),
+        None => "HEAD",
+    };
+    // What repositories with another kind of reference store write for readers like us.
+    Some(if branch == ".invalid" { "HEAD" } else { branch }.to_owned())
+}
+
+/// Returns the git directory of the repository around `dir`; a worktree has its own.
+fn git_dir(dir: &Path) -> Option<PathBuf> {
+    dir.ancestors().find_map(|dir| {
+        let git = dir.join(".git");
+        let metadata = fs::metadata(&git).ok()?;
+        if metadata.is_dir() {
+            return git.join("HEAD").is_file().then_some(git);
+        }
+        let text = metadata.is_file().then(|| fs::read_to_string(&git).ok())??;
+        Some(dir.join(text.trim_end().strip_prefix("gitdir:")?.trim()))
+    })
+}
+
+/// Asks git about the repository around `dir`; `None` outside one, or without git.
+pub fn git_snapshot(dir: &Path, env: &Env) -> Option<GitSnapshot> {
+    let branch = head_branch(dir)?;
+    let git = Git::new(dir, env)?;
+    let status = ["status", "--short", "--ignore-submodules=dirty"];
+    let log = ["log", "--oneline", "--no-decorate", "--no-color", "-n", "5"];
+    let refs = ["refs/remotes/origin/HEAD", "refs/heads/main", "refs/heads/master"];
+    let refs: Vec<&str> = ["for-each-ref", "--format=%(refname) %(symref)"].into_iter().chain(refs).collect();
+    thread::scope(|scope| {
+        let status = scope.spawn(|| git.read(&status));
+        let log = scope.spawn(|| git.read(&log));
+        let refs = scope.spawn(|| git.read(&refs));
+        let user = scope.spawn(|| git.read(&["config", "--get", "user.name"]));
+        let answer = |thread: thread::ScopedJoinHandle<'_, Option<String>>| thread.join().ok().flatten();
+        Some(GitSnapshot {
+            branch,
+            main_branch: answer(refs).as_deref().and_then(main_branch),
+            // Without a status there is no repository that git would talk about.
+            status: capped(answer(status)?.trim_end()),
+            log: answer(log).unwrap_or_default().trim_end().to_owned(),
+            user: answer(user).map(|user| user.trim().to_owned()).filter(|user| !user.is_empty()),
+        })
+    })
+}
+
+/// Reads the main branch off references: where the remote's `HEAD` points, else `main`, else `master`.
+fn main_branch(refs: &str) -> Option<String> {
+    let remote =
+        refs.lines().find_map(|line| line.strip_prefix("refs/remotes/origin/HEAD refs/remotes/origin/"));
+    let local = |name: &str| refs.lines().any(|line| line.trim_end() == format!("refs/heads/{name}"));
+    remote.or_else(|| ["main", "master"].into_iter().find(|name| local(name))).map(str::to_owned)
+}
+
+fn capped(status: &str) -> String {
+    match status.char_indices().nth(STATUS_LIMIT) {
+        Some((end, _)) => format!("{}{CUT_NOTICE}", &status[..end]),
+        None => status.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_main_branch_is_the_remotes_or_a_usual_one() {
+        for (refs, expected) in [
+            ("refs/heads/main \nrefs/remotes/origin/HEAD refs/remotes/origin/trunk\n", Some("trunk")),
+            ("refs/heads/main \nrefs/heads/master \n", Some("main")),
+            ("refs/heads/master \n", Some("master")),
+            ("", None),
+        ] {
+            assert_eq!(main_branch(refs).as_deref(), expected, "{refs}");
+        }
+    }
+
+    #[test]
+    fn a_long_status_is_cut_with_a_notice() {
+        assert_eq!(capped("short"), "short");
+        let cut = capped(&"é".repeat(2_001));
+        assert!(cut.starts_with(&"é".repeat(2_000)) && cut.ends_with(CUT_NOTICE));
+        assert_eq!(capped(&"é".repeat(2_000)).chars().count(), 2_000);
+    }
+}

@@ -1,0 +1,108 @@
+//! Running git as a reader: nothing written, nothing of the repository's run, no waiting without end.
+
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use loci_stdx::{Env, Vars};
+
+/// How long one question may take.
+const DEADLINE: Duration = Duration::from_secs(3);
+/// The most bytes of an answer that are read.
+const ANSWER_LIMIT: u64 = 256 * 1024;
+
+/// Configuration that a repository could use to have a command run, switched off.
+const NEUTRAL: [&str; 7] = [
+    "core.fsmonitor=",
+    "core.hooksPath=/dev/null",
+    "core.pager=cat",
+    "log.showSignature=false",
+    "gpg.program=false",
+    "safe.bareRepository=explicit",
+    "core.untrackedCache=keep",
+];
+
+/// The variables of git that do not point it at another repository, configuration or program.
+const HARMLESS: [&str; 2] = ["GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM"];
+
+/// Git in one directory.
+pub(super) struct Git {
+    dir: PathBuf,
+    vars: Vars,
+    /// Settings that switch off the filters of the repository's own configuration.
+    no_filters: Vec<String>,
+}
+
+impl Git {
+    /// Makes git ready to answer; `None` when it cannot be run there.
+    pub(super) fn new(dir: &Path, env: &Env) -> Option<Self> {
+        let mut git = Self { dir: dir.to_owned(), vars: env.vars.clone(), no_filters: Vec::new() };
+        git.no_filters = git.filters_switched_off()?;
+        Some(git)
+    }
+
+    /// Asks one question; `None` when git fails, is absent or takes too long.
+    pub(super) fn read(&self, args: &[&str]) -> Option<String> {
+        self.run(args).filter(|answer| answer.is_success).map(|answer| answer.text)
+    }
+
+    /// A status refresh runs the clean filters that attributes name. Those of the user's own configuration
+    /// (such as large-file storage) are the user's choice; those of the repository's are not run.
+    fn filters_switched_off(&self) -> Option<Vec<String>> {
+        let pattern = r"^filter\..*\.(clean|process|required)$";
+        let answer = self.run(&["config", "--local", "--name-only", "--get-regexp", pattern])?;
+        let off = |name: &str| format!("{name}={}", if name.ends_with(".required") { "false" } else { "" });
+        Some(answer.text.lines().map(off).collect())
+    }
+
+    fn run(&self, args: &[&str]) -> Option<Answer> {
+        let mut command = Command::new("git");
+        command.args(["--no-optional-locks", "--no-pager"]);
+        for setting in NEUTRAL.iter().copied().chain(self.no_filters.iter().map(String::as_str)) {
+            command.args(["-c", setting]);
+        }
+        command.args(args).current_dir(&self.dir).env_clear();
+        let kept = |(name, _): &(&str, &str)| !name.starts_with("GIT_") || HARMLESS.contains(name);
+        command.envs(self.vars.iter().filter(kept));
+        command.env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
+        answer(command.spawn().ok()?)
+    }
+}
+
+struct Answer {
+    text: String,
+    is_success: bool,
+}
+
+/// Reads what the child says, and ends it when the deadline has passed or it says too much.
+fn answer(mut child: Child) -> Option<Answer> {
+    let stdout = child.stdout.take()?;
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let read = stdout.take(ANSWER_LIMIT).read_to_end(&mut bytes);
+        // Nobody listens any more after the deadline.
+        sender.send(read.map(|_| bytes)).unwrap_or_default();
+    });
+    let bytes = receiver.recv_timeout(DEADLINE).ok().and_then(Result::ok);
+    let is_cut = bytes.as_ref().is_none_or(|bytes| bytes.len() as u64 == ANSWER_LIMIT);
+    if is_cut {
+        end(&child);
+    }
+    let is_success = child.wait().is_ok_and(|status| status.success());
+    let text = String::from_utf8_lossy(&bytes?).into_owned();
+    Some(Answer { text, is_success: is_success || is_cut })
+}
+
+/// Ends the child and whatever it started.
+fn end(child: &Child) {
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
+        // It may have ended by itself meanwhile.
+        rustix::process::kill_process_group(group, rustix::process::Signal::KILL).unwrap_or_default();
+    }
+}

@@ -1,0 +1,189 @@
+//! The one writer of a session file.
+//!
+//! An append is one `write` of whole lines, newline last. The file is made with the first of them, so a
+//! session in which nothing was said leaves nothing behind. A write that fails (a full disk, a vanished
+//! mount) loses nothing: the lines wait in memory, in order, and go first at the next append or sync. The
+//! user hears of it once, and once more when all is saved again. Below the log is a [`Sink`], which is the
+//! disk, memory, or a test's idea of a failing disk.
+
+mod sink;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use loci_core::entry::Entry;
+use loci_stdx::{Attachment, single_line};
+
+pub use sink::{DiskSink, MemorySink, Sink};
+
+/// The most characters of a prompt that a `last-prompt` entry repeats.
+const LAST_PROMPT_LIMIT: usize = 200;
+
+/// The log of one session.
+#[derive(Debug)]
+pub struct SessionLog {
+    sink: Box<dyn Sink>,
+    path: Option<PathBuf>,
+    /// Whole lines that are not on disk yet.
+    pending: Vec<u8>,
+    is_failing: bool,
+    trouble: Option<Trouble>,
+}
+
+/// Why lines are not on disk; they are kept and tried again.
+#[derive(Debug, thiserror::Error)]
+pub enum AppendError {
+    /// The lines could not be written.
+    #[error("Failed to append to session log")]
+    Append(#[source] io::Error),
+    /// The lines were written, but may not survive a power cut.
+    #[error("Failed to sync session log")]
+    Sync(#[source] io::Error),
+}
+
+/// A change in whether the session is being saved, for the user to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trouble {
+    /// From now on entries are kept in memory only.
+    Began {
+        /// What happened, to what.
+        message: String,
+        /// What to do about it.
+        hint: String,
+    },
+    /// Everything is on disk again.
+    Ended,
+    /// The file was taken away and begun anew: entries from before are no longer in it.
+    Replaced {
+        /// What happened, to what.
+        message: String,
+    },
+}
+
+impl SessionLog {
+    /// Opens the log of the session file at `path`, which need not exist.
+    pub fn on_disk(path: &Path) -> Self {
+        let log = Self::with_sink(Box::new(DiskSink::new(path)));
+        Self { path: Some(path.to_owned()), ..log }
+    }
+
+    /// Makes a log that writes nothing, for sessions that are not to be saved.
+    pub fn in_memory() -> Self {
+        Self::with_sink(Box::new(sink::Nowhere))
+    }
+
+    /// Makes a log above any sink.
+    pub fn with_sink(sink: Box<dyn Sink>) -> Self {
+        Self { sink, path: None, pending: Vec::new(), is_failing: false, trouble: None }
+    }
+
+    /// Returns the file, unless the log is not on disk.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Appends entries, after those that an earlier failure left behind.
+    ///
+    /// `Ok` means every line so far is in the file; `Err` that some wait in memory.
+    pub fn append(&mut self, entries: &[&Entry]) -> Result<(), AppendError> {
+        for entry in entries {
+            push_line(&mut self.pending, entry.line());
+        }
+        self.flush()
+    }
+
+    /// Writes what is waiting and makes everything survive a power cut.
+    pub fn sync(&mut self) -> Result<(), AppendError> {
+        self.flush()?;
+        let attachment = self.sink.sync().map_err(AppendError::Sync)?;
+        self.look_at(attachment);
+        Ok(())
+    }
+
+    /// Returns true while lines wait in memory.
+    pub fn has_unsaved(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// Returns what the user should be told since the last call, if anything.
+    pub fn take_trouble(&mut self) -> Option<Trouble> {
+        self.trouble.take()
+    }
+
+    fn flush(&mut self) -> Result<(), AppendError> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        match self.sink.append(&self.pending) {
+            Ok(attachment) => {
+                // The buffer is given back: after a long outage it may be large.
+                self.pending = Vec::new();
+                self.end_trouble();
+                self.look_at(attachment);
+                Ok(())
+            }
+            Err(error) => {
+                self.begin_trouble(&error);
+                Err(AppendError::Append(error))
+            }
+        }
+    }
+
+    fn look_at(&mut self, attachment: Attachment) {
+        match attachment {
+            Attachment::Kept => {}
+            Attachment::Renewed => {
+                self.trouble = Some(Trouble::Replaced {
+                    message: format!(
+                        "The session file was removed or replaced by another program{}",
+                        self.place()
+                    ),
+                });
+            }
+        }
+    }
+
+    fn begin_trouble(&mut self, error: &io::Error) {
+        if !std::mem::replace(&mut self.is_failing, true) {
+            let message = format!("Failed to save the session ({error}){}", self.place());
+            self.trouble = Some(Trouble::Began { message, hint: hint(error).to_owned() });
+        }
+    }
+
+    fn end_trouble(&mut self) {
+        if std::mem::replace(&mut self.is_failing, false) {
+            self.trouble = match self.trouble.take() {
+                // Over before anybody was told.
+                Some(Trouble::Began { .. }) => None,
+                Some(Trouble::Ended | Trouble::Replaced { .. }) | None => Some(Trouble::Ended),
+            };
+        }
+    }
+
+    fn place(&self) -> String {
+        self.path.as_ref().map_or_else(String::new, |path| format!(": `{}`", path.display()))
+    }
+}
+
+/// Adds a line; line breaks between the tokens of hand-written JSON become spaces.
+fn push_line(buffer: &mut Vec<u8>, line: &str) {
+    buffer.extend(line.bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }));
+    buffer.push(b'\n');
+}
+
+fn hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "Free some space; the session is kept in memory and saved as soon as there is room"
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "Make the file writable; the session is kept in memory until then"
+        }
+        _ => "The session is kept in memory and saving is tried again with every entry",
+    }
+}
+
+/// Returns a prompt as a `last-prompt` entry repeats it: one line of at most 200 characters.
+pub fn last_prompt_text(prompt: &str) -> String {
+    single_line(prompt, LAST_PROMPT_LIMIT)
+}
