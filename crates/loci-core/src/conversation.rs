@@ -13,12 +13,14 @@
 //! 4. A compaction boundary with a summary starts the conversation; what it preserved follows the summary.
 //! 5. The leaf is the last entry written, unless a pointer written after it names another branch.
 //! 6. The blocks of one response stand together, then the results of its calls in file order, one for each.
+//!    A call without a result stays only at the end of the path, where a repair answers it.
 //!
 //! Building is linear in the number of entries and never fails: whatever the file, there is a path.
 
 mod facts;
 mod gather;
 mod leaf;
+mod prune;
 mod repair;
 mod shape;
 mod tree;
@@ -64,7 +66,7 @@ impl Conversation {
         let chain = leaf.map(|leaf| tree.chain(leaf)).unwrap_or_default();
         let path = gather::with_siblings(tree, &chain);
         let facts = Facts::read(tree, &path);
-        let path: Vec<Arc<Entry>> = path.into_iter().map(|idx| Arc::clone(tree.entry(idx))).collect();
+        let path = prune::unpaired(path.into_iter().map(|idx| Arc::clone(tree.entry(idx))).collect());
         Self {
             leaf: leaf.and_then(|leaf| tree.entry(leaf).head().uuid.clone()),
             repairs: repair::repairs(&path),

@@ -30,7 +30,7 @@ pub(super) fn with_siblings(tree: &Tree<'_>, chain: &[usize]) -> Vec<usize> {
             at = gathering.response(chain, at, end, &mut path);
         }
     }
-    gathering.without_second_results(path)
+    path
 }
 
 struct Gathering<'t, 'a> {
@@ -155,23 +155,5 @@ impl Gathering<'_, '_> {
                 }
             }
         }
-    }
-
-    /// Leaves out entries whose every result answers a call that has been answered since it was made.
-    fn without_second_results(&mut self, path: Vec<usize>) -> Vec<usize> {
-        let mut closed: FxHashSet<ToolUseId> = FxHashSet::default();
-        let mut kept = Vec::with_capacity(path.len());
-        for idx in path {
-            let shape = self.shape(idx);
-            if shape.is_only_results() && shape.results.iter().all(|id| closed.contains(id)) {
-                continue;
-            }
-            for call in &shape.calls {
-                closed.remove(call);
-            }
-            closed.extend(shape.results.iter().cloned());
-            kept.push(idx);
-        }
-        kept
     }
 }

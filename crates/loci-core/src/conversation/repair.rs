@@ -2,7 +2,7 @@
 //!
 //! - A call at the end of the path that has no result gets one that says so. (The format's reference sends
 //!   neither, and the model never learns that a command may have run.) Calls further up that were left
-//!   open are past mending by appending, and the view leaves them out.
+//!   open are past mending by appending; the path is without them.
 //! - A path that ends with a prompt gets the filler answer; one that ends with a tool result or an attachment
 //!   gets a request to go on first. A path that ends with an answer, or with a stored API failure, needs
 //!   nothing.
