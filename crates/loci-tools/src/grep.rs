@@ -1,13 +1,42 @@
-//! Grep.
+//! Grep: finding files and lines by what they contain, with ripgrep's own engine in this process.
+//!
+//! A search has two phases. The tree is walked and every file that may be read is noted with its time of change;
+//! then the files are searched newest first, until the page that was asked for is full. Half of the time limit
+//! belongs to the walk, so that a tree too big to walk still gives something.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::SystemTime;
 
 use loci_core::tool::{Effects, ToolDescriptor, ToolOutcome};
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use crate::walk::{self, Ending, Found, Ignores, Limit, Walk};
 use crate::{Host, Place, Tool, ToolCall, ToolFuture};
+
+mod file_type;
+mod line;
+mod request;
+mod search;
+mod sink;
+mod tally;
+#[cfg(test)]
+mod tests;
+
+use request::Request;
+use search::Search;
+use tally::{Partial, Tally};
+
+/// Results longer than this go to a file.
+const MAX_RESULT_CHARS: usize = 20_000;
+/// How many files are noted before they are searched.
+const MAX_FILES: usize = 1_000_000;
 
 /// The Grep tool.
 pub(crate) struct Grep {
     descriptor: ToolDescriptor,
+    n_threads: usize,
 }
 
 impl Default for Grep {
@@ -16,10 +45,11 @@ impl Default for Grep {
             descriptor: ToolDescriptor {
                 name: "Grep".to_owned(),
                 aliases: &[],
-                description: String::new(),
-                input_schema: json!({"type": "object"}),
-                max_result_chars: None,
+                description: include_str!("grep.md").trim_end().to_owned(),
+                input_schema: request::schema(),
+                max_result_chars: Some(MAX_RESULT_CHARS),
             },
+            n_threads: walk::thread_count(),
         }
     }
 }
@@ -29,15 +59,130 @@ impl Tool for Grep {
         &self.descriptor
     }
 
-    fn effects(&self, _input: &Value, _place: &Place) -> Effects {
-        Effects { unknown: vec!["not written yet".to_owned()], ..Effects::default() }
+    fn effects(&self, input: &Value, place: &Place) -> Effects {
+        Effects::read(request::root(input, place))
     }
 
     fn is_concurrency_safe(&self, _input: &Value) -> bool {
-        false
+        true
     }
 
-    fn run<'a>(&'a self, _call: ToolCall, _host: &'a dyn Host) -> ToolFuture<'a> {
-        Box::pin(async { ToolOutcome::error("not written yet") })
+    fn validate(&self, input: &Value, host: &dyn Host) -> Result<(), Box<ToolOutcome>> {
+        match Request::parse(input, &host.place()) {
+            Ok(_) => Ok(()),
+            Err(problem) => Err(Box::new(ToolOutcome::refusal(problem))),
+        }
+    }
+
+    fn run<'a>(&'a self, call: ToolCall, host: &'a dyn Host) -> ToolFuture<'a> {
+        Box::pin(run(call, host, self.n_threads))
+    }
+}
+
+async fn run(call: ToolCall, host: &dyn Host, n_threads: usize) -> ToolOutcome {
+    let place = host.place();
+    let request = match Request::parse(&call.input, &place) {
+        Ok(request) => Arc::new(request),
+        Err(problem) => return ToolOutcome::refusal(problem),
+    };
+    let is_one_file = match check_root(&request, &place) {
+        Ok(is_one_file) => is_one_file,
+        Err(problem) => return ToolOutcome::refusal(problem),
+    };
+    let limit = Limit::start(host.env(), call.cancel);
+    let (files, walked) = if is_one_file {
+        (one_file(&request, host), Ending::Complete)
+    } else {
+        files_below(&request, &limit, host).await
+    };
+    let search = Search {
+        request: Arc::clone(&request),
+        limit: limit.clone(),
+        cwd: place.cwd,
+        is_one_file,
+        n_threads,
+    };
+    let mut tally = Tally::new(&request);
+    let searched = match walked {
+        Ending::Complete | Ending::OutOfTime | Ending::Full => {
+            walk::drain(&limit, move |sender| search.run(files, &sender), |hits| tally.add(hits)).await
+        }
+        Ending::Cancelled | Ending::Failed(_) => walked.clone(),
+    };
+    outcome(tally, &request, is_one_file, &limit, [searched, walked])
+}
+
+/// Says whether the root is one file, or why it cannot be searched.
+fn check_root(request: &Request, place: &Place) -> Result<bool, String> {
+    let path = request.root.requested.display();
+    match request.root.real.metadata() {
+        Ok(metadata) if metadata.is_dir() => Ok(false),
+        Ok(metadata) if metadata.is_file() => Ok(true),
+        Ok(_) => Err(format!(
+            "Path is neither a file nor a directory: {path}. Pipes and devices are not searched."
+        )),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let cwd = place.cwd.display();
+            Err(format!("Path does not exist: {path}. Note: your current working directory is {cwd}."))
+        }
+        Err(error) => Err(format!("Failed to open path: {path}: {error}")),
+    }
+}
+
+fn one_file(request: &Request, host: &dyn Host) -> Vec<Found> {
+    let found = Found { path: PathBuf::new(), modified: SystemTime::UNIX_EPOCH, target: None };
+    if walk::is_hidden_by_rule(host, &request.root, &found) { Vec::new() } else { vec![found] }
+}
+
+async fn files_below(request: &Request, limit: &Limit, host: &dyn Host) -> (Vec<Found>, Ending) {
+    let plan = Walk {
+        root: request.root.real.clone(),
+        ignores: Ignores::of(host.env()),
+        skip_hidden: false,
+        max_depth: None,
+        overrides: request.overrides.clone(),
+        types: request.types.clone(),
+        symlinked_files: false,
+        accept: Box::new(|_| true),
+    };
+    let mut files = Vec::new();
+    let ending = walk::walk(plan, &request.root, &limit.first_half(), host, |found| {
+        files.push(found);
+        if files.len() < MAX_FILES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })
+    .await;
+    if files.len() < MAX_FILES { (files, ending) } else { (files, Ending::Full) }
+}
+
+/// Judges how the phases ended, the search first: what it lacks matters more than what the walk left out.
+fn outcome(
+    tally: Tally<'_>,
+    request: &Request,
+    is_one_file: bool,
+    limit: &Limit,
+    endings: [Ending; 2],
+) -> ToolOutcome {
+    let path = request.root.requested.display();
+    let partial = match &endings {
+        [Ending::Cancelled, _] | [_, Ending::Cancelled] => {
+            return ToolOutcome::error("The search was interrupted.");
+        }
+        [Ending::Failed(problem), _] | [_, Ending::Failed(problem)] => {
+            return ToolOutcome::error(format!("Failed to search `{path}`: {problem}"));
+        }
+        [Ending::OutOfTime, _] | [_, Ending::OutOfTime] => Some(Partial::Time(limit.seconds())),
+        [Ending::Full, _] => Some(Partial::Size),
+        [Ending::Complete, Ending::Full] => Some(Partial::Files),
+        [Ending::Complete, Ending::Complete] => None,
+    };
+    match (partial, tally.first_problem()) {
+        (Some(Partial::Time(seconds)), _) if tally.is_empty() => ToolOutcome::error(format!(
+            "Failed to search `{path}` in {seconds} s: nothing was found up to there, which does not mean there \
+             is nothing. Search a smaller directory, or fewer files with `glob` or `type`.",
+        )),
+        (_, Some(problem)) if is_one_file && tally.is_empty() => {
+            ToolOutcome::error(format!("Failed to search `{problem}`"))
+        }
+        _ => tally.into_outcome(partial),
     }
 }
