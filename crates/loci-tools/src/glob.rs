@@ -189,7 +189,7 @@ impl Newest {
     fn push(&mut self, found: Found) {
         self.files.push(found);
         self.total += 1;
-        if self.files.len() >= 8 * MAX_FILES {
+        if self.files.len() >= 2 * MAX_FILES {
             self.cut();
         }
     }

@@ -113,7 +113,7 @@ async fn effects_name_where_the_walk_starts() {
         (json!({"pattern": "sub/*.rs"}), project.join("sub"), project.join("sub")),
         (json!({"pattern": "*.rs", "path": "sub"}), project.join("sub"), project.join("sub")),
         (json!({"pattern": "link/*.rs"}), project.join("link"), outside.clone()),
-        (json!({"pattern": "../../else/*", "path": "sub"}), outside.clone(), outside.clone()),
+        (json!({"pattern": "../../else/*", "path": "sub"}), outside.clone(), outside),
         (json!({"pattern": "/etc/*.conf", "path": "sub"}), "/etc".into(), "/etc".into()),
     ] {
         let effects = Glob::default().effects(&input, &host.place());
@@ -146,17 +146,17 @@ async fn variables_turn_ignore_files_and_hidden_files_around() {
 #[tokio::test]
 async fn at_most_100_are_shown() {
     let host = TestHost::new();
-    for idx in 0..1_000 {
+    for idx in 0..450 {
         touch(&host.write(&format!("d{}/{idx:04}.rs", idx % 7), ""), idx);
     }
     let outcome = host.call(&Glob::default(), json!({"pattern": "**/*.rs"})).await;
     let lines: Vec<&str> = text(&outcome).lines().collect();
     assert_eq!((lines.len(), lines[0], lines[99]), (101, "d0/0000.rs", "d1/0099.rs"));
-    assert!(lines[100].contains("newest 100 of 1000"), "{}", lines[100]);
+    assert!(lines[100].contains("newest 100 of 450"), "{}", lines[100]);
     for (key, expected) in [
         ("numFiles", json!(100)),
         ("truncated", json!(true)),
-        ("totalMatches", json!(1000)),
+        ("totalMatches", json!(450)),
         ("countIsComplete", json!(true)),
     ] {
         assert_eq!(outcome.structured[key], expected, "{key}");
@@ -185,6 +185,14 @@ async fn denied_files_are_left_out() {
     host.denied.lock().unwrap().extend([host.project().join("private"), host.project().join("c.rs")]);
     assert_eq!(glob(&host, "**/*.rs").await, "a.rs");
     assert_eq!(glob(&host, "private/*.rs").await, "No files found");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn trees_of_the_kernel_are_entered_only_by_name() {
+    let host = TestHost::new();
+    assert_eq!(glob(&host, "/proc/version").await, "/proc/version");
+    assert_eq!(glob(&host, "/pro*/version").await, "No files found");
 }
 
 #[tokio::test]
@@ -218,9 +226,9 @@ async fn what_cannot_work_is_refused() {
 #[tokio::test]
 async fn out_of_time_is_partial_or_an_error() {
     let (mut n_errors, mut n_partial, mut n_whole) = (0, 0, 0);
+    let mut host = TestHost::new();
+    write(&host, &["a.rs", "b.rs", "c.rs", "d.rs"]);
     for trip in 1..16 {
-        let mut host = TestHost::new();
-        write(&host, &["a.rs", "b.rs", "c.rs", "d.rs"]);
         host.env_mut().clock = Arc::new(TripClock::jump(trip, Duration::from_secs(20)));
         let outcome = host.call(&Glob::default(), json!({"pattern": "*.rs"})).await;
         let n_files = outcome.structured["numFiles"].as_u64();
