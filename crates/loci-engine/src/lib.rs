@@ -1,1 +1,22 @@
 //! The query engine: a pure turn machine and the drivers that perform its effects.
+//!
+//! Front ends see commands going in ([`Command`]), events coming out ([`EngineEvent`]) and snapshots of the
+//! state. The machine in [`turn`] decides; [`Session`] performs.
+
+mod calls;
+mod command;
+mod config;
+mod event;
+mod host;
+mod judge;
+mod recorder;
+mod request;
+mod session;
+mod state;
+pub mod turn;
+
+pub use command::{Answer, Command, Prompt};
+pub use config::{ModelConfig, Past, SessionConfig, TurnLimits};
+pub use event::{AssistantBlock, EngineEvent, Question, TurnReport, TurnStart, UserMessage};
+pub use session::{Session, SessionHandle};
+pub use state::{Outside, change, change_identity, wire};

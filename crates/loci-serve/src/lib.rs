@@ -1,1 +1,13 @@
 //! The wire front ends: headless text, json and stream-json.
+//!
+//! A front end turns input into engine commands and engine events into output; it decides nothing. Only this
+//! crate knows the shape of the protocol's frames.
+
+mod control;
+mod frame;
+mod headless;
+mod input;
+mod output;
+mod signals;
+
+pub use headless::{Exit, Headless, InputFormat, OutputFormat};

@@ -27,8 +27,10 @@ pub(super) fn choose(tree: &Tree<'_>) -> Option<usize> {
 /// Goes down from `idx` to a leaf, at each step to the child written last.
 fn forward(tree: &Tree<'_>, idx: usize) -> usize {
     let mut seen = vec![false; tree.entries().len()];
+    for above in tree.chain(idx) {
+        seen[above] = true;
+    }
     let mut at = idx;
-    seen[at] = true;
     while let Some(&child) = tree.children(at).last() {
         if std::mem::replace(&mut seen[child], true) {
             break;

@@ -19,15 +19,20 @@ impl Shape {
         if !matches!(entry.head().kind, EntryKind::User | EntryKind::Assistant) {
             return shape;
         }
+        let is_user = entry.head().kind == EntryKind::User;
         for block in entry.blocks() {
             match block.kind() {
-                BlockKind::ToolUse => shape.calls.extend(block.tool_use().map(|call| call.id)),
-                BlockKind::ToolResult => {
+                BlockKind::ToolUse if !is_user => shape.calls.extend(block.tool_use().map(|call| call.id)),
+                BlockKind::ToolResult if is_user => {
                     shape.results.extend(block.tool_result().map(|result| result.tool_use_id));
                 }
                 BlockKind::Text => shape.has_words |= !is_blank(&block),
                 BlockKind::Thinking | BlockKind::RedactedThinking => {}
-                BlockKind::Image | BlockKind::Document | BlockKind::Other => shape.has_words = true,
+                BlockKind::ToolUse
+                | BlockKind::ToolResult
+                | BlockKind::Image
+                | BlockKind::Document
+                | BlockKind::Other => shape.has_words = true,
             }
         }
         shape

@@ -46,7 +46,9 @@ impl<'a> Tree<'a> {
         let roles = roles(entries, &index);
         let mut tree =
             Self { entries, index, roles, parents: vec![None; entries.len()], children: Children::default() };
-        let lost = tree.follow_parents();
+        let mut lost = tree.follow_parents();
+        lost.extend(tree.cut_circles());
+        lost.sort_unstable();
         orphans::adopt(&mut tree, &lost);
         tree.children = Children::of(&tree.parents);
         if splice::preserved_segments(&mut tree) {
@@ -116,6 +118,8 @@ impl<'a> Tree<'a> {
             }
             let lead = match &self.entries[idx].head().parent {
                 None => Lead::Root,
+                // Whatever its line says, nothing stands above a boundary.
+                Some(_) if self.entries[idx].is_compact_boundary() => Lead::Root,
                 Some(parent) => self.lead(parent.as_str(), &mut links),
             };
             match lead {
@@ -125,6 +129,34 @@ impl<'a> Tree<'a> {
             }
         }
         lost
+    }
+
+    /// Takes the parent from the first entry of every circle of parents, and returns these entries.
+    fn cut_circles(&mut self) -> Vec<usize> {
+        const NEW: usize = usize::MAX;
+        let mut met_by = vec![NEW; self.entries.len()];
+        let mut cut = Vec::new();
+        for start in 0..self.entries.len() {
+            let mut at = start;
+            while met_by[at] == NEW {
+                met_by[at] = start;
+                let Some(parent) = self.parents[at] else { break };
+                at = parent;
+            }
+            if met_by[at] == start && self.parents[at].is_some() {
+                // The walk came round: `at` lies on a circle.
+                let first = self.circle(at).min().unwrap_or(at);
+                self.parents[first] = None;
+                cut.push(first);
+            }
+        }
+        cut
+    }
+
+    /// Goes once round the circle that `start` lies on.
+    fn circle(&self, start: usize) -> impl Iterator<Item = usize> {
+        let next = move |at: &usize| self.parents[*at].filter(|parent| *parent != start);
+        std::iter::successors(Some(start), next)
     }
 
     /// Follows a name through links; what a link leads to is remembered, so long runs of links stay linear.
@@ -157,10 +189,15 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// Maps each uuid to its last entry; sidechains are left out.
+/// Maps each uuid to its last entry, a message before a link; sidechains are left out.
 fn index(entries: &[Arc<Entry>]) -> FxHashMap<&str, usize> {
-    let named = entries.iter().enumerate().filter(|(_, entry)| !entry.head().is_sidechain);
-    named.filter_map(|(idx, entry)| Some((entry.head().uuid.as_ref()?.as_str(), idx))).collect()
+    let named = || {
+        let main = entries.iter().enumerate().filter(|(_, entry)| !entry.head().is_sidechain);
+        main.filter_map(|(idx, entry)| Some((entry.head().uuid.as_ref()?.as_str(), idx)))
+    };
+    let is_chain = |idx: usize| entries[idx].head().kind.is_chain();
+    let links = named().filter(|(_, idx)| !is_chain(*idx));
+    links.chain(named().filter(|(_, idx)| is_chain(*idx))).collect()
 }
 
 fn roles(entries: &[Arc<Entry>], index: &FxHashMap<&str, usize>) -> Vec<Role> {

@@ -33,6 +33,7 @@ pub struct Draft {
 enum Body {
     Prompt { prompt: PromptId, content: Value, mode: String, source: &'static str },
     Meta { prompt: Option<PromptId>, content: Value },
+    Marker { prompt: PromptId, content: Value },
     ToolResult { prompt: PromptId, block: Value, structured: Value, source: EntryId },
     Assistant { message: Value, request: Option<RequestId> },
     Synthetic { message: Value, error: Option<ApiErrorFields> },
@@ -58,6 +59,11 @@ impl Draft {
     /// Text for the model that people are not shown.
     pub fn meta(prompt: Option<PromptId>, content: Value) -> Self {
         Self { body: Body::Meta { prompt, content } }
+    }
+
+    /// Words in the user's name that the program wrote and people see, such as the mark of an interrupt.
+    pub fn marker(prompt: PromptId, content: Value) -> Self {
+        Self { body: Body::Marker { prompt, content } }
     }
 
     /// The answer to a tool call; `source` is the entry that holds the call, and becomes the parent.
@@ -123,6 +129,12 @@ impl Draft {
                 put("isMeta", Value::Bool(true));
                 identity.into_iter().for_each(|(key, value)| put(key, value));
             }
+            Body::Marker { prompt, content } => {
+                put("promptId", Value::from(prompt.as_str()));
+                put("type", Value::from("user"));
+                put("message", json!({"role": "user", "content": content}));
+                identity.into_iter().for_each(|(key, value)| put(key, value));
+            }
             Body::ToolResult { prompt, block, structured, source } => {
                 put("promptId", Value::from(prompt.as_str()));
                 put("type", Value::from("user"));
@@ -177,6 +189,7 @@ impl Draft {
             Body::ToolResult { source, .. } => Some(source),
             Body::Prompt { .. }
             | Body::Meta { .. }
+            | Body::Marker { .. }
             | Body::Assistant { .. }
             | Body::Synthetic { .. }
             | Body::Attachment(_)

@@ -1,0 +1,62 @@
+//! What front ends ask of a session.
+
+use loci_core::ids::EntryId;
+use loci_core::message::Content;
+use loci_core::permission::Mode;
+use serde_json::Value;
+
+/// A wish of the user, through whatever front end.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    /// Begin a turn; during one, wait for its end.
+    Prompt(Prompt),
+    /// Stop the turn; said twice, do not wait for what runs.
+    Interrupt,
+    /// Answer a permission question.
+    Answer {
+        /// The question's id.
+        question: String,
+        /// The answer.
+        answer: Answer,
+    },
+    /// Change the permission mode.
+    SetMode(Mode),
+    /// Nothing more will be asked: the session ends when what was asked is done. Open and later permission
+    /// questions are denied; an interrupt still counts.
+    Close,
+    /// Change the model; `None` goes back to the one chosen at the start.
+    SetModel(Option<String>),
+}
+
+/// A prompt.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prompt {
+    /// What is asked.
+    pub content: Content,
+    /// The id its transcript entry gets; a fresh one when absent.
+    pub id: Option<EntryId>,
+}
+
+impl Prompt {
+    /// Makes a prompt of plain text.
+    pub fn text(text: &str) -> Self {
+        Self { content: Content::Text(text.to_owned()), id: None }
+    }
+}
+
+/// The answer to a permission question.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// Yes; with this input instead, if given.
+    Allow {
+        /// What runs.
+        input: Option<Value>,
+    },
+    /// No.
+    Deny {
+        /// What the model is told.
+        message: String,
+        /// Whether the turn stops here.
+        stops: bool,
+    },
+}

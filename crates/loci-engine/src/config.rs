@@ -1,0 +1,104 @@
+//! What a session is started with. Everything here was decided by the binary: no environment is read later.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use loci_context::{Instruction, PromptParts};
+use loci_core::conversation::Repair;
+use loci_core::entry::Entry;
+use loci_core::entry::draft::Stamp;
+use loci_core::ids::EntryId;
+use loci_core::permission::Rulebook;
+use loci_core::session::SessionIdentity;
+use loci_llm::{Client, RetryPolicy};
+use loci_stdx::Env;
+use loci_storage::SessionLog;
+use loci_tools::Toolbox;
+
+/// What a session is started with.
+pub struct SessionConfig {
+    /// The ambient world.
+    pub env: Env,
+    /// Who the session is.
+    pub identity: SessionIdentity,
+    /// Where it is written.
+    pub log: SessionLog,
+    /// What every entry is stamped with.
+    pub stamp: Stamp,
+    /// What came before, for a resumed session.
+    pub past: Past,
+    /// The tools on offer.
+    pub toolbox: Toolbox,
+    /// Mode and rules.
+    pub rulebook: Rulebook,
+    /// Whether a front end answers permission questions; without one they are denied.
+    pub can_ask: bool,
+    /// The model provider.
+    pub client: Client,
+    /// Models and how they are asked.
+    pub model: ModelConfig,
+    /// Limits of a turn.
+    pub limits: TurnLimits,
+    /// The parts of the system prompt.
+    pub prompt: PromptParts,
+    /// Instruction files.
+    pub instructions: Vec<Instruction>,
+    /// Environment of child processes.
+    pub child_env: Vec<(String, String)>,
+    /// Where background tasks write.
+    pub task_dir: PathBuf,
+    /// When the process started, on the clock's monotonic scale.
+    pub started: Duration,
+    /// Where the credentials come from, for people.
+    pub api_key_source: String,
+}
+
+/// What came before this process.
+#[derive(Debug, Clone, Default)]
+pub struct Past {
+    /// The path of the conversation, oldest first.
+    pub path: Vec<Arc<Entry>>,
+    /// The entry the next one hangs under.
+    pub leaf: Option<EntryId>,
+    /// What must be recorded before the next prompt.
+    pub repairs: Vec<Repair>,
+}
+
+/// Models and how they are asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelConfig {
+    /// The main model, alias resolved.
+    pub main: String,
+    /// Models to fall back to.
+    pub fallbacks: Vec<String>,
+    /// The effort level, for models that take one.
+    pub effort: Option<String>,
+    /// A budget of thinking tokens that overrides the usual one; zero turns thinking off.
+    pub max_thinking_tokens: Option<u64>,
+    /// A limit of output tokens that overrides the model's.
+    pub max_output_tokens: Option<u64>,
+    /// Beta features to ask for.
+    pub betas: Vec<String>,
+    /// The user's anonymous id.
+    pub user_id: Option<String>,
+    /// Fields merged over the request's body.
+    pub extra_body: Option<serde_json::Map<String, serde_json::Value>>,
+    /// Whether each server event is passed on unchanged.
+    pub wants_wire_events: bool,
+}
+
+/// Limits of a turn.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TurnLimits {
+    /// Round trips to the model.
+    pub max_turns: Option<u32>,
+    /// US dollars, over the whole process.
+    pub max_budget_usd: Option<f64>,
+    /// Calls at once; zero means the usual ten.
+    pub max_parallel: usize,
+    /// How failures are retried.
+    pub retry: RetryPolicy,
+    /// Whether a stream that keeps breaking may be replaced by an answer in one piece.
+    pub allows_one_piece: bool,
+}

@@ -1,0 +1,177 @@
+//! What front ends hear of a session.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use loci_core::app_state::Denial;
+use loci_core::ids::{EntryId, RequestId, SessionId, ToolUseId};
+use loci_core::permission::Mode;
+use loci_core::stream::{Failure, StreamEvent};
+use loci_core::usage::{ModelUsage, Usage};
+use loci_tools::ToolProgress;
+use serde_json::Value;
+
+use crate::turn::Outcome;
+
+/// News of a session, in the order it happened.
+#[derive(Debug, Clone, PartialEq)]
+pub enum EngineEvent {
+    /// A turn begins.
+    TurnStarted(TurnStart),
+    /// A prompt was recorded.
+    PromptRecorded {
+        /// Its entry.
+        entry: EntryId,
+        /// The message object.
+        message: Value,
+        /// When.
+        timestamp: String,
+    },
+    /// A request goes out.
+    Requesting,
+    /// The model says something; the first of a response says how long that took.
+    Stream {
+        /// What.
+        event: StreamEvent,
+        /// From request to first event, with the first.
+        first_after: Option<Duration>,
+    },
+    /// A block is complete.
+    Assistant(AssistantBlock),
+    /// Something was said in the user's name: a tool result, an interruption.
+    User(UserMessage),
+    /// A failed request will be repeated.
+    Retry {
+        /// Counted from one.
+        attempt: u32,
+        /// How many there may be.
+        max_retries: u32,
+        /// How long from now.
+        delay: Duration,
+        /// What failed.
+        failure: Failure,
+    },
+    /// Another model takes over for this turn.
+    Fallback {
+        /// The model that failed.
+        from: String,
+        /// The one that takes over.
+        to: String,
+        /// What failed.
+        failure: Failure,
+    },
+    /// May this call run? Answer with [`crate::Command::Answer`].
+    Asked(Question),
+    /// The question is withdrawn.
+    Unasked {
+        /// The question's id.
+        question: String,
+    },
+    /// A call reports how it is getting on.
+    Progress {
+        /// Which.
+        call: ToolUseId,
+        /// What it says.
+        progress: ToolProgress,
+    },
+    /// The permission mode changed.
+    ModeChanged(Mode),
+    /// The model changed.
+    ModelChanged(String),
+    /// Something the user should know, with what to do next.
+    Trouble(String),
+    /// The turn is over.
+    TurnEnded(Box<TurnReport>),
+}
+
+/// How things stand when a turn begins.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TurnStart {
+    /// The session.
+    pub session: SessionId,
+    /// Where it runs.
+    pub cwd: PathBuf,
+    /// The model that will be asked.
+    pub model: String,
+    /// What may run.
+    pub mode: Mode,
+    /// The tools on offer.
+    pub tools: Vec<String>,
+    /// Where the credentials come from.
+    pub api_key_source: String,
+}
+
+/// One complete block of a response.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AssistantBlock {
+    /// The entry it becomes in the transcript.
+    pub entry: EntryId,
+    /// The message object with this block as its content.
+    pub message: Value,
+    /// The request it answers.
+    pub request: Option<RequestId>,
+    /// The category of the failure, for messages that report one.
+    pub error: Option<&'static str>,
+}
+
+/// Something said in the user's name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UserMessage {
+    /// Its transcript entry.
+    pub entry: EntryId,
+    /// The message object.
+    pub message: Value,
+    /// A tool's structured output.
+    pub tool_use_result: Option<Value>,
+    /// When.
+    pub timestamp: String,
+}
+
+/// A permission question.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// Its id, to answer by.
+    pub id: String,
+    /// The tool.
+    pub tool: String,
+    /// The call.
+    pub call: ToolUseId,
+    /// The arguments.
+    pub input: Value,
+    /// Why it is asked.
+    pub reason: String,
+}
+
+/// How a turn went.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TurnReport {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The text of the last assistant message.
+    pub text: String,
+    /// Why the model stopped last.
+    pub stop_reason: Option<String>,
+    /// Round trips to the model.
+    pub round_trips: u32,
+    /// Tokens of this turn.
+    pub usage: Usage,
+    /// Cost of the session so far, in US dollars.
+    pub total_cost_usd: f64,
+    /// Usage of the session so far, by model.
+    pub by_model: BTreeMap<String, ModelUsage>,
+    /// Calls that were denied in this turn.
+    pub denials: Vec<Denial>,
+    /// From prompt to end.
+    pub duration: Duration,
+    /// Time spent waiting for the API.
+    pub api_duration: Duration,
+    /// From prompt to the first event of the first response.
+    pub first_event_after: Option<Duration>,
+    /// From the process's start to the first request.
+    pub first_request_after: Option<Duration>,
+    /// The session.
+    pub session: SessionId,
+    /// Where it was saved, unless it is not kept.
+    pub transcript: Option<PathBuf>,
+}

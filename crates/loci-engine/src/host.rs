@@ -1,0 +1,128 @@
+//! The house as tools see it: one [`Host`] for all calls of a session.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use loci_core::ids::ToolUseId;
+use loci_stdx::Env;
+use loci_tools::{FileStates, Host, HostFuture, Place, Tasks, ToolProgress};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::event::EngineEvent;
+
+/// What the calls of a session share.
+pub(crate) struct SessionHost {
+    env: Env,
+    /// Where the session stands; the shell moves it.
+    place: Mutex<Place>,
+    /// What the model has read.
+    files: Mutex<FileStates>,
+    tasks: Tasks,
+    child_env: Vec<(String, String)>,
+    spill_dir: Mutex<PathBuf>,
+    task_dir: PathBuf,
+    events: UnboundedSender<EngineEvent>,
+}
+
+/// What a host is made from.
+pub(crate) struct HostParts {
+    pub(crate) env: Env,
+    pub(crate) place: Place,
+    pub(crate) child_env: Vec<(String, String)>,
+    pub(crate) spill_dir: PathBuf,
+    pub(crate) task_dir: PathBuf,
+    pub(crate) events: UnboundedSender<EngineEvent>,
+}
+
+impl SessionHost {
+    pub(crate) fn new(parts: HostParts) -> Self {
+        Self {
+            env: parts.env,
+            place: Mutex::new(parts.place),
+            files: Mutex::default(),
+            tasks: Tasks::default(),
+            child_env: parts.child_env,
+            spill_dir: Mutex::new(parts.spill_dir),
+            task_dir: parts.task_dir,
+            events: parts.events,
+        }
+    }
+}
+
+impl Host for SessionHost {
+    fn env(&self) -> &Env {
+        &self.env
+    }
+
+    fn place(&self) -> Place {
+        lock(&self.place).clone()
+    }
+
+    fn set_cwd(&self, cwd: PathBuf) {
+        lock(&self.place).cwd = cwd;
+    }
+
+    fn child_env(&self) -> Vec<(String, String)> {
+        self.child_env.clone()
+    }
+
+    fn files(&self) -> &Mutex<FileStates> {
+        &self.files
+    }
+
+    /// Checkpoints are kept by file history, which has not moved in yet; until then nothing is kept.
+    fn checkpoint<'a>(&'a self, _path: &'a Path) -> HostFuture<'a, io::Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// Rules on paths are refused when they are given, so none can forbid a path here yet.
+    fn is_read_denied(&self, _path: &Path) -> bool {
+        false
+    }
+
+    fn spill_path(&self, call: &ToolUseId) -> io::Result<PathBuf> {
+        let dir = lock(&self.spill_dir).clone();
+        loci_stdx::create_private_dir_all(&dir)?;
+        Ok(dir.join(format!("{}.txt", file_name(call.as_str()))))
+    }
+
+    fn task_dir(&self) -> io::Result<PathBuf> {
+        loci_stdx::create_private_dir_all(&self.task_dir)?;
+        Ok(self.task_dir.clone())
+    }
+
+    fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+
+    fn progress(&self, call: &ToolUseId, progress: ToolProgress) {
+        // A front end that has gone away does not stop a tool.
+        drop(self.events.send(EngineEvent::Progress { call: call.clone(), progress }));
+    }
+}
+
+/// The model chooses call ids; only letters that cannot leave the directory are kept.
+fn file_name(id: &str) -> String {
+    let safe: String = id.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')).collect();
+    if safe.is_empty() { "result".to_owned() } else { safe }
+}
+
+/// A poisoned lock means that a tool panicked; what it guards is still whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn call_ids_never_leave_their_directory() {
+        for (id, expected) in
+            [("toolu_01-Ab", "toolu_01-Ab"), ("../../etc/passwd", "etcpasswd"), ("///", "result")]
+        {
+            assert_eq!(file_name(id), expected);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! From a call the model made to a call that may run: lookup, schema, validation, permission.
+
+use loci_core::ids::ToolUseId;
+use loci_core::message::ToolUse;
+use loci_core::permission::{Call, Decision, Rulebook, decide};
+use loci_core::tool::ToolOutcome;
+use loci_tools::{Host, Toolbox};
+use serde_json::Value;
+
+use crate::turn::{Lane, Preparation};
+
+/// A call that was looked up and checked.
+#[derive(Debug, Clone)]
+pub(crate) struct PreparedCall {
+    pub(crate) id: ToolUseId,
+    /// The tool's canonical name.
+    pub(crate) tool: String,
+    /// The arguments after defaulting and coercion.
+    pub(crate) input: Value,
+}
+
+/// Looks a call up and checks its input.
+pub(crate) fn prepare(
+    toolbox: &Toolbox,
+    host: &dyn Host,
+    call: &ToolUse,
+) -> Result<(PreparedCall, Lane), Box<ToolOutcome>> {
+    let (Some(tool), Some(check)) = (toolbox.find(&call.name), toolbox.input_check(&call.name)) else {
+        return Err(Box::new(unknown_tool(toolbox, &call.name)));
+    };
+    let input = check.check(&call.input).map_err(|problem| {
+        Box::new(ToolOutcome::invalid_input(format!(
+            "the input of {} does not fit its schema:\n{problem}",
+            call.name
+        )))
+    })?;
+    tool.validate(&input, host)?;
+    let lane = if tool.is_concurrency_safe(&input) { Lane::Shared } else { Lane::Alone };
+    Ok((PreparedCall { id: call.id.clone(), tool: tool.descriptor().name.clone(), input }, lane))
+}
+
+/// Wraps [`prepare`] for the turn machine and keeps the calls that can go on.
+pub(crate) fn prepare_all(
+    toolbox: &Toolbox,
+    host: &dyn Host,
+    calls: &[ToolUse],
+) -> (Vec<PreparedCall>, Vec<Preparation>) {
+    let mut ready = Vec::new();
+    let preparations = calls
+        .iter()
+        .map(|call| match prepare(toolbox, host, call) {
+            Ok((prepared, lane)) => {
+                ready.push(prepared);
+                Preparation::Ready { call: call.id.clone(), lane }
+            }
+            Err(outcome) => Preparation::Refused { call: call.id.clone(), outcome: *outcome },
+        })
+        .collect();
+    (ready, preparations)
+}
+
+/// Judges a prepared call by its effects.
+pub(crate) fn judge(toolbox: &Toolbox, host: &dyn Host, book: &Rulebook, call: &PreparedCall) -> Decision {
+    let place = host.place();
+    let effects = match toolbox.find(&call.tool) {
+        Some(tool) => tool.effects(&call.input, &place),
+        None => loci_core::tool::Effects {
+            unknown: vec![format!("there is no tool `{}`", call.tool)],
+            ..Default::default()
+        },
+    };
+    let command = call.input.get("command").and_then(Value::as_str);
+    let book = Rulebook { cwd: place.cwd, ..book.clone() };
+    decide(&Call { tool: &call.tool, command, effects: &effects }, &book)
+}
+
+fn unknown_tool(toolbox: &Toolbox, name: &str) -> ToolOutcome {
+    let names: Vec<&str> = toolbox.descriptors().map(|descriptor| descriptor.name.as_str()).collect();
+    ToolOutcome::refusal(format!("No such tool available: {name}. The tools are: {}", names.join(", ")))
+}

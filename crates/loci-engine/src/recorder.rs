@@ -1,0 +1,259 @@
+//! The transcript as the engine keeps it: what is recorded is written first, then seen.
+//!
+//! Every entry goes through [`Recorder::append`]: sealed, written to the log, pushed to the projection that the
+//! next request is made from. There is no second road to the model, so a resumed session sends what this one sent.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::config::Past;
+use loci_context::Projection;
+use loci_core::conversation::Repair;
+use loci_core::entry::Entry;
+use loci_core::entry::draft::{ApiErrorFields, Draft, Metadata, Stamp};
+use loci_core::ids::{EntryId, PromptId, ToolUseId};
+use loci_core::message::{Block, Content, Message};
+use loci_core::stream::{Ended, Failure, Started};
+use loci_core::tool::ToolOutcome;
+use loci_stdx::{Env, rfc3339_millis};
+use loci_storage::{SessionLog, Trouble, last_prompt_text};
+use serde_json::{Value, json};
+
+/// The text that stands for the user when a response was stopped.
+const INTERRUPTED: &str = "[Request interrupted by user]";
+/// The same, when tools were stopped.
+const INTERRUPTED_TOOLS: &str = "[Request interrupted by user for tool use]";
+
+/// Writes one session's transcript and knows what the model is to see.
+pub(crate) struct Recorder {
+    env: Env,
+    log: SessionLog,
+    stamp: Stamp,
+    tail: Option<EntryId>,
+    repairs: Vec<Repair>,
+    projection: Projection,
+    prompt: PromptId,
+    last_prompt: Option<String>,
+    calls: HashMap<ToolUseId, EntryId>,
+    reserved: HashMap<usize, EntryId>,
+    trouble: Vec<String>,
+}
+
+impl Recorder {
+    /// Starts where the past ends; nothing is written before the next prompt.
+    pub(crate) fn new(env: Env, log: SessionLog, stamp: Stamp, past: Past) -> Self {
+        Self {
+            projection: Projection::of(past.path.iter().map(Arc::as_ref)),
+            env,
+            log,
+            stamp,
+            tail: past.leaf,
+            repairs: past.repairs,
+            prompt: PromptId::new(""),
+            last_prompt: None,
+            calls: HashMap::new(),
+            reserved: HashMap::new(),
+            trouble: Vec::new(),
+        }
+    }
+
+    /// Returns the conversation as it is sent; `context` opens the first message.
+    pub(crate) fn messages(&self, context: &Block) -> Vec<Message> {
+        self.projection.messages(Some(context))
+    }
+
+    /// Takes what went wrong with writing, to be told once.
+    pub(crate) fn take_trouble(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.trouble)
+    }
+
+    /// Notes the branch that later entries are stamped with.
+    pub(crate) fn set_branch(&mut self, branch: String) {
+        self.stamp.git_branch = branch;
+    }
+
+    /// Records a prompt: queued, taken, said.
+    pub(crate) fn prompt(
+        &mut self,
+        content: &Content,
+        id: Option<EntryId>,
+        mode: &str,
+    ) -> Option<Arc<Entry>> {
+        self.prompt = PromptId::new(self.env.random.uuid_v4().to_string());
+        let text = content.text();
+        let enqueue = self.metadata(&Metadata::Enqueue { content: text.clone() });
+        let dequeue = self.metadata(&Metadata::Dequeue);
+        self.last_prompt = Some(last_prompt_text(&text));
+        let value = serde_json::to_value(content).unwrap_or_else(|_| Value::from(text));
+        let draft = Draft::prompt(self.prompt.clone(), value, mode, "sdk");
+        let mut entries: Vec<Arc<Entry>> = enqueue.into_iter().chain(dequeue).collect();
+        entries.extend(self.mend());
+        let entry = self.seal(&draft, id);
+        entries.extend(entry.clone());
+        self.write(&entries);
+        entry
+    }
+
+    /// Reserves the id of a block that is complete but not yet recorded, so that front ends can name it.
+    pub(crate) fn reserve(&mut self, index: usize) -> EntryId {
+        let id = self.fresh_id();
+        self.reserved.insert(index, id.clone());
+        id
+    }
+
+    /// Records a response, one entry per block, in one write.
+    pub(crate) fn response(&mut self, started: &Started, blocks: &[Block], ended: Option<&Ended>) {
+        let entries: Vec<Arc<Entry>> = blocks
+            .iter()
+            .enumerate()
+            .filter_map(|(index, block)| {
+                let message = assistant_message(started, block, ended);
+                let id = self.reserved.remove(&index);
+                let entry = self.seal(&Draft::assistant(message, started.request_id.clone()), id)?;
+                if let (Some(call), Some(id)) = (block.tool_use(), &entry.head().uuid) {
+                    self.calls.insert(call.id, id.clone());
+                }
+                Some(entry)
+            })
+            .collect();
+        self.reserved.clear();
+        self.write(&entries);
+    }
+
+    /// Records the answer to a call, under the entry that holds the call.
+    pub(crate) fn tool_result(&mut self, call: &ToolUseId, outcome: &ToolOutcome) -> Option<Arc<Entry>> {
+        let source = self.calls.remove(call).or_else(|| self.tail.clone())?;
+        let block = Block::new_tool_result(call, &outcome.content.to_value(), outcome.is_error).to_value();
+        let draft = Draft::tool_result(self.prompt.clone(), block, outcome.structured.clone(), source);
+        let mut entries: Vec<Arc<Entry>> = self.seal(&draft, None).into_iter().collect();
+        for note in &outcome.notes {
+            entries.extend(self.seal(&Draft::attachment(note.attachment.clone()), None));
+        }
+        self.write(&entries);
+        entries.into_iter().next()
+    }
+
+    /// Records words to the model that no person wrote.
+    pub(crate) fn nudge(&mut self, text: &str) {
+        let content = json!([{"type": "text", "text": text}]);
+        self.append(&Draft::meta(Some(self.prompt.clone()), content));
+    }
+
+    /// Records what was said before an interrupt.
+    pub(crate) fn partial_text(&mut self, text: &str) {
+        let id = self.env.random.uuid_v4().to_string();
+        self.append(&Draft::synthetic(&id, text));
+    }
+
+    /// Records a failure of the API.
+    pub(crate) fn api_error(&mut self, text: &str, failure: &Failure) -> Option<Arc<Entry>> {
+        let id = self.env.random.uuid_v4().to_string();
+        let error = ApiErrorFields { category: failure.category().to_owned(), status: failure.status };
+        self.append(&Draft::api_error(&id, text, error))
+    }
+
+    /// Records that the user stopped it.
+    pub(crate) fn interrupted(&mut self, while_tools_ran: bool) -> Option<Arc<Entry>> {
+        let text = if while_tools_ran { INTERRUPTED_TOOLS } else { INTERRUPTED };
+        let content = json!([{"type": "text", "text": text}]);
+        self.append(&Draft::marker(self.prompt.clone(), content))
+    }
+
+    /// Records context behind what was said last.
+    pub(crate) fn attachment(&mut self, attachment: Value) {
+        self.append(&Draft::attachment(attachment));
+    }
+
+    /// Mends a session that ended in the middle of something, before it goes on.
+    fn mend(&mut self) -> Vec<Arc<Entry>> {
+        let mut previous = None;
+        let mut entries = Vec::new();
+        for repair in std::mem::take(&mut self.repairs) {
+            self.tail = repair.parent(previous.as_ref()).cloned().or_else(|| self.tail.clone());
+            let id = self.env.random.uuid_v4().to_string();
+            entries.extend(self.seal(&repair.draft(&id), None));
+            previous.clone_from(&self.tail);
+        }
+        entries
+    }
+
+    /// Marks where the conversation stands and makes all of it safe on disk.
+    pub(crate) fn settle(&mut self) {
+        if let Some(leaf) = self.tail.clone() {
+            let pointer = Metadata::LastPrompt { prompt: self.last_prompt.clone(), leaf };
+            if let Some(entry) = self.metadata(&pointer) {
+                self.write(&[entry]);
+            }
+        }
+        // What could not be synced is kept by the log, which says so in its own words.
+        drop(self.log.sync());
+        self.hear_trouble();
+    }
+
+    fn append(&mut self, draft: &Draft) -> Option<Arc<Entry>> {
+        let entry = self.seal(draft, None)?;
+        self.write(std::slice::from_ref(&entry));
+        Some(entry)
+    }
+
+    /// Gives a draft its id, place and time; the next entry hangs under it.
+    fn seal(&mut self, draft: &Draft, id: Option<EntryId>) -> Option<Arc<Entry>> {
+        let id = id.unwrap_or_else(|| self.fresh_id());
+        let parent = draft.fixed_parent().cloned().or_else(|| self.tail.clone());
+        let timestamp = rfc3339_millis(self.env.clock.now());
+        match draft.seal(&self.stamp, &id, parent.as_ref(), &timestamp) {
+            Ok(entry) => {
+                self.tail = Some(id);
+                Some(Arc::new(entry))
+            }
+            Err(error) => {
+                self.trouble.push(format!("An entry could not be written as JSON: {error}"));
+                None
+            }
+        }
+    }
+
+    fn metadata(&self, metadata: &Metadata) -> Option<Arc<Entry>> {
+        let timestamp = rfc3339_millis(self.env.clock.now());
+        metadata.seal(&self.stamp.session_id, &timestamp).ok().map(Arc::new)
+    }
+
+    /// Writes entries in one go, then lets the model see them. What cannot be written now is kept by the log and
+    /// written later; the conversation goes on.
+    fn write(&mut self, entries: &[Arc<Entry>]) {
+        let lines: Vec<&Entry> = entries.iter().map(Arc::as_ref).collect();
+        drop(self.log.append(&lines));
+        self.hear_trouble();
+        for entry in entries {
+            self.projection.push(entry);
+        }
+    }
+
+    fn hear_trouble(&mut self) {
+        self.trouble.extend(self.log.take_trouble().map(|trouble| match trouble {
+            Trouble::Began { message, hint } => format!("{message}\n{hint}"),
+            Trouble::Ended => "The session is being saved again".to_owned(),
+            Trouble::Replaced { message } => message,
+        }));
+    }
+
+    fn fresh_id(&self) -> EntryId {
+        EntryId::new(self.env.random.uuid_v4().to_string())
+    }
+}
+
+/// Returns the message object of one block, as the transcript has it.
+pub(crate) fn assistant_message(started: &Started, block: &Block, ended: Option<&Ended>) -> Value {
+    let usage = ended.map_or(&started.usage, |ended| &ended.usage);
+    json!({
+        "id": started.message_id.as_str(),
+        "type": "message",
+        "role": "assistant",
+        "model": started.model,
+        "content": [block.to_value()],
+        "stop_reason": ended.and_then(|ended| ended.stop_reason.as_deref()),
+        "stop_sequence": ended.and_then(|ended| ended.stop_sequence.as_deref()),
+        "usage": usage.to_full_value(),
+        "stop_details": null,
+    })
+}

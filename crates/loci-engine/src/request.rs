@@ -1,0 +1,116 @@
+//! From a plan and the transcript to a request.
+
+use std::sync::Arc;
+
+use loci_context::{Fragment, PromptParts, system_prompt};
+use loci_core::message::Message;
+use loci_core::model::{ModelFacts, ThinkingStyle, facts};
+use loci_core::raw::RawJson;
+use loci_core::tool::ToolDescriptor;
+use loci_llm::{Request, SystemBlock, Thinking, ToolSpec};
+use loci_tools::Toolbox;
+use serde_json::json;
+
+use crate::config::ModelConfig;
+use crate::turn::RequestPlan;
+
+/// The part of every request that stays the same for a session: serialised once, shared ever after.
+pub(crate) struct RequestBase {
+    system: Vec<SystemBlock>,
+    tools: Arc<[ToolSpec]>,
+    session: String,
+    user_id: Option<String>,
+}
+
+impl RequestBase {
+    pub(crate) fn new(prompt: &PromptParts, toolbox: &Toolbox, model: &ModelConfig, session: &str) -> Self {
+        let user_id = model.user_id.as_ref().map(|device| {
+            json!({"device_id": device, "account_uuid": "", "session_id": session}).to_string()
+        });
+        Self {
+            system: system_blocks(system_prompt(prompt)),
+            tools: toolbox.descriptors().filter_map(tool_spec).collect(),
+            session: session.to_owned(),
+            user_id,
+        }
+    }
+
+    /// Makes the request that a plan asks for.
+    pub(crate) fn request(&self, plan: &RequestPlan, model: &ModelConfig, messages: Vec<Message>) -> Request {
+        let facts = facts(&plan.model);
+        let usual = model.max_output_tokens.unwrap_or(facts.default_output).min(facts.max_output);
+        let max_tokens = plan.output.tokens(usual, facts.max_output);
+        Request {
+            system: self.system.clone(),
+            tools: Arc::clone(&self.tools),
+            thinking: thinking(&facts, model.max_thinking_tokens, max_tokens),
+            effort: model.effort.clone().filter(|_| facts.has_effort),
+            betas: model.betas.clone(),
+            user_id: self.user_id.clone(),
+            session_id: Some(self.session.clone()),
+            extra_body: model.extra_body.clone(),
+            wants_wire_events: model.wants_wire_events,
+            is_streaming: plan.is_streaming,
+            ..Request::new(plan.model.clone(), max_tokens, messages)
+        }
+    }
+}
+
+/// The identity is a block of its own; all else is one cached block.
+fn system_blocks(fragments: Vec<Fragment>) -> Vec<SystemBlock> {
+    let mut texts = fragments.into_iter().map(|fragment| fragment.text);
+    let first = texts.next().map(|text| SystemBlock { text, is_cached: false });
+    let rest = texts.collect::<Vec<_>>().join("\n\n");
+    let mut blocks: Vec<SystemBlock> = first.into_iter().collect();
+    if !rest.is_empty() {
+        blocks.push(SystemBlock { text: rest, is_cached: false });
+    }
+    if let Some(last) = blocks.last_mut() {
+        last.is_cached = true;
+    }
+    blocks
+}
+
+fn tool_spec(descriptor: &ToolDescriptor) -> Option<ToolSpec> {
+    let json = RawJson::from_value(&json!({
+        "name": descriptor.name,
+        "description": descriptor.description,
+        "input_schema": descriptor.input_schema,
+    }));
+    json.ok().map(|json| ToolSpec { name: descriptor.name.clone(), json })
+}
+
+fn thinking(facts: &ModelFacts, budget: Option<u64>, max_tokens: u64) -> Thinking {
+    match (facts.thinking, budget) {
+        (ThinkingStyle::None, _) => Thinking::Unset,
+        (_, Some(0)) => Thinking::Disabled,
+        (ThinkingStyle::Adaptive, _) => Thinking::Adaptive,
+        (ThinkingStyle::Budget, budget) => {
+            let most = max_tokens.saturating_sub(1);
+            let budget = budget.unwrap_or(most).min(most);
+            if budget < 1_024 { Thinking::Disabled } else { Thinking::Budget(budget) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thinking_follows_the_model() {
+        for (model, budget, max_tokens, expected) in [
+            ("claude-sonnet-4-5", None, 32_000, Thinking::Budget(31_999)),
+            ("claude-sonnet-4-5", Some(2_000), 32_000, Thinking::Budget(2_000)),
+            ("claude-sonnet-4-5", Some(0), 32_000, Thinking::Disabled),
+            ("claude-sonnet-4-5", Some(500), 32_000, Thinking::Disabled),
+            ("claude-sonnet-4-5", None, 1_000, Thinking::Disabled),
+            ("claude-opus-4-8", None, 64_000, Thinking::Adaptive),
+            ("claude-opus-4-8", Some(0), 64_000, Thinking::Disabled),
+            ("claude-3-5-haiku", None, 8_192, Thinking::Unset),
+            ("unknown-model", None, 8_192, Thinking::Unset),
+        ] {
+            assert_eq!(thinking(&facts(model), budget, max_tokens), expected, "{model} {budget:?}");
+        }
+    }
+}

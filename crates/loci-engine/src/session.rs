@@ -1,0 +1,409 @@
+//! A running session: commands in, events out, one turn at a time.
+//!
+//! The driver holds no rules of its own. It performs what the turn machine asks for, in order, and feeds back
+//! what comes of it: the request's stream, judgements, outcomes, the user's wishes.
+
+mod perform;
+mod tally;
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use loci_context::{Instruction, user_context};
+use loci_core::app_state::{AppState, PermissionState};
+use loci_core::ids::ToolUseId;
+use loci_core::message::Block;
+use loci_core::session::SessionIdentity;
+use loci_core::stream::Started;
+use loci_llm::Client;
+use loci_stdx::{Env, Store};
+use loci_tools::{Host, Place, Toolbox};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio_util::sync::CancellationToken;
+
+use crate::command::{Answer, Command, Prompt};
+use crate::config::{ModelConfig, SessionConfig, TurnLimits};
+use crate::event::{EngineEvent, TurnStart};
+use crate::host::{HostParts, SessionHost};
+use crate::judge::PreparedCall;
+use crate::recorder::Recorder;
+use crate::request::RequestBase;
+use crate::state::{Outside, change, change_identity, wire};
+use crate::turn::{Effect, Event, Limits, RetryRules, Turn, TurnEnd};
+use tally::Tally;
+
+/// The way to talk to a session.
+#[derive(Debug, Clone)]
+pub struct SessionHandle {
+    commands: UnboundedSender<Command>,
+}
+
+impl SessionHandle {
+    /// Sends a command; false when the session is over.
+    pub fn send(&self, command: Command) -> bool {
+        self.commands.send(command).is_ok()
+    }
+}
+
+/// A session, to be run.
+pub struct Session {
+    env: Env,
+    state: Arc<Store<AppState>>,
+    identity: Arc<Store<SessionIdentity>>,
+    recorder: Recorder,
+    host: Arc<SessionHost>,
+    toolbox: Toolbox,
+    client: Client,
+    base: RequestBase,
+    model: ModelConfig,
+    limits: TurnLimits,
+    can_ask: bool,
+    instructions: Vec<Instruction>,
+    context: Option<Block>,
+    api_key_source: String,
+    started: Duration,
+    events: UnboundedSender<EngineEvent>,
+    commands: UnboundedReceiver<Command>,
+    queue: VecDeque<Prompt>,
+    /// The model of the request on the wire.
+    asked_model: String,
+    /// Nothing more will be asked.
+    is_closing: bool,
+    /// Every handle is gone.
+    is_deaf: bool,
+    /// The head of the response that is arriving.
+    answering: Option<Started>,
+}
+
+/// What a turn has under way.
+struct Underway {
+    inbox: UnboundedSender<Message>,
+    generation: u64,
+    request: CancellationToken,
+    calls: CancellationToken,
+    prepared: HashMap<ToolUseId, PreparedCall>,
+    questions: HashMap<String, PreparedCall>,
+    tally: Tally,
+    has_interrupted: bool,
+}
+
+impl Underway {
+    fn new(inbox: UnboundedSender<Message>, now: Duration) -> Self {
+        Self {
+            inbox,
+            generation: 0,
+            request: CancellationToken::new(),
+            calls: CancellationToken::new(),
+            prepared: HashMap::new(),
+            questions: HashMap::new(),
+            tally: Tally::begin(now),
+            has_interrupted: false,
+        }
+    }
+}
+
+/// What tasks of a turn report; a request's events count only while it is the current one.
+enum Message {
+    Request(u64, Event),
+    Other(Event),
+}
+
+/// What the app state's changes reach in a session without a settings file of its own.
+struct SessionOutside {
+    events: UnboundedSender<EngineEvent>,
+    identity: Arc<Store<SessionIdentity>>,
+}
+
+impl Outside for SessionOutside {
+    fn main_model(&self, _model: Option<&str>) {}
+
+    fn session_model(&self, model: Option<&str>) {
+        change_identity(&self.identity, |identity| identity.model_override = model.map(str::to_owned));
+    }
+
+    fn permission_mode(&self, mode: loci_core::permission::Mode) {
+        drop(self.events.send(EngineEvent::ModeChanged(mode)));
+    }
+
+    fn verbose(&self, _is_verbose: bool) {}
+
+    fn expanded_view(&self, _is_expanded: bool) {}
+
+    fn settings(&self, _state: &AppState) {}
+}
+
+impl Session {
+    /// Makes a session; nothing happens until it is run.
+    pub fn new(config: SessionConfig) -> (Self, SessionHandle, UnboundedReceiver<EngineEvent>) {
+        let (events, events_out) = unbounded_channel();
+        let (command_in, commands) = unbounded_channel();
+        let identity = Arc::new(Store::new(config.identity));
+        let outside = SessionOutside { events: events.clone(), identity: Arc::clone(&identity) };
+        let who = identity.get();
+        let place = Place {
+            cwd: who.original_cwd().to_path_buf(),
+            project: who.project_root().to_path_buf(),
+            extra_dirs: config
+                .rulebook
+                .dirs
+                .iter()
+                .filter(|dir| *dir != who.project_root())
+                .cloned()
+                .collect(),
+            home: config.env.home.clone(),
+        };
+        let host = SessionHost::new(HostParts {
+            env: config.env.clone(),
+            place,
+            child_env: config.child_env,
+            spill_dir: who.companion_dir().join("tool-results"),
+            task_dir: config.task_dir,
+            events: events.clone(),
+        });
+        let base = RequestBase::new(&config.prompt, &config.toolbox, &config.model, who.id().as_str());
+        let recorder = Recorder::new(config.env.clone(), config.log, config.stamp, config.past);
+        let state = AppState {
+            permission: PermissionState { rulebook: config.rulebook, ..PermissionState::default() },
+            ..AppState::default()
+        };
+        let session = Self {
+            state: Arc::new(wire(state, outside)),
+            identity,
+            recorder,
+            host: Arc::new(host),
+            toolbox: config.toolbox,
+            client: config.client,
+            base,
+            model: config.model,
+            limits: config.limits,
+            can_ask: config.can_ask,
+            instructions: config.instructions,
+            context: None,
+            api_key_source: config.api_key_source,
+            started: config.started,
+            env: config.env,
+            events,
+            commands,
+            queue: VecDeque::new(),
+            asked_model: String::new(),
+            is_closing: false,
+            is_deaf: false,
+            answering: None,
+        };
+        (session, SessionHandle { commands: command_in }, events_out)
+    }
+
+    /// The state that front ends may watch.
+    pub fn state(&self) -> Arc<Store<AppState>> {
+        Arc::clone(&self.state)
+    }
+
+    /// The session's identity, to watch.
+    pub fn identity(&self) -> Arc<Store<SessionIdentity>> {
+        Arc::clone(&self.identity)
+    }
+
+    /// Runs until it is closed (or every handle is gone) and the last turn is over.
+    pub async fn run(mut self) {
+        while let Some(prompt) = self.next_prompt().await {
+            self.turn(prompt).await;
+        }
+        self.host.tasks().shutdown().await;
+    }
+
+    async fn next_prompt(&mut self) -> Option<Prompt> {
+        loop {
+            if let Some(prompt) = self.queue.pop_front() {
+                return Some(prompt);
+            }
+            if self.is_closing {
+                return None;
+            }
+            match self.commands.recv().await {
+                Some(command) => self.obey(command),
+                None => self.close(),
+            }
+        }
+    }
+
+    /// Takes a command that needs no turn.
+    fn obey(&mut self, command: Command) {
+        match command {
+            Command::Prompt(prompt) => self.queue.push_back(prompt),
+            Command::SetMode(mode) => change(&self.state, |state| state.permission.rulebook.mode = mode),
+            Command::SetModel(model) => {
+                change(&self.state, |state| state.model.session_override.clone_from(&model));
+                self.tell(EngineEvent::ModelChanged(self.current_model()));
+            }
+            Command::Close => self.close(),
+            // Nothing is under way that could be stopped or answered.
+            Command::Interrupt | Command::Answer { .. } => {}
+        }
+    }
+
+    fn close(&mut self) {
+        self.is_closing = true;
+        self.can_ask = false;
+    }
+
+    fn current_model(&self) -> String {
+        self.state.get().model.session_override.clone().unwrap_or_else(|| self.model.main.clone())
+    }
+
+    async fn turn(&mut self, prompt: Prompt) {
+        let (inbox, mut messages) = unbounded_channel();
+        let mut underway = Underway::new(inbox, self.env.clock.monotonic());
+        self.begin(&prompt);
+        let mut turn = Turn::new(self.turn_limits());
+        let mut effects = turn.handle(Event::Begin);
+        let end = loop {
+            if let Some(end) = self.perform_all(effects, &mut underway) {
+                break end;
+            }
+            let event = self.next_event(&mut messages, &mut underway).await;
+            effects = turn.handle(self.account(event, &mut underway));
+        };
+        self.end(end, &underway);
+    }
+
+    /// Waits for the next thing that concerns the turn.
+    async fn next_event(
+        &mut self,
+        messages: &mut UnboundedReceiver<Message>,
+        underway: &mut Underway,
+    ) -> Event {
+        loop {
+            tokio::select! {
+                message = messages.recv() => match message {
+                    Some(Message::Request(generation, event)) if generation == underway.generation => return event,
+                    Some(Message::Other(event)) => return event,
+                    Some(Message::Request(..)) | None => {}
+                },
+                command = self.commands.recv(), if !self.is_deaf => match command {
+                    Some(command) => {
+                        if let Some(event) = self.obey_during_turn(command, underway) {
+                            return event;
+                        }
+                    }
+                    None => {
+                        self.is_deaf = true;
+                        self.close();
+                        self.deny_open_questions(underway);
+                    }
+                },
+            }
+        }
+    }
+
+    fn begin(&mut self, prompt: &Prompt) {
+        if let Some(branch) = loci_storage::head_branch(&self.env.cwd) {
+            self.recorder.set_branch(branch);
+        }
+        if self.context.is_none() {
+            let date = self.env.clock.local_date().to_string();
+            self.context = Some(Block::new_text(&user_context(&self.instructions, &date)));
+        }
+        change(&self.state, |state| state.permission.denials.clear());
+        let mode = self.state.get().permission.rulebook.mode;
+        self.tell(EngineEvent::TurnStarted(TurnStart {
+            session: self.identity.get().id().clone(),
+            cwd: self.env.cwd.clone(),
+            model: self.current_model(),
+            mode,
+            tools: self.toolbox.descriptors().map(|descriptor| descriptor.name.clone()).collect(),
+            api_key_source: self.api_key_source.clone(),
+        }));
+        let entry = self.recorder.prompt(&prompt.content, prompt.id.clone(), mode.as_str());
+        if let Some(entry) = entry {
+            let head = entry.head();
+            self.tell(EngineEvent::PromptRecorded {
+                entry: head.uuid.clone().unwrap_or_else(|| "".into()),
+                message: entry.fields().read("message").unwrap_or_default(),
+                timestamp: head.timestamp.as_deref().unwrap_or_default().to_owned(),
+            });
+        }
+        self.tell_trouble();
+    }
+
+    fn turn_limits(&self) -> Limits {
+        let main = self.current_model();
+        let spare = self.model.fallbacks.iter().filter(|model| **model != main).cloned();
+        let models = std::iter::once(main.clone()).chain(spare).collect();
+        Limits {
+            models,
+            max_turns: self.limits.max_turns,
+            max_budget_usd: self.limits.max_budget_usd,
+            max_parallel: if self.limits.max_parallel == 0 { 10 } else { self.limits.max_parallel },
+            retry: RetryRules { policy: self.limits.retry, allows_one_piece: self.limits.allows_one_piece },
+        }
+    }
+
+    /// Takes a command while a turn is under way; what concerns the turn becomes an event.
+    fn obey_during_turn(&mut self, command: Command, underway: &mut Underway) -> Option<Event> {
+        match command {
+            Command::Interrupt if underway.has_interrupted => Some(Event::Abandon),
+            Command::Interrupt => {
+                underway.has_interrupted = true;
+                self.withdraw_questions(underway);
+                Some(Event::Interrupt)
+            }
+            Command::Answer { question, answer } => {
+                self.answered(underway, &question, answer);
+                None
+            }
+            Command::Close => {
+                self.close();
+                self.deny_open_questions(underway);
+                None
+            }
+            other => {
+                self.obey(other);
+                None
+            }
+        }
+    }
+
+    fn withdraw_questions(&mut self, underway: &mut Underway) {
+        for question in underway.questions.drain().map(|(question, _)| question) {
+            self.tell(EngineEvent::Unasked { question });
+        }
+    }
+
+    fn deny_open_questions(&mut self, underway: &mut Underway) {
+        let open: Vec<String> = underway.questions.keys().cloned().collect();
+        for question in open {
+            let message = "Nobody is left to ask whether this call may run.".to_owned();
+            self.answered(underway, &question, Answer::Deny { message, stops: false });
+        }
+    }
+
+    fn end(&mut self, end: TurnEnd, underway: &Underway) {
+        self.recorder.settle();
+        self.tell_trouble();
+        let denials = self.state.get().permission.denials.clone();
+        let identity = self.identity.get();
+        let now = self.env.clock.monotonic();
+        let report = underway.tally.report(end, denials, &identity, now);
+        self.tell(EngineEvent::TurnEnded(Box::new(report)));
+    }
+
+    fn tell(&self, event: EngineEvent) {
+        // Without a listener the session still runs to its end; the transcript has everything.
+        drop(self.events.send(event));
+    }
+
+    fn tell_trouble(&mut self) {
+        for trouble in self.recorder.take_trouble() {
+            self.tell(EngineEvent::Trouble(trouble));
+        }
+    }
+
+    fn perform_all(&mut self, effects: Vec<Effect>, underway: &mut Underway) -> Option<TurnEnd> {
+        let mut end = None;
+        for effect in effects {
+            end = self.perform(effect, underway).or(end);
+        }
+        end
+    }
+}

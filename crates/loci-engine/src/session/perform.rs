@@ -1,0 +1,316 @@
+//! Performing the turn machine's effects.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use loci_core::app_state::Denial;
+use loci_core::message::{Block, BlockKind, ToolUse};
+use loci_core::model::facts;
+use loci_core::permission::{Decision, Verdict};
+use loci_core::stream::{Failure, StreamEvent};
+use loci_core::tool::ToolOutcome;
+use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedSender;
+use tokio_util::sync::CancellationToken;
+
+use super::{Message, Session, Underway};
+use crate::command::Answer;
+use crate::event::{AssistantBlock, EngineEvent, Question, UserMessage};
+use crate::judge::{PreparedCall, judge, prepare, prepare_all};
+use crate::recorder::assistant_message;
+use crate::state::{change, change_identity};
+use crate::turn::{Effect, Event, Interruption, Judgement, Notice, Record, RequestPlan, TurnEnd};
+
+impl Session {
+    /// Performs one effect; the last of a turn gives its end.
+    pub(super) fn perform(&mut self, effect: Effect, underway: &mut Underway) -> Option<TurnEnd> {
+        match effect {
+            Effect::Record(record) => self.record(record, underway),
+            Effect::Request(plan) => self.request(&plan, underway),
+            Effect::CancelRequest => underway.request.cancel(),
+            Effect::Wait(delay) => {
+                let (inbox, generation) = (underway.inbox.clone(), underway.generation);
+                tokio::spawn(async move {
+                    tokio::time::sleep(delay).await;
+                    drop(inbox.send(Message::Request(generation, Event::WaitOver)));
+                });
+            }
+            Effect::Prepare(calls) => self.prepare(&calls, underway),
+            Effect::Judge(call) => {
+                if let Some(prepared) = underway.prepared.get(&call).cloned() {
+                    self.judge(&prepared, underway);
+                }
+            }
+            Effect::Run(call) => {
+                if let Some(prepared) = underway.prepared.remove(&call) {
+                    self.run_call(prepared, underway);
+                }
+            }
+            Effect::CancelCalls => underway.calls.cancel(),
+            Effect::Tell(notice) => self.pass_on(notice, underway),
+            Effect::End(end) => return Some(end),
+        }
+        None
+    }
+
+    /// Counts what an event costs before the machine hears of it.
+    pub(super) fn account(&mut self, event: Event, underway: &mut Underway) -> Event {
+        match event {
+            Event::Stream(StreamEvent::Ended(ended)) => {
+                underway.tally.request_ended(self.env.clock.monotonic());
+                underway.tally.usage.add(&ended.usage);
+                let model = self.asked_model.clone();
+                change_identity(&self.identity, |identity| {
+                    identity.totals.add(&model, &facts(&model), &ended.usage);
+                });
+                let spent_usd = self.identity.get().totals.cost_usd();
+                Event::Ended { ended, spent_usd }
+            }
+            Event::Failed { failure, .. } => {
+                underway.tally.request_ended(self.env.clock.monotonic());
+                Event::Failed { failure, jitter: self.env.random.unit_f64() }
+            }
+            other => other,
+        }
+    }
+
+    fn request(&mut self, plan: &RequestPlan, underway: &mut Underway) {
+        let context = self.context.clone().unwrap_or_else(|| Block::new_text(""));
+        let messages = self.recorder.messages(&context);
+        let request = Arc::new(self.base.request(plan, &self.model, messages));
+        self.asked_model.clone_from(&plan.model);
+        underway.generation += 1;
+        underway.request = CancellationToken::new();
+        underway.tally.request_began(self.env.clock.monotonic(), self.started);
+        let stream = self.client.stream(request, underway.request.clone());
+        tokio::spawn(forward(stream, underway.inbox.clone(), underway.generation));
+    }
+
+    fn record(&mut self, record: Record, underway: &mut Underway) {
+        match record {
+            Record::Response { started, blocks, ended } => {
+                let text: String = blocks.iter().filter_map(Block::text).collect();
+                if !text.is_empty() {
+                    underway.tally.text = text;
+                }
+                self.recorder.response(&started, &blocks, ended.as_ref());
+            }
+            Record::PartialText(text) => {
+                self.recorder.partial_text(&text);
+                underway.tally.text = text;
+            }
+            Record::ToolResult { call, outcome } => {
+                let entry = self.recorder.tool_result(&call, &outcome);
+                self.tell_user(entry.as_deref(), Some(outcome.structured));
+            }
+            Record::Nudge(text) => self.recorder.nudge(text),
+            Record::ApiError(failure) => self.record_failure(&api_error_text(&failure), &failure, underway),
+            Record::Incomplete(failure) => {
+                let text = format!("{}\nThe answer above may be incomplete.", api_error_text(&failure));
+                self.record_failure(&text, &failure, underway);
+            }
+            Record::Refusal => {
+                let text =
+                    "API Error: the model declined to answer. Rephrase the request or try another model.";
+                let failure = Failure::new(loci_core::stream::FailureKind::InvalidRequest, text);
+                self.record_failure(text, &failure, underway);
+            }
+            Record::Interrupted(interruption) => {
+                let entry = self.recorder.interrupted(interruption == Interruption::Tools);
+                self.tell_user(entry.as_deref(), None);
+            }
+            Record::MaxTurns { limit } => {
+                let attachment =
+                    json!({"type": "max_turns_reached", "maxTurns": limit, "turnCount": limit + 1});
+                self.recorder.attachment(attachment);
+            }
+        }
+        self.tell_trouble();
+    }
+
+    fn record_failure(&mut self, text: &str, failure: &Failure, underway: &mut Underway) {
+        underway.tally.text = text.to_owned();
+        if let Some(entry) = self.recorder.api_error(text, failure) {
+            self.tell(EngineEvent::Assistant(AssistantBlock {
+                entry: entry.head().uuid.clone().unwrap_or_else(|| "".into()),
+                message: entry.fields().read("message").unwrap_or_default(),
+                request: failure.request_id.clone(),
+                error: Some(failure.category()),
+            }));
+        }
+    }
+
+    fn tell_user(&self, entry: Option<&loci_core::entry::Entry>, tool_use_result: Option<Value>) {
+        let Some(entry) = entry else { return };
+        self.tell(EngineEvent::User(UserMessage {
+            entry: entry.head().uuid.clone().unwrap_or_else(|| "".into()),
+            message: entry.fields().read("message").unwrap_or_default(),
+            tool_use_result,
+            timestamp: entry.head().timestamp.as_deref().unwrap_or_default().to_owned(),
+        }));
+    }
+
+    fn pass_on(&mut self, notice: Notice, underway: &mut Underway) {
+        match notice {
+            Notice::Requesting => self.tell(EngineEvent::Requesting),
+            Notice::Stream(event) => self.pass_on_stream(event, underway),
+            Notice::Retry { attempt, max_retries, delay, failure } => {
+                self.tell(EngineEvent::Retry { attempt, max_retries, delay, failure });
+            }
+            Notice::Fallback { from, to, failure } => {
+                self.tell(EngineEvent::Fallback { from, to, failure });
+            }
+        }
+    }
+
+    fn pass_on_stream(&mut self, event: StreamEvent, underway: &mut Underway) {
+        let mut first_after = None;
+        match &event {
+            StreamEvent::Started(started) => {
+                first_after = Some(underway.tally.first_event(self.env.clock.monotonic()));
+                self.answering = Some(started.clone());
+            }
+            StreamEvent::BlockDone { index, block } if is_worth_showing(block) => {
+                let entry = self.recorder.reserve(*index);
+                if let Some(started) = &self.answering {
+                    let message = assistant_message(started, block, None);
+                    let request = started.request_id.clone();
+                    self.tell(EngineEvent::Assistant(AssistantBlock {
+                        entry,
+                        message,
+                        request,
+                        error: None,
+                    }));
+                }
+            }
+            _ => {}
+        }
+        self.tell(EngineEvent::Stream { event, first_after });
+    }
+
+    fn prepare(&mut self, calls: &[ToolUse], underway: &mut Underway) {
+        underway.calls = CancellationToken::new();
+        let (ready, preparations) = prepare_all(&self.toolbox, self.host.as_ref(), calls);
+        underway.prepared.extend(ready.into_iter().map(|call| (call.id.clone(), call)));
+        drop(underway.inbox.send(Message::Other(Event::Prepared(preparations))));
+    }
+
+    fn judge(&mut self, call: &PreparedCall, underway: &mut Underway) {
+        let book = self.state.get().permission.rulebook.clone();
+        let decision = judge(&self.toolbox, self.host.as_ref(), &book, call);
+        match decision.verdict {
+            Verdict::Allow => self.decided(underway, call, Judgement::Run),
+            Verdict::Ask if self.can_ask => self.ask(underway, call, &decision),
+            Verdict::Ask | Verdict::Deny => {
+                let outcome = ToolOutcome::error(denial_text(call, &decision));
+                self.deny(underway, call, Judgement::Refuse(outcome));
+            }
+        }
+    }
+
+    fn ask(&mut self, underway: &mut Underway, call: &PreparedCall, decision: &Decision) {
+        let id = self.env.random.uuid_v4().to_string();
+        underway.questions.insert(id.clone(), call.clone());
+        self.tell(EngineEvent::Asked(Question {
+            id,
+            tool: call.tool.clone(),
+            call: call.id.clone(),
+            input: call.input.clone(),
+            reason: decision.reason.to_string(),
+        }));
+    }
+
+    /// Takes the answer to a question. An answer with other input is a new call: checked and judged again, so
+    /// that a deny rule holds against it too.
+    pub(super) fn answered(&mut self, underway: &mut Underway, question: &str, answer: Answer) {
+        let Some(call) = underway.questions.remove(question) else { return };
+        match answer {
+            Answer::Allow { input: Some(input) } if input != call.input => {
+                self.rejudge(underway, &call, input);
+            }
+            Answer::Allow { .. } => self.decided(underway, &call, Judgement::Run),
+            Answer::Deny { message, stops } => {
+                let mut outcome = ToolOutcome::error(message);
+                if stops {
+                    outcome.structured = Value::from("User rejected tool use");
+                }
+                let judgement = if stops { Judgement::Stop(outcome) } else { Judgement::Refuse(outcome) };
+                self.deny(underway, &call, judgement);
+            }
+        }
+    }
+
+    fn rejudge(&mut self, underway: &mut Underway, call: &PreparedCall, input: Value) {
+        let tool_use = ToolUse { id: call.id.clone(), name: call.tool.clone(), input };
+        let changed = match prepare(&self.toolbox, self.host.as_ref(), &tool_use) {
+            Ok((changed, _)) => changed,
+            Err(outcome) => return self.decided(underway, call, Judgement::Refuse(*outcome)),
+        };
+        let book = self.state.get().permission.rulebook.clone();
+        let decision = judge(&self.toolbox, self.host.as_ref(), &book, &changed);
+        if decision.verdict == Verdict::Deny {
+            let outcome = ToolOutcome::error(denial_text(&changed, &decision));
+            return self.deny(underway, &changed, Judgement::Refuse(outcome));
+        }
+        underway.prepared.insert(changed.id.clone(), changed.clone());
+        self.decided(underway, &changed, Judgement::Run);
+    }
+
+    fn deny(&mut self, underway: &mut Underway, call: &PreparedCall, judgement: Judgement) {
+        let denial = Denial {
+            tool_name: call.tool.clone(),
+            tool_use_id: call.id.to_string(),
+            tool_input: call.input.clone(),
+        };
+        change(&self.state, |state| state.permission.denials.push(denial));
+        self.decided(underway, call, judgement);
+    }
+
+    fn decided(&self, underway: &Underway, call: &PreparedCall, judgement: Judgement) {
+        drop(underway.inbox.send(Message::Other(Event::Judged { call: call.id.clone(), judgement })));
+    }
+
+    fn run_call(&self, call: PreparedCall, underway: &Underway) {
+        let inbox = underway.inbox.clone();
+        let id = call.id.clone();
+        let Some(tool) = self.toolbox.find_shared(&call.tool) else { return };
+        let run = crate::calls::run(tool, Arc::clone(&self.host), call, underway.calls.child_token());
+        tokio::spawn(async move {
+            let outcome = run.await;
+            drop(inbox.send(Message::Other(Event::Finished { call: id, outcome })));
+        });
+    }
+}
+
+/// Passes a request's events on to its turn. A stream that ends without a word was cancelled.
+async fn forward(mut stream: loci_llm::EventStream, inbox: UnboundedSender<Message>, generation: u64) {
+    while let Some(item) = stream.next().await {
+        let event = match item {
+            Ok(event) => Event::Stream(event),
+            Err(failure) => Event::Failed { failure, jitter: 0.0 },
+        };
+        if inbox.send(Message::Request(generation, event)).is_err() {
+            return;
+        }
+    }
+}
+
+fn is_worth_showing(block: &Block) -> bool {
+    block.kind() != BlockKind::Text || block.text().is_some_and(|text| !text.is_empty())
+}
+
+fn api_error_text(failure: &Failure) -> String {
+    let status = failure.status.map(|status| format!("{status} ")).unwrap_or_default();
+    let hint = failure.hint.as_ref().map(|hint| format!("\n{hint}")).unwrap_or_default();
+    format!("API Error: {status}{}{hint}", failure.message)
+}
+
+fn denial_text(call: &PreparedCall, decision: &Decision) -> String {
+    let next = match decision.verdict {
+        Verdict::Deny => "Do not try to get around this; take another way or say what you need.",
+        Verdict::Ask | Verdict::Allow => {
+            "This run cannot ask anyone. Take another way, or tell the user which permission is needed."
+        }
+    };
+    format!("Permission to use {} was not granted: {}. {next}", call.tool, decision.reason)
+}

@@ -1,0 +1,78 @@
+//! The accounts of one turn.
+
+use std::time::Duration;
+
+use loci_core::app_state::Denial;
+use loci_core::session::SessionIdentity;
+use loci_core::usage::Usage;
+
+use crate::event::TurnReport;
+use crate::turn::TurnEnd;
+
+/// What a turn has used so far.
+#[derive(Debug, Clone)]
+pub(super) struct Tally {
+    began: Duration,
+    request_began: Duration,
+    /// Tokens of this turn.
+    pub(super) usage: Usage,
+    /// The text of the last assistant message.
+    pub(super) text: String,
+    api: Duration,
+    first_event_after: Option<Duration>,
+    first_request_after: Option<Duration>,
+}
+
+impl Tally {
+    pub(super) fn begin(now: Duration) -> Self {
+        Self {
+            began: now,
+            request_began: now,
+            usage: Usage::default(),
+            text: String::new(),
+            api: Duration::ZERO,
+            first_event_after: None,
+            first_request_after: None,
+        }
+    }
+
+    pub(super) fn request_began(&mut self, now: Duration, process_started: Duration) {
+        self.request_began = now;
+        self.first_request_after.get_or_insert(now.saturating_sub(process_started));
+    }
+
+    /// Returns how long the request took to its first event.
+    pub(super) fn first_event(&mut self, now: Duration) -> Duration {
+        self.first_event_after.get_or_insert(now.saturating_sub(self.began));
+        now.saturating_sub(self.request_began)
+    }
+
+    pub(super) fn request_ended(&mut self, now: Duration) {
+        self.api += now.saturating_sub(self.request_began);
+    }
+
+    pub(super) fn report(
+        &self,
+        end: TurnEnd,
+        denials: Vec<Denial>,
+        identity: &SessionIdentity,
+        now: Duration,
+    ) -> TurnReport {
+        TurnReport {
+            outcome: end.outcome,
+            text: self.text.clone(),
+            stop_reason: end.stop_reason,
+            round_trips: end.round_trips,
+            usage: self.usage.clone(),
+            total_cost_usd: identity.totals.cost_usd(),
+            by_model: identity.totals.by_model.clone(),
+            denials,
+            duration: now.saturating_sub(self.began),
+            api_duration: self.api,
+            first_event_after: self.first_event_after,
+            first_request_after: self.first_request_after,
+            session: identity.id().clone(),
+            transcript: identity.is_persistent().then(|| identity.transcript_path()),
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! The shared state and what its changes carry across boundaries.
+//!
+//! One place knows which change goes where: [`wire`] gives a store whose `on_change` names the crossings and
+//! hands each to the [`Outside`]. Front ends and engine only ever update the state.
+
+use std::sync::Arc;
+
+use loci_core::app_state::{AppState, Change, changes};
+use loci_core::permission::Mode;
+use loci_core::session::SessionIdentity;
+use loci_stdx::Store;
+
+/// Everything beyond the app state that a change can reach.
+pub trait Outside: Send + Sync {
+    /// Keeps the main model in the user's settings; `None` removes it.
+    fn main_model(&self, model: Option<&str>);
+    /// Sets the session's own model; `None` removes it.
+    fn session_model(&self, model: Option<&str>);
+    /// Tells the headless stream.
+    fn permission_mode(&self, mode: Mode);
+    /// Keeps it in the global config.
+    fn verbose(&self, is_verbose: bool);
+    /// Keeps it in the global config.
+    fn expanded_view(&self, is_expanded: bool);
+    /// Clears credential caches and applies the environment again.
+    fn settings(&self, state: &AppState);
+}
+
+/// Makes the store of the app state; every change crosses its boundaries before any listener hears of it.
+pub fn wire(initial: AppState, outside: impl Outside + 'static) -> Store<AppState> {
+    Store::with_on_change(initial, move |new, old| {
+        for change in changes(new, old) {
+            carry(&outside, new, &change);
+        }
+    })
+}
+
+fn carry(outside: &dyn Outside, state: &AppState, change: &Change) {
+    match change {
+        Change::MainModel(model) => outside.main_model(model.as_deref()),
+        Change::SessionModel(model) => outside.session_model(model.as_deref()),
+        Change::PermissionMode(mode) => outside.permission_mode(*mode),
+        Change::Verbose(is_verbose) => outside.verbose(*is_verbose),
+        Change::ExpandedView(is_expanded) => outside.expanded_view(*is_expanded),
+        Change::Settings => outside.settings(state),
+    }
+}
+
+/// Replaces one field's worth of state; equal states notify nobody.
+pub fn change(store: &Store<AppState>, edit: impl FnOnce(&mut AppState)) {
+    store.update_eq(|state| {
+        let mut next = AppState::clone(state);
+        edit(&mut next);
+        Arc::new(next)
+    });
+}
+
+/// Changes the session's identity; listeners hear of it.
+pub fn change_identity(store: &Store<SessionIdentity>, edit: impl FnOnce(&mut SessionIdentity)) {
+    store.update_eq(|identity| {
+        let mut next = SessionIdentity::clone(identity);
+        edit(&mut next);
+        Arc::new(next)
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Mutex;
+
+    use loci_core::ids::SessionId;
+    use loci_core::session::{Beginning, Lineage};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Heard(Arc<Mutex<Vec<String>>>);
+
+    impl Heard {
+        fn say(&self, what: String) {
+            self.0.lock().unwrap().push(what);
+        }
+
+        fn take(&self) -> Vec<String> {
+            std::mem::take(&mut *self.0.lock().unwrap())
+        }
+    }
+
+    impl Outside for Heard {
+        fn main_model(&self, model: Option<&str>) {
+            self.say(format!("main model {model:?}"));
+        }
+        fn session_model(&self, model: Option<&str>) {
+            self.say(format!("session model {model:?}"));
+        }
+        fn permission_mode(&self, mode: Mode) {
+            self.say(format!("mode {mode}"));
+        }
+        fn verbose(&self, is_verbose: bool) {
+            self.say(format!("verbose {is_verbose}"));
+        }
+        fn expanded_view(&self, is_expanded: bool) {
+            self.say(format!("expanded {is_expanded}"));
+        }
+        fn settings(&self, _state: &AppState) {
+            self.say("settings".to_owned());
+        }
+    }
+
+    #[test]
+    fn changes_cross_their_boundaries_before_listeners_hear() {
+        let heard = Heard::default();
+        let store = wire(AppState::default(), heard.clone());
+        let listener = heard.clone();
+        let _subscription = store.subscribe(move |_| listener.say("listener".to_owned()));
+        change(&store, |state| state.model.main = Some("opus".to_owned()));
+        assert_eq!(heard.take(), [r#"main model Some("opus")"#, "listener"]);
+        change(&store, |state| state.model.main = None);
+        assert_eq!(heard.take(), ["main model None", "listener"]);
+        change(&store, |state| state.permission.rulebook.mode = Mode::Plan);
+        assert_eq!(heard.take(), ["mode plan", "listener"]);
+        change(&store, |state| {
+            state.view.is_verbose = true;
+            state.settings = serde_json::json!({"env": {}});
+        });
+        assert_eq!(heard.take(), ["verbose true", "settings", "listener"]);
+        change(&store, |_| {});
+        assert_eq!(heard.take(), [""; 0], "the same value notifies nobody");
+    }
+
+    #[test]
+    fn clearing_the_state_leaks_no_identity() {
+        let id = SessionId::parse("0a0a0a0a-0001-4000-8000-000000000001").unwrap();
+        let beginning = Beginning {
+            id: id.clone(),
+            project_dir: "/c/projects/-p".into(),
+            cwd: "/p".into(),
+            is_interactive: true,
+            is_persistent: true,
+        };
+        let identity = Store::new(SessionIdentity::new(beginning));
+        let state = wire(AppState::default(), Heard::default());
+        change(&state, |state| state.session.title = Some("old".to_owned()));
+        change(&state, |state| *state = AppState::default());
+        assert_eq!(state.get().session.title, None);
+        assert_eq!(identity.get().id(), &id, "replacing the app state leaves the identity alone");
+    }
+
+    #[test]
+    fn listeners_are_told_of_a_switch() {
+        let id = |n: u8| SessionId::parse(&format!("0a0a0a0a-0001-4000-8000-0000000000{n:02}")).unwrap();
+        let identity = Store::new(SessionIdentity::new(Beginning {
+            id: id(1),
+            project_dir: "/c/projects/-p".into(),
+            cwd: "/p".into(),
+            is_interactive: false,
+            is_persistent: true,
+        }));
+        let heard = Heard::default();
+        let listener = heard.clone();
+        let _subscription = identity.subscribe(move |identity| {
+            listener.say(identity.transcript_path().display().to_string());
+        });
+        change_identity(&identity, |identity| *identity = identity.switched(id(2), "/c/projects/-q".into()));
+        change_identity(&identity, |identity| *identity = identity.regenerated(id(3), Lineage::Child));
+        assert_eq!(
+            heard.take(),
+            [format!("/c/projects/-q/{}.jsonl", id(2)), format!("/c/projects/-q/{}.jsonl", id(3))]
+        );
+        assert_eq!(identity.get().parent(), Some(&id(2)));
+        assert_eq!(identity.get().project_root(), Path::new("/p"));
+    }
+}

@@ -1,0 +1,267 @@
+//! The turn machine: from event to effects, with no clock, no disk and no runtime.
+//!
+//! A turn begins with a recorded prompt and ends with an answer, a limit, a failure or an interrupt. In between
+//! it asks the model, records what was said, has the calls prepared, judged and run, records their results, and
+//! asks again. [`Turn::handle`] is the table of all that; drivers perform the effects and feed back events.
+//!
+//! What must stay true, whatever happens:
+//! 1. Every recorded tool call gets exactly one recorded result, before the next request and before the end.
+//! 2. A call is run at most once, and only after it was judged.
+//! 3. What the model said is recorded before anything is done about it.
+//! 4. An event that comes too late (after an interrupt, from a cancelled request) changes nothing.
+
+mod calls;
+mod effect;
+mod event;
+mod recovery;
+mod response;
+
+use loci_core::ids::ToolUseId;
+use loci_core::message::{Block, BlockKind, ToolUse};
+use loci_core::stream::{Ended, StreamEvent};
+use loci_core::tool::ToolOutcome;
+
+use calls::{Calls, Progress};
+pub use effect::{Effect, Interruption, Notice, Outcome, Record, RequestPlan, TurnEnd};
+pub use event::{Event, Judgement, Lane, Preparation};
+use recovery::Recovery;
+pub use recovery::{OutputLimit, RetryRules};
+use response::Response;
+
+/// What bounds a turn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Limits {
+    /// The model to ask, then those to fall back to.
+    pub models: Vec<String>,
+    /// Round trips to the model.
+    pub max_turns: Option<u32>,
+    /// US dollars, over the whole process.
+    pub max_budget_usd: Option<f64>,
+    /// Calls that may run at once.
+    pub max_parallel: usize,
+    /// How failures are retried.
+    pub retry: RetryRules,
+}
+
+/// One turn.
+#[derive(Debug)]
+pub struct Turn {
+    limits: Limits,
+    phase: Phase,
+    recovery: Recovery,
+    round_trips: u32,
+    stop_reason: Option<String>,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// Not begun.
+    Idle,
+    /// A request is on the wire.
+    Requesting(Response),
+    /// A failed request will be repeated.
+    Waiting,
+    /// Calls are being prepared, judged and run.
+    Working(Calls),
+    /// Over.
+    Ended,
+}
+
+impl Turn {
+    /// Makes a turn that waits to begin.
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, phase: Phase::Idle, recovery: Recovery::new(), round_trips: 0, stop_reason: None }
+    }
+
+    /// Takes one event and says what must be done, in order.
+    pub fn handle(&mut self, event: Event) -> Vec<Effect> {
+        match (&mut self.phase, event) {
+            (Phase::Idle, Event::Begin) => self.ask_model(),
+
+            (Phase::Requesting(_), Event::Stream(event)) => self.hear(event),
+            (Phase::Requesting(_), Event::Ended { ended, spent_usd }) => self.answered(ended, spent_usd),
+            (Phase::Requesting(_), Event::Failed { failure, jitter }) => self.failed(failure, jitter),
+            (Phase::Requesting(_), Event::Interrupt | Event::Abandon) => self.interrupt_request(),
+
+            (Phase::Waiting, Event::WaitOver) => self.ask_again(),
+            (Phase::Waiting, Event::Interrupt | Event::Abandon) => self.interrupt_wait(),
+
+            (Phase::Working(_), Event::Prepared(calls)) => self.prepared(calls),
+            (Phase::Working(_), Event::Judged { call, judgement }) => self.judged(&call, judgement),
+            (Phase::Working(_), Event::Finished { call, outcome }) => self.finished(&call, outcome),
+            (Phase::Working(_), Event::Interrupt) => self.interrupt_calls(),
+            (Phase::Working(_), Event::Abandon) => self.abandon_calls(),
+
+            // Whatever else arrives is late: from a cancelled request, a timer, a call given up.
+            (_, _late) => Vec::new(),
+        }
+    }
+
+    /// Returns true when nothing more will come of it.
+    pub fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Ended)
+    }
+
+    fn ask_model(&mut self) -> Vec<Effect> {
+        self.round_trips += 1;
+        if let Some(limit) = self.limits.max_turns.filter(|limit| self.round_trips > *limit) {
+            return vec![Effect::Record(Record::MaxTurns { limit }), self.end(Outcome::MaxTurns(limit))];
+        }
+        self.ask_again()
+    }
+
+    fn ask_again(&mut self) -> Vec<Effect> {
+        self.phase = Phase::Requesting(Response::default());
+        vec![Effect::Tell(Notice::Requesting), Effect::Request(self.recovery.plan(&self.limits))]
+    }
+
+    fn hear(&mut self, event: StreamEvent) -> Vec<Effect> {
+        let Phase::Requesting(response) = &mut self.phase else { return Vec::new() };
+        response.hear(&event);
+        vec![Effect::Tell(Notice::Stream(event))]
+    }
+
+    fn answered(&mut self, ended: Ended, spent_usd: f64) -> Vec<Effect> {
+        let Phase::Requesting(response) = std::mem::replace(&mut self.phase, Phase::Waiting) else {
+            return Vec::new();
+        };
+        self.recovery.succeeded();
+        self.stop_reason.clone_from(&ended.stop_reason);
+        let stop = ended.stop_reason.as_deref().unwrap_or("end_turn").to_owned();
+        let (mut effects, calls) = record_response(response, Some(ended), &stop);
+        let over_budget = self.limits.max_budget_usd.filter(|limit| spent_usd >= *limit);
+        match over_budget {
+            Some(limit) => effects.extend(self.stop_at_budget(calls, limit)),
+            None => effects.extend(self.go_on(calls, &stop)),
+        }
+        effects
+    }
+
+    /// Decides what a recorded response leads to.
+    fn go_on(&mut self, calls: Vec<ToolUse>, stop: &str) -> Vec<Effect> {
+        if !calls.is_empty() {
+            return self.prepare(calls);
+        }
+        match stop {
+            "max_tokens" => self.continue_after_output_limit(),
+            "pause_turn" => self.ask_model(),
+            "refusal" => {
+                vec![Effect::Record(Record::Refusal), self.end(Outcome::Refused)]
+            }
+            _ => vec![self.end(Outcome::Completed)],
+        }
+    }
+
+    fn prepare(&mut self, calls: Vec<ToolUse>) -> Vec<Effect> {
+        self.phase = Phase::Working(Calls::new(&calls, self.limits.max_parallel));
+        vec![Effect::Prepare(calls)]
+    }
+
+    fn prepared(&mut self, preparations: Vec<Preparation>) -> Vec<Effect> {
+        self.with_calls(|calls| calls.prepared(preparations))
+    }
+
+    fn judged(&mut self, call: &ToolUseId, judgement: Judgement) -> Vec<Effect> {
+        self.with_calls(|calls| calls.judged(call, judgement))
+    }
+
+    fn finished(&mut self, call: &ToolUseId, outcome: ToolOutcome) -> Vec<Effect> {
+        self.with_calls(|calls| calls.finished(call, outcome))
+    }
+
+    fn interrupt_calls(&mut self) -> Vec<Effect> {
+        self.with_calls(Calls::interrupt)
+    }
+
+    fn abandon_calls(&mut self) -> Vec<Effect> {
+        self.with_calls(Calls::abandon)
+    }
+
+    /// Lets the calls move on, and the turn with them when they are all done.
+    fn with_calls(&mut self, step: impl FnOnce(&mut Calls) -> Progress) -> Vec<Effect> {
+        let Phase::Working(calls) = &mut self.phase else { return Vec::new() };
+        match step(calls) {
+            Progress::Working(effects) => effects,
+            Progress::Done(mut effects) => {
+                effects.extend(self.ask_model());
+                effects
+            }
+            Progress::Stopped(mut effects) => {
+                effects.push(Effect::Record(Record::Interrupted(Interruption::Tools)));
+                effects.push(self.end(Outcome::Interrupted(Interruption::Tools)));
+                effects
+            }
+        }
+    }
+
+    fn interrupt_request(&mut self) -> Vec<Effect> {
+        let Phase::Requesting(response) = std::mem::replace(&mut self.phase, Phase::Ended) else {
+            return Vec::new();
+        };
+        let mut effects = vec![Effect::CancelRequest];
+        let partial = response.partial_text();
+        let (recorded, calls) = record_response(response, None, "interrupted");
+        effects.extend(recorded);
+        effects.extend(partial.map(|text| Effect::Record(Record::PartialText(text))));
+        effects.extend(refuse_all(calls, &interrupted_outcome()));
+        effects.push(Effect::Record(Record::Interrupted(Interruption::Streaming)));
+        effects.push(self.end(Outcome::Interrupted(Interruption::Streaming)));
+        effects
+    }
+
+    fn interrupt_wait(&mut self) -> Vec<Effect> {
+        vec![
+            Effect::Record(Record::Interrupted(Interruption::Streaming)),
+            self.end(Outcome::Interrupted(Interruption::Streaming)),
+        ]
+    }
+
+    fn stop_at_budget(&mut self, calls: Vec<ToolUse>, limit: f64) -> Vec<Effect> {
+        let outcome =
+            ToolOutcome::refusal("Not run: the spending limit of this session was reached before this call.");
+        let mut effects = refuse_all(calls, &outcome);
+        effects.push(self.end(Outcome::MaxBudget(limit)));
+        effects
+    }
+
+    fn end(&mut self, outcome: Outcome) -> Effect {
+        self.phase = Phase::Ended;
+        Effect::End(TurnEnd { outcome, round_trips: self.round_trips, stop_reason: self.stop_reason.clone() })
+    }
+}
+
+/// Records a response and returns its calls. A call that the output limit cut short is left out: it was never
+/// complete, so it is neither recorded nor run.
+fn record_response(response: Response, ended: Option<Ended>, stop: &str) -> (Vec<Effect>, Vec<ToolUse>) {
+    let (started, mut blocks) = response.into_parts();
+    if stop == "max_tokens" && blocks.last().is_some_and(|block| block.kind() == BlockKind::ToolUse) {
+        blocks.pop();
+    }
+    let calls = blocks.iter().filter_map(Block::tool_use).collect();
+    match started {
+        Some(started) if !blocks.is_empty() || ended.is_some() => {
+            (vec![Effect::Record(Record::Response { started, blocks, ended })], calls)
+        }
+        _ => (Vec::new(), Vec::new()),
+    }
+}
+
+fn refuse_all(calls: Vec<ToolUse>, outcome: &ToolOutcome) -> Vec<Effect> {
+    calls
+        .into_iter()
+        .map(|call| Effect::Record(Record::ToolResult { call: call.id, outcome: outcome.clone() }))
+        .collect()
+}
+
+/// What a call that an interrupt stopped answers.
+fn interrupted_outcome() -> ToolOutcome {
+    let mut outcome = ToolOutcome::error(
+        "The user interrupted before this call was done. It may have taken effect in part; check before \
+         relying on it.",
+    );
+    outcome.structured = serde_json::Value::from("User rejected tool use");
+    outcome
+}
+
+#[cfg(test)]
+mod tests;

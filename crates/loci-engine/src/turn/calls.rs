@@ -1,0 +1,151 @@
+//! The calls of one response: which may run now, which must wait.
+//!
+//! A run of shared-lane calls goes together, up to a bound; any other call goes alone, in its place. Each call
+//! is queued, then judged, then running, then gone; it leaves with exactly one result.
+
+use std::collections::VecDeque;
+
+use loci_core::ids::ToolUseId;
+use loci_core::message::ToolUse;
+use loci_core::tool::ToolOutcome;
+
+use super::effect::{Effect, Record};
+use super::event::{Judgement, Lane, Preparation};
+use super::interrupted_outcome;
+
+/// The calls of one response that have no result yet.
+#[derive(Debug)]
+pub(super) struct Calls {
+    unprepared: Vec<ToolUseId>,
+    queue: VecDeque<(ToolUseId, Lane)>,
+    active: Vec<Active>,
+    max_parallel: usize,
+    is_stopping: bool,
+}
+
+#[derive(Debug)]
+struct Active {
+    call: ToolUseId,
+    lane: Lane,
+    is_running: bool,
+}
+
+/// What a step came to.
+#[derive(Debug, PartialEq)]
+pub(super) enum Progress {
+    /// Calls are still under way.
+    Working(Vec<Effect>),
+    /// Every call has its result.
+    Done(Vec<Effect>),
+    /// Every call has its result, and the user wanted it to stop.
+    Stopped(Vec<Effect>),
+}
+
+impl Calls {
+    pub(super) fn new(calls: &[ToolUse], max_parallel: usize) -> Self {
+        Self {
+            unprepared: calls.iter().map(|call| call.id.clone()).collect(),
+            queue: VecDeque::new(),
+            active: Vec::new(),
+            max_parallel: max_parallel.max(1),
+            is_stopping: false,
+        }
+    }
+
+    pub(super) fn prepared(&mut self, preparations: Vec<Preparation>) -> Progress {
+        let mut effects = Vec::new();
+        for preparation in preparations {
+            match preparation {
+                Preparation::Ready { call, lane } => self.queue.push_back((call, lane)),
+                Preparation::Refused { call, outcome } => effects.push(result(call, outcome)),
+            }
+        }
+        self.unprepared.clear();
+        self.advance(effects)
+    }
+
+    pub(super) fn judged(&mut self, call: &ToolUseId, judgement: Judgement) -> Progress {
+        let Some(at) = self.active.iter().position(|active| active.call == *call && !active.is_running)
+        else {
+            return Progress::Working(Vec::new());
+        };
+        match judgement {
+            Judgement::Run => {
+                self.active[at].is_running = true;
+                Progress::Working(vec![Effect::Run(call.clone())])
+            }
+            Judgement::Refuse(outcome) => {
+                self.active.remove(at);
+                self.advance(vec![result(call.clone(), outcome)])
+            }
+            Judgement::Stop(outcome) => {
+                self.active.remove(at);
+                let first = result(call.clone(), outcome);
+                self.stop(vec![first])
+            }
+        }
+    }
+
+    pub(super) fn finished(&mut self, call: &ToolUseId, outcome: ToolOutcome) -> Progress {
+        let Some(at) = self.active.iter().position(|active| active.call == *call && active.is_running) else {
+            return Progress::Working(Vec::new());
+        };
+        self.active.remove(at);
+        self.advance(vec![result(call.clone(), outcome)])
+    }
+
+    /// Stops: what waits is given up now, what runs is cancelled and leaves its own result.
+    pub(super) fn interrupt(&mut self) -> Progress {
+        self.stop(Vec::new())
+    }
+
+    /// Stops without waiting for what runs.
+    pub(super) fn abandon(&mut self) -> Progress {
+        self.is_stopping = true;
+        let mut effects = vec![Effect::CancelCalls];
+        let active = self.active.drain(..).map(|active| active.call);
+        let queued = self.queue.drain(..).map(|(call, _)| call);
+        let given_up: Vec<ToolUseId> = self.unprepared.drain(..).chain(active).chain(queued).collect();
+        effects.extend(given_up.into_iter().map(|call| result(call, interrupted_outcome())));
+        self.advance(effects)
+    }
+
+    fn stop(&mut self, mut effects: Vec<Effect>) -> Progress {
+        self.is_stopping = true;
+        if self.active.iter().any(|active| active.is_running) {
+            effects.push(Effect::CancelCalls);
+        }
+        let (running, judging): (Vec<Active>, Vec<Active>) =
+            self.active.drain(..).partition(|active| active.is_running);
+        self.active = running;
+        let queued = self.queue.drain(..).map(|(call, _)| call);
+        let judging = judging.into_iter().map(|active| active.call);
+        let given_up: Vec<ToolUseId> = self.unprepared.drain(..).chain(judging).chain(queued).collect();
+        effects.extend(given_up.into_iter().map(|call| result(call, interrupted_outcome())));
+        self.advance(effects)
+    }
+
+    /// Starts what may start now.
+    fn advance(&mut self, mut effects: Vec<Effect>) -> Progress {
+        while let Some((call, lane)) = self.queue.pop_front_if(|(_, lane)| {
+            let fits = self.active.len() < self.max_parallel;
+            let all_shared = self.active.iter().all(|active| active.lane == Lane::Shared);
+            self.active.is_empty() || (*lane == Lane::Shared && all_shared && fits)
+        }) {
+            effects.push(Effect::Judge(call.clone()));
+            self.active.push(Active { call, lane, is_running: false });
+        }
+        match (
+            self.active.is_empty() && self.queue.is_empty() && self.unprepared.is_empty(),
+            self.is_stopping,
+        ) {
+            (false, _) => Progress::Working(effects),
+            (true, false) => Progress::Done(effects),
+            (true, true) => Progress::Stopped(effects),
+        }
+    }
+}
+
+fn result(call: ToolUseId, outcome: ToolOutcome) -> Effect {
+    Effect::Record(Record::ToolResult { call, outcome })
+}

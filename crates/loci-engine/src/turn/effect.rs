@@ -1,0 +1,150 @@
+//! What the turn machine wants done.
+
+use std::time::Duration;
+
+use loci_core::ids::ToolUseId;
+use loci_core::message::{Block, ToolUse};
+use loci_core::stream::{Ended, Failure, Started, StreamEvent};
+use loci_core::tool::ToolOutcome;
+
+use super::OutputLimit;
+
+/// Something to be done. Effects are performed in order.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Append to the transcript; done before whatever follows.
+    Record(Record),
+    /// Ask the model with the transcript as it stands.
+    Request(RequestPlan),
+    /// Stop the request; its later events are ignored.
+    CancelRequest,
+    /// Let time pass, then say [`super::Event::WaitOver`].
+    Wait(Duration),
+    /// Look the calls up and check their input.
+    Prepare(Vec<ToolUse>),
+    /// Decide whether a call may run; this may ask the user.
+    Judge(ToolUseId),
+    /// Run a call.
+    Run(ToolUseId),
+    /// Cancel every running call; each still finishes.
+    CancelCalls,
+    /// Tell the front ends.
+    Tell(Notice),
+    /// The turn is over.
+    End(TurnEnd),
+}
+
+/// How to ask.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RequestPlan {
+    /// The model.
+    pub model: String,
+    /// How much it may write.
+    pub output: OutputLimit,
+    /// Whether the answer is streamed.
+    pub is_streaming: bool,
+}
+
+/// Something for the transcript.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Record {
+    /// A response, one entry per block; `ended` is absent when it was cut short.
+    Response {
+        /// Its head.
+        started: Started,
+        /// Its complete blocks.
+        blocks: Vec<Block>,
+        /// Its end.
+        ended: Option<Ended>,
+    },
+    /// Text of a block that an interrupt cut short.
+    PartialText(String),
+    /// The answer to a call.
+    ToolResult {
+        /// Which.
+        call: ToolUseId,
+        /// What came of it.
+        outcome: ToolOutcome,
+    },
+    /// Words to the model that no person wrote.
+    Nudge(&'static str),
+    /// The request failed for good.
+    ApiError(Failure),
+    /// The response broke off after complete blocks, which were kept.
+    Incomplete(Failure),
+    /// The model refused.
+    Refusal,
+    /// The user stopped it.
+    Interrupted(Interruption),
+    /// The limit of round trips was reached.
+    MaxTurns {
+        /// The limit.
+        limit: u32,
+    },
+}
+
+/// What was going on when the user stopped it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interruption {
+    /// The model was speaking, or about to.
+    Streaming,
+    /// Calls were running.
+    Tools,
+}
+
+/// News for the front ends.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Notice {
+    /// A request goes out.
+    Requesting,
+    /// The model says something.
+    Stream(StreamEvent),
+    /// A failed request will be repeated.
+    Retry {
+        /// Counted from one.
+        attempt: u32,
+        /// How many there may be.
+        max_retries: u32,
+        /// How long from now.
+        delay: Duration,
+        /// What failed.
+        failure: Failure,
+    },
+    /// Another model takes over for this turn.
+    Fallback {
+        /// The model that failed.
+        from: String,
+        /// The one that takes over.
+        to: String,
+        /// What failed.
+        failure: Failure,
+    },
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TurnEnd {
+    /// In one word.
+    pub outcome: Outcome,
+    /// Round trips to the model, the one that a limit forbade included.
+    pub round_trips: u32,
+    /// Why the model stopped last.
+    pub stop_reason: Option<String>,
+}
+
+/// How a turn ended, in one word.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// With an answer.
+    Completed,
+    /// The model refused.
+    Refused,
+    /// The API failed for good.
+    ApiError(Failure),
+    /// At the limit of round trips.
+    MaxTurns(u32),
+    /// At the spending limit.
+    MaxBudget(f64),
+    /// By the user.
+    Interrupted(Interruption),
+}

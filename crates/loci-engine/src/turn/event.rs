@@ -1,0 +1,89 @@
+//! What the turn machine hears.
+
+use loci_core::ids::ToolUseId;
+use loci_core::stream::{Ended, Failure, StreamEvent};
+use loci_core::tool::ToolOutcome;
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// The prompt is recorded; the turn may begin.
+    Begin,
+    /// The model says something.
+    Stream(StreamEvent),
+    /// The response is complete; the process has spent so much.
+    Ended {
+        /// How it ended.
+        ended: Ended,
+        /// US dollars spent by this process, this response included.
+        spent_usd: f64,
+    },
+    /// The request failed.
+    Failed {
+        /// Why.
+        failure: Failure,
+        /// A random number in `[0, 1)`, for the wait.
+        jitter: f64,
+    },
+    /// The wait before a retry is over.
+    WaitOver,
+    /// The calls were looked up and checked, in the order they were given.
+    Prepared(Vec<Preparation>),
+    /// A call was judged.
+    Judged {
+        /// Which.
+        call: ToolUseId,
+        /// May it run?
+        judgement: Judgement,
+    },
+    /// A call is done.
+    Finished {
+        /// Which.
+        call: ToolUseId,
+        /// What came of it.
+        outcome: ToolOutcome,
+    },
+    /// The user wants it to stop; what runs is cancelled and waited for.
+    Interrupt,
+    /// The user will not wait: what runs is given up.
+    Abandon,
+}
+
+/// What looking a call up and checking its input came to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Preparation {
+    /// It can be judged.
+    Ready {
+        /// Which.
+        call: ToolUseId,
+        /// Whether it may share its time.
+        lane: Lane,
+    },
+    /// It can never run: unknown tool, bad input.
+    Refused {
+        /// Which.
+        call: ToolUseId,
+        /// What the model is told.
+        outcome: ToolOutcome,
+    },
+}
+
+/// Whether a call may run beside others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lane {
+    /// Read-only and safe beside others of its kind.
+    Shared,
+    /// By itself, in order.
+    Alone,
+}
+
+/// May a call run?
+#[derive(Debug, Clone, PartialEq)]
+pub enum Judgement {
+    /// Yes.
+    Run,
+    /// No; the model is told why and goes on.
+    Refuse(ToolOutcome),
+    /// No, and the turn stops here.
+    Stop(ToolOutcome),
+}

@@ -1,0 +1,592 @@
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use expect_test::{Expect, expect};
+use loci_core::stream::{Delta, Failure, FailureKind, Started};
+use loci_core::usage::Usage;
+use loci_llm::RetryPolicy;
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+fn limits() -> Limits {
+    Limits {
+        models: vec!["main".to_owned(), "spare".to_owned()],
+        max_turns: None,
+        max_budget_usd: None,
+        max_parallel: 3,
+        retry: RetryRules { policy: RetryPolicy::default(), allows_one_piece: true },
+    }
+}
+
+fn started() -> Event {
+    Event::Stream(StreamEvent::Started(Started {
+        message_id: "msg_1".into(),
+        model: "main".to_owned(),
+        usage: Usage::default(),
+        request_id: None,
+    }))
+}
+
+fn block(index: usize, block: Block) -> Event {
+    Event::Stream(StreamEvent::BlockDone { index, block })
+}
+
+fn text(index: usize, text: &str) -> Event {
+    block(index, Block::new_text(text))
+}
+
+fn call(index: usize, id: &str) -> Event {
+    block(index, Block::new_tool_use(&id.into(), "Tool", &json!({})))
+}
+
+fn ended(reason: &str) -> Event {
+    let ended = Ended { stop_reason: Some(reason.to_owned()), stop_sequence: None, usage: Usage::default() };
+    Event::Ended { ended, spent_usd: 0.5 }
+}
+
+fn failed(kind: FailureKind) -> Event {
+    Event::Failed { failure: Failure::new(kind, "broken"), jitter: 0.0 }
+}
+
+fn ready(lanes: &[(&str, Lane)]) -> Event {
+    let ready = |(id, lane): &(&str, Lane)| Preparation::Ready { call: (*id).into(), lane: *lane };
+    Event::Prepared(lanes.iter().map(ready).collect())
+}
+
+fn run(id: &str) -> Event {
+    Event::Judged { call: id.into(), judgement: Judgement::Run }
+}
+
+fn refuse(id: &str) -> Event {
+    Event::Judged { call: id.into(), judgement: Judgement::Refuse(ToolOutcome::refusal("no")) }
+}
+
+fn finished(id: &str) -> Event {
+    Event::Finished { call: id.into(), outcome: ToolOutcome::text("ok", json!({})) }
+}
+
+/// Plays events and shows, a line each, what the machine wanted done.
+fn check(limits: Limits, events: Vec<Event>, expected: Expect) {
+    let mut turn = Turn::new(limits);
+    let lines: Vec<String> = events
+        .into_iter()
+        .map(|event| turn.handle(event).iter().filter_map(show).collect::<Vec<_>>().join(", "))
+        .collect();
+    expected.assert_eq(&lines.join("\n"));
+}
+
+fn show(effect: &Effect) -> Option<String> {
+    Some(match effect {
+        Effect::Record(Record::Response { blocks, ended, .. }) => {
+            let kinds: Vec<String> = blocks
+                .iter()
+                .map(|block| match block.tool_use() {
+                    Some(call) => call.id.to_string(),
+                    None => format!("{:?}", block.kind()).to_lowercase(),
+                })
+                .collect();
+            let cut = if ended.is_none() { " cut" } else { "" };
+            format!("record[{}{cut}]", kinds.join(" "))
+        }
+        Effect::Record(Record::ToolResult { call, outcome }) => {
+            format!("result({call}{})", if outcome.is_failure() { " failed" } else { "" })
+        }
+        Effect::Record(Record::Nudge(_)) => "nudge".to_owned(),
+        Effect::Record(Record::ApiError(failure)) => format!("api-error({:?})", failure.kind),
+        Effect::Record(Record::Incomplete(failure)) => format!("incomplete({:?})", failure.kind),
+        Effect::Record(record) => format!("{record:?}"),
+        Effect::Request(plan) => {
+            let pieces = if plan.is_streaming { "" } else { " in one piece" };
+            format!("ask {} {:?}{pieces}", plan.model, plan.output)
+        }
+        Effect::Prepare(calls) => format!("prepare {}", calls.len()),
+        Effect::Judge(call) => format!("judge {call}"),
+        Effect::Run(call) => format!("run {call}"),
+        Effect::Wait(_) => "wait".to_owned(),
+        Effect::CancelRequest => "cancel request".to_owned(),
+        Effect::CancelCalls => "cancel calls".to_owned(),
+        Effect::Tell(Notice::Retry { attempt, .. }) => format!("tell retry {attempt}"),
+        Effect::Tell(Notice::Fallback { from, to, .. }) => format!("tell {from} -> {to}"),
+        Effect::Tell(_) => return None,
+        Effect::End(end) => format!("end {:?} after {}", end.outcome, end.round_trips),
+    })
+}
+
+#[test]
+fn an_answer_ends_the_turn() {
+    check(
+        limits(),
+        vec![Event::Begin, started(), text(0, "Hi"), ended("end_turn")],
+        expect![[r#"
+            ask main Usual
+
+
+            record[text], end Completed after 1"#]],
+    );
+}
+
+#[test]
+fn shared_calls_go_together_and_others_alone() {
+    use Lane::{Alone, Shared};
+    check(
+        limits(),
+        vec![
+            Event::Begin,
+            started(),
+            call(0, "a"),
+            call(1, "b"),
+            call(2, "w"),
+            call(3, "c"),
+            ended("tool_use"),
+            ready(&[("a", Shared), ("b", Shared), ("w", Alone), ("c", Shared)]),
+            run("b"),
+            run("a"),
+            finished("b"),
+            finished("a"),
+            refuse("w"),
+            run("c"),
+            finished("c"),
+        ],
+        expect![[r#"
+            ask main Usual
+
+
+
+
+
+            record[a b w c], prepare 4
+            judge a, judge b
+            run b
+            run a
+            result(b)
+            result(a), judge w
+            result(w failed), judge c
+            run c
+            result(c), ask main Usual"#]],
+    );
+}
+
+#[test]
+fn no_more_calls_at_once_than_allowed() {
+    let ids = ["a", "b", "c", "d"];
+    let mut events = vec![Event::Begin, started()];
+    events.extend(ids.iter().enumerate().map(|(idx, id)| call(idx, id)));
+    events.extend([ended("tool_use"), ready(&ids.map(|id| (id, Lane::Shared))), run("b"), finished("b")]);
+    check(
+        limits(),
+        events,
+        expect![[r#"
+            ask main Usual
+
+
+
+
+
+            record[a b c d], prepare 4
+            judge a, judge b, judge c
+            run b
+            result(b), judge d"#]],
+    );
+}
+
+#[test]
+fn refused_preparations_are_results() {
+    check(
+        limits(),
+        vec![
+            Event::Begin,
+            started(),
+            call(0, "a"),
+            ended("tool_use"),
+            Event::Prepared(vec![Preparation::Refused {
+                call: "a".into(),
+                outcome: ToolOutcome::refusal("unknown"),
+            }]),
+        ],
+        expect![[r#"
+            ask main Usual
+
+
+            record[a], prepare 1
+            result(a failed), ask main Usual"#]],
+    );
+}
+
+#[test]
+fn failures_before_any_block_are_repeated_from_scratch() {
+    check(
+        limits(),
+        vec![
+            Event::Begin,
+            failed(FailureKind::RateLimited),
+            Event::WaitOver,
+            started(),
+            failed(FailureKind::Cut),
+            Event::WaitOver,
+            started(),
+            failed(FailureKind::Stalled),
+            Event::WaitOver,
+            started(),
+            text(0, "Hi"),
+            ended("end_turn"),
+        ],
+        expect![[r#"
+            ask main Usual
+            tell retry 1, wait
+            ask main Usual
+
+            tell retry 2, wait
+            ask main Usual
+
+            tell retry 3, wait
+            ask main Usual in one piece
+
+
+            record[text], end Completed after 1"#]],
+    );
+}
+
+#[test]
+fn overload_takes_the_fallback_model_then_gives_up() {
+    let overload = || failed(FailureKind::Overloaded);
+    let mut patient = limits();
+    patient.retry.policy.max_retries = 1;
+    check(
+        patient,
+        vec![Event::Begin, overload(), Event::WaitOver, overload(), overload(), Event::WaitOver, overload()],
+        expect![[r#"
+            ask main Usual
+            tell retry 1, wait
+            ask main Usual
+            tell main -> spare, ask spare Usual
+            tell retry 1, wait
+            ask spare Usual
+            api-error(Overloaded), end ApiError(Failure { kind: Overloaded, status: None, message: "broken", hint: None, retry_after: None, request_id: None }) after 1"#]],
+    );
+}
+
+#[test]
+fn our_own_fault_is_not_repeated() {
+    for kind in [FailureKind::Unauthenticated, FailureKind::InvalidRequest, FailureKind::PromptTooLong] {
+        let mut turn = Turn::new(limits());
+        turn.handle(Event::Begin);
+        let effects = turn.handle(failed(kind));
+        assert!(matches!(effects[..], [Effect::Record(Record::ApiError(_)), Effect::End(_)]), "{kind:?}");
+    }
+}
+
+#[test]
+fn a_break_after_a_complete_call_runs_it_once_and_goes_on() {
+    check(
+        limits(),
+        vec![
+            Event::Begin,
+            started(),
+            text(0, "Looking."),
+            call(1, "a"),
+            failed(FailureKind::Cut),
+            ready(&[("a", Lane::Alone)]),
+            run("a"),
+            finished("a"),
+            finished("a"),
+        ],
+        expect![[r#"
+            ask main Usual
+
+
+
+            record[text a cut], incomplete(Cut), prepare 1
+            judge a
+            run a
+            result(a), ask main Usual
+        "#]],
+    );
+}
+
+#[test]
+fn a_break_after_complete_text_keeps_it_and_asks_to_go_on() {
+    check(
+        limits(),
+        vec![Event::Begin, started(), text(0, "Half"), failed(FailureKind::Cut)],
+        expect![[r#"
+            ask main Usual
+
+
+            record[text cut], incomplete(Cut), nudge, ask main Usual"#]],
+    );
+}
+
+#[test]
+fn the_output_limit_is_raised_then_the_model_goes_on_a_few_times() {
+    let cut = || [started(), text(0, "part"), ended("max_tokens")];
+    let events = std::iter::once(Event::Begin).chain((0..4).flat_map(|_| cut())).collect();
+    check(
+        limits(),
+        events,
+        expect![[r#"
+            ask main Usual
+
+
+            record[text], nudge, ask main Raised
+
+
+            record[text], nudge, ask main Raised
+
+
+            record[text], nudge, ask main Raised
+
+
+            record[text], api-error(InvalidRequest), end ApiError(Failure { kind: InvalidRequest, status: None, message: "The answer reached the output limit again and again", hint: Some("Ask for the work in smaller steps."), retry_after: None, request_id: None }) after 4"#]],
+    );
+}
+
+#[test]
+fn a_call_cut_by_the_output_limit_is_never_run() {
+    check(
+        limits(),
+        vec![Event::Begin, started(), text(0, "x"), call(1, "a"), ended("max_tokens")],
+        expect![[r#"
+            ask main Usual
+
+
+
+            record[text], nudge, ask main Raised"#]],
+    );
+}
+
+#[test]
+fn too_much_output_for_the_window_is_halved() {
+    check(
+        limits(),
+        vec![Event::Begin, failed(FailureKind::OutputTooLong), failed(FailureKind::OutputTooLong)],
+        expect![[r#"
+            ask main Usual
+            ask main Halved(1)
+            ask main Halved(2)"#]],
+    );
+    assert_eq!(OutputLimit::Halved(1).tokens(32_000, 64_000), 16_000);
+    assert_eq!(OutputLimit::Halved(9).tokens(32_000, 64_000), 3_000);
+    assert_eq!(OutputLimit::Raised.tokens(32_000, 64_000), 64_000);
+}
+
+#[test]
+fn limits_stop_with_their_reason() {
+    let mut short = limits();
+    short.max_turns = Some(1);
+    check(
+        short,
+        vec![
+            Event::Begin,
+            started(),
+            call(0, "a"),
+            ended("tool_use"),
+            ready(&[("a", Lane::Alone)]),
+            run("a"),
+            finished("a"),
+        ],
+        expect![[r#"
+            ask main Usual
+
+
+            record[a], prepare 1
+            judge a
+            run a
+            result(a), MaxTurns { limit: 1 }, end MaxTurns(1) after 2"#]],
+    );
+    let mut poor = limits();
+    poor.max_budget_usd = Some(0.5);
+    check(
+        poor,
+        vec![Event::Begin, started(), call(0, "a"), ended("tool_use")],
+        expect![[r#"
+            ask main Usual
+
+
+            record[a], result(a failed), end MaxBudget(0.5) after 1"#]],
+    );
+}
+
+#[test]
+fn an_interrupt_while_streaming_keeps_what_was_said() {
+    let partial = Event::Stream(StreamEvent::Delta { index: 2, delta: Delta::Text("and then".to_owned()) });
+    check(
+        limits(),
+        vec![
+            Event::Begin,
+            started(),
+            text(0, "First"),
+            call(1, "a"),
+            partial,
+            Event::Interrupt,
+            finished("a"),
+        ],
+        expect![[r#"
+            ask main Usual
+
+
+
+
+            cancel request, record[text a cut], PartialText("and then"), result(a failed), Interrupted(Streaming), end Interrupted(Streaming) after 1
+        "#]],
+    );
+}
+
+#[test]
+fn an_interrupt_while_tools_run_waits_for_them() {
+    let events = || {
+        vec![
+            Event::Begin,
+            started(),
+            call(0, "a"),
+            call(1, "b"),
+            ended("tool_use"),
+            ready(&[("a", Lane::Alone), ("b", Lane::Alone)]),
+            run("a"),
+            Event::Interrupt,
+        ]
+    };
+    let mut patient = events();
+    patient.push(finished("a"));
+    check(
+        limits(),
+        patient,
+        expect![[r#"
+            ask main Usual
+
+
+
+            record[a b], prepare 2
+            judge a
+            run a
+            cancel calls, result(b failed)
+            result(a), Interrupted(Tools), end Interrupted(Tools) after 1"#]],
+    );
+    let mut impatient = events();
+    impatient.push(Event::Abandon);
+    check(
+        limits(),
+        impatient,
+        expect![[r#"
+            ask main Usual
+
+
+
+            record[a b], prepare 2
+            judge a
+            run a
+            cancel calls, result(b failed)
+            cancel calls, result(a failed), Interrupted(Tools), end Interrupted(Tools) after 1"#]],
+    );
+}
+
+#[test]
+fn an_interrupt_while_waiting_ends_at_once() {
+    check(
+        limits(),
+        vec![Event::Begin, failed(FailureKind::Connect), Event::Interrupt, Event::WaitOver],
+        expect![[r#"
+            ask main Usual
+            tell retry 1, wait
+            Interrupted(Streaming), end Interrupted(Streaming) after 1
+        "#]],
+    );
+}
+
+#[test]
+fn waits_grow_and_honour_the_server() {
+    let mut turn = Turn::new(limits());
+    turn.handle(Event::Begin);
+    let mut failure = Failure::new(FailureKind::RateLimited, "slow down");
+    failure.retry_after = Some(Duration::from_secs(7));
+    let effects = turn.handle(Event::Failed { failure, jitter: 0.0 });
+    assert!(matches!(effects[1], Effect::Wait(wait) if wait == Duration::from_secs(7)), "{effects:?}");
+}
+
+/// A driver that feeds back random but plausible events, and checks the invariants of the module.
+#[derive(Default)]
+struct World {
+    recorded: Vec<ToolUseId>,
+    results: HashMap<ToolUseId, u32>,
+    judged: HashSet<ToolUseId>,
+    runs: HashSet<ToolUseId>,
+}
+
+impl World {
+    fn perform(&mut self, effect: &Effect) {
+        match effect {
+            Effect::Record(Record::Response { blocks, .. }) => {
+                self.recorded.extend(blocks.iter().filter_map(|block| block.tool_use().map(|call| call.id)));
+            }
+            Effect::Record(Record::ToolResult { call, .. }) => {
+                *self.results.entry(call.clone()).or_default() += 1;
+            }
+            Effect::Judge(call) => assert!(self.judged.insert(call.clone()), "{call} judged twice"),
+            Effect::Run(call) => {
+                assert!(self.judged.contains(call), "{call} ran unjudged");
+                assert!(self.runs.insert(call.clone()), "{call} ran twice");
+            }
+            Effect::Request(_) | Effect::End(_) => self.assert_all_answered(),
+            _ => {}
+        }
+    }
+
+    fn assert_all_answered(&self) {
+        for call in &self.recorded {
+            assert_eq!(self.results.get(call), Some(&1), "{call} must have exactly one result");
+        }
+        assert_eq!(self.results.len(), self.recorded.len(), "a result without a call");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn every_call_has_one_result_whatever_happens(choices in prop::collection::vec((0u8..14, 0u8..6), 1..80)) {
+        let mut turn = Turn::new(limits());
+        let mut world = World::default();
+        let mut next_id = 0u32;
+        let mut index = 0;
+        let mut asked: Vec<ToolUse> = Vec::new();
+        for effect in turn.handle(Event::Begin) {
+            world.perform(&effect);
+        }
+        for (choice, pick) in choices {
+            let some_call = || asked.get(pick as usize % asked.len().max(1)).map_or("none".into(), |call| call.id.clone());
+            let event = match choice {
+                0 => started(),
+                1 => { index += 1; text(index, "words") }
+                2 | 3 => { index += 1; next_id += 1; call(index, &format!("t{next_id}")) }
+                4 | 5 => ended(["end_turn", "tool_use", "max_tokens", "pause_turn", "refusal", "tool_use"][pick as usize]),
+                6 => failed([FailureKind::Cut, FailureKind::Overloaded, FailureKind::Unauthenticated, FailureKind::Stalled, FailureKind::OutputTooLong, FailureKind::Connect][pick as usize]),
+                7 => Event::WaitOver,
+                8 => Event::Prepared(asked.iter().enumerate().map(|(idx, call)| if (idx as u8 + pick) % 4 == 3 {
+                    Preparation::Refused { call: call.id.clone(), outcome: ToolOutcome::refusal("x") }
+                } else {
+                    Preparation::Ready { call: call.id.clone(), lane: if (idx as u8 + pick) % 2 == 0 { Lane::Shared } else { Lane::Alone } }
+                }).collect()),
+                9 => Event::Judged { call: some_call(), judgement: Judgement::Run },
+                10 => Event::Judged { call: some_call(), judgement: if pick == 0 { Judgement::Stop(ToolOutcome::refusal("n")) } else { Judgement::Refuse(ToolOutcome::refusal("n")) } },
+                11 | 12 => Event::Finished { call: some_call(), outcome: ToolOutcome::text("ok", json!({})) },
+                _ => match pick { 0 => Event::Interrupt, 1 => Event::Abandon, _ => Event::WaitOver },
+            };
+            let is_repeat_preparation = matches!(&event, Event::Prepared(_)) && asked.iter().any(|call| world.judged.contains(&call.id) || world.results.contains_key(&call.id));
+            if is_repeat_preparation {
+                continue;
+            }
+            for effect in turn.handle(event) {
+                world.perform(&effect);
+                match effect {
+                    Effect::Prepare(calls) => asked = calls,
+                    Effect::Request(_) => { index = 0; asked.clear(); }
+                    _ => {}
+                }
+            }
+        }
+        for effect in turn.handle(Event::Abandon) {
+            world.perform(&effect);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Control requests a client makes of a running session.
+
+use loci_core::permission::Mode;
+use loci_engine::{Answer, Command, Question};
+use serde_json::{Value, json};
+
+/// What a control request leads to.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Reaction {
+    /// What the session is told.
+    pub(crate) command: Option<Command>,
+    /// What the client is answered, or why not.
+    pub(crate) answer: Result<Option<Value>, String>,
+}
+
+/// Reads a control request.
+pub(crate) fn react(request: &Value, about: &About) -> Reaction {
+    let text = |key: &str| request.get(key).and_then(Value::as_str);
+    let say = |command, answer| Reaction { command, answer: Ok(answer) };
+    match text("subtype").unwrap_or_default() {
+        "initialize" => say(None, Some(about.initialize())),
+        "interrupt" => say(Some(Command::Interrupt), None),
+        "set_permission_mode" => match text("mode").unwrap_or_default().parse::<Mode>() {
+            Ok(Mode::BypassPermissions) if !about.may_bypass => Reaction {
+                command: None,
+                answer: Err(
+                    "Cannot set permission mode to bypassPermissions: the session was not started with \
+                             --dangerously-skip-permissions or --allow-dangerously-skip-permissions"
+                        .to_owned(),
+                ),
+            },
+            Ok(mode) => say(Some(Command::SetMode(mode)), Some(json!({"mode": mode.as_str()}))),
+            Err(bad) => Reaction { command: None, answer: Err(bad.to_string()) },
+        },
+        "set_model" => {
+            let model = text("model").filter(|model| *model != "default").map(str::to_owned);
+            say(Some(Command::SetModel(model)), None)
+        }
+        "mcp_status" => say(None, Some(json!({"mcpServers": []}))),
+        "get_binary_version" => say(None, Some(json!({"version": about.version}))),
+        other => {
+            Reaction { command: None, answer: Err(format!("Unsupported control request subtype: {other}")) }
+        }
+    }
+}
+
+/// What `initialize` tells a client.
+#[derive(Debug, Clone)]
+pub(crate) struct About {
+    pub(crate) version: String,
+    pub(crate) api_key_source: String,
+    pub(crate) may_bypass: bool,
+    pub(crate) models: Vec<String>,
+}
+
+impl About {
+    fn initialize(&self) -> Value {
+        let models: Vec<Value> = self
+            .models
+            .iter()
+            .map(|model| json!({"value": model, "resolvedModel": model, "displayName": model, "description": ""}))
+            .collect();
+        json!({
+            "commands": [],
+            "agents": [],
+            "output_style": "default",
+            "available_output_styles": ["default"],
+            "models": models,
+            "account": {"tokenSource": "none", "apiKeySource": self.api_key_source, "apiProvider": "firstParty"},
+            "pid": std::process::id(),
+        })
+    }
+}
+
+/// Wraps an answer for the client.
+pub(crate) fn response(id: &str, answer: Result<Option<Value>, String>) -> Value {
+    let mut response = match answer {
+        Ok(answer) => {
+            let mut response = json!({"subtype": "success", "request_id": id});
+            if let Some(answer) = answer {
+                response["response"] = answer;
+            }
+            response
+        }
+        Err(error) => json!({"subtype": "error", "request_id": id, "error": error}),
+    };
+    json!({"type": "control_response", "response": response.take()})
+}
+
+/// Asks the client whether a call may run.
+pub(crate) fn can_use_tool(question: &Question) -> Value {
+    json!({
+        "type": "control_request",
+        "request_id": question.id,
+        "request": {
+            "subtype": "can_use_tool",
+            "tool_name": question.tool,
+            "display_name": question.tool,
+            "input": question.input,
+            "description": question.input.get("description"),
+            "permission_suggestions": [],
+            "decision_reason": question.reason,
+            "tool_use_id": question.call.as_str(),
+        },
+    })
+}
+
+/// Withdraws a question.
+pub(crate) fn cancel(question: &str) -> Value {
+    json!({"type": "control_cancel_request", "request_id": question})
+}
+
+/// Reads the client's answer to a question; whatever is not a clear yes is a no.
+pub(crate) fn answer(result: Result<Value, String>) -> Answer {
+    let deny = |message: String, stops| Answer::Deny { message, stops };
+    match result {
+        Err(error) => deny(format!("The permission question failed: {error}"), false),
+        Ok(value) => match value.get("behavior").and_then(Value::as_str) {
+            Some("allow") => {
+                Answer::Allow { input: value.get("updatedInput").filter(|input| input.is_object()).cloned() }
+            }
+            Some("deny") => deny(
+                value.get("message").and_then(Value::as_str).unwrap_or("The call was denied.").to_owned(),
+                value.get("interrupt").and_then(Value::as_bool).unwrap_or(false),
+            ),
+            _ => deny("The answer to the permission question could not be understood.".to_owned(), false),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn about() -> About {
+        About {
+            version: "2.1.197".to_owned(),
+            api_key_source: "none".to_owned(),
+            may_bypass: false,
+            models: vec!["m".to_owned()],
+        }
+    }
+
+    #[test]
+    fn requests_become_commands_and_answers() {
+        for (request, command) in [
+            (json!({"subtype": "interrupt"}), Some(Command::Interrupt)),
+            (json!({"subtype": "set_permission_mode", "mode": "plan"}), Some(Command::SetMode(Mode::Plan))),
+            (json!({"subtype": "set_model", "model": "x"}), Some(Command::SetModel(Some("x".to_owned())))),
+            (json!({"subtype": "set_model", "model": null}), Some(Command::SetModel(None))),
+            (json!({"subtype": "initialize", "hooks": null}), None),
+        ] {
+            let reaction = react(&request, &about());
+            assert_eq!(reaction.command, command, "{request}");
+            assert!(reaction.answer.is_ok(), "{request}");
+        }
+        for bad in [
+            json!({"subtype": "teleport"}),
+            json!({"subtype": "set_permission_mode", "mode": "yolo"}),
+            json!({"subtype": "set_permission_mode", "mode": "bypassPermissions"}),
+        ] {
+            let reaction = react(&bad, &about());
+            assert!(reaction.answer.is_err() && reaction.command.is_none(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn only_a_clear_yes_is_a_yes() {
+        for (result, allowed) in [
+            (Ok(json!({"behavior": "allow", "updatedInput": {"a": 1}})), true),
+            (Ok(json!({"behavior": "allow"})), true),
+            (Ok(json!({"behavior": "deny", "message": "no"})), false),
+            (Ok(json!({})), false),
+            (Ok(json!("allow")), false),
+            (Err("callback failed".to_owned()), false),
+        ] {
+            let answer = answer(result.clone());
+            assert_eq!(matches!(answer, Answer::Allow { .. }), allowed, "{result:?}");
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! Engine events as the lines of the headless protocol.
+//!
+//! One JSON object a line. Every frame has a `uuid` and the `session_id`; frames of entries carry the entry's id.
+
+use loci_core::ids::SessionId;
+use loci_core::model::facts;
+use loci_core::stream::{Failure, StreamEvent};
+use loci_core::usage::ModelUsage;
+use loci_engine::turn::{Interruption, Outcome};
+use loci_engine::{AssistantBlock, EngineEvent, TurnReport, TurnStart, UserMessage};
+use loci_stdx::Env;
+use serde_json::{Map, Value, json};
+
+/// What every frame needs to know.
+pub(crate) struct Frames {
+    env: Env,
+    session: SessionId,
+    version: String,
+}
+
+impl Frames {
+    pub(crate) fn new(env: Env, session: SessionId, version: &str) -> Self {
+        Self { env, session, version: version.to_owned() }
+    }
+
+    /// Returns the frame of an event; events that only terminals show have none.
+    pub(crate) fn of(&self, event: &EngineEvent) -> Option<Value> {
+        Some(match event {
+            EngineEvent::TurnStarted(start) => self.init(start),
+            EngineEvent::Stream { event: StreamEvent::Wire(wire), first_after } => {
+                let mut frame = json!({
+                    "type": "stream_event",
+                    "event": serde_json::from_str::<Value>(wire.as_str()).unwrap_or_default(),
+                    "parent_tool_use_id": null,
+                });
+                if let Some(after) = first_after {
+                    frame["ttft_ms"] = json!(after.as_millis() as u64);
+                }
+                self.sealed(frame, None)
+            }
+            EngineEvent::Requesting => self.system("status", json!({"status": "requesting"})),
+            EngineEvent::Assistant(block) => self.assistant(block),
+            EngineEvent::User(message) => self.user(message),
+            EngineEvent::Retry { attempt, max_retries, delay, failure } => self.system(
+                "api_retry",
+                json!({
+                    "attempt": attempt,
+                    "max_retries": max_retries,
+                    "retry_delay_ms": delay.as_millis() as u64,
+                    "error_status": failure.status,
+                    "error": failure.category(),
+                }),
+            ),
+            EngineEvent::Fallback { from, to, failure } => self.system(
+                "model_fallback",
+                json!({
+                    "trigger": failure.category(),
+                    "original_model": from,
+                    "fallback_model": to,
+                    "content": fallback_text(from, to, failure),
+                }),
+            ),
+            EngineEvent::ModeChanged(mode) => {
+                self.system("status", json!({"status": null, "permissionMode": mode.as_str()}))
+            }
+            EngineEvent::TurnEnded(report) => self.result(report),
+            EngineEvent::Stream { .. }
+            | EngineEvent::PromptRecorded { .. }
+            | EngineEvent::Asked(_)
+            | EngineEvent::Unasked { .. }
+            | EngineEvent::Progress { .. }
+            | EngineEvent::ModelChanged(_)
+            | EngineEvent::Trouble(_) => return None,
+        })
+    }
+
+    /// Echoes an accepted prompt, for clients that asked for it.
+    pub(crate) fn replay(&self, entry: &str, message: &Value, timestamp: &str) -> Value {
+        let frame = json!({
+            "type": "user",
+            "message": message,
+            "parent_tool_use_id": null,
+            "timestamp": timestamp,
+            "isReplay": true,
+        });
+        self.sealed(frame, Some(entry))
+    }
+
+    fn init(&self, start: &TurnStart) -> Value {
+        self.system(
+            "init",
+            json!({
+                "cwd": start.cwd.display().to_string(),
+                "tools": start.tools,
+                "mcp_servers": [],
+                "model": start.model,
+                "permissionMode": start.mode.as_str(),
+                "slash_commands": [],
+                "apiKeySource": start.api_key_source,
+                "claude_code_version": self.version,
+                "output_style": "default",
+                "agents": [],
+                "skills": [],
+                "plugins": [],
+                "fast_mode_state": "off",
+                "analytics_disabled": true,
+                "product_feedback_disabled": true,
+            }),
+        )
+    }
+
+    fn assistant(&self, block: &AssistantBlock) -> Value {
+        let mut frame = json!({
+            "type": "assistant",
+            "message": block.message,
+            "parent_tool_use_id": null,
+        });
+        if let Some(request) = &block.request {
+            frame["request_id"] = json!(request.as_str());
+        }
+        if let Some(error) = block.error {
+            frame["error"] = json!(error);
+        }
+        self.sealed(frame, Some(block.entry.as_str()))
+    }
+
+    fn user(&self, message: &UserMessage) -> Value {
+        let mut frame = json!({
+            "type": "user",
+            "message": message.message,
+            "parent_tool_use_id": null,
+            "timestamp": message.timestamp,
+        });
+        if let Some(result) = &message.tool_use_result {
+            frame["tool_use_result"] = result.clone();
+        }
+        self.sealed(frame, Some(message.entry.as_str()))
+    }
+
+    /// Returns the last frame of a turn.
+    pub(crate) fn result(&self, report: &TurnReport) -> Value {
+        let ending = Ending::of(&report.outcome);
+        let mut frame = json!({
+            "type": "result",
+            "subtype": ending.subtype,
+            "is_error": ending.is_error,
+            "api_error_status": ending.status,
+            "duration_ms": report.duration.as_millis() as u64,
+            "duration_api_ms": report.api_duration.as_millis() as u64,
+            "num_turns": report.round_trips,
+            "stop_reason": report.stop_reason,
+            "session_id": self.session.as_str(),
+            "total_cost_usd": report.total_cost_usd,
+            "usage": report.usage.to_full_value(),
+            "modelUsage": model_usage(report),
+            "permission_denials": report.denials.iter().map(|denial| json!({
+                "tool_name": denial.tool_name,
+                "tool_use_id": denial.tool_use_id,
+                "tool_input": denial.tool_input,
+            })).collect::<Vec<_>>(),
+            "fast_mode_state": "off",
+        });
+        for (key, after) in
+            [("ttft_ms", report.first_event_after), ("time_to_request_ms", report.first_request_after)]
+        {
+            if let Some(after) = after {
+                frame[key] = json!(after.as_millis() as u64);
+            }
+        }
+        if ending.subtype == "success" {
+            frame["result"] = json!(report.text);
+        }
+        if let Some(error) = ending.error {
+            frame["errors"] = json!([error]);
+        }
+        if let Some(reason) = ending.terminal_reason {
+            frame["terminal_reason"] = json!(reason);
+        }
+        self.sealed(frame, None)
+    }
+
+    /// Returns a result for a run that failed before its first turn.
+    pub(crate) fn failed_start(&self, error: &str) -> Value {
+        let frame = json!({
+            "type": "result",
+            "subtype": "error_during_execution",
+            "is_error": true,
+            "duration_ms": 0,
+            "duration_api_ms": 0,
+            "num_turns": 0,
+            "session_id": self.session.as_str(),
+            "total_cost_usd": 0,
+            "usage": loci_core::usage::Usage::default().to_full_value(),
+            "modelUsage": {},
+            "permission_denials": [],
+            "errors": [error],
+        });
+        self.sealed(frame, None)
+    }
+
+    fn system(&self, subtype: &str, fields: Value) -> Value {
+        let mut frame = Map::new();
+        frame.insert("type".to_owned(), json!("system"));
+        frame.insert("subtype".to_owned(), json!(subtype));
+        if let Value::Object(fields) = fields {
+            frame.extend(fields);
+        }
+        self.sealed(Value::Object(frame), None)
+    }
+
+    fn sealed(&self, mut frame: Value, entry: Option<&str>) -> Value {
+        frame["session_id"] = json!(self.session.as_str());
+        frame["uuid"] = match entry {
+            Some(entry) => json!(entry),
+            None => json!(self.env.random.uuid_v4().to_string()),
+        };
+        frame
+    }
+}
+
+/// How an outcome reads in a result frame.
+struct Ending {
+    subtype: &'static str,
+    is_error: bool,
+    status: Option<u16>,
+    error: Option<String>,
+    terminal_reason: Option<&'static str>,
+}
+
+impl Ending {
+    fn of(outcome: &Outcome) -> Self {
+        let ending = |subtype, is_error, terminal_reason| Self {
+            subtype,
+            is_error,
+            status: None,
+            error: None,
+            terminal_reason,
+        };
+        match outcome {
+            Outcome::Completed => ending("success", false, Some("completed")),
+            Outcome::Refused => ending("success", true, Some("completed")),
+            Outcome::ApiError(failure) => {
+                Self { status: failure.status, ..ending("success", true, Some("completed")) }
+            }
+            Outcome::MaxTurns(limit) => Self {
+                error: Some(format!("Reached maximum number of turns ({limit})")),
+                ..ending("error_max_turns", true, Some("max_turns"))
+            },
+            Outcome::MaxBudget(limit) => Self {
+                error: Some(format!("Reached maximum budget (${limit})")),
+                ..ending("error_max_budget_usd", true, None)
+            },
+            Outcome::Interrupted(Interruption::Streaming) => {
+                ending("error_during_execution", true, Some("aborted_streaming"))
+            }
+            Outcome::Interrupted(Interruption::Tools) => {
+                ending("error_during_execution", true, Some("aborted_tools"))
+            }
+        }
+    }
+}
+
+/// Returns true when a run that ended so should exit with an error.
+pub(crate) fn is_error(outcome: &Outcome) -> bool {
+    Ending::of(outcome).is_error
+}
+
+/// Returns what a person reads of an outcome that has no answer.
+pub(crate) fn outcome_text(report: &TurnReport) -> String {
+    match (&report.outcome, Ending::of(&report.outcome).error) {
+        (_, Some(error)) => format!("Error: {error}"),
+        (Outcome::Interrupted(_), None) => "Interrupted".to_owned(),
+        _ => report.text.clone(),
+    }
+}
+
+fn model_usage(report: &TurnReport) -> Value {
+    let row = |model: &str, usage: &ModelUsage| {
+        let facts = facts(model);
+        let mut value = serde_json::to_value(usage).unwrap_or_default();
+        value["contextWindow"] = json!(facts.window);
+        value["maxOutputTokens"] = json!(facts.default_output);
+        value
+    };
+    report
+        .by_model
+        .iter()
+        .map(|(model, usage)| (model.clone(), row(model, usage)))
+        .collect::<Map<_, _>>()
+        .into()
+}
+
+fn fallback_text(from: &str, to: &str, failure: &Failure) -> String {
+    format!("{from} is not answering ({failure}); {to} takes over for this turn")
+}

@@ -1,0 +1,139 @@
+//! A run without a terminal: prompts in, frames or text out, an exit code at the end.
+
+mod pump;
+
+use std::io::Write;
+
+use loci_core::ids::SessionId;
+use loci_engine::{EngineEvent, Prompt, Session, SessionHandle};
+use loci_stdx::Env;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use crate::control::About;
+use crate::frame::Frames;
+use crate::output::Output;
+
+/// How answers are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputFormat {
+    /// The answer's text.
+    Text,
+    /// One result object.
+    Json,
+    /// One object a line, as things happen.
+    StreamJson,
+}
+
+/// How prompts are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InputFormat {
+    /// One prompt, given at the start.
+    Text,
+    /// One object a line, at any time.
+    StreamJson,
+}
+
+/// How a run ended, as its exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// With an answer.
+    Success,
+    /// With an error, which was said.
+    Failure,
+    /// By SIGTERM.
+    Terminated,
+    /// The reader of standard output went away.
+    BrokenPipe,
+}
+
+impl Exit {
+    /// Returns the code for the shell.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Success => 0,
+            Self::Failure => 1,
+            Self::Terminated => 143,
+            Self::BrokenPipe => 141,
+        }
+    }
+}
+
+/// What a headless run is started with.
+pub struct Headless {
+    /// The ambient world.
+    pub env: Env,
+    /// The session's id.
+    pub session: SessionId,
+    /// How answers are written.
+    pub output: OutputFormat,
+    /// How prompts are read.
+    pub input: InputFormat,
+    /// Whether the model's events are passed on as they arrive.
+    pub has_partial_messages: bool,
+    /// Whether accepted prompts are echoed.
+    pub replays_prompts: bool,
+    /// Whether permission questions go to the client.
+    pub asks_client: bool,
+    /// Whether a client may switch to bypassing permissions.
+    pub may_bypass: bool,
+    /// The version clients are told.
+    pub version: String,
+    /// Where the credentials come from.
+    pub api_key_source: String,
+    /// The models a client may choose.
+    pub models: Vec<String>,
+    /// The first prompt, if it was given at the start.
+    pub prompt: Option<Prompt>,
+}
+
+impl Headless {
+    /// Runs a session to its end. `stdout` gets the data, `stderr` what people should know.
+    pub async fn run(
+        self,
+        session: Session,
+        handle: SessionHandle,
+        events: UnboundedReceiver<EngineEvent>,
+        stdout: impl Write + Send + 'static,
+        stderr: &mut (dyn Write + Send),
+    ) -> Exit {
+        let frames = Frames::new(self.env.clone(), self.session.clone(), &self.version);
+        let about = About {
+            version: self.version.clone(),
+            api_key_source: self.api_key_source.clone(),
+            may_bypass: self.may_bypass,
+            models: self.models.clone(),
+        };
+        let output = Output::new(stdout);
+        let engine = tokio::spawn(session.run());
+        let pump = pump::Pump {
+            options: &self,
+            frames,
+            about,
+            output: &output,
+            stderr,
+            session: handle,
+            exit: Exit::Success,
+            is_stopped: false,
+        };
+        let exit = pump.run(events).await;
+        if engine.await.is_err() {
+            return Exit::Failure;
+        }
+        match output.finish() {
+            Ok(()) => exit,
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Exit::BrokenPipe,
+            Err(_) => Exit::Failure,
+        }
+    }
+
+    /// Writes the result of a run that could not start, in the format that was asked for.
+    pub fn report_failed_start(&self, error: &str, stdout: &mut dyn Write) -> std::io::Result<()> {
+        let frames = Frames::new(self.env.clone(), self.session.clone(), &self.version);
+        match self.output {
+            OutputFormat::Text => Ok(()),
+            OutputFormat::Json | OutputFormat::StreamJson => {
+                writeln!(stdout, "{}", frames.failed_start(error))
+            }
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Between the client, the session and the signals.
+
+use std::io::Write;
+
+use loci_engine::{Command, EngineEvent, SessionHandle, TurnReport};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use super::{Exit, Headless, InputFormat, OutputFormat};
+use crate::control::{self, About};
+use crate::frame::{Frames, is_error, outcome_text};
+use crate::input::{self, Line};
+use crate::output::Output;
+use crate::signals::{Signal, Signals};
+
+pub(super) struct Pump<'a> {
+    pub(super) options: &'a Headless,
+    pub(super) frames: Frames,
+    pub(super) about: About,
+    pub(super) output: &'a Output,
+    pub(super) stderr: &'a mut (dyn Write + Send),
+    pub(super) session: SessionHandle,
+    pub(super) exit: Exit,
+    /// Whether nothing more is to be written.
+    pub(super) is_stopped: bool,
+}
+
+/// The client's lines; `None` when there will be no more.
+type Lines = Option<UnboundedReceiver<std::io::Result<String>>>;
+
+impl Pump<'_> {
+    /// Runs until the session is over, or until a terminated one has stopped its turn.
+    pub(super) async fn run(mut self, mut events: UnboundedReceiver<EngineEvent>) -> Exit {
+        let mut signals = Signals::listen();
+        let reader_gone = self.output.closed();
+        let mut lines = self.begin();
+        loop {
+            tokio::select! {
+                event = events.recv() => match event {
+                    Some(event) => self.hear(&event),
+                    None => return self.exit,
+                },
+                line = next_line(&mut lines) => match line {
+                    Some(line) => self.take(line),
+                    None => {
+                        lines = None;
+                        self.session.send(Command::Close);
+                    }
+                },
+                signal = signals.next() => self.signalled(signal),
+                () = reader_gone.notified() => self.stop(Exit::BrokenPipe),
+            }
+        }
+    }
+
+    /// Sends the first prompt and opens the client's lines.
+    fn begin(&mut self) -> Lines {
+        if let Some(prompt) = &self.options.prompt {
+            self.session.send(Command::Prompt(prompt.clone()));
+        }
+        match self.options.input {
+            InputFormat::Text => {
+                self.session.send(Command::Close);
+                None
+            }
+            InputFormat::StreamJson => Some(read_lines()),
+        }
+    }
+
+    fn hear(&mut self, event: &EngineEvent) {
+        if let EngineEvent::Trouble(trouble) = event {
+            self.say(trouble);
+        }
+        if self.is_stopped {
+            return;
+        }
+        match self.options.output {
+            OutputFormat::StreamJson => self.show_frames(event),
+            OutputFormat::Text | OutputFormat::Json => {}
+        }
+        if let EngineEvent::TurnEnded(report) = event {
+            self.exit = if is_error(&report.outcome) { Exit::Failure } else { Exit::Success };
+            self.show_result(report);
+        }
+    }
+
+    fn show_frames(&mut self, event: &EngineEvent) {
+        match event {
+            EngineEvent::Requesting | EngineEvent::Stream { .. } if !self.options.has_partial_messages => {}
+            EngineEvent::PromptRecorded { entry, message, timestamp } if self.options.replays_prompts => {
+                self.output.write_line(&self.frames.replay(entry.as_str(), message, timestamp));
+            }
+            EngineEvent::Asked(question) => self.output.write_line(&control::can_use_tool(question)),
+            EngineEvent::Unasked { question } => self.output.write_line(&control::cancel(question)),
+            event => {
+                if let Some(frame) = self.frames.of(event) {
+                    self.output.write_line(&frame);
+                }
+            }
+        }
+    }
+
+    fn show_result(&mut self, report: &TurnReport) {
+        match self.options.output {
+            OutputFormat::Text => self.output.write(format!("{}\n", outcome_text(report))),
+            OutputFormat::Json => self.output.write_line(&self.frames.result(report)),
+            OutputFormat::StreamJson => {}
+        }
+    }
+
+    fn take(&mut self, line: std::io::Result<String>) {
+        let parsed = line
+            .map_err(|error| format!("Standard input cannot be read: {error}"))
+            .and_then(|line| if line.trim().is_empty() { Ok(Line::Ignored) } else { input::parse(&line) });
+        match parsed {
+            Ok(Line::Prompt(prompt)) => {
+                self.session.send(Command::Prompt(prompt));
+            }
+            Ok(Line::Control { id, request }) => {
+                let reaction = control::react(&request, &self.about);
+                self.output.write_line(&control::response(&id, reaction.answer));
+                if let Some(command) = reaction.command {
+                    self.session.send(command);
+                }
+            }
+            Ok(Line::Response(response)) => {
+                let answer = control::answer(response.result);
+                self.session.send(Command::Answer { question: response.id, answer });
+            }
+            Ok(Line::Cancel | Line::Ignored) => {}
+            Err(problem) => {
+                self.say(&problem);
+                self.stop(Exit::Failure);
+            }
+        }
+    }
+
+    fn signalled(&mut self, signal: Signal) {
+        match signal {
+            Signal::Interrupt => {
+                self.session.send(Command::Interrupt);
+                self.session.send(Command::Close);
+            }
+            Signal::Terminate => {
+                self.stop(Exit::Terminated);
+                // Do not wait for what runs: it is killed, and its transcript is complete.
+                self.session.send(Command::Interrupt);
+            }
+        }
+    }
+
+    /// Stops the session for good; nothing more is written.
+    fn stop(&mut self, exit: Exit) {
+        self.exit = exit;
+        self.session.send(Command::Interrupt);
+        self.session.send(Command::Close);
+        self.is_stopped = true;
+    }
+
+    fn say(&mut self, text: &str) {
+        // Nobody is left to tell when stderr is gone too.
+        drop(writeln!(self.stderr, "{text}"));
+    }
+}
+
+/// Reads lines on a thread of its own: standard input cannot be waited for in any other way.
+fn read_lines() -> UnboundedReceiver<std::io::Result<String>> {
+    let (sender, receiver) = unbounded_channel();
+    tokio::spawn(async move {
+        let mut lines = BufReader::new(tokio::io::stdin()).lines();
+        loop {
+            match lines.next_line().await {
+                Ok(Some(line)) => {
+                    if sender.send(Ok(line)).is_err() {
+                        return;
+                    }
+                }
+                Ok(None) => return,
+                Err(error) => {
+                    drop(sender.send(Err(error)));
+                    return;
+                }
+            }
+        }
+    });
+    receiver
+}
+
+async fn next_line(lines: &mut Lines) -> Option<std::io::Result<String>> {
+    match lines {
+        Some(lines) => lines.recv().await,
+        None => std::future::pending().await,
+    }
+}
