@@ -2,16 +2,22 @@
 //!
 //! The kind is told by what the file is and by its first bytes, never by trust in its name: special files are
 //! refused unopened, pictures and PDFs known by their magic bytes, notebooks by name and JSON, the rest is text
-//! or refused as binary. Text goes through [`page`], which holds no more than a page of it.
+//! or refused as binary. Text goes through [`text`] and [`page`], which hold no more than a page of it.
 //!
 //! A read that shows exactly what an earlier Read result of the conversation shows answers with a short stub.
 
+mod image;
 mod missing;
+mod notebook;
 mod page;
+#[cfg(feature = "pdf")]
+mod pdf;
+mod text;
 
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
+use std::time::SystemTime;
 
 use loci_core::tool::{Effects, PathEffect, ToolDescriptor, ToolOutcome};
 use serde::Deserialize;
@@ -19,12 +25,8 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::disk_file::{OpenError, open_regular};
-use crate::text_file::binary_kind;
+use crate::text_file::{binary_kind, to_lf};
 use crate::{FileState, Host, Place, Tool, ToolCall, ToolFuture};
-use page::{Page, Wanted, read_page};
-
-/// Lines of a read that names no limit.
-const DEFAULT_LINES: u64 = 2_000;
 
 /// Tokens a read of text may cost, unless the environment says otherwise.
 const DEFAULT_TOKENS: usize = 25_000;
@@ -37,6 +39,9 @@ const BYTES_PER_TOKEN: usize = 4;
 
 /// How much of a file is looked at to tell its kind and encoding.
 const HEAD_BYTES: u64 = 256 * 1024;
+
+/// Pictures, notebooks and PDF files beyond this are not read.
+const MAX_WHOLE_BYTES: u64 = 100 * 1024 * 1024;
 
 /// The Read tool.
 pub(crate) struct Read {
@@ -92,8 +97,17 @@ struct Input {
 struct Reading {
     outcome: ToolOutcome,
     state: Option<FileState>,
+    /// Whether the answer shows that state and nothing else, so that it need not be given twice.
+    is_plain: bool,
     /// Lines of the whole file, to tell when its pages have all been read.
     total_lines: u64,
+}
+
+impl Reading {
+    /// Something that is not text, and so nothing an edit could rest on.
+    fn unremembered(outcome: ToolOutcome) -> Self {
+        Self { outcome, state: None, is_plain: false, total_lines: 0 }
+    }
 }
 
 /// Why a read failed.
@@ -158,6 +172,10 @@ fn max_tokens(host: &dyn Host) -> usize {
 fn remember(path: &PathEffect, reading: Reading, host: &dyn Host) -> ToolOutcome {
     let Some(state) = reading.state else { return reading.outcome };
     let mut files = host.files().lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if !reading.is_plain {
+        files.insert(path.requested.clone(), state);
+        return reading.outcome;
+    }
     if files.is_shown(&path.requested, &state) {
         let shown = path.requested.display().to_string();
         return ToolOutcome::text(
@@ -165,36 +183,13 @@ fn remember(path: &PathEffect, reading: Reading, host: &dyn Host) -> ToolOutcome
             json!({"type": "file_unchanged", "file": {"filePath": shown}}),
         );
     }
-    match files.get(&path.requested).and_then(|before| join_pages(before, &state, reading.total_lines)) {
+    match files.get(&path.requested).and_then(|before| text::join_pages(before, &state, reading.total_lines))
+    {
         // Known, but shown in pieces.
         Some(joined) => files.insert(path.requested.clone(), joined),
         None => files.insert_shown(path.requested.clone(), state),
     }
     reading.outcome
-}
-
-/// Adds a page to the pages read before it, if together they run from the first line on.
-fn join_pages(before: &FileState, page: &FileState, total_lines: u64) -> Option<FileState> {
-    let (first, lines) = (page.offset?, page.limit?);
-    let lines_before = before.limit.filter(|_| before.offset == Some(1))?;
-    let is_next = first > 1 && first <= lines_before + 1 && first + lines > lines_before + 1;
-    if !is_next || before.modified != page.modified || before.is_partial_view || page.is_partial_view {
-        return None;
-    }
-    let overlap = usize::try_from(first - 1).ok()?;
-    let mut content: String = before.content.split_inclusive('\n').take(overlap).collect();
-    if !content.ends_with('\n') {
-        content.push('\n');
-    }
-    content.push_str(&page.content);
-    let lines = first - 1 + lines;
-    let is_whole = lines == total_lines;
-    Some(FileState {
-        content,
-        offset: (!is_whole).then_some(1),
-        limit: (!is_whole).then_some(lines),
-        ..page.clone()
-    })
 }
 
 /// Says that a file does not exist, and which one may have been meant.
@@ -227,13 +222,121 @@ fn read(
     let failed = |error: io::Error| Failure::Said(format!("Failed to read `{shown}`: {error}"));
     let mut head = Vec::new();
     file.by_ref().take(HEAD_BYTES).read_to_end(&mut head).map_err(failed)?;
-    if let Some(kind) = binary_kind(&head) {
+    let file = Opened { head, file, size: metadata.len(), modified: metadata.modified().map_err(failed)? };
+    if let Some(format) = image::format_of(&file.head) {
+        return read_image(&shown.to_string(), file, format);
+    }
+    if file.head.starts_with(b"%PDF-") {
+        return read_pdf(&shown.to_string(), file, input, cancel);
+    }
+    if let Some(kind) = binary_kind(&file.head) {
         return Err(Failure::Said(format!(
             "`{shown}` is a binary file ({kind}), which Read cannot show. Use a program that understands it through Bash."
         )));
     }
-    let modified = metadata.modified().map_err(failed)?;
-    read_text(path, input, TextSource { head, file, modified }, max_tokens, cancel)
+    let is_notebook =
+        path.requested.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ipynb"));
+    if is_notebook && input.offset.is_none() && input.limit.is_none() {
+        return read_notebook(path, input, file, max_tokens, cancel);
+    }
+    text::read(path, input, file, max_tokens, cancel)
+}
+
+/// A file, opened and begun.
+struct Opened {
+    head: Vec<u8>,
+    file: File,
+    size: u64,
+    modified: SystemTime,
+}
+
+impl Opened {
+    /// Reads the rest of the file, unless it is too large to be held; the error is a sentence for the model.
+    fn into_bytes(mut self, shown: &str, max_bytes: u64) -> Result<Vec<u8>, Failure> {
+        let mut bytes = std::mem::take(&mut self.head);
+        let room = (max_bytes + 1).saturating_sub(bytes.len() as u64);
+        self.file
+            .take(room)
+            .read_to_end(&mut bytes)
+            .map_err(|error| Failure::Said(format!("Failed to read `{shown}`: {error}")))?;
+        if bytes.len() as u64 > max_bytes {
+            return Err(Failure::Said(format!(
+                "`{shown}` has {} bytes, and files of its kind are read up to {max_bytes} only. Use a program that \
+                 takes it apart through Bash.",
+                self.size
+            )));
+        }
+        Ok(bytes)
+    }
+}
+
+fn read_image(shown: &str, file: Opened, format: ::image::ImageFormat) -> Result<Reading, Failure> {
+    let bytes = file.into_bytes(shown, MAX_WHOLE_BYTES)?;
+    let picture = image::prepare(&bytes, format)
+        .map_err(|problem| Failure::Said(format!("The picture `{shown}` cannot be shown: {problem}")))?;
+    let structured = json!({"type": "image", "file": picture.to_file_field(bytes.len())});
+    Ok(Reading::unremembered(ToolOutcome::blocks(vec![picture.to_block()], structured)))
+}
+
+#[cfg(feature = "pdf")]
+fn read_pdf(
+    shown: &str,
+    file: Opened,
+    input: &Input,
+    cancel: &CancellationToken,
+) -> Result<Reading, Failure> {
+    let pages = input.pages.as_deref().map(str::trim).filter(|pages| !pages.is_empty());
+    let document =
+        pdf::read(shown, file.into_bytes(shown, MAX_WHOLE_BYTES)?, pages, cancel).map_err(Failure::Said)?;
+    Ok(Reading::unremembered(ToolOutcome::blocks(document.blocks, document.structured)))
+}
+
+#[cfg(not(feature = "pdf"))]
+fn read_pdf(
+    shown: &str,
+    _file: Opened,
+    input: &Input,
+    _cancel: &CancellationToken,
+) -> Result<Reading, Failure> {
+    let pages = input.pages.as_deref().unwrap_or("all pages");
+    Err(Failure::Said(format!("`{shown}` ({pages}) is not shown: this build of loci cannot read PDF files.")))
+}
+
+fn read_notebook(
+    path: &PathEffect,
+    input: &Input,
+    file: Opened,
+    max_tokens: usize,
+    cancel: &CancellationToken,
+) -> Result<Reading, Failure> {
+    let shown = path.requested.display().to_string();
+    let modified = file.modified;
+    let bytes = file.into_bytes(&shown, MAX_WHOLE_BYTES)?;
+    let Some(notebook) = notebook::parse(&bytes) else {
+        // A broken notebook is shown as the text it is, so that it can be mended.
+        return text::read_from(path, input, &bytes, io::empty(), modified, max_tokens, cancel);
+    };
+    let n_tokens = notebook.text_bytes() / BYTES_PER_TOKEN;
+    if n_tokens > max_tokens {
+        return Err(Failure::Said(format!(
+            "The cells of `{shown}` are about {n_tokens} tokens, more than the {max_tokens} one Read may return. Read \
+             parts of its JSON with `offset` and `limit`, or take out cells with `jq` through Bash."
+        )));
+    }
+    let structured = json!({"type": "notebook", "file": {"filePath": shown, "cells": notebook.cells}});
+    let state = FileState {
+        content: to_lf(&String::from_utf8_lossy(&bytes)).into_owned(),
+        modified,
+        offset: None,
+        limit: None,
+        is_partial_view: false,
+    };
+    let outcome = if notebook.parts.is_empty() {
+        ToolOutcome::text("<system-reminder>The notebook has no cells.</system-reminder>", structured)
+    } else {
+        ToolOutcome::blocks(notebook.to_blocks(), structured)
+    };
+    Ok(Reading { outcome, state: Some(state), is_plain: false, total_lines: 0 })
 }
 
 fn open_failure(path: &PathEffect, error: OpenError) -> Failure {
@@ -248,95 +351,6 @@ fn open_failure(path: &PathEffect, error: OpenError) -> Failure {
         }
         OpenError::Io(error) => Failure::Said(format!("Failed to open `{shown}`: {error}")),
     }
-}
-
-/// A text file, opened and begun.
-struct TextSource {
-    head: Vec<u8>,
-    file: File,
-    modified: std::time::SystemTime,
-}
-
-fn read_text(
-    path: &PathEffect,
-    input: &Input,
-    source: TextSource,
-    max_tokens: usize,
-    cancel: &CancellationToken,
-) -> Result<Reading, Failure> {
-    let first = input.offset.unwrap_or(1).max(1);
-    let wanted = Wanted {
-        first,
-        lines: input.limit.unwrap_or(DEFAULT_LINES),
-        max_bytes: max_tokens.saturating_mul(BYTES_PER_TOKEN),
-    };
-    let page = read_page(&source.head, source.file, wanted, cancel)
-        .map_err(|error| Failure::Said(format!("Failed to read `{}`: {error}", path.requested.display())))?;
-    let is_explicit = input.offset.is_some() || input.limit.is_some();
-    if page.is_over && is_explicit {
-        return Err(Failure::Said(format!(
-            "Lines {first} to {} of `{}` are more than the {max_tokens} tokens one Read may return. Use a `limit` of \
-             {} or less here, or find the lines you need with Grep.",
-            (first + wanted.lines - 1).min(page.total_lines),
-            path.requested.display(),
-            page.n_lines,
-        )));
-    }
-    Ok(Reading {
-        outcome: text_outcome(&path.requested, input, &page, max_tokens),
-        state: (page.n_lines > 0 || page.total_lines == 0).then(|| state_of(&page, first, source.modified)),
-        total_lines: page.total_lines,
-    })
-}
-
-fn state_of(page: &Page, first: u64, modified: std::time::SystemTime) -> FileState {
-    let is_whole = first == 1 && page.n_lines == page.total_lines && page.kept.is_some();
-    FileState {
-        content: page.kept.clone().unwrap_or_else(|| page.shown.clone()),
-        modified,
-        offset: (!is_whole).then_some(first),
-        limit: (!is_whole).then_some(page.n_lines),
-        is_partial_view: false,
-    }
-}
-
-fn text_outcome(path: &Path, input: &Input, page: &Page, max_tokens: usize) -> ToolOutcome {
-    let first = input.offset.unwrap_or(1).max(1);
-    let text = match notice(input, page, max_tokens) {
-        Some(notice) if page.n_lines == 0 => format!("<system-reminder>{notice}</system-reminder>"),
-        Some(notice) => format!("{}\n\n<system-reminder>{notice}</system-reminder>", page.numbered),
-        None => page.numbered.clone(),
-    };
-    let file = json!({
-        "filePath": path.display().to_string(),
-        "content": page.shown,
-        "numLines": page.n_lines,
-        "startLine": first,
-        "totalLines": page.total_lines,
-    });
-    ToolOutcome::text(text, json!({"type": "text", "file": file}))
-}
-
-/// Returns what the lines themselves do not say.
-fn notice(input: &Input, page: &Page, max_tokens: usize) -> Option<String> {
-    let first = input.offset.unwrap_or(1).max(1);
-    let total = page.total_lines;
-    if total == 0 {
-        return Some("The file exists but is empty.".to_owned());
-    }
-    if page.n_lines == 0 {
-        return Some(format!("The file has only {total} lines: there is nothing at offset {first}."));
-    }
-    let last = first + page.n_lines - 1;
-    if input.limit.is_some() || last == total {
-        return None;
-    }
-    Some(format!(
-        "PARTIAL view: lines {first} to {last} of {total} are shown, because one Read returns at most \
-         {DEFAULT_LINES} lines and about {max_tokens} tokens. To continue, Read with offset {}; to find something \
-         in the rest, use Grep.",
-        last + 1
-    ))
 }
 
 #[cfg(test)]

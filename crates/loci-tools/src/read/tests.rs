@@ -252,6 +252,102 @@ async fn an_interrupt_ends_a_read() {
     assert!(outcome.is_failure() || text_of(&outcome) == "1\tone");
 }
 
+#[tokio::test]
+async fn pictures_are_shown_whatever_their_name() {
+    let host = TestHost::new();
+    let red = ::image::RgbImage::from_pixel(4, 3, ::image::Rgb([255, 0, 0]));
+    let bytes = image::tests::encoded(&::image::DynamicImage::ImageRgb8(red), ::image::ImageFormat::Png);
+    let path = host.write("picture.txt", &bytes);
+    let outcome = host.call(&Read::default(), json!({"file_path": path})).await;
+    let ToolContent::Blocks(blocks) = &outcome.content else { panic!("no picture") };
+    let source = &blocks[0].to_value()["source"];
+    assert_eq!((blocks.len(), &source["media_type"]), (1, &json!("image/png")));
+    let dimensions = json!({"originalWidth": 4, "originalHeight": 3, "displayWidth": 4, "displayHeight": 3});
+    let file = json!({"base64": source["data"], "type": "image/png", "originalSize": bytes.len(),
+        "dimensions": dimensions});
+    assert_eq!(outcome.structured, json!({"type": "image", "file": file}));
+    assert!(host.files().lock().unwrap().is_empty(), "nothing an edit could rest on");
+    host.write("broken.png", &bytes[..40]);
+    let outcome = host.call(&Read::default(), json!({"file_path": "broken.png"})).await;
+    assert!(outcome.is_failure() && text_of(&outcome).contains("cannot be decoded"), "{}", text_of(&outcome));
+}
+
+#[tokio::test]
+async fn notebooks_are_shown_as_cells() {
+    let host = TestHost::new();
+    let source = json!({"cells": [{"cell_type": "code", "id": "a", "source": ["x = 1\n", "x"]}]}).to_string();
+    let path = host.write("n.ipynb", &source);
+    let outcome = host.call(&Read::default(), json!({"file_path": path})).await;
+    let ToolContent::Blocks(blocks) = &outcome.content else { panic!("no cells") };
+    let text = blocks[0].text().unwrap();
+    assert_eq!(text, "<cell id=\"a\" kind=\"python\">\nx = 1\nx\n</cell>");
+    let cell = json!({"cellType": "code", "source": "x = 1\nx", "cell_id": "a", "language": "python"});
+    assert_eq!(outcome.structured, json!({"type": "notebook", "file": {"filePath": path, "cells": [cell]}}));
+    let again = host.call(&Read::default(), json!({"file_path": path})).await;
+    assert_eq!(again.structured["type"], "notebook");
+    assert!(host.files().lock().unwrap().get(&path).unwrap().is_whole());
+    let lines = host.call(&Read::default(), json!({"file_path": path, "limit": 1})).await;
+    assert_eq!(text_of(&lines), format!("1\t{source}"), "its JSON");
+}
+
+#[tokio::test]
+async fn odd_notebooks_are_still_shown() {
+    let mut host = TestHost::new();
+    host.write("broken.ipynb", "{\"cells\": ");
+    host.write("bare.ipynb", "{\"cells\": []}");
+    for (name, text) in [
+        ("broken.ipynb", "1\t{\"cells\": "),
+        ("bare.ipynb", "<system-reminder>The notebook has no cells.</system-reminder>"),
+    ] {
+        assert_eq!(text_of(&host.call(&Read::default(), json!({"file_path": name})).await), text);
+    }
+    host.env_mut().vars = loci_stdx::Vars::default().with(TOKENS_VARIABLE, "10");
+    let cell = json!({"cell_type": "code", "source": "x".repeat(100)});
+    host.write("long.ipynb", json!({"cells": [cell]}).to_string());
+    let outcome = host.call(&Read::default(), json!({"file_path": "long.ipynb"})).await;
+    assert!(text_of(&outcome).contains("tokens, more than the 10"), "{}", text_of(&outcome));
+}
+
+#[test]
+fn what_must_be_held_whole_is_bounded() {
+    let host = TestHost::new();
+    let path = host.write("file", "12345");
+    for (max_bytes, fits) in [(5, true), (4, false)] {
+        let mut file = File::open(&path).unwrap();
+        let mut head = vec![0; 2];
+        file.read_exact(&mut head).unwrap();
+        let opened = Opened { head, file, size: 5, modified: SystemTime::UNIX_EPOCH };
+        match opened.into_bytes("/file", max_bytes) {
+            Ok(bytes) => assert!(fits && bytes == b"12345"),
+            Err(Failure::Said(text)) => assert!(!fits && text.contains("`/file` has 5 bytes"), "{text}"),
+            Err(Failure::Missing) => panic!("missing"),
+        }
+    }
+}
+
+#[cfg(feature = "pdf")]
+#[tokio::test]
+async fn pdf_files_come_whole_or_by_the_page() {
+    let host = TestHost::new();
+    host.write("short.pdf", pdf::tests::pdf_of(2));
+    host.write("long.pdf", pdf::tests::pdf_of(12));
+    let kinds = async |input: Value| {
+        let outcome = host.call(&Read::default(), input).await;
+        match &outcome.content {
+            ToolContent::Text(text) => text.clone(),
+            ToolContent::Blocks(blocks) => {
+                let kinds: Vec<String> = blocks.iter().map(|block| format!("{:?}", block.kind())).collect();
+                format!("{} {}", outcome.structured["type"], kinds.join(" "))
+            }
+        }
+    };
+    assert_eq!(kinds(json!({"file_path": "short.pdf"})).await, "\"pdf\" Document");
+    assert_eq!(kinds(json!({"file_path": "short.pdf", "pages": " "})).await, "\"pdf\" Document");
+    assert_eq!(kinds(json!({"file_path": "long.pdf", "pages": "12"})).await, "\"parts\" Text Image");
+    assert!(kinds(json!({"file_path": "long.pdf"})).await.contains("has 12 pages"));
+    assert!(kinds(json!({"file_path": "long.pdf", "pages": "13"})).await.contains("There is no page 13"));
+}
+
 #[test]
 fn a_read_is_judged_by_where_it_leads() {
     let host = TestHost::new();
