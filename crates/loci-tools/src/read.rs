@@ -152,8 +152,11 @@ async fn run(call: ToolCall, host: &dyn Host) -> ToolOutcome {
         tokio::task::spawn_blocking(move || read(&path, &input, max_tokens, &cancel))
     };
     let result = tokio::select! {
+        biased;
+        () = call.cancel.cancelled() => {
+            return ToolOutcome::error(format!("Read of `{}` was interrupted", path.requested.display()));
+        }
         result = work => result,
-        () = call.cancel.cancelled() => return ToolOutcome::error(format!("Read of `{}` was interrupted", path.requested.display())),
     };
     match result {
         Ok(Ok(reading)) => remember(&path, reading, host),

@@ -49,7 +49,7 @@ pub(super) fn read_from(
         return Err(Failure::Said(format!(
             "Lines {first} to {} of `{}` are more than the {max_tokens} tokens one Read may return. Use a `limit` of \
              {} or less here, or find the lines you need with Grep.",
-            (first + wanted.lines - 1).min(page.total_lines),
+            first.saturating_add(wanted.lines - 1).min(page.total_lines),
             path.requested.display(),
             page.n_lines,
         )));
