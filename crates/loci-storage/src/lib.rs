@@ -28,4 +28,4 @@ pub use instructions::{
 pub use layout::{ConfigHome, SessionPlace, TasksDirError};
 pub use session_file::{LoadError, Loaded, SkipReason, Skipped, load};
 pub use session_log::{AppendError, DiskSink, MemorySink, SessionLog, Sink, Trouble, last_prompt_text};
-pub use state_file::{StateFileError, user_id};
+pub use state_file::{StateFileError, known_user_id, user_id};

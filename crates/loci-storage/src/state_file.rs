@@ -46,6 +46,12 @@ pub enum StateFileError {
     Write(#[from] WriteError),
 }
 
+/// Returns the user's id if one is kept; nothing is written, and a broken file is no obstacle.
+pub fn known_user_id(home: &ConfigHome) -> Option<String> {
+    let path = home.state_file();
+    stored_id(path, &read(path).ok()?).ok()?
+}
+
 /// Returns the user's id, 64 hexadecimal digits, making and keeping one when there is none.
 pub fn user_id(home: &ConfigHome, random: &dyn Random) -> Result<String, StateFileError> {
     let path = home.state_file();

@@ -69,7 +69,8 @@ fn entries_within(text: &str) -> Within {
     let mut at = 0;
     while at < text.len() {
         let rest = &text[at..];
-        if let Some((entry, length)) = entry_at(rest) {
+        let found = entry_at(rest).filter(|(entry, _)| at == 0 || is_of_a_session(entry));
+        if let Some((entry, length)) = found {
             within.entries.push(entry);
             at += length;
             continue;
@@ -92,8 +93,8 @@ fn entry_at(text: &str) -> Option<(Entry, usize)> {
     if !(rest.is_empty() || rest.starts_with('{')) {
         return None;
     }
-    let entry = Entry::parse(&text[..length]).ok()?;
-    is_of_a_session(&entry).then_some((entry, length))
+    let entry = Entry::parse(text[..length].trim()).ok()?;
+    Some((entry, length))
 }
 
 /// Tells entries from the objects within them, which also have a `type`.
@@ -198,6 +199,8 @@ mod tests {
     fn glued_lines_are_taken_apart() {
         check(format!("{MODE}{TAG}").as_bytes(), true, &[MODE, TAG], &[]);
         check(format!("{MODE} {TAG}{MODE}").as_bytes(), true, &[MODE, TAG, MODE], &[]);
+        let bare = r#"{"type":"future"}"#;
+        check(format!("{bare}{TAG}").as_bytes(), true, &[bare, TAG], &[]);
     }
 
     #[test]
