@@ -10,8 +10,8 @@ use loci_core::stream::{Failure, FailureKind};
 use loci_stdx::{Env, Vars};
 use reqwest::header::{HeaderName, HeaderValue};
 
+use crate::auth::Auth;
 use crate::proxy::ProxySettings;
-use crate::secret::Secret;
 
 const DEFAULT_BASE_URL: &str = "https://api.anthropic.com";
 /// The client version that gateways know; the words behind it say how we were started.
@@ -42,17 +42,6 @@ pub struct ProviderConfig {
     pub client_identity: Option<ClientIdentity>,
     /// How long we wait for what.
     pub timeouts: Timeouts,
-}
-
-/// How we prove who we are.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Auth {
-    /// The `x-api-key` header.
-    ApiKey(Secret),
-    /// The `authorization: Bearer` header.
-    Bearer(Secret),
-    /// Not at all: a gateway does it, or a custom header.
-    None,
 }
 
 /// Which built-in sets of certificate authorities are trusted.
@@ -112,7 +101,7 @@ impl ProviderConfig {
     pub fn from_env(env: &Env) -> Result<Self, Failure> {
         let vars = &env.vars;
         let base_url = vars.non_empty("ANTHROPIC_BASE_URL").map_or(DEFAULT_BASE_URL, str::trim);
-        let base = Self::new(base_url, auth_from_vars(vars));
+        let base = Self::new(base_url, Auth::from_vars(vars));
         Ok(Self {
             custom_headers: custom_headers_from_vars(vars)?,
             extra_betas: split_list(vars.non_empty("ANTHROPIC_BETAS").unwrap_or_default()),
@@ -158,16 +147,6 @@ impl Timeouts {
             byte_idle: millis("CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS")?
                 .map_or(self.byte_idle, |time| time.clamp(bounds.0, bounds.1)),
         })
-    }
-}
-
-/// `ANTHROPIC_AUTH_TOKEN` comes before `ANTHROPIC_API_KEY`.
-fn auth_from_vars(vars: &Vars) -> Auth {
-    let secret = |name| vars.non_empty(name).map(str::trim).filter(|text| !text.is_empty()).map(Secret::new);
-    match (secret("ANTHROPIC_AUTH_TOKEN"), secret("ANTHROPIC_API_KEY")) {
-        (Some(token), _) => Auth::Bearer(token),
-        (None, Some(key)) => Auth::ApiKey(key),
-        (None, None) => Auth::None,
     }
 }
 

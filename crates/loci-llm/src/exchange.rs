@@ -1,4 +1,4 @@
-//! One request and its answer, as a machine with four phases that is asked for the next event.
+//! One request and its answer, as a machine with a few phases that is asked for the next event.
 //!
 //! Timers: the head of the answer must come within the request timeout. From then on two clocks run: one for
 //! bytes of any kind, one for events other than pings. A reader that is itself slow trips neither, because
@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt};
 use loci_core::ids::RequestId;
 use loci_core::stream::{Failure, FailureKind, StreamEvent};
 use reqwest::header::CONTENT_TYPE;
@@ -26,7 +26,7 @@ use crate::transport::Transport;
 /// The most of an error's body that is read.
 const ERROR_CAP: usize = 256 * 1024;
 /// How long the end of a body is awaited after the answer's own end.
-const DRAIN_TIME: Duration = Duration::from_secs(1);
+const DRAIN_TIME: Duration = Duration::from_millis(100);
 
 /// What all exchanges of one client share.
 #[derive(Debug)]
@@ -43,10 +43,12 @@ pub(crate) fn events(
     cancel: CancellationToken,
 ) -> impl Stream<Item = Result<StreamEvent, Failure>> + Send + 'static {
     let exchange = Exchange { shared, request, cancel, phase: Phase::Unsent, queue: VecDeque::new() };
-    futures_util::stream::unfold(exchange, |mut exchange| async move {
+    let events = futures_util::stream::unfold(exchange, |mut exchange| async move {
         let item = exchange.next().await?;
         Some((item, exchange))
-    })
+    });
+    // Whoever asks again after the end gets the end again.
+    events.fuse()
 }
 
 struct Exchange {
@@ -61,6 +63,8 @@ struct Exchange {
 enum Phase {
     Unsent,
     Reading(Box<Reading>),
+    /// The answer is complete, but its last event waits for the end of the body.
+    Ending(Box<Response>, StreamEvent),
     Failed(Failure),
     Over,
 }
@@ -79,6 +83,11 @@ impl Exchange {
             let result = match std::mem::replace(&mut self.phase, Phase::Over) {
                 Phase::Unsent => cancel.run_until_cancelled(self.send()).await?,
                 Phase::Reading(reading) => cancel.run_until_cancelled(reading.read(&mut self.queue)).await?,
+                Phase::Ending(response, ended) => {
+                    cancel.run_until_cancelled(drain(*response)).await?;
+                    self.queue.push_back(ended);
+                    Ok(Phase::Over)
+                }
                 Phase::Failed(failure) => return Some(Err(failure)),
                 Phase::Over => return None,
             };
@@ -114,7 +123,7 @@ impl Exchange {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(error)) => {
                 shared.transport.forget_stale_identity();
-                Err(connection::from_error(&error.without_url(), &shared.transport.route()))
+                Err(connection::from_error(error, &shared.transport.route()))
             }
             Err(_) => Err(self.late()),
         }
@@ -164,11 +173,13 @@ impl Reading {
             failure
         });
         result?;
-        if self.decoder.has_ended() {
-            drain(self.response);
-            return Ok(Phase::Over);
+        if !self.decoder.has_ended() {
+            return Ok(Phase::Reading(self));
         }
-        Ok(Phase::Reading(self))
+        Ok(match queue.pop_back() {
+            Some(ended) => Phase::Ending(Box::new(self.response), ended),
+            None => Phase::Over,
+        })
     }
 
     async fn step(&mut self, queue: &mut VecDeque<StreamEvent>) -> Result<(), Failure> {
@@ -215,12 +226,14 @@ fn is_stream(response: &Response) -> bool {
 
 /// Reads the few bytes after the answer's end, so that an HTTP/1 connection can serve the next request too.
 ///
-/// The task ends by itself within [`DRAIN_TIME`]. HTTP/2 connections outlive their streams anyway.
-fn drain(mut response: Response) {
+/// They usually come with the last event. HTTP/2 connections outlive their streams anyway.
+async fn drain(mut response: Response) {
     if response.version() >= Version::HTTP_2 {
         return;
     }
-    tokio::spawn(timeout(DRAIN_TIME, async move { while let Ok(Some(_)) = response.chunk().await {} }));
+    let rest = timeout(DRAIN_TIME, async { while let Ok(Some(_)) = response.chunk().await {} }).await;
+    // A server that keeps the body open costs its connection, nothing else.
+    drop(rest);
 }
 
 enum BodyError {

@@ -15,7 +15,7 @@ use reqwest::header::HeaderMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::config::Auth;
+use crate::auth::Auth;
 pub(crate) use words::hint;
 
 /// The most of a server's words that a message repeats.

@@ -12,6 +12,7 @@
 //! 4. Dropping the stream, or cancelling it, aborts the request.
 
 mod anthropic;
+mod auth;
 mod client;
 mod config;
 mod endpoint;
@@ -27,8 +28,9 @@ mod tls;
 mod transport;
 
 pub use anthropic::UNPARSED_INPUT;
+pub use auth::Auth;
 pub use client::{Client, EventStream};
-pub use config::{Auth, CertStore, ClientIdentity, ProviderConfig, Timeouts};
+pub use config::{CertStore, ClientIdentity, ProviderConfig, Timeouts};
 pub use failure::{Overflow, overflow};
 pub use proxy::{NoProxy, ProxySettings};
 pub use request::{Request, SystemBlock, Thinking, ToolSpec, extra_body_from_env};

@@ -19,7 +19,8 @@ use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::anthropic::Anthropic;
-use crate::config::{Auth, ProviderConfig};
+use crate::auth::Auth;
+use crate::config::ProviderConfig;
 use crate::endpoint::Endpoint;
 use crate::failure::Asked;
 use crate::request::Request;
@@ -172,33 +173,6 @@ fn secrets(config: &ProviderConfig) -> Vec<Secret> {
     let password = config.proxy.as_ref().and_then(|proxy| proxy.url.password());
     let others = custom.chain(password).filter(|value| value.len() >= 8).map(Secret::new);
     config.auth.secret().cloned().into_iter().chain(others).collect()
-}
-
-impl Auth {
-    /// Returns the credential, for masking it in texts.
-    fn secret(&self) -> Option<&Secret> {
-        match self {
-            Self::ApiKey(secret) | Self::Bearer(secret) => Some(secret),
-            Self::None => None,
-        }
-    }
-
-    /// Returns the headers that prove who we are.
-    fn headers(&self) -> Result<HeaderMap, Failure> {
-        let (name, value) = match self {
-            Self::ApiKey(key) => ("x-api-key", key.expose().to_owned()),
-            Self::Bearer(token) => ("authorization", format!("Bearer {}", token.expose())),
-            Self::None => return Ok(HeaderMap::new()),
-        };
-        let mut value = HeaderValue::from_str(&value).map_err(|_| {
-            Failure::new(FailureKind::Unauthenticated, "The credentials hold characters that cannot be sent")
-                .with_hint(
-                    "Set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN again, without line breaks or quotes.",
-                )
-        })?;
-        value.set_sensitive(true);
-        Ok(HeaderMap::from_iter([(HeaderName::from_static(name), value)]))
-    }
 }
 
 fn header_name(name: &str) -> Result<HeaderName, Failure> {

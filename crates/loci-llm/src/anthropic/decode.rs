@@ -38,8 +38,9 @@ pub(crate) struct Decoder {
 struct WireEvent<'a> {
     #[serde(rename = "type", borrow, default)]
     kind: Cow<'a, str>,
+    /// A number in the events we know; read as a value so that an unknown event may call anything so.
     #[serde(default)]
-    index: usize,
+    index: Value,
     #[serde(borrow)]
     message: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -89,13 +90,12 @@ impl Decoder {
     }
 
     fn apply(&mut self, kind: &str, event: WireEvent<'_>) -> Result<Vec<StreamEvent>, Failure> {
+        let index = event.index.as_u64().and_then(|index| usize::try_from(index).ok()).unwrap_or(0);
         match kind {
             "message_start" => self.start_message(event.message).map(|event| vec![event]),
-            "content_block_start" => {
-                self.start_block(event.index, event.content_block).map(|event| vec![event])
-            }
-            "content_block_delta" => self.grow_block(event.index, event.delta).map(Vec::from_iter),
-            "content_block_stop" => self.stop_block(event.index).map(Vec::from_iter),
+            "content_block_start" => self.start_block(index, event.content_block).map(|event| vec![event]),
+            "content_block_delta" => self.grow_block(index, event.delta).map(Vec::from_iter),
+            "content_block_stop" => self.stop_block(index).map(Vec::from_iter),
             "message_delta" => {
                 self.change_message(event.delta, event.usage);
                 Ok(Vec::new())

@@ -3,6 +3,7 @@
 use expect_test::{Expect, expect};
 
 use super::*;
+use crate::secret::Secret;
 
 fn config(vars: &[(&str, &str)]) -> Result<ProviderConfig, Failure> {
     let mut env = Env::for_test("/home/me", "/work");

@@ -9,7 +9,7 @@ use rustls::{AlertDescription, CertificateError};
 
 use super::words;
 use super::{Asked, hint};
-use crate::config::Auth;
+use crate::auth::Auth;
 
 /// Where a connection was going; shown in messages, so without credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,13 +30,19 @@ impl Route {
 }
 
 /// Sorts an error that came before any answer.
-pub(crate) fn from_error(error: &(dyn Error + 'static), route: &Route) -> Failure {
+pub(crate) fn from_error(error: reqwest::Error, route: &Route) -> Failure {
+    // The address may hold credentials, and the route names it without them.
+    let error = error.without_url();
+    let what = if error.is_connect() { "Failed to connect to" } else { "No answer from" };
+    sorted(&error, what, route)
+}
+
+fn sorted(error: &(dyn Error + 'static), what: &str, route: &Route) -> Failure {
     if let Some(tls) = causes(error).find_map(|cause| cause.downcast_ref::<rustls::Error>()) {
         return tls_failure(tls, route);
     }
     let (why, next) = reason(error, route);
-    Failure::new(FailureKind::Connect, format!("Failed to connect to {}: {why}", route.shown()))
-        .with_hint(next)
+    Failure::new(FailureKind::Connect, format!("{what} {}: {why}", route.shown())).with_hint(next)
 }
 
 fn reason(error: &(dyn Error + 'static), route: &Route) -> (String, String) {
@@ -57,6 +63,9 @@ fn reason(error: &(dyn Error + 'static), route: &Route) -> (String, String) {
             "Check the spelling of ANTHROPIC_BASE_URL or the proxy, and that this machine can resolve names.";
         return ("its name was not found".to_owned(), next.to_owned());
     }
+    if says("timed out") || io_kind == Some(io::ErrorKind::TimedOut) {
+        return ("it took too long".to_owned(), general);
+    }
     match io_kind {
         Some(io::ErrorKind::ConnectionRefused) => {
             let what = if route.proxy.is_some() { "the proxy" } else { "the server" };
@@ -65,7 +74,6 @@ fn reason(error: &(dyn Error + 'static), route: &Route) -> (String, String) {
                 format!("Check that {what} is running and that its port is right."),
             )
         }
-        Some(io::ErrorKind::TimedOut) => ("it took too long".to_owned(), general),
         _ => (texts.last().cloned().unwrap_or_default(), general),
     }
 }
@@ -150,5 +158,79 @@ fn shown_time(time: Duration) -> String {
         format!("{} s", time.as_secs())
     } else {
         format!("{} ms", time.as_millis())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    fn check(error: io::Error, expected: Expect) {
+        let route = Route { server: "https://api.example.com".to_owned(), proxy: None };
+        // Wrapped twice, as the HTTP library does.
+        let wrapped = io::Error::other(io::Error::new(error.kind(), error));
+        let failure = sorted(&wrapped, "Failed to connect to", &route);
+        expected.assert_eq(&format!(
+            "{:?}: {failure}\n{}",
+            failure.kind,
+            failure.hint.as_deref().unwrap_or_default()
+        ));
+    }
+
+    #[test]
+    fn reasons_are_found_at_the_root() {
+        check(
+            io::Error::other("failed to lookup address information: Name or service not known"),
+            expect![[r#"
+                Connect: Failed to connect to `https://api.example.com`: its name was not found
+                Check the spelling of ANTHROPIC_BASE_URL or the proxy, and that this machine can resolve names."#]],
+        );
+        check(
+            io::ErrorKind::TimedOut.into(),
+            expect![[r#"
+            Connect: Failed to connect to `https://api.example.com`: it took too long
+            Check the network, ANTHROPIC_BASE_URL and the proxy settings."#]],
+        );
+        check(
+            io::ErrorKind::ConnectionRefused.into(),
+            expect![[r#"
+            Connect: Failed to connect to `https://api.example.com`: the connection was refused
+            Check that the server is running and that its port is right."#]],
+        );
+        check(
+            io::ErrorKind::NetworkUnreachable.into(),
+            expect![[r#"
+            Connect: Failed to connect to `https://api.example.com`: network unreachable
+            Check the network, ANTHROPIC_BASE_URL and the proxy settings."#]],
+        );
+        check(
+            io::Error::other(rustls::Error::InvalidCertificate(CertificateError::Expired)),
+            expect![[r#"
+            Tls: The certificate of `https://api.example.com` is not trusted: invalid peer certificate: Expired
+            Check the clock of this machine; if it is right, the server needs a new certificate."#]],
+        );
+        check(
+            io::Error::other(rustls::Error::InvalidCertificate(CertificateError::NotValidForName)),
+            expect![[r#"
+                Tls: The certificate of `https://api.example.com` is not trusted: invalid peer certificate: NotValidForName
+                The certificate belongs to another host: check ANTHROPIC_BASE_URL."#]],
+        );
+        check(
+            io::Error::other(rustls::Error::HandshakeNotComplete),
+            expect![[r#"
+            Tls: Failed to agree on TLS with `https://api.example.com`: handshake not complete
+            Check ANTHROPIC_BASE_URL; behind a proxy that inspects TLS, set NODE_EXTRA_CA_CERTS to its certificate (a PEM file)."#]],
+        );
+        let strange = CertificateError::Other(rustls::OtherError(Arc::new(io::Error::other("strange"))));
+        check(
+            io::Error::other(rustls::Error::InvalidCertificate(strange)),
+            expect![[r#"
+            Tls: The certificate of `https://api.example.com` is not trusted: invalid peer certificate: Other(OtherError(Custom { kind: Other, error: "strange" }))
+            If a proxy inspects TLS, or the server is your own, set NODE_EXTRA_CA_CERTS to the certificate of its authority (a PEM file)."#]],
+        );
     }
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use loci_core::stream::FailureKind;
 
 use super::Asked;
-use crate::config::Auth;
+use crate::auth::Auth;
 
 pub(super) const REDIRECT_HINT: &str = "The server points elsewhere: set ANTHROPIC_BASE_URL to the final address. Redirects are not followed, to keep the credentials where they belong.";
 pub(super) const PROXY_HINT: &str =

@@ -149,7 +149,7 @@ fn a_whole_answer() {
 fn what_we_do_not_know_is_left_out_or_passed_through() {
     check(
         &whole(&[
-            json!({"type":"from_the_future","delta":7,"error":null}),
+            json!({"type":"from_the_future","delta":7,"index":"x","error":null}),
             block_start(0, json!({"type":"server_tool_use","id":"s","name":"web_search","input":{}})),
             delta(0, json!({"type":"input_json_delta","partial_json":"{\"query\":\"x\"}"})),
             delta(0, json!({"type":"strange_delta","what":1})),
