@@ -17,6 +17,7 @@ mod random;
 mod same_file;
 mod store;
 mod text;
+mod user;
 
 pub use append::{AppendError, AppendFile, Attachment};
 pub use atomic::{WriteError, WriteOptions, write_atomic};
@@ -29,3 +30,4 @@ pub use process::{Signal, is_alive, kill_group, own_group, start_ticks, terminat
 pub use random::{OsRandom, Random, SeededRandom, Uuid};
 pub use store::{Listener, Store, Subscription};
 pub use text::{floor_char_boundary, single_line, truncate_chars, utf16_len};
+pub use user::is_root;

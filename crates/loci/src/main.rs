@@ -1,2 +1,69 @@
-//! The loci binary.
-fn main() {}
+//! The loci binary: arguments, environment, wiring, exit codes.
+//!
+//! Execution enters here. `--version` touches nothing. Everything else parses its arguments, builds the one
+//! [`Env`](loci_stdx::Env), and hands both to a command.
+
+mod args;
+mod child_env;
+mod choose_model;
+mod complaint;
+mod compose;
+mod demo;
+mod past;
+mod print;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Args, Subcommand};
+use complaint::Complaint;
+
+/// The release of Claude Code whose files and protocol we speak; clients look for a leading `N.N.N`.
+const COMPATIBLE_VERSION: &str = "2.1.197";
+
+fn main() -> ExitCode {
+    let started = std::time::Instant::now();
+    if let [_, only] = &*std::env::args_os().collect::<Vec<_>>()
+        && matches!(only.to_str(), Some("--version" | "-v" | "-V"))
+    {
+        return say_version();
+    }
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return refuse(&error),
+    };
+    match run(args, started) {
+        Ok(code) => ExitCode::from(code),
+        Err(complaint) => complaint.exit(&mut std::io::stderr()),
+    }
+}
+
+fn run(args: Args, started: std::time::Instant) -> Result<u8, Complaint> {
+    let env = loci_stdx::Env::from_process().map_err(|error| {
+        Complaint::new(format!("The working directory cannot be read: {error}"))
+            .hint("Change to a directory that exists and try again.")
+    })?;
+    match &args.subcommand {
+        Some(Subcommand::Demo(demo)) => demo::run(&env, demo),
+        None if args.is_headless() => print::run(env, args, started),
+        None => Err(Complaint::new("The terminal interface is not part of this version")
+            .hint("Use `loci -p \"your prompt\"`, or `loci demo` to see it at work.")),
+    }
+}
+
+fn say_version() -> ExitCode {
+    let text = format!("{COMPATIBLE_VERSION} (Claude Code compatible; loci {})\n", env!("CARGO_PKG_VERSION"));
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// Help goes to stdout and is no failure; everything else about the arguments is one.
+fn refuse(error: &clap::Error) -> ExitCode {
+    // A closed stream leaves nobody to tell.
+    drop(error.print());
+    if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}

@@ -1,0 +1,263 @@
+//! The command line, as written; what it means is decided elsewhere.
+
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum};
+use loci_core::permission::Mode;
+
+/// A terminal coding agent.
+#[derive(Debug, Parser)]
+#[command(name = "loci", disable_version_flag = true, args_conflicts_with_subcommands = true)]
+pub(crate) struct Args {
+    /// What to do; piped standard input is added to it.
+    pub(crate) prompt: Option<String>,
+
+    /// Print the answer and exit, with no terminal interface.
+    #[arg(short, long)]
+    pub(crate) print: bool,
+
+    /// How answers are written.
+    #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
+    pub(crate) output_format: Output,
+
+    /// How prompts are read.
+    #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
+    pub(crate) input_format: Input,
+
+    /// With stream-json: pass the model's events on as they arrive.
+    #[arg(long)]
+    pub(crate) include_partial_messages: bool,
+
+    /// With stream-json both ways: echo each accepted prompt.
+    #[arg(long)]
+    pub(crate) replay_user_messages: bool,
+
+    /// Say more; needed for stream-json output.
+    #[arg(long)]
+    pub(crate) verbose: bool,
+
+    /// The model: an alias (opus, sonnet, haiku) or an id.
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+
+    /// Models to take when the first is overloaded, separated by commas.
+    #[arg(long, value_name = "MODELS")]
+    pub(crate) fallback_model: Option<String>,
+
+    /// How hard the model thinks: low, medium, high, xhigh or max.
+    #[arg(long, value_parser = ["low", "medium", "high", "xhigh", "max"], value_name = "LEVEL")]
+    pub(crate) effort: Option<String>,
+
+    /// Tokens the model may think with; 0 turns thinking off.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_thinking_tokens: Option<u64>,
+
+    /// Beta features to ask the API for, separated by commas.
+    #[arg(long, value_name = "NAMES", num_args = 1..)]
+    pub(crate) betas: Vec<String>,
+
+    /// Stop after so many round trips to the model.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_turns: Option<u32>,
+
+    /// Stop when so many US dollars are spent.
+    #[arg(long, value_name = "USD")]
+    pub(crate) max_budget_usd: Option<f64>,
+
+    /// Replace the system prompt.
+    #[arg(long, value_name = "TEXT", conflicts_with = "system_prompt_file")]
+    pub(crate) system_prompt: Option<String>,
+
+    /// Replace the system prompt by a file's text.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) system_prompt_file: Option<PathBuf>,
+
+    /// Add to the system prompt.
+    #[arg(long, value_name = "TEXT", conflicts_with = "append_system_prompt_file")]
+    pub(crate) append_system_prompt: Option<String>,
+
+    /// Add a file's text to the system prompt.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) append_system_prompt_file: Option<PathBuf>,
+
+    /// The built-in tools on offer: names, "default" for all, "" for none.
+    #[arg(long, value_name = "NAMES", num_args = 0..)]
+    pub(crate) tools: Option<Vec<String>>,
+
+    /// Rules for calls that may run without asking.
+    #[arg(long = "allowedTools", visible_alias = "allowed-tools", value_name = "RULES", num_args = 1..)]
+    pub(crate) allowed_tools: Vec<String>,
+
+    /// Rules for calls that never run; a bare tool name takes the tool away.
+    #[arg(long = "disallowedTools", visible_alias = "disallowed-tools", value_name = "RULES", num_args = 1..)]
+    pub(crate) disallowed_tools: Vec<String>,
+
+    /// What runs without asking.
+    #[arg(long, value_name = "MODE")]
+    pub(crate) permission_mode: Option<Mode>,
+
+    /// Run everything without asking; for sandboxes only.
+    #[arg(long)]
+    pub(crate) dangerously_skip_permissions: bool,
+
+    /// Let a client switch to running everything without asking.
+    #[arg(long)]
+    pub(crate) allow_dangerously_skip_permissions: bool,
+
+    /// Who answers permission questions: "stdio" is the client.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) permission_prompt_tool: Option<String>,
+
+    /// Further directories the session may work in.
+    #[arg(long, value_name = "DIR", num_args = 1..)]
+    pub(crate) add_dir: Vec<PathBuf>,
+
+    /// Which instruction files are read: user, project, local.
+    #[arg(long, value_name = "SOURCES", num_args = 0..=1, default_missing_value = "")]
+    pub(crate) setting_sources: Option<String>,
+
+    /// Continue the newest session of this directory.
+    #[arg(short, long = "continue", conflicts_with = "resume")]
+    pub(crate) continue_newest: bool,
+
+    /// Continue the session with this id, or in this file.
+    #[arg(short, long, value_name = "SESSION")]
+    pub(crate) resume: Option<String>,
+
+    /// The id of the new session.
+    #[arg(long, value_name = "UUID")]
+    pub(crate) session_id: Option<String>,
+
+    /// Write nothing to disk.
+    #[arg(long)]
+    pub(crate) no_session_persistence: bool,
+
+    /// Print the version.
+    #[arg(short = 'v', long, short_alias = 'V', action = clap::ArgAction::SetTrue)]
+    pub(crate) version: bool,
+
+    #[command(subcommand)]
+    pub(crate) subcommand: Option<Subcommand>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Subcommand {
+    /// Watch loci fix a failing test, with a scripted model: no key, no network.
+    Demo(DemoArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct DemoArgs {
+    /// Do not pause between words.
+    #[arg(long)]
+    pub(crate) fast: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// The answer's text.
+    Text,
+    /// One result object.
+    Json,
+    /// One object a line, as things happen.
+    StreamJson,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Input {
+    /// One prompt.
+    Text,
+    /// One object a line.
+    StreamJson,
+}
+
+impl Args {
+    /// SDKs do not say `-p`: a given format means the same.
+    pub(crate) fn is_headless(&self) -> bool {
+        self.print || self.output_format != Output::Text || self.input_format != Input::Text
+    }
+
+    /// Checks combinations that can never work.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let streams_out = self.output_format == Output::StreamJson;
+        let streams_in = self.input_format == Input::StreamJson;
+        let problems = [
+            (
+                streams_out && !self.verbose,
+                "--output-format=stream-json needs --verbose when used with --print",
+            ),
+            (streams_in && !streams_out, "--input-format=stream-json needs --output-format=stream-json"),
+            (
+                self.replay_user_messages && !(streams_in && streams_out),
+                "--replay-user-messages needs stream-json for both --input-format and --output-format",
+            ),
+            (
+                self.include_partial_messages && !streams_out,
+                "--include-partial-messages needs --output-format=stream-json",
+            ),
+            (
+                self.session_id.is_some() && (self.resume.is_some() || self.continue_newest),
+                "--session-id chooses the id of a new session and cannot be used with --continue or --resume",
+            ),
+            (
+                self.max_budget_usd.is_some_and(|limit| !limit.is_finite() || limit <= 0.0),
+                "--max-budget-usd needs an amount above 0",
+            ),
+            (self.max_turns == Some(0), "--max-turns needs a number above 0"),
+        ];
+        match problems.into_iter().find(|(is_wrong, _)| *is_wrong) {
+            Some((_, problem)) => Err(problem.to_owned()),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Args {
+        Args::try_parse_from(std::iter::once("loci").chain(line.split(' '))).unwrap()
+    }
+
+    #[test]
+    fn the_definition_is_consistent() {
+        use clap::CommandFactory;
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn both_forms_of_a_flag_parse() {
+        for line in ["-p hi --model opus", "-p hi --model=opus", "hi --print --model opus"] {
+            let args = parse(line);
+            assert!(args.is_headless(), "{line}");
+            assert_eq!((args.prompt.as_deref(), args.model.as_deref()), (Some("hi"), Some("opus")), "{line}");
+        }
+    }
+
+    #[test]
+    fn sdks_need_no_print_flag() {
+        let line = "--output-format stream-json --verbose --input-format stream-json --system-prompt= --setting-sources=";
+        let args = parse(line);
+        assert!(args.is_headless());
+        assert_eq!(args.system_prompt.as_deref(), Some(""));
+        assert_eq!(args.setting_sources.as_deref(), Some(""));
+        assert_eq!(args.check(), Ok(()));
+    }
+
+    #[test]
+    fn impossible_combinations_are_named() {
+        for (line, needle) in [
+            ("-p hi --output-format stream-json", "--verbose"),
+            ("-p --input-format stream-json", "--output-format=stream-json"),
+            ("-p hi --include-partial-messages", "stream-json"),
+            ("-p hi --replay-user-messages", "stream-json"),
+            ("-p hi -c --session-id 0a0a0a0a-0001-4000-8000-000000000001", "--session-id"),
+            ("-p hi --max-turns 0", "--max-turns"),
+            ("-p hi --max-budget-usd 0", "--max-budget-usd"),
+        ] {
+            let problem = parse(line).check().unwrap_err();
+            assert!(problem.contains(needle), "{line}: {problem}");
+        }
+    }
+}

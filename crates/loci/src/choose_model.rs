@@ -1,0 +1,115 @@
+//! Which model is asked, and how: flags over environment over what the session used before.
+
+use loci_core::model::resolve_alias;
+use loci_core::stream::Failure;
+use loci_engine::ModelConfig;
+use loci_stdx::{Env, Vars};
+
+use crate::args::Args;
+use crate::complaint::Complaint;
+
+/// The most fallback models that are kept.
+const MOST_FALLBACKS: usize = 3;
+
+/// Chooses the models; `before` is the one a resumed session used last.
+pub(crate) fn choose(env: &Env, args: &Args, before: Option<&str>) -> Result<ModelConfig, Complaint> {
+    let vars = &env.vars;
+    let wish = args
+        .model
+        .as_deref()
+        .or_else(|| vars.non_empty("ANTHROPIC_MODEL"))
+        .or(before)
+        .or_else(|| vars.non_empty("ANTHROPIC_DEFAULT_MODEL"))
+        .unwrap_or("default");
+    let main = resolve(vars, wish);
+    let fallbacks =
+        args.fallback_model.as_deref().map(|list| fallbacks(vars, list, &main)).unwrap_or_default();
+    Ok(ModelConfig {
+        fallbacks,
+        effort: Some(args.effort.clone().unwrap_or_else(|| "high".to_owned())),
+        max_thinking_tokens: match args.max_thinking_tokens {
+            Some(budget) => Some(budget),
+            None => number(vars, "MAX_THINKING_TOKENS")?,
+        },
+        max_output_tokens: number(vars, "CLAUDE_CODE_MAX_OUTPUT_TOKENS")?.filter(|limit| *limit > 0),
+        betas: args.betas.iter().flat_map(|list| list.split(',')).map(str::trim).map(str::to_owned).collect(),
+        user_id: None,
+        extra_body: loci_llm::extra_body_from_env(env)
+            .map_err(|failure: Failure| Complaint::from(failure))?,
+        wants_wire_events: args.include_partial_messages,
+        main,
+    })
+}
+
+fn resolve(vars: &Vars, name: &str) -> String {
+    resolve_alias(name, |alias| {
+        let variable = match alias {
+            "opus" | "best" | "default" => "ANTHROPIC_DEFAULT_OPUS_MODEL",
+            "sonnet" => "ANTHROPIC_DEFAULT_SONNET_MODEL",
+            "haiku" => "ANTHROPIC_DEFAULT_HAIKU_MODEL",
+            _ => return None,
+        };
+        vars.non_empty(variable).map(str::to_owned)
+    })
+}
+
+fn fallbacks(vars: &Vars, list: &str, main: &str) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for name in list.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+        let model = resolve(vars, name);
+        if model != main && !out.contains(&model) && out.len() < MOST_FALLBACKS {
+            out.push(model);
+        }
+    }
+    out
+}
+
+fn number(vars: &Vars, name: &str) -> Result<Option<u64>, Complaint> {
+    vars.non_empty(name)
+        .map(|text| {
+            text.trim().parse().map_err(|_| {
+                Complaint::new(format!("`{name}` is not a whole number: `{text}`"))
+                    .hint(format!("Set {name} to a number of tokens, or unset it."))
+            })
+        })
+        .transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    fn check(vars: &[(&str, &str)], line: &str, before: Option<&str>, expected: &str) {
+        let mut env = Env::for_test("/home/dev", "/p");
+        env.vars = vars.iter().copied().collect();
+        let args = Args::try_parse_from(std::iter::once("loci").chain(line.split_whitespace())).unwrap();
+        let model = choose(&env, &args, before).unwrap();
+        let all: Vec<String> = std::iter::once(model.main).chain(model.fallbacks).collect();
+        assert_eq!(all.join(" "), expected, "{vars:?} {line}");
+    }
+
+    #[test]
+    fn flags_then_environment_then_the_session() {
+        check(&[], "", None, "claude-opus-4-8");
+        check(&[], "--model sonnet", None, "claude-sonnet-4-5");
+        check(&[("ANTHROPIC_MODEL", "haiku")], "", None, "claude-haiku-4-5");
+        check(&[("ANTHROPIC_MODEL", "haiku")], "--model sonnet", None, "claude-sonnet-4-5");
+        check(&[], "", Some("claude-sonnet-4-5"), "claude-sonnet-4-5");
+        check(&[("ANTHROPIC_DEFAULT_SONNET_MODEL", "mine")], "--model sonnet", None, "mine");
+        check(
+            &[],
+            "--model x --fallback-model x,sonnet,sonnet,haiku",
+            None,
+            "x claude-sonnet-4-5 claude-haiku-4-5",
+        );
+    }
+
+    #[test]
+    fn bad_numbers_name_their_variable() {
+        let mut env = Env::for_test("/home/dev", "/p");
+        env.vars = [("MAX_THINKING_TOKENS", "lots")].into_iter().collect();
+        let args = Args::try_parse_from(["loci"]).unwrap();
+        assert!(choose(&env, &args, None).unwrap_err().message().contains("MAX_THINKING_TOKENS"));
+    }
+}

@@ -1,0 +1,51 @@
+//! What people read when a run cannot start: one clause, its cause, the next step.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+/// An error for people.
+#[derive(Debug)]
+pub(crate) struct Complaint {
+    message: String,
+    hint: Option<String>,
+}
+
+impl Complaint {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None }
+    }
+
+    /// Takes an error with all its causes.
+    pub(crate) fn from_error(error: &dyn std::error::Error) -> Self {
+        let mut message = error.to_string();
+        let mut cause = error.source();
+        while let Some(inner) = cause {
+            message.push_str(&format!(": {inner}"));
+            cause = inner.source();
+        }
+        Self::new(message)
+    }
+
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+
+    /// Returns the error's text without the hint.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Says it and returns the exit code.
+    pub(crate) fn exit(&self, stderr: &mut dyn Write) -> ExitCode {
+        let hint = self.hint.as_ref().map(|hint| format!("\n{hint}")).unwrap_or_default();
+        // A closed stderr leaves nobody to tell; the exit code says it all the same.
+        drop(writeln!(stderr, "Error: {}{hint}", self.message));
+        ExitCode::FAILURE
+    }
+}
+
+impl From<loci_core::stream::Failure> for Complaint {
+    fn from(failure: loci_core::stream::Failure) -> Self {
+        Self { message: failure.message, hint: failure.hint }
+    }
+}

@@ -1,0 +1,282 @@
+//! The composition root: from arguments and environment to a session that can be run.
+
+use std::path::Path;
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use loci_context::{GitContext, Instruction, PromptParts, Surroundings};
+use loci_core::entry::draft::Stamp;
+use loci_core::permission::{Mode, Rule, RuleSource, Rulebook, parse_list};
+use loci_core::session::{Beginning, SessionIdentity};
+use loci_engine::{SessionConfig, TurnLimits};
+use loci_llm::{Auth, Client, ProviderConfig, RetryPolicy};
+use loci_stdx::Env;
+use loci_storage::{
+    ConfigHome, GitSnapshot, InstructionPlaces, Instructions, MANAGED_INSTRUCTIONS, Scope, SessionLog,
+    discover_instructions, git_snapshot, head_branch,
+};
+use loci_tools::Toolbox;
+
+use crate::args::Args;
+use crate::child_env::child_env;
+use crate::complaint::Complaint;
+use crate::past::Start;
+use crate::{COMPATIBLE_VERSION, choose_model};
+
+/// What is read from the project while other things are made ready.
+pub(crate) struct Background {
+    git: JoinHandle<Option<GitSnapshot>>,
+    instructions: JoinHandle<Instructions>,
+}
+
+impl Background {
+    /// Starts asking git and reading instruction files.
+    pub(crate) fn start(env: &Env, home: &ConfigHome, args: &Args) -> Self {
+        let wants_git = args.system_prompt.is_none()
+            && args.system_prompt_file.is_none()
+            && !env.vars.is_truthy("CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS");
+        let git_env = env.clone();
+        let git =
+            std::thread::spawn(move || wants_git.then(|| git_snapshot(&git_env.cwd, &git_env)).flatten());
+        let (user, cwd) = (home.user_instructions(), env.cwd.clone());
+        let is_off = env.vars.is_truthy("CLAUDE_CODE_DISABLE_CLAUDE_MDS");
+        let instructions = std::thread::spawn(move || {
+            if is_off {
+                return Instructions::default();
+            }
+            let managed = Path::new(MANAGED_INSTRUCTIONS);
+            discover_instructions(&InstructionPlaces { managed, user: &user, cwd: &cwd })
+        });
+        Self { git, instructions }
+    }
+
+    fn join(self) -> (Option<GitSnapshot>, Instructions) {
+        (self.git.join().ok().flatten(), self.instructions.join().unwrap_or_default())
+    }
+}
+
+/// A session's configuration and what the user should know about it.
+pub(crate) struct Composed {
+    pub(crate) config: SessionConfig,
+    pub(crate) notes: Vec<String>,
+    pub(crate) models: Vec<String>,
+}
+
+/// Makes the configuration of a session. `client` is the provider, where it is not the environment's own.
+pub(crate) fn compose(
+    env: &Env,
+    home: &ConfigHome,
+    args: &Args,
+    start: Start,
+    background: Background,
+    client: Option<Client>,
+    started: Instant,
+) -> Result<Composed, Complaint> {
+    let entrypoint = env.vars.non_empty("CLAUDE_CODE_ENTRYPOINT").unwrap_or("sdk-cli").to_owned();
+    let (client, api_key_source) = match client {
+        Some(client) => (client, "none".to_owned()),
+        None => provider(env, &entrypoint)?,
+    };
+    let rulebook = rulebook(env, args)?;
+    let toolbox = toolbox(args, &rulebook)?;
+    let mut model = choose_model::choose(env, args, start.model.as_deref())?;
+    model.user_id = loci_storage::known_user_id(home);
+    let (git, instructions) = background.join();
+    let mut notes = start.notes;
+    notes.extend(instructions.diagnostics.iter().map(|d| format!("{}: {}", d.path.display(), d.message)));
+    let identity = SessionIdentity::new(Beginning {
+        id: start.place.id().clone(),
+        project_dir: start.place.file().parent().map(Path::to_path_buf).unwrap_or_default(),
+        cwd: env.cwd.clone(),
+        is_interactive: false,
+        is_persistent: !args.no_session_persistence,
+    });
+    let log = match args.no_session_persistence {
+        true => SessionLog::in_memory(),
+        false => SessionLog::on_disk(start.place.file()),
+    };
+    let stamp = Stamp {
+        session_id: start.place.id().clone(),
+        cwd: env.cwd.display().to_string(),
+        version: COMPATIBLE_VERSION.to_owned(),
+        git_branch: head_branch(&env.cwd).unwrap_or_else(|| "HEAD".to_owned()),
+        entrypoint,
+    };
+    let surroundings = Surroundings {
+        cwd: env.cwd.display().to_string(),
+        extra_dirs: rulebook.dirs.iter().skip(1).map(|dir| dir.display().to_string()).collect(),
+        is_repository: head_branch(&env.cwd).is_some(),
+        platform: std::env::consts::OS.to_owned(),
+        model: model.main.clone(),
+    };
+    let prompt = PromptParts {
+        replacement: text_or_file(args.system_prompt.as_deref(), args.system_prompt_file.as_deref())?,
+        appendix: text_or_file(
+            args.append_system_prompt.as_deref(),
+            args.append_system_prompt_file.as_deref(),
+        )?,
+        surroundings,
+        git: git.map(git_context),
+    };
+    let models = std::iter::once(model.main.clone()).chain(model.fallbacks.clone()).collect();
+    let config = SessionConfig {
+        env: env.clone(),
+        task_dir: home.tasks_dir(&env.cwd, identity.id()),
+        identity,
+        log,
+        stamp,
+        past: start.past,
+        toolbox,
+        rulebook,
+        can_ask: args.permission_prompt_tool.as_deref() == Some("stdio"),
+        client,
+        model,
+        limits: limits(env, args)?,
+        prompt,
+        instructions: instructions_for(args, instructions),
+        child_env: child_env(env),
+        started: env.clock.monotonic().saturating_sub(started.elapsed()),
+        api_key_source,
+    };
+    Ok(Composed { config, notes, models })
+}
+
+fn provider(env: &Env, entrypoint: &str) -> Result<(Client, String), Complaint> {
+    let config = ProviderConfig {
+        user_agent: format!("loci/{} (external, {entrypoint})", env!("CARGO_PKG_VERSION")),
+        ..ProviderConfig::from_env(env)?
+    };
+    let source = match &config.auth {
+        Auth::ApiKey(_) => "ANTHROPIC_API_KEY",
+        Auth::Bearer(_) => "ANTHROPIC_AUTH_TOKEN",
+        Auth::None => "none",
+    };
+    let is_custom = env.vars.non_empty("ANTHROPIC_BASE_URL").is_some() || !config.custom_headers.is_empty();
+    if config.auth == Auth::None && !is_custom {
+        return Err(Complaint::new("No API key is set")
+            .hint("Set ANTHROPIC_API_KEY (or ANTHROPIC_AUTH_TOKEN), or try `loci demo`, which needs none."));
+    }
+    let client = Client::new(config)?;
+    client.warm_up();
+    Ok((client, source.to_owned()))
+}
+
+fn rulebook(env: &Env, args: &Args) -> Result<Rulebook, Complaint> {
+    let mut dirs = vec![env.cwd.clone()];
+    for dir in &args.add_dir {
+        let path = env.cwd.join(loci_core::path::expand_home(&env.home, &dir.to_string_lossy()));
+        let real = path.canonicalize().map_err(|error| {
+            Complaint::new(format!("Failed to add directory: `{}`: {error}", path.display()))
+                .hint("Give --add-dir directories that exist.")
+        })?;
+        if !real.is_dir() {
+            return Err(Complaint::new(format!("Not a directory: `{}`", real.display())));
+        }
+        dirs.push(real);
+    }
+    Ok(Rulebook {
+        mode: mode(env, args)?,
+        allow: rules(&args.allowed_tools)?,
+        ask: Vec::new(),
+        deny: rules(&args.disallowed_tools)?,
+        dirs,
+        cwd: env.cwd.clone(),
+        home: env.home.clone(),
+    })
+}
+
+fn rules(lists: &[String]) -> Result<Vec<Rule>, Complaint> {
+    lists
+        .iter()
+        .flat_map(|list| parse_list(list, RuleSource::CommandLine))
+        .map(|rule| rule.map_err(|bad| Complaint::from_error(&bad)))
+        .collect()
+}
+
+/// Running everything unasked is refused to root, unless a sandbox says it is one.
+fn mode(env: &Env, args: &Args) -> Result<Mode, Complaint> {
+    let mode = match (args.dangerously_skip_permissions, args.permission_mode) {
+        (true, _) => Mode::BypassPermissions,
+        (false, mode) => mode.unwrap_or_default(),
+    };
+    let is_root = loci_stdx::is_root();
+    if mode == Mode::BypassPermissions && is_root && !env.vars.is_truthy("IS_SANDBOX") {
+        return Err(Complaint::new("Permissions cannot be bypassed as root")
+            .hint("Run as an ordinary user, or set IS_SANDBOX=1 inside a sandbox that you can throw away."));
+    }
+    Ok(mode)
+}
+
+fn toolbox(args: &Args, rulebook: &Rulebook) -> Result<Toolbox, Complaint> {
+    let mut toolbox = Toolbox::builtin();
+    if let Some(lists) = &args.tools {
+        let names: Vec<&str> =
+            lists.iter().flat_map(|list| list.split([',', ' '])).filter(|name| !name.is_empty()).collect();
+        if !names.contains(&"default") {
+            if let Some(unknown) = names.iter().find(|name| toolbox.find(name).is_none()) {
+                return Err(Complaint::new(format!("Unknown tool in --tools: `{unknown}`")));
+            }
+            toolbox.retain(|tool| names.contains(&tool.name.as_str()));
+        }
+    }
+    toolbox.retain(|tool| !rulebook.deny.iter().any(|rule| rule.is_bare() && rule.names(&tool.name)));
+    Ok(toolbox)
+}
+
+fn limits(env: &Env, args: &Args) -> Result<TurnLimits, Complaint> {
+    let parallel = env.vars.non_empty("CLAUDE_CODE_MAX_TOOL_USE_CONCURRENCY");
+    Ok(TurnLimits {
+        max_turns: args.max_turns.or_else(|| {
+            env.vars.non_empty("CLAUDE_CODE_MAX_TURNS").and_then(|text| text.trim().parse().ok())
+        }),
+        max_budget_usd: args.max_budget_usd,
+        max_parallel: parallel.and_then(|text| text.trim().parse().ok()).unwrap_or(0),
+        retry: RetryPolicy::from_env(env)?,
+        allows_one_piece: !env.vars.is_truthy("CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK"),
+    })
+}
+
+fn git_context(git: GitSnapshot) -> GitContext {
+    GitContext {
+        branch: git.branch,
+        main_branch: git.main_branch,
+        status: git.status,
+        log: git.log,
+        user: git.user,
+    }
+}
+
+fn instructions_for(args: &Args, found: Instructions) -> Vec<Instruction> {
+    let sources = args.setting_sources.as_deref();
+    let wants = |name: &str| sources.is_none_or(|list| list.split(',').any(|source| source.trim() == name));
+    found
+        .files
+        .into_iter()
+        .filter(|file| match file.scope {
+            Scope::Managed => true,
+            Scope::User => wants("user"),
+            Scope::Project => wants("project"),
+            Scope::Local => wants("local"),
+        })
+        .map(|file| Instruction {
+            path: file.path.display().to_string(),
+            scope: match file.scope {
+                Scope::Managed => "instructions of this machine's administrator",
+                Scope::User => "the user's own instructions, for all projects",
+                Scope::Project => "project instructions, checked into the code base",
+                Scope::Local => "the user's own instructions for this project, not checked in",
+            },
+            text: file.content,
+        })
+        .collect()
+}
+
+fn text_or_file(text: Option<&str>, file: Option<&Path>) -> Result<Option<String>, Complaint> {
+    match (text, file) {
+        (Some(text), _) => Ok(Some(text.to_owned())),
+        (None, Some(path)) => std::fs::read_to_string(path).map(Some).map_err(|error| {
+            Complaint::new(format!("Failed to read prompt file: `{}`: {error}", path.display()))
+        }),
+        (None, None) => Ok(None),
+    }
+}

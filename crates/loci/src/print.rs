@@ -1,0 +1,117 @@
+//! `loci -p`: one prompt, or a stream of them, without a terminal interface.
+
+use std::io::{IsTerminal, Read, Write};
+use std::time::Instant;
+
+use loci_engine::{Prompt, Session};
+use loci_serve::{Headless, InputFormat, OutputFormat};
+use loci_stdx::Env;
+use loci_storage::ConfigHome;
+
+use crate::args::{Args, Input, Output};
+use crate::complaint::Complaint;
+use crate::compose::{Background, Composed, compose};
+use crate::{COMPATIBLE_VERSION, past};
+
+/// The most of a piped prompt that is read.
+const STDIN_LIMIT: u64 = 10 * 1024 * 1024;
+
+/// Runs without a terminal and returns the exit code.
+pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, Complaint> {
+    args.check().map_err(Complaint::new)?;
+    let home = ConfigHome::from_env(&env);
+    let background = Background::start(&env, &home, &args);
+    let prompt = match args.input_format {
+        Input::Text => Some(Prompt::text(&read_prompt(args.prompt.as_deref())?)),
+        Input::StreamJson => args.prompt.as_deref().map(Prompt::text),
+    };
+    let start = match past::find(&env, &home, &args) {
+        Ok(start) => start,
+        Err(complaint) => return report(&env, &args, prompt, complaint),
+    };
+    let composed = compose(&env, &home, &args, start, background, None, started)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Complaint::new(format!("The runtime cannot start: {error}")))?;
+    let exit = runtime.block_on(serve(&env, &args, prompt, composed));
+    // Standard input may still be waited for by a thread that nothing can wake.
+    runtime.shutdown_background();
+    Ok(exit)
+}
+
+async fn serve(env: &Env, args: &Args, prompt: Option<Prompt>, composed: Composed) -> u8 {
+    let mut stderr = std::io::stderr();
+    for note in &composed.notes {
+        // Nobody is left to tell when stderr is gone.
+        drop(writeln!(stderr, "{note}"));
+    }
+    let api_key_source = composed.config.api_key_source.clone();
+    let session_id = composed.config.identity.id().clone();
+    let front =
+        Headless { api_key_source, models: composed.models, ..headless(env, args, prompt, session_id) };
+    let (session, handle, events) = Session::new(composed.config);
+    front.run(session, handle, events, std::io::stdout(), &mut stderr).await.code()
+}
+
+fn headless(env: &Env, args: &Args, prompt: Option<Prompt>, session: loci_core::ids::SessionId) -> Headless {
+    Headless {
+        env: env.clone(),
+        session,
+        output: match args.output_format {
+            Output::Text => OutputFormat::Text,
+            Output::Json => OutputFormat::Json,
+            Output::StreamJson => OutputFormat::StreamJson,
+        },
+        input: match args.input_format {
+            Input::Text => InputFormat::Text,
+            Input::StreamJson => InputFormat::StreamJson,
+        },
+        has_partial_messages: args.include_partial_messages,
+        replays_prompts: args.replay_user_messages,
+        asks_client: args.permission_prompt_tool.as_deref() == Some("stdio"),
+        may_bypass: args.dangerously_skip_permissions || args.allow_dangerously_skip_permissions,
+        version: COMPATIBLE_VERSION.to_owned(),
+        api_key_source: "none".to_owned(),
+        models: Vec::new(),
+        prompt,
+    }
+}
+
+/// A session that cannot be resumed is an error result for programs and a complaint for people.
+fn report(env: &Env, args: &Args, prompt: Option<Prompt>, complaint: Complaint) -> Result<u8, Complaint> {
+    let id = loci_core::ids::SessionId::parse(&env.random.uuid_v4().to_string());
+    if let Ok(id) = id {
+        let front = headless(env, args, prompt, id);
+        // Nobody is left to tell when stdout is gone; the complaint follows on stderr.
+        drop(front.report_failed_start(complaint.message(), &mut std::io::stdout()));
+    }
+    Err(complaint)
+}
+
+/// Joins the prompt argument and piped standard input; either alone is enough.
+fn read_prompt(argument: Option<&str>) -> Result<String, Complaint> {
+    let mut stdin = std::io::stdin();
+    let mut piped = String::new();
+    if !stdin.is_terminal() {
+        let mut bytes = Vec::new();
+        stdin
+            .by_ref()
+            .take(STDIN_LIMIT + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| Complaint::new(format!("Standard input cannot be read: {error}")))?;
+        if bytes.len() as u64 > STDIN_LIMIT {
+            return Err(Complaint::new("Standard input is larger than 10 MB")
+                .hint("Save it to a file and name the file in the prompt."));
+        }
+        piped = String::from_utf8_lossy(&bytes).into_owned();
+    }
+    let parts: Vec<&str> =
+        [argument.unwrap_or_default(), &piped].into_iter().filter(|part| !part.trim().is_empty()).collect();
+    if parts.is_empty() {
+        return Err(Complaint::new("There is no prompt")
+            .hint("Give one as an argument, `loci -p \"your prompt\"`, or pipe one in."));
+    }
+    Ok(parts.join("\n"))
+}
