@@ -54,9 +54,11 @@ impl Git {
     /// (such as large-file storage) are the user's choice; those of the repository's are not run.
     fn filters_switched_off(&self) -> Option<Vec<String>> {
         let pattern = r"^filter\..*\.(clean|process|required)$";
-        let answer = self.run(&["config", "--local", "--name-only", "--get-regexp", pattern])?;
+        let answer = self.run(&["config", "--show-scope", "--name-only", "--get-regexp", pattern])?;
         let off = |name: &str| format!("{name}={}", if name.ends_with(".required") { "false" } else { "" });
-        Some(answer.text.lines().map(off).collect())
+        let lines = answer.text.lines().filter_map(|line| line.split_once('\t'));
+        let own = lines.filter(|(scope, _)| matches!(*scope, "local" | "worktree"));
+        Some(own.map(|(_, name)| off(name)).collect())
     }
 
     fn run(&self, args: &[&str]) -> Option<Answer> {

@@ -100,8 +100,9 @@ fn nothing_of_the_repository_is_run() {
     let trap = world.write("trap.sh", "#!/bin/sh\ntouch \"$(dirname \"$0\")/sprung\"\ncat\n");
     fs::set_permissions(&trap, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let trap = trap.to_str().unwrap();
-    world.write("project/.gitattributes", "*.txt filter=bad diff=bad\n");
-    git(&world, &["add", ".gitattributes"]);
+    world.write("project/.gitattributes", "*.txt filter=bad diff=bad\n*.md filter=hidden\n");
+    world.write("project/b.md", "b\n");
+    git(&world, &["add", "."]);
     git(&world, &["commit", "-q", "-m", "attributes"]);
     for key in [
         "core.fsmonitor",
@@ -116,16 +117,19 @@ fn nothing_of_the_repository_is_run() {
     }
     git(&world, &["config", "log.showSignature", "true"]);
     git(&world, &["config", "filter.bad.required", "true"]);
+    world.write("project/.git/more", format!("[filter \"hidden\"]\n\tclean = {trap}\n"));
+    git(&world, &["config", "include.path", "more"]);
     let hooks = world.cwd().join(".git/hooks");
     for hook in ["post-index-change", "post-checkout"] {
         fs::copy(trap, hooks.join(hook)).unwrap();
     }
     world.write("project/a.txt", "b\n");
+    world.write("project/b.md", "c\n");
     let snapshot = git_snapshot(world.cwd(), &world.env).unwrap();
-    assert_eq!(snapshot.status, " M a.txt");
+    assert_eq!(snapshot.status, " M a.txt\n M b.md");
     let is_sprung = || world.env.home.join("sprung").exists() || hooks.join("sprung").exists();
     assert!(!is_sprung());
     // The trap does work: an unguarded git steps into it, and fails on what it says.
-    Command::new("git").arg("status").current_dir(world.cwd()).output().unwrap();
+    Command::new("git").arg("status").current_dir(world.cwd()).env("HOME", &world.env.home).output().unwrap();
     assert!(is_sprung());
 }
