@@ -1,26 +1,97 @@
-//! Bash.
+//! Bash: runs a command in a fresh shell, within bounds of time, output and memory.
+//!
+//! What must stay true:
+//! 1. When a call ends by timeout, interrupt or by being dropped, no process it started is left.
+//! 2. A call returns when its shell ends, whoever else still holds the pipes.
+//! 3. Nothing is inherited: the environment is the host's, the input is empty, there is no terminal.
 
-use loci_core::tool::{Effects, ToolDescriptor, ToolOutcome};
+pub(crate) mod capture;
+mod exit;
+mod limits;
+mod repository;
+mod result;
+pub(crate) mod run;
+mod shell;
+mod tree;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use loci_core::tool::{CommandEffect, Effects, ToolDescriptor, ToolOutcome};
+use loci_shell::{ShellContext, analyse};
+use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
-use crate::{Host, Place, Tool, ToolCall, ToolFuture};
+use crate::tasks::NewTask;
+use crate::{Host, Place, Tool, ToolCall, ToolFuture, ToolProgress};
+use capture::{Capture, SpillPath, decode};
+use limits::Limits;
+use run::{End, Running, Watch};
+
+/// The switch that keeps commands out of the background.
+const DISABLE_BACKGROUND: &str = "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS";
 
 /// The Bash tool.
 pub(crate) struct Bash {
     descriptor: ToolDescriptor,
+    /// Overrides the limit on output, for tests.
+    max_bytes: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Input {
+    command: String,
+    timeout: Option<f64>,
+    description: Option<String>,
+    #[serde(default)]
+    run_in_background: bool,
+    #[serde(default, rename = "dangerouslyDisableSandbox")]
+    disable_sandbox: bool,
+}
+
+impl Input {
+    fn from_value(input: &Value) -> Result<Self, serde_json::Error> {
+        Self::deserialize(input)
+    }
 }
 
 impl Default for Bash {
     fn default() -> Self {
-        Self {
-            descriptor: ToolDescriptor {
-                name: "Bash".to_owned(),
-                aliases: &[],
-                description: String::new(),
-                input_schema: json!({"type": "object"}),
-                max_result_chars: None,
-            },
-        }
+        let descriptor = ToolDescriptor {
+            name: "Bash".to_owned(),
+            aliases: &[],
+            description: include_str!("bash.md").trim_end().to_owned(),
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "command": {"type": "string", "description": "The command line, as bash takes it"},
+                    "timeout": {
+                        "type": "number",
+                        "description": "How long it may take, in milliseconds (default 120000, at most 600000)",
+                    },
+                    "description": {
+                        "type": "string",
+                        "description": "What the command does, in five to ten plain words, for the user",
+                    },
+                    "run_in_background": {
+                        "type": "boolean",
+                        "description": "Return at once and let the command run on as a background task",
+                    },
+                    "dangerouslyDisableSandbox": {
+                        "type": "boolean",
+                        "description": "Run outside the sandbox; the user is always asked first",
+                    },
+                },
+                "required": ["command"],
+                "additionalProperties": false,
+            }),
+            max_result_chars: None,
+        };
+        Self { descriptor, max_bytes: None }
     }
 }
 
@@ -29,15 +100,256 @@ impl Tool for Bash {
         &self.descriptor
     }
 
-    fn effects(&self, _input: &Value, _place: &Place) -> Effects {
-        Effects { unknown: vec!["not written yet".to_owned()], ..Effects::default() }
+    fn effects(&self, input: &Value, place: &Place) -> Effects {
+        match Input::from_value(input) {
+            Ok(input) => effects(&input, place),
+            Err(error) => {
+                Effects { unknown: vec![format!("unreadable input: {error}")], ..Effects::default() }
+            }
+        }
     }
 
-    fn is_concurrency_safe(&self, _input: &Value) -> bool {
-        false
+    fn is_concurrency_safe(&self, input: &Value) -> bool {
+        let nowhere = ShellContext { cwd: Path::new("/"), home: Path::new("/") };
+        Input::from_value(input).is_ok_and(|input| {
+            !input.run_in_background
+                && !input.disable_sandbox
+                && analyse(&input.command, &nowhere).is_read_only()
+        })
     }
 
-    fn run<'a>(&'a self, _call: ToolCall, _host: &'a dyn Host) -> ToolFuture<'a> {
-        Box::pin(async { ToolOutcome::error("not written yet") })
+    fn validate(&self, input: &Value, host: &dyn Host) -> Result<(), Box<ToolOutcome>> {
+        let refusal = |text: String| Err(Box::new(ToolOutcome::refusal(text)));
+        let input = match Input::from_value(input) {
+            Ok(input) => input,
+            Err(error) => return refusal(error.to_string()),
+        };
+        if input.command.trim().is_empty() {
+            return refusal("The command is empty. Give a command to run.".to_owned());
+        }
+        if let Some(c) = input.command.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
+            return refusal(format!(
+                "The command contains the control character {c:?}. Write it as an escape."
+            ));
+        }
+        if input.run_in_background && host.env().vars.is_truthy(DISABLE_BACKGROUND) {
+            return refusal(format!(
+                "Background tasks are switched off ({DISABLE_BACKGROUND}). Run the command in the foreground."
+            ));
+        }
+        Ok(())
     }
+
+    fn run<'a>(&'a self, call: ToolCall, host: &'a dyn Host) -> ToolFuture<'a> {
+        Box::pin(async move {
+            match Input::from_value(&call.input) {
+                Ok(input) => self.run_input(&input, &call, host).await,
+                Err(error) => ToolOutcome::invalid_input(error.to_string()),
+            }
+        })
+    }
+}
+
+fn effects(input: &Input, place: &Place) -> Effects {
+    let reading = analyse(&input.command, &ShellContext { cwd: &place.cwd, home: &place.home });
+    let reads: Vec<_> = reading.reads.iter().map(|path| place.resolve(path)).collect();
+    let is_tame = |program: &str| match program {
+        "git" => repository::is_tame(place),
+        // Between directories, diff follows the links in them.
+        "diff" => !reads.iter().any(|read| read.real.is_dir()),
+        _ => true,
+    };
+    let commands = reading.commands.into_iter().map(|command| CommandEffect {
+        is_read_only: command.is_read_only && !input.run_in_background && is_tame(&command.program),
+        text: command.text,
+    });
+    let mut effects = Effects {
+        commands: commands.collect(),
+        writes: reading.writes.iter().map(|path| place.resolve(path)).collect(),
+        unknown: reading.unknown,
+        ..Effects::default()
+    };
+    effects.reads = reads;
+    if input.disable_sandbox {
+        effects.unknown.push("asks to run outside the sandbox".to_owned());
+    }
+    effects
+}
+
+/// A foreground call with all that its parts need.
+struct Foreground<'a> {
+    input: &'a Input,
+    call: &'a ToolCall,
+    host: &'a dyn Host,
+    limits: Limits,
+    cwd: Cwd,
+}
+
+/// Where a command runs.
+struct Cwd {
+    path: PathBuf,
+    /// Whether the directory of the last command is gone, so that this is another.
+    is_moved: bool,
+}
+
+impl Bash {
+    async fn run_input(&self, input: &Input, call: &ToolCall, host: &dyn Host) -> ToolOutcome {
+        let limits = Limits::new(&host.env().vars, input.timeout);
+        let limits = Limits { max_bytes: self.max_bytes.unwrap_or(limits.max_bytes), ..limits };
+        let (cwd, running) = match start(input, host) {
+            Ok(started) => started,
+            Err(error) => return ToolOutcome::error(format!("Failed to run the command: {error}")),
+        };
+        let capture = Capture::new(limits.capture());
+        if input.run_in_background {
+            return to_background("The command runs in the background", input, call, host, running, capture)
+                .await;
+        }
+        Foreground { input, call, host, limits, cwd }.run(running, capture).await
+    }
+}
+
+impl Foreground<'_> {
+    async fn run(&self, mut running: Running, mut capture: Capture) -> ToolOutcome {
+        let Self { input, call, host, limits, .. } = *self;
+        let watch = Watch {
+            deadline: Some(Instant::now() + limits.timeout),
+            cancel: &call.cancel,
+            max_bytes: limits.max_bytes,
+            spill: &|| host.spill_path(&call.id),
+            progress: &|news| host.progress(&call.id, ToolProgress::Output(decode(news))),
+        };
+        let seconds = limits.timeout.as_millis() as f64 / 1000.0;
+        let why = match running.follow(&mut capture, &watch).await {
+            End::Exited(status) => {
+                return self.exited(run::exit_code(status), running, capture, watch.spill).await;
+            }
+            End::TimedOut if may_linger(&input.command, host) => {
+                let what = format!("After {seconds} s the command goes on in the background");
+                return to_background(&what, input, call, host, running, capture).await;
+            }
+            End::TimedOut => {
+                format!(
+                    "The command did not end within {seconds} s and was stopped, with everything it had started."
+                )
+            }
+            End::Cancelled => "The command was interrupted before it ended.".to_owned(),
+            End::TooMuch => {
+                format!("The command was stopped: it wrote more than {} bytes of output.", limits.max_bytes)
+            }
+            End::Lost(error) => format!("The command was lost: {error}"),
+        };
+        running.kill(&mut capture, &watch).await;
+        result::failure(&why, capture, None, watch.spill).await
+    }
+
+    async fn exited(
+        &self,
+        code: i32,
+        mut running: Running,
+        capture: Capture,
+        spill: SpillPath<'_>,
+    ) -> ToolOutcome {
+        let note = self.settle_cwd(running.last_cwd());
+        if running.has_open_pipes() {
+            self.host.tasks().adopt(running);
+        } else {
+            running.release();
+        }
+        let command = &self.input.command;
+        let answer = exit::answer(command, code);
+        if code == 0 || answer.is_some() {
+            return result::success(command, capture, self.limits.output_chars, answer, note, spill).await;
+        }
+        let explanation = exit::explanation(code).unwrap_or_default();
+        let first_line = result::join(&format!("Exit code {code}"), &explanation);
+        result::failure(&first_line, capture, note, spill).await
+    }
+
+    /// Moves the session to where the command ended, or says that it stays.
+    fn settle_cwd(&self, ended: Option<PathBuf>) -> Option<String> {
+        let (host, cwd) = (self.host, &self.cwd.path);
+        if self.cwd.is_moved {
+            host.set_cwd(cwd.clone());
+        }
+        let reset = || Some(format!("Shell cwd was reset to {}", cwd.display()));
+        let is_same = |ended: &PathBuf| ended == cwd || cwd.canonicalize().is_ok_and(|cwd| cwd == *ended);
+        let Some(ended) = ended.filter(|ended| !is_same(ended)) else {
+            return if self.cwd.is_moved { reset() } else { None };
+        };
+        let stays = host.env().vars.is_truthy("CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR");
+        if stays || !host.place().contains_path(&ended) {
+            return reset();
+        }
+        host.set_cwd(ended);
+        None
+    }
+}
+
+fn start(input: &Input, host: &dyn Host) -> io::Result<(Cwd, Running)> {
+    let place = host.place();
+    let is_moved = !place.cwd.is_dir();
+    let path = if is_moved { place.project } else { place.cwd };
+    if !path.is_dir() {
+        let text = format!("the directory `{}` does not exist any more", path.display());
+        return Err(io::Error::new(io::ErrorKind::NotFound, text));
+    }
+    let cwd_file = tempfile::Builder::new().prefix("cwd-").tempfile_in(host.task_dir()?)?;
+    let running = shell::launch(shell::Launch {
+        command: &input.command,
+        cwd: &path,
+        env: host.child_env(),
+        cwd_file: cwd_file.into_temp_path(),
+    })?;
+    Ok((Cwd { path, is_moved }, running))
+}
+
+fn may_linger(command: &str, host: &dyn Host) -> bool {
+    !host.env().vars.is_truthy(DISABLE_BACKGROUND) && !exit::must_not_linger(command)
+}
+
+/// Makes a running command a background task and tells the model.
+async fn to_background(
+    what: &str,
+    input: &Input,
+    call: &ToolCall,
+    host: &dyn Host,
+    running: Running,
+    capture: Capture,
+) -> ToolOutcome {
+    let id = host.env().random.alphanumeric(9);
+    let task = host.task_dir().map(|dir| NewTask {
+        output: dir.join(format!("{id}.output")),
+        id: id.clone(),
+        tool_use_id: call.id.clone(),
+        command: input.command.clone(),
+        description: input.description.clone().unwrap_or_default(),
+    });
+    let started = match task {
+        Ok(task) => host.tasks().start(task, running, capture).await,
+        Err(error) => Err(error),
+    };
+    match started {
+        Ok(output) => backgrounded(what, &id, &output),
+        Err(error) => ToolOutcome::error(format!(
+            "The command was stopped: it could not run in the background because its output file failed: {error}"
+        )),
+    }
+}
+
+fn backgrounded(what: &str, id: &str, output: &Path) -> ToolOutcome {
+    let text = format!(
+        "{what} as task {id}. Its output goes to {}; read that file or use TaskOutput to follow it, and TaskStop to \
+         end it.",
+        output.display()
+    );
+    let structured = json!({
+        "stdout": "",
+        "stderr": "",
+        "interrupted": false,
+        "isImage": false,
+        "noOutputExpected": false,
+        "backgroundTaskId": id,
+    });
+    ToolOutcome { is_error: Some(false), ..ToolOutcome::text(text, structured) }
 }

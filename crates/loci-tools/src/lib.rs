@@ -33,6 +33,6 @@ pub use file_state::{FileState, FileStates};
 pub use host::{Host, HostFuture, ToolProgress};
 pub use input::InputCheck;
 pub use place::Place;
-pub use tasks::Tasks;
+pub use tasks::{TaskStatus, TaskView, Tasks};
 pub use tool::{Tool, ToolCall, ToolFuture};
 pub use toolbox::Toolbox;

@@ -1,0 +1,73 @@
+//! Starting bash: always the same shell in the same way, whatever the user's own shell is (S-4).
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use tempfile::TempPath;
+use tokio::process::Command;
+
+use super::run::Running;
+use super::tree::{MARK_VARIABLE, Tree};
+
+/// What bash itself runs: the command by `eval`, with positional parameters as empty as they are at a prompt, and
+/// on every way out the directory it ended in written to a file. The braces keep `set -x` quiet about it; the
+/// second copy is for commands that set an `EXIT` trap of their own.
+const WRAPPER: &str = concat!(
+    // On one line, so that bash counts the command's lines from one.
+    r#"__loci_command=$1 __loci_cwd_file=$2; shift 2; "#,
+    r#"trap '{ pwd -P >| "$__loci_cwd_file"; } 2>/dev/null' EXIT; "#,
+    r#"eval "$__loci_command"; "#,
+    r#"{ __loci_code=$?; pwd -P >| "$__loci_cwd_file"; exit "$__loci_code"; } 2>/dev/null"#,
+);
+
+/// A command about to run.
+#[derive(Debug)]
+pub(crate) struct Launch<'a> {
+    pub(crate) command: &'a str,
+    pub(crate) cwd: &'a Path,
+    /// The whole environment; nothing is inherited.
+    pub(crate) env: Vec<(String, String)>,
+    /// Where the directory the command ends in is written. Its name, which no other command has, also marks the
+    /// processes of this one.
+    pub(crate) cwd_file: TempPath,
+}
+
+/// Starts a command with its own session and pipes for its output; its input is empty.
+pub(crate) fn launch(launch: Launch<'_>) -> io::Result<Running> {
+    let bash = find_bash(&launch.env).ok_or_else(|| {
+        io::Error::new(
+            io::ErrorKind::NotFound,
+            "bash was not found: it is neither `/bin/bash` nor on PATH; install bash to run commands",
+        )
+    })?;
+    let mark = launch.cwd_file.display().to_string();
+    let mut command = Command::new(bash);
+    // -p: no BASH_ENV, no functions or shell options from the environment.
+    command.args(["--noprofile", "--norc", "-p", "-c", WRAPPER, "bash", launch.command]);
+    command.arg(&launch.cwd_file).current_dir(launch.cwd);
+    command.env_clear().envs(launch.env).env(MARK_VARIABLE, &mark);
+    command.env("CLAUDECODE", "1").env("GIT_EDITOR", "true");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    own_session(&mut command);
+    let child = command.spawn()?;
+    let tree = Tree::new(child.id(), mark);
+    Ok(Running::new(child, tree, launch.cwd_file))
+}
+
+/// Takes the child out of our session: no terminal to ask on or to draw over, and a group of its own.
+#[cfg(unix)]
+fn own_session(command: &mut Command) {
+    #[expect(unsafe_code, reason = "setsid is async-signal-safe and allocates nothing")]
+    // SAFETY: between fork and exec only setsid(2) is called, which POSIX allows there.
+    unsafe {
+        command.pre_exec(|| rustix::process::setsid().map(|_| ()).map_err(io::Error::from));
+    }
+}
+
+fn find_bash(env: &[(String, String)]) -> Option<PathBuf> {
+    let path = env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_str());
+    let on_path = path.unwrap_or_default().split(':').filter(|dir| dir.starts_with('/'));
+    let places = std::iter::once("/bin").chain(on_path).map(|dir| Path::new(dir).join("bash"));
+    places.into_iter().find(|bash| bash.is_file())
+}
