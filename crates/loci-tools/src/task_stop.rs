@@ -1,8 +1,10 @@
-//! TaskStop.
+//! TaskStop: ends a background task.
 
 use loci_core::tool::{Effects, ToolDescriptor, ToolOutcome};
 use serde_json::{Value, json};
 
+use crate::task_output::unknown_task;
+use crate::tasks::TaskStatus;
 use crate::{Host, Place, Tool, ToolCall, ToolFuture};
 
 /// The TaskStop tool.
@@ -12,15 +14,21 @@ pub(crate) struct TaskStop {
 
 impl Default for TaskStop {
     fn default() -> Self {
-        Self {
-            descriptor: ToolDescriptor {
-                name: "TaskStop".to_owned(),
-                aliases: &[],
-                description: String::new(),
-                input_schema: json!({"type": "object"}),
-                max_result_chars: None,
-            },
-        }
+        let descriptor = ToolDescriptor {
+            name: "TaskStop".to_owned(),
+            aliases: &["KillShell"],
+            description: include_str!("task_stop.md").trim_end().to_owned(),
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "task_id": {"type": "string", "description": "The id of the task to stop"},
+                    "shell_id": {"type": "string", "description": "The same under its older name"},
+                },
+                "additionalProperties": false,
+            }),
+            max_result_chars: None,
+        };
+        Self { descriptor }
     }
 }
 
@@ -29,15 +37,54 @@ impl Tool for TaskStop {
         &self.descriptor
     }
 
+    /// A task is the session's own: stopping it needs nobody's leave.
     fn effects(&self, _input: &Value, _place: &Place) -> Effects {
-        Effects { unknown: vec!["not written yet".to_owned()], ..Effects::default() }
+        Effects::default()
     }
 
     fn is_concurrency_safe(&self, _input: &Value) -> bool {
         false
     }
 
-    fn run<'a>(&'a self, _call: ToolCall, _host: &'a dyn Host) -> ToolFuture<'a> {
-        Box::pin(async { ToolOutcome::error("not written yet") })
+    fn validate(&self, input: &Value, host: &dyn Host) -> Result<(), Box<ToolOutcome>> {
+        let refusal = |text: String| Err(Box::new(ToolOutcome::refusal(text)));
+        let Some(id) = task_id(input) else {
+            return refusal("`task_id` is missing. Give the id of the task to stop.".to_owned());
+        };
+        match host.tasks().find(id) {
+            None => refusal(unknown_task(host.tasks(), id)),
+            Some(task) if task.status != TaskStatus::Running => {
+                refusal(format!("Task `{id}` is not running: it is {}.", task.status.name()))
+            }
+            Some(_) => Ok(()),
+        }
     }
+
+    fn run<'a>(&'a self, call: ToolCall, host: &'a dyn Host) -> ToolFuture<'a> {
+        Box::pin(async move {
+            let id = task_id(&call.input).unwrap_or_default();
+            match host.tasks().stop(id).await {
+                Some(task) if task.status == TaskStatus::Running => {
+                    ToolOutcome::error(format!("Task {id} was told to stop but still runs."))
+                }
+                Some(task) => {
+                    host.tasks().mark_known(id);
+                    let message = format!("Task {id} has been stopped: {}", task.command);
+                    let structured = json!({
+                        "message": message,
+                        "task_id": id,
+                        "task_type": "local_bash",
+                        "command": task.command,
+                    });
+                    ToolOutcome::text(message, structured)
+                }
+                None => ToolOutcome::refusal(unknown_task(host.tasks(), id)),
+            }
+        })
+    }
+}
+
+fn task_id(input: &Value) -> Option<&str> {
+    let field = |name| input.get(name).and_then(Value::as_str).filter(|id| !id.is_empty());
+    field("task_id").or_else(|| field("shell_id"))
 }

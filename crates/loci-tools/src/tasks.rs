@@ -19,6 +19,9 @@ use crate::bash::run::Running;
 
 mod follow;
 
+#[cfg(test)]
+mod tests;
+
 /// How long a stopped task is waited for; killing takes about a second at most.
 const STOP_WAIT: Duration = Duration::from_secs(10);
 
@@ -51,6 +54,8 @@ struct Task {
     about: NewTask,
     status: watch::Receiver<TaskStatus>,
     stop: CancellationToken,
+    /// How much of the output has been shown to the model.
+    n_shown: u64,
 }
 
 /// A task to be.
@@ -176,7 +181,7 @@ impl Tasks {
         let end = follow::TaskEnd { id: about.id.clone(), status, shared: Arc::clone(&self.shared) };
         let follower = tokio::spawn(follow::follow(running, capture, stop.clone(), end));
         let mut state = self.shared.state();
-        state.tasks.push(Task { about, status: receiver, stop });
+        state.tasks.push(Task { about, status: receiver, stop, n_shown: 0 });
         state.keep(follower);
         Ok(output)
     }
@@ -187,6 +192,23 @@ impl Tasks {
         let stop = self.shared.shutdown.clone();
         let follower = tokio::spawn(async move { running.outlive(None, &stop).await });
         self.shared.state().keep(follower);
+    }
+
+    /// Returns how many bytes of a task's output the model has been shown.
+    pub(crate) fn n_shown(&self, id: &str) -> u64 {
+        self.shared.state().find(id).map_or(0, |task| task.n_shown)
+    }
+
+    /// Notes that it has been shown up to `n_shown`.
+    pub(crate) fn mark_shown(&self, id: &str, n_shown: u64) {
+        if let Some(task) = self.shared.state().find_mut(id) {
+            task.n_shown = n_shown.max(task.n_shown);
+        }
+    }
+
+    /// Notes that the model knows of a task's end, so that it is not told again.
+    pub(crate) fn mark_known(&self, id: &str) {
+        self.shared.state().finished.retain(|finished| finished != id);
     }
 }
 
@@ -207,6 +229,10 @@ impl Shared {
 impl State {
     fn find(&self, id: &str) -> Option<&Task> {
         self.tasks.iter().find(|task| task.about.id == id)
+    }
+
+    fn find_mut(&mut self, id: &str) -> Option<&mut Task> {
+        self.tasks.iter_mut().find(|task| task.about.id == id)
     }
 
     fn keep(&mut self, follower: JoinHandle<()>) {
