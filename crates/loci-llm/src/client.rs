@@ -4,8 +4,10 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use futures_util::Stream;
+use loci_core::message::Block;
 use loci_core::stream::{Failure, StreamEvent};
 use tokio_util::sync::CancellationToken;
 
@@ -13,12 +15,19 @@ use crate::config::ProviderConfig;
 use crate::exchange::{self, Shared};
 use crate::provider::Provider;
 use crate::request::Request;
+use crate::scripted::Scripted;
 use crate::transport::Transport;
 
 /// A model provider, ready to be asked. Clones are cheap and share connections.
 #[derive(Debug, Clone)]
 pub struct Client {
-    shared: Arc<Shared>,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    Remote(Arc<Shared>),
+    Scripted(Scripted),
 }
 
 impl Client {
@@ -26,7 +35,13 @@ impl Client {
     pub fn new(config: ProviderConfig) -> Result<Self, Failure> {
         let provider = Provider::anthropic(&config)?;
         let transport = Arc::new(Transport::new(&config, provider.endpoint.base()));
-        Ok(Self { shared: Arc::new(Shared { provider, transport, timeouts: config.timeouts }) })
+        let shared = Shared { provider, transport, timeouts: config.timeouts };
+        Ok(Self { kind: Kind::Remote(Arc::new(shared)) })
+    }
+
+    /// Makes a client whose answers come from a script, a word at a time.
+    pub fn scripted(script: impl Fn(&Request) -> Vec<Block> + Send + Sync + 'static, pace: Duration) -> Self {
+        Self { kind: Kind::Scripted(Scripted::new(script, pace)) }
     }
 
     /// Sends a request when the stream is first polled, which must happen inside a tokio runtime.
@@ -34,12 +49,17 @@ impl Client {
     /// The last item is [`StreamEvent::Ended`] or a failure. When `cancel` fires, the stream ends without
     /// either. Dropping the stream aborts the request. Nothing is ever sent twice.
     pub fn stream(&self, request: Arc<Request>, cancel: CancellationToken) -> EventStream {
-        EventStream(Box::pin(exchange::events(self.shared.clone(), request, cancel)))
+        match &self.kind {
+            Kind::Remote(shared) => EventStream(Box::pin(exchange::events(shared.clone(), request, cancel))),
+            Kind::Scripted(scripted) => EventStream(Box::pin(scripted.events(&request, cancel))),
+        }
     }
 
     /// Starts reading certificates on a thread of its own, if the server is reached by TLS.
     pub fn warm_up(&self) {
-        self.shared.transport.warm_up();
+        if let Kind::Remote(shared) = &self.kind {
+            shared.transport.warm_up();
+        }
     }
 }
 

@@ -14,8 +14,8 @@ use crate::auth::Auth;
 use crate::proxy::ProxySettings;
 
 const DEFAULT_BASE_URL: &str = "https://api.anthropic.com";
-/// The client version that gateways know; the words behind it say how we were started.
-const USER_AGENT_VERSION: &str = "claude-cli/2.1.197";
+/// Our own name; the words behind it say how we were started.
+const USER_AGENT_VERSION: &str = concat!("loci/", env!("CARGO_PKG_VERSION"));
 
 /// Everything that is fixed for the life of a [`crate::Client`].
 #[derive(Debug, Clone, PartialEq)]

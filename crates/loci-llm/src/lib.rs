@@ -22,6 +22,7 @@ mod provider;
 mod proxy;
 mod request;
 mod retry;
+mod scripted;
 mod secret;
 mod sse;
 mod tls;

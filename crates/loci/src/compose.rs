@@ -75,7 +75,7 @@ pub(crate) fn compose(
     let entrypoint = env.vars.non_empty("CLAUDE_CODE_ENTRYPOINT").unwrap_or("sdk-cli").to_owned();
     let (client, api_key_source) = match client {
         Some(client) => (client, "none".to_owned()),
-        None => provider(env, &entrypoint)?,
+        None => provider(env)?,
     };
     let rulebook = rulebook(env, args)?;
     let toolbox = toolbox(args, &rulebook)?;
@@ -141,11 +141,8 @@ pub(crate) fn compose(
     Ok(Composed { config, notes, models })
 }
 
-fn provider(env: &Env, entrypoint: &str) -> Result<(Client, String), Complaint> {
-    let config = ProviderConfig {
-        user_agent: format!("loci/{} (external, {entrypoint})", env!("CARGO_PKG_VERSION")),
-        ..ProviderConfig::from_env(env)?
-    };
+fn provider(env: &Env) -> Result<(Client, String), Complaint> {
+    let config = ProviderConfig::from_env(env)?;
     let source = match &config.auth {
         Auth::ApiKey(_) => "ANTHROPIC_API_KEY",
         Auth::Bearer(_) => "ANTHROPIC_AUTH_TOKEN",

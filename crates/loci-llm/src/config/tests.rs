@@ -20,7 +20,7 @@ fn nothing_set_means_the_defaults() {
             custom_headers: [],
             extra_betas: [],
             allows_experimental_betas: true,
-            user_agent: "claude-cli/2.1.197 (external, cli)",
+            user_agent: "loci/0.1.0 (external, cli)",
             proxy: None,
             extra_ca: None,
             cert_store: Both,
@@ -79,7 +79,7 @@ fn everything_set_and_no_credential_shown() {
                 "two",
             ],
             allows_experimental_betas: false,
-            user_agent: "claude-cli/2.1.197 (external, sdk-py)",
+            user_agent: "loci/0.1.0 (external, sdk-py)",
             proxy: Some(
                 ProxySettings(http://proxy:3128, NoProxy { entries: ["localhost"] }),
             ),

@@ -43,7 +43,7 @@ async fn path_and_headers() {
         anthropic-beta: context-1m-2025-08-07,interleaved-thinking-2025-05-14,context-management-2025-06-27
         anthropic-version: 2023-06-01
         content-type: application/json
-        user-agent: claude-cli/2.1.197 (external, cli)
+        user-agent: loci/0.1.0 (external, cli)
         x-api-key: sk-test-0123456789
         x-app: cli
         x-claude-code-agent-id: a-1
@@ -57,7 +57,7 @@ async fn path_and_headers() {
 async fn a_bearer_token_and_headers_of_the_users_own() {
     let change = |config: &mut loci_llm::ProviderConfig| {
         config.auth = Auth::Bearer(Secret::new("token"));
-        config.user_agent = "claude-cli/2.1.197 (external, sdk-py)".to_owned();
+        config.user_agent = "loci/0.1.0 (external, sdk-py)".to_owned();
         config.extra_betas = vec!["mine".to_owned()];
         config.custom_headers =
             vec![("X-Team".to_owned(), "platform".to_owned()), ("X-App".to_owned(), "theirs".to_owned())];
@@ -69,7 +69,7 @@ async fn a_bearer_token_and_headers_of_the_users_own() {
         anthropic-version: 2023-06-01
         authorization: Bearer token
         content-type: application/json
-        user-agent: claude-cli/2.1.197 (external, sdk-py)
+        user-agent: loci/0.1.0 (external, sdk-py)
         x-app: theirs
         x-team: platform"#]]
     .assert_eq(&shown_headers(&recorded(change, request()).await));
