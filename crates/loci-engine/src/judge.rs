@@ -4,6 +4,7 @@ use loci_core::ids::ToolUseId;
 use loci_core::message::ToolUse;
 use loci_core::permission::{Call, Decision, Rulebook, decide};
 use loci_core::tool::ToolOutcome;
+use loci_llm::UNPARSED_INPUT;
 use loci_tools::{Host, Toolbox};
 use serde_json::Value;
 
@@ -28,6 +29,13 @@ pub(crate) fn prepare(
     let (Some(tool), Some(check)) = (toolbox.find(&call.name), toolbox.input_check(&call.name)) else {
         return Err(Box::new(unknown_tool(toolbox, &call.name)));
     };
+    if let Some(text) = call.input.get(UNPARSED_INPUT).and_then(Value::as_str) {
+        return Err(Box::new(ToolOutcome::invalid_input(format!(
+            "the arguments of {} were not a JSON object: {}",
+            call.name,
+            loci_stdx::single_line(text, 200)
+        ))));
+    }
     let input = check.check(&call.input).map_err(|problem| {
         Box::new(ToolOutcome::invalid_input(format!(
             "the input of {} does not fit its schema:\n{problem}",

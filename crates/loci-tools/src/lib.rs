@@ -32,7 +32,7 @@ mod testing;
 pub use file_state::{FileState, FileStates};
 pub use host::{Host, HostFuture, ToolProgress};
 pub use input::InputCheck;
-pub use place::Place;
+pub use place::{Place, real_path};
 pub use tasks::{TaskStatus, TaskView, Tasks};
 pub use tool::{Tool, ToolCall, ToolFuture};
 pub use toolbox::Toolbox;

@@ -44,7 +44,7 @@ impl Place {
 
 /// Resolves the symlinks of the longest part of `path` that exists and appends the rest. A dangling symlink
 /// leads to where a write through it would land.
-fn real_path(path: &Path) -> PathBuf {
+pub fn real_path(path: &Path) -> PathBuf {
     real_path_within(path, 40)
 }
 

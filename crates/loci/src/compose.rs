@@ -15,7 +15,7 @@ use loci_storage::{
     ConfigHome, GitSnapshot, InstructionPlaces, Instructions, MANAGED_INSTRUCTIONS, Scope, SessionLog,
     discover_instructions, git_snapshot, head_branch,
 };
-use loci_tools::Toolbox;
+use loci_tools::{Toolbox, real_path};
 
 use crate::args::Args;
 use crate::child_env::child_env;
@@ -77,7 +77,12 @@ pub(crate) fn compose(
         Some(client) => (client, "none".to_owned()),
         None => provider(env)?,
     };
-    let rulebook = rulebook(env, args)?;
+    let tasks = home.tasks_dir(&env.cwd, start.place.id());
+    let own_dirs = [start.place.tool_results_dir(), tasks.clone()];
+    let rulebook = Rulebook {
+        read_dirs: own_dirs.iter().flat_map(|dir| [dir.clone(), real_path(dir)]).collect(),
+        ..rulebook(env, args)?
+    };
     let toolbox = toolbox(args, &rulebook)?;
     let mut model = choose_model::choose(env, args, start.model.as_deref())?;
     model.user_id = loci_storage::known_user_id(home);
@@ -121,7 +126,7 @@ pub(crate) fn compose(
     let models = std::iter::once(model.main.clone()).chain(model.fallbacks.clone()).collect();
     let config = SessionConfig {
         env: env.clone(),
-        task_dir: home.tasks_dir(&env.cwd, identity.id()),
+        task_dir: tasks,
         identity,
         log,
         stamp,
@@ -177,6 +182,7 @@ fn rulebook(env: &Env, args: &Args) -> Result<Rulebook, Complaint> {
         ask: Vec::new(),
         deny: rules(&args.disallowed_tools)?,
         dirs,
+        read_dirs: Vec::new(),
         cwd: env.cwd.clone(),
         home: env.home.clone(),
     })

@@ -33,6 +33,8 @@ pub struct Rulebook {
     pub deny: Vec<Rule>,
     /// The directories the session may read and, by mode, change; symlinks resolved.
     pub dirs: Vec<PathBuf>,
+    /// Directories that may be read and never changed: where the session keeps what it shows the model.
+    pub read_dirs: Vec<PathBuf>,
     /// Where the shell stands.
     pub cwd: PathBuf,
     /// The user's home.
@@ -146,7 +148,10 @@ fn by_mode(call: &Call<'_>, book: &Rulebook) -> Decision {
     if let Some(what) = effects.unknown.first() {
         return ask(Reason::NotUnderstood(what.clone()));
     }
-    if let Some(path) = effects.reads.iter().chain(&effects.writes).find(|path| !is_in_dirs(path, book)) {
+    let may_read = |path: &&PathEffect| is_in(path, &book.dirs) || is_in(path, &book.read_dirs);
+    let read_outside = effects.reads.iter().find(|path| !may_read(path));
+    let write_outside = effects.writes.iter().find(|path| !is_in(path, &book.dirs));
+    if let Some(path) = read_outside.or(write_outside) {
         return ask(Reason::Outside(path.real.clone()));
     }
     if effects.is_read_only() {
@@ -210,8 +215,8 @@ fn protected_write(effects: &Effects) -> Option<&Path> {
         .find(|path| is_protected(path))
 }
 
-fn is_in_dirs(path: &PathEffect, book: &Rulebook) -> bool {
-    let inside = |spelling: &Path| book.dirs.iter().any(|dir| is_inside(spelling, dir));
+fn is_in(path: &PathEffect, dirs: &[PathBuf]) -> bool {
+    let inside = |spelling: &Path| dirs.iter().any(|dir| is_inside(spelling, dir));
     inside(&path.requested) && inside(&path.real)
 }
 
@@ -227,6 +232,7 @@ mod tests {
         let mut book = Rulebook {
             mode: mode.parse().unwrap(),
             dirs: vec!["/p".into()],
+            read_dirs: vec!["/spill".into()],
             cwd: "/p".into(),
             home: "/home/dev".into(),
             ..Rulebook::default()
@@ -269,6 +275,8 @@ mod tests {
             // default acceptEdits plan dontAsk bypassPermissions
             ("Read read /p/a", "allow allow allow allow allow"),
             ("Read read /etc/passwd", "ask ask ask deny allow"),
+            ("Read read /spill/toolu_1.txt", "allow allow allow allow allow"),
+            ("Edit write /spill/toolu_1.txt", "ask ask ask deny allow"),
             ("Edit write /p/a", "ask allow ask deny allow"),
             ("Edit write /etc/hosts", "ask ask ask deny allow"),
             ("Edit write /p/.git/config", "ask ask ask deny allow"),

@@ -273,10 +273,13 @@ impl Session {
     fn run_call(&self, call: PreparedCall, underway: &Underway) {
         let inbox = underway.inbox.clone();
         let id = call.id.clone();
-        let Some(tool) = self.toolbox.find_shared(&call.tool) else { return };
-        let run = crate::calls::run(tool, Arc::clone(&self.host), call, underway.calls.child_token());
+        let tool = self.toolbox.find_shared(&call.tool);
+        let (host, cancel) = (Arc::clone(&self.host), underway.calls.child_token());
         tokio::spawn(async move {
-            let outcome = run.await;
+            let outcome = match tool {
+                Some(tool) => crate::calls::run(tool, host, call, cancel).await,
+                None => ToolOutcome::error(format!("{} is no longer available", call.tool)),
+            };
             drop(inbox.send(Message::Other(Event::Finished { call: id, outcome })));
         });
     }
