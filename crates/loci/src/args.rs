@@ -177,6 +177,11 @@ impl Args {
         self.print || self.output_format != Output::Text || self.input_format != Input::Text
     }
 
+    /// Whether a session that exists already is asked for.
+    pub(crate) fn continues(&self) -> bool {
+        self.resume.is_some() || self.continue_newest
+    }
+
     /// Checks combinations that can never work.
     pub(crate) fn check(&self) -> Result<(), String> {
         let streams_out = self.output_format == Output::StreamJson;
@@ -196,7 +201,7 @@ impl Args {
                 "--include-partial-messages needs --output-format=stream-json",
             ),
             (
-                self.session_id.is_some() && (self.resume.is_some() || self.continue_newest),
+                self.session_id.is_some() && self.continues(),
                 "--session-id chooses the id of a new session and cannot be used with --continue or --resume",
             ),
             (

@@ -27,7 +27,8 @@ pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, Complain
     };
     let start = match past::find(&env, &home, &args) {
         Ok(start) => start,
-        Err(complaint) => return report(&env, &args, prompt, complaint),
+        Err(complaint) if args.continues() => return report(&env, &args, prompt, complaint),
+        Err(complaint) => return Err(complaint),
     };
     let composed = compose(&env, &home, &args, start, background, None, started)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
