@@ -7,6 +7,7 @@ mod perform;
 mod tally;
 
 use std::collections::{HashMap, VecDeque};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -157,7 +158,7 @@ impl Session {
             env: config.env.clone(),
             place,
             child_env: config.child_env,
-            spill_dir: who.companion_dir().join("tool-results"),
+            spill_dir: spill_dir(&who, &config.task_dir),
             task_dir: config.task_dir,
             events: events.clone(),
         });
@@ -405,5 +406,13 @@ impl Session {
             end = self.perform(effect, underway).or(end);
         }
         end
+    }
+}
+
+/// Long results lie beside the transcript; a session that leaves none keeps them with its tasks' output.
+fn spill_dir(who: &SessionIdentity, task_dir: &Path) -> PathBuf {
+    match (who.is_persistent(), task_dir.parent()) {
+        (false, Some(temporary)) => temporary.join("tool-results"),
+        _ => who.companion_dir().join("tool-results"),
     }
 }
