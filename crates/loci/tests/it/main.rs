@@ -1,0 +1,8 @@
+//! The whole program from outside: the real binary, a scripted model on loopback, a home of its own.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail loudly")]
+
+mod resume;
+mod session_file;
+mod support;
+mod turn;

@@ -1,0 +1,243 @@
+//! Going on with a session: `-c`, `-r`, and what the model is then sent.
+
+use crate::support::{MODEL, Pipe, World, assert_fine, is_result, loci, print, stream, user, watched};
+use expect_test::{Expect, expect};
+use loci_testkit::{Binary, Step, TestHome};
+use serde_json::{Value, json};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Two prompts with everything between them that could be sent differently after a restart.
+async fn eventful() -> World {
+    let world = World::with_git([]).await;
+    let notes = world.path("notes.txt");
+    world.home.write("notes.txt", "one\ntwo\n");
+    world.home.write_config("CLAUDE.md", "Be terse.\n");
+    let edit = json!({"file_path": notes, "old_string": "two", "new_string": "2 \u{2028}\u{1F600}"});
+    world
+        .then([
+            Step::text("I read.")
+                .thinking("Hm.", "c2ln")
+                .tool("Read", json!({"file_path": notes, "limit": "5"}))
+                .tool("Glob", json!({"pattern": "*.txt"}))
+                .tool("Bash", json!({"command": "ls missing"})),
+            Step::call("Edit", edit),
+            Step::status(500),
+            Step::text("Half an").stop_reason("max_tokens"),
+            Step::call("Teleport", json!({})),
+            Step::text("Answered."),
+            Step::call("Read", json!({"file_path": notes})),
+            Step::text("Again."),
+        ])
+        .await
+}
+
+const FIRST: &str = "Change the notes";
+const SECOND: &str = "And now?";
+
+/// Calls run one after the other, so that their results come in the same order in every run.
+fn orderly(binary: Binary) -> Binary {
+    binary.args(["--permission-mode", "acceptEdits"]).env("CLAUDE_CODE_MAX_TOOL_USE_CONCURRENCY", "1")
+}
+
+/// The bodies of all requests, with temporary paths replaced.
+fn bodies(world: &World) -> Vec<String> {
+    let mut normaliser = world.normaliser();
+    world.requests().iter().map(|it| normaliser.text(std::str::from_utf8(&it.body).unwrap())).collect()
+}
+
+#[tokio::test]
+async fn a_resumed_session_sends_what_an_uninterrupted_one_would() {
+    let whole = eventful().await;
+    let mut session = whole.start(&orderly(stream([])));
+    for prompt in [FIRST, SECOND] {
+        session.write_json(&user(prompt));
+        session.wait_for_json(is_result);
+    }
+    assert_fine(&session.finish());
+    let expected = bodies(&whole);
+    assert_eq!(expected.len(), 8);
+
+    for way in ["-c", "-r"] {
+        let world = eventful().await;
+        assert_fine(&world.run(&orderly(print([FIRST]))));
+        let id = world.home.sessions()[0].file_stem().unwrap().to_str().unwrap().to_owned();
+        let again = if way == "-c" { print([SECOND, "-c"]) } else { print([SECOND, "-r", &id]) };
+        assert_fine(&world.run(&orderly(again)));
+        for (n, (ours, uninterrupted)) in bodies(&world).iter().zip(&expected).enumerate() {
+            assert_same(ours, uninterrupted, &format!("request {n} after {way}"));
+        }
+        world.session();
+    }
+}
+
+/// Asserts that two long texts are equal; if not, shows where they part.
+fn assert_same(ours: &str, theirs: &str, what: &str) {
+    let part = ours.bytes().zip(theirs.bytes()).position(|(a, b)| a != b);
+    let part = part.unwrap_or(ours.len().min(theirs.len()));
+    let around = |text: &str| {
+        String::from_utf8_lossy(&text.as_bytes()[part.saturating_sub(80)..(part + 80).min(text.len())])
+            .into_owned()
+    };
+    assert!(ours == theirs, "{what} differs at {part}:\n{}\n{}", around(ours), around(theirs));
+}
+
+#[tokio::test]
+async fn results_that_came_out_of_order_are_sent_in_that_order_ever_after() {
+    let calls =
+        Step::call("Bash", json!({"command": "cat held.pipe"})).tool("Glob", json!({"pattern": "*.txt"}));
+    let world = World::new([calls, Step::text("one"), Step::text("two")]).await;
+    let held = Pipe::new(&world.home, "held.pipe");
+    let mut session = world.start_closed(&watched(["first"]));
+    let mut writer = held.reader_came();
+    session.wait_for_json(|frame| frame["type"] == "user");
+    writer.write_all(b"at last\n").unwrap();
+    drop(writer);
+    assert_fine(&session.finish());
+    assert_fine(&world.print(["second", "-c"]));
+    expect![[r#"
+        user: first
+        assistant: Bash {"command":"cat held.pipe"} <toolu-1>
+        assistant: Glob {"pattern":"*.txt"} <toolu-2>
+        user: <toolu-2>: No files found
+        user: <toolu-1>: at last
+        assistant: one
+        user: second
+    "#]]
+    .assert_eq(&world.conversation());
+    let requests = world.requests();
+    let unmarked = |n: usize| {
+        let text = serde_json::to_string(requests[n].messages()).unwrap();
+        text.replace(r#","cache_control":{"type":"ephemeral"}"#, "")
+    };
+    let before = unmarked(1);
+    assert!(unmarked(2).starts_with(before.strip_suffix(']').unwrap()), "the prefix changed");
+}
+
+#[tokio::test]
+async fn a_session_goes_on_in_its_own_file_with_its_own_model() {
+    let world = World::new([Step::text("one"), Step::text("two"), Step::text("three")]).await;
+    assert_fine(&world.print(["first"]));
+    let file = world.home.sessions().remove(0);
+    let before = fs::read(&file).unwrap();
+    assert_fine(&world.run(&loci().args(["-p", "second", "-c"])));
+    let after = fs::read(&file).unwrap();
+    assert!(after.starts_with(&before), "what was written stays as it is");
+    assert_fine(&world.run(&print(["third", "--resume"]).arg(file.display().to_string())));
+    expect![[r#"
+        0 queue-operation enqueue
+        1 queue-operation dequeue
+        2 <- -: user first
+        3 <- 2: assistant one
+        4 last-prompt -> 3
+        5 queue-operation enqueue
+        6 queue-operation dequeue
+        7 <- 3: user second
+        8 <- 7: assistant two
+        9 last-prompt -> 8
+        10 queue-operation enqueue
+        11 queue-operation dequeue
+        12 <- 8: user third
+        13 <- 12: assistant three
+        14 last-prompt -> 13
+    "#]]
+    .assert_eq(&world.sketch());
+    let models: Vec<Value> = world.requests().iter().map(|it| it.json["model"].clone()).collect();
+    assert_eq!(models, [MODEL; 3]);
+}
+
+#[tokio::test]
+async fn continue_takes_the_newest_session_of_this_directory() {
+    let world = World::new([]).await;
+    // With none, a fresh session starts.
+    assert_fine(&world.print(["alpha", "-c"]));
+    assert_fine(&world.print(["beta"]));
+    let elsewhere = world.home.home();
+    assert_fine(&world.run(&print(["gamma"]).cwd(&elsewhere)));
+    assert_eq!(world.home.sessions().len(), 3);
+    assert_fine(&world.print(["delta", "-c"]));
+    expect![[r#"
+        user: beta
+        assistant: done
+        user: delta
+    "#]]
+    .assert_eq(&world.conversation());
+}
+
+#[tokio::test]
+async fn without_a_prompt_nothing_is_touched() {
+    let world = World::new([]).await;
+    assert_fine(&world.print(["hi"]));
+    let file = world.home.sessions().remove(0);
+    let stand = |path: &Path| (fs::read(path).unwrap(), fs::metadata(path).unwrap().modified().unwrap());
+    let before = stand(&file);
+
+    assert_fine(&world.run(&stream(["-c"])));
+    let output = world.print(["-c"]);
+    assert_eq!((output.code, output.stdout.as_str()), (Some(1), ""));
+    assert_eq!(stand(&file), before);
+    assert_eq!(world.home.sessions().len(), 1);
+    assert_eq!(world.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn a_session_that_is_not_there_is_an_error_result() {
+    let world = World::new([]).await;
+    let unknown = "0b0dd0a4-9b0e-4f3e-8a53-6bd0ce0a1a2b";
+    for name in [unknown, "no such title", "missing.jsonl"] {
+        let output = world.run(&watched(["hi", "-r", name]));
+        assert_eq!(output.code, Some(1));
+        let frames = output.json_lines();
+        let [result] = frames.as_slice() else { panic!("expected one frame: {frames:?}") };
+        assert_eq!(
+            (&result["subtype"], &result["is_error"]),
+            (&json!("error_during_execution"), &json!(true))
+        );
+        assert!(result["errors"][0].as_str().unwrap().contains(name), "{result}");
+        let output = world.run(&print(["hi", "-r", name]));
+        assert_eq!((output.code, output.stdout.as_str()), (Some(1), ""));
+        assert!(output.stderr.contains(name), "{}", output.stderr);
+    }
+    check_complaint(
+        &world,
+        unknown,
+        expect![[r#"
+        Error: No conversation found with session ID: <uuid-1>
+        Give the id of a saved conversation or the path of its .jsonl file
+    "#]],
+    );
+    assert_eq!(world.requests().len(), 0);
+}
+
+fn check_complaint(world: &World, name: &str, expected: Expect) {
+    let output = world.run(&print(["hi", "-r", name]));
+    expected.assert_eq(&world.normaliser().text(&output.stderr));
+}
+
+#[tokio::test]
+async fn what_the_official_program_wrote_can_be_continued() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/sessions");
+    let mut names: Vec<PathBuf> = fs::read_dir(directory).unwrap().map(|it| it.unwrap().path()).collect();
+    names.retain(|it| it.extension().is_some_and(|ext| ext == "jsonl"));
+    assert!(names.len() >= 20);
+    let world = World::new([]).await;
+    for fixture in names {
+        let (file, id) = place(&world.home, &fixture);
+        let before = fs::read(&file).unwrap();
+        let output = world.print(["Please go on.", "-r", &id]);
+        assert_eq!((output.code, output.stdout.as_str()), (Some(0), "done\n"), "{}", fixture.display());
+        assert!(world.last_request().last_user_text().ends_with("Please go on."), "{}", fixture.display());
+        assert!(fs::read(&file).unwrap().starts_with(&before), "{}", fixture.display());
+    }
+    world.model.requests_valid().unwrap();
+}
+
+/// Puts a fixture where a session of the project lies; returns the file and its id.
+fn place(home: &TestHome, fixture: &Path) -> (PathBuf, String) {
+    let text = fs::read_to_string(fixture).unwrap();
+    let id = text.lines().filter_map(|it| serde_json::from_str::<Value>(it).ok());
+    let id = id.filter_map(|it| Some(it["sessionId"].as_str()?.to_owned())).next().unwrap();
+    let slug = home.project().display().to_string().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    (home.write_config(format!("projects/{slug}/{id}.jsonl"), text), id)
+}
