@@ -1,2 +1,36 @@
-//! Project chores.
-fn main() {}
+//! Project chores: `cargo xtask tidy`.
+//!
+//! Execution enters here. What a chore found goes to stdout; the exit code says whether all is well.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "chores talk to the person who runs them")]
+
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+Usage: cargo xtask <chore>
+
+  tidy                    checks what the compiler cannot; also runs under `cargo test -p xtask`";
+
+fn main() -> ExitCode {
+    let mut args = std::env::args().skip(1);
+    let chore = args.next().unwrap_or_default();
+    let result = match chore.as_str() {
+        "tidy" => tidy::run(&workspace_root()),
+        _ => Err(anyhow::anyhow!("{USAGE}")),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Returns the directory that holds the workspace's `Cargo.toml`.
+fn workspace_root() -> PathBuf {
+    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
+    xtask.parent().unwrap_or(xtask).to_path_buf()
+}
