@@ -1,8 +1,9 @@
-//! Project chores: `cargo xtask tidy`.
+//! Project chores: `cargo xtask tidy` and `cargo xtask bench`.
 //!
 //! Execution enters here. What a chore found goes to stdout; the exit code says whether all is well.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "chores talk to the person who runs them")]
 
+mod bench;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -11,13 +12,16 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 Usage: cargo xtask <chore>
 
-  tidy                    checks what the compiler cannot; also runs under `cargo test -p xtask`";
+  tidy                    checks what the compiler cannot; also runs under `cargo test -p xtask`
+  bench [options] [scenario]...
+                          measures loci beside its peers; `cargo xtask bench --help` says more";
 
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
     let chore = args.next().unwrap_or_default();
     let result = match chore.as_str() {
         "tidy" => tidy::run(&workspace_root()),
+        "bench" => bench::run(&workspace_root(), args.collect()),
         _ => Err(anyhow::anyhow!("{USAGE}")),
     };
     match result {

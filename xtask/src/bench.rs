@@ -1,0 +1,91 @@
+//! `cargo xtask bench`: the same scripted work for loci and its peers, on this machine, in one run.
+//!
+//! The measuring is done by a harness script (`--harness`), which plays a scripted model on loopback and watches each
+//! program from outside. This chore builds loci, shuts the network off, runs the harness, and turns what it prints
+//! into tables. Peers are installed by hand, wherever the developer likes, and left out when they are not named.
+
+mod args;
+mod figures;
+mod isolation;
+mod machine;
+mod page;
+mod tables;
+
+use anyhow::{Context, bail};
+use args::Args;
+use figures::{Program, Scenario};
+use isolation::Isolation;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The gap must not grow with the number of turns: loci alone, short against long.
+const GROWTH: [&str; 3] = ["turns:20", "turns:200", "turns:400"];
+
+/// Builds, measures, prints, and writes the page if asked to.
+pub(crate) fn run(root: &Path, words: Vec<String>) -> anyhow::Result<()> {
+    let Some(args) = Args::parse(root, words)? else {
+        println!("{}", args::USAGE);
+        return Ok(());
+    };
+    let isolation = Isolation::find()?;
+    let loci = build(root)?;
+    let programs: Vec<(Program, PathBuf)> =
+        std::iter::once((Program::Loci, loci)).chain(args.peers.clone()).collect();
+    let names =
+        programs.iter().map(|(program, path)| Ok((*program, machine::name(&isolation, *program, path)?)));
+    let names: Vec<(Program, String)> = names.collect::<anyhow::Result<_>>()?;
+
+    let measured = measure(&isolation, &args, &programs, &args.scenarios)?;
+    let growth = measure(&isolation, &args, &programs[..1], &GROWTH.map(str::to_owned))?;
+    let report = tables::report(&names, &measured, &growth);
+    println!("\n{report}");
+    if args.write {
+        let text = format!("{}\n\n{}\n{report}", machine::describe(), args.command_for_page());
+        page::write(root, &text)?;
+        println!("wrote {}", page::PATH);
+    }
+    Ok(())
+}
+
+fn build(root: &Path) -> anyhow::Result<PathBuf> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo).args(["build", "--release", "-p", "loci"]).current_dir(root).status();
+    if !status.context("Failed to run cargo")?.success() {
+        bail!("Failed to build loci");
+    }
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir));
+    Ok(target.join("release/loci"))
+}
+
+/// Runs the harness, passing on what it prints as it comes.
+fn measure(
+    isolation: &Isolation,
+    args: &Args,
+    programs: &[(Program, PathBuf)],
+    scenarios: &[String],
+) -> anyhow::Result<Vec<Scenario>> {
+    let mut command = isolation.command("python3");
+    command.arg(&args.harness).arg("--runs").arg(args.runs.to_string());
+    for (program, path) in programs {
+        command.arg(format!("--{}", program.key())).arg(path);
+    }
+    let mut child =
+        command.args(scenarios).stdout(Stdio::piped()).spawn().context("Failed to run the harness")?;
+    let mut output = String::new();
+    if let Some(stdout) = child.stdout.take() {
+        for line in BufReader::new(stdout).lines() {
+            let line = line.context("Failed to read from the harness")?;
+            println!("{line}");
+            output.push_str(&line);
+            output.push('\n');
+        }
+    }
+    if !child.wait().context("Failed to wait for the harness")?.success() {
+        bail!("The harness failed: `{}`", args.harness.display());
+    }
+    let measured = figures::parse(&output);
+    figures::ensure_whole(&measured, programs.iter().map(|(program, _)| *program), scenarios)?;
+    Ok(measured)
+}
