@@ -50,6 +50,13 @@ impl SessionHost {
     }
 }
 
+impl SessionHost {
+    /// Takes over what an earlier process had read.
+    pub(crate) fn restore_files(&self, states: &FileStates) {
+        lock(&self.files).merge(states);
+    }
+}
+
 impl Host for SessionHost {
     fn env(&self) -> &Env {
         &self.env

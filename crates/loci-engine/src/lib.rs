@@ -11,6 +11,7 @@ mod host;
 mod judge;
 mod recorder;
 mod request;
+mod restore;
 mod session;
 mod state;
 pub mod turn;

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use loci_context::{Instruction, user_context};
 use loci_core::app_state::{AppState, PermissionState};
+use loci_core::entry::Entry;
 use loci_core::ids::ToolUseId;
 use loci_core::message::Block;
 use loci_core::session::SessionIdentity;
@@ -67,6 +68,8 @@ pub struct Session {
     events: UnboundedSender<EngineEvent>,
     commands: UnboundedReceiver<Command>,
     queue: VecDeque<Prompt>,
+    /// What came before this process, until the first call needs to know what was read.
+    past: Vec<Arc<Entry>>,
     /// The model of the request on the wire.
     asked_model: String,
     /// Nothing more will be asked.
@@ -163,6 +166,7 @@ impl Session {
             events: events.clone(),
         });
         let base = RequestBase::new(&config.prompt, &config.toolbox, &config.model, who.id().as_str());
+        let past = config.past.path.clone();
         let recorder = Recorder::new(config.env.clone(), config.log, config.stamp, config.past);
         let state = AppState {
             permission: PermissionState { rulebook: config.rulebook, ..PermissionState::default() },
@@ -187,6 +191,7 @@ impl Session {
             events,
             commands,
             queue: VecDeque::new(),
+            past,
             asked_model: String::new(),
             is_closing: false,
             is_deaf: false,

@@ -18,6 +18,7 @@ use crate::command::Answer;
 use crate::event::{AssistantBlock, EngineEvent, Question, UserMessage};
 use crate::judge::{PreparedCall, judge, prepare, prepare_all};
 use crate::recorder::assistant_message;
+use crate::restore::file_states;
 use crate::state::{change, change_identity};
 use crate::turn::{Effect, Event, Interruption, Judgement, Notice, Record, RequestPlan, TurnEnd};
 
@@ -190,6 +191,10 @@ impl Session {
 
     fn prepare(&mut self, calls: &[ToolUse], underway: &mut Underway) {
         underway.calls = CancellationToken::new();
+        let past = std::mem::take(&mut self.past);
+        if !past.is_empty() {
+            self.host.restore_files(&file_states(&past));
+        }
         let (ready, preparations) = prepare_all(&self.toolbox, self.host.as_ref(), calls);
         underway.prepared.extend(ready.into_iter().map(|call| (call.id.clone(), call)));
         drop(underway.inbox.send(Message::Other(Event::Prepared(preparations))));
