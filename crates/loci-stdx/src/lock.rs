@@ -77,6 +77,13 @@ impl FileLock {
         }
     }
 
+    /// Returns true while the locked file is still the one at its path; a lock file that somebody removed or
+    /// replaced keeps nobody out any more. When it cannot be told, nothing speaks against it.
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        is_at_path(&self.file, &self.path).unwrap_or(true)
+    }
+
     /// Takes the lock at `path` if nobody holds it.
     pub fn try_acquire(path: &Path) -> Result<Option<Self>, LockError> {
         let file = open(path).map_err(|source| LockError::Open { path: path.to_owned(), source })?;

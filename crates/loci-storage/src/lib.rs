@@ -14,6 +14,7 @@ mod git;
 mod html_comments;
 mod instructions;
 mod layout;
+mod lease;
 mod session_file;
 mod session_log;
 mod state_file;
@@ -25,6 +26,7 @@ pub use instructions::{
     Diagnostic, InstructionFile, InstructionPlaces, Instructions, MANAGED_INSTRUCTIONS, Scope,
     discover_instructions,
 };
+pub use lease::{Lease, LeaseError, Owner, lease_owner};
 pub use layout::{ConfigHome, SessionPlace, TasksDirError};
 pub use session_file::{LoadError, Loaded, SkipReason, Skipped, load};
 pub use session_log::{AppendError, DiskSink, MemorySink, SessionLog, Sink, Trouble, last_prompt_text};

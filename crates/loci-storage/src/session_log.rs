@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 use loci_core::entry::Entry;
 use loci_stdx::{Attachment, single_line};
 
+use crate::lease::Lease;
+
 pub use sink::{DiskSink, MemorySink, Sink};
 
 /// The most characters of a prompt that a `last-prompt` entry repeats.
@@ -64,6 +66,12 @@ impl SessionLog {
     /// Opens the log of the session file at `path`, which need not exist.
     pub fn on_disk(path: &Path) -> Self {
         let log = Self::with_sink(Box::new(DiskSink::new(path)));
+        Self { path: Some(path.to_owned()), ..log }
+    }
+
+    /// Opens the log of the session file at `path`, to be written only while the lease is ours.
+    pub fn leased(path: &Path, lease: Lease) -> Self {
+        let log = Self::with_sink(Box::new(DiskSink::leased(path, lease)));
         Self { path: Some(path.to_owned()), ..log }
     }
 
@@ -175,6 +183,9 @@ fn hint(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "Free some space; the session is kept in memory and saved as soon as there is room"
+        }
+        io::ErrorKind::ResourceBusy => {
+            "What is said here from now on is not saved; resume the session again, or fork it, to go on"
         }
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             "Make the file writable; the session is kept in memory until then"

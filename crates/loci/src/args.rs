@@ -124,6 +124,10 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "SESSION")]
     pub(crate) resume: Option<String>,
 
+    /// Take the session over from another process that is using it.
+    #[arg(long)]
+    pub(crate) take_over: bool,
+
     /// The id of the new session.
     #[arg(long, value_name = "UUID")]
     pub(crate) session_id: Option<String>,

@@ -96,9 +96,10 @@ pub(crate) fn compose(
         is_interactive: false,
         is_persistent: !args.no_session_persistence,
     });
-    let log = match args.no_session_persistence {
-        true => SessionLog::in_memory(),
-        false => SessionLog::on_disk(start.place.file()),
+    let log = match (args.no_session_persistence, start.lease) {
+        (true, _) => SessionLog::in_memory(),
+        (false, Some(lease)) => SessionLog::leased(start.place.file(), lease),
+        (false, None) => SessionLog::on_disk(start.place.file()),
     };
     let stamp = Stamp {
         session_id: start.place.id().clone(),

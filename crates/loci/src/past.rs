@@ -4,7 +4,7 @@ use loci_core::conversation::Conversation;
 use loci_core::ids::SessionId;
 use loci_engine::Past;
 use loci_stdx::Env;
-use loci_storage::{ConfigHome, FindError, SessionPlace, load, newest_here, resolve};
+use loci_storage::{ConfigHome, FindError, Lease, LeaseError, SessionPlace, load, newest_here, resolve};
 
 use crate::args::Args;
 use crate::complaint::Complaint;
@@ -19,6 +19,8 @@ pub(crate) struct Start {
     pub(crate) model: Option<String>,
     /// What the user should know about the file.
     pub(crate) notes: Vec<String>,
+    /// The right to write it, unless nothing is written.
+    pub(crate) lease: Option<Lease>,
 }
 
 /// Finds what the arguments ask for.
@@ -33,8 +35,35 @@ pub(crate) fn find(env: &Env, home: &ConfigHome, args: &Args) -> Result<Start, C
         (None, false) => None,
     };
     match place {
-        Some(place) => open(place),
-        None => begin(env, home, args),
+        // The lease comes first: what is loaded must not grow behind our back.
+        Some(place) => {
+            let lease = lease(env, home, args, place.id())?;
+            Ok(Start { lease, ..open(place)? })
+        }
+        None => {
+            let start = begin(env, home, args)?;
+            Ok(Start { lease: lease(env, home, args, start.place.id())?, ..start })
+        }
+    }
+}
+
+/// Asks for the right to write a session; a config home that cannot be written is no obstacle, since the session
+/// cannot be written either and says so.
+fn lease(env: &Env, home: &ConfigHome, args: &Args, id: &SessionId) -> Result<Option<Lease>, Complaint> {
+    if args.no_session_persistence {
+        return Ok(None);
+    }
+    let lease = match args.take_over {
+        true => Lease::take_over(home, id, env),
+        false => Lease::acquire(home, id, env),
+    };
+    match lease {
+        Ok(lease) => Ok(Some(lease)),
+        Err(LeaseError::Lock { .. }) => Ok(None),
+        Err(error @ LeaseError::Held { .. }) => Err(Complaint::from_error(&error).hint(
+            "Wait for it to end, continue a copy with --fork-session, read along with `loci sessions show`, or take \
+             it over with --take-over.",
+        )),
     }
 }
 
@@ -49,7 +78,7 @@ fn begin(env: &Env, home: &ConfigHome, args: &Args) -> Result<Start, Complaint> 
         return Err(Complaint::new(format!("Session ID {id} is already in use"))
             .hint(format!("Continue it with `loci -r {id}`, or choose another id.")));
     }
-    Ok(Start { place, past: Past::default(), model: None, notes: Vec::new() })
+    Ok(Start { place, past: Past::default(), model: None, notes: Vec::new(), lease: None })
 }
 
 fn open(place: SessionPlace) -> Result<Start, Complaint> {
@@ -72,7 +101,7 @@ fn open(place: SessionPlace) -> Result<Start, Complaint> {
         repairs: conversation.repairs().to_vec(),
         path: conversation.path().to_vec(),
     };
-    Ok(Start { model: conversation.last_model().map(str::to_owned), place, past, notes })
+    Ok(Start { model: conversation.last_model().map(str::to_owned), place, past, notes, lease: None })
 }
 
 fn complain(error: &FindError) -> Complaint {

@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use loci_stdx::{AppendError, AppendFile, Attachment};
 
+use crate::lease::Lease;
+
 /// A place that lines are appended to.
 pub trait Sink: fmt::Debug + Send {
     /// Appends whole lines, newline last, and says whether earlier ones are still there.
@@ -24,17 +26,34 @@ pub trait Sink: fmt::Debug + Send {
 pub struct DiskSink {
     path: PathBuf,
     file: Option<AppendFile>,
+    lease: Option<Lease>,
 }
 
 impl DiskSink {
     /// Names the file; nothing is touched yet.
     pub fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), file: None }
+        Self { path: path.to_owned(), file: None, lease: None }
+    }
+
+    /// Names the file and writes it only while the lease is ours.
+    pub fn leased(path: &Path, lease: Lease) -> Self {
+        Self { lease: Some(lease), ..Self::new(path) }
+    }
+
+    fn check_lease(&self) -> io::Result<()> {
+        match &self.lease {
+            Some(lease) if !lease.is_current() => Err(io::Error::new(
+                io::ErrorKind::ResourceBusy,
+                "another process has taken over this session",
+            )),
+            Some(_) | None => Ok(()),
+        }
     }
 }
 
 impl Sink for DiskSink {
     fn append(&mut self, lines: &[u8]) -> io::Result<Attachment> {
+        self.check_lease()?;
         let file = match self.file.take() {
             Some(file) => file,
             None => AppendFile::open(&self.path, AppendFile::PRIVATE).map_err(cause)?,

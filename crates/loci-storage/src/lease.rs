@@ -1,0 +1,250 @@
+//! One writer a session: the lease.
+//!
+//! A lease is the operating system's lock on `<config home>/loci/leases/<session>.lock`, so a dead owner's lease
+//! is free at once and silently taken. Beside it `<session>.json` says who holds it, for people:
+//! `{"pid", "host", "startTicks", "since"}`. Whoever insists may take a lease over: the lock file is put aside
+//! and a new one locked; the former owner notices before its next append and stops writing.
+//!
+//! 1. At most one process holds a session's lease and knows it to be current.
+//! 2. A process that has lost its lease appends nothing more to the session.
+//! 3. Leases are never needed to read a session.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use loci_core::ids::SessionId;
+use loci_stdx::{Env, FileLock, LockError, is_alive, rfc3339_millis, start_ticks};
+use serde::{Deserialize, Serialize};
+
+use crate::layout::ConfigHome;
+
+/// How often a lease is tried again when its file is put aside at that very moment.
+const ATTEMPTS: usize = 8;
+
+/// The right to write a session, until dropped.
+#[derive(Debug)]
+#[must_use = "the lease is given back when this is dropped"]
+pub struct Lease {
+    lock: FileLock,
+    note: PathBuf,
+}
+
+/// Who holds a lease.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Owner {
+    /// The process.
+    pub pid: u32,
+    /// Its machine.
+    pub host: String,
+    /// When the process started, in the kernel's ticks; tells a reused pid apart.
+    #[serde(default)]
+    pub start_ticks: Option<u64>,
+    /// Since when it holds the lease.
+    pub since: String,
+}
+
+/// Why a lease was not given.
+#[derive(Debug, thiserror::Error)]
+pub enum LeaseError {
+    /// Another process writes this session.
+    #[error("Session {session} is in use{}", owner.as_ref().map(describe).unwrap_or_default())]
+    Held {
+        /// The session.
+        session: SessionId,
+        /// Who holds it, as far as it says.
+        owner: Option<Owner>,
+    },
+    /// The lease could not be asked for.
+    #[error("Failed to take the lease of session {session}")]
+    Lock {
+        /// The session.
+        session: SessionId,
+        /// What went wrong.
+        source: LockError,
+    },
+}
+
+fn describe(owner: &Owner) -> String {
+    format!(" by process {} on {} since {}", owner.pid, owner.host, owner.since)
+}
+
+impl Lease {
+    /// Takes the lease of a session, unless a living process has it.
+    pub fn acquire(home: &ConfigHome, session: &SessionId, env: &Env) -> Result<Self, LeaseError> {
+        let (lock_path, note) = paths(home, session);
+        for _ in 0..ATTEMPTS {
+            match FileLock::try_acquire(&lock_path) {
+                Ok(Some(lock)) => return Ok(Self::noted(lock, note, env)),
+                // Held, or put aside between opening and locking; the latter does not last.
+                Ok(None) => {}
+                Err(source) => return Err(LeaseError::Lock { session: session.clone(), source }),
+            }
+        }
+        Err(LeaseError::Held { session: session.clone(), owner: read_owner(&note) })
+    }
+
+    /// Takes the lease from whoever has it.
+    pub fn take_over(home: &ConfigHome, session: &SessionId, env: &Env) -> Result<Self, LeaseError> {
+        for _ in 0..ATTEMPTS {
+            match Self::acquire(home, session, env) {
+                Err(LeaseError::Held { .. }) => put_aside(&paths(home, session).0),
+                result => return result,
+            }
+        }
+        Self::acquire(home, session, env)
+    }
+
+    /// Returns true while nobody has taken it over.
+    pub fn is_current(&self) -> bool {
+        self.lock.is_current()
+    }
+
+    fn noted(lock: FileLock, note: PathBuf, env: &Env) -> Self {
+        let pid = std::process::id();
+        let owner = Owner {
+            pid,
+            host: host_name(),
+            start_ticks: start_ticks(pid),
+            since: rfc3339_millis(env.clock.now()),
+        };
+        let text = serde_json::to_string(&owner).unwrap_or_default();
+        // The note is for people; without it the lease still holds.
+        fs::write(&note, text).ok();
+        Self { lock, note }
+    }
+}
+
+impl Drop for Lease {
+    /// Leaves nothing behind: both files go while the lock is still held. A lease that was taken over leaves the
+    /// new owner's files alone.
+    fn drop(&mut self) {
+        if self.is_current() {
+            fs::remove_file(&self.note).ok();
+            fs::remove_file(self.lock.path()).ok();
+        }
+    }
+}
+
+/// Returns who holds the lease of a session, if anybody does.
+pub fn lease_owner(home: &ConfigHome, session: &SessionId) -> Option<Owner> {
+    let (lock_path, note) = paths(home, session);
+    if !lock_path.exists() {
+        return None;
+    }
+    match FileLock::try_acquire(&lock_path) {
+        Ok(Some(_free)) => None,
+        Ok(None) | Err(_) => {
+            read_owner(&note).filter(|owner| owner.host != host_name() || is_alive(owner.pid))
+        }
+    }
+}
+
+fn paths(home: &ConfigHome, session: &SessionId) -> (PathBuf, PathBuf) {
+    let dir = home.loci_dir().join("leases");
+    (dir.join(format!("{session}.lock")), dir.join(format!("{session}.json")))
+}
+
+fn read_owner(note: &Path) -> Option<Owner> {
+    serde_json::from_str(&fs::read_to_string(note).ok()?).ok()
+}
+
+/// Removes a lock file that a living process holds; its lock goes on, on a file nobody reaches any more. Should
+/// somebody else be quicker, or the file stay, the next attempt tells.
+fn put_aside(lock_path: &Path) {
+    fs::remove_file(lock_path).ok();
+}
+
+fn host_name() -> String {
+    let name: io::Result<String> = fs::read_to_string("/proc/sys/kernel/hostname");
+    name.map_or_else(|_| "this machine".to_owned(), |name| name.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct World {
+        _dir: tempfile::TempDir,
+        env: Env,
+        home: ConfigHome,
+        session: SessionId,
+    }
+
+    fn world() -> World {
+        let dir = tempfile::tempdir().unwrap();
+        let env = Env::for_test(dir.path(), dir.path());
+        let home = ConfigHome::from_env(&env);
+        let session = SessionId::parse("0a0a0a0a-0001-4000-8000-000000000001").unwrap();
+        World { _dir: dir, env, home, session }
+    }
+
+    #[test]
+    fn a_second_writer_is_told_who_has_it() {
+        let w = world();
+        let lease = Lease::acquire(&w.home, &w.session, &w.env).unwrap();
+        let error = Lease::acquire(&w.home, &w.session, &w.env).unwrap_err();
+        assert!(error.to_string().contains(&format!("process {}", std::process::id())), "{error}");
+        assert_eq!(lease_owner(&w.home, &w.session).unwrap().pid, std::process::id());
+        drop(lease);
+        assert_eq!(lease_owner(&w.home, &w.session), None);
+        assert!(Lease::acquire(&w.home, &w.session, &w.env).is_ok());
+    }
+
+    #[test]
+    fn a_lease_taken_over_is_lost_to_its_former_owner() {
+        let w = world();
+        let first = Lease::acquire(&w.home, &w.session, &w.env).unwrap();
+        assert!(first.is_current());
+        let second = Lease::take_over(&w.home, &w.session, &w.env).unwrap();
+        assert!(!first.is_current() && second.is_current());
+        drop(first);
+        assert!(second.is_current(), "the former owner leaves the new one's files alone");
+        assert!(Lease::acquire(&w.home, &w.session, &w.env).is_err());
+    }
+
+    #[test]
+    fn a_log_that_lost_its_lease_writes_nothing_more_and_says_so_once() {
+        let w = world();
+        let file = w.env.home.join("s.jsonl");
+        let entry = |n: u32| loci_core::entry::Entry::parse(format!(r#"{{"type":"user","n":{n}}}"#)).unwrap();
+        let mut log = crate::SessionLog::leased(&file, Lease::acquire(&w.home, &w.session, &w.env).unwrap());
+        log.append(&[&entry(1)]).unwrap();
+        let _new_owner = Lease::take_over(&w.home, &w.session, &w.env).unwrap();
+        assert!(log.append(&[&entry(2)]).is_err());
+        let told = format!("{:?}", log.take_trouble());
+        assert!(told.contains("taken over") && told.contains("fork"), "{told}");
+        assert!(log.append(&[&entry(3)]).is_err());
+        assert_eq!(log.take_trouble(), None);
+        assert_eq!(fs::read_to_string(&file).unwrap().lines().count(), 1);
+    }
+
+    #[test]
+    fn nothing_is_left_behind() {
+        let w = world();
+        drop(Lease::acquire(&w.home, &w.session, &w.env).unwrap());
+        assert_eq!(fs::read_dir(w.home.loci_dir().join("leases")).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn files_a_dead_owner_left_do_not_matter() {
+        let w = world();
+        let (lock_path, note) = paths(&w.home, &w.session);
+        fs::create_dir_all(lock_path.parent().unwrap()).unwrap();
+        fs::write(&lock_path, "").unwrap();
+        fs::write(&note, r#"{"pid":1,"host":"elsewhere","since":"2026-01-01T00:00:00.000Z"}"#).unwrap();
+        assert!(Lease::acquire(&w.home, &w.session, &w.env).is_ok());
+    }
+
+    #[test]
+    fn of_many_only_one_gets_it() {
+        let w = world();
+        let leases: Vec<Option<Lease>> = std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..16).map(|_| scope.spawn(|| Lease::acquire(&w.home, &w.session, &w.env).ok())).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert_eq!(leases.iter().flatten().count(), 1);
+    }
+}
