@@ -206,7 +206,28 @@ mod proc {
         environ.is_ok_and(|environ| environ.split(|byte| *byte == 0).any(|entry| entry == variable))
     }
 
+    /// Reads a process number. A process that is just being collected shows -1 for group and session, which
+    /// `Pid::from_raw` does not take.
     fn pid_from(text: &str) -> Option<Pid> {
-        text.parse().ok().and_then(Pid::from_raw)
+        text.parse().ok().filter(|number| *number > 0).and_then(Pid::from_raw)
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn only_positive_numbers_are_processes() {
+            for (text, expected) in [
+                ("1", Some(1)),
+                ("4194304", Some(4_194_304)),
+                ("0", None),
+                ("-1", None),
+                ("self", None),
+                ("", None),
+            ] {
+                assert_eq!(pid_from(text).map(|pid| pid.as_raw_nonzero().get()), expected, "{text}");
+            }
+        }
     }
 }

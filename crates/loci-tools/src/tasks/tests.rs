@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::TaskStatus;
 use crate::Host as _;
 use crate::bash::Bash;
-use crate::bash::tests::{ShellHost, assert_all_gone, is_gone, text};
+use crate::bash::tests::{Ready, ShellHost, assert_all_gone, is_gone, text};
 use crate::task_output::TaskOutput;
 use crate::task_stop::TaskStop;
 
@@ -62,9 +62,9 @@ async fn a_task_runs_to_its_end() {
 #[tokio::test]
 async fn new_output_is_shown_once() {
     let host = ShellHost::new();
-    let (ready, go) = (host.fifo("ready"), host.fifo("go"));
+    let (mut ready, go) = (Ready::new(&host), host.fifo("go"));
     let id = start(&host, "echo 'one é'; echo > ready; cat go; echo two").await;
-    tokio::fs::read(ready).await.unwrap();
+    ready.line().await;
     // The pipe of the output is read a moment after it was written.
     let first = loop {
         let outcome = output(&host, json!({"task_id": id, "block": false})).await;
@@ -108,9 +108,9 @@ async fn a_finished_task_is_news_once() {
 async fn stop_ends_the_whole_tree() {
     for field in ["task_id", "shell_id"] {
         let host = ShellHost::new();
-        let ready = host.fifo("ready");
+        let mut ready = Ready::new(&host);
         let id = start(&host, "setsid sleep 1000 & echo $$ $! > ready; wait").await;
-        let pids = tokio::fs::read_to_string(ready).await.unwrap();
+        let pids = ready.line().await;
         let outcome = host.call(&TaskStop::default(), json!({field: id})).await;
         assert!(text(&outcome).starts_with(&format!("Task {id} has been stopped")), "{outcome:?}");
         assert_eq!(outcome.structured["task_id"], json!(id));
@@ -144,15 +144,15 @@ async fn unknown_tasks_are_refused_with_the_known_ones() {
 #[tokio::test]
 async fn shutdown_ends_everything_and_waits() {
     let host = ShellHost::new();
-    let ready = host.fifo("ready");
+    let mut ready = Ready::new(&host);
     let mut all = String::new();
     for _ in 0..3 {
         start(&host, "trap '' TERM; sleep 1000 & echo $$ $! > ready; wait").await;
-        all += &tokio::fs::read_to_string(&ready).await.unwrap();
+        all += &ready.line().await;
     }
     // Ended itself, but left a child with its output open.
     let id = start(&host, "sleep 1000 & echo $! > ready").await;
-    all += &tokio::fs::read_to_string(&ready).await.unwrap();
+    all += &ready.line().await;
     host.tasks().wait(&id, LONG).await.unwrap();
     host.tasks().shutdown().await;
     assert_eq!(all.split_whitespace().count(), 7);
@@ -165,9 +165,9 @@ fn dropping_the_tasks_ends_them() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let host = ShellHost::new();
     let pids = runtime.block_on(async {
-        let ready = host.fifo("ready");
+        let mut ready = Ready::new(&host);
         start(&host, "setsid sleep 1000 & echo $$ $! > ready; wait").await;
-        tokio::fs::read_to_string(ready).await.unwrap()
+        ready.line().await
     });
     drop(host);
     for pid in pids.split_whitespace() {
