@@ -14,6 +14,7 @@ pub mod path;
 pub mod permission;
 pub mod raw;
 pub mod session;
+pub mod settings;
 pub mod stream;
 pub mod tool;
 pub mod usage;

@@ -1,0 +1,244 @@
+//! What is known about one settings key; the rows themselves are in [`table`].
+//!
+//! The table is the only place that names keys. Parsing, merging, `explain`, the JSON Schema and the list of
+//! keys that are kept but not acted upon are all made from it.
+
+mod table;
+
+use super::Scope;
+
+/// One key.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Key {
+    /// Its path, with dots between its parts.
+    pub path: &'static str,
+    /// What it holds.
+    pub kind: Kind,
+    /// Which files may set it.
+    pub scopes: Scopes,
+    /// How the values of several files become one.
+    pub merge: Merge,
+    /// What a repository must be trusted for.
+    pub trust: Trust,
+    /// Whether this version does anything with it.
+    pub is_used: bool,
+    /// What it is for, one line.
+    pub about: &'static str,
+}
+
+/// What a key holds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind {
+    /// `true` or `false`.
+    Bool,
+    /// A text.
+    Text,
+    /// One of these texts.
+    OneOf(&'static [&'static str]),
+    /// A whole number between two bounds.
+    Integer(i64, i64),
+    /// A number between two bounds.
+    Number(f64, f64),
+    /// A list of texts.
+    Texts,
+    /// Permission rules that restrict: a list of texts, and a lone text is taken as a list of one.
+    Restrictions,
+    /// A list of anything.
+    List,
+    /// Texts by name.
+    TextMap,
+    /// Switches by name.
+    BoolMap,
+    /// An object whose inside is checked by whoever uses it.
+    Object,
+    /// Anything.
+    Any,
+}
+
+/// Which files may set a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scopes {
+    /// Any settings file.
+    Any,
+    /// The user, the command line or the administrator: never a file inside a project.
+    UserOrManaged,
+    /// The same and the user's own file of the project.
+    NotShared,
+    /// The administrator alone.
+    Managed,
+    /// Not a settings file at all but the global state file.
+    Global,
+}
+
+/// How the values of several files become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Merge {
+    /// The highest file wins with its whole value.
+    Highest,
+    /// Lists are joined, without repetitions.
+    Union,
+    /// Objects are joined name by name, deep inside too; the higher file wins a name.
+    ByName,
+    /// The higher file replaces a name's whole value.
+    ByWholeName,
+    /// Lists under each name are put one behind the other.
+    Concatenate,
+    /// As [`Merge::Union`], unless the administrator has a list, which then replaces all others.
+    ManagedOrUnion,
+    /// `true` anywhere wins.
+    AnyTrue,
+    /// `false` anywhere wins.
+    AnyFalse,
+    /// The value that comes last in this list wins.
+    Strictest(&'static [&'static str]),
+}
+
+/// What a repository must be trusted for before its value counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trust {
+    /// Nothing: the value only restricts, or does no harm.
+    Free,
+    /// The folder must be trusted.
+    Needed,
+    /// No trust is enough: the shared file of a repository never sets it.
+    NeverShared,
+    /// Each variable by its name.
+    Environment,
+    /// Each mode by its name.
+    PermissionMode,
+}
+
+impl Key {
+    /// Returns all keys in the order of their topics.
+    pub fn all() -> &'static [Self] {
+        table::KEYS
+    }
+
+    /// Returns the key of this path.
+    pub fn find(path: &str) -> Option<&'static Self> {
+        Self::all().iter().find(|key| key.path == path)
+    }
+
+    /// Tells whether `path` is an object that holds keys of its own, such as `permissions`.
+    pub fn is_group(path: &str) -> bool {
+        Self::all().iter().any(|key| key.path.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
+    }
+
+    /// Returns the key that was most likely meant by an unknown path.
+    pub fn suggestion(path: &str) -> Option<&'static str> {
+        let last = |path: &str| path.rsplit('.').next().unwrap_or_default().to_lowercase();
+        let near = |key: &&Self| distance(&key.path.to_lowercase(), &path.to_lowercase()) <= 2;
+        let all = || Self::all().iter();
+        all().find(|key| last(key.path) == last(path)).or_else(|| all().find(near)).map(|key| key.path)
+    }
+}
+
+impl Scopes {
+    /// Tells whether a file of this scope may set the key.
+    pub fn allows(self, scope: Scope) -> bool {
+        match self {
+            Self::Any => true,
+            Self::UserOrManaged => matches!(scope, Scope::User | Scope::CommandLine | Scope::Managed),
+            Self::NotShared => scope != Scope::Project,
+            Self::Managed => scope == Scope::Managed,
+            Self::Global => false,
+        }
+    }
+
+    /// Says which files may set the key.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Any => "any settings file",
+            Self::UserOrManaged => "user, command line or managed settings",
+            Self::NotShared => "user, local, command line or managed settings",
+            Self::Managed => "managed settings only",
+            Self::Global => "the global state file, `.claude.json`",
+        }
+    }
+}
+
+impl Kind {
+    /// Says what a value must be.
+    pub fn expected(self) -> String {
+        match self {
+            Self::Bool => "true or false".to_owned(),
+            Self::Text => "text in double quotes".to_owned(),
+            Self::OneOf(names) => format!("one of {}", quoted(names)),
+            Self::Integer(least, i64::MAX) => format!("a whole number of at least {least}"),
+            Self::Integer(least, most) => format!("a whole number from {least} to {most}"),
+            Self::Number(least, most) => format!("a number from {least} to {most}"),
+            Self::Texts | Self::Restrictions => "a list of texts".to_owned(),
+            Self::List => "a list".to_owned(),
+            Self::TextMap => "an object of texts".to_owned(),
+            Self::BoolMap => "an object of true and false".to_owned(),
+            Self::Object => "an object".to_owned(),
+            Self::Any => "a value".to_owned(),
+        }
+    }
+}
+
+fn quoted(names: &[&str]) -> String {
+    names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
+}
+
+/// Counts the letters to change, add or remove between two words; stops caring above a handful.
+fn distance(left: &str, right: &str) -> usize {
+    if left.len().abs_diff(right.len()) > 2 {
+        return usize::MAX;
+    }
+    let right: Vec<char> = right.chars().collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (i, a) in left.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in right.iter().enumerate() {
+            let next = (diagonal + usize::from(a != *b)).min(row[j] + 1).min(row[j + 1] + 1);
+            diagonal = row[j + 1];
+            row[j + 1] = next;
+        }
+    }
+    row[right.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_is_there_once_and_none_is_inside_another() {
+        for (idx, key) in Key::all().iter().enumerate() {
+            assert!(!Key::all()[..idx].iter().any(|other| other.path == key.path), "{} twice", key.path);
+            assert!(!Key::is_group(key.path), "{} is a key and a group", key.path);
+            assert!(!key.about.is_empty() && !key.about.ends_with('.'), "{}", key.path);
+        }
+    }
+
+    #[test]
+    fn a_slip_of_the_pen_is_understood() {
+        for (wrong, right) in [
+            ("modle", Some("model")),
+            ("permission.deny", Some("permissions.deny")),
+            ("permissions.Deny", Some("permissions.deny")),
+            ("deny", Some("permissions.deny")),
+            ("allowedDomains", Some("sandbox.network.allowedDomains")),
+            ("somethingElse", None),
+        ] {
+            assert_eq!(Key::suggestion(wrong), right, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn scopes_are_sets_of_files() {
+        for (scopes, expected) in [
+            (Scopes::Any, "user project local command line managed"),
+            (Scopes::UserOrManaged, "user command line managed"),
+            (Scopes::NotShared, "user local command line managed"),
+            (Scopes::Managed, "managed"),
+            (Scopes::Global, ""),
+        ] {
+            let names: Vec<String> =
+                Scope::ALL.into_iter().filter(|scope| scopes.allows(*scope)).map(|s| s.to_string()).collect();
+            assert_eq!(names.join(" "), expected);
+        }
+    }
+}

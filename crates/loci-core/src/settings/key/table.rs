@@ -1,0 +1,245 @@
+//! The rows: every key we know, one line each.
+//!
+//! A row's defaults are: any file may set it, lists are joined and objects merged by name and other values are
+//! won by the highest file, a repository must be trusted for it, nothing acts upon it yet. The words behind a
+//! row change that. `free()` is for values that only restrict, or do no harm in a stranger's hands.
+
+use super::Key;
+use super::Kind::{self, *};
+use super::Merge::{self, *};
+use super::Scopes::{self, Global, Managed, NotShared, UserOrManaged};
+use super::Trust::{self, *};
+
+#[rustfmt::skip] // one line a key, so that the table can be read down its columns
+pub(super) const KEYS: &[Key] = &[
+    // Model and responses
+    key("model", Text, "the model to start with, an alias or an id").free().used(),
+    key("fallbackModel", Texts, "models to take, in order, when the first is overloaded").free().merged(Highest).used(),
+    key("effortLevel", OneOf(&["low", "medium", "high", "xhigh"]), "how hard the model thinks").free().used(),
+    key("alwaysThinkingEnabled", Bool, "whether the model thinks before it answers").free().used(),
+    key("showThinkingSummaries", Bool, "whether the transcript shows summaries of thinking").free(),
+    key("availableModels", Texts, "the only models that may be chosen").free().merged(ManagedOrUnion),
+    key("enforceAvailableModels", Bool, "whether the default model must be among them too").free(),
+    key("modelOverrides", TextMap, "a provider's own ids for models").trust(NeverShared),
+    key("advisorModel", Text, "the model that advises").free(),
+    key("fastMode", Bool, "faster answers at a higher price"),
+    key("fastModePerSessionOptIn", Bool, "whether fast mode is asked for in each session").free(),
+    key("language", Text, "the language of answers").free(),
+    key("outputStyle", Text, "the name of an output style").free(),
+    key("switchModelsOnFlag", Bool, "whether to change models when a safety flag is raised").free(),
+    key("ultracode", Bool, "start at the highest effort, planning workflows"),
+    // Permissions
+    key("permissions.allow", Texts, "rules for calls that run without asking").used(),
+    key("permissions.ask", Restrictions, "rules for calls that are always asked about").free().used(),
+    key("permissions.deny", Restrictions, "rules for calls that never run").free().used(),
+    key("permissions.additionalDirectories", Texts, "further directories the session may work in").used(),
+    key("permissions.defaultMode", OneOf(&["default", "manual", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions"]), "the permission mode to start in").trust(PermissionMode).used(),
+    key("permissions.disableBypassPermissionsMode", OneOf(&["disable"]), "forbids running everything unasked").free().used(),
+    key("permissions.disableAutoMode", OneOf(&["disable"]), "forbids the mode in which a classifier decides").free(),
+    key("disableAutoMode", OneOf(&["disable"]), "forbids the mode in which a classifier decides").free(),
+    key("autoMode", Object, "rules in prose for the classifier").only(UserOrManaged).merged(Concatenate),
+    key("useAutoModeDuringPlan", Bool, "whether the classifier reviews commands while planning").only(NotShared).merged(AnyFalse),
+    key("skipDangerousModePermissionPrompt", Bool, "the warning about running everything unasked was accepted").only(NotShared),
+    key("skipAutoPermissionPrompt", Bool, "the notice about auto mode was seen").only(UserOrManaged),
+    key("allowManagedPermissionRulesOnly", Bool, "only the administrator's allow rules count").only(Managed).used(),
+    // Sandbox
+    key("sandbox.enabled", Bool, "run commands in a sandbox"),
+    key("sandbox.failIfUnavailable", Bool, "refuse to run commands where there is no sandbox").free().merged(AnyTrue),
+    key("sandbox.autoAllowBashIfSandboxed", Bool, "run sandboxed commands without asking"),
+    key("sandbox.excludedCommands", Texts, "commands that run outside the sandbox"),
+    key("sandbox.allowUnsandboxedCommands", Bool, "whether the model may ask to leave the sandbox"),
+    key("sandbox.filesystem.allowWrite", Texts, "paths that sandboxed commands may write"),
+    key("sandbox.filesystem.denyWrite", Texts, "paths that sandboxed commands may not write").free(),
+    key("sandbox.filesystem.denyRead", Texts, "paths that sandboxed commands may not read").free(),
+    key("sandbox.filesystem.allowRead", Texts, "paths that sandboxed commands may read all the same"),
+    key("sandbox.filesystem.allowManagedReadPathsOnly", Bool, "only the administrator's readable paths count").only(Managed),
+    key("sandbox.filesystem.disabled", Bool, "no sandboxing of files").only(UserOrManaged),
+    key("sandbox.network.allowedDomains", Texts, "hosts that sandboxed commands may reach"),
+    key("sandbox.network.deniedDomains", Texts, "hosts that sandboxed commands may not reach").free(),
+    key("sandbox.network.strictAllowlist", Bool, "whether hosts not on the list are refused unasked").only(UserOrManaged),
+    key("sandbox.network.allowManagedDomainsOnly", Bool, "only the administrator's hosts count").only(Managed),
+    key("sandbox.network.allowUnixSockets", Texts, "sockets that sandboxed commands may use"),
+    key("sandbox.network.allowAllUnixSockets", Bool, "whether they may use all of them"),
+    key("sandbox.network.allowLocalBinding", Bool, "whether they may listen on local ports"),
+    key("sandbox.network.allowMachLookup", Texts, "system services they may look up"),
+    key("sandbox.network.httpProxyPort", Integer(1, 65535), "the port of an HTTP proxy to use").trust(NeverShared),
+    key("sandbox.network.socksProxyPort", Integer(1, 65535), "the port of a SOCKS proxy to use").trust(NeverShared),
+    key("sandbox.network.tlsTerminate", Object, "the authority that opens encrypted connections").only(UserOrManaged),
+    key("sandbox.credentials", Object, "secrets that are hidden from sandboxed commands"),
+    key("sandbox.ignoreViolations", Object, "violations that are not reported, by command"),
+    key("sandbox.enableWeakerNestedSandbox", Bool, "a weaker sandbox inside containers"),
+    key("sandbox.enableWeakerNetworkIsolation", Bool, "a weaker isolation of the network"),
+    key("sandbox.allowAppleEvents", Bool, "whether commands may drive other programs").only(UserOrManaged),
+    key("sandbox.ripgrep", Object, "the search program of the sandbox").only(UserOrManaged),
+    key("sandbox.bwrapPath", Text, "where `bwrap` lies").only(Managed),
+    key("sandbox.socatPath", Text, "where `socat` lies").only(Managed),
+    // Memory and context
+    key("autoCompactEnabled", Bool, "compact the conversation when it grows too long").free(),
+    key("autoCompactWindow", Integer(100_000, 1_000_000), "the number of tokens to compact at").free(),
+    key("autoMemoryEnabled", Bool, "keep notes between sessions").free(),
+    key("autoMemoryDirectory", Text, "where those notes lie"),
+    key("claudeMd", Text, "the administrator's instructions").only(Managed).used(),
+    key("claudeMdExcludes", Texts, "instruction files to leave out, as patterns on whole paths").used(),
+    key("env", TextMap, "environment variables of loci and of all it runs").trust(Environment).used(),
+    key("fileCheckpointingEnabled", Bool, "keep what files held before they were changed"),
+    key("plansDirectory", Text, "where plans are kept, relative to the project"),
+    key("skillListingBudgetFraction", Number(0.0, 1.0), "the share of the context for the list of skills").free(),
+    key("skillListingMaxDescChars", Integer(1, i64::MAX), "the longest description in the list of skills").free(),
+    key("cleanupPeriodDays", Integer(1, i64::MAX), "how many days sessions are kept"),
+    // Interface
+    key("theme", Text, "the colours").free(),
+    key("tui", OneOf(&["default", "fullscreen"]), "how the terminal is used").free(),
+    key("verbose", Bool, "show everything").free(),
+    key("viewMode", OneOf(&["default", "verbose", "focus"]), "how much is shown").free(),
+    key("editorMode", OneOf(&["normal", "vim"]), "the keys of the prompt editor").free(),
+    key("vimInsertModeRemaps", TextMap, "shortcuts in vim's insert mode").only(UserOrManaged),
+    key("keybindingFlavor", OneOf(&["classic", "readline"]), "the family of key bindings").free(),
+    key("statusLine", Object, "the command that prints the status line"),
+    key("subagentStatusLine", Object, "the command that prints a subagent's status line"),
+    key("fileSuggestion", Object, "the command that suggests files"),
+    key("respectGitignore", Bool, "leave ignored files out of suggestions").free(),
+    key("respondToBashCommands", Bool, "whether the model answers to commands the user runs").free(),
+    key("defaultShell", OneOf(&["bash", "powershell"]), "the shell of the prompt"),
+    key("showTurnDuration", Bool, "show how long a turn took").free(),
+    key("spinnerTipsEnabled", Bool, "show tips while waiting").free(),
+    key("terminalProgressBarEnabled", Bool, "show progress in the terminal's own bar").free(),
+    key("terminalTitleFromRename", Bool, "name the terminal after the session").free(),
+    key("promptSuggestionEnabled", Bool, "suggest prompts").free(),
+    key("emojiCompletionEnabled", Bool, "complete emoji names").free(),
+    key("autoScrollEnabled", Bool, "follow the newest output").free(),
+    key("wheelScrollAccelerationEnabled", Bool, "scroll faster with a fast wheel").free(),
+    key("spinnerVerbs", Object, "words beside the spinner").free(),
+    key("spinnerTipsOverride", Object, "tips of one's own").free(),
+    key("syntaxHighlightingDisabled", Bool, "no colours in code").free(),
+    key("prefersReducedMotion", Bool, "no animation").free(),
+    key("showClearContextOnPlanAccept", Bool, "offer to clear the context when a plan is accepted").free(),
+    key("axScreenReader", Bool, "output for screen readers").free(),
+    key("askUserQuestionTimeout", OneOf(&["60s", "5m", "10m", "never"]), "how long a question to the user waits").only(UserOrManaged),
+    key("dialogExpiry", OneOf(&["60s", "5m", "10m", "never"]), "how long a dialog waits").only(UserOrManaged),
+    key("footerLinksRegexes", List, "links in the footer").only(UserOrManaged),
+    key("companyAnnouncements", Texts, "announcements at start").free(),
+    key("spellcheck", Object, "spelling of prompts").only(UserOrManaged).merged(Highest),
+    key("voice", Object, "voice input").free(),
+    key("voiceEnabled", Bool, "voice input").free(),
+    key("preferredNotifChannel", OneOf(&["auto", "terminal_bell", "iterm2", "iterm2_with_bell", "kitty", "ghostty", "notifications_disabled"]), "how to call the user").free(),
+    key("awaySummaryEnabled", Bool, "a summary for a user who was away").free(),
+    // Git
+    key("attribution.commit", Text, "the trailer of commits; empty hides it").free(),
+    key("attribution.pr", Text, "the line in pull requests; empty hides it").free(),
+    key("attribution.sessionUrl", Bool, "whether the session's address is added").free(),
+    key("includeCoAuthoredBy", Bool, "deprecated: use `attribution`").free(),
+    key("includeGitInstructions", Bool, "whether the prompt tells about git").free().used(),
+    key("prUrlTemplate", Text, "the address of pull requests").free(),
+    // Hooks, skills, plugins, MCP
+    key("hooks", Object, "commands that run at events").merged(Concatenate),
+    key("disableAllHooks", Bool, "run no hooks").free(),
+    key("allowManagedHooksOnly", Bool, "only the administrator's hooks run").only(Managed),
+    key("allowedHttpHookUrls", Texts, "addresses that hooks may call"),
+    key("httpHookAllowedEnvVars", Texts, "variables that hooks may send"),
+    key("disableBundledSkills", Bool, "no built-in skills").free(),
+    key("disableSkillShellExecution", Bool, "no commands in skills").free().merged(AnyTrue),
+    key("skillOverrides", TextMap, "which skills are on").free(),
+    key("enabledPlugins", Object, "which plugins are on"),
+    key("extraKnownMarketplaces", Object, "further places to find plugins").merged(ByWholeName),
+    key("pluginConfigs", Object, "options of plugins").only(UserOrManaged),
+    key("strictKnownMarketplaces", Any, "the only marketplaces that may be used").only(Managed),
+    key("blockedMarketplaces", Any, "marketplaces that may not be used").only(Managed),
+    key("strictPluginOnlyCustomization", Any, "what only plugins may add").only(Managed),
+    key("pluginTrustMessage", Text, "words at the plugin warning").only(Managed),
+    key("pluginSuggestionMarketplaces", Any, "marketplaces to suggest from").only(Managed),
+    key("disableCommandPluginSources", Bool, "no plugins from commands").only(Managed),
+    key("disableSideloadFlags", Bool, "no plugins from flags").only(Managed),
+    key("enableAllProjectMcpServers", Bool, "approve all MCP servers of the project"),
+    key("enabledMcpjsonServers", Texts, "approved MCP servers of the project"),
+    key("disabledMcpjsonServers", Texts, "rejected MCP servers of the project").free(),
+    key("allowedMcpServers", List, "the only MCP servers that may be used").free(),
+    key("deniedMcpServers", List, "MCP servers that may not be used").free(),
+    key("allowManagedMcpServersOnly", Bool, "only the administrator's list of MCP servers counts").only(Managed),
+    key("allowAllClaudeAiMcps", Bool, "allow all connectors of the account").only(Managed),
+    key("disableClaudeAiConnectors", Bool, "no connectors of the account").free().merged(AnyTrue),
+    key("disableWorkflows", Bool, "no workflows").free(),
+    key("enableWorkflows", Bool, "workflows"),
+    key("workflowKeywordTriggerEnabled", Bool, "whether a keyword starts a workflow").free(),
+    key("workflowSizeGuideline", Any, "how large workflows should be").free(),
+    // Agents, sessions, worktrees, remote
+    key("agent", Text, "the agent the main conversation runs as"),
+    key("teammateMode", OneOf(&["in-process", "auto", "tmux", "iterm2"]), "where teammates run").free(),
+    key("crossSessionInbound", OneOf(&["accept", "hold", "refuse"]), "messages from other sessions").free().merged(Strictest(&["accept", "hold", "refuse"])),
+    key("isolatePeerMachines", Bool, "no messages from other machines").free().merged(AnyTrue),
+    key("disableAgentView", Bool, "no view of agents").free(),
+    key("processWrapper", Text, "words put before commands").only(UserOrManaged),
+    key("worktree.baseRef", OneOf(&["fresh", "head"]), "what new worktrees start from").free(),
+    key("worktree.symlinkDirectories", Texts, "directories that worktrees share"),
+    key("worktree.sparsePaths", Texts, "paths that worktrees check out").free(),
+    key("worktree.bgIsolation", OneOf(&["worktree", "none"]), "where background sessions work"),
+    key("remoteControlAtStartup", Bool, "let other devices take part").merged(AnyFalse),
+    key("disableRemoteControl", Bool, "no remote control"),
+    key("agentPushNotifEnabled", Bool, "notices on other devices"),
+    key("inputNeededNotifEnabled", Bool, "notices when input is needed"),
+    key("remote.defaultEnvironmentId", Text, "where remote sessions run"),
+    key("enableArtifact", Bool, "artifacts"),
+    key("disableArtifact", Bool, "no artifacts"),
+    key("disableDeepLinkRegistration", Any, "register no link handler"),
+    key("sshConfigs", List, "machines to work on"),
+    key("sshHostAllowlist", Texts, "the only machines to work on"),
+    key("channelsEnabled", Bool, "messages from channels"),
+    key("allowedChannelPlugins", Any, "plugins that may bring channels"),
+    key("syncClaudeAiSkills", Bool, "fetch the account's skills").only(NotShared).merged(AnyFalse),
+    // Credentials, updates, privacy
+    key("apiKeyHelper", Text, "the command that prints an API key").trust(NeverShared),
+    key("awsAuthRefresh", Text, "the command that renews cloud credentials").trust(NeverShared),
+    key("awsCredentialExport", Text, "the command that renews cloud credentials").trust(NeverShared),
+    key("gcpAuthRefresh", Text, "the command that renews cloud credentials").trust(NeverShared),
+    key("otelHeadersHelper", Text, "the command that prints telemetry headers").trust(NeverShared),
+    key("forceLoginMethod", OneOf(&["claudeai", "console", "gateway"]), "the only way to log in").free(),
+    key("forceLoginOrgUUID", Any, "the only organisation to log in to").free(),
+    key("forceLoginGatewayUrl", Text, "the gateway to log in to").only(Managed),
+    key("autoUpdatesChannel", OneOf(&["latest", "stable"]), "which releases are offered").free(),
+    key("minimumVersion", Text, "the oldest release to go back to").free(),
+    key("requiredMinimumVersion", Text, "the oldest release that may run").only(Managed),
+    key("requiredMaximumVersion", Text, "the newest release that may run").only(Managed),
+    key("feedbackSurveyRate", Number(0.0, 1.0), "how often to ask for feedback").free(),
+    key("skipWebFetchPreflight", Bool, "do not check addresses before fetching them"),
+    // How managed settings are found
+    key("wslInheritsWindowsSettings", Bool, "take the managed settings of Windows too").only(Managed),
+    key("forceRemoteSettingsRefresh", Bool, "start only with fresh remote settings").only(Managed),
+    key("parentSettingsBehavior", Text, "what settings of an embedding program may do").only(Managed),
+    key("policyHelper", Object, "the program that prints managed settings").only(Managed),
+    // Global state, not settings
+    key("autoConnectIde", Bool, "connect to an editor").only(Global),
+    key("autoInstallIdeExtension", Bool, "install the editor's extension").only(Global),
+    key("diffTool", OneOf(&["auto", "terminal"]), "where differences are shown").only(Global),
+    key("externalEditorContext", Bool, "tell the model about the editor").only(Global),
+    key("permissionExplainerEnabled", Bool, "explain permission questions").only(Global),
+];
+
+const fn key(path: &'static str, kind: Kind, about: &'static str) -> Key {
+    let merge = match kind {
+        Texts | Restrictions | List => Union,
+        TextMap | BoolMap | Object => ByName,
+        Bool | Text | OneOf(_) | Integer(..) | Number(..) | Any => Highest,
+    };
+    Key { path, kind, scopes: Scopes::Any, merge, trust: Needed, is_used: false, about }
+}
+
+impl Key {
+    const fn free(self) -> Self {
+        Self { trust: Free, ..self }
+    }
+
+    const fn used(self) -> Self {
+        Self { is_used: true, ..self }
+    }
+
+    const fn only(self, scopes: Scopes) -> Self {
+        Self { scopes, ..self }
+    }
+
+    const fn merged(self, merge: Merge) -> Self {
+        Self { merge, ..self }
+    }
+
+    const fn trust(self, trust: Trust) -> Self {
+        Self { trust, ..self }
+    }
+}

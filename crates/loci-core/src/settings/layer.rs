@@ -1,0 +1,335 @@
+//! One settings file as read: its values, and what is wrong with the rest.
+
+use serde_json::{Map, Value};
+
+use super::jsonc::{self, Document, Member, Node, Tree};
+use super::recover::{self, Found};
+use super::{Diagnostic, Key, Kind, Origin, Severity};
+
+/// The values of one settings file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Layer {
+    /// Which file.
+    pub origin: Origin,
+    /// Its values, one a key at most, in the order of the file.
+    pub values: Vec<LayerValue>,
+    /// Keys that are none of ours.
+    pub unknown: Vec<Unknown>,
+}
+
+/// One value of a file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LayerValue {
+    /// The key.
+    pub key: &'static Key,
+    /// The line of the key, counted from one.
+    pub line: usize,
+    /// The value, which fits the key's kind.
+    pub value: Value,
+}
+
+/// A key that is none of ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unknown {
+    /// Its path.
+    pub path: String,
+    /// Its line.
+    pub line: usize,
+}
+
+impl Layer {
+    /// Reads the text of a settings file.
+    pub fn parse(text: &str, origin: Origin) -> (Self, Vec<Diagnostic>) {
+        let document = jsonc::parse(text);
+        let mut reading = Reading {
+            text,
+            layer: Self { origin, values: Vec::new(), unknown: Vec::new() },
+            diagnostics: Vec::new(),
+        };
+        reading.syntax(&document);
+        let mut misplaced = Vec::new();
+        match document.root.as_ref().map(|root| (root, &root.tree)) {
+            None => {}
+            Some((_, Tree::Object(members))) => reading.members("", members, &mut misplaced),
+            Some((root, _)) => reading.not_an_object(root),
+        }
+        reading.members("", &document.strays, &mut misplaced);
+        if document.errors.is_empty() {
+            reading.misplaced(&misplaced);
+        } else {
+            reading.recovered(&recover::scan(text));
+        }
+        (reading.layer, reading.diagnostics)
+    }
+
+    /// Returns the value of a key.
+    pub fn get(&self, path: &str) -> Option<&LayerValue> {
+        self.values.iter().find(|value| value.key.path == path)
+    }
+}
+
+struct Reading<'a> {
+    text: &'a str,
+    layer: Layer,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Reading<'_> {
+    fn line(&self, at: usize) -> usize {
+        let before = self.text.as_bytes().get(..at).unwrap_or_default();
+        before.iter().filter(|byte| **byte == b'\n').count() + 1
+    }
+
+    fn say(&mut self, severity: Severity, at: usize, path: &str, message: String, hint: impl Into<String>) {
+        let line = self.line(at);
+        let diagnostic = Diagnostic::new(&self.layer.origin, severity, message).line(line).hint(hint);
+        let keyed = if path.is_empty() { diagnostic } else { diagnostic.key(path) };
+        self.diagnostics.push(keyed);
+    }
+
+    fn syntax(&mut self, document: &Document) {
+        let Some(first) = document.errors.iter().min_by_key(|error| error.at) else { return };
+        let more = match document.errors.len() {
+            1 => String::new(),
+            n => format!(", and {} more", n - 1),
+        };
+        let message = format!("not valid JSON: {}{more}", first.message);
+        self.say(Severity::Error, first.at, "", message, "what can be read is used; fix the file");
+    }
+
+    fn not_an_object(&mut self, root: &Node) {
+        let message = format!("expected an object, found {}", root.describe());
+        self.say(Severity::Error, root.start, "", message, "begin the file with `{` and end it with `}`");
+    }
+
+    fn members<'n>(&mut self, group: &str, members: &'n [Member], misplaced: &mut Vec<Found<'n>>) {
+        for member in members {
+            let path = if group.is_empty() { member.key.clone() } else { format!("{group}.{}", member.key) };
+            let is_plain = !member.key.contains('.');
+            match Key::find(&path) {
+                Some(key) if is_plain => {
+                    if !self.take(key, member) {
+                        recover::search(member, misplaced);
+                    }
+                }
+                _ if is_plain && Key::is_group(&path) => self.group(&path, member, misplaced),
+                _ if path == "$schema" => {}
+                _ => {
+                    self.unknown(path, member);
+                    recover::search(member, misplaced);
+                }
+            }
+        }
+    }
+
+    fn group<'n>(&mut self, path: &str, member: &'n Member, misplaced: &mut Vec<Found<'n>>) {
+        match &member.value.tree {
+            Tree::Object(members) => self.members(path, members, misplaced),
+            _ => {
+                self.bad_value(path, member, "an object");
+                recover::search(member, misplaced);
+            }
+        }
+    }
+
+    fn bad_value(&mut self, path: &str, member: &Member, expected: &str) {
+        let message = format!("expected {expected}, found {}; ignored", shown(&member.value));
+        let hint = format!("write {expected}, or remove the key");
+        self.say(Severity::Warning, member.start, path, message, hint);
+    }
+
+    fn unknown(&mut self, path: String, member: &Member) {
+        let line = self.line(member.start);
+        let suggestion = Key::suggestion(&path);
+        // Under `permissions` a slip may leave a door open, so it is said aloud.
+        let is_grave = path.starts_with("permission") || suggestion.is_some_and(is_restriction);
+        let severity = if is_grave { Severity::Warning } else { Severity::Note };
+        let hint = match suggestion {
+            Some(key) => format!("did you mean `{key}`?"),
+            None => "it is kept".to_owned(),
+        };
+        self.say(severity, member.start, &path, "no such setting".to_owned(), hint);
+        self.layer.unknown.push(Unknown { path, line });
+    }
+
+    /// Takes a value; a wrong one costs itself alone. Returns false when nothing of it was taken.
+    fn take(&mut self, key: &'static Key, member: &Member) -> bool {
+        let Some(value) = self.fitted(key, member) else {
+            if !matches!(member.value.tree, Tree::Unreadable) {
+                self.bad_value(key.path, member, &key.kind.expected());
+            }
+            return false;
+        };
+        let line = self.line(member.start);
+        self.put(key, line, value);
+        true
+    }
+
+    /// Keeps a value; of a key that comes twice the last counts, but restrictions add up.
+    fn put(&mut self, key: &'static Key, line: usize, value: Value) {
+        let Some(idx) = self.layer.values.iter().position(|old| old.key.path == key.path) else {
+            return self.layer.values.push(LayerValue { key, line, value });
+        };
+        let first = self.layer.values[idx].line;
+        let old = &mut self.layer.values[idx];
+        let message = match (key.kind, &mut old.value, value) {
+            (Kind::Restrictions, Value::Array(rules), Value::Array(more)) => {
+                rules.extend(more);
+                format!("set twice, first on line {first}; all rules count")
+            }
+            (_, _, value) => {
+                *old = LayerValue { key, line, value };
+                format!("set twice, first on line {first}; the last counts")
+            }
+        };
+        let diagnostic = Diagnostic::new(&self.layer.origin, Severity::Warning, message);
+        self.diagnostics.push(diagnostic.line(line).key(key.path).hint("keep one of them"));
+    }
+
+    /// Returns the value as the key's kind wants it; parts of lists and maps that do not fit are left out.
+    fn fitted(&mut self, key: &'static Key, member: &Member) -> Option<Value> {
+        let node = &member.value;
+        match (key.kind, &node.tree) {
+            (Kind::Bool, Tree::Bool(value)) => Some(Value::Bool(*value)),
+            (Kind::Text, Tree::String(text)) => Some(Value::from(text.as_str())),
+            (Kind::OneOf(names), Tree::String(text)) if names.contains(&text.as_str()) => {
+                Some(Value::from(text.as_str()))
+            }
+            (Kind::Integer(least, most), Tree::Number(number)) => {
+                number.as_i64().filter(|number| (least..=most).contains(number)).map(Value::from)
+            }
+            (Kind::Number(least, most), Tree::Number(number)) => number
+                .as_f64()
+                .filter(|number| (least..=most).contains(number))
+                .map(|_| Value::Number(number.clone())),
+            (Kind::Restrictions, Tree::String(rule)) => {
+                let message = "a rule stands alone; taken as a list of one".to_owned();
+                self.say(Severity::Warning, node.start, key.path, message, "put it in [ ]");
+                Some(Value::from(vec![rule.clone()]))
+            }
+            (Kind::Texts | Kind::Restrictions, Tree::Array(items)) => Some(self.texts(key, items)),
+            (Kind::List, Tree::Array(_)) | (Kind::Object, Tree::Object(_)) | (Kind::Any, _) => {
+                node.to_value()
+            }
+            (Kind::TextMap, Tree::Object(members)) => {
+                Some(self.map(key, members, |node| as_text(node).map(Value::from)))
+            }
+            (Kind::BoolMap, Tree::Object(members)) => Some(self.map(key, members, |node| match node.tree {
+                Tree::Bool(value) => Some(Value::Bool(value)),
+                _ => None,
+            })),
+            _ => None,
+        }
+    }
+
+    fn texts(&mut self, key: &Key, items: &[Node]) -> Value {
+        let mut texts = Vec::new();
+        for (idx, item) in items.iter().enumerate() {
+            match &item.tree {
+                Tree::String(text) => texts.push(Value::from(text.as_str())),
+                Tree::Unreadable => {}
+                _ => {
+                    let message = format!("entry {} is {}, not text; left out", idx + 1, shown(item));
+                    self.say(Severity::Warning, item.start, key.path, message, "write it in double quotes");
+                }
+            }
+        }
+        Value::Array(texts)
+    }
+
+    fn map(&mut self, key: &Key, members: &[Member], fit: impl Fn(&Node) -> Option<Value>) -> Value {
+        let mut map = Map::new();
+        for member in members {
+            match fit(&member.value) {
+                Some(value) => {
+                    map.insert(member.key.clone(), value);
+                }
+                None => {
+                    let path = format!("{}.{}", key.path, member.key);
+                    let expected = if key.kind == Kind::BoolMap { Kind::Bool } else { Kind::Text };
+                    self.bad_value(&path, member, &expected.expected());
+                }
+            }
+        }
+        Value::Object(map)
+    }
+
+    /// Takes restricting rules that stand where they should not.
+    fn misplaced(&mut self, found: &[Found<'_>]) {
+        for found in found {
+            let n_new = self.take_found(found);
+            if n_new > 0 {
+                let message = format!("{} outside `permissions`; applied all the same", rules(n_new));
+                let hint = format!("move them to `{}`", found.path);
+                self.say(Severity::Warning, found.at, found.path, message, hint);
+            }
+        }
+    }
+
+    /// Takes restricting rules out of a text whose structure cannot be believed.
+    fn recovered(&mut self, found: &[Found<'_>]) {
+        for found in found {
+            let n_new = self.take_found(found);
+            if n_new > 0 {
+                let message = format!("{} recovered from the broken part of the file", rules(n_new));
+                self.say(Severity::Warning, found.at, found.path, message, "they are applied; fix the file");
+            }
+        }
+    }
+
+    /// Adds the rules that are not known yet and returns how many they are.
+    fn take_found(&mut self, found: &Found<'_>) -> usize {
+        let Some(key) = Key::find(found.path) else { return 0 };
+        let texts: Vec<&str> = match &found.node.tree {
+            Tree::String(text) => vec![text.as_str()],
+            Tree::Array(items) => items.iter().filter_map(as_str).collect(),
+            _ => Vec::new(),
+        };
+        let line = self.line(found.at);
+        let known = self.layer.get(found.path).and_then(|value| value.value.as_array());
+        let is_known = |text: &str| known.is_some_and(|rules| rules.iter().any(|rule| rule == text));
+        let new: Vec<Value> = texts.into_iter().filter(|text| !is_known(text)).map(Value::from).collect();
+        let n_new = new.len();
+        match self.layer.values.iter_mut().find(|value| value.key.path == found.path) {
+            Some(LayerValue { value: Value::Array(rules), .. }) => rules.extend(new),
+            _ if n_new == 0 => {}
+            _ => self.layer.values.push(LayerValue { key, line, value: Value::Array(new) }),
+        }
+        n_new
+    }
+}
+
+fn is_restriction(path: &str) -> bool {
+    recover::restricting_path(path).is_some()
+}
+
+fn rules(n: usize) -> String {
+    if n == 1 { "1 rule".to_owned() } else { format!("{n} rules") }
+}
+
+fn as_str(node: &Node) -> Option<&str> {
+    match &node.tree {
+        Tree::String(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// Returns a text, or the letters of a number or switch: variables are texts whatever they look like.
+fn as_text(node: &Node) -> Option<String> {
+    match &node.tree {
+        Tree::String(text) => Some(text.clone()),
+        Tree::Number(number) => Some(number.to_string()),
+        Tree::Bool(value) => Some(value.to_string()),
+        Tree::Null | Tree::Array(_) | Tree::Object(_) | Tree::Unreadable => None,
+    }
+}
+
+/// Shows a value in a message, short values by their letters.
+fn shown(node: &Node) -> String {
+    match &node.tree {
+        Tree::String(text) if text.chars().count() <= 40 => format!("{text:?}"),
+        Tree::Number(number) => number.to_string(),
+        Tree::Bool(value) => value.to_string(),
+        _ => node.describe().to_owned(),
+    }
+}

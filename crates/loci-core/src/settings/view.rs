@@ -1,0 +1,112 @@
+//! The settings this version acts upon, as types.
+
+use serde_json::Value;
+
+use super::{Merged, Origin, Role};
+
+/// What the program reads of its settings.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Settings {
+    /// The model to start with.
+    pub model: Option<String>,
+    /// Models to fall back to, in order.
+    pub fallback_model: Option<Vec<String>>,
+    /// How hard the model thinks.
+    pub effort_level: Option<String>,
+    /// Whether the model thinks.
+    pub always_thinking_enabled: Option<bool>,
+    /// Variables of our process and its children, in the order of their files.
+    pub env: Vec<(String, String)>,
+    /// What may run.
+    pub permissions: PermissionSettings,
+    /// Days that sessions are kept.
+    pub cleanup_period_days: Option<u64>,
+    /// Whether the prompt tells about git.
+    pub include_git_instructions: Option<bool>,
+    /// Patterns of instruction files to leave out.
+    pub claude_md_excludes: Vec<String>,
+    /// The administrator's instructions.
+    pub claude_md: Option<String>,
+}
+
+/// What may run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PermissionSettings {
+    /// Rules that let calls run.
+    pub allow: Vec<Sourced>,
+    /// Rules that demand a question.
+    pub ask: Vec<Sourced>,
+    /// Rules that forbid.
+    pub deny: Vec<Sourced>,
+    /// Further working directories.
+    pub additional_directories: Vec<Sourced>,
+    /// The mode to start in, and who chose it.
+    pub default_mode: Option<Sourced>,
+    /// Whether running everything unasked is forbidden.
+    pub is_bypass_disabled: bool,
+    /// Whether only the administrator's allow rules count.
+    pub managed_rules_only: bool,
+}
+
+/// A text and the file it stands in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sourced {
+    /// The text.
+    pub text: String,
+    /// The file.
+    pub origin: Origin,
+    /// The line of its key.
+    pub line: usize,
+}
+
+impl From<&Merged> for Settings {
+    fn from(merged: &Merged) -> Self {
+        let text = |path: &str| merged.value(path).and_then(Value::as_str).map(str::to_owned);
+        let flag = |path: &str| merged.value(path).and_then(Value::as_bool);
+        let texts = |path: &str| merged.value(path).map(texts_of);
+        let variables = merged.value("env").and_then(Value::as_object);
+        Self {
+            model: text("model").filter(|name| !name.trim().is_empty()),
+            fallback_model: texts("fallbackModel"),
+            effort_level: text("effortLevel"),
+            always_thinking_enabled: flag("alwaysThinkingEnabled"),
+            env: variables
+                .into_iter()
+                .flatten()
+                .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
+                .collect(),
+            permissions: PermissionSettings {
+                allow: sourced(merged, "permissions.allow"),
+                ask: sourced(merged, "permissions.ask"),
+                deny: sourced(merged, "permissions.deny"),
+                additional_directories: sourced(merged, "permissions.additionalDirectories"),
+                default_mode: sourced(merged, "permissions.defaultMode").pop(),
+                is_bypass_disabled: text("permissions.disableBypassPermissionsMode").is_some(),
+                managed_rules_only: flag("allowManagedPermissionRulesOnly") == Some(true),
+            },
+            cleanup_period_days: merged.value("cleanupPeriodDays").and_then(Value::as_u64),
+            include_git_instructions: flag("includeGitInstructions"),
+            claude_md_excludes: texts("claudeMdExcludes").unwrap_or_default(),
+            claude_md: text("claudeMd"),
+        }
+    }
+}
+
+fn texts_of(value: &Value) -> Vec<String> {
+    value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// Returns the texts that count, each with its file.
+fn sourced(merged: &Merged, path: &str) -> Vec<Sourced> {
+    let parts = merged.get(path).map(|setting| setting.parts.as_slice()).unwrap_or_default();
+    let counting = parts.iter().filter(|part| matches!(part.role, Role::Wins | Role::Joins));
+    counting
+        .flat_map(|part| {
+            let texts = match &part.value {
+                Value::String(text) => vec![text.clone()],
+                other => texts_of(other),
+            };
+            texts.into_iter().map(|text| Sourced { text, origin: part.origin.clone(), line: part.line })
+        })
+        .collect()
+}
