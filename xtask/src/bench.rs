@@ -1,8 +1,9 @@
 //! `cargo xtask bench`: the same scripted work for loci and its peers, on this machine, in one run.
 //!
-//! The measuring is done by a harness script (`--harness`), which plays a scripted model on loopback and watches each
-//! program from outside. This chore builds loci, shuts the network off, runs the harness, and turns what it prints
-//! into tables. Peers are installed by hand, wherever the developer likes, and left out when they are not named.
+//! The measuring is done by a harness script (`--harness`), which plays a scripted model on loopback and
+//! watches each program from outside. This chore builds loci, shuts the network off, runs the harness, and
+//! turns what it prints into tables. Peers are installed by hand, wherever the developer likes, and left out
+//! when they are not named.
 
 mod args;
 mod figures;

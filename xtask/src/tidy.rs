@@ -1,8 +1,8 @@
 //! What the compiler cannot check: crate directions, purity, file sizes, forgotten notes, licences.
 //!
-//! Each check is a function from the [`Tree`] to problems, in a file of its own; a problem is one line that says
-//! where, what, and what to do. The checks never touch the disk, so each is tested with made-up files. The last
-//! test here runs them all on the repository, which is why `cargo test` says whether a change is good.
+//! Each check is a function from the [`Tree`] to problems, in a file of its own; a problem is one line that
+//! says where, what, and what to do. The checks never touch the disk, so each is tested with made-up files.
+//! The test here runs them all on the repository, which is why `cargo test` says whether a change is good.
 
 mod architecture;
 mod dependencies;

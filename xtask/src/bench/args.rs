@@ -13,8 +13,8 @@ Usage: cargo xtask bench [options] [scenario]...
   --runs N         runs of each scenario, of which the median counts; default 5
   --write          put the tables into docs/benchmarks.md
 
-Scenarios: hello (one text turn), turns:N (N turns that read a file), resume:MB (resume a session of MB megabytes).
-Default: hello turns:200. All runs have loopback only, an empty home and a key that is none.";
+Scenarios: hello (one text turn), turns:N (N turns that read a file), resume:MB (resume a session of MB
+megabytes). Default: hello turns:200. All runs have loopback only, an empty home and a key that is none.";
 
 const DEFAULT_SCENARIOS: [&str; 2] = ["hello", "turns:200"];
 

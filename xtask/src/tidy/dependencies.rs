@@ -1,7 +1,7 @@
 //! Every dependency is declared once, in the workspace's table, and used.
 //!
-//! A line in the table that no crate takes, and a line in a crate that its sources never name, are both weight
-//! without a reason.
+//! A line in the table that no crate takes, and a line in a crate that its sources never name, are both
+//! weight without a reason.
 
 use super::manifest::{Dependency, Kind, dependencies, has, manifests};
 use super::rust_source::words;

@@ -1,7 +1,7 @@
 //! Crates depend on each other one way only, as the table here says.
 //!
-//! The table is the one of `docs/ARCHITECTURE.md`. A crate that is not in it may not exist: where it stands is
-//! decided before its first line is written.
+//! `docs/ARCHITECTURE.md` tells the same in prose. A crate that is not in the table may not exist: where it
+//! stands is decided before its first line is written.
 
 use super::manifest::{Dependency, Kind, dependencies, manifests};
 use super::tree::Tree;

@@ -1,7 +1,7 @@
 //! The pure crates touch nothing: no file, network, process, environment, clock or randomness.
 //!
-//! Three nets, each with holes the others cover: the crate's `clippy.toml` (knows paths, but only the methods it
-//! lists), the words of its sources, and its dependencies.
+//! Three nets, each with holes the others cover: the crate's `clippy.toml` (knows paths, but only the methods
+//! it lists), the words of its sources, and its dependencies.
 
 use super::manifest::{Kind, dependencies};
 use super::rust_source::{line_at, lines_with, words};
@@ -140,7 +140,8 @@ mod tests {
                 GUARD,
             ],
             &[
-                "crates/loci-core/Cargo.toml:2: `loci-core` is pure and may not use `tokio`; take the value as an argument",
+                "crates/loci-core/Cargo.toml:2: `loci-core` is pure and may not use `tokio`; take the value as an \
+               argument",
             ],
         );
     }
@@ -151,7 +152,8 @@ mod tests {
             check,
             &[("crates/loci-shell/Cargo.toml", "")],
             &[
-                "crates/loci-shell/clippy.toml:1: a pure crate needs `disallowed-methods`; copy the file of another pure crate",
+                "crates/loci-shell/clippy.toml:1: a pure crate needs `disallowed-methods`; copy the file of another \
+               pure crate",
             ],
         );
     }

@@ -1,8 +1,8 @@
 //! A Rust file taken apart: code, comments, and what of the code is only there for tests.
 //!
-//! The parts are as long as the file, with blanks where something else stood, so that an offset or a line number
-//! means the same in all of them. This is a scanner, not a parser: it knows comments, literals and brackets,
-//! which is enough to never mistake a word in a string for code.
+//! The parts are as long as the file, with blanks where something else stood, so that an offset or a line
+//! number means the same in all of them. This is a scanner, not a parser: it knows comments, literals and
+//! brackets, which is enough to never mistake a word in a string for code.
 
 use std::ops::Range;
 
@@ -206,7 +206,7 @@ fn char_literal_len(rest: &str) -> Option<usize> {
     (chars.next() == Some('\'')).then_some(2 + first.len_utf8())
 }
 
-/// Returns the length of a whole word, so that the `r` of `for"x"` begins no raw string; otherwise of one character.
+/// Returns the length of a whole word, so that the `r` of `for"x"` begins no raw string; else of one character.
 fn plain_len(rest: &str) -> usize {
     let word = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
     if word > 0 { word } else { rest.chars().next().map_or(1, char::len_utf8) }

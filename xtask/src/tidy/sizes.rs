@@ -10,7 +10,8 @@ pub(crate) fn check(tree: &Tree) -> Vec<String> {
     product_lines(tree)
         .filter(|(_, n_lines)| *n_lines > MOST_LINES)
         .map(|(path, n_lines)| {
-            format!("{path}:{MOST_LINES}: {n_lines} lines without tests; move the second topic to a file of its own")
+            let advice = "move the second topic to a file of its own";
+            format!("{path}:{MOST_LINES}: {n_lines} lines without tests; {advice}")
         })
         .collect()
 }
@@ -20,7 +21,8 @@ pub(crate) fn warnings(tree: &Tree) -> Vec<String> {
     product_lines(tree)
         .filter(|(_, n_lines)| (MANY_LINES + 1..=MOST_LINES).contains(n_lines))
         .map(|(path, n_lines)| {
-            format!("{path}:{MANY_LINES}: {n_lines} lines without tests, and {MOST_LINES} is the end; look for the second topic")
+            let advice = format!("{MOST_LINES} is the end, so look for the second topic");
+            format!("{path}:{MANY_LINES}: {n_lines} lines without tests; {advice}")
         })
         .collect()
 }
@@ -52,7 +54,7 @@ mod tests {
         expect_problems(
             warnings,
             &[("a/src/b.rs", &lines(601))],
-            &["a/src/b.rs:600: 601 lines without tests, and 800 is the end; look for the second topic"],
+            &["a/src/b.rs:600: 601 lines without tests; 800 is the end, so look for the second topic"],
         );
     }
 
