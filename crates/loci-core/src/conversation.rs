@@ -16,7 +16,9 @@
 //!    A call without a result stays only at the end of the path, where a repair answers it.
 //!
 //! Building is linear in the number of entries and never fails: whatever the file, there is a path.
+//! [`Conversation::from_end`] needs only the end of a file and says when that is not enough.
 
+mod end;
 mod facts;
 mod gather;
 mod leaf;
@@ -31,6 +33,7 @@ use crate::entry::Entry;
 use crate::ids::EntryId;
 use crate::usage::Usage;
 
+pub use end::{Gap, Living};
 pub use facts::Titles;
 pub use repair::{Repair, Under};
 
@@ -50,8 +53,10 @@ impl Conversation {
     /// Builds the conversation from the entries of one session file, in file order.
     pub fn build(entries: Vec<Arc<Entry>>) -> Self {
         let tree = Tree::build(&entries);
-        let leaf = leaf::choose(&tree);
-        Self::assemble(&tree, leaf)
+        // Nothing of a whole file is unread, so the choice does not fail.
+        let leaf = leaf::choose(&tree).unwrap_or_default();
+        let path = leaf.map(|leaf| Self::walk(&tree, leaf)).unwrap_or_default();
+        Self::assemble(&tree, leaf, path)
     }
 
     /// Builds the conversation that ends at one entry, whatever was written later; `None` when the file
@@ -59,12 +64,14 @@ impl Conversation {
     pub fn build_at(entries: Vec<Arc<Entry>>, leaf: &EntryId) -> Option<Self> {
         let tree = Tree::build(&entries);
         let leaf = tree.find(leaf.as_str())?;
-        Some(Self::assemble(&tree, Some(leaf)))
+        Some(Self::assemble(&tree, Some(leaf), Self::walk(&tree, leaf)))
     }
 
-    fn assemble(tree: &Tree<'_>, leaf: Option<usize>) -> Self {
-        let chain = leaf.map(|leaf| tree.chain(leaf)).unwrap_or_default();
-        let path = gather::with_siblings(tree, &chain);
+    fn walk(tree: &Tree<'_>, leaf: usize) -> Vec<usize> {
+        gather::with_siblings(tree, &tree.chain(leaf))
+    }
+
+    fn assemble(tree: &Tree<'_>, leaf: Option<usize>, path: Vec<usize>) -> Self {
         let facts = Facts::read(tree, &path);
         let path = prune::unpaired(path.into_iter().map(|idx| Arc::clone(tree.entry(idx))).collect());
         Self {

@@ -10,18 +10,30 @@
 
 use crate::entry::EntryKind;
 
-use super::tree::Tree;
+use super::end::Gap;
+use super::tree::{Place, Tree};
 
-/// Chooses the leaf; `None` when the file has no chain entry.
-pub(super) fn choose(tree: &Tree<'_>) -> Option<usize> {
-    let written_last = (0..tree.entries().len()).rev().find(|idx| tree.is_node(*idx))?;
+/// Chooses the leaf; `None` when there is no chain entry. An error says what must be read to choose.
+pub(super) fn choose(tree: &Tree<'_>) -> Result<Option<usize>, Gap> {
+    let Some(written_last) = (0..tree.entries().len()).rev().find(|idx| tree.is_node(*idx)) else {
+        return Ok(None);
+    };
     let last = forward(tree, written_last);
-    let Some((line, pointer)) = pointer(tree) else { return Some(last) };
-    if tree.chain(last).contains(&pointer) {
-        return Some(last);
-    }
+    let Some((line, leaf)) = pointer(tree) else { return Ok(Some(last)) };
     let is_current = line > written_last;
-    Some(if is_current || tree.chain(pointer).contains(&written_last) { pointer } else { last })
+    let pointer = match tree.look_up(&leaf) {
+        Place::Node(pointer) => pointer,
+        Place::Unread(name) if is_current => return Err(Gap::of_entries([name])),
+        Place::Unread(_) | Place::Nowhere => return Ok(Some(last)),
+    };
+    let above = tree.chain(last);
+    if above.contains(&pointer) {
+        return Ok(Some(last));
+    }
+    if let Some(names) = above.first().and_then(|top| tree.doubts_about(*top)).filter(|_| is_current) {
+        return Err(Gap::of_entries(names.iter().cloned()));
+    }
+    Ok(Some(if is_current || tree.chain(pointer).contains(&written_last) { pointer } else { last }))
 }
 
 /// Goes down from `idx` to a leaf, at each step to the child written last.
@@ -40,13 +52,12 @@ fn forward(tree: &Tree<'_>, idx: usize) -> usize {
     at
 }
 
-/// Returns the line of the last pointer and the node it names, if there is such a node.
-fn pointer(tree: &Tree<'_>) -> Option<(usize, usize)> {
+/// Returns the line of the last pointer and the name it holds.
+fn pointer(tree: &Tree<'_>) -> Option<(usize, String)> {
     let is_pointer = |idx: &usize| {
         let head = tree.entry(*idx).head();
         head.kind == EntryKind::Metadata && head.type_name.as_ref() == "last-prompt"
     };
     let line = (0..tree.entries().len()).rev().find(is_pointer)?;
-    let leaf: String = tree.entry(line).fields().read("leafUuid")?;
-    Some((line, tree.find(&leaf)?))
+    Some((line, tree.entry(line).fields().read("leafUuid")?))
 }

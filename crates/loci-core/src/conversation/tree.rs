@@ -2,15 +2,40 @@
 //!
 //! Everything is an index into the list of entries. A parent is found in three steps: links are followed,
 //! lost parents replaced, preserved segments moved behind the summary of their compaction.
+//!
+//! A tree can also be made of the end of a file ([`Extent::End`]). Then a node whose place depends on what was not
+//! read is in doubt, and the doubt says what to look for.
 
 mod orphans;
 mod splice;
+mod time;
 
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::entry::{Entry, EntryKind};
+use crate::ids::EntryId;
+
+/// How much of a file the entries are.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Extent<'a> {
+    /// All of it.
+    Whole,
+    /// Its end. These names are known to be nowhere in the part before: no entry has them, none hangs from one.
+    End(&'a FxHashSet<&'a str>),
+}
+
+/// Where a name leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    /// To a node.
+    Node(usize),
+    /// To nothing.
+    Nowhere,
+    /// To an entry that may lie in the part of the file that was not read.
+    Unread(EntryId),
+}
 
 /// What an entry is to the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,10 +50,11 @@ enum Role {
 
 /// Where a parent's name leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lead {
+enum Lead<'a> {
     To(usize),
     Root,
     Lost,
+    Unread(&'a str),
 }
 
 /// The entries of one file with their places.
@@ -38,14 +64,22 @@ pub(super) struct Tree<'a> {
     roles: Vec<Role>,
     parents: Vec<Option<usize>>,
     children: Children,
+    extent: Extent<'a>,
+    /// The nodes in doubt, and the entries that would settle it; none when only more of the file would.
+    doubts: FxHashMap<usize, Vec<EntryId>>,
+    /// The nodes that others may come to hang from, and the entries that would settle it.
+    doubts_below: FxHashMap<usize, Vec<EntryId>>,
 }
 
 impl<'a> Tree<'a> {
+    /// Builds the tree of a whole file.
     pub(super) fn build(entries: &'a [Arc<Entry>]) -> Self {
-        let index = index(entries);
-        let roles = roles(entries, &index);
-        let mut tree =
-            Self { entries, index, roles, parents: vec![None; entries.len()], children: Children::default() };
+        Self::of(entries, Extent::Whole)
+    }
+
+    /// Builds the tree of a file or of its end.
+    pub(super) fn of(entries: &'a [Arc<Entry>], extent: Extent<'a>) -> Self {
+        let mut tree = Self::unlinked(entries, extent);
         let mut lost = tree.follow_parents();
         lost.extend(tree.cut_circles());
         lost.sort_unstable();
@@ -55,6 +89,20 @@ impl<'a> Tree<'a> {
             tree.children = Children::of(&tree.parents);
         }
         tree
+    }
+
+    fn unlinked(entries: &'a [Arc<Entry>], extent: Extent<'a>) -> Self {
+        let index = index(entries);
+        Self {
+            roles: roles(entries, &index),
+            index,
+            entries,
+            parents: vec![None; entries.len()],
+            children: Children::default(),
+            extent,
+            doubts: FxHashMap::default(),
+            doubts_below: FxHashMap::default(),
+        }
     }
 
     pub(super) fn entries(&self) -> &'a [Arc<Entry>] {
@@ -73,6 +121,15 @@ impl<'a> Tree<'a> {
         self.roles[idx] == Role::Node
     }
 
+    /// Returns true for a boundary without a summary.
+    pub(super) fn is_open_boundary(&self, idx: usize) -> bool {
+        self.roles[idx] == Role::Link && self.entries[idx].is_compact_boundary()
+    }
+
+    fn is_placed(&self, idx: usize) -> bool {
+        self.roles[idx] != Role::Nothing && self.kind(idx).is_chain()
+    }
+
     pub(super) fn parent(&self, idx: usize) -> Option<usize> {
         self.parents[idx]
     }
@@ -84,15 +141,63 @@ impl<'a> Tree<'a> {
 
     /// Returns the node with this uuid, or the node a link of this uuid stands for.
     pub(super) fn find(&self, uuid: &str) -> Option<usize> {
-        let mut at = *self.index.get(uuid)?;
-        let mut seen = FxHashSet::default();
-        while self.roles[at] == Role::Link {
-            if !seen.insert(at) {
-                return None;
-            }
-            at = *self.index.get(link_target(&self.entries[at])?)?;
+        match self.look_up(uuid) {
+            Place::Node(idx) => Some(idx),
+            Place::Nowhere | Place::Unread(_) => None,
         }
-        self.is_node(at).then_some(at)
+    }
+
+    /// Returns where a uuid leads, through links.
+    pub(super) fn look_up(&self, uuid: &str) -> Place {
+        let mut seen = FxHashSet::default();
+        let mut uuid = uuid;
+        loop {
+            match self.index.get(uuid) {
+                None if self.may_be_before(uuid) => return Place::Unread(EntryId::from(uuid)),
+                None => return Place::Nowhere,
+                Some(&at) if self.is_node(at) => return Place::Node(at),
+                Some(&at) => match link_target(&self.entries[at]) {
+                    Some(target) if seen.insert(at) => uuid = target,
+                    Some(_) | None => return Place::Nowhere,
+                },
+            }
+        }
+    }
+
+    /// Returns what must be read before the place of a node is certain; `None` when it is.
+    pub(super) fn doubts_about(&self, idx: usize) -> Option<&[EntryId]> {
+        self.doubts.get(&idx).map(Vec::as_slice)
+    }
+
+    /// Returns what must be read before it is certain what hangs from a node; `None` when it is.
+    pub(super) fn doubts_below(&self, idx: usize) -> Option<&[EntryId]> {
+        self.doubts_below.get(&idx).map(Vec::as_slice)
+    }
+
+    /// Tells for every entry whether it was written long after its time.
+    pub(super) fn late(&self) -> Vec<bool> {
+        time::late(self)
+    }
+
+    /// Returns true when the part of the file that was not read may have an entry of this name.
+    pub(super) fn may_be_before(&self, uuid: &str) -> bool {
+        match self.extent {
+            Extent::Whole => false,
+            Extent::End(searched) => !searched.contains(uuid),
+        }
+    }
+
+    fn is_whole(&self) -> bool {
+        matches!(self.extent, Extent::Whole)
+    }
+
+    fn doubt(&mut self, idx: usize, names: &[EntryId]) {
+        self.doubts.entry(idx).or_default().extend_from_slice(names);
+    }
+
+    /// Returns when an entry was written, in milliseconds since 1970.
+    fn time(&self, idx: usize) -> Option<i64> {
+        time::millis(self.entries[idx].head().timestamp.as_deref()?)
     }
 
     /// Returns the nodes from the root, or from the last boundary, down to `leaf`.
@@ -125,6 +230,7 @@ impl<'a> Tree<'a> {
             match lead {
                 Lead::To(parent) if parent != idx => self.parents[idx] = Some(parent),
                 Lead::Root => {}
+                Lead::Unread(name) => self.doubt(idx, &[EntryId::from(name)]),
                 Lead::To(_) | Lead::Lost => lost.push(idx),
             }
         }
@@ -160,11 +266,13 @@ impl<'a> Tree<'a> {
     }
 
     /// Follows a name through links; what a link leads to is remembered, so long runs of links stay linear.
-    fn lead(&self, uuid: &'a str, known: &mut FxHashMap<usize, Lead>) -> Lead {
+    fn lead(&self, uuid: &'a str, known: &mut FxHashMap<usize, Lead<'a>>) -> Lead<'a> {
         let mut trail = Vec::new();
         let mut uuid = uuid;
         let lead = loop {
-            let Some(&at) = self.index.get(uuid) else { break Lead::Lost };
+            let Some(&at) = self.index.get(uuid) else {
+                break if self.may_be_before(uuid) { Lead::Unread(uuid) } else { Lead::Lost };
+            };
             match self.roles[at] {
                 Role::Node => break Lead::To(at),
                 Role::Nothing => break Lead::Lost,

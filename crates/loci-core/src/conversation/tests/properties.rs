@@ -79,7 +79,7 @@ proptest! {
     fn the_last_words_are_on_the_path(table in table()) {
         let entries = session(&table);
         let Some(last) = last_words(&entries) else { return Ok(()) };
-        let has_pointer_after = entries.iter().rev().take_while(|entry| id(entry) != id(last)).any(|entry| {
+        let has_pointer_after = entries.iter().rev().take_while(|entry| !Arc::ptr_eq(entry, last)).any(|entry| {
             entry.head().type_name.as_ref() == "last-prompt"
         });
         if !has_pointer_after {
