@@ -28,6 +28,6 @@ pub use instructions::{
 };
 pub use lease::{Lease, LeaseError, Owner, lease_owner};
 pub use layout::{ConfigHome, SessionPlace, TasksDirError};
-pub use session_file::{LoadError, Loaded, SkipReason, Skipped, load};
+pub use session_file::{LiveLoad, LoadError, Loaded, SkipReason, Skipped, load, load_at, load_live};
 pub use session_log::{AppendError, DiskSink, MemorySink, SessionLog, Sink, Trouble, last_prompt_text};
 pub use state_file::{StateFileError, known_user_id, user_id};

@@ -3,9 +3,12 @@
 //! One JSON object a line, UTF-8. Files come from crashes, from other programs and from editors, so a line
 //! may be torn, glued to the next one, full of NUL bytes, or hold half a surrogate pair; [`line`] says what is
 //! done about each. A file is read in one pass, a block at a time: no more than its longest line is held
-//! besides the entries.
+//! besides the entries. [`load_live`] reads only as much of the end as a resume needs.
 
 mod line;
+mod live;
+mod mentions;
+mod window;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,6 +16,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use loci_core::entry::Entry;
+
+pub use live::{LiveLoad, load_at, load_live};
 
 /// How much is read at once.
 const BLOCK: usize = 256 * 1024;
