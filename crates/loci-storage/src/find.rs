@@ -1,8 +1,11 @@
-//! Finding a session: the newest of this directory, one by its id, one by its path.
+//! Finding a session: the newest of this directory, or the one that a person named by id, title or path.
 //!
-//! A project's directory is named after the working directory, but not one to one: `a.b` and `a-b` share a
-//! name, and long paths are cut. So the `cwd` recorded in the entries decides. Files without a chain entry
-//! (nothing was ever said) are no sessions.
+//! What lies near comes first: this directory, then its repository with all worktrees, then everything. A name
+//! that fits several sessions is never guessed at: the error lists them with the commands to run. Which sessions
+//! are a directory's own is decided in [`crate::project`]. Files without a chain entry (nothing was ever said) are
+//! no sessions.
+
+mod named;
 
 use std::fs::{self, File};
 use std::io;
@@ -11,12 +14,15 @@ use std::time::SystemTime;
 
 use loci_core::entry::Entry;
 use loci_core::ids::SessionId;
+use loci_stdx::single_line;
 
 use crate::layout::{ConfigHome, SessionPlace};
+use crate::listing::{SessionSummary, summary_of};
+use crate::project::Project;
 use crate::session_file::each_line;
 
-/// The part of a long project directory name that does not depend on the hash.
-const SHARED_PREFIX: usize = 200;
+/// The most candidates that an error lists.
+const MOST_CANDIDATES: usize = 10;
 
 /// Why a session was not found.
 #[derive(Debug, thiserror::Error)]
@@ -33,13 +39,21 @@ pub enum FindError {
         /// What was asked for.
         id: String,
     },
-    /// Several projects have a session with this id.
-    #[error("More than one project has a conversation with session ID: {id}")]
+    /// No session has this id or title.
+    #[error("No conversation found with this id or title: `{name}`")]
+    NoSuchName {
+        /// What was asked for.
+        name: String,
+        /// Sessions that may have been meant.
+        alike: Vec<Candidate>,
+    },
+    /// Several sessions fit.
+    #[error("More than one conversation fits: `{name}`")]
     Ambiguous {
-        /// The id.
-        id: String,
-        /// The files.
-        files: Vec<PathBuf>,
+        /// What was asked for.
+        name: String,
+        /// The sessions, the newest first.
+        candidates: Vec<Candidate>,
     },
     /// The file named is not a session.
     #[error("Not a conversation: `{}`", path.display())]
@@ -57,70 +71,158 @@ pub enum FindError {
     },
 }
 
+/// A session that may have been meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its file.
+    pub file: PathBuf,
+    /// What to call it by, which fits no other: the id, or the path when ids do not tell them apart.
+    pub handle: String,
+    /// What it is about, in one line.
+    pub headline: String,
+}
+
+impl Candidate {
+    fn of(session: &SessionSummary) -> Self {
+        Self {
+            file: session.place.file().to_owned(),
+            handle: session.place.id().to_string(),
+            headline: single_line(session.facts.headline().unwrap_or("(no prompt)"), 60),
+        }
+    }
+}
+
 impl FindError {
-    /// Returns the next step, for people.
+    /// Makes the error for a name that fits several sessions.
+    fn ambiguous(name: &str, sessions: &[SessionSummary]) -> Self {
+        let mut candidates: Vec<Candidate> = sessions.iter().map(Candidate::of).collect();
+        let ids: Vec<String> = candidates.iter().map(|candidate| candidate.handle.clone()).collect();
+        for candidate in &mut candidates {
+            if ids.iter().filter(|id| **id == candidate.handle).count() > 1 {
+                candidate.handle = candidate.file.display().to_string();
+            }
+        }
+        Self::Ambiguous { name: name.to_owned(), candidates }
+    }
+
+    /// Returns the next step, for people who want to resume.
     pub fn hint(&self) -> Option<String> {
+        self.hint_for("loci -r")
+    }
+
+    /// Returns the next step; `verb` is the command that takes a session.
+    pub fn hint_for(&self, verb: &str) -> Option<String> {
         match self {
             Self::NoneHere { cwd } => Some(format!(
                 "Conversations belong to the directory they were started in; this is `{}`",
                 cwd.display()
             )),
-            Self::NoSuchId { .. } => {
-                Some("Give the id of a saved conversation or the path of its .jsonl file".to_owned())
+            Self::NoSuchId { .. } => Some(
+                "Give the id or title of a saved conversation or the path of its .jsonl file; `loci sessions list --all` shows them"
+                    .to_owned(),
+            ),
+            Self::NoSuchName { alike, .. } if alike.is_empty() => {
+                Some("`loci sessions list --all` shows the conversations there are".to_owned())
             }
-            Self::Ambiguous { files, .. } => {
-                let files: Vec<String> = files.iter().map(|file| format!("`{}`", file.display())).collect();
-                Some(format!("Give the path of one of them: {}", files.join(", ")))
+            Self::NoSuchName { alike, .. } => Some(format!("Did you mean:\n{}", commands(verb, alike))),
+            Self::Ambiguous { candidates, .. } => {
+                Some(format!("Choose one of them:\n{}", commands(verb, candidates)))
             }
             Self::NotASession { .. } | Self::Read { .. } => None,
         }
     }
 }
 
-/// Returns the session of `real_cwd` with the latest activity.
-pub fn newest_here(home: &ConfigHome, real_cwd: &Path) -> Result<SessionPlace, FindError> {
-    let mut candidates = Vec::new();
-    for dir in project_dirs(home, real_cwd)? {
-        candidates.extend(session_files(&dir)?);
+fn commands(verb: &str, candidates: &[Candidate]) -> String {
+    let line = |candidate: &Candidate| {
+        let handle = &candidate.handle;
+        let is_plain = handle.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte));
+        let handle = if is_plain { handle.clone() } else { format!("'{}'", handle.replace('\'', r"'\''")) };
+        format!("  {verb} {handle}  # {}", candidate.headline)
+    };
+    let mut lines: Vec<String> = candidates.iter().take(MOST_CANDIDATES).map(line).collect();
+    if candidates.len() > MOST_CANDIDATES {
+        lines.push(format!(
+            "  and {} more; `loci sessions list --all` shows them",
+            candidates.len() - MOST_CANDIDATES
+        ));
     }
-    candidates
-        .sort_by(|left, right| right.modified.cmp(&left.modified).then_with(|| left.file.cmp(&right.file)));
-    for candidate in candidates {
-        // A file that cannot be read must not hide the others.
-        if belongs_to(&candidate.file, real_cwd).unwrap_or(false) {
-            return Ok(SessionPlace::new(candidate.file, candidate.id));
+    lines.join("\n")
+}
+
+/// Returns the session of `real_cwd` with the latest activity, else that of the working tree around it.
+pub fn newest_here(home: &ConfigHome, real_cwd: &Path) -> Result<SessionPlace, FindError> {
+    for project in [Project::directory(real_cwd), Project::working_tree(real_cwd)] {
+        if let Some(place) = newest_of(home, &project)? {
+            return Ok(place);
         }
     }
     Err(FindError::NoneHere { cwd: real_cwd.to_owned() })
 }
 
-/// Returns the session with this id: of this project if it has one, else of the one project that has.
-pub fn by_id(home: &ConfigHome, real_cwd: &Path, id: &SessionId) -> Result<SessionPlace, FindError> {
-    let here = project_dirs(home, real_cwd)?;
-    if let Some(file) = here.iter().map(|dir| file_in(dir, id)).find(|file| is_session(file)) {
-        return Ok(SessionPlace::new(file, id.clone()));
-    }
-    let mut dirs = subdirectories(&home.projects_dir())?;
-    dirs.sort();
-    let mut files: Vec<PathBuf> =
-        dirs.iter().map(|dir| file_in(dir, id)).filter(|file| is_session(file)).collect();
-    match (files.pop(), files.is_empty()) {
-        (Some(file), true) => Ok(SessionPlace::new(file, id.clone())),
-        (Some(file), false) => {
-            files.push(file);
-            Err(FindError::Ambiguous { id: id.to_string(), files })
+/// Looks at the files last changed first and stops as soon as no other can be newer.
+fn newest_of(home: &ConfigHome, project: &Project) -> Result<Option<SessionPlace>, FindError> {
+    let changed = |place: SessionPlace| {
+        let modified = fs::metadata(place.file()).and_then(|metadata| metadata.modified());
+        (modified.unwrap_or(SystemTime::UNIX_EPOCH), place)
+    };
+    let mut places: Vec<_> = project.session_files(home)?.into_iter().map(changed).collect();
+    places.sort_by(|(left, left_place), (right, right_place)| {
+        right.cmp(left).then_with(|| left_place.file().cmp(right_place.file()))
+    });
+    let mut newest: Option<(i64, SessionPlace)> = None;
+    for (modified, place) in places {
+        let modified = modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let modified_ms = i64::try_from(modified.as_millis()).unwrap_or(i64::MAX);
+        if newest.as_ref().is_some_and(|(activity, _)| *activity >= modified_ms) {
+            break;
         }
-        (None, _) => Err(FindError::NoSuchId { id: id.to_string() }),
+        // A file that cannot be read must not hide the others.
+        let Ok(Some(session)) = summary_of(&place) else { continue };
+        if !project.owns(home, &session) || !is_session(place.file()) {
+            continue;
+        }
+        let activity = session.facts.newest_ms();
+        if newest.as_ref().is_none_or(|(best, _)| activity > *best) {
+            newest = Some((activity, place));
+        }
     }
+    Ok(newest.map(|(_, place)| place))
 }
 
-/// Returns the session that a person named: by the path of a `.jsonl` file or by id.
+/// Returns the session with this id: of this project, else of its repository, else of the one project that has it.
+pub fn by_id(home: &ConfigHome, real_cwd: &Path, id: &SessionId) -> Result<SessionPlace, FindError> {
+    for project in [Project::directory(real_cwd), Project::repository(real_cwd)] {
+        let files = project.dirs(home)?.into_iter().map(|dir| file_in(&dir, id));
+        if let Some(place) = only(id.as_str(), files)? {
+            return Ok(place);
+        }
+    }
+    let files = subdirectories(&home.projects_dir())?.into_iter().map(|dir| file_in(&dir, id));
+    only(id.as_str(), files)?.ok_or_else(|| FindError::NoSuchId { id: id.to_string() })
+}
+
+fn only(name: &str, files: impl Iterator<Item = PathBuf>) -> Result<Option<SessionPlace>, FindError> {
+    let place = |file: PathBuf| Some(SessionPlace::new(file.clone(), id_of(&file)?));
+    let mut places: Vec<SessionPlace> = files.filter(|file| is_session(file)).filter_map(place).collect();
+    if places.len() > 1 {
+        places.sort_by(|left, right| left.file().cmp(right.file()));
+        let sessions: Vec<SessionSummary> =
+            places.iter().filter_map(|place| summary_of(place).ok().flatten()).collect();
+        return Err(FindError::ambiguous(name, &sessions));
+    }
+    Ok(places.pop())
+}
+
+/// Returns the session that a person named: by the path of a `.jsonl` file, by id, or by title.
 pub fn resolve(home: &ConfigHome, real_cwd: &Path, name: &str) -> Result<SessionPlace, FindError> {
     if name.ends_with(".jsonl") {
         return by_path(&real_cwd.join(name));
     }
-    let id = SessionId::parse(name).map_err(|_| FindError::NoSuchId { id: name.to_owned() })?;
-    by_id(home, real_cwd, &id)
+    match SessionId::parse(name) {
+        Ok(id) => by_id(home, real_cwd, &id),
+        Err(_) => named::by_title(home, real_cwd, name),
+    }
 }
 
 fn by_path(file: &Path) -> Result<SessionPlace, FindError> {
@@ -133,40 +235,19 @@ fn by_path(file: &Path) -> Result<SessionPlace, FindError> {
     Ok(SessionPlace::new(file.to_owned(), id))
 }
 
-/// Returns the directories that may hold sessions of `real_cwd`.
-///
-/// Other builds hash long paths in another way, so any directory with the same long prefix counts.
-fn project_dirs(home: &ConfigHome, real_cwd: &Path) -> Result<Vec<PathBuf>, FindError> {
-    let dir = home.project_dir(real_cwd);
-    let name = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let mut dirs = vec![dir.clone()];
-    if name.len() > SHARED_PREFIX {
-        let prefix = format!("{}-", &name[..SHARED_PREFIX]);
-        let alike = |other: &PathBuf| {
-            *other != dir && other.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&prefix))
-        };
-        dirs.extend(subdirectories(&home.projects_dir())?.into_iter().filter(alike));
-    }
-    Ok(dirs)
-}
-
-struct Candidate {
-    file: PathBuf,
-    id: SessionId,
-    modified: SystemTime,
-}
-
-fn session_files(dir: &Path) -> Result<Vec<Candidate>, FindError> {
-    let candidate = |entry: fs::DirEntry| {
+/// Returns the session files of a project's directory.
+pub(crate) fn session_places(dir: &Path) -> Result<Vec<SessionPlace>, FindError> {
+    let place = |entry: fs::DirEntry| {
         let file = entry.path();
         let id = id_of(&file)?;
-        let metadata = entry.metadata().ok().filter(fs::Metadata::is_file)?;
-        Some(Candidate { file, id, modified: metadata.modified().ok()? })
+        let is_file =
+            entry.file_type().is_ok_and(|kind| kind.is_file() || (kind.is_symlink() && file.is_file()));
+        is_file.then(|| SessionPlace::new(file, id))
     };
-    Ok(entries_of(dir)?.into_iter().filter_map(candidate).collect())
+    Ok(entries_of(dir)?.into_iter().filter_map(place).collect())
 }
 
-fn subdirectories(dir: &Path) -> Result<Vec<PathBuf>, FindError> {
+pub(crate) fn subdirectories(dir: &Path) -> Result<Vec<PathBuf>, FindError> {
     let is_dir = |entry: &fs::DirEntry| entry.path().is_dir();
     Ok(entries_of(dir)?.into_iter().filter(is_dir).map(|entry| entry.path()).collect())
 }
@@ -191,14 +272,6 @@ fn file_in(dir: &Path, id: &SessionId) -> PathBuf {
 
 fn is_session(file: &Path) -> bool {
     matches!(first_chain_entry(file), Ok(Some(_)))
-}
-
-/// Returns true when the session was started in `cwd`, or its file does not say where.
-fn belongs_to(file: &Path, cwd: &Path) -> io::Result<bool> {
-    let Some(first) = first_chain_entry(file)? else { return Ok(false) };
-    let recorded: Option<PathBuf> = first.fields().read::<String>("cwd").map(PathBuf::from);
-    Ok(recorded
-        .is_none_or(|recorded| recorded == cwd || fs::canonicalize(&recorded).is_ok_and(|real| real == cwd)))
 }
 
 /// Reads as far as the first chain entry of a main conversation.

@@ -15,11 +15,14 @@ mod html_comments;
 mod instructions;
 mod layout;
 mod lease;
+mod listing;
+mod project;
+mod repository;
 mod session_file;
 mod session_log;
 mod state_file;
 
-pub use find::{FindError, by_id, newest_here, resolve};
+pub use find::{Candidate, FindError, by_id, newest_here, resolve};
 pub use git::{GitSnapshot, git_snapshot, head_branch};
 pub use html_comments::strip_html_comments;
 pub use instructions::{
@@ -28,6 +31,9 @@ pub use instructions::{
 };
 pub use lease::{Lease, LeaseError, Owner, lease_owner};
 pub use layout::{ConfigHome, SessionPlace, TasksDirError};
+pub use listing::{Count, Facts, Labels, SessionSummary, list_all, list_project, summary_of};
+pub use project::Project;
+pub use repository::{Repository, repository_of};
 pub use session_file::{LiveLoad, LoadError, Loaded, SkipReason, Skipped, load, load_at, load_live};
 pub use session_log::{AppendError, DiskSink, MemorySink, SessionLog, Sink, Trouble, last_prompt_text};
 pub use state_file::{StateFileError, known_user_id, user_id};

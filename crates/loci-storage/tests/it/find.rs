@@ -1,10 +1,11 @@
 //! Finding sessions by directory, id and path.
 
 use std::fs::{self, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use loci_storage::{FindError, by_id, newest_here, resolve};
+use loci_storage::{FindError, Project, by_id, list_project, newest_here, repository_of, resolve};
 
 use crate::support::{World, session_id, user};
 
@@ -72,8 +73,9 @@ fn an_id_is_looked_up_here_first_and_then_everywhere() {
     assert_eq!(by_id(&world.home, here, &session_id(1)).unwrap().file(), elsewhere);
     session(&world, &third, &third, 1, 0);
     let error = by_id(&world.home, here, &session_id(1)).unwrap_err();
-    assert!(matches!(&error, FindError::Ambiguous { files, .. } if files.len() == 2), "{error}");
-    assert!(error.hint().unwrap().contains(elsewhere.to_str().unwrap()));
+    assert!(matches!(&error, FindError::Ambiguous { candidates, .. } if candidates.len() == 2), "{error}");
+    let hint = error.hint().unwrap();
+    assert!(hint.contains(&format!("  loci -r {}  # prompt u1", elsewhere.display())), "{hint}");
     let ours = session(&world, here, here, 1, 0);
     assert_eq!(by_id(&world.home, here, &session_id(1)).unwrap().file(), ours);
 }
@@ -86,7 +88,7 @@ fn a_person_may_name_an_id_or_a_file() {
     let upper = session_id(1).as_str().to_uppercase();
     assert_eq!(resolve(&world.home, cwd, &upper).unwrap().file(), file);
     assert_eq!(resolve(&world.home, Path::new("/"), file.to_str().unwrap()).unwrap().id(), &session_id(1));
-    assert!(matches!(resolve(&world.home, cwd, "a title"), Err(FindError::NoSuchId { .. })));
+    assert!(matches!(resolve(&world.home, cwd, "a title"), Err(FindError::NoSuchName { .. })));
     assert!(matches!(resolve(&world.home, cwd, "none.jsonl"), Err(FindError::Read { .. })));
     let stray = world.write("project/stray.jsonl", "{\"type\":\"mode\"}\n");
     assert!(matches!(resolve(&world.home, cwd, stray.to_str().unwrap()), Err(FindError::NotASession { .. })));
@@ -115,4 +117,175 @@ fn long_paths_are_found_under_any_hash() {
     assert_eq!(newest_here(&world.home, &long).unwrap().file().parent().unwrap(), other_hash);
     let neighbour = PathBuf::from(format!("/{}", "d".repeat(251)));
     assert!(newest_here(&world.home, &neighbour).is_err());
+}
+
+/// Gives the session in `file` a title line of this kind.
+fn titled(file: &Path, kind: &str, field: &str, title: &str) {
+    let line = format!("{{\"type\":\"{kind}\",\"{field}\":\"{title}\",\"sessionId\":\"s\"}}\n");
+    fs::OpenOptions::new().append(true).open(file).unwrap().write_all(line.as_bytes()).unwrap();
+}
+
+#[test]
+fn a_session_is_found_by_what_it_is_called() {
+    let world = World::new();
+    let cwd = world.cwd();
+    let there = world.env.home.join("other");
+    for (n, kind, field, title) in [
+        (1, "custom-title", "customTitle", "one"),
+        (2, "ai-title", "aiTitle", "two"),
+        (3, "agent-name", "agentName", "three"),
+    ] {
+        titled(&session(&world, cwd, cwd, n, 0), kind, field, title);
+        let found = resolve(&world.home, cwd, title).unwrap();
+        assert_eq!(found.id(), &session_id(n), "{title}");
+    }
+    let far = session(&world, &there, &there, 4, 0);
+    titled(&far, "custom-title", "customTitle", "far away");
+    assert_eq!(resolve(&world.home, cwd, " far away ").unwrap().file(), far, "then everywhere");
+    titled(&far, "custom-title", "customTitle", "one");
+    assert_eq!(resolve(&world.home, cwd, "one").unwrap().id(), &session_id(1), "what is near comes first");
+}
+
+#[test]
+fn a_name_that_fits_several_is_not_guessed_at() {
+    let world = World::new();
+    let cwd = world.cwd();
+    for n in [1, 2] {
+        titled(&session(&world, cwd, cwd, n, 0), "custom-title", "customTitle", "same");
+    }
+    let error = resolve(&world.home, cwd, "same").unwrap_err();
+    let hint = error.hint().unwrap();
+    for n in [1, 2] {
+        assert!(hint.contains(&format!("  loci -r {}  # same", session_id(n))), "{hint}");
+    }
+    let error = resolve(&world.home, cwd, "SAM").unwrap_err();
+    assert_eq!(error.to_string(), "No conversation found with this id or title: `SAM`");
+    assert!(error.hint().unwrap().starts_with("Did you mean:\n  loci -r "), "{:?}", error.hint());
+    let error = resolve(&world.home, cwd, &session_id(1).as_str()[..8]).unwrap_err();
+    assert!(error.hint().unwrap().contains(session_id(1).as_str()));
+    let error = resolve(&world.home, cwd, "nothing like it").unwrap_err();
+    assert!(error.hint().unwrap().contains("sessions list"));
+}
+
+/// Class 3: a title that lies in the middle of a long file.
+#[test]
+fn a_title_far_from_both_ends_is_still_a_name() {
+    let world = World::new();
+    let cwd = world.cwd();
+    let file = session(&world, cwd, cwd, 1, 0);
+    let padding = format!("{}\n", user("u2", cwd).line()).repeat(1_000);
+    for text in
+        [padding.clone(), "{\"type\":\"custom-title\",\"customTitle\":\"hidden\"}\n".to_owned(), padding]
+    {
+        fs::OpenOptions::new().append(true).open(&file).unwrap().write_all(text.as_bytes()).unwrap();
+    }
+    assert_eq!(resolve(&world.home, cwd, "hidden").unwrap().file(), file);
+}
+
+/// Class 4: what was touched or renamed last is not what was used last.
+#[test]
+fn the_newest_is_the_one_last_used() {
+    let world = World::new();
+    let cwd = world.cwd();
+    let stamped = |n, age, time: &str| {
+        let file = session(&world, cwd, cwd, n, 0);
+        let line = user("u1", cwd).with_field("timestamp", &time.into()).unwrap();
+        fs::write(&file, format!("{}\n", line.line())).unwrap();
+        aged(&file, age);
+        file
+    };
+    stamped(1, 0, "2026-01-01T00:00:00.000Z");
+    let used = stamped(2, 10, "2026-01-02T00:00:00.000Z");
+    stamped(3, 20, "2025-01-01T00:00:00.000Z");
+    assert_eq!(newest_here(&world.home, cwd).unwrap().file(), used);
+}
+
+/// Makes a repository with a worktree by hand, as git lays them out.
+fn repository(world: &World) -> (PathBuf, PathBuf) {
+    let (main, tree) = (world.env.home.join("repo"), world.env.home.join("tree"));
+    let administration = main.join(".git/worktrees/tree");
+    fs::create_dir_all(&administration).unwrap();
+    fs::create_dir_all(main.join("sub/deep")).unwrap();
+    fs::create_dir_all(&tree).unwrap();
+    fs::write(main.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    fs::write(administration.join("gitdir"), format!("{}/.git\n", tree.display())).unwrap();
+    fs::write(administration.join("commondir"), "../..\n").unwrap();
+    fs::write(administration.join("HEAD"), "ref: refs/heads/tree\n").unwrap();
+    fs::write(tree.join(".git"), format!("gitdir: {}\n", administration.display())).unwrap();
+    (main, tree)
+}
+
+#[test]
+fn a_repository_knows_its_worktrees() {
+    let world = World::new();
+    let (main, tree) = repository(&world);
+    for dir in [main.join("sub/deep"), tree.clone()] {
+        let found = repository_of(&dir).unwrap();
+        assert_eq!(found.worktrees, [main.clone(), tree.clone()], "{}", dir.display());
+    }
+    assert_eq!(repository_of(&tree).unwrap().root, tree);
+    assert_eq!(repository_of(world.cwd()), None);
+}
+
+#[test]
+fn a_repository_is_one_project() {
+    let world = World::new();
+    let (main, tree) = repository(&world);
+    let deep = main.join("sub/deep");
+    let at_root = session(&world, &main, &main, 1, 30);
+    titled(&at_root, "custom-title", "customTitle", "root");
+    let in_tree = session(&world, &tree, &tree, 2, 5);
+    titled(&in_tree, "custom-title", "customTitle", "tree");
+    for dir in [&main, &deep, &tree] {
+        assert_eq!(resolve(&world.home, dir, "root").unwrap().file(), at_root);
+        assert_eq!(resolve(&world.home, dir, "tree").unwrap().file(), in_tree);
+    }
+    assert_eq!(newest_here(&world.home, &deep).unwrap().file(), at_root, "of the same working tree");
+    let in_deep = session(&world, &deep, &deep, 3, 60);
+    assert_eq!(newest_here(&world.home, &deep).unwrap().file(), in_deep, "this directory comes first");
+    let listed = list_project(&world.home, &Project::repository(&tree)).unwrap();
+    assert_eq!(listed.len(), 3);
+    let elsewhere = world.env.home.join("other");
+    session(&world, &elsewhere, &elsewhere, 1, 0);
+    assert_eq!(by_id(&world.home, &tree, &session_id(1)).unwrap().file(), at_root, "worktrees before all");
+}
+
+/// A neighbour whose name begins like ours is another project.
+#[test]
+fn a_longer_name_is_another_project() {
+    let world = World::new();
+    let (main, _) = repository(&world);
+    let neighbour = world.env.home.join("repo-two");
+    session(&world, &neighbour, &neighbour, 1, 0);
+    assert!(list_project(&world.home, &Project::repository(&main)).unwrap().is_empty());
+    assert!(newest_here(&world.home, &main).is_err());
+}
+
+/// Class 5, and a project folder that was renamed together with its directory of sessions.
+#[test]
+fn sessions_outlive_their_directory() {
+    let world = World::new();
+    let (old, new) = (world.env.home.join("old"), world.env.home.join("new"));
+    let file = session(&world, &old, &old, 1, 0);
+    assert_eq!(
+        by_id(&world.home, world.cwd(), &session_id(1)).unwrap().file(),
+        file,
+        "the directory never was"
+    );
+    fs::rename(file.parent().unwrap(), world.home.project_dir(&new)).unwrap();
+    let moved = world.home.session(&new, &session_id(1));
+    assert_eq!(newest_here(&world.home, &new).unwrap(), moved);
+    assert_eq!(list_project(&world.home, &Project::directory(&new)).unwrap().len(), 1);
+}
+
+/// Class 17: a symlinked directory is the directory it leads to.
+#[cfg(unix)]
+#[test]
+fn a_recorded_symlink_is_followed() {
+    let world = World::new();
+    let (real, link) = (world.env.home.join("a.b"), world.env.home.join("a-b"));
+    fs::create_dir(&real).unwrap();
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    let file = session(&world, &real, &link, 1, 0);
+    assert_eq!(newest_here(&world.home, &real).unwrap().file(), file);
 }

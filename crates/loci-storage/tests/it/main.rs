@@ -4,6 +4,7 @@
 mod find;
 mod git;
 mod instructions;
+mod listing;
 mod session_file;
 mod session_log;
 mod state_file;

@@ -1,0 +1,103 @@
+//! Listing sessions without an index: a few facts about each, read off both ends of its file.
+//!
+//! Every session file is listed, whatever wrote it. A file costs one or two reads of at most 64 KiB, spread over
+//! a few threads, so ten thousand of them take a fraction of a second and nothing can go stale. Newest first means
+//! by the last entry of the conversation: a title that was added, or a copy of the file, does not make a session
+//! new.
+//!
+//! What is exact and what is not: title, tag, prompts, branch and times are exact as long as whoever wrote the
+//! file kept them within 64 KiB of an end (see `labels`); messages and cost are exact up to 128 KiB, beyond that
+//! the number of messages is an estimate and the cost is left out.
+
+mod first_prompt;
+mod lite;
+mod scan;
+mod tally;
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+pub use lite::{Facts, Labels};
+pub use tally::Count;
+
+use crate::find::FindError;
+use crate::layout::{ConfigHome, SessionPlace};
+use crate::project::Project;
+
+/// More readers than this only wait for each other.
+const MOST_READERS: usize = 8;
+
+/// A session and what the ends of its file say about it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionSummary {
+    /// Its id and file.
+    pub place: SessionPlace,
+    /// What is known of it.
+    pub facts: Facts,
+}
+
+/// Lists the sessions of a project, the newest first.
+pub fn list_project(home: &ConfigHome, project: &Project) -> Result<Vec<SessionSummary>, FindError> {
+    let mut sessions = summaries(&project.session_files(home)?);
+    sessions.retain(|session| project.owns(home, session));
+    sort(&mut sessions);
+    Ok(sessions)
+}
+
+/// Lists the sessions of all projects, the newest first.
+pub fn list_all(home: &ConfigHome) -> Result<Vec<SessionSummary>, FindError> {
+    let mut files = Vec::new();
+    for dir in crate::find::subdirectories(&home.projects_dir())? {
+        files.extend(crate::find::session_places(&dir)?);
+    }
+    let mut sessions = summaries(&files);
+    sort(&mut sessions);
+    Ok(sessions)
+}
+
+/// Reads the facts about one session file; `None` when it is empty.
+pub fn summary_of(place: &SessionPlace) -> Result<Option<SessionSummary>, FindError> {
+    let failed = |source| FindError::Read { path: place.file().to_owned(), source };
+    let facts = Facts::read(place.file()).map_err(failed)?;
+    Ok(facts.map(|facts| SessionSummary { place: place.clone(), facts }))
+}
+
+fn sort(sessions: &mut [SessionSummary]) {
+    sessions.sort_by(|left, right| {
+        let newest = right.facts.newest_ms().cmp(&left.facts.newest_ms());
+        newest.then_with(|| left.place.file().cmp(right.place.file()))
+    });
+}
+
+/// Reads many files with a few threads; one that cannot be read does not hide the others.
+pub(crate) fn summaries(places: &[SessionPlace]) -> Vec<SessionSummary> {
+    let n_readers =
+        thread::available_parallelism().map_or(1, usize::from).min(MOST_READERS).min(places.len() / 16 + 1);
+    let next = AtomicUsize::new(0);
+    let found = Mutex::new(Vec::with_capacity(places.len()));
+    let read = || {
+        let mut buffer = Vec::new();
+        let mut mine = Vec::new();
+        while let Some(place) = places.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if let Ok(Some(facts)) = Facts::read_with(place.file(), &mut buffer) {
+                mine.push(SessionSummary { place: place.clone(), facts });
+            }
+        }
+        found.lock().unwrap_or_else(PoisonError::into_inner).append(&mut mine);
+    };
+    thread::scope(|scope| {
+        for _ in 1..n_readers {
+            scope.spawn(read);
+        }
+        read();
+    });
+    found.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the directory that a session's file lies in.
+pub(crate) fn dir_of(place: &SessionPlace) -> PathBuf {
+    place.file().parent().map(Path::to_path_buf).unwrap_or_default()
+}

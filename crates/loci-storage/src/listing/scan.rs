@@ -1,0 +1,228 @@
+//! Looking things up in JSON text without parsing all of it.
+//!
+//! Two ways. [`fields`] walks the top level of one object and skips over everything within, exactly; what it
+//! skips is only looked at for quotes and brackets. [`first_text`] and [`last_text`] look for `"key":"…"` anywhere
+//! in a text, which also works on lines that are cut; raw text within strings does not match, because there the
+//! quotes are escaped.
+
+use std::borrow::Cow;
+
+use memchr::{memchr, memchr2, memmem};
+
+/// Iterates over the top-level fields of the object that `line` begins with, until it ends or is cut.
+pub(super) fn fields(line: &[u8]) -> Fields<'_> {
+    let at = if line.first() == Some(&b'{') { 1 } else { line.len() };
+    Fields { line, at }
+}
+
+/// The top-level fields of an object: keys and values as written.
+pub(super) struct Fields<'a> {
+    line: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = (&'a [u8], &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let line = self.line;
+        let start = skip_any(line, self.at, b", \t");
+        let key_end = end_of_string(line, start)?;
+        let colon = skip_any(line, key_end, b" \t");
+        if line.get(colon) != Some(&b':') {
+            return None;
+        }
+        let value = skip_any(line, colon + 1, b" \t");
+        let end = end_of_value(line, value)?;
+        self.at = end;
+        Some((&line[start + 1..key_end - 1], &line[value..end]))
+    }
+}
+
+fn skip_any(line: &[u8], mut at: usize, set: &[u8]) -> usize {
+    while line.get(at).is_some_and(|byte| set.contains(byte)) {
+        at += 1;
+    }
+    at
+}
+
+fn end_of_value(line: &[u8], at: usize) -> Option<usize> {
+    match line.get(at)? {
+        b'"' => end_of_string(line, at),
+        b'{' | b'[' => end_of_group(line, at),
+        _ => {
+            let length = line[at..].iter().position(|byte| matches!(byte, b',' | b'}' | b']'))?;
+            Some(at + length)
+        }
+    }
+}
+
+/// Returns the place after the closing quote of the string that begins at `at`.
+fn end_of_string(line: &[u8], at: usize) -> Option<usize> {
+    if line.get(at) != Some(&b'"') {
+        return None;
+    }
+    let mut at = at + 1;
+    loop {
+        at += memchr2(b'"', b'\\', line.get(at..)?)?;
+        if line[at] == b'"' {
+            return Some(at + 1);
+        }
+        at += 2;
+    }
+}
+
+fn end_of_group(line: &[u8], at: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    let mut at = at;
+    loop {
+        match line.get(at)? {
+            b'"' => {
+                at = end_of_string(line, at)?;
+                continue;
+            }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth -= 1,
+            _ => {}
+        }
+        at += 1;
+        if depth == 0 {
+            return Some(at);
+        }
+    }
+}
+
+/// Returns the `type` of a line that begins with it, as metadata does.
+pub(super) fn leading_type(line: &[u8]) -> Option<&[u8]> {
+    let rest = line.strip_prefix(br#"{"type":""#)?;
+    Some(&rest[..memchr(b'"', rest)?])
+}
+
+/// Returns the text under the first `"key":"…"`; one that is cut off counts as far as it goes.
+pub(super) fn first_text(text: &[u8], key: &str) -> Option<String> {
+    let at = memmem::find(text, pattern(key).as_bytes())?;
+    Some(text_at(text, at + key.len() + 3))
+}
+
+/// Returns the text under the last `"key":"…"`.
+pub(super) fn last_text(text: &[u8], key: &str) -> Option<String> {
+    let at = memmem::find_iter(text, pattern(key).as_bytes()).last()?;
+    Some(text_at(text, at + key.len() + 3))
+}
+
+fn pattern(key: &str) -> String {
+    format!(r#""{key}":""#)
+}
+
+/// Reads a string from the place of its opening quote.
+fn text_at(text: &[u8], quote: usize) -> String {
+    let end = end_of_string(text, quote).map_or(text.len(), |end| end - 1);
+    unescaped(text.get(quote + 1..end).unwrap_or_default())
+}
+
+/// Reads the value of a field that should be a text.
+pub(super) fn as_text(value: &[u8]) -> Option<String> {
+    Some(unescaped(value.strip_prefix(b"\"")?.strip_suffix(b"\"")?))
+}
+
+fn unescaped(raw: &[u8]) -> String {
+    let text = String::from_utf8_lossy(raw);
+    if !text.contains('\\') {
+        return text.into_owned();
+    }
+    let whole: Result<String, _> = serde_json::from_str(&format!("\"{text}\""));
+    whole.unwrap_or_else(|_| leniently_unescaped(&text))
+}
+
+/// Undoes the common escapes of a string that is cut or holds half a surrogate pair.
+fn leniently_unescaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(char) = chars.next() {
+        match (char, char == '\\') {
+            (char, false) => out.push(char),
+            (_, true) => match chars.next() {
+                Some('n') => out.push('\n'),
+                Some('t') => out.push('\t'),
+                Some('r') => out.push('\r'),
+                Some('u') => {
+                    let digits: String = chars.by_ref().take(4).collect();
+                    let unit = u32::from_str_radix(&digits, 16).ok();
+                    out.push(unit.and_then(char::from_u32).unwrap_or('\u{fffd}'));
+                }
+                Some(other) => out.push(other),
+                None => {}
+            },
+        }
+    }
+    out
+}
+
+/// Returns the lines of `text` from the last to the first, without their ends.
+pub(super) fn lines_from_end(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        match memchr::memrchr(b'\n', text) {
+            Some(newline) => {
+                rest = Some(&text[..newline]);
+                Some(&text[newline + 1..])
+            }
+            None => rest.take(),
+        }
+    })
+    .map(<[u8]>::trim_ascii)
+    .filter(|line| !line.is_empty())
+}
+
+/// Returns text for people: bytes that are none are replaced.
+pub(super) fn lossy(bytes: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(line: &str) -> Vec<String> {
+        fields(line.as_bytes()).map(|(key, value)| format!("{}={}", lossy(key), lossy(value))).collect()
+    }
+
+    #[test]
+    fn the_top_level_is_walked_exactly() {
+        for (line, expected) in [
+            (
+                r#"{"a":"x","b":{"a":"y}\"]"},"c":[1,{"d":"\\"}],"e":true}"#,
+                "a=\"x\" b={\"a\":\"y}\\\"]\"} c=[1,{\"d\":\"\\\\\"}] e=true",
+            ),
+            (r#"{ "a" : null , "b": 17}"#, "a=null b=17"),
+            (r#"{"a":1,"b":"cut he"#, "a=1"),
+            (r#"{"a":{"b":1"#, ""),
+            ("[1]", ""),
+            ("", ""),
+            ("{}", ""),
+            (r#"{"a"}"#, ""),
+        ] {
+            let expected = expected.replace("a=null b=17", "a=null  b=17");
+            assert_eq!(names(line).join(" "), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn texts_are_found_raw_and_unescaped() {
+        let text = br#"{"t":"one \"t\":\"no\"","t":"two\n\u00e9","u":"cut \ud83d"#;
+        assert_eq!(first_text(text, "t").unwrap(), "one \"t\":\"no\"");
+        assert_eq!(last_text(text, "t").unwrap(), "two\né");
+        assert_eq!(last_text(text, "u").unwrap(), "cut \u{fffd}");
+        assert_eq!(first_text(text, "none"), None);
+    }
+
+    #[test]
+    fn lines_come_last_first() {
+        let lines: Vec<_> = lines_from_end(b"a\nb\r\n\n c").map(lossy).collect();
+        assert_eq!(lines, ["c", "b", "a"]);
+        assert_eq!(lines_from_end(b"").count(), 0);
+        assert_eq!(leading_type(br#"{"type":"tag","tag":"x"}"#), Some(&b"tag"[..]));
+        assert_eq!(leading_type(br#"{"tag":"x","type":"tag"}"#), None);
+    }
+}

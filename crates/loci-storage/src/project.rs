@@ -1,0 +1,113 @@
+//! A project: the directory at hand and the repository around it, and which sessions are its own.
+//!
+//! A session's directory under `projects/` is named after the working directory, but not one to one: `a.b` and
+//! `a-b` share a name, and long paths are cut. So the `cwd` recorded in the file decides:
+//!
+//! 1. A session that began in one of the project's directories belongs to it.
+//! 2. So does one in the project's own directory that began somewhere with another name: it was forked or moved
+//!    here on purpose, or the folder was renamed.
+//! 3. One that began in another directory of the same name does not.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use loci_core::path::project_slug;
+
+use crate::find::{FindError, session_places, subdirectories};
+use crate::layout::{ConfigHome, SessionPlace};
+use crate::listing::{SessionSummary, dir_of};
+use crate::repository::repository_of;
+
+/// The part of a long project directory name that does not depend on the hash.
+const SHARED_PREFIX: usize = 200;
+
+/// The directories that sessions are looked for in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Project {
+    /// The directory itself, symlinks resolved.
+    dir: PathBuf,
+    /// Roots below which every directory counts.
+    roots: Vec<PathBuf>,
+}
+
+impl Project {
+    /// Takes one directory alone.
+    pub fn directory(real_dir: &Path) -> Self {
+        Self { dir: real_dir.to_owned(), roots: Vec::new() }
+    }
+
+    /// Takes a directory with the working tree that it lies in.
+    pub fn working_tree(real_dir: &Path) -> Self {
+        let root = repository_of(real_dir).map(|repository| repository.root);
+        Self { dir: real_dir.to_owned(), roots: root.into_iter().collect() }
+    }
+
+    /// Takes a directory with the repository that it lies in, all worktrees included.
+    pub fn repository(real_dir: &Path) -> Self {
+        let roots = repository_of(real_dir).map(|repository| repository.worktrees).unwrap_or_default();
+        Self { dir: real_dir.to_owned(), roots }
+    }
+
+    /// Returns the session files that may belong to the project.
+    pub(crate) fn session_files(&self, home: &ConfigHome) -> Result<Vec<SessionPlace>, FindError> {
+        let mut places = Vec::new();
+        for dir in self.dirs(home)? {
+            places.extend(session_places(&dir)?);
+        }
+        Ok(places)
+    }
+
+    /// Returns the directories under `projects/` that may hold the project's sessions.
+    pub(crate) fn dirs(&self, home: &ConfigHome) -> Result<Vec<PathBuf>, FindError> {
+        let own = home.project_dir(&self.dir);
+        let is_long = own.file_name().is_some_and(|name| name.len() > SHARED_PREFIX);
+        if self.roots.is_empty() && !is_long {
+            return Ok(vec![own]);
+        }
+        let mut dirs = subdirectories(&home.projects_dir())?;
+        dirs.retain(|dir| *dir == own || self.may_hold(home, dir));
+        dirs.sort_by_key(|dir| *dir != own);
+        Ok(dirs)
+    }
+
+    fn may_hold(&self, home: &ConfigHome, dir: &Path) -> bool {
+        let name = dir.file_name().unwrap_or_default().to_string_lossy();
+        // Other builds hash long paths in another way, so any directory with the same long prefix counts.
+        let is_alike = |path: &Path| {
+            let ours = home.project_dir(path);
+            let ours = ours.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            ours == name
+                || ours.get(..SHARED_PREFIX).is_some_and(|prefix| {
+                    ours.len() > SHARED_PREFIX
+                        && name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('-'))
+                })
+        };
+        let is_below = |root: &PathBuf| {
+            let slug = project_slug(&root.to_string_lossy());
+            name.strip_prefix(&slug).is_some_and(|rest| rest.starts_with('-'))
+        };
+        is_alike(&self.dir) || self.roots.iter().any(|root| is_alike(root) || is_below(root))
+    }
+
+    /// Returns true when the session is one of the project's.
+    pub(crate) fn owns(&self, home: &ConfigHome, session: &SessionSummary) -> bool {
+        self.owns_recorded(home, &session.place, session.facts.cwd.as_deref())
+    }
+
+    pub(crate) fn owns_recorded(&self, home: &ConfigHome, place: &SessionPlace, cwd: Option<&str>) -> bool {
+        let dir = dir_of(place);
+        let is_own_dir =
+            std::iter::once(&self.dir).chain(&self.roots).any(|path| home.project_dir(path) == dir);
+        let Some(cwd) = cwd else { return is_own_dir };
+        let is_moved_here = || {
+            let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            is_own_dir && project_slug(cwd) != name
+        };
+        let real = || fs::canonicalize(cwd).is_ok_and(|real| self.covers(&real));
+        self.covers(Path::new(cwd)) || is_moved_here() || real()
+    }
+
+    fn covers(&self, path: &Path) -> bool {
+        path == self.dir || self.roots.iter().any(|root| path.starts_with(root))
+    }
+}

@@ -1,0 +1,61 @@
+//! The repository around a directory: its root and its worktrees, read without running git.
+//!
+//! ```text
+//! <main>/.git/                         the common directory
+//! <main>/.git/worktrees/<name>/gitdir  holds "<worktree>/.git"
+//! <worktree>/.git                      a file: "gitdir: <main>/.git/worktrees/<name>"
+//! <main>/.git/worktrees/<name>/commondir
+//! ```
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The working trees of one repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repository {
+    /// The root of the working tree that was asked about.
+    pub root: PathBuf,
+    /// The roots of all its working trees, that one among them. Some may be gone.
+    pub worktrees: Vec<PathBuf>,
+}
+
+/// Finds the repository that `real_dir` lies in.
+pub fn repository_of(real_dir: &Path) -> Option<Repository> {
+    let (root, git_dir) = real_dir.ancestors().find_map(|dir| Some((dir, git_dir_of(dir)?)))?;
+    let common = common_dir(&git_dir);
+    let mut worktrees = vec![root.to_owned()];
+    let main = common.file_name().filter(|name| *name == ".git").and_then(|_| common.parent());
+    worktrees.extend(main.map(Path::to_path_buf));
+    if let Ok(entries) = fs::read_dir(common.join("worktrees")) {
+        worktrees.extend(entries.filter_map(Result::ok).filter_map(|entry| worktree_at(&entry.path())));
+    }
+    for path in &mut worktrees {
+        // One that was removed keeps its name.
+        *path = fs::canonicalize(&*path).unwrap_or_else(|_| path.clone());
+    }
+    worktrees.sort();
+    worktrees.dedup();
+    Some(Repository { root: root.to_owned(), worktrees })
+}
+
+/// Returns the git directory of the working tree whose root is `dir`.
+fn git_dir_of(dir: &Path) -> Option<PathBuf> {
+    let git = dir.join(".git");
+    let metadata = fs::metadata(&git).ok()?;
+    if metadata.is_dir() {
+        return git.join("HEAD").is_file().then_some(git);
+    }
+    let text = fs::read_to_string(&git).ok()?;
+    Some(dir.join(text.trim_end().strip_prefix("gitdir:")?.trim()))
+}
+
+fn common_dir(git_dir: &Path) -> PathBuf {
+    let named = fs::read_to_string(git_dir.join("commondir")).ok();
+    let common = named.map_or_else(|| git_dir.to_owned(), |name| git_dir.join(name.trim_end()));
+    fs::canonicalize(&common).unwrap_or(common)
+}
+
+fn worktree_at(administration: &Path) -> Option<PathBuf> {
+    let text = fs::read_to_string(administration.join("gitdir")).ok()?;
+    administration.join(text.trim_end()).parent().map(Path::to_path_buf)
+}

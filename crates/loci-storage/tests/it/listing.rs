@@ -1,0 +1,187 @@
+//! Listing sessions from the ends of their files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use loci_core::ids::SessionId;
+use loci_storage::{Count, Facts, Project, list_all, list_project};
+use serde_json::{Value, json};
+
+use crate::support::{World, fixtures, session_id, user};
+
+fn facts(world: &World, content: impl AsRef<[u8]>) -> Facts {
+    let file = world.write("project/some.jsonl", content);
+    Facts::read(&file).unwrap().unwrap()
+}
+
+fn lines(values: &[Value]) -> String {
+    values.iter().map(|value| format!("{value}\n")).collect()
+}
+
+fn prompt(text: &str) -> Value {
+    json!({"parentUuid": null, "isSidechain": false, "type": "user", "message": {"role": "user", "content": text},
+        "uuid": "u1", "timestamp": "2026-01-02T03:04:05.000Z", "entrypoint": "sdk-cli", "cwd": "/p", "sessionId": "s", "gitBranch": "main"})
+}
+
+fn answer(text: &str, branch: &str) -> Value {
+    json!({"parentUuid": "u1", "isSidechain": false, "message": {"id": "m1", "role": "assistant", "model": "claude-sonnet-4-5",
+        "content": [{"type": "text", "text": text}], "usage": {"input_tokens": 1_000_000, "output_tokens": 0}},
+        "type": "assistant", "uuid": "a1", "timestamp": "2026-01-02T03:05:00.000Z", "cwd": "/p", "sessionId": "s", "gitBranch": branch})
+}
+
+#[test]
+fn a_short_file_is_known_exactly() {
+    let world = World::new();
+    let facts = facts(
+        &world,
+        lines(&[
+            json!({"type": "queue-operation", "operation": "enqueue", "timestamp": "2026-01-02T03:04:04.000Z", "content": "Fix"}),
+            prompt("Fix it"),
+            answer("Done", "topic"),
+            json!({"type": "ai-title", "aiTitle": "A generated one", "sessionId": "s"}),
+            json!({"type": "custom-title", "customTitle": "Mine \"é\"", "sessionId": "s"}),
+            json!({"type": "tag", "tag": "blue", "sessionId": "s"}),
+            json!({"type": "last-prompt", "lastPrompt": "Fix it", "leafUuid": "a1", "sessionId": "s"}),
+        ]),
+    );
+    assert_eq!(facts.labels.title(), Some("Mine \"é\""));
+    assert_eq!(facts.labels.generated.as_deref(), Some("A generated one"));
+    assert_eq!(
+        (facts.labels.tag.as_deref(), facts.labels.last_prompt.as_deref()),
+        (Some("blue"), Some("Fix it"))
+    );
+    assert_eq!((facts.first_prompt.as_deref(), facts.git_branch.as_deref()), (Some("Fix it"), Some("topic")));
+    assert_eq!((facts.cwd.as_deref(), facts.entrypoint.as_deref()), (Some("/p"), Some("sdk-cli")));
+    assert_eq!(facts.created.unwrap().to_string(), "2026-01-02T03:04:04Z");
+    assert_eq!(facts.last_activity.unwrap().to_string(), "2026-01-02T03:05:00Z");
+    assert_eq!((facts.messages, facts.cost_usd), (Count::Exactly(2), Some(3.0)));
+    assert_eq!((facts.is_empty, facts.is_sidechain), (false, false));
+}
+
+#[test]
+fn the_last_label_counts_and_an_empty_one_takes_it_back() {
+    let world = World::new();
+    let title = |text: &str| json!({"type": "custom-title", "customTitle": text, "sessionId": "s"});
+    let tag = |text: &str| json!({"type": "tag", "tag": text, "sessionId": "s"});
+    for (labels, title, tag) in [
+        (vec![title("one"), title("two"), tag("a")], Some("two"), Some("a")),
+        (vec![title("one"), title(""), tag("a"), tag("")], None, None),
+        (
+            vec![json!({"type": "user", "message": {"content": "{\"type\":\"tag\",\"tag\":\"x\"}"}})],
+            None,
+            None,
+        ),
+    ] {
+        let facts = facts(&world, lines(&[vec![prompt("hi")], labels.clone()].concat()));
+        assert_eq!((facts.labels.title(), facts.labels.tag.as_deref()), (title, tag), "{labels:?}");
+    }
+}
+
+/// The two ends of a long file say what it is; what lies between is not read.
+#[test]
+fn a_long_file_is_known_by_its_ends() {
+    let world = World::new();
+    let early = json!({"type": "custom-title", "customTitle": "early", "sessionId": "s"});
+    let padding = vec![answer(&"x".repeat(2_000), "main"); 200];
+    let long = [vec![prompt("First"), early], padding, vec![answer("end", "late")]].concat();
+    let facts = facts(&world, lines(&long));
+    assert!(facts.size > 400_000);
+    assert_eq!(facts.labels.title(), Some("early"));
+    assert_eq!((facts.first_prompt.as_deref(), facts.git_branch.as_deref()), (Some("First"), Some("late")));
+    assert_eq!(facts.cost_usd, None);
+    let Count::About(n) = facts.messages else { panic!("{:?}", facts.messages) };
+    assert!((180..230).contains(&n), "{n}");
+}
+
+#[test]
+fn one_huge_line_hides_nothing() {
+    let world = World::new();
+    let huge = "word ".repeat(60_000);
+    let facts = facts(&world, lines(&[prompt(&huge)]));
+    assert!(facts.first_prompt.unwrap().starts_with("word word"));
+    assert_eq!((facts.git_branch.as_deref(), facts.cwd.as_deref()), (Some("main"), Some("/p")));
+    assert!(!facts.is_empty);
+    assert_eq!(facts.last_activity.unwrap().to_string(), "2026-01-02T03:04:05Z");
+}
+
+#[test]
+fn broken_files_have_facts_too() {
+    let world = World::new();
+    for (content, is_empty) in [
+        ("null\n[]\n17\nnonsense\n\0\0\0\n".to_owned(), true),
+        (lines(&[json!({"type": "mode", "mode": "normal"})]), true),
+        (format!("null\n{}", lines(&[prompt("hi")])), false),
+        (format!("{}{{\"type\":\"assis", lines(&[prompt("hi")])), false),
+    ] {
+        assert_eq!(facts(&world, &content).is_empty, is_empty, "{content}");
+    }
+    let file = world.write("project/empty.jsonl", "");
+    assert_eq!(Facts::read(&file).unwrap(), None);
+}
+
+/// Class 1 and 2 are in `find`; here: headless, subagent-first and label-only files are all listed.
+#[test]
+fn every_session_file_is_listed_newest_first() {
+    let world = World::new();
+    let at = |n: u32| world.home.session(world.cwd(), &session_id(n)).file().to_owned();
+    let stamped = |minute: u32| {
+        let entry = user("u1", world.cwd());
+        entry
+            .with_field("timestamp", &format!("2026-01-02T03:{minute:02}:00.000Z").into())
+            .unwrap()
+            .line()
+            .to_owned()
+    };
+    fs::create_dir_all(at(1).parent().unwrap()).unwrap();
+    fs::write(at(1), stamped(10)).unwrap();
+    fs::write(at(2), stamped(30).replace("\"isSidechain\":false", "\"isSidechain\":true")).unwrap();
+    fs::write(at(3), stamped(20)).unwrap();
+    fs::create_dir_all(at(3).with_extension("").join("subagents")).unwrap();
+    fs::write(at(3).with_extension("").join("subagents/agent-a1.jsonl"), stamped(59)).unwrap();
+    fs::write(at(1).with_file_name("notes.jsonl"), stamped(40)).unwrap();
+    fs::create_dir(at(4)).unwrap();
+    let listed = list_project(&world.home, &Project::directory(world.cwd())).unwrap();
+    let ids: Vec<&SessionId> = listed.iter().map(|session| session.place.id()).collect();
+    assert_eq!(ids, [&session_id(2), &session_id(3), &session_id(1)]);
+    assert_eq!(list_all(&world.home).unwrap(), listed);
+}
+
+/// Class 1: two directories, one name.
+#[test]
+fn directories_of_one_name_are_listed_apart() {
+    let world = World::new();
+    let (dotted, dashed) = (world.env.home.join("a.b"), world.env.home.join("a-b"));
+    for (n, dir) in [(1, &dotted), (2, &dashed)] {
+        let file = world.home.session(dir, &session_id(n)).file().to_owned();
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, user("u1", dir).line()).unwrap();
+    }
+    for (n, dir) in [(1, &dotted), (2, &dashed)] {
+        let listed = list_project(&world.home, &Project::directory(dir)).unwrap();
+        assert_eq!(listed.iter().map(|it| it.place.id().clone()).collect::<Vec<_>>(), [session_id(n)]);
+    }
+}
+
+/// What other programs wrote: the first prompt, and as many messages as entries say.
+#[test]
+fn the_fixtures_have_their_facts() {
+    let mut seen = 0;
+    for file in jsonl_files(&fixtures()) {
+        let facts = Facts::read(&file).unwrap().unwrap();
+        assert!(facts.first_prompt.is_some() && facts.created.is_some(), "{}", file.display());
+        assert_eq!(facts.cwd.as_deref(), Some("/home/dev/project"), "{}", file.display());
+        let text = fs::read_to_string(&file).unwrap();
+        let values = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let n_messages = values.filter(|value| {
+            matches!(value["type"].as_str(), Some("user" | "assistant")) && value["isMeta"] != true
+        });
+        assert_eq!(facts.messages, Count::Exactly(n_messages.count() as u64), "{}", file.display());
+        seen += 1;
+    }
+    assert!(seen >= 15, "{seen}");
+}
+
+fn jsonl_files(dir: &Path) -> Vec<PathBuf> {
+    let files = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    files.filter(|path| path.extension().is_some_and(|extension| extension == "jsonl")).collect()
+}
