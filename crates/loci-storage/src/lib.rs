@@ -10,6 +10,7 @@
 //! 4. Files are readable by their owner alone.
 
 mod find;
+mod fork;
 mod git;
 mod html_comments;
 mod instructions;
@@ -23,6 +24,7 @@ mod session_log;
 mod state_file;
 
 pub use find::{Candidate, FindError, by_id, newest_here, resolve};
+pub use fork::{ForkError, Trace, fork_entries, link_backups, write_fork};
 pub use git::{GitSnapshot, git_snapshot, head_branch};
 pub use html_comments::strip_html_comments;
 pub use instructions::{
