@@ -14,6 +14,7 @@ mod fork;
 mod git;
 mod html_comments;
 mod instructions;
+mod labels;
 mod layout;
 mod lease;
 mod listing;
@@ -31,6 +32,7 @@ pub use instructions::{
     Diagnostic, InstructionFile, InstructionPlaces, Instructions, MANAGED_INSTRUCTIONS, Scope,
     discover_instructions,
 };
+pub use labels::{LabelError, LabelWatch, rename_session, tag_session, untag_session};
 pub use lease::{Lease, LeaseError, Owner, lease_owner};
 pub use layout::{ConfigHome, SessionPlace, TasksDirError};
 pub use listing::{Count, Facts, Labels, SessionSummary, list_all, list_project, summary_of};

@@ -230,6 +230,13 @@ pub enum Metadata {
         /// The last entry of the chain.
         leaf: EntryId,
     },
+    /// How input is read; the format has one value.
+    Mode,
+    /// The title a model made.
+    GeneratedTitle {
+        /// The title.
+        title: String,
+    },
     /// The title the user chose.
     CustomTitle {
         /// The title.
@@ -258,6 +265,10 @@ impl Metadata {
             }
             Self::LastPrompt { prompt: None, leaf } => {
                 json!({"type": "last-prompt", "leafUuid": leaf.as_str(), "sessionId": session})
+            }
+            Self::Mode => json!({"type": "mode", "mode": "normal", "sessionId": session}),
+            Self::GeneratedTitle { title } => {
+                json!({"type": "ai-title", "aiTitle": title, "sessionId": session})
             }
             Self::CustomTitle { title } => {
                 json!({"type": "custom-title", "customTitle": title, "sessionId": session})

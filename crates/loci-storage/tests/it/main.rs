@@ -5,6 +5,7 @@ mod find;
 mod fork;
 mod git;
 mod instructions;
+mod labels;
 mod listing;
 mod session_file;
 mod session_log;
