@@ -7,6 +7,7 @@ mod git;
 mod instructions;
 mod labels;
 mod listing;
+mod remove;
 mod session_file;
 mod session_log;
 mod state_file;

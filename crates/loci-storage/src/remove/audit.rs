@@ -1,0 +1,36 @@
+//! The log of what was removed and brought back, for people to read after the fact.
+
+use std::io;
+use std::path::Path;
+
+use loci_core::ids::SessionId;
+use loci_stdx::AppendFile;
+use serde_json::json;
+
+use super::RemoveError;
+use crate::layout::ConfigHome;
+
+/// Appends one line and makes it survive a power cut.
+pub(super) fn record(
+    home: &ConfigHome,
+    time: &str,
+    action: &str,
+    id: &SessionId,
+    file: &Path,
+    trash: &Path,
+) -> Result<(), RemoveError> {
+    let path = home.loci_dir().join("audit.log");
+    let line =
+        json!({"time": time, "action": action, "sessionId": id.as_str(), "file": file, "trash": trash});
+    let write = || {
+        let mut log = AppendFile::open(&path, AppendFile::PRIVATE)?;
+        log.append_lines(line.to_string().as_bytes())?;
+        log.sync()
+    };
+    match write() {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            Err(RemoveError::Disk { action: "write", path: path.clone(), source: io::Error::other(error) })
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Moving a file or directory, across file systems if need be.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// Moves `from` to `to`, which must not exist.
+///
+/// Where a rename cannot reach, everything is copied and synced first; the original goes only then.
+pub(super) fn move_path(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::rename(from, to) {
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+            copy(from, to)?;
+            if from.is_dir() { fs::remove_dir_all(from) } else { fs::remove_file(from) }
+        }
+        result => result,
+    }
+}
+
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    if !from.is_dir() {
+        fs::copy(from, to)?;
+        return fs::File::open(to)?.sync_all();
+    }
+    fs::create_dir(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        copy(&entry.path(), &to.join(entry.file_name()))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_is_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, to) = (dir.path().join("a"), dir.path().join("b"));
+        fs::create_dir_all(from.join("sub")).unwrap();
+        fs::write(from.join("sub/x"), "text").unwrap();
+        copy(&from, &to).unwrap();
+        assert_eq!(fs::read_to_string(to.join("sub/x")).unwrap(), "text");
+        move_path(&to, &dir.path().join("c")).unwrap();
+        assert!(!to.exists() && dir.path().join("c/sub/x").exists());
+    }
+}
