@@ -13,6 +13,7 @@ mod find;
 mod fork;
 mod git;
 mod html_comments;
+mod input_history;
 mod instructions;
 mod labels;
 mod layout;
@@ -29,6 +30,7 @@ pub use find::{Candidate, FindError, by_id, newest_here, resolve};
 pub use fork::{ForkError, Trace, fork_entries, link_backups, write_fork};
 pub use git::{GitSnapshot, git_snapshot, head_branch};
 pub use html_comments::strip_html_comments;
+pub use input_history::{InputEntry, InputHistory, InputHistoryError, InputScope};
 pub use instructions::{
     Diagnostic, InstructionFile, InstructionPlaces, Instructions, MANAGED_INSTRUCTIONS, Scope,
     discover_instructions,

@@ -4,6 +4,7 @@
 mod find;
 mod fork;
 mod git;
+mod input_history;
 mod instructions;
 mod labels;
 mod listing;
