@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use loci_core::ids::ToolUseId;
 use loci_core::tool::{ToolContent, ToolOutcome};
-use loci_tools::{Host, Tool, ToolCall};
+use loci_tools::{Host, Tool, ToolCall, persisted_output};
 use tokio_util::sync::CancellationToken;
 
 use crate::host::SessionHost;
@@ -81,21 +81,8 @@ fn spill(outcome: ToolOutcome, limit: Option<usize>, host: &SessionHost, call: &
     if text.len() <= limit || text.chars().count() <= limit {
         return outcome;
     }
-    let preview = match host.spill_path(call).and_then(|path| std::fs::write(&path, text).map(|()| path)) {
-        Ok(path) => preview(text, &path),
-        Err(error) => format!(
-            "{}\n\n[cut at {limit} characters; the rest could not be saved: {error}]",
-            text.chars().take(limit).collect::<String>()
-        ),
-    };
+    let saved = host.spill_path(call).and_then(|path| std::fs::write(&path, text).map(|()| path));
+    let total = text.len() as u64;
+    let preview = persisted_output(text, total, saved.map(|path| (path, total)));
     ToolOutcome { content: ToolContent::Text(preview), ..outcome }
-}
-
-fn preview(text: &str, path: &std::path::Path) -> String {
-    let shown: String = text.chars().take(2_000).collect();
-    format!(
-        "<persisted-output>\nOutput too large ({} bytes). Full output saved to: {}\n\nPreview (first 2KB):\n{shown}\n...\n</persisted-output>",
-        text.len(),
-        path.display()
-    )
 }

@@ -128,17 +128,18 @@ impl Turn {
         self.recovery.succeeded();
         self.stop_reason.clone_from(&ended.stop_reason);
         let stop = ended.stop_reason.as_deref().unwrap_or("end_turn").to_owned();
+        let is_silent = response.is_silent();
         let (mut effects, calls) = record_response(response, Some(ended), &stop);
         let over_budget = self.limits.max_budget_usd.filter(|limit| spent_usd >= *limit);
         match over_budget {
             Some(limit) => effects.extend(self.stop_at_budget(calls, limit)),
-            None => effects.extend(self.go_on(calls, &stop)),
+            None => effects.extend(self.go_on(calls, &stop, is_silent)),
         }
         effects
     }
 
     /// Decides what a recorded response leads to.
-    fn go_on(&mut self, calls: Vec<ToolUse>, stop: &str) -> Vec<Effect> {
+    fn go_on(&mut self, calls: Vec<ToolUse>, stop: &str, is_silent: bool) -> Vec<Effect> {
         if !calls.is_empty() {
             return self.prepare(calls);
         }
@@ -148,6 +149,7 @@ impl Turn {
             "refusal" => {
                 vec![Effect::Record(Record::Refusal), self.end(Outcome::Refused)]
             }
+            _ if is_silent => self.ask_for_words(),
             _ => vec![self.end(Outcome::Completed)],
         }
     }

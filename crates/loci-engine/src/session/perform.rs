@@ -308,9 +308,8 @@ fn is_worth_showing(block: &Block) -> bool {
 }
 
 fn api_error_text(failure: &Failure) -> String {
-    let status = failure.status.map(|status| format!("{status} ")).unwrap_or_default();
     let hint = failure.hint.as_ref().map(|hint| format!("\n{hint}")).unwrap_or_default();
-    format!("API Error: {status}{}{hint}", failure.message)
+    format!("API Error: {}{hint}", failure.message)
 }
 
 fn denial_text(call: &PreparedCall, decision: &Decision) -> String {

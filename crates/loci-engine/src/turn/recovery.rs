@@ -21,6 +21,8 @@ const LEAST_OUTPUT: u64 = 3_000;
 const GO_ON_AFTER_LIMIT: &str = "Your answer reached the output limit and was cut there. Go on exactly where it \
      stopped; do not repeat or apologise. If a tool call was cut, make it again in smaller pieces.";
 const GO_ON_AFTER_BREAK: &str = "The connection broke in the middle of your answer. Go on from where it stopped; do not repeat what was said.";
+const SAY_SOMETHING: &str = "Your answer had no text and no tool calls. If the work is done, say in a sentence what \
+     came of it; otherwise go on.";
 
 /// How failures are retried.
 #[derive(Debug, Clone, PartialEq)]
@@ -194,6 +196,16 @@ impl Turn {
             self.recovery.output = OutputLimit::Raised;
         }
         let mut effects = vec![Effect::Record(Record::Nudge(GO_ON_AFTER_LIMIT))];
+        effects.extend(self.ask_model());
+        effects
+    }
+
+    /// The answer was empty: ask for one, a few times, then take the silence for an answer.
+    pub(super) fn ask_for_words(&mut self) -> Vec<Effect> {
+        if !self.recovery.take_nudge() {
+            return vec![self.end(Outcome::Completed)];
+        }
+        let mut effects = vec![Effect::Record(Record::Nudge(SAY_SOMETHING))];
         effects.extend(self.ask_model());
         effects
     }

@@ -46,6 +46,14 @@ impl Response {
         self.blocks.values().any(|block| block.text().is_some_and(|text| !text.trim().is_empty()))
     }
 
+    /// Returns true when there is nothing in it for anybody to read or do.
+    pub(super) fn is_silent(&self) -> bool {
+        self.blocks.values().all(|block| match block.kind() {
+            BlockKind::Text => block.text().is_none_or(|text| text.trim().is_empty()),
+            kind => kind.is_thinking(),
+        })
+    }
+
     /// Returns true when anything at all was heard.
     pub(super) fn has_begun(&self) -> bool {
         self.started.is_some()
