@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail loudly")]
 
+mod failures;
+mod recovery;
 mod resume;
 mod session_file;
 mod support;

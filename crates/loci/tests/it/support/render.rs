@@ -75,11 +75,16 @@ fn shape_of(frame: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let kind = text(&frame["type"]);
     match kind.as_str() {
-        "system" | "result" => {
-            let parts = [text(&frame["subtype"]), text(&frame["status"]), text(&frame["permissionMode"])];
-            let is_init = frame["subtype"] == "init";
-            let shown = parts.iter().take(if is_init { 1 } else { 3 }).filter(|it| !it.is_empty());
-            format!("{kind} {}", shown.cloned().collect::<Vec<_>>().join(" "))
+        "system" => system_shape(frame),
+        "result" => {
+            let marks = [
+                text(&frame["subtype"]),
+                if frame["is_error"] == true { "(error)".to_owned() } else { String::new() },
+                frame["api_error_status"].as_u64().map(|it| it.to_string()).unwrap_or_default(),
+                text(&frame["terminal_reason"]),
+            ];
+            let marks: Vec<String> = marks.into_iter().filter(|it| !it.is_empty()).collect();
+            format!("result {}", marks.join(" "))
         }
         "assistant" | "user" => match &frame["message"]["content"] {
             Value::String(text) => format!("{kind} {text}"),
@@ -99,5 +104,26 @@ fn shape_of(frame: &Value) -> String {
             format!("{kind} {} {}", text(&response["request_id"]), text(&response["subtype"]))
         }
         _ => kind,
+    }
+}
+
+fn system_shape(frame: &Value) -> String {
+    let text = |key: &str| frame[key].as_str().unwrap_or_default();
+    match text("subtype") {
+        "api_retry" => format!(
+            "system api_retry {}/{} status {} {}",
+            frame["attempt"],
+            frame["max_retries"],
+            frame["error_status"],
+            text("error")
+        ),
+        "model_fallback" => format!(
+            "system model_fallback {} {} -> {}",
+            text("trigger"),
+            text("original_model"),
+            text("fallback_model")
+        ),
+        "status" => format!("system status {}{}", text("status"), text("permissionMode")),
+        subtype => format!("system {subtype}"),
     }
 }
