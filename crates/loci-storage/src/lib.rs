@@ -24,6 +24,7 @@ mod remove;
 mod repository;
 mod session_file;
 mod session_log;
+mod settings;
 mod state_file;
 
 pub use find::{Candidate, FindError, by_id, newest_here, resolve};
@@ -44,4 +45,8 @@ pub use remove::{RemoveError, remove_session, removed_sessions, restore_session}
 pub use repository::{Repository, repository_of};
 pub use session_file::{LiveLoad, LoadError, Loaded, SkipReason, Skipped, load, load_at, load_live};
 pub use session_log::{AppendError, DiskSink, MemorySink, SessionLog, Sink, Trouble, last_prompt_text};
+pub use settings::{
+    FILE_LIMIT as SETTINGS_LIMIT, GivenSettings, LoadedSettings, MANAGED_DIR, SettingsEditError, SettingsFile,
+    SettingsPlaces, SettingsSources, SettingsWatch, TrustState, edit_settings, load_settings, trust_of,
+};
 pub use state_file::{StateFileError, known_user_id, user_id};

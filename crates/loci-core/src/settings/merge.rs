@@ -147,17 +147,19 @@ fn labelled(path: &str, value: &Value) -> String {
 
 /// Makes one value of the parts that count, and gives each its role.
 fn join(merge: Merge, parts: &mut [Part]) -> Option<Value> {
-    let counting = |parts: &[Part]| -> Vec<usize> {
-        (0..parts.len()).filter(|idx| parts[*idx].role == Role::Joins).collect()
-    };
-    let live = counting(parts);
+    let mut live: Vec<usize> = (0..parts.len()).filter(|idx| parts[*idx].role == Role::Joins).collect();
     let highest = *live.last()?;
+    if merge == Merge::ManagedOrUnion && parts[highest].origin.scope == Scope::Managed {
+        let (managed, others) = live.iter().partition(|idx| parts[**idx].origin.scope == Scope::Managed);
+        live = managed;
+        let others: Vec<usize> = others;
+        others.into_iter().for_each(|idx| parts[idx].role = Role::Overridden);
+    }
     let winner = match merge {
         Merge::Highest => Some(highest),
         Merge::AnyTrue => Some(find(parts, &live, &Value::Bool(true)).unwrap_or(highest)),
         Merge::AnyFalse => Some(find(parts, &live, &Value::Bool(false)).unwrap_or(highest)),
         Merge::Strictest(order) => Some(strictest(parts, &live, order).unwrap_or(highest)),
-        Merge::ManagedOrUnion if parts[highest].origin.scope == Scope::Managed => Some(highest),
         Merge::Union | Merge::ManagedOrUnion | Merge::ByName | Merge::ByWholeName | Merge::Concatenate => {
             None
         }

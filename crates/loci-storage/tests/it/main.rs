@@ -11,5 +11,6 @@ mod listing;
 mod remove;
 mod session_file;
 mod session_log;
+mod settings;
 mod state_file;
 mod support;

@@ -1,0 +1,187 @@
+//! Whether the user trusts a folder, found out without believing the folder.
+//!
+//! Trust is kept in the global state file under `projects[<root>].hasTrustDialogAccepted`. The root is that of
+//! the main checkout. A `.git` file that points elsewhere is followed only when the place it points at points
+//! back, so that no folder can borrow another's trust. Outside a repository the start directory and those above
+//! it count. The home directory is never trusted as a whole, and a repository inside a trusted folder needs its
+//! own trust.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use loci_core::settings::{Diagnostic, Origin, Scope};
+use serde::Deserialize;
+
+use super::places::SettingsPlaces;
+
+/// Whether the user trusts a folder.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TrustState {
+    /// The folder that is or would be trusted.
+    pub root: PathBuf,
+    /// Whether it is.
+    pub is_trusted: bool,
+    /// Whether trust in it can be kept; trust in the home directory cannot.
+    pub can_be_kept: bool,
+}
+
+#[derive(Deserialize)]
+struct State {
+    #[serde(default)]
+    projects: BTreeMap<String, Entry>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    #[serde(default, rename = "hasTrustDialogAccepted")]
+    is_trusted: Option<serde_json::Value>,
+}
+
+/// Looks up whether the working directory is trusted, and says when that cannot be told.
+pub fn trust_of(places: &SettingsPlaces) -> (TrustState, Option<Diagnostic>) {
+    let root = places.checkout.as_ref().map_or(places.cwd.as_path(), |checkout| &checkout.main);
+    let can_be_kept = root != places.home_dir;
+    let mut state = TrustState { root: root.to_owned(), is_trusted: false, can_be_kept };
+    let text = match fs::read_to_string(&places.state_file) {
+        Ok(text) => text,
+        Err(_) => return (state, None),
+    };
+    match serde_json::from_str::<State>(text.trim_start_matches('\u{feff}')) {
+        Ok(known) => {
+            state.is_trusted = candidates(places).into_iter().any(|dir| is_trusted(&known, dir));
+            (state, None)
+        }
+        Err(error) => {
+            let origin = Origin::new(Scope::User, places.shown(&places.state_file));
+            let message = format!("not valid, so no folder counts as trusted: {error}");
+            (
+                state,
+                Some(Diagnostic::unread(&origin, message, "restore it from `backups` in the config home")),
+            )
+        }
+    }
+}
+
+/// Returns the folders whose trust covers the working directory.
+fn candidates(places: &SettingsPlaces) -> Vec<&Path> {
+    let dirs: Vec<&Path> = match &places.checkout {
+        Some(checkout) => vec![&checkout.main, &checkout.tree, &places.cwd],
+        None => places.cwd.ancestors().collect(),
+    };
+    let is_fit = |dir: &&Path| **dir != places.home_dir && dir.parent().is_some();
+    dirs.into_iter().filter(is_fit).collect()
+}
+
+fn is_trusted(state: &State, dir: &Path) -> bool {
+    let entry = dir.to_str().and_then(|dir| state.projects.get(dir));
+    entry.is_some_and(|entry| entry.is_trusted == Some(serde_json::Value::Bool(true)))
+}
+
+/// A working tree of a repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Checkout {
+    /// The root of the working tree.
+    pub(super) tree: PathBuf,
+    /// The root of the main checkout, which may be the same.
+    pub(super) main: PathBuf,
+    /// The git directory of the working tree.
+    git_dir: PathBuf,
+}
+
+/// Finds the working tree that `cwd` lies in.
+pub(super) fn checkout_of(cwd: &Path) -> Option<Checkout> {
+    cwd.ancestors().find_map(|dir| {
+        let git = dir.join(".git");
+        let metadata = fs::symlink_metadata(&git).ok()?;
+        let own = |git_dir: PathBuf| Checkout { tree: dir.to_owned(), main: dir.to_owned(), git_dir };
+        if metadata.is_file() {
+            return Some(linked(dir, &git).unwrap_or_else(|| own(git)));
+        }
+        git.join("HEAD").is_file().then(|| own(git))
+    })
+}
+
+/// Follows a `.git` file to the main checkout, if that knows this worktree.
+fn linked(dir: &Path, git: &Path) -> Option<Checkout> {
+    let text = fs::read_to_string(git).ok()?;
+    let admin = fs::canonicalize(dir.join(text.trim_end().strip_prefix("gitdir:")?.trim())).ok()?;
+    let line = |name: &str| Some(fs::read_to_string(admin.join(name)).ok()?.trim_end().to_owned());
+    let points_back = fs::canonicalize(admin.join(line("gitdir")?)).ok()? == fs::canonicalize(git).ok()?;
+    let common = fs::canonicalize(admin.join(line("commondir")?)).ok()?;
+    let is_inside = admin.parent()? == common.join("worktrees") && common.file_name()? == ".git";
+    let main = common.parent()?.to_owned();
+    (points_back && is_inside).then(|| Checkout { tree: dir.to_owned(), main, git_dir: admin })
+}
+
+impl Checkout {
+    /// Tells whether git tracks a file, by its index; an index we cannot read may hold anything.
+    pub(super) fn tracks(&self, path: &Path) -> bool {
+        let (root, index) = match path.strip_prefix(&self.tree) {
+            Ok(_) => (&self.tree, self.git_dir.join("index")),
+            Err(_) => (&self.main, self.main.join(".git").join("index")),
+        };
+        let Some(name) = path.strip_prefix(root).ok().and_then(Path::to_str) else { return true };
+        match fs::read(&index) {
+            Ok(bytes) => index_has(&bytes, name),
+            Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+        }
+    }
+}
+
+/// Searches an index for a name. Versions 2 and 3 spell names out, each behind its length; version 4 and split
+/// indexes do not, so there every name may be.
+fn index_has(index: &[u8], name: &str) -> bool {
+    let version = index.get(..8).map(|head| (&head[..4], head[7]));
+    if !matches!(version, Some((b"DIRC", 2 | 3)))
+        || memchr::memmem::find(index, b"link").is_some_and(|at| is_extension(index, at))
+    {
+        return true;
+    }
+    let needle = [name.as_bytes(), b"\0"].concat();
+    memchr::memmem::find_iter(index, &needle).any(|at| {
+        let length = |end: usize| {
+            let flags = end.checked_sub(2).and_then(|start| index.get(start..end));
+            flags.map(|flags| usize::from(u16::from_be_bytes([flags[0], flags[1]]) & 0xfff))
+        };
+        length(at) == Some(name.len()) || length(at.saturating_sub(2)) == Some(name.len())
+    })
+}
+
+/// Tells whether a mark of an extension stands here: behind the padding of the last entry, with a length.
+fn is_extension(index: &[u8], at: usize) -> bool {
+    at > 0 && index[at - 1] == 0 && index.len() >= at + 8 + 20
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn index(version: u8, names: &[&str]) -> Vec<u8> {
+        let mut out = vec![b'D', b'I', b'R', b'C', 0, 0, 0, version, 0, 0, 0, 1];
+        for name in names {
+            out.extend([7; 60]);
+            out.extend(u16::try_from(name.len()).unwrap().to_be_bytes());
+            out.extend(name.as_bytes());
+            out.push(0);
+        }
+        out.extend([9; 20]);
+        out
+    }
+
+    #[test]
+    fn an_index_tells_what_git_tracks() {
+        let name = ".claude/settings.local.json";
+        let longer = format!("sub/{name}");
+        for (bytes, expected) in [
+            (index(2, &["a", name]), true),
+            (index(2, &["a", "b"]), false),
+            (index(2, &[&longer]), false),
+            (index(3, &[name]), true),
+            (index(4, &["a"]), true),
+            (b"junk".to_vec(), true),
+        ] {
+            assert_eq!(index_has(&bytes, name), expected);
+        }
+    }
+}
