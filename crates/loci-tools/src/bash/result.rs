@@ -1,17 +1,14 @@
 //! What the model is told about a command that has ended, and what is kept of it.
 
-use std::io;
-use std::path::Path;
-
 use loci_core::tool::ToolOutcome;
+use loci_stdx::truncate_chars;
 use serde_json::{Value, json};
 
-use super::capture::{Capture, Saved, SpillPath};
+use super::capture::{Capture, SpillPath};
+use crate::persisted_output;
+
 use super::exit;
 use super::limits::FAILURE_CHARS;
-
-/// Characters of a saved output that are shown.
-const PREVIEW_CHARS: usize = 2_000;
 
 /// The result of a command that worked.
 pub(crate) async fn success(
@@ -31,8 +28,8 @@ pub(crate) async fn success(
     }
     let saved = capture.finish().await;
     let mut structured = json!({
-        "stdout": first_chars(&stdout, output_chars),
-        "stderr": first_chars(&stderr, output_chars),
+        "stdout": truncate_chars(&stdout, output_chars),
+        "stderr": truncate_chars(&stderr, output_chars),
         "interrupted": false,
         "isImage": false,
         "noOutputExpected": exit::is_silent(command),
@@ -46,7 +43,7 @@ pub(crate) async fn success(
                 structured["persistedOutputPath"] = Value::from(saved.path.display().to_string());
                 structured["persistedOutputSize"] = Value::from(saved.bytes);
             }
-            persisted(&shown, capture.total(), saved)
+            persisted_output(&shown, capture.total(), saved.map(|saved| (saved.path, saved.bytes)))
         }
         (_, saved) => {
             // More bytes than characters: it was saved but is not long after all.
@@ -110,58 +107,9 @@ pub(crate) fn join(first: &str, second: &str) -> String {
     }
 }
 
-fn first_chars(text: &str, max: usize) -> &str {
-    text.char_indices().nth(max).map_or(text, |(end, _)| &text[..end])
-}
-
-/// Shows where a long output was saved, and how it begins; the form is that of the transcript format.
-fn persisted(text: &str, total: u64, saved: io::Result<Saved>) -> String {
-    let place = match saved {
-        Ok(saved) if saved.bytes < total => format!(
-            "Output too large ({}). First {} saved to: {}",
-            size(total),
-            size(saved.bytes),
-            saved.path.display()
-        ),
-        Ok(saved) => saved_line(total, &saved.path),
-        Err(error) => format!("Output too large ({}). It could not be saved: {error}", size(total)),
-    };
-    let preview = first_chars(text, PREVIEW_CHARS);
-    let preview = match preview.rfind('\n') {
-        Some(end) if end > preview.len() / 2 => &preview[..end],
-        _ => preview,
-    };
-    format!("<persisted-output>\n{place}\n\nPreview (first 2KB):\n{preview}\n...\n</persisted-output>")
-}
-
-fn saved_line(total: u64, path: &Path) -> String {
-    format!("Output too large ({}). Full output saved to: {}", size(total), path.display())
-}
-
-/// Shows a number of bytes the way the format does: `512 bytes`, `42.9KB`, `3MB`.
-fn size(bytes: u64) -> String {
-    let units = [("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)];
-    match units.into_iter().find(|(_, unit)| bytes >= *unit) {
-        Some((name, unit)) => {
-            let number = format!("{:.1}", bytes as f64 / unit as f64);
-            format!("{}{name}", number.strip_suffix(".0").unwrap_or(&number))
-        }
-        None => format!("{bytes} bytes"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes_have_one_decimal() {
-        for (bytes, expected) in
-            [(12, "12 bytes"), (1024, "1KB"), (43_893, "42.9KB"), (3 << 20, "3MB"), ((3 << 30) / 2, "1.5GB")]
-        {
-            assert_eq!(size(bytes), expected);
-        }
-    }
 
     #[test]
     fn room_is_shared() {
