@@ -24,6 +24,8 @@ pub enum Command {
     /// Nothing more will be asked: the session ends when what was asked is done. Open and later permission
     /// questions are denied; an interrupt still counts.
     Close,
+    /// Stop the turn, drop the prompts that wait, and end the session; said twice, do not wait for what runs.
+    Quit,
     /// Change the model; `None` goes back to the one chosen at the start.
     SetModel(Option<String>),
 }

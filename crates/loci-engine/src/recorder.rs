@@ -140,9 +140,9 @@ impl Recorder {
     }
 
     /// Records what was said before an interrupt.
-    pub(crate) fn partial_text(&mut self, text: &str) {
+    pub(crate) fn partial_text(&mut self, text: &str) -> Option<Arc<Entry>> {
         let id = self.env.random.uuid_v4().to_string();
-        self.append(&Draft::synthetic(&id, text));
+        self.append(&Draft::synthetic(&id, text))
     }
 
     /// Records a failure of the API.

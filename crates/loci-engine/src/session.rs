@@ -236,6 +236,7 @@ impl Session {
     /// Takes a command that needs no turn.
     fn obey(&mut self, command: Command) {
         match command {
+            Command::Prompt(_) if self.is_closing => {}
             Command::Prompt(prompt) => self.queue.push_back(prompt),
             Command::SetMode(mode) => change(&self.state, |state| state.permission.rulebook.mode = mode),
             Command::SetModel(model) => {
@@ -243,6 +244,10 @@ impl Session {
                 self.tell(EngineEvent::ModelChanged(self.current_model()));
             }
             Command::Close => self.close(),
+            Command::Quit => {
+                self.queue.clear();
+                self.close();
+            }
             // Nothing is under way that could be stopped or answered.
             Command::Interrupt | Command::Answer { .. } => {}
         }
@@ -348,11 +353,10 @@ impl Session {
     /// Takes a command while a turn is under way; what concerns the turn becomes an event.
     fn obey_during_turn(&mut self, command: Command, underway: &mut Underway) -> Option<Event> {
         match command {
-            Command::Interrupt if underway.has_interrupted => Some(Event::Abandon),
-            Command::Interrupt => {
-                underway.has_interrupted = true;
-                self.withdraw_questions(underway);
-                Some(Event::Interrupt)
+            Command::Interrupt => Some(self.interrupt(underway)),
+            Command::Quit => {
+                self.obey(Command::Quit);
+                Some(self.interrupt(underway))
             }
             Command::Answer { question, answer } => {
                 self.answered(underway, &question, answer);
@@ -368,6 +372,15 @@ impl Session {
                 None
             }
         }
+    }
+
+    fn interrupt(&mut self, underway: &mut Underway) -> Event {
+        if underway.has_interrupted {
+            return Event::Abandon;
+        }
+        underway.has_interrupted = true;
+        self.withdraw_questions(underway);
+        Event::Interrupt
     }
 
     fn withdraw_questions(&mut self, underway: &mut Underway) {

@@ -204,8 +204,9 @@ impl Turn {
         let partial = response.partial_text();
         let (recorded, calls) = record_response(response, None, "interrupted");
         effects.extend(recorded);
+        // Results come right after their calls, so that the text does not part them.
+        effects.extend(refuse_all(calls, &not_run_outcome()));
         effects.extend(partial.map(|text| Effect::Record(Record::PartialText(text))));
-        effects.extend(refuse_all(calls, &interrupted_outcome()));
         effects.push(Effect::Record(Record::Interrupted(Interruption::Streaming)));
         effects.push(self.end(Outcome::Interrupted(Interruption::Streaming)));
         effects
@@ -257,12 +258,15 @@ fn refuse_all(calls: Vec<ToolUse>, outcome: &ToolOutcome) -> Vec<Effect> {
 
 /// What a call that an interrupt stopped answers.
 fn interrupted_outcome() -> ToolOutcome {
-    let mut outcome = ToolOutcome::error(
-        "The user interrupted before this call was done. It may have taken effect in part; check before \
-         relying on it.",
-    );
-    outcome.structured = serde_json::Value::from("User rejected tool use");
-    outcome
+    let text = "The user interrupted before this call was done. It may have taken effect in part; check before \
+                relying on it.";
+    ToolOutcome { structured: "User rejected tool use".into(), ..ToolOutcome::error(text) }
+}
+
+/// What a call answers that an interrupt forestalled.
+fn not_run_outcome() -> ToolOutcome {
+    let text = "Not run: the user interrupted before this call began.";
+    ToolOutcome { structured: "User rejected tool use".into(), ..ToolOutcome::error(text) }
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use loci_core::app_state::Denial;
+use loci_core::entry::Entry;
+use loci_core::ids::RequestId;
 use loci_core::message::{Block, BlockKind, ToolUse};
 use loci_core::model::facts;
 use loci_core::permission::{Decision, Verdict};
@@ -97,7 +99,8 @@ impl Session {
                 self.recorder.response(&started, &blocks, ended.as_ref());
             }
             Record::PartialText(text) => {
-                self.recorder.partial_text(&text);
+                let entry = self.recorder.partial_text(&text);
+                self.tell_assistant(entry.as_deref(), None, None);
                 underway.tally.text = text;
             }
             Record::ToolResult { call, outcome } => {
@@ -131,17 +134,22 @@ impl Session {
 
     fn record_failure(&mut self, text: &str, failure: &Failure, underway: &mut Underway) {
         underway.tally.text = text.to_owned();
-        if let Some(entry) = self.recorder.api_error(text, failure) {
-            self.tell(EngineEvent::Assistant(AssistantBlock {
-                entry: entry.head().uuid.clone().unwrap_or_else(|| "".into()),
-                message: entry.fields().read("message").unwrap_or_default(),
-                request: failure.request_id.clone(),
-                error: Some(failure.category()),
-            }));
-        }
+        let entry = self.recorder.api_error(text, failure);
+        self.tell_assistant(entry.as_deref(), failure.request_id.clone(), Some(failure.category()));
     }
 
-    fn tell_user(&self, entry: Option<&loci_core::entry::Entry>, tool_use_result: Option<Value>) {
+    /// Passes on a message that was made here, not by the model.
+    fn tell_assistant(&self, entry: Option<&Entry>, request: Option<RequestId>, error: Option<&'static str>) {
+        let Some(entry) = entry else { return };
+        self.tell(EngineEvent::Assistant(AssistantBlock {
+            entry: entry.head().uuid.clone().unwrap_or_else(|| "".into()),
+            message: entry.fields().read("message").unwrap_or_default(),
+            request,
+            error,
+        }));
+    }
+
+    fn tell_user(&self, entry: Option<&Entry>, tool_use_result: Option<Value>) {
         let Some(entry) = entry else { return };
         self.tell(EngineEvent::User(UserMessage {
             entry: entry.head().uuid.clone().unwrap_or_else(|| "".into()),

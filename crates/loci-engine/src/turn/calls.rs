@@ -11,7 +11,7 @@ use loci_core::tool::ToolOutcome;
 
 use super::effect::{Effect, Record};
 use super::event::{Judgement, Lane, Preparation};
-use super::interrupted_outcome;
+use super::{interrupted_outcome, not_run_outcome};
 
 /// The calls of one response that have no result yet.
 #[derive(Debug)]
@@ -101,28 +101,29 @@ impl Calls {
 
     /// Stops without waiting for what runs.
     pub(super) fn abandon(&mut self) -> Progress {
-        self.is_stopping = true;
-        let mut effects = vec![Effect::CancelCalls];
-        let active = self.active.drain(..).map(|active| active.call);
-        let queued = self.queue.drain(..).map(|(call, _)| call);
-        let given_up: Vec<ToolUseId> = self.unprepared.drain(..).chain(active).chain(queued).collect();
-        effects.extend(given_up.into_iter().map(|call| result(call, interrupted_outcome())));
+        let mut effects = self.give_up_waiting();
+        effects.extend(self.active.drain(..).map(|active| result(active.call, interrupted_outcome())));
         self.advance(effects)
     }
 
     fn stop(&mut self, mut effects: Vec<Effect>) -> Progress {
+        effects.extend(self.give_up_waiting());
+        self.advance(effects)
+    }
+
+    /// Cancels what runs, and answers for what has not begun.
+    fn give_up_waiting(&mut self) -> Vec<Effect> {
         self.is_stopping = true;
-        if self.active.iter().any(|active| active.is_running) {
-            effects.push(Effect::CancelCalls);
-        }
         let (running, judging): (Vec<Active>, Vec<Active>) =
             self.active.drain(..).partition(|active| active.is_running);
+        let mut effects: Vec<Effect> =
+            (!running.is_empty()).then_some(Effect::CancelCalls).into_iter().collect();
         self.active = running;
         let queued = self.queue.drain(..).map(|(call, _)| call);
         let judging = judging.into_iter().map(|active| active.call);
         let given_up: Vec<ToolUseId> = self.unprepared.drain(..).chain(judging).chain(queued).collect();
-        effects.extend(given_up.into_iter().map(|call| result(call, interrupted_outcome())));
-        self.advance(effects)
+        effects.extend(given_up.into_iter().map(|call| result(call, not_run_outcome())));
+        effects
     }
 
     /// Starts what may start now.

@@ -428,7 +428,7 @@ fn an_interrupt_while_streaming_keeps_what_was_said() {
 
 
 
-            cancel request, record[text a cut], PartialText("and then"), result(a failed), Interrupted(Streaming), end Interrupted(Streaming) after 1
+            cancel request, record[text a cut], result(a failed), PartialText("and then"), Interrupted(Streaming), end Interrupted(Streaming) after 1
         "#]],
     );
 }

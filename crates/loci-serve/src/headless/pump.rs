@@ -138,13 +138,12 @@ impl Pump<'_> {
     fn signalled(&mut self, signal: Signal) {
         match signal {
             Signal::Interrupt => {
-                self.session.send(Command::Interrupt);
-                self.session.send(Command::Close);
+                self.session.send(Command::Quit);
             }
             Signal::Terminate => {
                 self.stop(Exit::Terminated);
                 // Do not wait for what runs: it is killed, and its transcript is complete.
-                self.session.send(Command::Interrupt);
+                self.session.send(Command::Quit);
             }
         }
     }
@@ -152,8 +151,7 @@ impl Pump<'_> {
     /// Stops the session for good; nothing more is written.
     fn stop(&mut self, exit: Exit) {
         self.exit = exit;
-        self.session.send(Command::Interrupt);
-        self.session.send(Command::Close);
+        self.session.send(Command::Quit);
         self.is_stopped = true;
     }
 
