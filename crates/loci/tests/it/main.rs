@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail loudly")]
 
 mod failures;
+#[cfg(unix)]
+mod interrupts;
 mod recovery;
 mod resume;
 mod session_file;

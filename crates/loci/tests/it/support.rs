@@ -1,8 +1,10 @@
 //! What the tests share: a world to run the binary in, and readable forms of what it sent and left.
 
+mod pipe;
 mod render;
 mod transcript;
 
+pub(crate) use pipe::{Pipe, assert_ended};
 pub(crate) use render::{conversation, frames, shape};
 pub(crate) use transcript::{assert_calls_answered, sketch};
 
@@ -145,31 +147,4 @@ pub(crate) fn is_result(frame: &Value) -> bool {
 /// Asserts that a run went well and said nothing on standard error.
 pub(crate) fn assert_fine(output: &Output) {
     assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""), "{output:?}");
-}
-
-/// A named pipe in the project: a call that reads it waits until the test has written.
-pub(crate) struct Pipe {
-    path: std::path::PathBuf,
-}
-
-impl Pipe {
-    pub(crate) fn new(home: &TestHome, name: &str) -> Self {
-        let path = home.project().join(name);
-        rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)
-            .unwrap();
-        Self { path }
-    }
-
-    /// Waits until somebody reads the pipe, and returns the end to write to.
-    ///
-    /// # Panics
-    ///
-    /// If nobody has come after half a minute.
-    pub(crate) fn reader_came(&self) -> std::fs::File {
-        let (sender, receiver) = std::sync::mpsc::channel();
-        let path = self.path.clone();
-        // Opening for writing waits for a reader, for ever if need be; a thread of its own can be given up.
-        std::thread::spawn(move || sender.send(std::fs::OpenOptions::new().write(true).open(path)));
-        receiver.recv_timeout(std::time::Duration::from_secs(30)).expect("somebody reads the pipe").unwrap()
-    }
 }

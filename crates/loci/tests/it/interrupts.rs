@@ -1,0 +1,503 @@
+//! Being stopped: by Ctrl-C, by SIGTERM, by SIGKILL, at any moment; and going on afterwards.
+
+use crate::support::{
+    Pipe, World, assert_ended, assert_fine, control, is_result, print, shape, stream, user, watched,
+};
+use expect_test::{Expect, expect};
+use loci_testkit::{Gate, Output, Session, Step};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::fs::File;
+
+/// A command that starts two processes, both of which hold `alive.pipe` and one of which ignores polite signals.
+const TREE: &str = "(trap '' INT TERM; sleep 600 & wait) > alive.pipe & sleep 600 > alive.pipe; wait";
+
+/// Waits until the client has been shown text of the model.
+fn wait_for_text(session: &mut Session) {
+    session.wait_for_json(|frame| frame["event"]["delta"]["type"] == "text_delta");
+}
+
+/// Renders what is left after a run was stopped: frames, exit, file.
+fn remains(world: &World, output: &Output) -> String {
+    let frames = output.json_lines();
+    let told: Vec<Value> = frames.into_iter().filter(|it| it["type"] != "stream_event").collect();
+    let end = match (output.code, output.signal) {
+        (Some(code), _) => format!("exit {code}"),
+        (None, signal) => format!("signal {signal:?}"),
+    };
+    let text = format!("{}{end}\n{}", shape(&told), output.stderr);
+    format!("{}--\n{}", world.normaliser().text(&text), world.sketch())
+}
+
+/// Goes on with the session and compares what the model is then sent, which the API must take.
+async fn check_continues(world: World, expected: Expect) {
+    let world = world.then(Step::text("Going on.")).await;
+    let output = world.print(["go on", "-c"]);
+    assert_fine(&output);
+    assert_eq!(output.stdout, "Going on.\n");
+    expected.assert_eq(&world.conversation());
+    world.session();
+}
+
+#[tokio::test]
+async fn while_the_model_speaks() {
+    let gate = Gate::new();
+    let step =
+        Step::text("So far so good").chunk(4).wait_for(gate.clone()).tool("Bash", json!({"command": "ls"}));
+    let world = World::new(step).await;
+    let mut session = world.start_closed(&watched(["hi", "--include-partial-messages"]));
+    gate.reached().await;
+    session.wait_for_json(|frame| frame["event"]["delta"]["text"] == "od");
+    session.interrupt();
+    let output = session.finish();
+    world.model.wait_for_hang_ups(1).await;
+    expect![[r#"
+        system init
+        system status requesting
+        assistant So far so good
+        user [Request interrupted by user]
+        result error_during_execution (error) aborted_streaming
+        exit 1
+        --
+        0 queue-operation enqueue
+        1 queue-operation dequeue
+        2 <- -: user hi
+        3 <- 2: assistant (synthetic) So far so good
+        4 <- 3: user [Request interrupted by user]
+        5 last-prompt -> 4
+    "#]]
+    .assert_eq(&remains(&world, &output));
+    check_continues(
+        world,
+        expect![[r#"
+        user: hi
+        assistant: So far so good
+        user: [Request interrupted by user]
+        assistant: No response requested.
+        user: go on
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn after_a_whole_call_was_heard() {
+    let gate = Gate::new();
+    let step = Step::call("Bash", json!({"command": "touch ran"})).then_text("And").wait_for(gate.clone());
+    let world = World::new(step).await;
+    let mut session =
+        world.start_closed(&watched(["hi", "--allowedTools", "Bash", "--include-partial-messages"]));
+    wait_for_text(&mut session);
+    session.interrupt();
+    let output = session.finish();
+    expect![[r#"
+        system init
+        system status requesting
+        assistant Bash {"command":"touch ran"} <toolu-1>
+        user <toolu-1> error: Not run: the user interrupted before this call began.
+        assistant And
+        user [Request interrupted by user]
+        result error_during_execution (error) aborted_streaming
+        exit 1
+        --
+        0 queue-operation enqueue
+        1 queue-operation dequeue
+        2 <- -: user hi
+        3 <- 2: assistant calls Bash #1
+        4 <- 3: user answers #1 (error) Not run: the user interrupted before this call began.
+        5 <- 4: assistant (synthetic) And
+        6 <- 5: user [Request interrupted by user]
+        7 last-prompt -> 6
+    "#]]
+    .assert_eq(&remains(&world, &output));
+    assert!(!world.home.project().join("ran").exists());
+    check_continues(
+        world,
+        expect![[r#"
+        user: hi
+        assistant: Bash {"command":"touch ran"} <toolu-1>
+        user: <toolu-1> error: Not run: the user interrupted before this call began.
+        assistant: And
+        user: [Request interrupted by user]
+        assistant: No response requested.
+        user: go on
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn before_the_model_answers() {
+    let gate = Gate::new();
+    let world = World::new(Step::text("late").wait_before_headers(gate.clone())).await;
+    let session = world.start_closed(&watched(["hi"]));
+    gate.reached().await;
+    session.interrupt();
+    let output = session.finish();
+    expect![[r#"
+        system init
+        user [Request interrupted by user]
+        result error_during_execution (error) aborted_streaming
+        exit 1
+        --
+        0 queue-operation enqueue
+        1 queue-operation dequeue
+        2 <- -: user hi
+        3 <- 2: user [Request interrupted by user]
+        4 last-prompt -> 3
+    "#]]
+    .assert_eq(&remains(&world, &output));
+    check_continues(
+        world,
+        expect![[r#"
+        user: hi
+        user: [Request interrupted by user]
+        assistant: No response requested.
+        user: go on
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn while_waiting_to_ask_again() {
+    let world = World::new(Step::status(529).header("retry-after", "500")).await;
+    let mut session = world.start_closed(&watched(["hi"]));
+    session.wait_for_json(|frame| frame["subtype"] == "api_retry");
+    session.interrupt();
+    let output = session.finish();
+    expect![[r#"
+        system init
+        system api_retry 1/10 status 529 overloaded
+        user [Request interrupted by user]
+        result error_during_execution (error) aborted_streaming
+        exit 1
+        --
+        0 queue-operation enqueue
+        1 queue-operation dequeue
+        2 <- -: user hi
+        3 <- 2: user [Request interrupted by user]
+        4 last-prompt -> 3
+    "#]]
+    .assert_eq(&remains(&world, &output));
+    check_continues(
+        world,
+        expect![[r#"
+        user: hi
+        user: [Request interrupted by user]
+        assistant: No response requested.
+        user: go on
+    "#]],
+    )
+    .await;
+}
+
+/// Starts a turn whose second call runs [`TREE`], and hands over when it runs; standard input stays open.
+async fn with_running_tree() -> (World, Session, File) {
+    let step = Step::text("Running.")
+        .tool("Read", json!({"file_path": "notes.txt"}))
+        .tool("Bash", json!({"command": TREE}))
+        .tool("Bash", json!({"command": "touch never"}));
+    let world = World::new(step).await;
+    world.home.write("notes.txt", "one\n");
+    let alive = Pipe::new(&world.home, "alive.pipe");
+    let mut session = world.start(&stream(["--allowedTools", "Bash"]));
+    session.write_json(&user("hi"));
+    let alive = alive.writer_came();
+    session.wait_for_json(|frame| frame["type"] == "user");
+    (world, session, alive)
+}
+
+#[tokio::test]
+async fn while_a_command_runs() {
+    let (world, session, alive) = with_running_tree().await;
+    session.interrupt();
+    let output = ended(session);
+    assert_ended(alive);
+    expect![[r#"
+        system init
+        assistant Running.
+        assistant Read {"file_path":"notes.txt"} <toolu-1>
+        assistant Bash {"command":"(trap '' INT TERM; sleep 600 & wait) > alive.pipe & sleep 600 > alive.pipe; wait"} <toolu-2>
+        assistant Bash {"command":"touch never"} <toolu-3>
+        user <toolu-1>: 1	one
+        2	
+        user <toolu-3> error: Not run: the user interrupted before this call began.
+        user <toolu-2> error: The command was interrupted before it ended.
+        user [Request interrupted by user for tool use]
+        result error_during_execution (error) aborted_tools
+        exit 1
+        --
+        0 queue-operation enqueue
+        1 queue-operation dequeue
+        2 <- -: user hi
+        3 <- 2: assistant Running.
+        4 <- 3: assistant calls Read #1
+        5 <- 4: assistant calls Bash #2
+        6 <- 5: assistant calls Bash #3
+        7 <- 4: user answers #1 1	one
+        8 <- 6: user answers #3 (error) Not run: the user interrupted before this call began.
+        9 <- 5: user answers #2 (error) The command was interrupted before it ended.
+        10 <- 9: user [Request interrupted by user for tool use]
+        11 last-prompt -> 10
+    "#]].assert_eq(&remains(&world, &output));
+    assert!(!world.home.project().join("never").exists());
+    check_continues(world, expect![[r#"
+        user: hi
+        assistant: Running.
+        assistant: Read {"file_path":"notes.txt"} <toolu-1>
+        assistant: Bash {"command":"(trap '' INT TERM; sleep 600 & wait) > alive.pipe & sleep 600 > alive.pipe; wait"} <toolu-2>
+        assistant: Bash {"command":"touch never"} <toolu-3>
+        user: <toolu-1>: 1	one
+        2	
+        user: <toolu-3> error: Not run: the user interrupted before this call began.
+        user: <toolu-2> error: The command was interrupted before it ended.
+        user: [Request interrupted by user for tool use]
+        assistant: No response requested.
+        user: go on
+    "#]]).await;
+}
+
+/// Waits for the end of a program whose standard input is still open.
+fn ended(mut session: Session) -> Output {
+    while session.next_line().is_some() {}
+    session.finish()
+}
+
+#[tokio::test]
+async fn twice_in_a_row() {
+    let (world, mut session, alive) = with_running_tree().await;
+    session.interrupt();
+    // What had not begun is answered at once: the first signal was heard.
+    session.wait_for_json(|frame| frame["type"] == "user");
+    session.interrupt();
+    let output = ended(session);
+    assert_ended(alive);
+    assert_eq!((output.code, output.signal), (Some(1), None), "{output:?}");
+    world.session();
+    let world = world.then(Step::text("Going on.")).await;
+    assert_fine(&world.print(["go on", "-c"]));
+    world.requests();
+}
+
+#[tokio::test]
+async fn with_prompts_still_waiting() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let (world, mut session, alive) = with_running_tree().await;
+        session.write_json(&user("and then this"));
+        // The answer comes after the prompt before it was taken in.
+        session.write_json(&control("ping", json!({"subtype": "mcp_status"})));
+        session.wait_for_json(|frame| frame["type"] == "control_response");
+        session.signal(signal);
+        let output = ended(session);
+        assert_ended(alive);
+        assert_eq!(world.requests().len(), 1, "{signal:?} starts nothing new: {output:?}");
+        assert_eq!(output.code, Some(if signal == Signal::INT { 1 } else { 143 }));
+    }
+}
+
+#[tokio::test]
+async fn while_nothing_happens() {
+    let world = World::new([]).await;
+    for (signal, code) in [(Signal::INT, 0), (Signal::TERM, 143)] {
+        let mut session = world.start(&stream([]));
+        session.write_json(&user("hi"));
+        session.wait_for_json(is_result);
+        session.signal(signal);
+        let output = ended(session);
+        assert_eq!((output.code, output.stderr.as_str()), (Some(code), ""), "{signal:?}");
+    }
+}
+
+#[tokio::test]
+async fn by_sigterm_while_a_command_runs() {
+    let (world, session, alive) = with_running_tree().await;
+    session.terminate();
+    let output = ended(session);
+    assert_ended(alive);
+    assert_eq!(output.code, Some(143));
+    assert!(!output.json_lines().iter().any(is_result), "no result is written");
+    expect![[r#"
+        0 queue-operation enqueue
+        1 queue-operation dequeue
+        2 <- -: user hi
+        3 <- 2: assistant Running.
+        4 <- 3: assistant calls Read #1
+        5 <- 4: assistant calls Bash #2
+        6 <- 5: assistant calls Bash #3
+        7 <- 4: user answers #1 1	one
+        8 <- 6: user answers #3 (error) Not run: the user interrupted before this call began.
+        9 <- 5: user answers #2 (error) The user interrupted before this call was done. It may have taken effect in part; check before relying on it.
+        10 <- 9: user [Request interrupted by user for tool use]
+        11 last-prompt -> 10
+    "#]].assert_eq(&world.sketch());
+    check_continues(world, expect![[r#"
+        user: hi
+        assistant: Running.
+        assistant: Read {"file_path":"notes.txt"} <toolu-1>
+        assistant: Bash {"command":"(trap '' INT TERM; sleep 600 & wait) > alive.pipe & sleep 600 > alive.pipe; wait"} <toolu-2>
+        assistant: Bash {"command":"touch never"} <toolu-3>
+        user: <toolu-1>: 1	one
+        2	
+        user: <toolu-3> error: Not run: the user interrupted before this call began.
+        user: <toolu-2> error: The user interrupted before this call was done. It may have taken effect in part; check before relying on it.
+        user: [Request interrupted by user for tool use]
+        assistant: No response requested.
+        user: go on
+    "#]]).await;
+}
+
+#[tokio::test]
+async fn by_sigterm_while_the_model_speaks() {
+    let gate = Gate::new();
+    let world = World::new(Step::text("So far").wait_for(gate.clone())).await;
+    let mut session = world.start_closed(&watched(["hi", "--include-partial-messages"]));
+    wait_for_text(&mut session);
+    session.terminate();
+    let output = session.finish();
+    assert_eq!(output.code, Some(143));
+    assert!(!output.json_lines().iter().any(is_result), "no result is written");
+    check_continues(
+        world,
+        expect![[r#"
+        user: hi
+        assistant: So far
+        user: [Request interrupted by user]
+        assistant: No response requested.
+        user: go on
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn by_sigterm_in_text_mode() {
+    let gate = Gate::new();
+    let world = World::new(Step::text("So far").wait_for(gate.clone())).await;
+    let session = world.start_closed(&print(["hi"]));
+    gate.reached().await;
+    session.terminate();
+    let output = session.finish();
+    assert_eq!((output.code, output.stdout.as_str(), output.stderr.as_str()), (Some(143), "", ""));
+}
+
+#[tokio::test]
+async fn by_a_crash_while_the_model_speaks() {
+    let gate = Gate::new();
+    let step = Step::call("Bash", json!({"command": "ls"})).then_text("And").wait_for(gate.clone());
+    let world = World::new(step).await;
+    let mut session = world.start_closed(&watched(["hi", "--include-partial-messages"]));
+    wait_for_text(&mut session);
+    session.crash();
+    check_continues(
+        world,
+        expect![[r#"
+        user: hi
+        assistant: No response requested.
+        user: go on
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn by_a_crash_while_commands_run() {
+    let step = Step::text("Three.")
+        .tool("Read", json!({"file_path": "notes.txt"}))
+        .tool("Bash", json!({"command": "cat held.pipe"}))
+        .tool("Bash", json!({"command": "touch never"}));
+    let world = World::new(step).await;
+    world.home.write("notes.txt", "one\n");
+    let held = Pipe::new(&world.home, "held.pipe");
+    let mut session = world.start_closed(&watched(["hi", "--allowedTools", "Bash"]));
+    let writer = held.reader_came();
+    session.wait_for_json(|frame| frame["type"] == "user");
+    session.crash();
+    drop(writer);
+    let world = world.then(Step::text("Going on.")).await;
+    assert_fine(&world.print(["go on", "-c"]));
+    expect![[r#"
+        0 queue-operation enqueue
+        1 queue-operation dequeue
+        2 <- -: user hi
+        3 <- 2: assistant Three.
+        4 <- 3: assistant calls Read #1
+        5 <- 4: assistant calls Bash #2
+        6 <- 5: assistant calls Bash #3
+        7 <- 4: user answers #1 1	one
+        8 queue-operation enqueue
+        9 queue-operation dequeue
+        10 <- 5: user answers #2 (error) The session ended before the result of this call was recorded. The call may or may not have run, in whole or in part; check before relying on it or repeating it.
+        11 <- 6: user answers #3 (error) The session ended before the result of this call was recorded. The call may or may not have run, in whole or in part; check before relying on it or repeating it.
+        12 <- 11: user (isMeta) Continue from where you left off.
+        13 <- 12: assistant (synthetic) No response requested.
+        14 <- 13: user go on
+        15 <- 14: assistant Going on.
+        16 last-prompt -> 15
+    "#]].assert_eq(&world.sketch());
+    expect![[r#"
+        user: hi
+        assistant: Three.
+        assistant: Read {"file_path":"notes.txt"} <toolu-1>
+        assistant: Bash {"command":"cat held.pipe"} <toolu-2>
+        assistant: Bash {"command":"touch never"} <toolu-3>
+        user: <toolu-1>: 1	one
+        2	
+        user: <toolu-2> error: The session ended before the result of this call was recorded. The call may or may not have run, in whole or in part; check before relying on it or repeating it.
+        user: <toolu-3> error: The session ended before the result of this call was recorded. The call may or may not have run, in whole or in part; check before relying on it or repeating it.
+        user: Continue from where you left off.
+        assistant: No response requested.
+        user: go on
+    "#]].assert_eq(&world.conversation());
+}
+
+#[tokio::test]
+async fn by_a_crash_before_anything_was_said() {
+    let gate = Gate::new();
+    let world = World::new(Step::text("late").wait_before_headers(gate.clone())).await;
+    let session = world.start_closed(&watched(["hi"]));
+    gate.reached().await;
+    session.crash();
+    check_continues(
+        world,
+        expect![[r#"
+        user: hi
+        assistant: No response requested.
+        user: go on
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn by_a_crash_between_two_requests() {
+    let gate = Gate::new();
+    let calls = Step::call("Bash", json!({"command": "ls"}));
+    let world = World::new([calls, Step::text("late").wait_before_headers(gate.clone())]).await;
+    let session = world.start_closed(&watched(["hi"]));
+    gate.reached().await;
+    session.crash();
+    check_continues(
+        world,
+        expect![[r#"
+        user: hi
+        assistant: Bash {"command":"ls"} <toolu-1>
+        user: <toolu-1>: (no output)
+        user: Continue from where you left off.
+        assistant: No response requested.
+        user: go on
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn people_are_told() {
+    let gate = Gate::new();
+    let world = World::new(Step::text("So far").wait_for(gate.clone())).await;
+    let session = world.start_closed(&print(["hi"]));
+    gate.reached().await;
+    session.interrupt();
+    let output = session.finish();
+    assert_eq!((output.code, output.stdout.as_str(), output.stderr.as_str()), (Some(1), "Interrupted\n", ""));
+}
