@@ -112,7 +112,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR", num_args = 1..)]
     pub(crate) add_dir: Vec<PathBuf>,
 
-    /// Which instruction files are read: user, project, local.
+    /// Settings that win over those of files: a JSON object, or a file that holds one.
+    #[arg(long, value_name = "FILE_OR_JSON")]
+    pub(crate) settings: Option<String>,
+
+    /// Which settings and instruction files are read: user, project, local.
     #[arg(long, value_name = "SOURCES", num_args = 0..=1, default_missing_value = "")]
     pub(crate) setting_sources: Option<String>,
 

@@ -1,6 +1,7 @@
-//! Which model is asked, and how: flags over environment over what the session used before.
+//! Which model is asked, and how: flags over environment over what the session used before over settings.
 
 use loci_core::model::resolve_alias;
+use loci_core::settings::Settings;
 use loci_core::stream::Failure;
 use loci_engine::ModelConfig;
 use loci_stdx::{Env, Vars};
@@ -12,24 +13,34 @@ use crate::complaint::Complaint;
 const MOST_FALLBACKS: usize = 3;
 
 /// Chooses the models; `before` is the one a resumed session used last.
-pub(crate) fn choose(env: &Env, args: &Args, before: Option<&str>) -> Result<ModelConfig, Complaint> {
+pub(crate) fn choose(
+    env: &Env,
+    args: &Args,
+    settings: &Settings,
+    before: Option<&str>,
+) -> Result<ModelConfig, Complaint> {
     let vars = &env.vars;
     let wish = args
         .model
         .as_deref()
         .or_else(|| vars.non_empty("ANTHROPIC_MODEL"))
         .or(before)
+        .or(settings.model.as_deref())
         .or_else(|| vars.non_empty("ANTHROPIC_DEFAULT_MODEL"))
         .unwrap_or("default");
     let main = resolve(vars, wish);
-    let fallbacks =
-        args.fallback_model.as_deref().map(|list| fallbacks(vars, list, &main)).unwrap_or_default();
+    let fallbacks = match (args.fallback_model.as_deref(), &settings.fallback_model) {
+        (Some(list), _) => fallbacks(vars, list.split(','), &main),
+        (None, Some(names)) => fallbacks(vars, names.iter().map(String::as_str), &main),
+        (None, None) => Vec::new(),
+    };
     Ok(ModelConfig {
         fallbacks,
-        effort: Some(args.effort.clone().unwrap_or_else(|| "high".to_owned())),
+        effort: Some(effort(vars, args, settings)),
         max_thinking_tokens: match args.max_thinking_tokens {
             Some(budget) => Some(budget),
-            None => number(vars, "MAX_THINKING_TOKENS")?,
+            None => number(vars, "MAX_THINKING_TOKENS")?
+                .or((settings.always_thinking_enabled == Some(false)).then_some(0)),
         },
         max_output_tokens: number(vars, "CLAUDE_CODE_MAX_OUTPUT_TOKENS")?.filter(|limit| *limit > 0),
         betas: args.betas.iter().flat_map(|list| list.split(',')).map(str::trim).map(str::to_owned).collect(),
@@ -53,9 +64,17 @@ fn resolve(vars: &Vars, name: &str) -> String {
     })
 }
 
-fn fallbacks(vars: &Vars, list: &str, main: &str) -> Vec<String> {
+/// The environment wins over the flag; `auto` and words we do not know leave it to the next.
+fn effort(vars: &Vars, args: &Args, settings: &Settings) -> String {
+    let levels = ["low", "medium", "high", "xhigh", "max"];
+    let from_env = vars.non_empty("CLAUDE_CODE_EFFORT_LEVEL").filter(|level| levels.contains(level));
+    let level = from_env.or(args.effort.as_deref()).or(settings.effort_level.as_deref());
+    level.unwrap_or("high").to_owned()
+}
+
+fn fallbacks<'a>(vars: &Vars, names: impl Iterator<Item = &'a str>, main: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
-    for name in list.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+    for name in names.map(str::trim).filter(|name| !name.is_empty()) {
         let model = resolve(vars, name);
         if model != main && !out.contains(&model) && out.len() < MOST_FALLBACKS {
             out.push(model);
@@ -84,7 +103,7 @@ mod tests {
         let mut env = Env::for_test("/home/dev", "/p");
         env.vars = vars.iter().copied().collect();
         let args = Args::try_parse_from(std::iter::once("loci").chain(line.split_whitespace())).unwrap();
-        let model = choose(&env, &args, before).unwrap();
+        let model = choose(&env, &args, &Settings::default(), before).unwrap();
         let all: Vec<String> = std::iter::once(model.main).chain(model.fallbacks).collect();
         assert_eq!(all.join(" "), expected, "{vars:?} {line}");
     }
@@ -110,6 +129,37 @@ mod tests {
         let mut env = Env::for_test("/home/dev", "/p");
         env.vars = [("MAX_THINKING_TOKENS", "lots")].into_iter().collect();
         let args = Args::try_parse_from(["loci"]).unwrap();
-        assert!(choose(&env, &args, None).unwrap_err().message().contains("MAX_THINKING_TOKENS"));
+        assert!(
+            choose(&env, &args, &Settings::default(), None)
+                .unwrap_err()
+                .message()
+                .contains("MAX_THINKING_TOKENS")
+        );
+    }
+
+    #[test]
+    fn settings_come_after_flags_environment_and_session() {
+        let settings = Settings {
+            model: Some("haiku".to_owned()),
+            fallback_model: Some(vec!["sonnet".to_owned(), "default".to_owned()]),
+            effort_level: Some("low".to_owned()),
+            always_thinking_enabled: Some(false),
+            ..Settings::default()
+        };
+        let choose = |vars: &[(&str, &str)], line: &str, before| {
+            let mut env = Env::for_test("/home/dev", "/p");
+            env.vars = vars.iter().copied().collect();
+            let args = Args::try_parse_from(std::iter::once("loci").chain(line.split_whitespace())).unwrap();
+            let model = choose(&env, &args, &settings, before).unwrap();
+            let thinking = model.max_thinking_tokens.map_or("-".to_owned(), |budget| budget.to_string());
+            format!("{} {} {thinking} {}", model.main, model.effort.unwrap(), model.fallbacks.join(","))
+        };
+        let fallbacks = "claude-sonnet-4-5,claude-opus-4-8";
+        assert_eq!(choose(&[], "", None), format!("claude-haiku-4-5 low 0 {fallbacks}"));
+        assert_eq!(choose(&[], "", Some("before")), format!("before low 0 {fallbacks}"));
+        assert_eq!(choose(&[("ANTHROPIC_MODEL", "x")], "", Some("before")), format!("x low 0 {fallbacks}"));
+        assert_eq!(choose(&[], "--model y --effort max --fallback-model z", None), "y max 0 z");
+        let vars = [("CLAUDE_CODE_EFFORT_LEVEL", "medium"), ("MAX_THINKING_TOKENS", "9")];
+        assert_eq!(choose(&vars, "--effort max", None), format!("claude-haiku-4-5 medium 9 {fallbacks}"));
     }
 }

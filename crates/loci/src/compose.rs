@@ -8,6 +8,7 @@ use loci_context::{GitContext, Instruction, PromptParts, Surroundings};
 use loci_core::entry::draft::Stamp;
 use loci_core::permission::{Mode, Rule, RuleSource, Rulebook, parse_list};
 use loci_core::session::{Beginning, SessionIdentity};
+use loci_core::settings::Settings;
 use loci_engine::{SessionConfig, TurnLimits};
 use loci_llm::{Auth, Client, ProviderConfig, RetryPolicy};
 use loci_stdx::Env;
@@ -21,18 +22,22 @@ use crate::args::Args;
 use crate::child_env::child_env;
 use crate::complaint::Complaint;
 use crate::past::Start;
+use crate::rules::rulebook_from_settings;
+use crate::settings::Configured;
 use crate::{COMPATIBLE_VERSION, choose_model};
 
 /// What is read from the project while other things are made ready.
 pub(crate) struct Background {
     git: JoinHandle<Option<GitSnapshot>>,
     instructions: JoinHandle<Instructions>,
+    configured: Configured,
 }
 
 impl Background {
     /// Starts asking git and reading instruction files.
-    pub(crate) fn start(env: &Env, home: &ConfigHome, args: &Args) -> Self {
-        let wants_git = args.system_prompt.is_none()
+    pub(crate) fn start(env: &Env, home: &ConfigHome, args: &Args, configured: Configured) -> Self {
+        let wants_git = configured.settings.include_git_instructions != Some(false)
+            && args.system_prompt.is_none()
             && args.system_prompt_file.is_none()
             && !env.vars.is_truthy("CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS");
         let git_env = env.clone();
@@ -47,7 +52,7 @@ impl Background {
             let managed = Path::new(MANAGED_INSTRUCTIONS);
             discover_instructions(&InstructionPlaces { managed, user: &user, cwd: &cwd })
         });
-        Self { git, instructions }
+        Self { git, instructions, configured }
     }
 
     fn join(self) -> (Option<GitSnapshot>, Instructions) {
@@ -60,6 +65,7 @@ pub(crate) struct Composed {
     pub(crate) config: SessionConfig,
     pub(crate) notes: Vec<String>,
     pub(crate) models: Vec<String>,
+    pub(crate) is_bypass_disabled: bool,
 }
 
 /// Makes the configuration of a session. `client` is the provider, where it is not the environment's own.
@@ -79,15 +85,19 @@ pub(crate) fn compose(
     };
     let tasks = home.tasks_dir(&env.cwd, start.place.id());
     let own_dirs = [start.place.tool_results_dir(), tasks.clone()];
+    let settings = background.configured.settings.clone();
+    let mut notes = start.notes;
+    notes.extend(background.configured.notes.iter().cloned());
+    let (rulebook, rule_notes) = rulebook(env, args, &settings)?;
+    notes.extend(rule_notes);
     let rulebook = Rulebook {
         read_dirs: own_dirs.iter().flat_map(|dir| [dir.clone(), real_path(dir)]).collect(),
-        ..rulebook(env, args)?
+        ..rulebook
     };
     let toolbox = toolbox(args, &rulebook)?;
-    let mut model = choose_model::choose(env, args, start.model.as_deref())?;
+    let mut model = choose_model::choose(env, args, &settings, start.model.as_deref())?;
     model.user_id = loci_storage::known_user_id(home);
     let (git, instructions) = background.join();
-    let mut notes = start.notes;
     notes.extend(instructions.diagnostics.iter().map(|d| format!("{}: {}", d.path.display(), d.message)));
     let identity = SessionIdentity::new(Beginning {
         id: start.place.id().clone(),
@@ -144,7 +154,7 @@ pub(crate) fn compose(
         started: env.clock.monotonic().saturating_sub(started.elapsed()),
         api_key_source,
     };
-    Ok(Composed { config, notes, models })
+    Ok(Composed { config, notes, models, is_bypass_disabled: settings.permissions.is_bypass_disabled })
 }
 
 fn provider(env: &Env) -> Result<(Client, String), Complaint> {
@@ -164,7 +174,7 @@ fn provider(env: &Env) -> Result<(Client, String), Complaint> {
     Ok((client, source.to_owned()))
 }
 
-fn rulebook(env: &Env, args: &Args) -> Result<Rulebook, Complaint> {
+fn rulebook(env: &Env, args: &Args, settings: &Settings) -> Result<(Rulebook, Vec<String>), Complaint> {
     let mut dirs = vec![env.cwd.clone()];
     for dir in &args.add_dir {
         let path = env.cwd.join(loci_core::path::expand_home(&env.home, &dir.to_string_lossy()));
@@ -177,8 +187,8 @@ fn rulebook(env: &Env, args: &Args) -> Result<Rulebook, Complaint> {
         }
         dirs.push(real);
     }
-    Ok(Rulebook {
-        mode: mode(env, args)?,
+    let mut book = Rulebook {
+        mode: Mode::default(),
         allow: rules(&args.allowed_tools)?,
         ask: Vec::new(),
         deny: rules(&args.disallowed_tools)?,
@@ -186,7 +196,17 @@ fn rulebook(env: &Env, args: &Args) -> Result<Rulebook, Complaint> {
         read_dirs: Vec::new(),
         cwd: env.cwd.clone(),
         home: env.home.clone(),
-    })
+    };
+    let chosen =
+        if args.dangerously_skip_permissions { Some(Mode::BypassPermissions) } else { args.permission_mode };
+    let permissions = &settings.permissions;
+    if permissions.is_bypass_disabled && chosen == Some(Mode::BypassPermissions) {
+        return Err(Complaint::new("Settings forbid bypassing permissions")
+            .hint("See `loci config explain permissions.disableBypassPermissionsMode`."));
+    }
+    let notes = rulebook_from_settings(env, permissions, chosen, &mut book);
+    check_mode(env, book.mode)?;
+    Ok((book, notes))
 }
 
 fn rules(lists: &[String]) -> Result<Vec<Rule>, Complaint> {
@@ -198,17 +218,13 @@ fn rules(lists: &[String]) -> Result<Vec<Rule>, Complaint> {
 }
 
 /// Running everything unasked is refused to root, unless a sandbox says it is one.
-fn mode(env: &Env, args: &Args) -> Result<Mode, Complaint> {
-    let mode = match (args.dangerously_skip_permissions, args.permission_mode) {
-        (true, _) => Mode::BypassPermissions,
-        (false, mode) => mode.unwrap_or_default(),
-    };
+fn check_mode(env: &Env, mode: Mode) -> Result<(), Complaint> {
     let is_root = loci_stdx::is_root();
     if mode == Mode::BypassPermissions && is_root && !env.vars.is_truthy("IS_SANDBOX") {
         return Err(Complaint::new("Permissions cannot be bypassed as root")
             .hint("Run as an ordinary user, or set IS_SANDBOX=1 inside a sandbox that you can throw away."));
     }
-    Ok(mode)
+    Ok(())
 }
 
 fn toolbox(args: &Args, rulebook: &Rulebook) -> Result<Toolbox, Complaint> {

@@ -19,6 +19,7 @@ use crate::args::{Args, DemoArgs};
 use crate::complaint::Complaint;
 use crate::compose::{Background, compose};
 use crate::past;
+use crate::settings::Configured;
 use view::View;
 
 const PROMPT: &str = "The tests fail. Find out why, fix it, and show that they pass.";
@@ -32,7 +33,7 @@ pub(crate) fn run(env: &Env, demo: &DemoArgs) -> Result<u8, Complaint> {
     let env = Env { cwd: project, ..env.clone() };
     let home = ConfigHome::from_env(&env);
     let args = arguments()?;
-    let background = Background::start(&env, &home, &args);
+    let background = Background::start(&env, &home, &args, Configured::none(&env));
     let start = past::find(&env, &home, &args)?;
     let pace = if demo.fast { Duration::ZERO } else { PACE };
     let client = Client::scripted(script::answer, pace);

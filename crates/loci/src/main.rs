@@ -11,6 +11,8 @@ mod compose;
 mod demo;
 mod past;
 mod print;
+mod rules;
+mod settings;
 
 use std::io::Write;
 use std::process::ExitCode;

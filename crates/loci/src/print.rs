@@ -11,6 +11,7 @@ use loci_storage::ConfigHome;
 use crate::args::{Args, Input, Output};
 use crate::complaint::Complaint;
 use crate::compose::{Background, Composed, compose};
+use crate::settings::Configured;
 use crate::{COMPATIBLE_VERSION, past};
 
 /// The most of a piped prompt that is read.
@@ -19,8 +20,10 @@ const STDIN_LIMIT: u64 = 10 * 1024 * 1024;
 /// Runs without a terminal and returns the exit code.
 pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, Complaint> {
     args.check().map_err(Complaint::new)?;
+    let settings = Configured::load(&env, &args)?;
+    let env = settings.env.clone();
     let home = ConfigHome::from_env(&env);
-    let background = Background::start(&env, &home, &args);
+    let background = Background::start(&env, &home, &args, settings);
     let prompt = match args.input_format {
         Input::Text => Some(Prompt::text(&read_prompt(args.prompt.as_deref())?)),
         Input::StreamJson => args.prompt.as_deref().map(Prompt::text),
@@ -50,8 +53,9 @@ async fn serve(env: &Env, args: &Args, prompt: Option<Prompt>, composed: Compose
     }
     let api_key_source = composed.config.api_key_source.clone();
     let session_id = composed.config.identity.id().clone();
-    let front =
-        Headless { api_key_source, models: composed.models, ..headless(env, args, prompt, session_id) };
+    let base = headless(env, args, prompt, session_id);
+    let may_bypass = base.may_bypass && !composed.is_bypass_disabled;
+    let front = Headless { api_key_source, models: composed.models, may_bypass, ..base };
     let (session, handle, events) = Session::new(composed.config);
     front.run(session, handle, events, std::io::stdout(), &mut stderr).await.code()
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::settings::Scope;
+
 /// Where a rule came from, for explanations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RuleSource {
@@ -9,14 +11,17 @@ pub enum RuleSource {
     CommandLine,
     /// Granted while the session ran.
     Session,
+    /// A settings file.
+    Settings(Scope),
 }
 
 impl fmt::Display for RuleSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::CommandLine => "command line",
-            Self::Session => "session",
-        })
+        match self {
+            Self::CommandLine => f.write_str("command line"),
+            Self::Session => f.write_str("session"),
+            Self::Settings(scope) => write!(f, "{scope} settings"),
+        }
     }
 }
 

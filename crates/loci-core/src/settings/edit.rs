@@ -96,7 +96,7 @@ pub fn append(text: &str, path: &[&str], value: &Value) -> Result<String, EditEr
 /// Reads a text to be edited; one without any value gets an empty object.
 fn open(text: &str) -> Result<(String, Node), EditError> {
     let document = jsonc::parse(text);
-    if let Some(error) = document.errors.iter().min_by_key(|error| error.at) {
+    if let Some(error) = document.errors.first() {
         let line = text[..error.at].matches('\n').count() + 1;
         return Err(EditError::Broken { line, message: error.message.clone() });
     }

@@ -281,21 +281,28 @@ impl<'a> Reader<'a> {
             return;
         }
         self.at += 1;
-        let value = self.value();
+        let mut value = self.value();
+        let runs_on = self.comma();
+        if runs_on && matches!(value.tree, Tree::String(_)) {
+            // A text that something follows on its line most likely ends in the wrong place.
+            value.tree = Tree::Unreadable;
+        }
         members.push(Member { key, start, value });
-        self.comma(b'}');
     }
 
-    /// Takes the comma behind a value; only the closing bracket may stand in its place.
-    fn comma(&mut self, close: u8) {
+    /// Takes the comma behind a value; tells whether something else follows on the same line.
+    fn comma(&mut self) -> bool {
         let end = self.at;
         self.skip_trivia();
         match self.peek() {
             Some(b',') => self.at += 1,
-            Some(byte) if byte == close => {}
             Some(b'}' | b']') | None => {}
-            Some(_) => self.complain(end, "a comma is missing"),
+            Some(_) => {
+                self.complain(end, "a comma is missing");
+                return !self.text[end..self.at].contains('\n');
+            }
         }
+        false
     }
 
     fn array(&mut self) -> Tree {
@@ -329,7 +336,7 @@ impl<'a> Reader<'a> {
                 Some(_) => {
                     let item = self.value();
                     items.push(item);
-                    self.comma(b']');
+                    self.comma();
                 }
             }
         }

@@ -88,7 +88,7 @@ impl Reading<'_> {
     }
 
     fn syntax(&mut self, document: &Document) {
-        let Some(first) = document.errors.iter().min_by_key(|error| error.at) else { return };
+        let Some(first) = document.errors.first() else { return };
         let more = match document.errors.len() {
             1 => String::new(),
             n => format!(", and {} more", n - 1),

@@ -39,13 +39,13 @@ fn comments_and_trailing_commas_are_read_without_a_word() {
         "",
         expect![[r#"
 
-    "#]],
+        "#]],
     );
     check(
         "// nothing here\n",
         expect![[r#"
 
-    "#]],
+        "#]],
     );
 }
 
@@ -130,8 +130,8 @@ fn broken_files_give_what_can_be_read() {
     check(
         "{\"model\": \"opus, \"permissions\": {\"deny\": [\"A\"]}}",
         expect![[r#"
-            model="opus, " permissions.deny=["A"]
-            Error: settings.json:1: not valid JSON: this `{` is never closed, and 10 more (what can be read is used; fix the file)
+            permissions.deny=["A"]
+            Error: settings.json:1: not valid JSON: a comma is missing, and 10 more (what can be read is used; fix the file)
             Warning: settings.json:1: `permissions.deny`: 1 rule recovered from the broken part of the file (they are applied; fix the file)
         "#]],
     );
@@ -148,7 +148,7 @@ fn broken_files_give_what_can_be_read() {
         "{\"model\": \"opus\", \"permissions\": {\"deny\": [\"A\", \"B",
         expect![[r#"
             model="opus" permissions.deny=["A"]
-            Error: settings.json:1: not valid JSON: this `{` is never closed, and 3 more (what can be read is used; fix the file)
+            Error: settings.json:1: not valid JSON: this text is never closed; a double quote is missing, and 3 more (what can be read is used; fix the file)
         "#]],
     );
     check(

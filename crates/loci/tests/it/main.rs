@@ -8,5 +8,6 @@ mod interrupts;
 mod recovery;
 mod resume;
 mod session_file;
+mod settings;
 mod support;
 mod turn;

@@ -1,0 +1,120 @@
+//! The settings of a run: read, said, applied to the environment.
+
+use std::path::Path;
+
+use loci_core::settings::{Settings, jsonc};
+use loci_stdx::Env;
+use loci_storage::{
+    ConfigHome, GivenSettings, LoadedSettings, MANAGED_DIR, SETTINGS_LIMIT, SettingsPlaces, SettingsSources,
+    load_settings,
+};
+
+use crate::args::Args;
+use crate::complaint::Complaint;
+
+/// How many problems are said at start; `loci doctor` knows the rest.
+const MOST_NOTES: usize = 5;
+
+/// The settings of a run, and the environment with their variables.
+pub(crate) struct Configured {
+    /// The environment with the settings' variables in it.
+    pub(crate) env: Env,
+    /// What this version acts upon.
+    pub(crate) settings: Settings,
+    /// What the user should know.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Configured {
+    /// Reads all settings; `env` is the environment as inherited.
+    pub(crate) fn load(env: &Env, args: &Args) -> Result<Self, Complaint> {
+        let home = ConfigHome::from_env(env);
+        let loaded = load_settings(&places(env, &home, args)?, given(env, args)?.as_ref());
+        let settings = loaded.settings();
+        Ok(Self { env: applied(env, &settings), notes: notes(&loaded), settings })
+    }
+
+    /// No settings at all.
+    pub(crate) fn none(env: &Env) -> Self {
+        Self { env: env.clone(), settings: Settings::default(), notes: Vec::new() }
+    }
+}
+
+/// Finds the places of the settings that the arguments ask for.
+pub(crate) fn places(env: &Env, home: &ConfigHome, args: &Args) -> Result<SettingsPlaces, Complaint> {
+    let sources = match args.setting_sources.as_deref() {
+        None => SettingsSources::ALL,
+        Some(list) => SettingsSources::parse(list).map_err(|unknown| {
+            Complaint::new(format!("Unknown source in --setting-sources: `{unknown}`"))
+                .hint("Name user, project and local, separated by commas.")
+        })?,
+    };
+    Ok(SettingsPlaces::new(env, home, Path::new(MANAGED_DIR), sources))
+}
+
+/// Reads what `--settings` gives: a JSON object, or the name of a file that holds one.
+pub(crate) fn given(env: &Env, args: &Args) -> Result<Option<GivenSettings>, Complaint> {
+    let Some(argument) = args.settings.as_deref() else { return Ok(None) };
+    let (text, name) = match argument.trim_start().starts_with('{') {
+        true => (argument.to_owned(), "--settings".to_owned()),
+        false => (read_given(env, argument)?, argument.to_owned()),
+    };
+    if text.len() > SETTINGS_LIMIT {
+        return Err(Complaint::new(format!("The settings in `{name}` are larger than 2 MiB")));
+    }
+    let document = jsonc::parse(&text);
+    if let Some(error) = document.errors.first() {
+        let line = text[..error.at].matches('\n').count() + 1;
+        return Err(Complaint::new(format!("Not valid JSON in `{name}`, line {line}: {}", error.message))
+            .hint("Give --settings a JSON object, or a file that holds one."));
+    }
+    Ok(Some(GivenSettings { text, name }))
+}
+
+fn read_given(env: &Env, argument: &str) -> Result<String, Complaint> {
+    let path = env.cwd.join(loci_core::path::expand_home(&env.home, argument));
+    let failed = |error: std::io::Error| {
+        Complaint::new(format!("Failed to read settings: `{}`: {error}", path.display()))
+            .hint("Give --settings a JSON object, or a file that holds one.")
+    };
+    let metadata = std::fs::metadata(&path).map_err(failed)?;
+    if metadata.is_file() && metadata.len() > SETTINGS_LIMIT as u64 {
+        return Err(Complaint::new(format!("The settings in `{argument}` are larger than 2 MiB")));
+    }
+    std::fs::read_to_string(&path).map_err(failed)
+}
+
+/// Returns what is wrong, a line each, and no more than a person reads at start.
+pub(crate) fn notes(loaded: &LoadedSettings) -> Vec<String> {
+    let all: Vec<String> = loaded.warnings().map(|diagnostic| format!("Settings: {diagnostic}")).collect();
+    let n_more = all.len().saturating_sub(MOST_NOTES);
+    let more = (n_more > 0).then(|| format!("Settings: {n_more} more problems; see `loci doctor`"));
+    all.into_iter().take(MOST_NOTES).chain(more).collect()
+}
+
+/// Returns the environment with the variables of the settings in it, which win over inherited ones.
+pub(crate) fn applied(env: &Env, settings: &Settings) -> Env {
+    let is_name = |name: &str| !name.is_empty() && !name.contains(['=', '\0']);
+    let usable = settings.env.iter().filter(|(name, value)| is_name(name) && !value.contains('\0'));
+    let vars = usable.fold(env.vars.clone(), |vars, (name, value)| vars.with(name, value));
+    Env { vars, ..env.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_of_the_settings_win_and_bad_names_are_left_out() {
+        let mut env = Env::for_test("/home/dev", "/p");
+        env.vars = [("A", "shell"), ("B", "shell")].into_iter().collect();
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let settings = Settings {
+            env: vec![pair("A", "mine"), pair("C", ""), pair("X=Y", "1"), pair("", "1")],
+            ..Settings::default()
+        };
+        let applied = applied(&env, &settings);
+        let all: Vec<_> = applied.vars.iter().collect();
+        assert_eq!(all, [("A", "mine"), ("B", "shell"), ("C", "")]);
+    }
+}
