@@ -49,4 +49,4 @@ pub use settings::{
     FILE_LIMIT as SETTINGS_LIMIT, GivenSettings, LoadedSettings, MANAGED_DIR, SettingsEditError, SettingsFile,
     SettingsPlaces, SettingsSources, SettingsWatch, TrustState, edit_settings, load_settings, trust_of,
 };
-pub use state_file::{StateFileError, known_user_id, user_id};
+pub use state_file::{StateFileError, edit_state, external_imports, known_user_id, set_trust, user_id};

@@ -1,23 +1,33 @@
 //! The global state file, `.claude.json`, which other programs write too.
 //!
-//! One JSON object, pretty-printed with two spaces. It is changed key by key: read again under a lock, one
-//! value set, written beside and renamed. All other values keep their bytes. A file that is not a JSON object
-//! is left alone.
+//! One JSON object, pretty-printed with two spaces. It is changed key by key: read again under a lock, the
+//! version before copied to `backups/.claude.json.backup.<milliseconds>` in the config home (the last five are
+//! kept), one value set, written beside and renamed. All other values keep their bytes. A file that is not a
+//! JSON object is copied to `backups/.claude.json.corrupted.<milliseconds>` and left alone.
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use loci_core::raw::{RawObject, json_string};
+use loci_core::raw::RawObject;
+use loci_core::settings::edit::{self, EditError};
 use loci_stdx::{FileLock, LockError, Random, WriteError, WriteOptions, write_atomic};
+use serde_json::Value;
 
 use crate::layout::ConfigHome;
 
 /// How long to wait for another process that is changing the file.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
 /// The key of the id that requests carry.
 const USER_ID: &str = "userID";
+/// The key that says a folder is trusted.
+const TRUSTED: &str = "hasTrustDialogAccepted";
+/// The key that says instructions may come from outside a project.
+const IMPORTS: &str = "hasClaudeMdExternalIncludesApproved";
+/// How many earlier versions are kept.
+const BACKUPS: usize = 5;
 
 /// Why the state file could not be read or changed.
 #[derive(Debug, thiserror::Error)]
@@ -36,39 +46,100 @@ pub enum StateFileError {
         /// The file.
         path: PathBuf,
         /// What is wrong.
-        source: serde_json::Error,
+        source: EditError,
     },
     /// Another process held the lock.
     #[error("Failed to lock state")]
     Lock(#[from] LockError),
-    /// It could not be replaced.
+    /// It could not be replaced, or the version before could not be kept.
     #[error("Failed to save state")]
     Write(#[from] WriteError),
 }
 
 /// Returns the user's id if one is kept; nothing is written, and a broken file is no obstacle.
 pub fn known_user_id(home: &ConfigHome) -> Option<String> {
-    let path = home.state_file();
-    stored_id(path, &read(path).ok()?).ok()?
+    stored_id(&read(home.state_file()).ok()?)
 }
 
 /// Returns the user's id, 64 hexadecimal digits, making and keeping one when there is none.
 pub fn user_id(home: &ConfigHome, random: &dyn Random) -> Result<String, StateFileError> {
-    let path = home.state_file();
-    if let Some(id) = stored_id(path, &read(path)?)? {
-        return Ok(id);
-    }
-    let _lock = FileLock::acquire(&home.loci_dir().join("state.lock"), LOCK_TIMEOUT)?;
-    let text = read(path)?;
-    if let Some(id) = stored_id(path, &text)? {
+    if let Some(id) = stored_id(&read(home.state_file())?) {
         return Ok(id);
     }
     let id = random.hex(64);
-    let mut object = parse(path, &text)?;
-    let parse_error = |source| StateFileError::Parse { path: path.to_owned(), source };
-    object.set(USER_ID, &id).map_err(parse_error)?;
-    write_atomic(path, to_pretty(&object).as_bytes(), &WriteOptions::private().creating_parents())?;
-    Ok(id)
+    edit_state(home, |text| match stored_id(text) {
+        // Somebody else was faster.
+        Some(_) => Ok(text.to_owned()),
+        None => edit::set(text, &[USER_ID], &Value::from(id.as_str())),
+    })?;
+    Ok(stored_id(&read(home.state_file())?).unwrap_or(id))
+}
+
+/// Keeps whether the user trusts a folder.
+pub fn set_trust(home: &ConfigHome, root: &Path, is_trusted: bool) -> Result<bool, StateFileError> {
+    let root = root.to_string_lossy();
+    edit_state(home, |text| edit::set(text, &["projects", &root, TRUSTED], &Value::from(is_trusted)))
+}
+
+/// Returns whether the user lets a project's instructions import files from outside; `None` when never asked.
+pub fn external_imports(home: &ConfigHome, root: &Path) -> Option<bool> {
+    let text = read(home.state_file()).ok()?;
+    let state: Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).ok()?;
+    state.get("projects")?.get(root.to_str()?)?.get(IMPORTS)?.as_bool()
+}
+
+/// Changes the text of the state file by `change`; returns whether it changed.
+pub fn edit_state(
+    home: &ConfigHome,
+    change: impl FnOnce(&str) -> Result<String, EditError>,
+) -> Result<bool, StateFileError> {
+    let path = home.state_file();
+    let _lock = FileLock::acquire(&home.loci_dir().join("state.lock"), LOCK_TIMEOUT)?;
+    let before = read(path)?;
+    // A new file ends without a newline, as the programs that share it write it.
+    let text = if before.trim().is_empty() { "{}" } else { before.as_str() };
+    let after = match change(text) {
+        Ok(after) if after == text => return Ok(false),
+        Ok(after) => after,
+        Err(source) => {
+            keep(home, &before, "corrupted")?;
+            return Err(StateFileError::Parse { path: path.to_owned(), source });
+        }
+    };
+    if !before.is_empty() {
+        keep(home, &before, "backup")?;
+        forget_old_backups(home);
+    }
+    write_atomic(path, after.as_bytes(), &WriteOptions::private().creating_parents())?;
+    Ok(true)
+}
+
+/// Copies a version of the file, named after the time it was written.
+fn keep(home: &ConfigHome, text: &str, kind: &str) -> Result<(), WriteError> {
+    let written = fs::metadata(home.state_file()).map(|metadata| {
+        metadata.mtime().saturating_mul(1000).saturating_add(metadata.mtime_nsec() / 1_000_000)
+    });
+    let name = format!(".claude.json.{kind}.{}", written.unwrap_or_default());
+    write_atomic(&backups(home).join(name), text.as_bytes(), &WriteOptions::private().creating_parents())
+}
+
+fn backups(home: &ConfigHome) -> PathBuf {
+    home.root().join("backups")
+}
+
+/// Removes all but the newest versions; one that cannot be removed does no harm.
+fn forget_old_backups(home: &ConfigHome) {
+    let Ok(entries) = fs::read_dir(backups(home)) else { return };
+    let time = |path: &PathBuf| -> Option<u64> {
+        path.file_name()?.to_str()?.strip_prefix(".claude.json.backup.")?.parse().ok()
+    };
+    let mut old: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    old.retain(|path| time(path).is_some());
+    old.sort_by_key(time);
+    let n_old = old.len().saturating_sub(BACKUPS);
+    for path in &old[..n_old] {
+        fs::remove_file(path).unwrap_or_default();
+    }
 }
 
 /// Reads the file; one that does not exist is empty.
@@ -80,21 +151,7 @@ fn read(path: &Path) -> Result<String, StateFileError> {
     }
 }
 
-fn parse<'a>(path: &Path, text: &'a str) -> Result<RawObject<'a>, StateFileError> {
-    if text.trim().is_empty() {
-        return Ok(RawObject::default());
-    }
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    RawObject::parse(text).map_err(|source| StateFileError::Parse { path: path.to_owned(), source })
-}
-
-fn stored_id(path: &Path, text: &str) -> Result<Option<String>, StateFileError> {
-    Ok(parse(path, text)?.read::<String>(USER_ID).filter(|id| !id.is_empty()))
-}
-
-/// Writes one key a line; values were pretty-printed at this depth and stay as they are.
-fn to_pretty(object: &RawObject<'_>) -> String {
-    let fields: Vec<String> =
-        object.iter().map(|(key, value)| format!("  {}: {}", json_string(key), value.get())).collect();
-    if fields.is_empty() { "{}".to_owned() } else { format!("{{\n{}\n}}", fields.join(",\n")) }
+fn stored_id(text: &str) -> Option<String> {
+    let object = RawObject::parse(text.trim_start_matches('\u{feff}')).ok()?;
+    object.read::<String>(USER_ID).filter(|id| !id.is_empty())
 }

@@ -1,9 +1,11 @@
-//! The user's id in the global state file.
+//! The global state file: the user's id, trust, and the versions before.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use loci_stdx::SeededRandom;
-use loci_storage::{StateFileError, user_id};
+use loci_storage::{StateFileError, external_imports, set_trust, user_id};
 
 use crate::support::World;
 
@@ -43,4 +45,58 @@ fn a_broken_file_is_left_alone() {
     let error = user_id(&world.home, &SeededRandom::new(1)).unwrap_err();
     assert!(matches!(error, StateFileError::Parse { .. }), "{error}");
     assert_eq!(fs::read_to_string(world.home.state_file()).unwrap(), "{ half");
+}
+
+fn backups(world: &World, kind: &str) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(world.home.root().join("backups")) else { return Vec::new() };
+    let mut texts: Vec<(String, String)> = entries
+        .map(|entry| entry.unwrap().path())
+        .map(|path| (path.display().to_string(), fs::read_to_string(path).unwrap()))
+        .filter(|(name, _)| name.contains(&format!(".claude.json.{kind}.")))
+        .collect();
+    texts.sort();
+    texts.into_iter().map(|(_, text)| text).collect()
+}
+
+#[test]
+fn the_last_five_versions_are_kept() {
+    let world = World::new();
+    for n in 0..8 {
+        let path = world.write(".claude.json", format!("{{\"n\":{n}}}"));
+        let written = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000 + n);
+        fs::File::options().write(true).open(&path).unwrap().set_modified(written).unwrap();
+        assert!(set_trust(&world.home, Path::new("/p"), true).unwrap());
+    }
+    let kept: Vec<String> = (3..8).map(|n| format!("{{\"n\":{n}}}")).collect();
+    assert_eq!(backups(&world, "backup"), kept);
+}
+
+#[test]
+fn trust_is_kept_for_a_folder_and_nothing_else_changes() {
+    let world = World::new();
+    let before = "{\n  \"projects\": {\n    \"/a.b\": {\n      \"x\": 1.50\n    }\n  }\n}";
+    world.write(".claude.json", before);
+    assert!(set_trust(&world.home, Path::new("/a.b"), true).unwrap());
+    let after = before.replace("1.50\n", "1.50,\n      \"hasTrustDialogAccepted\": true\n");
+    assert_eq!(fs::read_to_string(world.home.state_file()).unwrap(), after);
+    assert!(!set_trust(&world.home, Path::new("/a.b"), true).unwrap(), "nothing to do");
+    assert_eq!(fs::metadata(world.home.state_file()).unwrap().permissions().mode() & 0o777, 0o644);
+}
+
+#[test]
+fn a_broken_file_is_copied_before_anything_is_said() {
+    let world = World::new();
+    world.write(".claude.json", "{ half");
+    set_trust(&world.home, Path::new("/p"), true).unwrap_err();
+    assert_eq!(backups(&world, "corrupted"), ["{ half"]);
+    assert_eq!(fs::read_to_string(world.home.state_file()).unwrap(), "{ half");
+}
+
+#[test]
+fn imports_from_outside_are_approved_by_project() {
+    let world = World::new();
+    assert_eq!(external_imports(&world.home, Path::new("/p")), None);
+    world.write(".claude.json", r#"{"projects": {"/p": {"hasClaudeMdExternalIncludesApproved": true}}}"#);
+    assert_eq!(external_imports(&world.home, Path::new("/p")), Some(true));
+    assert_eq!(external_imports(&world.home, Path::new("/q")), None);
 }

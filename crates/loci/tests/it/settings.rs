@@ -22,8 +22,8 @@ fn trust(world: &World) {
 fn tool_result(world: &World) -> String {
     let request = world.last_request();
     let messages = request.json["messages"].as_array().unwrap();
-    let blocks = messages.iter().filter_map(|message| message["content"].as_array()).flatten();
-    let result = blocks.filter(|block| block["type"] == "tool_result").next_back().unwrap();
+    let mut blocks = messages.iter().filter_map(|message| message["content"].as_array()).flatten();
+    let result = blocks.rfind(|block| block["type"] == "tool_result").unwrap();
     match &result["content"] {
         serde_json::Value::String(text) => text.clone(),
         other => other.to_string(),
@@ -71,7 +71,7 @@ async fn variables_reach_commands_once_the_folder_is_trusted() {
         }
         let output = world.run(&run);
         assert_eq!(tool_result(&world).trim(), expected, "{output:?}");
-        assert_eq!(output.stderr.contains("HTTPS_PROXY"), true, "{output:?}");
+        assert!(output.stderr.contains("HTTPS_PROXY"), "{output:?}");
         assert_eq!(output.stderr.contains("until this folder is trusted"), !is_trusted, "{output:?}");
     }
 }
