@@ -26,7 +26,7 @@ pub enum Command {
     Close,
     /// Stop the turn, drop the prompts that wait, and end the session; said twice, do not wait for what runs.
     Quit,
-    /// Change the model; `None` goes back to the one chosen at the start.
+    /// Change the model, by alias or id; `None` goes back to the one chosen at the start.
     SetModel(Option<String>),
 }
 

@@ -29,6 +29,7 @@ use crate::config::{ModelConfig, SessionConfig, TurnLimits};
 use crate::event::{EngineEvent, TurnStart};
 use crate::host::{HostParts, SessionHost};
 use crate::judge::PreparedCall;
+use crate::model_name::resolve_model;
 use crate::recorder::Recorder;
 use crate::request::RequestBase;
 use crate::state::{Outside, change, change_identity, wire};
@@ -240,6 +241,7 @@ impl Session {
             Command::Prompt(prompt) => self.queue.push_back(prompt),
             Command::SetMode(mode) => change(&self.state, |state| state.permission.rulebook.mode = mode),
             Command::SetModel(model) => {
+                let model = model.map(|name| resolve_model(&self.env.vars, &name));
                 change(&self.state, |state| state.model.session_override.clone_from(&model));
                 self.tell(EngineEvent::ModelChanged(self.current_model()));
             }

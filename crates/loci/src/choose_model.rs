@@ -1,9 +1,8 @@
 //! Which model is asked, and how: flags over environment over what the session used before over settings.
 
-use loci_core::model::resolve_alias;
 use loci_core::settings::Settings;
 use loci_core::stream::Failure;
-use loci_engine::ModelConfig;
+use loci_engine::{ModelConfig, resolve_model};
 use loci_stdx::{Env, Vars};
 
 use crate::args::Args;
@@ -28,7 +27,7 @@ pub(crate) fn choose(
         .or(settings.model.as_deref())
         .or_else(|| vars.non_empty("ANTHROPIC_DEFAULT_MODEL"))
         .unwrap_or("default");
-    let main = resolve(vars, wish);
+    let main = resolve_model(vars, wish);
     let fallbacks = match (args.fallback_model.as_deref(), &settings.fallback_model) {
         (Some(list), _) => fallbacks(vars, list.split(','), &main),
         (None, Some(names)) => fallbacks(vars, names.iter().map(String::as_str), &main),
@@ -52,18 +51,6 @@ pub(crate) fn choose(
     })
 }
 
-fn resolve(vars: &Vars, name: &str) -> String {
-    resolve_alias(name, |alias| {
-        let variable = match alias {
-            "opus" | "best" | "default" => "ANTHROPIC_DEFAULT_OPUS_MODEL",
-            "sonnet" => "ANTHROPIC_DEFAULT_SONNET_MODEL",
-            "haiku" => "ANTHROPIC_DEFAULT_HAIKU_MODEL",
-            _ => return None,
-        };
-        vars.non_empty(variable).map(str::to_owned)
-    })
-}
-
 /// The environment wins over the flag; `auto` and words we do not know leave it to the next.
 fn effort(vars: &Vars, args: &Args, settings: &Settings) -> String {
     let levels = ["low", "medium", "high", "xhigh", "max"];
@@ -75,7 +62,7 @@ fn effort(vars: &Vars, args: &Args, settings: &Settings) -> String {
 fn fallbacks<'a>(vars: &Vars, names: impl Iterator<Item = &'a str>, main: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for name in names.map(str::trim).filter(|name| !name.is_empty()) {
-        let model = resolve(vars, name);
+        let model = resolve_model(vars, name);
         if model != main && !out.contains(&model) && out.len() < MOST_FALLBACKS {
             out.push(model);
         }

@@ -173,12 +173,9 @@ impl Session {
     }
 
     fn pass_on_stream(&mut self, event: StreamEvent, underway: &mut Underway) {
-        let mut first_after = None;
+        let first_after = underway.tally.heard(self.env.clock.monotonic());
         match &event {
-            StreamEvent::Started(started) => {
-                first_after = Some(underway.tally.first_event(self.env.clock.monotonic()));
-                self.answering = Some(started.clone());
-            }
+            StreamEvent::Started(started) => self.answering = Some(started.clone()),
             StreamEvent::BlockDone { index, block } if is_worth_showing(block) => {
                 let entry = self.recorder.reserve(*index);
                 if let Some(started) = &self.answering {

@@ -14,6 +14,7 @@ use crate::turn::TurnEnd;
 pub(super) struct Tally {
     began: Duration,
     request_began: Duration,
+    has_heard: bool,
     /// Tokens of this turn.
     pub(super) usage: Usage,
     /// The text of the last assistant message.
@@ -28,6 +29,7 @@ impl Tally {
         Self {
             began: now,
             request_began: now,
+            has_heard: false,
             usage: Usage::default(),
             text: String::new(),
             api: Duration::ZERO,
@@ -38,13 +40,17 @@ impl Tally {
 
     pub(super) fn request_began(&mut self, now: Duration, process_started: Duration) {
         self.request_began = now;
+        self.has_heard = false;
         self.first_request_after.get_or_insert(now.saturating_sub(process_started));
     }
 
-    /// Returns how long the request took to its first event.
-    pub(super) fn first_event(&mut self, now: Duration) -> Duration {
+    /// Notes an event; for the first of a request, returns how long it took to come.
+    pub(super) fn heard(&mut self, now: Duration) -> Option<Duration> {
+        if std::mem::replace(&mut self.has_heard, true) {
+            return None;
+        }
         self.first_event_after.get_or_insert(now.saturating_sub(self.began));
-        now.saturating_sub(self.request_began)
+        Some(now.saturating_sub(self.request_began))
     }
 
     pub(super) fn request_ended(&mut self, now: Duration) {
