@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail loudly")]
 
+mod control;
 mod failures;
+mod headless;
 #[cfg(unix)]
 mod interrupts;
 mod recovery;

@@ -1,0 +1,477 @@
+//! The control channel: what a client asks of a running session, and what the session asks of its client.
+
+use crate::support::{
+    Pipe, World, assert_ended, assert_fine, control, frames, is_result, shape, stream, user,
+};
+use expect_test::{Expect, expect};
+use loci_testkit::{Gate, Output, Session, Step};
+use serde_json::{Value, json};
+
+fn is_response(frame: &Value) -> bool {
+    frame["type"] == "control_response"
+}
+
+fn is_question(frame: &Value) -> bool {
+    frame["request"]["subtype"] == "can_use_tool"
+}
+
+/// Asks, and returns the answer.
+fn ask(session: &mut Session, request: Value) -> Value {
+    session.write_json(&control("r1", request));
+    session.wait_for_json(is_response)["response"].clone()
+}
+
+#[tokio::test]
+async fn requests_are_answered_while_nothing_runs() {
+    let cases = [
+        (
+            json!({"subtype": "initialize", "hooks": null}),
+            expect![[r#"
+            {"subtype":"success","request_id":"r1","response":{"commands":[],"agents":[],"output_style":"default","available_output_styles":["default"],"models":[{"value":"claude-sonnet-4-5","resolvedModel":"claude-sonnet-4-5","displayName":"claude-sonnet-4-5","description":""}],"account":{"tokenSource":"none","apiKeySource":"ANTHROPIC_API_KEY","apiProvider":"firstParty"},"pid":0}}
+        "#]],
+        ),
+        (
+            json!({"subtype": "interrupt"}),
+            expect![[r#"
+            {"subtype":"success","request_id":"r1"}
+        "#]],
+        ),
+        (
+            json!({"subtype": "set_permission_mode", "mode": "plan"}),
+            expect![[r#"
+            {"subtype":"success","request_id":"r1","response":{"mode":"plan"}}
+        "#]],
+        ),
+        (
+            json!({"subtype": "set_permission_mode", "mode": "yolo"}),
+            expect![[r#"
+            {"subtype":"error","request_id":"r1","error":"Unknown permission mode: `yolo` (expected default, acceptEdits, plan, dontAsk or bypassPermissions)"}
+        "#]],
+        ),
+        (
+            json!({"subtype": "set_permission_mode", "mode": "bypassPermissions"}),
+            expect![[r#"
+            {"subtype":"error","request_id":"r1","error":"Cannot set permission mode to bypassPermissions: the session was not started with --dangerously-skip-permissions or --allow-dangerously-skip-permissions"}
+        "#]],
+        ),
+        (
+            json!({"subtype": "set_model", "model": "haiku"}),
+            expect![[r#"
+            {"subtype":"success","request_id":"r1"}
+        "#]],
+        ),
+        (
+            json!({"subtype": "mcp_status"}),
+            expect![[r#"
+            {"subtype":"success","request_id":"r1","response":{"mcpServers":[]}}
+        "#]],
+        ),
+        (
+            json!({"subtype": "teleport"}),
+            expect![[r#"
+            {"subtype":"error","request_id":"r1","error":"Unsupported control request subtype: teleport"}
+        "#]],
+        ),
+        (
+            json!({}),
+            expect![[r#"
+            {"subtype":"error","request_id":"r1","error":"Unsupported control request subtype: "}
+        "#]],
+        ),
+    ];
+    let world = World::new([]).await;
+    let mut session = world.start(&stream([]));
+    for (request, expected) in cases {
+        let answer = ask(&mut session, request);
+        expected.assert_eq(&frames(&[answer], &mut world.normaliser()));
+    }
+    let output = session.finish();
+    assert_fine(&output);
+    assert_eq!(world.model.requests().len(), 0, "no question costs a request");
+    assert_eq!(world.home.sessions().len(), 0);
+}
+
+#[tokio::test]
+async fn mode_and_model_hold_from_the_next_turn() {
+    let world = World::new([]).await;
+    let mut session = world.start(&stream([]));
+    let mut told = String::new();
+    for request in [
+        json!({"subtype": "keep_all"}),
+        json!({"subtype": "set_permission_mode", "mode": "acceptEdits"}),
+        json!({"subtype": "set_model", "model": "claude-haiku-4-5"}),
+        json!({"subtype": "set_model", "model": "opus"}),
+        json!({"subtype": "set_model", "model": null}),
+    ] {
+        ask(&mut session, request.clone());
+        session.write_json(&user("hi"));
+        let init = session.wait_for_json(|frame| frame["subtype"] == "init");
+        session.wait_for_json(is_result);
+        let asked = world.last_request().json["model"].clone();
+        told += &format!("{request}: {} {} {asked}\n", init["permissionMode"], init["model"]);
+    }
+    let output = session.finish();
+    assert_fine(&output);
+    expect![[r#"
+        {"subtype":"keep_all"}: "default" "claude-sonnet-4-5" "claude-sonnet-4-5"
+        {"subtype":"set_permission_mode","mode":"acceptEdits"}: "acceptEdits" "claude-sonnet-4-5" "claude-sonnet-4-5"
+        {"subtype":"set_model","model":"claude-haiku-4-5"}: "acceptEdits" "claude-haiku-4-5" "claude-haiku-4-5"
+        {"subtype":"set_model","model":"opus"}: "acceptEdits" "claude-opus-4-8" "claude-opus-4-8"
+        {"subtype":"set_model","model":null}: "acceptEdits" "claude-sonnet-4-5" "claude-sonnet-4-5"
+    "#]].assert_eq(&told);
+    let status = output.json_lines().into_iter().filter(|it| it["subtype"] == "status");
+    expect![[r#"
+        system status acceptEdits
+    "#]]
+    .assert_eq(&shape(&status.collect::<Vec<_>>()));
+}
+
+#[tokio::test]
+async fn a_new_mode_holds_for_the_rest_of_a_turn() {
+    let world = World::new([]).await;
+    let path = world.path("new.txt");
+    let calls = Step::call("Bash", json!({"command": "cat held.pipe"}));
+    let write = Step::call("Write", json!({"file_path": path, "content": "x"}));
+    let world = world.then([calls, write, Step::text("Done.")]).await;
+    let held = Pipe::new(&world.home, "held.pipe");
+    let mut session = world.start(&stream([]));
+    session.write_json(&user("hi"));
+    let writer = held.reader_came();
+    ask(&mut session, json!({"subtype": "set_permission_mode", "mode": "acceptEdits"}));
+    drop(writer);
+    session.wait_for_json(is_result);
+    assert_fine(&session.finish());
+    assert_eq!(world.home.read("new.txt"), "x");
+}
+
+#[tokio::test]
+async fn an_interrupt_ends_the_turn_and_not_the_session() {
+    let gate = Gate::new();
+    let step = Step::call("Bash", json!({"command": "touch ran"})).then_text("And").wait_for(gate.clone());
+    let world = World::new([step, Step::text("Again.")]).await;
+    let mut session = world.start(&stream(["--include-partial-messages", "--allowedTools", "Bash"]));
+    session.write_json(&user("hi"));
+    session.wait_for_json(|frame| frame["event"]["delta"]["type"] == "text_delta");
+    session.write_json(&control("r1", json!({"subtype": "interrupt"})));
+    session.wait_for_json(is_result);
+    session.write_json(&user("go on"));
+    session.wait_for_json(is_result);
+    let output = session.finish();
+    assert_fine(&output);
+    expect![[r#"
+        system init
+        system status requesting
+        assistant Bash {"command":"touch ran"} <toolu-1>
+        control_response r1 success
+        user <toolu-1> error: Not run: the user interrupted before this call began.
+        assistant And
+        user [Request interrupted by user]
+        result error_during_execution (error) aborted_streaming
+        system init
+        system status requesting
+        assistant Again.
+        result success completed
+    "#]]
+    .assert_eq(&told(&world, &output));
+    expect![[r#"
+        user: hi
+        assistant: Bash {"command":"touch ran"} <toolu-1>
+        user: <toolu-1> error: Not run: the user interrupted before this call began.
+        assistant: And
+        user: [Request interrupted by user]
+        user: go on
+    "#]]
+    .assert_eq(&world.conversation());
+}
+
+#[tokio::test]
+async fn an_interrupt_stops_a_command() {
+    let calls = Step::call("Bash", json!({"command": "sleep 600 > alive.pipe"}));
+    let world = World::new([calls, Step::text("Again.")]).await;
+    let alive = Pipe::new(&world.home, "alive.pipe");
+    let mut session = world.start(&stream(["--allowedTools", "Bash"]));
+    session.write_json(&user("hi"));
+    let alive = alive.writer_came();
+    session.write_json(&control("r1", json!({"subtype": "interrupt"})));
+    session.wait_for_json(is_result);
+    assert_ended(alive);
+    session.write_json(&user("go on"));
+    session.wait_for_json(is_result);
+    let output = session.finish();
+    assert_fine(&output);
+    expect![[r#"
+        system init
+        assistant Bash {"command":"sleep 600 > alive.pipe"} <toolu-1>
+        control_response r1 success
+        user <toolu-1> error: The command was interrupted before it ended.
+        user [Request interrupted by user for tool use]
+        result error_during_execution (error) aborted_tools
+        system init
+        assistant Again.
+        result success completed
+    "#]]
+    .assert_eq(&told(&world, &output));
+    expect![[r#"
+        user: hi
+        assistant: Bash {"command":"sleep 600 > alive.pipe"} <toolu-1>
+        user: <toolu-1> error: The command was interrupted before it ended.
+        user: [Request interrupted by user for tool use]
+        user: go on
+    "#]]
+    .assert_eq(&world.conversation());
+}
+
+/// Renders what a client was told, without partial messages.
+fn told(world: &World, output: &Output) -> String {
+    let frames = output.json_lines().into_iter().filter(|it| it["type"] != "stream_event");
+    world.normaliser().text(&shape(&frames.collect::<Vec<_>>()))
+}
+
+/// Lets the model make calls that need a yes, answers the first question so, and compares.
+async fn check_answer(answer: Value, frames: Expect, result: Expect) -> World {
+    let calls = Step::call("Bash", json!({"command": "touch asked", "description": "make a file"}));
+    let world = World::new([calls, Step::text("I see.")]).await;
+    let mut session =
+        world.start(&stream(["--permission-prompt-tool", "stdio", "--disallowedTools", "Bash(touch no)"]));
+    session.write_json(&user("hi"));
+    let question = session.wait_for_json(is_question);
+    let response = match answer.get("error") {
+        Some(error) => json!({"subtype": "error", "request_id": question["request_id"], "error": error}),
+        None => json!({"subtype": "success", "request_id": question["request_id"], "response": answer}),
+    };
+    session.write_json(&json!({"type": "control_response", "response": response}));
+    let last = session.wait_for_json(is_result);
+    let output = session.finish();
+    frames.assert_eq(&told(&world, &output));
+    result.assert_eq(&world.normaliser().value(&last["permission_denials"]).to_string());
+    world.requests();
+    world.session();
+    world
+}
+
+#[tokio::test]
+async fn a_question_tells_what_would_run() {
+    let world = World::new([
+        Step::call("Bash", json!({"command": "touch x", "description": "make"})),
+        Step::text("ok"),
+    ])
+    .await;
+    let mut session = world.start(&stream(["--permission-prompt-tool=stdio"]));
+    session.write_json(&user("hi"));
+    let question = session.wait_for_json(is_question);
+    expect![[r#"
+        {
+          "type": "control_request",
+          "request_id": "<uuid-1>",
+          "request": {
+            "subtype": "can_use_tool",
+            "tool_name": "Bash",
+            "display_name": "Bash",
+            "input": {
+              "command": "touch x",
+              "description": "make"
+            },
+            "description": "make",
+            "permission_suggestions": [],
+            "decision_reason": "it changes something and no rule allows it",
+            "tool_use_id": "<toolu-1>"
+          }
+        }"#]]
+    .assert_eq(&serde_json::to_string_pretty(&world.normaliser().value(&question)).unwrap());
+    session.write_json(&control("r1", json!({"subtype": "interrupt"})));
+    session.finish();
+}
+
+#[tokio::test]
+async fn yes() {
+    let world = check_answer(
+        json!({"behavior": "allow", "updatedInput": {"command": "touch asked"}}),
+        expect![[r#"
+            system init
+            assistant Bash {"command":"touch asked","description":"make a file"} <toolu-1>
+            control_request can_use_tool
+            user <toolu-1>: (no output)
+            assistant I see.
+            result success completed
+        "#]],
+        expect!["[]"],
+    )
+    .await;
+    assert!(world.home.project().join("asked").exists());
+}
+
+#[tokio::test]
+async fn yes_without_an_input() {
+    let world = check_answer(
+        json!({"behavior": "allow"}),
+        expect![[r#"
+        system init
+        assistant Bash {"command":"touch asked","description":"make a file"} <toolu-1>
+        control_request can_use_tool
+        user <toolu-1>: (no output)
+        assistant I see.
+        result success completed
+    "#]],
+        expect!["[]"],
+    )
+    .await;
+    assert!(world.home.project().join("asked").exists());
+}
+
+#[tokio::test]
+async fn yes_with_another_input() {
+    let answer = json!({"behavior": "allow", "updatedInput": {"command": "touch other"}});
+    let world = check_answer(
+        answer,
+        expect![[r#"
+        system init
+        assistant Bash {"command":"touch asked","description":"make a file"} <toolu-1>
+        control_request can_use_tool
+        user <toolu-1>: (no output)
+        assistant I see.
+        result success completed
+    "#]],
+        expect!["[]"],
+    )
+    .await;
+    assert!(world.home.project().join("other").exists() && !world.home.project().join("asked").exists());
+}
+
+#[tokio::test]
+async fn yes_with_an_input_that_a_rule_forbids() {
+    let answer = json!({"behavior": "allow", "updatedInput": {"command": "touch no"}});
+    let world = check_answer(answer, expect![[r#"
+        system init
+        assistant Bash {"command":"touch asked","description":"make a file"} <toolu-1>
+        control_request can_use_tool
+        user <toolu-1> error: Permission to use Bash was not granted: the rule `Bash(touch no)` (command line). Do not try to get around this; take another way or say what you need.
+        assistant I see.
+        result success completed
+    "#]], expect![[r#"[{"tool_name":"Bash","tool_use_id":"<toolu-1>","tool_input":{"command":"touch no"}}]"#]]).await;
+    assert!(!world.home.project().join("no").exists());
+}
+
+#[tokio::test]
+async fn no() {
+    let world =
+        check_answer(json!({"behavior": "deny", "message": "Not today."}), expect![[r#"
+            system init
+            assistant Bash {"command":"touch asked","description":"make a file"} <toolu-1>
+            control_request can_use_tool
+            user <toolu-1> error: Not today.
+            assistant I see.
+            result success completed
+        "#]], expect![[r#"[{"tool_name":"Bash","tool_use_id":"<toolu-1>","tool_input":{"command":"touch asked","description":"make a file"}}]"#]])
+            .await;
+    assert!(!world.home.project().join("asked").exists());
+}
+
+#[tokio::test]
+async fn no_and_stop() {
+    let answer = json!({"behavior": "deny", "message": "Stop it.", "interrupt": true});
+    let world = check_answer(answer, expect![[r#"
+        system init
+        assistant Bash {"command":"touch asked","description":"make a file"} <toolu-1>
+        control_request can_use_tool
+        user <toolu-1> error: Stop it.
+        user [Request interrupted by user for tool use]
+        result error_during_execution (error) aborted_tools
+    "#]], expect![[r#"[{"tool_name":"Bash","tool_use_id":"<toolu-1>","tool_input":{"command":"touch asked","description":"make a file"}}]"#]]).await;
+    assert_eq!(world.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn no_answer_that_can_be_understood() {
+    check_answer(json!({"behavior": "perhaps"}), expect![[r#"
+        system init
+        assistant Bash {"command":"touch asked","description":"make a file"} <toolu-1>
+        control_request can_use_tool
+        user <toolu-1> error: The answer to the permission question could not be understood.
+        assistant I see.
+        result success completed
+    "#]], expect![[r#"[{"tool_name":"Bash","tool_use_id":"<toolu-1>","tool_input":{"command":"touch asked","description":"make a file"}}]"#]]).await;
+    check_answer(json!({"error": "callback failed"}), expect![[r#"
+        system init
+        assistant Bash {"command":"touch asked","description":"make a file"} <toolu-1>
+        control_request can_use_tool
+        user <toolu-1> error: The permission question failed: callback failed
+        assistant I see.
+        result success completed
+    "#]], expect![[r#"[{"tool_name":"Bash","tool_use_id":"<toolu-1>","tool_input":{"command":"touch asked","description":"make a file"}}]"#]]).await;
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_has_said_no() {
+    let calls = Step::call("Bash", json!({"command": "touch asked"}));
+    let again = Step::call("Bash", json!({"command": "touch again"}));
+    let world = World::new([calls, again, Step::text("I see.")]).await;
+    let mut session = world.start(&stream(["--permission-prompt-tool", "stdio"]));
+    session.write_json(&user("hi"));
+    session.wait_for_json(is_question);
+    let output = session.finish();
+    assert_fine(&output);
+    expect![[r#"
+        system init
+        assistant Bash {"command":"touch asked"} <toolu-1>
+        control_request can_use_tool
+        user <toolu-1> error: Nobody is left to ask whether this call may run.
+        assistant Bash {"command":"touch again"} <toolu-2>
+        user <toolu-2> error: Permission to use Bash was not granted: it changes something and no rule allows it. This run cannot ask anyone. Take another way, or tell the user which permission is needed.
+        assistant I see.
+        result success completed
+    "#]].assert_eq(&told(&world, &output));
+    assert!(!world.home.project().join("asked").exists() && !world.home.project().join("again").exists());
+    world.session();
+}
+
+#[tokio::test]
+async fn an_interrupt_withdraws_the_question() {
+    let calls = Step::call("Bash", json!({"command": "touch asked"}));
+    let world = World::new([calls, Step::text("Again.")]).await;
+    let mut session = world.start(&stream(["--permission-prompt-tool", "stdio"]));
+    session.write_json(&user("hi"));
+    let question = session.wait_for_json(is_question);
+    session.write_json(&control("r1", json!({"subtype": "interrupt"})));
+    session.wait_for_json(is_result);
+    // A late yes is too late.
+    let yes = json!({"subtype": "success", "request_id": question["request_id"], "response": {"behavior": "allow"}});
+    session.write_json(&json!({"type": "control_response", "response": yes}));
+    session.write_json(&user("go on"));
+    session.wait_for_json(is_result);
+    let output = session.finish();
+    assert_fine(&output);
+    expect![[r#"
+        system init
+        assistant Bash {"command":"touch asked"} <toolu-1>
+        control_request can_use_tool
+        control_response r1 success
+        control_cancel_request
+        user <toolu-1> error: Not run: the user interrupted before this call began.
+        user [Request interrupted by user for tool use]
+        result error_during_execution (error) aborted_tools
+        system init
+        assistant Again.
+        result success completed
+    "#]]
+    .assert_eq(&told(&world, &output));
+    assert!(!world.home.project().join("asked").exists());
+    world.requests();
+    world.session();
+}
+
+#[tokio::test]
+async fn several_calls_ask_one_by_one() {
+    let calls = Step::call("Bash", json!({"command": "touch a"})).tool("Bash", json!({"command": "touch b"}));
+    let world = World::new([calls, Step::text("Both.")]).await;
+    let mut session = world.start(&stream(["--permission-prompt-tool", "stdio"]));
+    session.write_json(&user("hi"));
+    for name in ["a", "b"] {
+        let question = session.wait_for_json(is_question);
+        assert_eq!(question["request"]["input"]["command"], format!("touch {name}"));
+        let yes = json!({"subtype": "success", "request_id": question["request_id"], "response": {"behavior": "allow"}});
+        session.write_json(&json!({"type": "control_response", "response": yes}));
+    }
+    session.wait_for_json(is_result);
+    assert_fine(&session.finish());
+    assert!(world.home.project().join("a").exists() && world.home.project().join("b").exists());
+}
