@@ -152,6 +152,10 @@ pub(crate) struct Args {
 pub(crate) enum Subcommand {
     /// Watch loci fix a failing test, with a scripted model: no key, no network.
     Demo(DemoArgs),
+    /// Look at settings, change them, and see why they are what they are.
+    Config(crate::config::ConfigArgs),
+    /// Examine this installation; exits with 1 when something is wrong.
+    Doctor(crate::doctor::DoctorArgs),
 }
 
 #[derive(Debug, clap::Args)]

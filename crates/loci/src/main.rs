@@ -8,7 +8,9 @@ mod child_env;
 mod choose_model;
 mod complaint;
 mod compose;
+mod config;
 mod demo;
+mod doctor;
 mod past;
 mod print;
 mod rules;
@@ -49,6 +51,8 @@ fn run(args: Args, started: std::time::Instant) -> Result<u8, Complaint> {
     })?;
     match &args.subcommand {
         Some(Subcommand::Demo(demo)) => demo::run(&env, demo),
+        Some(Subcommand::Config(config)) => config::run(&env, config),
+        Some(Subcommand::Doctor(doctor)) => doctor::run(&env, doctor),
         None if args.is_headless() => print::run(env, args, started),
         None => Err(Complaint::new("The terminal interface is not part of this version")
             .hint("Use `loci -p \"your prompt\"`, or `loci demo` to see it at work.")),

@@ -158,6 +158,11 @@ impl Scopes {
 }
 
 impl Kind {
+    /// Tells whether the value is an object of names that the user chooses.
+    pub fn has_names(self) -> bool {
+        matches!(self, Self::TextMap | Self::BoolMap | Self::Object)
+    }
+
     /// Says what a value must be.
     pub fn expected(self) -> String {
         match self {

@@ -1,5 +1,7 @@
 //! Settings files seen from outside: what they change, what they may not, and what is said about them.
 
+mod verbs;
+
 use expect_test::{Expect, expect};
 use loci_testkit::{Binary, Output, Step};
 use serde_json::json;

@@ -1,0 +1,54 @@
+//! `loci config get`: the value in force, or the one in one file.
+
+use loci_core::settings::{Key, jsonc};
+use serde_json::Value;
+
+use super::{Desk, Target, pretty, unknown};
+use crate::complaint::Complaint;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct GetArgs {
+    /// The key, such as `model` or `permissions.deny`.
+    key: String,
+    #[command(flatten)]
+    target: Target,
+    /// Print JSON, texts in quotes too.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(desk: &Desk, args: &GetArgs) -> Result<String, Complaint> {
+    let tree = match args.target.scope() {
+        None => desk.loaded.merged.to_value(),
+        Some(scope) => file_value(desk, &desk.file(scope).0)?,
+    };
+    let mut value = Some(&tree);
+    for name in args.key.split('.') {
+        value = value.and_then(|value| value.get(name));
+    }
+    match value {
+        Some(Value::String(text)) if !args.json => Ok(format!("{text}\n")),
+        Some(value) => Ok(pretty(value)),
+        None if args.target.scope().is_some() || is_known(&args.key) => {
+            Err(Complaint::new(format!("`{}` is not set", args.key))
+                .hint(format!("`loci config explain {}` shows every file.", args.key)))
+        }
+        None => Err(unknown(&args.key)),
+    }
+}
+
+fn is_known(path: &str) -> bool {
+    Key::is_group(path) || super::Named::parse(path).is_ok()
+}
+
+fn file_value(desk: &Desk, path: &std::path::Path) -> Result<Value, Complaint> {
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Value::Null),
+        Err(error) => {
+            let shown = desk.places.shown(path);
+            return Err(Complaint::new(format!("Failed to read settings: `{shown}`: {error}")));
+        }
+    };
+    Ok(jsonc::parse(&text).root.and_then(|root| root.to_value()).unwrap_or_default())
+}

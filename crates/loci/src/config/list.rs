@@ -1,0 +1,45 @@
+//! `loci config list`: everything that is set, its value in force, and the files it comes from.
+
+use loci_core::settings::{Role, Setting};
+use serde_json::{Value, json};
+
+use super::{Desk, pretty, without_secrets};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ListArgs {
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(desk: &Desk, args: &ListArgs) -> String {
+    let settings: Vec<&Setting> = desk.loaded.merged.iter().collect();
+    if args.json {
+        let rows: Vec<Value> = settings
+            .iter()
+            .map(|setting| json!({"key": setting.key.path, "value": shown(setting), "sources": sources(setting)}))
+            .collect();
+        return pretty(&Value::Array(rows));
+    }
+    if settings.is_empty() {
+        return "Nothing is set\n".to_owned();
+    }
+    settings.iter().map(|setting| row(setting)).collect()
+}
+
+fn row(setting: &Setting) -> String {
+    match shown(setting) {
+        Some(value) => format!("{} = {value}  ({})\n", setting.key.path, sources(setting).join(", ")),
+        None => format!("{}: set, but does not count; see `loci config explain {0}`\n", setting.key.path),
+    }
+}
+
+fn shown(setting: &Setting) -> Option<Value> {
+    setting.value.as_ref().map(|value| without_secrets(setting.key, value))
+}
+
+/// Returns the files whose values count.
+fn sources(setting: &Setting) -> Vec<String> {
+    let counting = setting.parts.iter().filter(|part| matches!(part.role, Role::Wins | Role::Joins));
+    counting.map(|part| part.origin.name.to_string()).collect()
+}

@@ -1,0 +1,90 @@
+//! `loci config set`: one key of one file.
+
+use loci_core::settings::edit::{EditError, set};
+use loci_core::settings::{Kind, Layer, Origin, Role, Scope, Severity};
+use loci_storage::{SettingsEditError, edit_settings};
+use serde_json::Value;
+
+use super::{Desk, Named, Target};
+use crate::complaint::Complaint;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct SetArgs {
+    /// The key, such as `model` or `env.EDITOR`.
+    key: String,
+    /// The value: text, or JSON for anything else.
+    value: String,
+    #[command(flatten)]
+    target: Target,
+}
+
+pub(super) fn run(desk: &Desk, args: &SetArgs) -> Result<String, Complaint> {
+    let named = Named::parse(&args.key)?;
+    let scope = args.target.scope().unwrap_or(Scope::User);
+    let value = value_of(&named, &args.value);
+    check(&named, scope, &value)?;
+    let (path, options) = desk.file(scope);
+    edit_settings(&desk.home, &path, &options, |text| set(text, &named.path(), &value))
+        .map_err(|error| complain(&error))?;
+    let shown = desk.places.shown(&path);
+    Ok(format!("Set `{}` in {shown}\n{}", args.key, effect(desk, &named, scope)))
+}
+
+/// Reads the argument: JSON where it is some that fits, else text as it stands.
+fn value_of(named: &Named, text: &str) -> Value {
+    let parsed = serde_json::from_str::<Value>(text).ok();
+    let kind = if named.inner.is_some() { Kind::Any } else { named.key.kind };
+    match (kind, parsed) {
+        (Kind::Text | Kind::OneOf(_), Some(Value::String(inner))) => Value::String(inner),
+        (Kind::Text | Kind::OneOf(_), _) => Value::from(text),
+        (Kind::Texts | Kind::Restrictions, Some(list @ Value::Array(_))) => list,
+        (Kind::Texts | Kind::Restrictions, _) => Value::from(vec![text]),
+        (_, Some(value)) if named.inner.is_none() || named.key.kind != Kind::TextMap => value,
+        _ => Value::from(text),
+    }
+}
+
+/// Refuses what the file could not use.
+fn check(named: &Named, scope: Scope, value: &Value) -> Result<(), Complaint> {
+    let key = named.key;
+    if !key.scopes.allows(scope) {
+        return Err(Complaint::new(format!("`{}` cannot be set in {scope} settings", key.path))
+            .hint(format!("It belongs to {}.", key.scopes.describe())));
+    }
+    let text = set("{}", &named.path(), value).map_err(|error| Complaint::new(error.to_string()))?;
+    let (_, diagnostics) = Layer::parse(&text, Origin::new(scope, "this value"));
+    match diagnostics.iter().find(|diagnostic| diagnostic.severity > Severity::Note) {
+        Some(problem) => Err(Complaint::new(format!("`{}`: {}", key.path, problem.message))
+            .hint(format!("Give it {}.", key.kind.expected()))),
+        None => Ok(()),
+    }
+}
+
+/// Says when the new value is not the one in force.
+fn effect(desk: &Desk, named: &Named, scope: Scope) -> String {
+    let after = Desk::new(&desk.env).loaded.merged;
+    let parts = after.get(named.key.path).map(|setting| setting.parts.as_slice()).unwrap_or_default();
+    let own = parts.iter().rev().find(|part| part.origin.scope == scope).map(|part| part.role);
+    match own {
+        Some(Role::Overridden) => {
+            let winner = parts.iter().rev().find(|part| part.role == Role::Wins);
+            let name = winner.map(|part| part.origin.name.as_ref()).unwrap_or_default();
+            format!("It has no effect here: {name} sets it too and wins\n")
+        }
+        Some(Role::Refused(why)) => format!("It has no effect here: {why}\n"),
+        Some(Role::Wins | Role::Joins) | None if !named.key.is_used => {
+            "It is kept, but this version does not act upon it yet\n".to_owned()
+        }
+        _ => String::new(),
+    }
+}
+
+pub(super) fn complain(error: &SettingsEditError) -> Complaint {
+    let complaint = Complaint::from_error(error);
+    match error {
+        SettingsEditError::Edit { source: EditError::Broken { .. }, .. } => {
+            complaint.hint("Fix the file first; it was left as it is.")
+        }
+        _ => complaint,
+    }
+}

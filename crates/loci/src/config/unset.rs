@@ -1,0 +1,34 @@
+//! `loci config unset`: one key out of one file.
+
+use loci_core::settings::Scope;
+use loci_core::settings::edit::unset;
+use loci_storage::edit_settings;
+
+use super::{Desk, Target};
+use crate::complaint::Complaint;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct UnsetArgs {
+    /// The key; one that is none of ours may be removed too.
+    key: String,
+    #[command(flatten)]
+    target: Target,
+}
+
+pub(super) fn run(desk: &Desk, args: &UnsetArgs) -> Result<String, Complaint> {
+    let named = super::Named::parse(&args.key).ok();
+    let path = named.as_ref().map_or_else(|| args.key.split('.').collect(), |named| named.path());
+    let scope = args.target.scope().unwrap_or(Scope::User);
+    let (file, options) = desk.file(scope);
+    let shown = desk.places.shown(&file);
+    let absent = || {
+        Complaint::new(format!("`{}` is not set in {shown}", args.key))
+            .hint(format!("`loci config explain {}` shows every file.", args.key))
+    };
+    if !file.exists() {
+        return Err(absent());
+    }
+    let changed = edit_settings(&desk.home, &file, &options, |text| unset(text, &path))
+        .map_err(|error| super::set::complain(&error))?;
+    if changed { Ok(format!("Removed `{}` from {shown}\n", args.key)) } else { Err(absent()) }
+}

@@ -1,0 +1,199 @@
+//! `loci doctor`: what this installation is made of, and what is wrong with it.
+//!
+//! Nothing is changed and nothing is asked of the network. Secrets are named, never shown. The exit code is 1
+//! when something is wrong.
+
+use std::fs;
+use std::path::Path;
+
+use loci_core::settings::{Diagnostic, Severity};
+use loci_stdx::Env;
+use loci_storage::{ConfigHome, LoadedSettings, MANAGED_DIR, SettingsPlaces, SettingsSources, load_settings};
+use serde_json::{Value, json};
+
+use crate::COMPATIBLE_VERSION;
+use crate::complaint::Complaint;
+use crate::config::{pretty, write};
+
+/// Variables that hold credentials.
+const CREDENTIALS: &[&str] = &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
+/// Programs that are used when they are there.
+const PROGRAMS: &[&str] = &["git", "bwrap", "bash"];
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct DoctorArgs {
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Examines the installation and returns the exit code.
+pub(crate) fn run(env: &Env, args: &DoctorArgs) -> Result<u8, Complaint> {
+    let home = ConfigHome::from_env(env);
+    let places = SettingsPlaces::new(env, &home, Path::new(MANAGED_DIR), SettingsSources::ALL);
+    let loaded = load_settings(&places, None);
+    let env = crate::settings::applied(env, &loaded.settings());
+    let report = Report::new(&env, &home, &places, loaded);
+    write(&if args.json { pretty(&report.to_json()) } else { report.to_text() })?;
+    Ok(u8::from(report.is_wrong()))
+}
+
+struct Report {
+    version: String,
+    config_home: String,
+    files: Vec<(String, String, bool)>,
+    diagnostics: Vec<Diagnostic>,
+    trust: (String, bool),
+    credentials: Vec<String>,
+    mcp: Vec<String>,
+    n_projects: usize,
+    n_sessions: usize,
+    programs: Vec<(String, bool)>,
+    unused: Vec<String>,
+    unknown: Vec<(String, String)>,
+}
+
+impl Report {
+    fn new(env: &Env, home: &ConfigHome, places: &SettingsPlaces, loaded: LoadedSettings) -> Self {
+        let (n_projects, n_sessions) = sessions(home);
+        let is_unused = |path: &&str| loaded.merged.get(path).is_some_and(|setting| !setting.key.is_used);
+        Self {
+            version: format!(
+                "loci {} (compatible with Claude Code {COMPATIBLE_VERSION})",
+                env!("CARGO_PKG_VERSION")
+            ),
+            config_home: places.shown(home.root()),
+            files: loaded
+                .files
+                .iter()
+                .map(|file| (file.scope.to_string(), places.shown(&file.path), file.exists))
+                .collect(),
+            trust: (places.shown(&loaded.trust.root), loaded.trust.is_trusted),
+            credentials: credentials(env, home),
+            mcp: mcp(env, home, places),
+            n_projects,
+            n_sessions,
+            programs: PROGRAMS.iter().map(|name| ((*name).to_owned(), is_on_path(env, name))).collect(),
+            unused: loaded.merged.iter().map(|s| s.key.path).filter(is_unused).map(str::to_owned).collect(),
+            unknown: loaded.unknown.iter().map(|(key, path)| (key.clone(), places.shown(path))).collect(),
+            diagnostics: loaded.diagnostics,
+        }
+    }
+
+    fn problems(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.diagnostics.iter().filter(|diagnostic| diagnostic.severity > Severity::Note)
+    }
+
+    fn is_wrong(&self) -> bool {
+        self.problems().next().is_some()
+    }
+
+    fn to_text(&self) -> String {
+        let mut lines =
+            vec![self.version.clone(), format!("Config home: {}", self.config_home), String::new()];
+        lines.push("Settings files, lowest first:".to_owned());
+        for (scope, path, exists) in &self.files {
+            let state = if *exists { "" } else { "  (none)" };
+            lines.push(format!("  {scope:<8} {path}{state}"));
+        }
+        section(&mut lines, "Problems:", self.problems().map(ToString::to_string));
+        let notes = self.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Note);
+        section(&mut lines, "Notes:", notes.map(ToString::to_string));
+        section(&mut lines, "Kept, not acted upon yet:", self.unused.iter().cloned());
+        let (root, is_trusted) = &self.trust;
+        lines.push(String::new());
+        lines.push(format!("Trust: {root} is {}", if *is_trusted { "trusted" } else { "not trusted" }));
+        lines.push(format!("Credentials: {}", listed(&self.credentials)));
+        lines.push(format!("MCP servers: {}", listed(&self.mcp)));
+        lines.push(format!("Sessions: {} in {} projects", self.n_sessions, self.n_projects));
+        let programs =
+            self.programs.iter().map(|(name, found)| format!("{name} {}", if *found { "yes" } else { "no" }));
+        lines.push(format!("Programs: {}", programs.collect::<Vec<_>>().join(", ")));
+        lines.push(String::new());
+        lines.push(match self.problems().count() {
+            0 => "Nothing is wrong".to_owned(),
+            1 => "1 problem".to_owned(),
+            n => format!("{n} problems"),
+        });
+        lines.join("\n") + "\n"
+    }
+
+    fn to_json(&self) -> Value {
+        let said = |diagnostic: &Diagnostic| {
+            json!({
+                "file": diagnostic.origin.name.as_ref(),
+                "line": diagnostic.line,
+                "key": diagnostic.key,
+                "severity": format!("{:?}", diagnostic.severity).to_lowercase(),
+                "message": diagnostic.message,
+                "hint": diagnostic.hint,
+            })
+        };
+        let file = |(scope, path, exists): &(String, String, bool)| json!({"scope": scope, "path": path, "exists": exists});
+        json!({
+            "version": self.version,
+            "configHome": self.config_home,
+            "settingsFiles": self.files.iter().map(file).collect::<Vec<_>>(),
+            "diagnostics": self.diagnostics.iter().map(said).collect::<Vec<_>>(),
+            "notActedUpon": self.unused,
+            "unknownKeys": self.unknown.iter().map(|(key, path)| json!({"key": key, "file": path})).collect::<Vec<_>>(),
+            "trust": {"root": self.trust.0, "isTrusted": self.trust.1},
+            "credentials": self.credentials,
+            "mcpServers": self.mcp,
+            "sessions": self.n_sessions,
+            "projects": self.n_projects,
+            "programs": self.programs.iter().map(|(name, found)| (name.clone(), json!(found))).collect::<serde_json::Map<_, _>>(),
+            "isWrong": self.is_wrong(),
+        })
+    }
+}
+
+fn section(lines: &mut Vec<String>, title: &str, rows: impl Iterator<Item = String>) {
+    let rows: Vec<String> = rows.map(|row| format!("  {row}")).collect();
+    if !rows.is_empty() {
+        lines.extend([String::new(), title.to_owned()]);
+        lines.extend(rows);
+    }
+}
+
+fn listed(names: &[String]) -> String {
+    if names.is_empty() { "none found".to_owned() } else { names.join(", ") }
+}
+
+/// Names where credentials were found; their values are nobody's business.
+fn credentials(env: &Env, home: &ConfigHome) -> Vec<String> {
+    let from_env =
+        CREDENTIALS.iter().filter(|name| env.vars.non_empty(name).is_some()).map(|name| (*name).to_owned());
+    let file = home.root().join(".credentials.json");
+    from_env.chain(file.is_file().then(|| file.display().to_string())).collect()
+}
+
+/// Names configured MCP servers and where they are configured.
+fn mcp(env: &Env, home: &ConfigHome, places: &SettingsPlaces) -> Vec<String> {
+    let names = |path: &Path| -> Vec<String> {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        let value: Value = serde_json::from_str(&text).unwrap_or_default();
+        let servers = value.get("mcpServers").and_then(Value::as_object);
+        servers
+            .into_iter()
+            .flat_map(|map| map.keys())
+            .map(|name| format!("{name} ({})", places.shown(path)))
+            .collect()
+    };
+    [names(home.state_file()), names(&env.cwd.join(".mcp.json"))].concat()
+}
+
+/// Counts projects and sessions without opening any.
+fn sessions(home: &ConfigHome) -> (usize, usize) {
+    let Ok(projects) = fs::read_dir(home.projects_dir()) else { return (0, 0) };
+    let dirs: Vec<_> =
+        projects.filter_map(Result::ok).map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+    let is_session = |path: &Path| path.extension().is_some_and(|extension| extension == "jsonl");
+    let files = dirs.iter().filter_map(|dir| fs::read_dir(dir).ok()).flatten().filter_map(Result::ok);
+    (dirs.len(), files.filter(|entry| is_session(&entry.path())).count())
+}
+
+fn is_on_path(env: &Env, name: &str) -> bool {
+    let path = env.vars.get("PATH").unwrap_or_default();
+    std::env::split_paths(path).any(|dir| dir.join(name).is_file())
+}

@@ -1,0 +1,305 @@
+//! `loci config` and `loci doctor`.
+
+use expect_test::{Expect, expect};
+use loci_testkit::{Output, Step};
+
+use super::trust;
+use crate::support::{World, loci};
+
+/// Runs `loci` with these words and compares exit code, output and complaint.
+fn check(world: &World, line: &str, expected: Expect) {
+    let output = run(world, line);
+    let text = format!("{}{}[{}]", output.stdout, output.stderr, output.code.unwrap());
+    expected.assert_eq(&world.normaliser().text(&text));
+}
+
+fn run(world: &World, line: &str) -> Output {
+    world.run(&loci().args(line.split(' ').map(|word| word.replace('_', " "))))
+}
+
+#[tokio::test]
+async fn values_are_set_read_and_removed() {
+    let world = World::new(Step::text("x")).await;
+    let user = world.home.write_config("settings.json", "{\n  // mine\n  \"unknown\": [ 1 ],\n}\n");
+    check(
+        &world,
+        "config set model opus",
+        expect![[r#"
+        Set `model` in ~/.claude/settings.json
+        [0]"#]],
+    );
+    check(
+        &world,
+        "config get model",
+        expect![[r#"
+        opus
+        [0]"#]],
+    );
+    check(
+        &world,
+        "config get model --json",
+        expect![[r#"
+        "opus"
+        [0]"#]],
+    );
+    check(
+        &world,
+        "config set permissions.deny [\"Bash(rm_*)\"] --project",
+        expect![[r#"
+        Set `permissions.deny` in <project>/.claude/settings.json
+        [0]"#]],
+    );
+    check(
+        &world,
+        "config set env.EDITOR vi",
+        expect![[r#"
+        Set `env.EDITOR` in ~/.claude/settings.json
+        [0]"#]],
+    );
+    expect![[r#"
+        {
+          // mine
+          "unknown": [ 1 ],
+          "model": "opus",
+          "env": {
+            "EDITOR": "vi"
+          }
+        }
+    "#]]
+    .assert_eq(&std::fs::read_to_string(&user).unwrap());
+    check(
+        &world,
+        "config list",
+        expect![[r#"
+        model = "opus"  (~/.claude/settings.json)
+        permissions.deny = ["Bash(rm *)"]  (<project>/.claude/settings.json)
+        env = {"EDITOR":"vi"}  (~/.claude/settings.json)
+        [0]"#]],
+    );
+    check(
+        &world,
+        "config unset env.EDITOR",
+        expect![[r#"
+        Removed `env.EDITOR` from ~/.claude/settings.json
+        [0]"#]],
+    );
+    check(
+        &world,
+        "config unset model",
+        expect![[r#"
+        Removed `model` from ~/.claude/settings.json
+        [0]"#]],
+    );
+    check(
+        &world,
+        "config unset model",
+        expect![[r#"
+        Error: `model` is not set in ~/.claude/settings.json
+        `loci config explain model` shows every file.
+        [1]"#]],
+    );
+    check(
+        &world,
+        "config get model",
+        expect![[r#"
+        Error: `model` is not set
+        `loci config explain model` shows every file.
+        [1]"#]],
+    );
+}
+
+#[tokio::test]
+async fn what_cannot_be_set_is_refused_with_a_way_out() {
+    let world = World::new(Step::text("x")).await;
+    for (line, expected) in [
+        (
+            "config set modle opus",
+            expect![[r#"
+                Error: No such setting: `modle`
+                Did you mean `model`?
+                [1]"#]],
+        ),
+        (
+            "config set effortLevel huge",
+            expect![[r#"
+                Error: `effortLevel`: expected one of "low", "medium", "high", "xhigh", found "huge"; ignored
+                Give it one of "low", "medium", "high", "xhigh".
+                [1]"#]],
+        ),
+        (
+            "config set claudeMd x",
+            expect![[r#"
+                Error: `claudeMd` cannot be set in user settings
+                It belongs to managed settings only.
+                [1]"#]],
+        ),
+        (
+            "config set verbose true",
+            expect![[r#"
+                Set `verbose` in ~/.claude/settings.json
+                It is kept, but this version does not act upon it yet
+                [0]"#]],
+        ),
+    ] {
+        check(&world, line, expected);
+    }
+    world.home.write_config("settings.json", "{\n  \"model\": \n}");
+    check(
+        &world,
+        "config set model opus",
+        expect![[r#"
+        Error: Failed to edit settings: `<home>/.claude/settings.json`: Not valid JSON on line 3: a value is missing
+        Fix the file first; it was left as it is.
+        [1]"#]],
+    );
+}
+
+#[tokio::test]
+async fn explain_shows_every_file_and_why_one_wins() {
+    let world = World::new(Step::text("x")).await;
+    world.home.write_config(
+        "settings.json",
+        "{\"model\": \"a\", \"env\": {\"MY_API_KEY\": \"sk-1\"},\n \"permissions\": {\"allow\": [\"Read\"]}}",
+    );
+    world.home.write(
+        ".claude/settings.json",
+        "{\n  \"model\": \"b\",\n  \"permissions\": {\"allow\": [\"Bash\"]}\n}",
+    );
+    check(
+        &world,
+        "config explain model",
+        expect![[r#"
+        model = "b"
+          project      <project>/.claude/settings.json:2  "b"  wins: the highest file that counts
+          user         ~/.claude/settings.json:1  "a"  overridden
+
+        What it is: the model to start with, an alias or an id.
+        Who may set it: any settings file.
+        How files are joined: the highest wins, of managed, command line, local, project, user.
+        What comes first: `--model`, then ANTHROPIC_MODEL, then the model of a resumed session.
+        [0]"#]],
+    );
+    check(
+        &world,
+        "config explain permissions.allow",
+        expect![[r#"
+        permissions.allow = ["Read"]
+          project      <project>/.claude/settings.json:3  ["Bash"]  does not count: this folder is not trusted
+          user         ~/.claude/settings.json:2  ["Read"]  wins: the highest file that counts
+
+        What it is: rules for calls that run without asking.
+        Who may set it: any settings file; in a project's files once the folder is trusted.
+        How files are joined: all lists are put together.
+        [0]"#]],
+    );
+    check(
+        &world,
+        "config explain env --json",
+        expect![[r#"
+        {
+          "key": "env",
+          "value": {
+            "MY_API_KEY": "<hidden>"
+          },
+          "about": "environment variables of loci and of all it runs",
+          "isUsed": true,
+          "sources": [
+            {
+              "scope": "user",
+              "file": "~/.claude/settings.json",
+              "line": 1,
+              "value": {
+                "MY_API_KEY": "<hidden>"
+              },
+              "counts": true,
+              "why": "wins: the highest file that counts"
+            }
+          ]
+        }
+        [0]"#]],
+    );
+    check(
+        &world,
+        "config set model c",
+        expect![[r#"
+        Set `model` in ~/.claude/settings.json
+        It has no effect here: <project>/.claude/settings.json sets it too and wins
+        [0]"#]],
+    );
+    check(
+        &world,
+        "config trust",
+        expect![[r#"
+        Trusted: <project>
+        [0]"#]],
+    );
+    check(
+        &world,
+        "config get permissions.allow",
+        expect![[r#"
+        [
+          "Read",
+          "Bash"
+        ]
+        [0]"#]],
+    );
+    check(
+        &world,
+        "config trust --revoke",
+        expect![[r#"
+        No longer trusted: <project>
+        [0]"#]],
+    );
+    assert!(run(&world, "config get permissions.allow").stdout.lines().count() == 3);
+}
+
+#[tokio::test]
+async fn the_schema_is_json() {
+    let world = World::new(Step::text("x")).await;
+    let output = run(&world, "config schema");
+    let schema: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!(schema["properties"]["model"]["type"], "string");
+}
+
+#[tokio::test]
+async fn doctor_names_what_is_there_and_what_is_wrong() {
+    let world = World::new(Step::text("x")).await;
+    trust(&world);
+    let healthy = run(&world, "doctor");
+    assert_eq!(healthy.code, Some(0), "{healthy:?}");
+    world.home.write_config("settings.json", "{\"model\": 1, \"mine\": 2, \"theme\": \"dark\"}");
+    world.home.write(".mcp.json", r#"{"mcpServers": {"srv": {"command": "secret"}}}"#);
+    let text = run(&world, "doctor");
+    assert_eq!(text.code, Some(1));
+    let shown = world.normaliser().literal(env!("CARGO_PKG_VERSION"), "<version>").text(&text.stdout);
+    let shown: Vec<&str> = shown.lines().filter(|line| !line.starts_with("Programs: ")).collect();
+    expect![[r#"
+        loci <version> (compatible with Claude Code 2.1.197)
+        Config home: ~/.claude
+
+        Settings files, lowest first:
+          user     ~/.claude/settings.json
+          project  <project>/.claude/settings.json  (none)
+          local    <project>/.claude/settings.local.json  (none)
+          managed  /etc/claude-code/managed-settings.json  (none)
+
+        Problems:
+          ~/.claude/settings.json:1: `model`: expected text in double quotes, found 1; ignored (write text in double quotes, or remove the key)
+
+        Notes:
+          ~/.claude/settings.json:1: `mine`: no such setting (it is kept)
+
+        Kept, not acted upon yet:
+          theme
+
+        Trust: <project> is trusted
+        Credentials: ANTHROPIC_API_KEY
+        MCP servers: srv (<project>/.mcp.json)
+        Sessions: 0 in 0 projects
+
+        1 problem"#]]
+    .assert_eq(&shown.join("\n"));
+    assert!(!text.stdout.contains("sk-ant-test"));
+    let json: serde_json::Value = serde_json::from_str(&run(&world, "doctor --json").stdout).unwrap();
+    assert_eq!((&json["isWrong"], &json["notActedUpon"][0]), (&true.into(), &"theme".into()));
+}
