@@ -22,6 +22,7 @@ mod end;
 mod facts;
 mod gather;
 mod leaf;
+mod outline;
 mod prune;
 mod repair;
 mod shape;
@@ -35,6 +36,7 @@ use crate::usage::Usage;
 
 pub use end::{Gap, Living};
 pub use facts::Titles;
+pub use outline::{Outline, OutlineNode, history};
 pub use repair::{Repair, Under};
 
 use facts::Facts;
