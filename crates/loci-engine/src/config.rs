@@ -13,7 +13,7 @@ use loci_core::permission::Rulebook;
 use loci_core::session::SessionIdentity;
 use loci_llm::{Client, RetryPolicy};
 use loci_stdx::Env;
-use loci_storage::SessionLog;
+use loci_storage::{LabelWatch, SessionLog};
 use loci_tools::Toolbox;
 
 /// What a session is started with.
@@ -63,6 +63,12 @@ pub struct Past {
     pub leaf: Option<EntryId>,
     /// What must be recorded before the next prompt.
     pub repairs: Vec<Repair>,
+    /// What a fork takes over from its source; written with the first prompt.
+    pub inherited: Vec<Arc<Entry>>,
+    /// A name to give the session, written with the first prompt.
+    pub title: Option<String>,
+    /// What the session was called so far.
+    pub labels: LabelWatch,
 }
 
 /// Models and how they are asked.

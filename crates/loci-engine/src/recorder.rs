@@ -16,7 +16,7 @@ use loci_core::message::{Block, Content, Message};
 use loci_core::stream::{Ended, Failure, Started};
 use loci_core::tool::ToolOutcome;
 use loci_stdx::{Env, rfc3339_millis};
-use loci_storage::{SessionLog, Trouble, last_prompt_text};
+use loci_storage::{LabelWatch, SessionLog, Trouble, last_prompt_text};
 use serde_json::{Value, json};
 
 /// The text that stands for the user when a response was stopped.
@@ -34,6 +34,9 @@ pub(crate) struct Recorder {
     projection: Projection,
     prompt: PromptId,
     last_prompt: Option<String>,
+    inherited: Vec<Arc<Entry>>,
+    title: Option<String>,
+    labels: LabelWatch,
     calls: HashMap<ToolUseId, EntryId>,
     reserved: HashMap<usize, EntryId>,
     trouble: Vec<String>,
@@ -51,6 +54,9 @@ impl Recorder {
             repairs: past.repairs,
             prompt: PromptId::new(""),
             last_prompt: None,
+            inherited: past.inherited,
+            title: past.title,
+            labels: past.labels,
             calls: HashMap::new(),
             reserved: HashMap::new(),
             trouble: Vec::new(),
@@ -81,17 +87,32 @@ impl Recorder {
     ) -> Option<Arc<Entry>> {
         self.prompt = PromptId::new(self.env.random.uuid_v4().to_string());
         let text = content.text();
-        let enqueue = self.metadata(&Metadata::Enqueue { content: text.clone() });
-        let dequeue = self.metadata(&Metadata::Dequeue);
+        let mut entries = self.opening(&text);
         self.last_prompt = Some(last_prompt_text(&text));
         let value = serde_json::to_value(content).unwrap_or_else(|_| Value::from(text));
         let draft = Draft::prompt(self.prompt.clone(), value, mode, "sdk");
-        let mut entries: Vec<Arc<Entry>> = enqueue.into_iter().chain(dequeue).collect();
         entries.extend(self.mend());
         let entry = self.seal(&draft, id);
         entries.extend(entry.clone());
         self.write(&entries);
         entry
+    }
+
+    /// Returns what precedes a prompt: its way through the queue, and before the first one the session's name.
+    ///
+    /// A fork begins here: what it takes over is written now, and is in the projection already.
+    fn opening(&mut self, prompt: &str) -> Vec<Arc<Entry>> {
+        let inherited = std::mem::take(&mut self.inherited);
+        let queued = [Metadata::Enqueue { content: prompt.to_owned() }, Metadata::Dequeue];
+        let mut entries: Vec<Arc<Entry>> = queued.iter().filter_map(|line| self.metadata(line)).collect();
+        if !inherited.is_empty() {
+            let mode = self.metadata(&Metadata::Mode);
+            let fork: Vec<Arc<Entry>> = mode.into_iter().chain(entries.drain(..)).chain(inherited).collect();
+            self.log(&fork);
+        }
+        let title = self.title.take().map(|title| Metadata::CustomTitle { title });
+        entries.extend(title.and_then(|title| self.metadata(&title)));
+        entries
     }
 
     /// Reserves the id of a block that is complete but not yet recorded, so that front ends can name it.
@@ -180,14 +201,21 @@ impl Recorder {
     /// Marks where the conversation stands and makes all of it safe on disk.
     pub(crate) fn settle(&mut self) {
         if let Some(leaf) = self.tail.clone() {
-            let pointer = Metadata::LastPrompt { prompt: self.last_prompt.clone(), leaf };
-            if let Some(entry) = self.metadata(&pointer) {
-                self.write(&[entry]);
-            }
+            let mut lines = self.overdue_labels();
+            lines.push(Metadata::LastPrompt { prompt: self.last_prompt.clone(), leaf });
+            let entries: Vec<Arc<Entry>> = lines.iter().filter_map(|line| self.metadata(line)).collect();
+            self.write(&entries);
         }
         // What could not be synced is kept by the log, which says so in its own words.
         drop(self.log.sync());
         self.hear_trouble();
+    }
+
+    /// Returns the names that have moved out of sight of those who read only the end of the file.
+    fn overdue_labels(&mut self) -> Vec<Metadata> {
+        let Some(path) = self.log.path() else { return Vec::new() };
+        // A file that cannot be read now is looked at again after the next turn.
+        self.labels.overdue(path).unwrap_or_default()
     }
 
     fn append(&mut self, draft: &Draft) -> Option<Arc<Entry>> {
@@ -221,12 +249,16 @@ impl Recorder {
     /// Writes entries in one go, then lets the model see them. What cannot be written now is kept by the log and
     /// written later; the conversation goes on.
     fn write(&mut self, entries: &[Arc<Entry>]) {
-        let lines: Vec<&Entry> = entries.iter().map(Arc::as_ref).collect();
-        drop(self.log.append(&lines));
-        self.hear_trouble();
+        self.log(entries);
         for entry in entries {
             self.projection.push(entry);
         }
+    }
+
+    fn log(&mut self, entries: &[Arc<Entry>]) {
+        let lines: Vec<&Entry> = entries.iter().map(Arc::as_ref).collect();
+        drop(self.log.append(&lines));
+        self.hear_trouble();
     }
 
     fn hear_trouble(&mut self) {

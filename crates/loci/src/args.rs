@@ -120,13 +120,25 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SOURCES", num_args = 0..=1, default_missing_value = "")]
     pub(crate) setting_sources: Option<String>,
 
-    /// Continue the newest session of this directory.
+    /// Continue the newest session of this directory, or of the repository around it.
     #[arg(short, long = "continue", conflicts_with = "resume")]
     pub(crate) continue_newest: bool,
 
-    /// Continue the session with this id, or in this file.
-    #[arg(short, long, value_name = "SESSION")]
+    /// Continue the session with this id or title, or in this file.
+    #[arg(short, long, value_name = "SESSION", num_args = 0..=1, default_missing_value = "")]
     pub(crate) resume: Option<String>,
+
+    /// Continue a copy under a new id; the session itself stays as it is.
+    #[arg(long)]
+    pub(crate) fork_session: bool,
+
+    /// Continue from this message of the session, whatever was said after it.
+    #[arg(long, value_name = "UUID")]
+    pub(crate) resume_session_at: Option<String>,
+
+    /// What to call the session.
+    #[arg(short, long, value_name = "TITLE")]
+    pub(crate) name: Option<String>,
 
     /// Take the session over from another process that is using it.
     #[arg(long)]
@@ -213,8 +225,20 @@ impl Args {
                 "--include-partial-messages needs --output-format=stream-json",
             ),
             (
-                self.session_id.is_some() && self.continues(),
-                "--session-id chooses the id of a new session and cannot be used with --continue or --resume",
+                self.resume.as_deref() == Some(""),
+                "--resume needs an id, a title or a file here; `loci sessions list` shows what there is",
+            ),
+            (
+                self.session_id.is_some() && self.continues() && !self.fork_session,
+                "--session-id chooses the id of a new session; with --continue or --resume it needs --fork-session",
+            ),
+            (
+                self.fork_session && !self.continues(),
+                "--fork-session needs the session to copy: give --continue or --resume",
+            ),
+            (
+                self.resume_session_at.is_some() && !self.continues(),
+                "--resume-session-at needs the session that has the message: give --resume",
             ),
             (
                 self.max_budget_usd.is_some_and(|limit| !limit.is_finite() || limit <= 0.0),
@@ -253,6 +277,13 @@ mod tests {
     }
 
     #[test]
+    fn a_fork_may_choose_its_id() {
+        let args =
+            parse("-p hi -r some --fork-session --session-id 0a0a0a0a-0001-4000-8000-000000000001 -n mine");
+        assert_eq!((args.check(), args.name.as_deref()), (Ok(()), Some("mine")));
+    }
+
+    #[test]
     fn sdks_need_no_print_flag() {
         let line = "--output-format stream-json --verbose --input-format stream-json --system-prompt= --setting-sources=";
         let args = parse(line);
@@ -270,6 +301,9 @@ mod tests {
             ("-p hi --include-partial-messages", "stream-json"),
             ("-p hi --replay-user-messages", "stream-json"),
             ("-p hi -c --session-id 0a0a0a0a-0001-4000-8000-000000000001", "--session-id"),
+            ("-p hi --fork-session", "--resume"),
+            ("-p hi --resume-session-at u1", "--resume"),
+            ("-p hi -r", "sessions list"),
             ("-p hi --max-turns 0", "--max-turns"),
             ("-p hi --max-budget-usd 0", "--max-budget-usd"),
         ] {

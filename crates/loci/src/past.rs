@@ -1,10 +1,15 @@
-//! What a run continues: nothing, the newest session here, or the one that was named.
+//! What a run continues: nothing, the newest session here, the one that was named, or a copy of it.
+
+mod fork;
 
 use loci_core::conversation::Conversation;
-use loci_core::ids::SessionId;
+use loci_core::ids::{EntryId, SessionId};
 use loci_engine::Past;
 use loci_stdx::Env;
-use loci_storage::{ConfigHome, FindError, Lease, LeaseError, SessionPlace, load, newest_here, resolve};
+use loci_storage::{
+    ConfigHome, FindError, LabelWatch, Lease, LeaseError, SessionPlace, Skipped, load, load_at, newest_here,
+    resolve, summary_of,
+};
 
 use crate::args::Args;
 use crate::complaint::Complaint;
@@ -25,25 +30,35 @@ pub(crate) struct Start {
 
 /// Finds what the arguments ask for.
 pub(crate) fn find(env: &Env, home: &ConfigHome, args: &Args) -> Result<Start, Complaint> {
-    let place = match (&args.resume, args.continue_newest) {
-        (Some(name), _) => Some(resolve(home, &env.cwd, name).map_err(|error| complain(&error))?),
-        (None, true) => match newest_here(home, &env.cwd) {
-            Ok(place) => Some(place),
-            Err(FindError::NoneHere { .. }) => None,
-            Err(error) => return Err(complain(&error)),
-        },
-        (None, false) => None,
-    };
-    match place {
+    let mut start = match (source(env, home, args)?, args.fork_session) {
+        (Some(source), true) => fork::start(env, home, args, &source)?,
         // The lease comes first: what is loaded must not grow behind our back.
-        Some(place) => {
+        (Some(place), false) => {
             let lease = lease(env, home, args, place.id())?;
-            Ok(Start { lease, ..open(place)? })
+            Start { lease, ..open(place, args)? }
         }
-        None => {
-            let start = begin(env, home, args)?;
-            Ok(Start { lease: lease(env, home, args, start.place.id())?, ..start })
+        (None, _) => {
+            let place = fresh(env, home, args)?;
+            let lease = lease(env, home, args, place.id())?;
+            Start { place, past: Past::default(), model: None, notes: Vec::new(), lease }
         }
+    };
+    if let Some(name) = args.name.as_deref().map(str::trim).filter(|name| !name.is_empty()) {
+        start.past.title = Some(name.to_owned());
+    }
+    Ok(start)
+}
+
+/// Finds the session to continue, if the arguments ask for one.
+fn source(env: &Env, home: &ConfigHome, args: &Args) -> Result<Option<SessionPlace>, Complaint> {
+    match (&args.resume, args.continue_newest) {
+        (Some(name), _) => resolve(home, &env.cwd, name).map(Some).map_err(|error| complain(&error)),
+        (None, true) => match newest_here(home, &env.cwd) {
+            Ok(place) => Ok(Some(place)),
+            Err(FindError::NoneHere { .. }) => Ok(None),
+            Err(error) => Err(complain(&error)),
+        },
+        (None, false) => Ok(None),
     }
 }
 
@@ -67,7 +82,8 @@ fn lease(env: &Env, home: &ConfigHome, args: &Args, id: &SessionId) -> Result<Op
     }
 }
 
-fn begin(env: &Env, home: &ConfigHome, args: &Args) -> Result<Start, Complaint> {
+/// Returns the place of a session that does not exist yet.
+fn fresh(env: &Env, home: &ConfigHome, args: &Args) -> Result<SessionPlace, Complaint> {
     let id = match &args.session_id {
         Some(text) => SessionId::parse(text).map_err(|error| Complaint::from_error(&error))?,
         None => SessionId::parse(&env.random.uuid_v4().to_string())
@@ -78,30 +94,51 @@ fn begin(env: &Env, home: &ConfigHome, args: &Args) -> Result<Start, Complaint> 
         return Err(Complaint::new(format!("Session ID {id} is already in use"))
             .hint(format!("Continue it with `loci -r {id}`, or choose another id.")));
     }
-    Ok(Start { place, past: Past::default(), model: None, notes: Vec::new(), lease: None })
+    Ok(place)
 }
 
-fn open(place: SessionPlace) -> Result<Start, Complaint> {
-    let loaded = load(place.file()).map_err(|error| Complaint::from_error(&error))?;
-    let notes = match loaded.skipped.first() {
-        Some(first) => vec![format!(
-            "{} of `{}` could not be read and was skipped, first at byte {}; nothing was removed",
-            match loaded.skipped.len() {
-                1 => "One line".to_owned(),
-                n => format!("{n} lines"),
-            },
-            place.file().display(),
-            first.offset
-        )],
-        None => Vec::new(),
+fn open(place: SessionPlace, args: &Args) -> Result<Start, Complaint> {
+    let failed = |error| Complaint::from_error(&error);
+    let (conversation, skipped) = match &args.resume_session_at {
+        Some(uuid) => {
+            let loaded = load_at(place.file(), &EntryId::new(uuid.as_str())).map_err(failed)?;
+            let loaded = loaded.ok_or_else(|| no_such_message(uuid, &place))?;
+            (loaded.conversation, loaded.skipped)
+        }
+        None => {
+            let loaded = load(place.file()).map_err(failed)?;
+            (Conversation::build(loaded.entries), loaded.skipped)
+        }
     };
-    let conversation = Conversation::build(loaded.entries);
+    let labels = summary_of(&place).ok().flatten().map(|session| session.facts.labels).unwrap_or_default();
     let past = Past {
         leaf: conversation.leaf().cloned(),
         repairs: conversation.repairs().to_vec(),
         path: conversation.path().to_vec(),
+        labels: LabelWatch::new(&labels),
+        ..Past::default()
     };
+    let notes = note_of(&skipped, &place).into_iter().collect();
     Ok(Start { model: conversation.last_model().map(str::to_owned), place, past, notes, lease: None })
+}
+
+fn no_such_message(uuid: &str, place: &SessionPlace) -> Complaint {
+    Complaint::new(format!("No message found with message.uuid of: {uuid}"))
+        .hint(format!("`loci sessions tree {}` shows the messages there are.", place.id()))
+}
+
+/// Says what could not be read of a file, if anything.
+fn note_of(skipped: &[Skipped], place: &SessionPlace) -> Option<String> {
+    let first = skipped.first()?;
+    Some(format!(
+        "{} of `{}` could not be read and was skipped, first at byte {}; nothing was removed",
+        match skipped.len() {
+            1 => "One line".to_owned(),
+            n => format!("{n} lines"),
+        },
+        place.file().display(),
+        first.offset
+    ))
 }
 
 fn complain(error: &FindError) -> Complaint {

@@ -1,0 +1,51 @@
+//! `--fork-session`: a copy of a session under a new id, which begins on disk with its first prompt.
+
+use loci_core::conversation::Conversation;
+use loci_core::ids::EntryId;
+use loci_engine::Past;
+use loci_stdx::Env;
+use loci_storage::{ConfigHome, SessionPlace, Trace, fork_entries, link_backups, load, summary_of};
+
+use super::{Start, fresh, lease, no_such_message, note_of};
+use crate::args::Args;
+use crate::complaint::Complaint;
+
+/// Makes the copy ready; the source is only read, so somebody else may be working on it.
+pub(super) fn start(
+    env: &Env,
+    home: &ConfigHome,
+    args: &Args,
+    source: &SessionPlace,
+) -> Result<Start, Complaint> {
+    let place = fresh(env, home, args)?;
+    let lease = lease(env, home, args, place.id())?;
+    let loaded = load(source.file()).map_err(|error| Complaint::from_error(&error))?;
+    let entries = loaded.entries;
+    let conversation = match &args.resume_session_at {
+        Some(uuid) => Conversation::build_at(entries.clone(), &EntryId::new(uuid.as_str()))
+            .ok_or_else(|| no_such_message(uuid, source))?,
+        None => Conversation::build(entries.clone()),
+    };
+    let inherited = fork_entries(&entries, &conversation, source.id(), place.id(), Trace::None)
+        .map_err(|error| Complaint::from_error(&error))?;
+    let mut notes: Vec<String> = note_of(&loaded.skipped, source).into_iter().collect();
+    if !args.no_session_persistence {
+        let linked = link_backups(home, source.id(), place.id());
+        notes.extend(linked.err().map(|error| format!("File checkpoints could not be taken over: {error}")));
+    }
+    let past = Past {
+        leaf: conversation.leaf().cloned(),
+        repairs: conversation.repairs().to_vec(),
+        path: conversation.path().to_vec(),
+        title: title(source),
+        inherited,
+        ..Past::default()
+    };
+    Ok(Start { model: conversation.last_model().map(str::to_owned), place, past, notes, lease })
+}
+
+/// A name that the user gave is carried over, told apart; two sessions of one name could not be called by it.
+fn title(source: &SessionPlace) -> Option<String> {
+    let session = summary_of(source).ok().flatten()?;
+    session.facts.labels.custom.map(|title| format!("{title} (fork)"))
+}
