@@ -168,6 +168,8 @@ pub(crate) enum Subcommand {
     Config(crate::config::ConfigArgs),
     /// Examine this installation; exits with 1 when something is wrong.
     Doctor(crate::doctor::DoctorArgs),
+    /// List, read, branch, export, name and remove sessions.
+    Sessions(crate::sessions::SessionsArgs),
 }
 
 #[derive(Debug, clap::Args)]

@@ -14,6 +14,7 @@ mod doctor;
 mod past;
 mod print;
 mod rules;
+mod sessions;
 mod settings;
 
 use std::io::Write;
@@ -53,6 +54,7 @@ fn run(args: Args, started: std::time::Instant) -> Result<u8, Complaint> {
         Some(Subcommand::Demo(demo)) => demo::run(&env, demo),
         Some(Subcommand::Config(config)) => config::run(&env, config),
         Some(Subcommand::Doctor(doctor)) => doctor::run(&env, doctor),
+        Some(Subcommand::Sessions(sessions)) => sessions::run(&env, sessions),
         None if args.is_headless() => print::run(env, args, started),
         None => Err(Complaint::new("The terminal interface is not part of this version")
             .hint("Use `loci -p \"your prompt\"`, or `loci demo` to see it at work.")),

@@ -1,0 +1,72 @@
+//! `loci sessions`: what is on disk, for people and for scripts.
+//!
+//! One verb, one file. Every verb takes a session by id, title or path; prints data on stdout and talk on stderr;
+//! and with `--json` prints JSON only. Reading verbs never change a file, not even its time.
+
+mod branch;
+mod export;
+mod format;
+mod list;
+mod output;
+mod rename;
+mod rm;
+mod show;
+mod summary;
+mod tag;
+mod target;
+mod transcript;
+mod tree;
+
+use loci_stdx::Env;
+use loci_storage::ConfigHome;
+
+use crate::complaint::Complaint;
+
+/// The arguments of `loci sessions`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SessionsArgs {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// List sessions, the newest first.
+    List(list::ListArgs),
+    /// Print what was said in a session.
+    Show(show::ShowArgs),
+    /// Draw a session's branches, compactions, forks and subagents.
+    Tree(tree::TreeArgs),
+    /// Make a new session from any message of another.
+    Branch(branch::BranchArgs),
+    /// Write a session as Markdown, JSON or one HTML page.
+    Export(export::ExportArgs),
+    /// Give a session a title.
+    Rename(rename::RenameArgs),
+    /// Give a session a tag, or take it away.
+    Tag(tag::TagArgs),
+    /// Move a session to the trash, or bring one back.
+    Rm(rm::RmArgs),
+}
+
+/// What every verb is given.
+struct Desk<'a> {
+    env: &'a Env,
+    home: ConfigHome,
+}
+
+/// Runs one verb.
+pub(crate) fn run(env: &Env, args: &SessionsArgs) -> Result<u8, Complaint> {
+    let desk = Desk { env, home: ConfigHome::from_env(env) };
+    match &args.verb {
+        Verb::List(args) => list::run(&desk, args),
+        Verb::Show(args) => show::run(&desk, args),
+        Verb::Tree(args) => tree::run(&desk, args),
+        Verb::Branch(args) => branch::run(&desk, args),
+        Verb::Export(args) => export::run(&desk, args),
+        Verb::Rename(args) => rename::run(&desk, args),
+        Verb::Tag(args) => tag::run(&desk, args),
+        Verb::Rm(args) => rm::run(&desk, args),
+    }?;
+    Ok(0)
+}

@@ -1,0 +1,94 @@
+//! A session as Markdown.
+//!
+//! What people and the model wrote is Markdown already and stays as it is. What tools were given and said is
+//! fenced, with a fence longer than any within.
+
+use super::super::format;
+use super::super::transcript::{Call, What};
+use super::Document;
+
+/// Returns the whole document.
+pub(super) fn render(document: &Document<'_>) -> String {
+    let mut text = head(document);
+    for part in &document.parts {
+        match &part.what {
+            What::Prompt(words) => {
+                text.push_str(&format!(
+                    "\n## You, {}\n\n{}\n",
+                    format::written(part.time.as_deref()),
+                    words.trim_end()
+                ));
+            }
+            What::Answer(words) => text.push_str(&format!("\n{}\n", words.trim_end())),
+            What::Thinking(words) => {
+                text.push_str(&format!("\n{}\n", quoted(&format!("*Thinking:* {words}"))));
+            }
+            What::Call(call) => text.push_str(&rendered_call(call)),
+            What::Image { media_type, .. } => text.push_str(&format!("\n*[Image, {media_type}]*\n")),
+            What::Compaction(words) => text.push_str(&format!("\n---\n\n*The conversation was {words}.*\n")),
+            What::Summary(words) => text.push_str(&format!("\n{}\n", quoted(words))),
+            What::Note(words) => text.push_str(&format!("\n{}\n", quoted(words))),
+            What::Failure(words) => text.push_str(&format!("\n**The API failed:** {words}\n")),
+        }
+    }
+    text
+}
+
+fn head(document: &Document<'_>) -> String {
+    let facts = &document.session.facts;
+    let title = loci_stdx::single_line(document.title(), 200);
+    let mut text = format!("# {title}\n\n- Session: `{}`\n", document.session.place.id());
+    let rows = [
+        ("Directory", facts.cwd.clone()),
+        ("Branch", facts.git_branch.clone()),
+        ("Begun", facts.created.map(format::minute)),
+        ("Last activity", Some(format::minute_of_ms(facts.newest_ms()))),
+    ];
+    for (name, value) in rows {
+        if let Some(value) = value {
+            text.push_str(&format!("- {name}: {value}\n"));
+        }
+    }
+    text
+}
+
+fn rendered_call(call: &Call) -> String {
+    let input = serde_json::to_string_pretty(&call.input).unwrap_or_else(|_| call.input.to_string());
+    let mut text = format!("\n**{}**\n\n{}", call.name, fenced("json", &input));
+    match &call.result {
+        Some(result) if result.is_error => {
+            text.push_str(&format!("\nIt failed:\n\n{}", fenced("", &result.text)));
+        }
+        Some(result) => text.push_str(&format!("\n{}", fenced("", &result.text))),
+        None => text.push_str("\n*No result was recorded.*\n"),
+    }
+    text
+}
+
+/// Fences a text so that no line within can end the fence.
+fn fenced(language: &str, text: &str) -> String {
+    let longest = text.split(|char| char != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}{language}\n{}\n{fence}\n", text.trim_end_matches('\n'))
+}
+
+fn quoted(text: &str) -> String {
+    format::indented(text, "> ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fence_is_longer_than_any_within() {
+        for (text, expected) in [
+            ("plain", "```\nplain\n```\n"),
+            ("a ```rust\nb\n```", "````\na ```rust\nb\n```\n````\n"),
+            ("`````", "``````\n`````\n``````\n"),
+        ] {
+            assert_eq!(fenced("", text), expected);
+        }
+        assert_eq!(quoted("a\n\nb"), "> a\n>\n> b");
+    }
+}

@@ -1,0 +1,98 @@
+//! How things are written for people: times, sizes, money, text that may hold anything.
+
+use std::path::Path;
+
+use loci_stdx::Timestamp;
+
+/// Returns a moment in local time, to the minute.
+pub(super) fn minute(moment: Timestamp) -> String {
+    moment.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
+}
+
+/// Returns a moment given in milliseconds since 1970.
+pub(super) fn minute_of_ms(ms: i64) -> String {
+    Timestamp::from_millisecond(ms).map_or_else(|_| "-".to_owned(), minute)
+}
+
+/// Returns the moment an entry was written, in local time, or nothing.
+pub(super) fn written(timestamp: Option<&str>) -> String {
+    timestamp.and_then(|text| text.parse::<Timestamp>().ok()).map(minute).unwrap_or_default()
+}
+
+/// Returns a number of bytes in three digits or fewer and a unit.
+pub(super) fn size(n_bytes: u64) -> String {
+    let mut amount = n_bytes as f64;
+    for unit in ["B", "kB", "MB", "GB"] {
+        if amount < 999.5 {
+            let digits = usize::from(unit != "B" && amount < 9.95);
+            return format!("{amount:.digits$} {unit}");
+        }
+        amount /= 1000.0;
+    }
+    format!("{amount:.1} TB")
+}
+
+/// Returns US dollars, to the cent, or closer where a cent is too much.
+pub(super) fn dollars(amount: f64) -> String {
+    if amount > 0.0 && amount < 0.01 { format!("${amount:.4}") } else { format!("${amount:.2}") }
+}
+
+/// Returns a path with the home directory written `~`.
+pub(super) fn path(home: &Path, path: &str) -> String {
+    match Path::new(path).strip_prefix(home) {
+        Ok(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
+        Ok(rest) => format!("~/{}", rest.display()),
+        Err(_) => path.to_owned(),
+    }
+}
+
+/// Returns text that cannot move the cursor or change colours: control characters but line breaks and tabs go.
+pub(super) fn plain(text: &str) -> String {
+    text.chars().filter(|char| !char.is_control() || matches!(char, '\n' | '\t')).collect()
+}
+
+/// Returns the first lines of a text, and how many were left out.
+pub(super) fn first_lines(text: &str, n_lines: usize) -> (String, usize) {
+    let lines: Vec<&str> = text.lines().collect();
+    let kept = &lines[..lines.len().min(n_lines)];
+    (kept.join("\n"), lines.len() - kept.len())
+}
+
+/// Returns `text` with every line moved to the right.
+pub(super) fn indented(text: &str, margin: &str) -> String {
+    text.lines().map(|line| format!("{margin}{line}").trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_short() {
+        for (n_bytes, expected) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1_000, "1.0 kB"),
+            (12_345, "12 kB"),
+            (999_600, "1.0 MB"),
+            (10_500_000, "10 MB"),
+            (3_200_000_000, "3.2 GB"),
+        ] {
+            assert_eq!(size(n_bytes), expected, "{n_bytes}");
+        }
+    }
+
+    #[test]
+    fn money_is_to_the_cent() {
+        for (amount, expected) in [(0.0, "$0.00"), (0.0012, "$0.0012"), (1.239, "$1.24")] {
+            assert_eq!(dollars(amount), expected);
+        }
+    }
+
+    #[test]
+    fn control_characters_go() {
+        assert_eq!(plain("a\u{1b}[31mb\r\n\tc\0"), "a[31mb\n\tc");
+        assert_eq!(path(Path::new("/home/dev"), "/home/dev/p"), "~/p");
+        assert_eq!(first_lines("a\nb\nc", 2), ("a\nb".to_owned(), 1));
+    }
+}

@@ -1,0 +1,140 @@
+//! `loci sessions list`.
+
+use std::path::PathBuf;
+
+use loci_stdx::single_line;
+use loci_storage::{Project, SessionSummary, list_all, list_project};
+use serde_json::Value;
+
+use super::{Desk, format, output, summary};
+use crate::complaint::Complaint;
+
+/// The most characters of a title, and of a prompt.
+const TITLE: usize = 60;
+const BRANCH: usize = 20;
+
+/// The arguments of `loci sessions list`.
+#[derive(Debug, clap::Args)]
+pub(super) struct ListArgs {
+    /// List the sessions of all projects.
+    #[arg(long, conflicts_with = "project")]
+    all: bool,
+
+    /// List the sessions of the project in this directory.
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+
+    /// List no more than the newest N.
+    #[arg(short = 'n', long, value_name = "N")]
+    limit: Option<usize>,
+
+    /// Print a JSON array.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Lists sessions, the newest first.
+pub(super) fn run(desk: &Desk<'_>, args: &ListArgs) -> Result<(), Complaint> {
+    let dir = match &args.project {
+        Some(dir) => {
+            let dir = desk.env.cwd.join(dir);
+            // A directory that is gone may still have sessions.
+            dir.canonicalize().unwrap_or(dir)
+        }
+        None => desk.env.cwd.clone(),
+    };
+    let found = match args.all {
+        true => list_all(&desk.home),
+        false => list_project(&desk.home, &Project::repository(&dir)),
+    };
+    let mut sessions = found.map_err(|error| Complaint::from_error(&error))?;
+    sessions.truncate(args.limit.unwrap_or(usize::MAX));
+    if args.json {
+        let values: Vec<Value> = sessions.iter().map(summary::json).collect();
+        return output::print_json(&Value::from(values));
+    }
+    if sessions.is_empty() {
+        output::say(&match args.all {
+            true => format!("There are no sessions in `{}`", desk.home.projects_dir().display()),
+            false => format!(
+                "There are no sessions of `{}`; `loci sessions list --all` shows those of other projects",
+                dir.display()
+            ),
+        });
+        return Ok(());
+    }
+    let rows: Vec<Row> = sessions.iter().map(|session| Row::of(desk, session, args.all)).collect();
+    output::print(&table(&rows))
+}
+
+/// What is shown of one session.
+struct Row {
+    cells: [String; 6],
+    about: String,
+}
+
+const HEADER: [&str; 6] = ["SESSION", "LAST ACTIVITY", "SIZE", "MESSAGES", "COST", "BRANCH"];
+
+impl Row {
+    fn of(desk: &Desk<'_>, session: &SessionSummary, shows_dir: bool) -> Self {
+        let facts = &session.facts;
+        let count = facts.messages;
+        let cells = [
+            session.place.id().to_string(),
+            format::minute_of_ms(facts.newest_ms()),
+            format::size(facts.size),
+            format!("{}{}", if count.is_exact() { "" } else { "~" }, count.number()),
+            facts.cost_usd.map_or_else(|| "-".to_owned(), format::dollars),
+            single_line(facts.git_branch.as_deref().unwrap_or("-"), BRANCH),
+        ];
+        let mut about = about(session);
+        if let Some(tag) = &facts.labels.tag {
+            about.push_str(&format!("  #{}", single_line(tag, BRANCH)));
+        }
+        if let Some(cwd) = facts.cwd.as_deref().filter(|_| shows_dir) {
+            about.push_str(&format!(
+                "  in {}",
+                format::plain(&format::path(&desk.env.home, cwd)).replace('\n', " ")
+            ));
+        }
+        Self { cells, about }
+    }
+}
+
+/// Returns the title and the first prompt, whichever there are.
+fn about(session: &SessionSummary) -> String {
+    let facts = &session.facts;
+    let title = facts.labels.title().map(|title| single_line(title, TITLE));
+    let prompt = facts.first_prompt.as_deref().or(facts.labels.last_prompt.as_deref());
+    match (title, prompt.map(|prompt| single_line(prompt, TITLE))) {
+        (Some(title), Some(prompt)) if title != prompt => format!("{title} · {prompt}"),
+        (Some(text), _) | (None, Some(text)) => text,
+        (None, None) if facts.is_empty => "(nothing was said)".to_owned(),
+        (None, None) => "(no prompt)".to_owned(),
+    }
+}
+
+fn table(rows: &[Row]) -> String {
+    let mut widths = HEADER.map(str::len);
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(&row.cells) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let line = |cells: [&str; 6], about: &str| {
+        let mut line = String::new();
+        for (idx, (cell, width)) in cells.iter().zip(widths).enumerate() {
+            // Numbers read from the right.
+            match idx {
+                2..=4 => line.push_str(&format!("{cell:>width$}  ")),
+                _ => line.push_str(&format!("{cell:<width$}  ")),
+            }
+        }
+        format!("{line}{about}").trim_end().to_owned() + "\n"
+    };
+    let mut text = line(HEADER, "ABOUT");
+    for row in rows {
+        text.push_str(&line(row.cells.each_ref().map(String::as_str), &row.about));
+    }
+    text
+}

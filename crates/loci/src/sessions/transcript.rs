@@ -1,0 +1,341 @@
+//! A conversation as people read it: prompts, answers, calls with their results, compactions.
+//!
+//! Entries are how a session is stored; these parts are how it is told. Each call has its result with it, whatever
+//! came in between. What was said for the model's ears only (hidden entries, listings, reminders) is left out.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use loci_core::entry::{Entry, EntryKind};
+use loci_core::message::{Block, BlockKind};
+use serde_json::Value;
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Part {
+    /// What it was.
+    pub(super) what: What,
+    /// When it was written, as stored.
+    pub(super) time: Option<String>,
+    /// The entry it comes from.
+    pub(super) uuid: Option<String>,
+}
+
+/// What may happen.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum What {
+    /// Somebody asked.
+    Prompt(String),
+    /// The model answered.
+    Answer(String),
+    /// The model thought.
+    Thinking(String),
+    /// The model called a tool.
+    Call(Call),
+    /// A picture was shown: its type, and its bytes in base64.
+    Image { media_type: String, data: String },
+    /// The conversation was compacted; what is known about it.
+    Compaction(String),
+    /// The summary that stands for what was compacted.
+    Summary(String),
+    /// A note of the program: a local command, an interruption.
+    Note(String),
+    /// The API failed.
+    Failure(String),
+}
+
+/// A call and its result.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Call {
+    /// The tool.
+    pub(super) name: String,
+    /// What it was given.
+    pub(super) input: Value,
+    /// What it said, if it came to that.
+    pub(super) result: Option<CallResult>,
+}
+
+/// What a tool said.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct CallResult {
+    /// In words.
+    pub(super) text: String,
+    /// Whether it failed.
+    pub(super) is_error: bool,
+}
+
+/// Tells what happened, in order.
+pub(super) fn parts(history: &[Arc<Entry>]) -> Vec<Part> {
+    let mut telling = Telling::default();
+    for entry in history.iter().filter(|entry| !entry.head().is_meta) {
+        telling.take(entry);
+    }
+    telling.parts
+}
+
+/// Returns true for a message that the official SDK shows.
+pub(super) fn is_visible(entry: &Entry) -> bool {
+    let head = entry.head();
+    matches!(head.kind, EntryKind::User | EntryKind::Assistant) && !head.is_meta && !head.is_sidechain
+}
+
+/// Returns the words of a prompt, or nothing for any other entry.
+pub(super) fn prompt_text(entry: &Entry) -> Option<String> {
+    let head = entry.head();
+    if head.kind != EntryKind::User || head.is_meta || head.is_compact_summary {
+        return None;
+    }
+    let blocks = entry.blocks();
+    let is_prompt = blocks.iter().all(|block| block.kind() != BlockKind::ToolResult) && !blocks.is_empty();
+    let texts: Vec<String> = blocks.iter().filter_map(Block::text).collect();
+    is_prompt.then(|| if texts.is_empty() { "[image]".to_owned() } else { texts.join("\n") })
+}
+
+#[derive(Default)]
+struct Telling {
+    parts: Vec<Part>,
+    /// Where the part of each call is.
+    calls: HashMap<String, usize>,
+}
+
+impl Telling {
+    fn take(&mut self, entry: &Entry) {
+        match entry.head().kind {
+            EntryKind::User => self.take_user(entry),
+            EntryKind::Assistant => self.take_assistant(entry),
+            EntryKind::Attachment => self.take_attachment(entry),
+            EntryKind::System => self.take_system(entry),
+            EntryKind::Progress | EntryKind::Metadata => {}
+        }
+    }
+
+    fn push(&mut self, entry: &Entry, what: What) {
+        let head = entry.head();
+        self.parts.push(Part {
+            what,
+            time: head.timestamp.as_deref().map(str::to_owned),
+            uuid: head.uuid.as_ref().map(|uuid| uuid.to_string()),
+        });
+    }
+
+    fn take_user(&mut self, entry: &Entry) {
+        for block in entry.blocks() {
+            match block.kind() {
+                BlockKind::ToolResult => self.take_result(entry, &block),
+                BlockKind::Image => self.take_image(entry, &block.to_value()),
+                BlockKind::Text => {
+                    let text = block.text().unwrap_or_default();
+                    self.push(entry, words_of_user(entry, text));
+                }
+                _ => self.push(entry, What::Note(format!("[{}]", kind_name(&block)))),
+            }
+        }
+    }
+
+    fn take_assistant(&mut self, entry: &Entry) {
+        for block in entry.blocks() {
+            let value = block.to_value();
+            match block.kind() {
+                BlockKind::Text if entry.head().is_api_error => {
+                    self.push(entry, What::Failure(block.text().unwrap_or_default()));
+                }
+                BlockKind::Text => self.push(entry, What::Answer(block.text().unwrap_or_default())),
+                BlockKind::Thinking => self.push(entry, What::Thinking(text_of(&value["thinking"]))),
+                BlockKind::RedactedThinking => self.push(entry, What::Thinking("[redacted]".to_owned())),
+                BlockKind::ToolUse => {
+                    self.calls.insert(text_of(&value["id"]), self.parts.len());
+                    let call =
+                        Call { name: text_of(&value["name"]), input: value["input"].clone(), result: None };
+                    self.push(entry, What::Call(call));
+                }
+                _ => self.push(entry, What::Note(format!("[{}]", kind_name(&block)))),
+            }
+        }
+    }
+
+    fn take_result(&mut self, entry: &Entry, block: &Block) {
+        let Some(result) = block.tool_result() else { return };
+        let said = CallResult { text: result_text(&result.content), is_error: result.is_error == Some(true) };
+        match self.calls.get(result.tool_use_id.as_str()).and_then(|idx| self.parts.get_mut(*idx)) {
+            Some(Part { what: What::Call(call), .. }) => call.result = Some(said),
+            Some(_) | None => self.push(entry, What::Note(said.text)),
+        }
+        for image in result.content.as_array().into_iter().flatten().filter(|block| block["type"] == "image")
+        {
+            self.take_image(entry, image);
+        }
+    }
+
+    fn take_image(&mut self, entry: &Entry, block: &Value) {
+        let source = &block["source"];
+        let image =
+            What::Image { media_type: text_of(&source["media_type"]), data: text_of(&source["data"]) };
+        self.push(entry, image);
+    }
+
+    fn take_attachment(&mut self, entry: &Entry) {
+        let Some(attachment) = entry.attachment().filter(|value| value["type"] == "queued_command") else {
+            return;
+        };
+        self.push(entry, What::Prompt(result_text(&attachment["prompt"])));
+    }
+
+    fn take_system(&mut self, entry: &Entry) {
+        if entry.is_compact_boundary() {
+            return self.push(entry, What::Compaction(compaction(entry)));
+        }
+        if entry.head().subtype.as_deref() == Some("local_command") {
+            let content: Option<String> = entry.fields().read("content");
+            self.push(entry, What::Note(without_tags(&content.unwrap_or_default())));
+        }
+    }
+}
+
+/// Returns true for words in the user's name that the program wrote.
+pub(super) fn is_note(text: &str) -> bool {
+    const STARTS: [&str; 5] =
+        ["[Request interrupted by user", "<local-command-", "<command-name>", "<command-message>", "<bash-"];
+    STARTS.iter().any(|start| text.starts_with(start))
+}
+
+fn words_of_user(entry: &Entry, text: String) -> What {
+    match (entry.head().is_compact_summary, is_note(&text)) {
+        (true, _) => What::Summary(text),
+        (false, true) => What::Note(without_tags(&text)),
+        (false, false) => What::Prompt(text),
+    }
+}
+
+/// Says how a compaction came about, and how much it saved where that is known.
+pub(super) fn compaction(entry: &Entry) -> String {
+    let about: Value = entry.fields().read("compactMetadata").unwrap_or_default();
+    let trigger = about["trigger"].as_str().map(|trigger| format!(" ({trigger})")).unwrap_or_default();
+    match (about["preTokens"].as_u64(), about["postTokens"].as_u64()) {
+        (Some(before), Some(after)) => format!("compacted{trigger}: {before} tokens became {after}"),
+        (Some(before), None) => format!("compacted{trigger} at {before} tokens"),
+        (None, _) => format!("compacted{trigger}"),
+    }
+}
+
+/// Returns the text of a result, which is a string or a list of blocks.
+fn result_text(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => {
+            let text = |block: &Value| match block["type"].as_str() {
+                Some("text") => text_of(&block["text"]),
+                Some(other) => format!("[{other}]"),
+                None => String::new(),
+            };
+            blocks.iter().map(text).collect::<Vec<_>>().join("\n")
+        }
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+fn text_of(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn kind_name(block: &Block) -> String {
+    block.to_value()["type"].as_str().unwrap_or("unknown").to_owned()
+}
+
+/// Takes away the marks around what a local command was given and said.
+fn without_tags(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find('<') {
+        let Some(length) = rest[start..].find('>') else { break };
+        let tag = rest[start + 1..start + length].trim_start_matches('/');
+        let is_mark = !tag.is_empty() && tag.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+        out.push_str(&rest[..start]);
+        if is_mark {
+            out.push(' ');
+        } else {
+            out.push_str(&rest[start..=start + length]);
+        }
+        rest = &rest[start + length + 1..];
+    }
+    out.push_str(rest);
+    out.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn told(lines: &[Value]) -> Vec<What> {
+        let entries: Vec<Arc<Entry>> =
+            lines.iter().map(|line| Arc::new(Entry::parse(line.to_string()).unwrap())).collect();
+        parts(&entries).into_iter().map(|part| part.what).collect()
+    }
+
+    fn user(content: Value) -> Value {
+        json!({"type": "user", "uuid": "u", "message": {"role": "user", "content": content}})
+    }
+
+    #[test]
+    fn calls_have_their_results_with_them() {
+        let calls = json!({"type": "assistant", "message": {"content": [
+            {"type": "tool_use", "id": "t1", "name": "Read", "input": {"file_path": "a"}},
+            {"type": "tool_use", "id": "t2", "name": "Bash", "input": {"command": "x"}}]}});
+        let result = |id: &str, text: Value, is_error: bool| {
+            user(json!([{"type": "tool_result", "tool_use_id": id, "content": text, "is_error": is_error}]))
+        };
+        let what = told(&[
+            user(json!("go")),
+            calls,
+            result(
+                "t2",
+                json!([{"type": "text", "text": "no"}, {"type": "image", "source": {"media_type": "image/png", "data": "AA"}}]),
+                true,
+            ),
+            result("t1", json!("yes"), false),
+        ]);
+        let [What::Prompt(_), What::Call(first), What::Call(second), What::Image { .. }] = what.as_slice()
+        else {
+            panic!("{what:?}")
+        };
+        assert_eq!(first.result, Some(CallResult { text: "yes".into(), is_error: false }));
+        assert_eq!(second.result, Some(CallResult { text: "no\n[image]".into(), is_error: true }));
+    }
+
+    #[test]
+    fn what_the_program_says_is_a_note() {
+        let hidden = json!({"type": "user", "isMeta": true, "message": {"content": "secret"}});
+        let summary = json!({"type": "user", "isCompactSummary": true, "message": {"content": "sum"}});
+        let queued =
+            json!({"type": "attachment", "attachment": {"type": "queued_command", "prompt": "and this"}});
+        for (line, expected) in [
+            (hidden, vec![]),
+            (summary, vec![What::Summary("sum".into())]),
+            (queued, vec![What::Prompt("and this".into())]),
+            (
+                user(json!("[Request interrupted by user]")),
+                vec![What::Note("[Request interrupted by user]".into())],
+            ),
+            (
+                user(json!("<command-name>/x</command-name> <command-args>y</command-args>")),
+                vec![What::Note("/x y".into())],
+            ),
+            (user(json!("is 1 < 2 > 0 ?")), vec![What::Prompt("is 1 < 2 > 0 ?".into())]),
+            (json!({"type": "system", "subtype": "turn_duration"}), vec![]),
+            (
+                json!({"type": "system", "subtype": "compact_boundary", "compactMetadata": {"trigger": "auto", "preTokens": 9, "postTokens": 1}}),
+                vec![What::Compaction("compacted (auto): 9 tokens became 1".into())],
+            ),
+            (
+                json!({"type": "assistant", "isApiErrorMessage": true, "message": {"content": [{"type": "text", "text": "oh"}]}}),
+                vec![What::Failure("oh".into())],
+            ),
+            (json!({"type": "attachment", "attachment": {"type": "skill_listing"}}), vec![]),
+            (json!({"type": "user", "message": 7}), vec![]),
+        ] {
+            assert_eq!(told(std::slice::from_ref(&line)), expected, "{line}");
+        }
+    }
+}
