@@ -205,7 +205,9 @@ fn rulebook(env: &Env, args: &Args, settings: &Settings) -> Result<(Rulebook, Ve
             .hint("See `loci config explain permissions.disableBypassPermissionsMode`."));
     }
     let notes = rulebook_from_settings(env, permissions, chosen, &mut book);
-    check_mode(env, book.mode)?;
+    if book.mode == Mode::BypassPermissions || args.allow_dangerously_skip_permissions {
+        check_bypass(env)?;
+    }
     Ok((book, notes))
 }
 
@@ -217,10 +219,9 @@ fn rules(lists: &[String]) -> Result<Vec<Rule>, Complaint> {
         .collect()
 }
 
-/// Running everything unasked is refused to root, unless a sandbox says it is one.
-fn check_mode(env: &Env, mode: Mode) -> Result<(), Complaint> {
-    let is_root = loci_stdx::is_root();
-    if mode == Mode::BypassPermissions && is_root && !env.vars.is_truthy("IS_SANDBOX") {
+/// Running everything unasked, now or later, is refused to root, unless a sandbox says it is one.
+fn check_bypass(env: &Env) -> Result<(), Complaint> {
+    if loci_stdx::is_root() && !env.vars.is_truthy("IS_SANDBOX") {
         return Err(Complaint::new("Permissions cannot be bypassed as root")
             .hint("Run as an ordinary user, or set IS_SANDBOX=1 inside a sandbox that you can throw away."));
     }
