@@ -7,6 +7,8 @@ mod failures;
 mod headless;
 #[cfg(unix)]
 mod interrupts;
+#[cfg(unix)]
+mod permissions;
 mod recovery;
 mod resume;
 mod session_file;
