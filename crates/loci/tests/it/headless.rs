@@ -358,7 +358,7 @@ async fn flags_that_cannot_work_are_refused() {
         (
             "-p hi -c --session-id 0b0dd0a4-9b0e-4f3e-8a53-6bd0ce0a1a2b",
             expect![[r#"
-            Error: --session-id chooses the id of a new session and cannot be used with --continue or --resume
+            Error: --session-id chooses the id of a new session; with --continue or --resume it needs --fork-session
         "#]],
         ),
         (

@@ -204,7 +204,7 @@ async fn a_session_that_is_not_there_is_an_error_result() {
         unknown,
         expect![[r#"
         Error: No conversation found with session ID: <uuid-1>
-        Give the id of a saved conversation or the path of its .jsonl file
+        Give the id or title of a saved conversation or the path of its .jsonl file; `loci sessions list --all` shows them
     "#]],
     );
     assert_eq!(world.requests().len(), 0);
