@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use futures_util::{Stream, StreamExt};
+use futures_util::{FutureExt, Stream, StreamExt};
 use loci_core::ids::RequestId;
 use loci_core::stream::{Failure, FailureKind, StreamEvent};
 use reqwest::header::CONTENT_TYPE;
@@ -25,8 +25,10 @@ use crate::transport::Transport;
 
 /// The most of an error's body that is read.
 const ERROR_CAP: usize = 256 * 1024;
-/// How long the end of a body is awaited after the answer's own end.
-const DRAIN_TIME: Duration = Duration::from_millis(100);
+/// How long the end of a body is awaited after the answer's own end, on the side.
+const DRAIN_TIME: Duration = Duration::from_secs(2);
+/// How often it is looked for before it is left to the side: it usually comes with the last event.
+const DRAIN_LOOKS: usize = 8;
 
 /// What all exchanges of one client share.
 #[derive(Debug)]
@@ -63,7 +65,7 @@ struct Exchange {
 enum Phase {
     Unsent,
     Reading(Box<Reading>),
-    /// The answer is complete, but its last event waits for the end of the body.
+    /// The answer is complete; the end of its body is looked for before its last event is given.
     Ending(Box<Response>, StreamEvent),
     Failed(Failure),
     Over,
@@ -84,7 +86,7 @@ impl Exchange {
                 Phase::Unsent => cancel.run_until_cancelled(self.send()).await?,
                 Phase::Reading(reading) => cancel.run_until_cancelled(reading.read(&mut self.queue)).await?,
                 Phase::Ending(response, ended) => {
-                    cancel.run_until_cancelled(drain(*response)).await?;
+                    cancel.run_until_cancelled(end_body(*response)).await?;
                     self.queue.push_back(ended);
                     Ok(Phase::Over)
                 }
@@ -224,13 +226,25 @@ fn is_stream(response: &Response) -> bool {
     !kind.contains("json") && !kind.contains("html")
 }
 
-/// Reads the few bytes after the answer's end, so that an HTTP/1 connection can serve the next request too.
+/// Reads the few bytes after the answer's end, so that an HTTP/1 connection can serve the next request too, but
+/// lets nobody wait for them: a server whose last packet is held back for an acknowledgement takes 40 ms.
 ///
-/// They usually come with the last event. HTTP/2 connections outlive their streams anyway.
-async fn drain(mut response: Response) {
+/// HTTP/2 connections outlive their streams anyway.
+async fn end_body(response: Response) {
     if response.version() >= Version::HTTP_2 {
         return;
     }
+    let mut rest = Box::pin(drain(response));
+    for _ in 0..DRAIN_LOOKS {
+        if (&mut rest).now_or_never().is_some() {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+    tokio::spawn(rest);
+}
+
+async fn drain(mut response: Response) {
     let rest = timeout(DRAIN_TIME, async { while let Ok(Some(_)) = response.chunk().await {} }).await;
     // A server that keeps the body open costs its connection, nothing else.
     drop(rest);
