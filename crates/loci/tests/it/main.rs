@@ -4,6 +4,7 @@
 
 mod control;
 mod failures;
+mod forks;
 mod headless;
 #[cfg(unix)]
 mod interrupts;
@@ -12,6 +13,7 @@ mod permissions;
 mod recovery;
 mod resume;
 mod session_file;
+mod sessions;
 mod settings;
 mod support;
 mod turn;
