@@ -15,11 +15,6 @@ use loci_stdx::Env;
 
 use command::Git;
 
-/// The most characters of a status that are kept.
-const STATUS_LIMIT: usize = 2_000;
-/// What stands for the rest.
-const CUT_NOTICE: &str = "\n... (cut at 2,000 characters; run `git status` for the rest)";
-
 /// A repository at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GitSnapshot {
@@ -27,7 +22,7 @@ pub struct GitSnapshot {
     pub branch: String,
     /// The branch that work is merged into, when it can be told.
     pub main_branch: Option<String>,
-    /// `git status --short`, cut at 2,000 characters with a notice.
+    /// `git status --short`; whoever shows it bounds it.
     pub status: String,
     /// The last five commits, one a line.
     pub log: String,
@@ -62,7 +57,7 @@ fn git_dir(dir: &Path) -> Option<PathBuf> {
 /// Asks git about the repository around `dir`; `None` outside one, or without git.
 pub fn git_snapshot(dir: &Path, env: &Env) -> Option<GitSnapshot> {
     let branch = head_branch(dir)?;
-    let git = Git::new(dir, env)?;
+    let git = Git::new(dir, &git_dir(dir)?, env)?;
     let status = ["status", "--short", "--ignore-submodules=dirty"];
     let log = ["log", "--oneline", "--no-decorate", "--no-color", "-n", "5"];
     let refs = ["refs/remotes/origin/HEAD", "refs/heads/main", "refs/heads/master"];
@@ -77,7 +72,7 @@ pub fn git_snapshot(dir: &Path, env: &Env) -> Option<GitSnapshot> {
             branch,
             main_branch: answer(refs).as_deref().and_then(main_branch),
             // Without a status there is no repository that git would talk about.
-            status: capped(answer(status)?.trim_end()),
+            status: answer(status)?.trim_end().to_owned(),
             log: answer(log).unwrap_or_default().trim_end().to_owned(),
             user: answer(user).map(|user| user.trim().to_owned()).filter(|user| !user.is_empty()),
         })
@@ -90,13 +85,6 @@ fn main_branch(refs: &str) -> Option<String> {
         refs.lines().find_map(|line| line.strip_prefix("refs/remotes/origin/HEAD refs/remotes/origin/"));
     let local = |name: &str| refs.lines().any(|line| line.trim_end() == format!("refs/heads/{name}"));
     remote.or_else(|| ["main", "master"].into_iter().find(|name| local(name))).map(str::to_owned)
-}
-
-fn capped(status: &str) -> String {
-    match status.char_indices().nth(STATUS_LIMIT) {
-        Some((end, _)) => format!("{}{CUT_NOTICE}", &status[..end]),
-        None => status.to_owned(),
-    }
 }
 
 #[cfg(test)]
@@ -113,13 +101,5 @@ mod tests {
         ] {
             assert_eq!(main_branch(refs).as_deref(), expected, "{refs}");
         }
-    }
-
-    #[test]
-    fn a_long_status_is_cut_with_a_notice() {
-        assert_eq!(capped("short"), "short");
-        let cut = capped(&"é".repeat(2_001));
-        assert!(cut.starts_with(&"é".repeat(2_000)) && cut.ends_with(CUT_NOTICE));
-        assert_eq!(capped(&"é".repeat(2_000)).chars().count(), 2_000);
     }
 }

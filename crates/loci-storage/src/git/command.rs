@@ -1,5 +1,6 @@
 //! Running git as a reader: nothing written, nothing of the repository's run, no waiting without end.
 
+use std::fs;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -39,9 +40,11 @@ pub(super) struct Git {
 
 impl Git {
     /// Makes git ready to answer; `None` when it cannot be run there.
-    pub(super) fn new(dir: &Path, env: &Env) -> Option<Self> {
+    pub(super) fn new(dir: &Path, git_dir: &Path, env: &Env) -> Option<Self> {
         let mut git = Self { dir: dir.to_owned(), vars: env.vars.clone(), no_filters: Vec::new() };
-        git.no_filters = git.filters_switched_off()?;
+        if may_name_filters(git_dir) {
+            git.no_filters = git.filters_switched_off()?;
+        }
         Some(git)
     }
 
@@ -76,6 +79,18 @@ impl Git {
     }
 }
 
+/// Tells whether a repository's own configuration could name filters, so that git must be asked. A plain one
+/// without the words for them, or for further files, cannot; that saves a process at every start.
+fn may_name_filters(git_dir: &Path) -> bool {
+    if git_dir.join("commondir").exists() || git_dir.join("config.worktree").exists() {
+        return true;
+    }
+    let Ok(config) = fs::read_to_string(git_dir.join("config")) else { return true };
+    let config = config.to_ascii_lowercase();
+    // A backslash could continue or escape its way around a plain search.
+    ["filter", "include", "\\"].iter().any(|word| config.contains(word))
+}
+
 struct Answer {
     text: String,
     is_success: bool,
@@ -106,5 +121,30 @@ fn end(child: &Child) {
     if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
         // It may have ended by itself meanwhile.
         rustix::process::kill_process_group(group, rustix::process::Signal::KILL).unwrap_or_default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_plain_configuration_goes_unasked() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(may_name_filters(dir.path()), "none to read");
+        for (config, expected) in [
+            ("[core]\n\tbare = false\n[remote \"origin\"]\n\turl = x\n", false),
+            ("[filter \"x\"]\n\tclean = evil\n", true),
+            ("[Filter \"x\"]\n\tclean = evil\n", true),
+            ("[include]\n\tpath = other\n", true),
+            ("[includeIf \"gitdir:~/\"]\n\tpath = other\n", true),
+            ("[core]\n\teditor = a\\\nb\n", true),
+        ] {
+            std::fs::write(dir.path().join("config"), config).unwrap();
+            assert_eq!(may_name_filters(dir.path()), expected, "{config}");
+        }
+        std::fs::write(dir.path().join("config"), "[core]\n").unwrap();
+        std::fs::write(dir.path().join("config.worktree"), "").unwrap();
+        assert!(may_name_filters(dir.path()));
     }
 }
