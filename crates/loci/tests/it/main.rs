@@ -12,6 +12,7 @@ mod interrupts;
 mod permissions;
 mod recovery;
 mod resume;
+mod sdk_sessions;
 mod session_file;
 mod sessions;
 mod settings;
