@@ -46,19 +46,19 @@ fn unindented(text: &str) -> Option<&str> {
 }
 
 /// Splits after the first newline.
-fn split_line(text: &str) -> (&str, &str) {
+pub(crate) fn split_line(text: &str) -> (&str, &str) {
     text.split_at(text.find('\n').map_or(text.len(), |newline| newline + 1))
 }
 
 /// The line that opened a code block: its character and how many of them.
 #[derive(Clone, Copy)]
-struct Fence {
+pub(crate) struct Fence {
     mark: u8,
     length: usize,
 }
 
 impl Fence {
-    fn opened_by(line: &str) -> Option<Self> {
+    pub(crate) fn opened_by(line: &str) -> Option<Self> {
         let body = unindented(line)?;
         let mark = *body.as_bytes().first().filter(|mark| matches!(mark, b'`' | b'~'))?;
         let length = run_length(body, mark);
@@ -66,7 +66,7 @@ impl Fence {
         (length >= 3 && !has_backtick_after).then_some(Self { mark, length })
     }
 
-    fn is_closed_by(self, line: &str) -> bool {
+    pub(crate) fn is_closed_by(self, line: &str) -> bool {
         unindented(line).is_some_and(|body| {
             let length = run_length(body, self.mark);
             length >= self.length && body[length..].trim().is_empty()

@@ -33,7 +33,7 @@ pub use git::{GitSnapshot, git_snapshot, head_branch};
 pub use html_comments::strip_html_comments;
 pub use input_history::{InputEntry, InputHistory, InputHistoryError, InputScope};
 pub use instructions::{
-    Diagnostic, InstructionFile, InstructionPlaces, Instructions, MANAGED_INSTRUCTIONS, Scope,
+    Diagnostic, InstructionFile, InstructionPlaces, Instructions, MANAGED_INSTRUCTIONS, PathRule, Scope,
     discover_instructions,
 };
 pub use labels::{LabelError, LabelWatch, rename_session, tag_session, untag_session};

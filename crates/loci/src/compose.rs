@@ -12,10 +12,7 @@ use loci_core::settings::Settings;
 use loci_engine::{SessionConfig, TurnLimits};
 use loci_llm::{Auth, Client, ProviderConfig, RetryPolicy};
 use loci_stdx::Env;
-use loci_storage::{
-    ConfigHome, GitSnapshot, InstructionPlaces, Instructions, MANAGED_INSTRUCTIONS, Scope, SessionLog,
-    discover_instructions, git_snapshot, head_branch,
-};
+use loci_storage::{ConfigHome, GitSnapshot, Instructions, Scope, SessionLog, git_snapshot, head_branch};
 use loci_tools::{Toolbox, real_path};
 
 use crate::args::Args;
@@ -43,15 +40,13 @@ impl Background {
         let git_env = env.clone();
         let git =
             std::thread::spawn(move || wants_git.then(|| git_snapshot(&git_env.cwd, &git_env)).flatten());
-        let (user, cwd) = (home.user_instructions(), env.cwd.clone());
         let is_off = env.vars.is_truthy("CLAUDE_CODE_DISABLE_CLAUDE_MDS");
-        let instructions = std::thread::spawn(move || {
-            if is_off {
-                return Instructions::default();
-            }
-            let managed = Path::new(MANAGED_INSTRUCTIONS);
-            discover_instructions(&InstructionPlaces { managed, user: &user, cwd: &cwd })
-        });
+        let (env, home) = (env.clone(), home.clone());
+        let wish = configured.instructions.clone();
+        let instructions =
+            std::thread::spawn(
+                move || if is_off { Instructions::default() } else { wish.discover(&env, &home) },
+            );
         Self { git, instructions, configured }
     }
 
@@ -149,7 +144,7 @@ pub(crate) fn compose(
         model,
         limits: limits(env, args)?,
         prompt,
-        instructions: instructions_for(args, instructions),
+        instructions: instructions_for(instructions),
         child_env: child_env(env),
         started: env.clock.monotonic().saturating_sub(started.elapsed()),
         api_key_source,
@@ -267,18 +262,10 @@ fn git_context(git: GitSnapshot) -> GitContext {
     }
 }
 
-fn instructions_for(args: &Args, found: Instructions) -> Vec<Instruction> {
-    let sources = args.setting_sources.as_deref();
-    let wants = |name: &str| sources.is_none_or(|list| list.split(',').any(|source| source.trim() == name));
+fn instructions_for(found: Instructions) -> Vec<Instruction> {
     found
         .files
         .into_iter()
-        .filter(|file| match file.scope {
-            Scope::Managed => true,
-            Scope::User => wants("user"),
-            Scope::Project => wants("project"),
-            Scope::Local => wants("local"),
-        })
         .map(|file| Instruction {
             path: file.path.display().to_string(),
             scope: match file.scope {

@@ -5,6 +5,7 @@
 
 mod explain;
 mod get;
+mod instructions;
 mod list;
 mod set;
 mod trust;

@@ -1,12 +1,13 @@
 //! The settings of a run: read, said, applied to the environment.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use loci_core::settings::{Settings, jsonc};
 use loci_stdx::Env;
 use loci_storage::{
-    ConfigHome, GivenSettings, LoadedSettings, MANAGED_DIR, SETTINGS_LIMIT, SettingsPlaces, SettingsSources,
-    load_settings,
+    ConfigHome, GivenSettings, InstructionPlaces, Instructions, LoadedSettings, MANAGED_DIR,
+    MANAGED_INSTRUCTIONS, SETTINGS_LIMIT, SettingsPlaces, SettingsSources, discover_instructions,
+    external_imports, load_settings,
 };
 
 use crate::args::Args;
@@ -23,20 +24,65 @@ pub(crate) struct Configured {
     pub(crate) settings: Settings,
     /// What the user should know.
     pub(crate) notes: Vec<String>,
+    /// How instruction files are looked for.
+    pub(crate) instructions: InstructionWish,
+}
+
+/// How instruction files are looked for.
+#[derive(Debug, Clone)]
+pub(crate) struct InstructionWish {
+    root: PathBuf,
+    trust_root: PathBuf,
+    sources: SettingsSources,
+    excludes: Vec<String>,
+    managed_text: Option<String>,
+}
+
+impl InstructionWish {
+    pub(crate) fn new(places: &SettingsPlaces, loaded: &LoadedSettings) -> Self {
+        let settings = loaded.settings();
+        Self {
+            root: places.tree_root().to_owned(),
+            trust_root: loaded.trust.root.clone(),
+            sources: places.sources,
+            excludes: settings.claude_md_excludes,
+            managed_text: settings.claude_md,
+        }
+    }
+
+    /// Finds and reads the instruction files.
+    pub(crate) fn discover(&self, env: &Env, home: &ConfigHome) -> Instructions {
+        discover_instructions(&InstructionPlaces {
+            managed: Path::new(MANAGED_INSTRUCTIONS),
+            managed_text: self.managed_text.as_deref(),
+            user: &home.user_instructions(),
+            home: &env.home,
+            cwd: &env.cwd,
+            root: &self.root,
+            sources: self.sources,
+            excludes: &self.excludes,
+            allows_external: external_imports(home, &self.trust_root) == Some(true),
+        })
+    }
 }
 
 impl Configured {
     /// Reads all settings; `env` is the environment as inherited.
     pub(crate) fn load(env: &Env, args: &Args) -> Result<Self, Complaint> {
         let home = ConfigHome::from_env(env);
-        let loaded = load_settings(&places(env, &home, args)?, given(env, args)?.as_ref());
+        let places = places(env, &home, args)?;
+        let loaded = load_settings(&places, given(env, args)?.as_ref());
         let settings = loaded.settings();
-        Ok(Self { env: applied(env, &settings), notes: notes(&loaded), settings })
+        let instructions = InstructionWish::new(&places, &loaded);
+        Ok(Self { env: applied(env, &settings), notes: notes(&loaded), settings, instructions })
     }
 
     /// No settings at all.
     pub(crate) fn none(env: &Env) -> Self {
-        Self { env: env.clone(), settings: Settings::default(), notes: Vec::new() }
+        let home = ConfigHome::from_env(env);
+        let places = SettingsPlaces::new(env, &home, Path::new(MANAGED_DIR), SettingsSources::ALL);
+        let instructions = InstructionWish::new(&places, &LoadedSettings::default());
+        Self { env: env.clone(), settings: Settings::default(), notes: Vec::new(), instructions }
     }
 }
 

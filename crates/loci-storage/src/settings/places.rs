@@ -87,6 +87,11 @@ impl SettingsPlaces {
         }
     }
 
+    /// Returns the root of the working tree around the working directory, or that directory itself.
+    pub fn tree_root(&self) -> &Path {
+        self.checkout.as_ref().map_or(&self.cwd, |checkout| &checkout.tree)
+    }
+
     /// Returns the local files, lowest precedence first.
     pub fn locals(&self) -> impl Iterator<Item = &Path> {
         self.left_local.iter().chain([&self.local]).map(PathBuf::as_path)

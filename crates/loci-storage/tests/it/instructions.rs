@@ -3,16 +3,41 @@
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use loci_storage::{InstructionPlaces, Instructions, Scope, discover_instructions};
+use loci_storage::{InstructionPlaces, Instructions, Scope, SettingsSources, discover_instructions};
 
 use crate::support::World;
 
 fn discover(world: &World, cwd: &Path) -> Instructions {
-    discover_instructions(&InstructionPlaces {
+    discover_with(world, cwd, |places| places)
+}
+
+fn discover_with(
+    world: &World,
+    cwd: &Path,
+    change: impl for<'a> Fn(InstructionPlaces<'a>) -> InstructionPlaces<'a>,
+) -> Instructions {
+    discover_instructions(&change(InstructionPlaces {
         managed: &world.env.home.join("etc/CLAUDE.md"),
+        managed_text: None,
         user: &world.home.user_instructions(),
+        home: &world.env.home,
         cwd,
-    })
+        root: world.cwd(),
+        sources: SettingsSources::ALL,
+        excludes: &[],
+        allows_external: false,
+    }))
+}
+
+/// The names of the files in their order, relative to the home directory.
+fn names(world: &World, found: &Instructions) -> Vec<String> {
+    show(world, found).into_iter().map(|(path, ..)| path).collect()
+}
+
+/// The files that were left out, and why.
+fn left_out(world: &World, found: &Instructions) -> Vec<String> {
+    let relative = |path: &Path| path.strip_prefix(&world.env.home).unwrap().display().to_string();
+    found.left_out.iter().map(|note| format!("{}: {}", relative(&note.path), note.message)).collect()
 }
 
 fn show(world: &World, found: &Instructions) -> Vec<(String, Scope, String)> {
@@ -79,4 +104,142 @@ fn the_limit_itself_is_still_read() {
     let world = World::new();
     world.write("project/CLAUDE.md", vec![b'x'; 4 * 1024 * 1024]);
     assert_eq!(discover(&world, world.cwd()).files.len(), 1);
+}
+
+#[test]
+fn imports_come_right_behind_the_file_that_asks_for_them() {
+    let world = World::new();
+    world.write(".claude/CLAUDE.md", "mine @~/notes.md");
+    world.write("notes.md", "notes");
+    world.write("project/CLAUDE.md", "top @docs/a.md and @docs/b.md `@docs/no.md` @docs/none.md @docs");
+    world.write("project/docs/a.md", "a @./c.md");
+    world.write("project/docs/b.md", "b @../CLAUDE.md @c.md");
+    world.write("project/docs/c.md", "c");
+    world.write("project/docs/no.md", "no");
+    world.write("project/CLAUDE.local.md", "local");
+    let found = discover(&world, world.cwd());
+    let expected = [
+        ".claude/CLAUDE.md",
+        "notes.md",
+        "project/CLAUDE.md",
+        "project/docs/a.md",
+        "project/docs/c.md",
+        "project/docs/b.md",
+        "project/CLAUDE.local.md",
+    ];
+    assert_eq!(names(&world, &found), expected);
+    assert_eq!(found.files[2].content, "top @docs/a.md and @docs/b.md `@docs/no.md` @docs/none.md @docs");
+    assert_eq!(found.files[4].imported_by, Some(world.cwd().join("docs/a.md")));
+    assert_eq!(found.diagnostics, []);
+}
+
+#[test]
+fn four_hops_and_no_circles() {
+    let world = World::new();
+    for n in 0..6 {
+        let name = if n == 0 { "CLAUDE.md".to_owned() } else { format!("{n}.md") };
+        world.write(&format!("project/{name}"), format!("{n} @{}.md @CLAUDE.md", n + 1));
+    }
+    world.write("project/6.md", "too far");
+    let found = discover(&world, world.cwd());
+    assert_eq!(
+        names(&world, &found),
+        ["CLAUDE.md", "1.md", "2.md", "3.md", "4.md"].map(|name| format!("project/{name}"))
+    );
+    let expected =
+        format!("project/5.md: More than 4 imports deep, in {}", world.cwd().join("4.md").display());
+    assert_eq!(left_out(&world, &found), [expected]);
+}
+
+#[test]
+fn a_project_brings_in_nothing_from_outside_unless_approved() {
+    let world = World::new();
+    world.write("secret.md", "secret");
+    let secret = world.env.home.join("secret.md");
+    world.write(
+        "project/CLAUDE.md",
+        format!("@~/secret.md @../secret.md @{} @link.md @data.bin", secret.display()),
+    );
+    world.write("project/data.bin", "x");
+    symlink(&secret, world.cwd().join("link.md")).unwrap();
+    symlink(&secret, world.cwd().join("CLAUDE.local.md")).unwrap();
+    let found = discover(&world, world.cwd());
+    assert_eq!(names(&world, &found), ["project/CLAUDE.md"]);
+    let why = "Outside the project and not approved; set hasClaudeMdExternalIncludesApproved for it";
+    let out = left_out(&world, &found);
+    assert!(
+        out.contains(&format!("secret.md: {why}")) && out.contains(&format!("project/link.md: {why}")),
+        "{out:?}"
+    );
+    assert!(out.contains(&format!("project/CLAUDE.local.md: {why}")), "{out:?}");
+    assert!(out.iter().any(|line| line.starts_with("project/data.bin: Not a kind of text file")), "{out:?}");
+    let approved =
+        discover_with(&world, world.cwd(), |places| InstructionPlaces { allows_external: true, ..places });
+    assert_eq!(names(&world, &approved), ["project/CLAUDE.md", "secret.md"]);
+}
+
+#[test]
+fn rules_come_in_the_order_of_their_paths_and_some_wait() {
+    let world = World::new();
+    world.write(".claude/rules/mine.md", "mine");
+    world.write("project/.claude/CLAUDE.md", "inner");
+    world.write("project/.claude/rules/b.md", "---\nname: b\n---\n<!-- x -->\nb\n");
+    world.write("project/.claude/rules/a/z.md", "z @../../../extra.md");
+    world.write("project/extra.md", "extra");
+    world.write("project/.claude/rules/ts.md", "---\npaths: src/**/*.ts\n---\nts\n");
+    world.write("project/.claude/rules/notes.txt", "no");
+    world.write("project/CLAUDE.local.md", "local");
+    symlink(".", world.cwd().join(".claude/rules/loop")).unwrap();
+    let found = discover(&world, world.cwd());
+    let expected = [
+        ".claude/rules/mine.md",
+        "project/.claude/CLAUDE.md",
+        "project/.claude/rules/a/z.md",
+        "project/extra.md",
+        "project/.claude/rules/b.md",
+        "project/CLAUDE.local.md",
+    ];
+    assert_eq!(names(&world, &found), expected);
+    let rule = found.files.iter().find(|file| file.path.ends_with("b.md")).unwrap();
+    assert_eq!((rule.content.as_str(), rule.is_partial), ("b\n", true));
+    let [waiting] = &found.path_rules[..] else { panic!("{:?}", found.path_rules) };
+    assert_eq!((waiting.patterns[0].as_str(), waiting.file.content.as_str()), ("src/**/*.ts", "ts\n"));
+    assert_eq!(waiting.base, world.cwd());
+    assert_eq!(discover(&world, world.cwd()), found, "the same disk gives the same list");
+}
+
+#[test]
+fn excluded_files_and_unwanted_sources_stay_out() {
+    let world = World::new();
+    for path in
+        ["etc/CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.md", "project/CLAUDE.md", "project/CLAUDE.local.md"]
+    {
+        world.write(path, "text");
+    }
+    let excludes =
+        [world.env.home.join("CLAUDE.md").display().to_string(), "**/etc/**".to_owned(), "[".to_owned()];
+    let found = discover_instructions(&InstructionPlaces {
+        managed: &world.env.home.join("etc/CLAUDE.md"),
+        managed_text: Some("from settings"),
+        user: &world.home.user_instructions(),
+        home: &world.env.home,
+        cwd: world.cwd(),
+        root: world.cwd(),
+        sources: SettingsSources::ALL,
+        excludes: &excludes,
+        allows_external: false,
+    });
+    let paths: Vec<String> = found.files.iter().map(|file| file.path.display().to_string()).collect();
+    assert!(paths[0].ends_with("etc/CLAUDE.md"), "the administrator's cannot be excluded: {paths:?}");
+    assert_eq!((paths[1].as_str(), paths.len()), ("managed settings, claudeMd", 5), "{paths:?}");
+    assert_eq!(left_out(&world, &found), ["CLAUDE.md: Excluded by claudeMdExcludes"]);
+    assert!(found.diagnostics[0].message.starts_with("Not a pattern in claudeMdExcludes"), "{found:?}");
+
+    let only = |user, project, local| {
+        let sources = SettingsSources { user, project, local };
+        names(&world, &discover_with(&world, world.cwd(), |places| InstructionPlaces { sources, ..places }))
+    };
+    assert_eq!(only(false, false, false), ["etc/CLAUDE.md"]);
+    assert_eq!(only(true, false, true), ["etc/CLAUDE.md", ".claude/CLAUDE.md", "project/CLAUDE.local.md"]);
+    assert_eq!(only(false, true, false), ["etc/CLAUDE.md", "CLAUDE.md", "project/CLAUDE.md"]);
 }

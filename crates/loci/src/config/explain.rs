@@ -8,7 +8,7 @@ use crate::complaint::Complaint;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ExplainArgs {
-    /// The key, such as `model`.
+    /// The key, such as `model`; `instructions` for the instruction files.
     key: String,
     /// Print JSON.
     #[arg(long)]
@@ -16,6 +16,9 @@ pub(super) struct ExplainArgs {
 }
 
 pub(super) fn run(desk: &Desk, args: &ExplainArgs) -> Result<String, Complaint> {
+    if args.key == "instructions" {
+        return Ok(super::instructions::run(desk, args.json));
+    }
     let key = Named::parse(&args.key)?.key;
     let setting = desk.loaded.merged.get(key.path);
     if args.json {

@@ -198,3 +198,23 @@ async fn settings_on_the_command_line_must_be_right() {
     let output = world.print(["--setting-sources", "all", "hi"]);
     assert!(output.stderr.contains("Unknown source in --setting-sources: `all`"), "{output:?}");
 }
+
+#[tokio::test]
+async fn instructions_bring_their_imports_and_rules_and_nothing_from_outside() {
+    let world = World::new(Step::text("hi")).await;
+    world.home.write("CLAUDE.md", "top @docs/a.md @~/secret.md");
+    world.home.write("docs/a.md", "IMPORTED");
+    world.home.write(".claude/rules/r.md", "---\nname: r\n---\nRULE");
+    world.home.write(".claude/rules/ts.md", "---\npaths: src/*.ts\n---\nLATER");
+    world.home.write("CLAUDE.local.md", "LOCAL");
+    world.home.write_home("secret.md", "SECRET");
+    world.home.write_config("settings.json", r#"{"claudeMdExcludes": ["**/CLAUDE.local.md"]}"#);
+    assert_fine(&world.print(["hi"]));
+    let sent = world.last_request().json["messages"].to_string();
+    let places: Vec<Option<usize>> =
+        ["top @docs/a.md", "IMPORTED", "RULE"].map(|text| sent.find(text)).into();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?} {sent}");
+    for absent in ["SECRET", "LATER", "LOCAL", "name: r"] {
+        assert!(!sent.contains(absent), "{absent}: {sent}");
+    }
+}

@@ -303,3 +303,24 @@ async fn doctor_names_what_is_there_and_what_is_wrong() {
     let json: serde_json::Value = serde_json::from_str(&run(&world, "doctor --json").stdout).unwrap();
     assert_eq!((&json["isWrong"], &json["notActedUpon"][0]), (&true.into(), &"theme".into()));
 }
+
+#[tokio::test]
+async fn every_instruction_file_is_explained() {
+    let world = World::new(Step::text("x")).await;
+    world.home.write("CLAUDE.md", "top @a.md @~/out.md");
+    world.home.write("a.md", "a");
+    world.home.write_home("out.md", "x");
+    world.home.write(".claude/rules/ts.md", "---\npaths: src/*.ts\n---\nLATER");
+    check(
+        &world,
+        "config explain instructions",
+        expect![[r#"
+            <project>/CLAUDE.md  19 bytes  the project's
+            <project>/a.md  1 bytes  the project's; imported by <project>/CLAUDE.md
+
+            Left out:
+            ~/out.md  Outside the project and not approved; set hasClaudeMdExternalIncludesApproved for it
+            <project>/.claude/rules/ts.md  Waits until a file is read that fits src/*.ts
+            [0]"#]],
+    );
+}

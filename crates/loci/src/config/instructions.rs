@@ -1,0 +1,67 @@
+//! `loci config explain instructions`: every instruction file, in the order the model sees them, and why.
+
+use loci_storage::{InstructionFile, Instructions, Scope};
+use serde_json::{Value, json};
+
+use super::{Desk, pretty};
+use crate::settings::InstructionWish;
+
+pub(super) fn run(desk: &Desk, as_json: bool) -> String {
+    let found = InstructionWish::new(&desk.places, &desk.loaded).discover(&desk.env, &desk.home);
+    if as_json { pretty(&to_json(desk, &found)) } else { to_text(desk, &found) }
+}
+
+fn to_text(desk: &Desk, found: &Instructions) -> String {
+    let mut lines: Vec<String> = found
+        .files
+        .iter()
+        .map(|file| {
+            format!("{}  {} bytes  {}", desk.places.shown(&file.path), file.content.len(), why(desk, file))
+        })
+        .collect();
+    if lines.is_empty() {
+        lines.push("There are no instruction files".to_owned());
+    }
+    let out: Vec<_> = found.left_out.iter().chain(&found.diagnostics).collect();
+    if !out.is_empty() {
+        lines.extend([String::new(), "Left out:".to_owned()]);
+        lines.extend(out.iter().map(|note| format!("{}  {}", desk.places.shown(&note.path), note.message)));
+    }
+    lines.join("\n") + "\n"
+}
+
+fn why(desk: &Desk, file: &InstructionFile) -> String {
+    let whose = match file.scope {
+        Scope::Managed => "the administrator's",
+        Scope::User => "yours, for all projects",
+        Scope::Project => "the project's",
+        Scope::Local => "yours, for this project",
+    };
+    match &file.imported_by {
+        Some(by) => format!("{whose}; imported by {}", desk.places.shown(by)),
+        None => whose.to_owned(),
+    }
+}
+
+fn to_json(desk: &Desk, found: &Instructions) -> Value {
+    let files: Vec<Value> = found
+        .files
+        .iter()
+        .map(|file| {
+            json!({
+                "path": file.path,
+                "bytes": file.content.len(),
+                "why": why(desk, file),
+                "importedBy": file.imported_by,
+                "isPartial": file.is_partial,
+            })
+        })
+        .collect();
+    let out: Vec<Value> = found
+        .left_out
+        .iter()
+        .chain(&found.diagnostics)
+        .map(|note| json!({"path": note.path, "why": note.message}))
+        .collect();
+    json!({"files": files, "leftOut": out})
+}
