@@ -27,6 +27,7 @@
 mod gate;
 mod home;
 mod normalise;
+mod python;
 mod recorded;
 mod rules;
 mod run;
@@ -37,6 +38,7 @@ mod wire;
 pub use gate::Gate;
 pub use home::TestHome;
 pub use normalise::Normaliser;
+pub use python::PythonVenv;
 pub use recorded::{HttpVersion, Recorded, ToolResult};
 pub use rules::violations;
 pub use run::{Binary, Output, Session};

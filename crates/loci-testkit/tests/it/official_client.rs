@@ -3,25 +3,21 @@
 //! This is what says that the server speaks the real protocol: the client was written against the real API
 //! and knows nothing of us. It is installed once, into a virtual environment under the target directory.
 
-use loci_testkit::{Script, ScriptedModel, Step};
+use loci_testkit::{PythonVenv, Script, ScriptedModel, Step};
 use serde_json::{Value, json};
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
 
 /// Plays `script` to one scenario of `official_client.py`; hands what it printed, and the model, to `compare`.
 #[expect(clippy::print_stderr, reason = "a skipped test says why")]
 async fn check(script: impl Into<Script>, scenario: &str, compare: impl FnOnce(Value, &ScriptedModel)) {
-    let Some(python) = client_python() else {
+    let Some(python) = PythonVenv::new(env!("CARGO_TARGET_TMPDIR"), "official-client", &["anthropic"]) else {
         eprintln!("skipped: there is no python3 on this machine");
         return;
     };
     let model = ScriptedModel::start(script).await;
-    let mut command = Command::new(python);
-    command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/official_client.py"));
-    // A cleared environment keeps proxies of the machine out of the way to loopback.
-    command.args([model.base_url(), scenario]).env_clear();
-    let output = run(&mut command);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/official_client.py");
+    let output = python.script(path).args([model.base_url(), scenario]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     compare(serde_json::from_slice(&output.stdout).unwrap(), &model);
 }
 
@@ -179,28 +175,4 @@ fn check_usage(usage: &Value) {
     for (key, n) in expected {
         assert_eq!(usage[key], n, "{key}");
     }
-}
-
-/// Returns the Python of an environment that has the client, or none if there is no Python at all.
-fn client_python() -> Option<PathBuf> {
-    Command::new("python3").arg("--version").output().ok()?;
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("official-client");
-    fs::create_dir_all(&directory).unwrap();
-    // Tests run side by side, in threads and in processes; the first to come installs for all.
-    let lock = File::create(directory.join("lock")).unwrap();
-    lock.lock().unwrap();
-    let (python, marker) = (directory.join("venv/bin/python"), directory.join("installed"));
-    if !marker.exists() {
-        run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(directory.join("venv")));
-        run(Command::new(&python).args(["-m", "pip", "install", "--quiet", "anthropic"]));
-        fs::write(marker, "").unwrap();
-    }
-    Some(python)
-}
-
-fn run(command: &mut Command) -> Output {
-    let output = command.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {said}");
-    output
 }
