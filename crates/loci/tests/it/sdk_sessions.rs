@@ -1,58 +1,36 @@
 //! The official Python SDK's session functions and ours, on the same files, must agree.
 //!
-//! The SDK was written against the reference's files and knows nothing of us. It is installed once, into a virtual
-//! environment under the target directory.
+//! The SDK was written against the reference's files and knows nothing of us.
 
+use crate::agent_sdk::official_sdk;
 use crate::support::{World, assert_fine, loci};
-use loci_testkit::{Script, ScriptedModel, Step, TestHome};
+use loci_testkit::{PythonVenv, Script, ScriptedModel, Step, TestHome};
 use serde_json::{Value, json};
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 /// The SDK in the surroundings of a test.
 struct Sdk {
-    python: PathBuf,
+    python: PythonVenv,
 }
 
 impl Sdk {
     /// Returns the SDK, or none where there is no Python at all.
     #[expect(clippy::print_stderr, reason = "a skipped test says why")]
     fn find() -> Option<Self> {
-        if Command::new("python3").arg("--version").output().is_err() {
+        let python = official_sdk();
+        if python.is_none() {
             eprintln!("skipped: there is no python3 on this machine");
-            return None;
         }
-        let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("official-sdk");
-        fs::create_dir_all(&directory).unwrap();
-        // Tests run side by side, in threads and in processes; the first to come installs for all.
-        let lock = File::create(directory.join("lock")).unwrap();
-        lock.lock().unwrap();
-        let (python, marker) = (directory.join("venv/bin/python"), directory.join("installed"));
-        if !marker.exists() {
-            run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(directory.join("venv")));
-            // The source distribution leaves out the program that the wheel brings along.
-            let package = "claude-agent-sdk";
-            run(Command::new(&python).args([
-                "-m",
-                "pip",
-                "install",
-                "--quiet",
-                "--no-binary",
-                package,
-                package,
-            ]));
-            fs::write(marker, "").unwrap();
-        }
-        Some(Self { python })
+        python.map(|python| Self { python })
     }
 
     /// Calls functions one after the other and returns what they returned.
     fn call<const N: usize>(&self, home: &TestHome, calls: [(&str, Value); N]) -> [Value; N] {
         let calls: Vec<Value> = calls.into_iter().map(|(name, arguments)| json!([name, arguments])).collect();
-        let mut command = Command::new(&self.python);
-        command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/sdk_sessions.py"));
-        command.arg(Value::from(calls).to_string()).env_clear().envs(home.env_vars("http://127.0.0.1:9"));
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/sdk_sessions.py");
+        let mut command = self.python.script(script);
+        command.arg(Value::from(calls).to_string()).envs(home.env_vars("http://127.0.0.1:9"));
         let results: Vec<Value> = serde_json::from_slice(&run(&mut command)).unwrap();
         results.try_into().unwrap()
     }

@@ -67,6 +67,9 @@ async fn a_session_of_two_turns() {
     .assert_eq(&world.sketch());
 }
 
+/// Finds an entry of one kind.
+type Test = Box<dyn Fn(&Value) -> bool>;
+
 #[tokio::test]
 async fn entries_have_the_shape_of_the_reference() {
     let world = two_turns().await;
@@ -74,7 +77,7 @@ async fn entries_have_the_shape_of_the_reference() {
     let (ours, theirs) = (world.session(), fixtures());
     let result_with = |key: &'static str| move |it: &Value| it["toolUseResult"].get(key).is_some();
     let block = |kind: &'static str| move |it: &Value| it["message"]["content"][0]["type"] == kind;
-    let cases: Vec<(&str, Box<dyn Fn(&Value) -> bool>)> = vec![
+    let cases: Vec<(&str, Test)> = vec![
         ("a prompt", Box::new(|it| it["promptSource"] == "sdk")),
         ("an enqueued prompt", Box::new(|it| it["operation"] == "enqueue")),
         ("a dequeued prompt", Box::new(|it| it["operation"] == "dequeue")),

@@ -313,7 +313,7 @@ async fn each_request_is_the_one_before_and_more() {
 
     let requests = world.requests();
     assert_eq!(requests.len(), 7);
-    let bodies: Vec<Body> = requests.iter().map(|it| Body::of(it)).collect();
+    let bodies: Vec<Body> = requests.iter().map(Body::of).collect();
     for pair in bodies.windows(2) {
         assert_eq!(pair[0].system, pair[1].system);
         assert_eq!(pair[0].tools, pair[1].tools);
