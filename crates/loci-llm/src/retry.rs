@@ -96,7 +96,7 @@ mod tests {
     }
 
     fn check_policy(vars: &[(&str, &str)], kind: FailureKind, attempt: u32, expected: bool) {
-        let mut env = Env::for_test("/home", "/work");
+        let mut env = Env::for_test("/home", "/code");
         env.vars = vars.iter().copied().collect();
         let policy = RetryPolicy::from_env(&env).unwrap();
         assert_eq!(policy.allows(&Failure::new(kind, "x"), attempt), expected, "{vars:?} {kind:?} {attempt}");
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_bad_limit_names_the_variable() {
-        let mut env = Env::for_test("/home", "/work");
+        let mut env = Env::for_test("/home", "/code");
         env.vars = [("CLAUDE_CODE_MAX_RETRIES", "many")].into_iter().collect();
         let failure = RetryPolicy::from_env(&env).unwrap_err();
         assert_eq!(failure.message, "`CLAUDE_CODE_MAX_RETRIES` is not a whole number: `many`");

@@ -6,7 +6,7 @@ use super::*;
 use crate::secret::Secret;
 
 fn config(vars: &[(&str, &str)]) -> Result<ProviderConfig, Failure> {
-    let mut env = Env::for_test("/home/me", "/work");
+    let mut env = Env::for_test("/home/me", "/code");
     env.vars = vars.iter().copied().collect();
     ProviderConfig::from_env(&env)
 }
@@ -84,7 +84,7 @@ fn everything_set_and_no_credential_shown() {
                 ProxySettings(http://proxy:3128, NoProxy { entries: ["localhost"] }),
             ),
             extra_ca: Some(
-                "/work/ca.pem",
+                "/code/ca.pem",
             ),
             cert_store: System,
             client_identity: Some(
@@ -159,7 +159,7 @@ fn bad_values_name_the_variable_the_value_and_the_way_out() {
 
 #[test]
 fn the_extra_body_is_an_object() {
-    let mut env = Env::for_test("/home/me", "/work");
+    let mut env = Env::for_test("/home/me", "/code");
     assert_eq!(crate::extra_body_from_env(&env), Ok(None));
     env.vars = [("CLAUDE_CODE_EXTRA_BODY", r#"{"top_k":5}"#)].into_iter().collect();
     assert_eq!(crate::extra_body_from_env(&env).unwrap().unwrap()["top_k"], 5);

@@ -270,21 +270,21 @@ mod tests {
 
     #[test]
     fn globs_apply_below_the_root_however_they_are_written() {
-        let cwd = Path::new("/work");
+        let cwd = Path::new("/code");
         for (root, glob, file, expected) in [
-            ("/work", "*.rs", "/work/a/b.rs", true),
-            ("/work", "src/*.rs", "/work/src/b.rs", true),
-            ("/work", "src/*.rs", "/work/a/src/b.rs", false),
-            ("/work", "./*.rs", "/work/b.rs", true),
-            ("/work", "./*.rs", "/work/a/b.rs", false),
-            ("/work", "/work/src/*.rs", "/work/src/b.rs", true),
-            ("/work/src", "src/*.rs", "/work/src/b.rs", true),
-            ("/work/src", "src/*.rs", "/work/src/a/b.rs", false),
-            ("/work/src", "a/*.rs", "/work/src/a/b.rs", true),
-            ("/work/src", "!src/a/*.rs", "/work/src/a/b.rs", false),
-            ("/work/src", "!src/a/*.rs", "/work/src/b.rs", true),
+            ("/code", "*.rs", "/code/a/b.rs", true),
+            ("/code", "src/*.rs", "/code/src/b.rs", true),
+            ("/code", "src/*.rs", "/code/a/src/b.rs", false),
+            ("/code", "./*.rs", "/code/b.rs", true),
+            ("/code", "./*.rs", "/code/a/b.rs", false),
+            ("/code", "/code/src/*.rs", "/code/src/b.rs", true),
+            ("/code/src", "src/*.rs", "/code/src/b.rs", true),
+            ("/code/src", "src/*.rs", "/code/src/a/b.rs", false),
+            ("/code/src", "a/*.rs", "/code/src/a/b.rs", true),
+            ("/code/src", "!src/a/*.rs", "/code/src/a/b.rs", false),
+            ("/code/src", "!src/a/*.rs", "/code/src/b.rs", true),
             ("/else", "a/*.rs", "/else/a/b.rs", true),
-            ("/work", "*.rs !b.*", "/work/b.rs", false),
+            ("/code", "*.rs !b.*", "/code/b.rs", false),
         ] {
             let overrides = overrides(glob, &PathEffect::plain(root), cwd).unwrap();
             assert_eq!(!overrides.matched(file, false).is_ignore(), expected, "{root} {glob} {file}");
