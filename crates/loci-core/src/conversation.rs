@@ -18,6 +18,7 @@
 //! Building is linear in the number of entries and never fails: whatever the file, there is a path.
 //! [`Conversation::from_end`] needs only the end of a file and says when that is not enough.
 
+mod branches;
 mod end;
 mod facts;
 mod gather;
@@ -34,6 +35,7 @@ use crate::entry::Entry;
 use crate::ids::EntryId;
 use crate::usage::Usage;
 
+pub use branches::{Branches, Leaf};
 pub use end::{Gap, Living};
 pub use facts::Titles;
 pub use outline::{Outline, OutlineNode, history};

@@ -66,6 +66,10 @@ impl Conversation {
         let tree = Tree::of(entries, Extent::End(&searched));
         match tree.look_up(leaf.as_str()) {
             Place::Node(leaf) => Self::from_tree(&tree, leaf).map(Some),
+            // A boundary is nothing without its summary, which may stand before it.
+            Place::Nowhere if tree.may_be_before(leaf.as_str()) => {
+                Err(Gap { entries: Vec::new(), parents: vec![leaf.clone()] })
+            }
             Place::Nowhere => Ok(None),
             Place::Unread(name) => Err(Gap::of_entries([name])),
         }

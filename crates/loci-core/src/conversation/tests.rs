@@ -13,7 +13,9 @@
 //! tool call's id, `at=` seconds of the timestamp, `segment=head,tail` and `logical=` of a boundary, and the flags
 //! `summary`, `side`, `error`, `thinking`.
 
+mod branches;
 mod cases;
+mod end;
 mod fixtures;
 mod properties;
 

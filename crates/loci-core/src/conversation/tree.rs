@@ -80,14 +80,17 @@ impl<'a> Tree<'a> {
     /// Builds the tree of a file or of its end.
     pub(super) fn of(entries: &'a [Arc<Entry>], extent: Extent<'a>) -> Self {
         let mut tree = Self::unlinked(entries, extent);
-        let mut lost = tree.follow_parents();
-        lost.extend(tree.cut_circles());
-        lost.sort_unstable();
-        orphans::adopt(&mut tree, &lost);
-        tree.children = Children::of(&tree.parents);
+        tree.link(|_| None);
         if splice::preserved_segments(&mut tree) {
             tree.children = Children::of(&tree.parents);
         }
+        tree
+    }
+
+    /// Builds the tree of a whole file with nothing cut or moved: boundaries hang from what they followed.
+    pub(super) fn as_written(entries: &'a [Arc<Entry>]) -> Self {
+        let mut tree = Self::unlinked(entries, Extent::Whole);
+        tree.link(|boundary| boundary.head().logical_parent.as_ref());
         tree
     }
 
@@ -213,18 +216,28 @@ impl<'a> Tree<'a> {
         chain
     }
 
+    /// Finds every node its parent; whatever the line of a boundary says, `above` says what it hangs from.
+    fn link(&mut self, above: impl Fn(&'a Entry) -> Option<&'a EntryId>) {
+        let mut lost = self.follow_parents(above);
+        lost.extend(self.cut_circles());
+        lost.sort_unstable();
+        orphans::adopt(self, &lost);
+        self.children = Children::of(&self.parents);
+    }
+
     /// Sets every node's parent as its line says and returns the nodes whose parent is nowhere.
-    fn follow_parents(&mut self) -> Vec<usize> {
+    fn follow_parents(&mut self, above: impl Fn(&'a Entry) -> Option<&'a EntryId>) -> Vec<usize> {
         let mut links = FxHashMap::default();
         let mut lost = Vec::new();
         for idx in 0..self.entries.len() {
             if !self.is_node(idx) {
                 continue;
             }
-            let lead = match &self.entries[idx].head().parent {
+            let entry: &'a Entry = &self.entries[idx];
+            let parent =
+                if entry.is_compact_boundary() { above(entry) } else { entry.head().parent.as_ref() };
+            let lead = match parent {
                 None => Lead::Root,
-                // Whatever its line says, nothing stands above a boundary.
-                Some(_) if self.entries[idx].is_compact_boundary() => Lead::Root,
                 Some(parent) => self.lead(parent.as_str(), &mut links),
             };
             match lead {

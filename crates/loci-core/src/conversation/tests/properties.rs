@@ -89,6 +89,25 @@ proptest! {
     }
 
     #[test]
+    fn every_message_is_on_some_branch(table in table()) {
+        let entries = session(&table);
+        let branches = Branches::of(&entries);
+        let mut reached: FxHashSet<&str> = FxHashSet::default();
+        for leaf in branches.leaves() {
+            let lineage = branches.lineage(&leaf.id);
+            prop_assert!(lineage.iter().any(|entry| entry.head().uuid.as_ref() == Some(&leaf.id)));
+            reached.extend(lineage.into_iter().map(|entry| id(entry)));
+            prop_assert!(Conversation::build_at(entries.clone(), &leaf.id).is_some());
+        }
+        for entry in entries.iter().filter(|entry| entry.head().kind.is_chain() && !entry.head().is_sidechain) {
+            // The last of one uuid counts, and a boundary without a summary is only a link.
+            let last = entries.iter().rfind(|other| id(other) == id(entry) && other.head().kind.is_chain() && !other.head().is_sidechain);
+            let is_link = last.is_some_and(|last| is_open_boundary(&entries, last));
+            prop_assert!(is_link || reached.contains(id(entry)), "{} is lost", id(entry));
+        }
+    }
+
+    #[test]
     fn a_growing_chain_stays_whole(n_entries in 1..60_usize, lost in 0..60_usize) {
         // Every entry hangs from the one before; one line is lost.
         let lines: Vec<String> = (0..n_entries)
@@ -141,5 +160,6 @@ fn long_files_take_linear_time() {
         entries.push(Arc::new(entry(&format!("attachment c{n} n0"))));
         entries.push(Arc::new(entry(&format!("user q{n} p{n}"))));
     }
+    assert!(Branches::of(&entries).leaves().len() > N);
     assert!(!Conversation::build(entries).path().is_empty());
 }
