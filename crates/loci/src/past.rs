@@ -2,13 +2,12 @@
 
 mod fork;
 
-use loci_core::conversation::Conversation;
 use loci_core::ids::{EntryId, SessionId};
 use loci_engine::Past;
 use loci_stdx::Env;
 use loci_storage::{
-    ConfigHome, FindError, LabelWatch, Lease, LeaseError, SessionPlace, Skipped, load, load_at, newest_here,
-    resolve, summary_of,
+    ConfigHome, FindError, LabelWatch, Lease, LeaseError, LiveLoad, SessionPlace, Skipped, load_at,
+    load_live, newest_here, resolve, summary_of,
 };
 
 use crate::args::Args;
@@ -99,27 +98,24 @@ fn fresh(env: &Env, home: &ConfigHome, args: &Args) -> Result<SessionPlace, Comp
 
 fn open(place: SessionPlace, args: &Args) -> Result<Start, Complaint> {
     let failed = |error| Complaint::from_error(&error);
-    let (conversation, skipped) = match &args.resume_session_at {
+    let LiveLoad { conversation, skipped, .. } = match &args.resume_session_at {
         Some(uuid) => {
             let loaded = load_at(place.file(), &EntryId::new(uuid.as_str())).map_err(failed)?;
-            let loaded = loaded.ok_or_else(|| no_such_message(uuid, &place))?;
-            (loaded.conversation, loaded.skipped)
+            loaded.ok_or_else(|| no_such_message(uuid, &place))?
         }
-        None => {
-            let loaded = load(place.file()).map_err(failed)?;
-            (Conversation::build(loaded.entries), loaded.skipped)
-        }
+        None => load_live(place.file()).map_err(failed)?,
     };
     let labels = summary_of(&place).ok().flatten().map(|session| session.facts.labels).unwrap_or_default();
+    let model = conversation.last_model().map(str::to_owned);
     let past = Past {
         leaf: conversation.leaf().cloned(),
         repairs: conversation.repairs().to_vec(),
-        path: conversation.path().to_vec(),
+        path: conversation.into_path(),
         labels: LabelWatch::new(&labels),
         ..Past::default()
     };
     let notes = note_of(&skipped, &place).into_iter().collect();
-    Ok(Start { model: conversation.last_model().map(str::to_owned), place, past, notes, lease: None })
+    Ok(Start { model, place, past, notes, lease: None })
 }
 
 fn no_such_message(uuid: &str, place: &SessionPlace) -> Complaint {
