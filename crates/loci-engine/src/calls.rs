@@ -86,3 +86,6 @@ fn spill(outcome: ToolOutcome, limit: Option<usize>, host: &SessionHost, call: &
     let preview = persisted_output(text, total, saved.map(|path| (path, total)));
     ToolOutcome { content: ToolContent::Text(preview), ..outcome }
 }
+
+#[cfg(test)]
+mod tests;
