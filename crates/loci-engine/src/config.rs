@@ -32,6 +32,8 @@ pub struct SessionConfig {
     pub toolbox: Toolbox,
     /// Mode and rules.
     pub rulebook: Rulebook,
+    /// Gives the rules anew when settings changed; asked before each call is judged.
+    pub follow_rules: Option<FollowRules>,
     /// Whether a front end answers permission questions; without one they are denied.
     pub can_ask: bool,
     /// The model provider.
@@ -53,6 +55,9 @@ pub struct SessionConfig {
     /// Where the credentials come from, for people.
     pub api_key_source: String,
 }
+
+/// Given the rules in force, returns those that take their place, or nothing when nothing changed.
+pub type FollowRules = Box<dyn FnMut(&Rulebook) -> Option<Rulebook> + Send>;
 
 /// What came before this process.
 #[derive(Debug, Clone, Default)]

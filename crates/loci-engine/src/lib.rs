@@ -18,7 +18,7 @@ mod state;
 pub mod turn;
 
 pub use command::{Answer, Command, Prompt};
-pub use config::{ModelConfig, Past, SessionConfig, TurnLimits};
+pub use config::{FollowRules, ModelConfig, Past, SessionConfig, TurnLimits};
 pub use event::{AssistantBlock, EngineEvent, Question, TurnReport, TurnStart, UserMessage};
 pub use model_name::resolve_model;
 pub use session::{Session, SessionHandle};

@@ -25,7 +25,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
 use crate::command::{Answer, Command, Prompt};
-use crate::config::{ModelConfig, SessionConfig, TurnLimits};
+use crate::config::{FollowRules, ModelConfig, SessionConfig, TurnLimits};
 use crate::event::{EngineEvent, TurnStart};
 use crate::host::{HostParts, SessionHost};
 use crate::judge::PreparedCall;
@@ -79,6 +79,8 @@ pub struct Session {
     is_deaf: bool,
     /// The head of the response that is arriving.
     answering: Option<Started>,
+    /// Gives the rules anew when settings changed.
+    follow_rules: Option<FollowRules>,
 }
 
 /// What a turn has under way.
@@ -197,6 +199,7 @@ impl Session {
             is_closing: false,
             is_deaf: false,
             answering: None,
+            follow_rules: config.follow_rules,
         };
         (session, SessionHandle { commands: command_in }, events_out)
     }

@@ -18,6 +18,7 @@ use loci_tools::{Toolbox, real_path};
 use crate::args::Args;
 use crate::child_env::child_env;
 use crate::complaint::Complaint;
+use crate::follow::follow;
 use crate::past::Start;
 use crate::rules::rulebook_from_settings;
 use crate::settings::Configured;
@@ -69,7 +70,7 @@ pub(crate) fn compose(
     home: &ConfigHome,
     args: &Args,
     start: Start,
-    background: Background,
+    mut background: Background,
     client: Option<Client>,
     started: Instant,
 ) -> Result<Composed, Complaint> {
@@ -83,12 +84,14 @@ pub(crate) fn compose(
     let settings = background.configured.settings.clone();
     let mut notes = start.notes;
     notes.extend(background.configured.notes.iter().cloned());
-    let (rulebook, rule_notes) = rulebook(env, args, &settings)?;
+    let (base, rulebook, rule_notes) = rulebook(env, args, &settings)?;
     notes.extend(rule_notes);
     let rulebook = Rulebook {
         read_dirs: own_dirs.iter().flat_map(|dir| [dir.clone(), real_path(dir)]).collect(),
         ..rulebook
     };
+    let watch = background.configured.watch.take();
+    let follow_rules = watch.map(|watch| follow(watch, env.clone(), base, rulebook.clone()));
     let toolbox = toolbox(args, &rulebook)?;
     let mut model = choose_model::choose(env, args, &settings, start.model.as_deref())?;
     model.user_id = loci_storage::known_user_id(home);
@@ -139,6 +142,7 @@ pub(crate) fn compose(
         past: start.past,
         toolbox,
         rulebook,
+        follow_rules,
         can_ask: args.permission_prompt_tool.as_deref() == Some("stdio"),
         client,
         model,
@@ -169,7 +173,12 @@ fn provider(env: &Env) -> Result<(Client, String), Complaint> {
     Ok((client, source.to_owned()))
 }
 
-fn rulebook(env: &Env, args: &Args, settings: &Settings) -> Result<(Rulebook, Vec<String>), Complaint> {
+/// Returns the rules of the command line alone, those with the settings, and what to say about them.
+fn rulebook(
+    env: &Env,
+    args: &Args,
+    settings: &Settings,
+) -> Result<(Rulebook, Rulebook, Vec<String>), Complaint> {
     let mut dirs = vec![env.cwd.clone()];
     for dir in &args.add_dir {
         let path = env.cwd.join(loci_core::path::expand_home(&env.home, &dir.to_string_lossy()));
@@ -199,11 +208,12 @@ fn rulebook(env: &Env, args: &Args, settings: &Settings) -> Result<(Rulebook, Ve
         return Err(Complaint::new("Settings forbid bypassing permissions")
             .hint("See `loci config explain permissions.disableBypassPermissionsMode`."));
     }
+    let base = book.clone();
     let notes = rulebook_from_settings(env, permissions, chosen, &mut book);
     if book.mode == Mode::BypassPermissions || args.allow_dangerously_skip_permissions {
         check_bypass(env)?;
     }
-    Ok((book, notes))
+    Ok((base, book, notes))
 }
 
 fn rules(lists: &[String]) -> Result<Vec<Rule>, Complaint> {

@@ -11,6 +11,7 @@ mod compose;
 mod config;
 mod demo;
 mod doctor;
+mod follow;
 mod past;
 mod print;
 mod rules;

@@ -6,8 +6,8 @@ use loci_core::settings::{Settings, jsonc};
 use loci_stdx::Env;
 use loci_storage::{
     ConfigHome, GivenSettings, InstructionPlaces, Instructions, LoadedSettings, MANAGED_DIR,
-    MANAGED_INSTRUCTIONS, SETTINGS_LIMIT, SettingsPlaces, SettingsSources, discover_instructions,
-    external_imports, load_settings,
+    MANAGED_INSTRUCTIONS, SETTINGS_LIMIT, SettingsPlaces, SettingsSources, SettingsWatch,
+    discover_instructions, external_imports,
 };
 
 use crate::args::Args;
@@ -26,6 +26,8 @@ pub(crate) struct Configured {
     pub(crate) notes: Vec<String>,
     /// How instruction files are looked for.
     pub(crate) instructions: InstructionWish,
+    /// Follows the files.
+    pub(crate) watch: Option<SettingsWatch>,
 }
 
 /// How instruction files are looked for.
@@ -71,10 +73,16 @@ impl Configured {
     pub(crate) fn load(env: &Env, args: &Args) -> Result<Self, Complaint> {
         let home = ConfigHome::from_env(env);
         let places = places(env, &home, args)?;
-        let loaded = load_settings(&places, given(env, args)?.as_ref());
+        let (watch, loaded) = SettingsWatch::start(places.clone(), given(env, args)?);
         let settings = loaded.settings();
         let instructions = InstructionWish::new(&places, &loaded);
-        Ok(Self { env: applied(env, &settings), notes: notes(&loaded), settings, instructions })
+        Ok(Self {
+            env: applied(env, &settings),
+            notes: notes(&loaded),
+            settings,
+            instructions,
+            watch: Some(watch),
+        })
     }
 
     /// No settings at all.
@@ -82,7 +90,7 @@ impl Configured {
         let home = ConfigHome::from_env(env);
         let places = SettingsPlaces::new(env, &home, Path::new(MANAGED_DIR), SettingsSources::ALL);
         let instructions = InstructionWish::new(&places, &LoadedSettings::default());
-        Self { env: env.clone(), settings: Settings::default(), notes: Vec::new(), instructions }
+        Self { env: env.clone(), settings: Settings::default(), notes: Vec::new(), instructions, watch: None }
     }
 }
 

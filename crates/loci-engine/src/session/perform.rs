@@ -8,7 +8,7 @@ use loci_core::entry::Entry;
 use loci_core::ids::RequestId;
 use loci_core::message::{Block, BlockKind, ToolUse};
 use loci_core::model::facts;
-use loci_core::permission::{Decision, Verdict};
+use loci_core::permission::{Decision, Rulebook, Verdict};
 use loci_core::stream::{Failure, StreamEvent};
 use loci_core::tool::ToolOutcome;
 use serde_json::{Value, json};
@@ -205,8 +205,20 @@ impl Session {
         drop(underway.inbox.send(Message::Other(Event::Prepared(preparations))));
     }
 
-    fn judge(&mut self, call: &PreparedCall, underway: &mut Underway) {
+    /// Returns the rules in force, with what changed in the settings since the last call.
+    fn rules_now(&mut self) -> Rulebook {
         let book = self.state.get().permission.rulebook.clone();
+        match self.follow_rules.as_mut().and_then(|follow| follow(&book)) {
+            Some(new) => {
+                change(&self.state, |state| state.permission.rulebook = new.clone());
+                new
+            }
+            None => book,
+        }
+    }
+
+    fn judge(&mut self, call: &PreparedCall, underway: &mut Underway) {
+        let book = self.rules_now();
         let decision = judge(&self.toolbox, self.host.as_ref(), &book, call);
         match decision.verdict {
             Verdict::Allow => self.decided(underway, call, Judgement::Run),
@@ -256,7 +268,7 @@ impl Session {
             Ok((changed, _)) => changed,
             Err(outcome) => return self.decided(underway, call, Judgement::Refuse(*outcome)),
         };
-        let book = self.state.get().permission.rulebook.clone();
+        let book = self.rules_now();
         let decision = judge(&self.toolbox, self.host.as_ref(), &book, &changed);
         if decision.verdict == Verdict::Deny {
             let outcome = ToolOutcome::error(denial_text(&changed, &decision));

@@ -6,7 +6,7 @@ use expect_test::{Expect, expect};
 use loci_testkit::{Binary, Output, Step};
 use serde_json::json;
 
-use crate::support::{MODEL, World, assert_fine, loci, print};
+use crate::support::{MODEL, World, assert_fine, is_result, loci, print, stream, user};
 
 /// A model that runs one command and then answers.
 fn runs(command: &str) -> [Step; 2] {
@@ -217,4 +217,28 @@ async fn instructions_bring_their_imports_and_rules_and_nothing_from_outside() {
     for absent in ["SECRET", "LATER", "LOCAL", "name: r"] {
         assert!(!sent.contains(absent), "{absent}: {sent}");
     }
+}
+
+#[tokio::test]
+async fn a_changed_file_restricts_from_the_next_call_on() {
+    let touch = |name: &str| Step::new().tool("Bash", json!({"command": format!("touch {name}")}));
+    let script = [touch("a"), Step::text("1"), touch("b"), Step::text("2"), touch("c"), Step::text("3")];
+    let world = World::new(script).await;
+    let allow = r#"{"permissions": {"allow": ["Bash(touch *)"]}}"#;
+    world.home.write_config("settings.json", allow);
+    let mut session = world.start(&stream([]));
+    let mut turn = |prompt: &str| {
+        session.write_json(&user(prompt));
+        session.wait_for_json(is_result);
+    };
+    turn("first");
+    world.home.write_config("settings.json", r#"{"permissions": {"deny": ["Bash(touch *)"]}}"#);
+    turn("second");
+    world.home.write_config("settings.json", allow);
+    turn("third");
+    let output = session.finish();
+    let made = ["a", "b", "c"].map(|name| world.home.project().join(name).exists());
+    assert_eq!(made, [true, false, false], "{output:?}");
+    assert!(output.stderr.contains("what restricts counts from now on"), "{output:?}");
+    assert!(output.stderr.contains("what allows more counts from the next start"), "{output:?}");
 }
