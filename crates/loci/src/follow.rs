@@ -97,7 +97,7 @@ mod tests {
             assert_eq!(show(&now), expected);
             assert_eq!(is_looser(&now, &fresh), is_looser_now, "{expected}");
             // A file that was half written when it was read costs nothing once it is whole.
-            assert_eq!(show(&tightened(&now, &start, &start)).contains("allow Read Edit"), true);
+            assert!(show(&tightened(&now, &start, &start)).contains("allow Read Edit"));
         }
     }
 }
