@@ -4,6 +4,7 @@
 
 mod agent_sdk;
 mod control;
+mod environment;
 mod failures;
 mod forks;
 mod headless;
