@@ -220,7 +220,7 @@ mod tests {
         ] {
             let mut new = old.clone();
             change(&mut new);
-            assert_eq!(changes(&new, &old), [expected.clone()]);
+            assert_eq!(changes(&new, &old), std::slice::from_ref(&expected));
             assert_eq!(changes(&old, &new).len(), 1, "{expected:?} has a way back");
         }
     }

@@ -184,7 +184,7 @@ impl Discovery<'_> {
                     set.add(glob);
                 }
                 Err(error) => {
-                    self.note(Path::new(pattern), format!("Not a pattern in claudeMdExcludes: {error}"))
+                    self.note(Path::new(pattern), format!("Not a pattern in claudeMdExcludes: {error}"));
                 }
             }
         }

@@ -37,8 +37,8 @@ pub use instructions::{
     discover_instructions,
 };
 pub use labels::{LabelError, LabelWatch, rename_session, tag_session, untag_session};
-pub use lease::{Lease, LeaseError, Owner, lease_owner};
 pub use layout::{ConfigHome, SessionPlace, TasksDirError};
+pub use lease::{Lease, LeaseError, Owner, lease_owner};
 pub use listing::{Count, Facts, Labels, SessionSummary, list_all, list_project, summary_of};
 pub use project::Project;
 pub use remove::{RemoveError, remove_session, removed_sessions, restore_session};
@@ -46,7 +46,8 @@ pub use repository::{Repository, repository_of};
 pub use session_file::{LiveLoad, LoadError, Loaded, SkipReason, Skipped, load, load_at, load_live};
 pub use session_log::{AppendError, DiskSink, MemorySink, SessionLog, Sink, Trouble, last_prompt_text};
 pub use settings::{
-    FILE_LIMIT as SETTINGS_LIMIT, GivenSettings, LoadedSettings, MANAGED_DIR, SettingsEditError, SettingsFile,
-    SettingsPlaces, SettingsSources, SettingsWatch, TrustState, edit_settings, load_settings, trust_of,
+    FILE_LIMIT as SETTINGS_LIMIT, GivenSettings, LoadedSettings, MANAGED_DIR, SettingsEditError,
+    SettingsFile, SettingsPlaces, SettingsSources, SettingsWatch, TrustState, edit_settings, load_settings,
+    trust_of,
 };
 pub use state_file::{StateFileError, edit_state, external_imports, known_user_id, set_trust, user_id};

@@ -565,7 +565,7 @@ proptest! {
                 8 => Event::Prepared(asked.iter().enumerate().map(|(idx, call)| if (idx as u8 + pick) % 4 == 3 {
                     Preparation::Refused { call: call.id.clone(), outcome: ToolOutcome::refusal("x") }
                 } else {
-                    Preparation::Ready { call: call.id.clone(), lane: if (idx as u8 + pick) % 2 == 0 { Lane::Shared } else { Lane::Alone } }
+                    Preparation::Ready { call: call.id.clone(), lane: if (idx as u8 + pick).is_multiple_of(2) { Lane::Shared } else { Lane::Alone } }
                 }).collect()),
                 9 => Event::Judged { call: some_call(), judgement: Judgement::Run },
                 10 => Event::Judged { call: some_call(), judgement: if pick == 0 { Judgement::Stop(ToolOutcome::refusal("n")) } else { Judgement::Refuse(ToolOutcome::refusal("n")) } },

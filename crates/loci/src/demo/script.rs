@@ -58,7 +58,7 @@ fn closing(request: &Request) -> String {
 
 fn last_result(request: &Request) -> String {
     let results = request.messages.iter().flat_map(|message| message.content.iter());
-    match results.filter_map(Block::tool_result).last().map(|result| result.content) {
+    match results.filter_map(Block::tool_result).next_back().map(|result| result.content) {
         Some(Value::String(text)) => text,
         other => other.unwrap_or_default().to_string(),
     }
