@@ -165,3 +165,17 @@ fn an_empty_file_has_an_empty_conversation() {
         assert_eq!(check(file.as_bytes()).unwrap(), 0);
     }
 }
+
+#[test]
+fn the_fixtures_cut_after_any_line_give_the_same() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/sessions");
+    let files = std::fs::read_dir(fixtures).unwrap().map(|file| file.unwrap().path());
+    for path in files.filter(|path| path.extension().is_some_and(|extension| extension == "jsonl")) {
+        let file = std::fs::read(&path).unwrap();
+        check(&file).unwrap();
+        let ends = memchr::memchr_iter(b'\n', &file).map(|at| at + 1);
+        for end in ends {
+            check(&file[..end]).unwrap();
+        }
+    }
+}
