@@ -319,3 +319,73 @@ async fn a_run_without_an_answer_is_listed_and_resumed() {
     let world = world.then(Step::text("Now.")).await;
     assert_fine(&world.run(&print(["Again", "-r", &id])));
 }
+
+/// Puts a fixture of the official program into the project, with what lies beside it; returns its id.
+fn place(world: &World, name: &str) -> String {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/sessions");
+    let text = fs::read_to_string(fixtures.join(format!("{name}.jsonl"))).unwrap();
+    let first: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    let id = first["sessionId"].as_str().unwrap().to_owned();
+    world.home.write_config(format!("projects/-home-dev-project/{id}.jsonl"), text);
+    let agents = fixtures.join(name).join("subagents");
+    for agent in fs::read_dir(agents).into_iter().flatten().map(|entry| entry.unwrap()) {
+        let to = format!("projects/-home-dev-project/{id}/subagents/{}", agent.file_name().to_str().unwrap());
+        world.home.write_config(to, fs::read(agent.path()).unwrap());
+    }
+    id
+}
+
+#[tokio::test]
+async fn sessions_of_the_official_program_are_drawn() {
+    let world = World::new([]).await;
+    for (name, expected) in [
+        (
+            "subagent",
+            expect![[r#"
+            <uuid-1>
+            ● <minute>  Delegate twice  (2 answers, 2 calls)  [<uuid-2>]  ← a resume goes on here
+                ◇ Explore ab7014824ff16d189: second job  (5 entries)
+                ◇ general-purpose ae4edb4495a193692: first job  (5 entries)
+        "#]],
+        ),
+        (
+            "compacted_auto",
+            expect![[r#"
+            <uuid-1>
+            ● <minute>  What is the port?  (1 answer, 1 call)  [<uuid-2>]
+            ● <minute>  Compare both notes and look for todo.txt  (1 answer)  [<uuid-3>]
+            ● <minute>  Thanks, wrap up  [<uuid-4>]
+            ◆ <minute>  compacted (auto): 80025 tokens became 696  (1 answer)  [<uuid-5>]
+            ● <minute>  One more step please  (2 answers, 1 call)  [<uuid-6>]  ← a resume goes on here
+        "#]],
+        ),
+        (
+            "branched",
+            expect![[r#"
+            <uuid-1>
+            ● <minute>  What is the port?  (2 answers, 1 call)  [<uuid-2>]
+            ├─○ <minute>  Compare both notes and look for todo.txt  (2 answers, 3 calls)  [<uuid-3>]
+            │ ○ <minute>  Thanks, wrap up  (1 answer)  [<uuid-4>]
+            ● <minute>  Actually, what is the host?  (1 answer)  [<uuid-5>]  ← a resume goes on here
+        "#]],
+        ),
+    ] {
+        let id = place(&world, name);
+        check(&world, &world.run(&sessions(["tree", &id])), &expected);
+    }
+}
+
+#[tokio::test]
+async fn a_compaction_hides_nothing() {
+    let world = World::new([]).await;
+    let id = place(&world, "compacted_auto");
+    let told = world.run(&sessions(["show", &id])).stdout;
+    let places: Vec<Option<usize>> =
+        ["What is the port?", "---- compacted (auto)", "  | ", "One more step please"]
+            .iter()
+            .map(|words| told.find(words))
+            .collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?}: {told}");
+    let messages = json_of(&world, ["show", &id])["messages"].as_array().unwrap().len();
+    assert_eq!(messages, 14, "those before the compaction too");
+}
