@@ -3,6 +3,7 @@
 mod pump;
 
 use std::io::Write;
+use std::time::Duration;
 
 use loci_core::ids::SessionId;
 use loci_engine::{EngineEvent, Prompt, Session, SessionHandle};
@@ -12,6 +13,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use crate::control::About;
 use crate::frame::Frames;
 use crate::output::Output;
+use crate::signals::{Signal, Signals};
 
 /// How answers are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,6 +88,11 @@ pub struct Headless {
     pub prompt: Option<Prompt>,
 }
 
+/// How long a slow reader is waited for at the end.
+const DRAIN: Duration = Duration::from_secs(30);
+/// The same when the process was asked to end.
+const SHORT_DRAIN: Duration = Duration::from_secs(1);
+
 impl Headless {
     /// Runs a session to its end. `stdout` gets the data, `stderr` what people should know.
     pub async fn run(
@@ -119,11 +126,7 @@ impl Headless {
         if engine.await.is_err() {
             return Exit::Failure;
         }
-        match output.finish() {
-            Ok(()) => exit,
-            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Exit::BrokenPipe,
-            Err(_) => Exit::Failure,
-        }
+        drain(output, exit).await
     }
 
     /// Writes the result of a run that could not start, in the format that was asked for.
@@ -135,5 +138,24 @@ impl Headless {
                 writeln!(stdout, "{}", frames.failed_start(error))
             }
         }
+    }
+}
+
+/// Lets what was said reach the reader, within reason: a stuck one must not keep the process from ending.
+async fn drain(output: Output, exit: Exit) -> Exit {
+    let patience = if exit == Exit::Terminated { SHORT_DRAIN } else { DRAIN };
+    let mut signals = Signals::listen();
+    let gave_up = if exit == Exit::Success { Exit::Failure } else { exit };
+    tokio::select! {
+        finished = tokio::task::spawn_blocking(move || output.finish()) => match finished {
+            Ok(Ok(())) => exit,
+            Ok(Err(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => Exit::BrokenPipe,
+            Ok(Err(_)) | Err(_) => Exit::Failure,
+        },
+        () = tokio::time::sleep(patience) => gave_up,
+        signal = signals.next() => match signal {
+            Signal::Terminate => Exit::Terminated,
+            Signal::Interrupt => gave_up,
+        },
     }
 }
