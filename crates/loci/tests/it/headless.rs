@@ -471,6 +471,26 @@ async fn a_reader_that_goes_away_stops_what_runs() {
     world.session();
 }
 
+#[tokio::test]
+async fn a_reader_that_is_stuck_does_not_stop_a_sigterm() {
+    let long =
+        Step::text("0123456789abcdef".repeat(64 * 1024)).tool("Bash", json!({"command": "cat held.pipe"}));
+    let world = World::new(long).await;
+    let held = Pipe::new(&world.home, "held.pipe");
+    let mut child = spawn(&world, &["-p", "hi", "--output-format", "stream-json", "--verbose"]);
+    // By now far more was said than a pipe holds, and nobody reads it.
+    let _writer = held.reader_came();
+    let id = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let stdout = child.stdout.take();
+    std::thread::spawn(move || sender.send(child.wait()));
+    let status = receiver.recv_timeout(std::time::Duration::from_secs(20)).expect("it ends").unwrap();
+    drop(stdout);
+    assert_eq!(status.code(), Some(143));
+    world.session();
+}
+
 /// Starts the binary with its own pipes, for what a [`loci_testkit::Session`] cannot do.
 fn spawn(world: &World, args: &[&str]) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_loci"));
