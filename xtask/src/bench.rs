@@ -37,12 +37,13 @@ pub(crate) fn run(root: &Path, words: Vec<String>) -> anyhow::Result<()> {
         programs.iter().map(|(program, path)| Ok((*program, machine::name(&isolation, *program, path)?)));
     let names: Vec<(Program, String)> = names.collect::<anyhow::Result<_>>()?;
 
+    let machine = machine::describe();
     let measured = measure(&isolation, &args, &programs, &args.scenarios)?;
     let growth = measure(&isolation, &args, &programs[..1], &GROWTH.map(str::to_owned))?;
     let report = tables::report(&names, &measured, &growth);
     println!("\n{report}");
     if args.write {
-        let text = format!("{}\n\n{}\n{report}", machine::describe(), args.command_for_page());
+        let text = format!("{machine}\n\n{}\n\n{report}", args.command_for_page());
         page::write(root, &text)?;
         println!("wrote {}", page::PATH);
     }

@@ -5,12 +5,17 @@ use super::isolation::Isolation;
 use anyhow::{Context, bail};
 use std::path::Path;
 
-/// Returns the machine in a sentence.
+/// Returns the machine in a sentence, with what else it had to do: figures of a busy machine are not worth much.
 pub(crate) fn describe() -> String {
     let n_cores = std::thread::available_parallelism().map_or(1, usize::from);
     let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let loadavg = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let cpu = cpu_model(&cpuinfo).unwrap_or("an unnamed CPU");
-    format!("{n_cores} cores of {cpu}, {}, release build.", std::env::consts::OS)
+    let load = loadavg.split_whitespace().next().unwrap_or("unknown");
+    format!(
+        "{n_cores} cores of {cpu}, {}, release build; load average before the run: {load}.",
+        std::env::consts::OS
+    )
 }
 
 fn cpu_model(cpuinfo: &str) -> Option<&str> {
@@ -31,13 +36,16 @@ pub(crate) fn name(isolation: &Isolation, program: Program, path: &Path) -> anyh
         let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         bail!("{} does not start: `{} --version`: {said}", program.label(), path.display());
     }
-    let version = version(&String::from_utf8_lossy(&output.stdout)).map(|version| format!(" {version}"));
-    Ok(format!("{}{}", program.label(), version.unwrap_or_default()))
+    let said = String::from_utf8_lossy(&output.stdout);
+    Ok(version(program, &said)
+        .map_or(program.label().to_owned(), |version| format!("{} {version}", program.label())))
 }
 
-/// Finds the first word that begins like a version.
-fn version(text: &str) -> Option<String> {
-    text.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit())).map(str::to_owned)
+/// Finds the first word that begins like a version, behind the program's own name if it says that.
+fn version(program: Program, text: &str) -> Option<&str> {
+    let text = text.rsplit_once(program.key()).map_or(text, |(_, rest)| rest);
+    let word = text.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
+    Some(word.trim_end_matches(')'))
 }
 
 #[cfg(test)]
@@ -46,13 +54,13 @@ mod tests {
 
     #[test]
     fn versions_are_found_in_what_programs_say() {
-        for (text, expected) in [
-            ("2.1.197 (Claude Code)\n", Some("2.1.197")),
-            ("codex-cli 0.166.0\n", Some("0.166.0")),
-            ("loci 0.1.0\n", Some("0.1.0")),
-            ("hello\n", None),
+        for (program, text, expected) in [
+            (Program::Claude, "2.1.197 (Claude Code)\n", Some("2.1.197")),
+            (Program::Codex, "codex-cli 0.166.0\n", Some("0.166.0")),
+            (Program::Loci, "2.1.197 (Claude Code compatible; loci 0.1.0)\n", Some("0.1.0")),
+            (Program::Loci, "hello\n", None),
         ] {
-            assert_eq!(version(text).as_deref(), expected);
+            assert_eq!(version(program, text), expected);
         }
     }
 
