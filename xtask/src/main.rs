@@ -34,7 +34,10 @@ fn main() -> ExitCode {
 }
 
 /// Returns the directory that holds the workspace's `Cargo.toml`.
+///
+/// Cargo says at run time where the package is; what was compiled in may be a checkout that has since moved.
 fn workspace_root() -> PathBuf {
-    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
-    xtask.parent().unwrap_or(xtask).to_path_buf()
+    let at_run_time = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    let xtask = at_run_time.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")));
+    xtask.parent().map_or(xtask.clone(), Path::to_path_buf)
 }
