@@ -40,6 +40,9 @@ const TABLE: &[(&str, May)] = &[
     ("xtask", May::Use(&[])),
 ];
 
+/// What the tests of any crate may use: the kit, and the projection that says what a transcript sends.
+const FOR_TESTS: &[&str] = &["loci-testkit", "loci-context"];
+
 /// Finds dependencies between our crates that the table does not allow.
 pub(crate) fn check(tree: &Tree) -> Vec<String> {
     manifests(tree)
@@ -71,7 +74,7 @@ fn is_ours(name: &str) -> bool {
 }
 
 fn is_allowed(may: &May, dependency: &Dependency<'_>) -> bool {
-    let for_tests = dependency.kind == Kind::Dev && dependency.name == "loci-testkit";
+    let for_tests = dependency.kind == Kind::Dev && FOR_TESTS.contains(&dependency.name);
     for_tests
         || match may {
             May::Use(allowed) => allowed.contains(&dependency.name),

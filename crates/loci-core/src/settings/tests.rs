@@ -35,18 +35,8 @@ fn comments_and_trailing_commas_are_read_without_a_word() {
             model="opus" permissions.deny=["Bash(rm *)"]
         "#]],
     );
-    check(
-        "",
-        expect![[r#"
-
-        "#]],
-    );
-    check(
-        "// nothing here\n",
-        expect![[r#"
-
-        "#]],
-    );
+    check("", expect!["\n\n"]);
+    check("// nothing here\n", expect!["\n\n"]);
 }
 
 #[test]
