@@ -54,13 +54,14 @@ async fn a_server_behind_its_own_authority_is_reached_by_http_2() {
     "#]].assert_eq(&said);
 }
 
+/// A kept connection to a local server in the clear would delay acknowledgements by 40 ms a turn.
 #[tokio::test]
-async fn one_connection_serves_a_whole_session() {
+async fn a_local_server_gets_a_connection_a_request() {
     let call = || Step::call("Bash", json!({"command": "ls"}));
     let world = World::new([call(), call(), call(), Step::text("Done.")]).await;
     assert_fine(&world.print(["hi"]));
     let connections: Vec<usize> = world.requests().iter().map(|it| it.connection).collect();
-    assert!(connections.windows(2).all(|it| it[0] == it[1]), "{connections:?}");
+    assert!(connections.windows(2).all(|it| it[0] != it[1]), "{connections:?}");
 }
 
 #[tokio::test]
