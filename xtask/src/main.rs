@@ -1,10 +1,11 @@
-//! Project chores: `cargo xtask tidy` and `cargo xtask bench`.
+//! Project chores: `cargo xtask tidy`, `cargo xtask bench` and `cargo xtask torture`.
 //!
 //! Execution enters here. What a chore found goes to stdout; the exit code says whether all is well.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "chores talk to the person who runs them")]
 
 mod bench;
 mod tidy;
+mod torture;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,7 +15,9 @@ Usage: cargo xtask <chore>
 
   tidy                    checks what the compiler cannot; also runs under `cargo test -p xtask`
   bench [options] [scenario]...
-                          measures loci beside its peers; `cargo xtask bench --help` says more";
+                          measures loci beside its peers; `cargo xtask bench --help` says more
+  torture <kind> [options]
+                          the tests that are cruel to sessions, at full size; `cargo xtask torture` says more";
 
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
@@ -22,6 +25,7 @@ fn main() -> ExitCode {
     let result = match chore.as_str() {
         "tidy" => tidy::run(&workspace_root()),
         "bench" => bench::run(&workspace_root(), args.collect()),
+        "torture" => torture::run(&workspace_root(), &args.collect::<Vec<_>>()),
         _ => Err(anyhow::anyhow!("{USAGE}")),
     };
     match result {

@@ -16,3 +16,4 @@ mod session_log;
 mod settings;
 mod state_file;
 mod support;
+mod writers;

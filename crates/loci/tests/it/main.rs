@@ -19,4 +19,5 @@ mod session_file;
 mod sessions;
 mod settings;
 mod support;
+mod torture;
 mod turn;
