@@ -211,6 +211,25 @@ impl Recorder {
         self.hear_trouble();
     }
 
+    /// Returns true while entries wait for a disk that takes them.
+    pub(crate) fn has_unsaved(&self) -> bool {
+        self.log.has_unsaved()
+    }
+
+    /// Tries to write what is waiting.
+    pub(crate) fn save_again(&mut self) {
+        // What still cannot be written goes on waiting; the log has said so.
+        drop(self.log.sync());
+        self.hear_trouble();
+    }
+
+    /// Writes what is waiting for the last time, or keeps it elsewhere.
+    pub(crate) fn close(&mut self) {
+        // The log has said what became of it.
+        drop(self.log.close());
+        self.hear_trouble();
+    }
+
     /// Returns the names that have moved out of sight of those who read only the end of the file.
     fn overdue_labels(&mut self) -> Vec<Metadata> {
         let Some(path) = self.log.path() else { return Vec::new() };
@@ -265,7 +284,7 @@ impl Recorder {
         self.trouble.extend(self.log.take_trouble().map(|trouble| match trouble {
             Trouble::Began { message, hint } => format!("{message}\n{hint}"),
             Trouble::Ended => "The session is being saved again".to_owned(),
-            Trouble::Replaced { message } => message,
+            Trouble::Kept { message } | Trouble::Replaced { message } => message,
         }));
     }
 

@@ -36,6 +36,9 @@ use crate::state::{Outside, change, change_identity, wire};
 use crate::turn::{Effect, Event, Limits, RetryRules, Turn, TurnEnd};
 use tally::Tally;
 
+/// How long what could not be saved waits before the disk is tried again, should nothing else happen.
+const SAVE_AGAIN: Duration = Duration::from_millis(500);
+
 /// The way to talk to a session.
 #[derive(Debug, Clone)]
 pub struct SessionHandle {
@@ -220,6 +223,8 @@ impl Session {
             self.turn(prompt).await;
         }
         self.host.tasks().shutdown().await;
+        self.recorder.close();
+        self.tell_trouble();
     }
 
     async fn next_prompt(&mut self) -> Option<Prompt> {
@@ -230,9 +235,12 @@ impl Session {
             if self.is_closing {
                 return None;
             }
-            match self.commands.recv().await {
-                Some(command) => self.obey(command),
-                None => self.close(),
+            tokio::select! {
+                command = self.commands.recv() => match command {
+                    Some(command) => self.obey(command),
+                    None => self.close(),
+                },
+                () = pause_before_saving(self.recorder.has_unsaved()) => self.save_again(),
             }
         }
     }
@@ -308,6 +316,7 @@ impl Session {
                         self.deny_open_questions(underway);
                     }
                 },
+                () = pause_before_saving(self.recorder.has_unsaved()) => self.save_again(),
             }
         }
     }
@@ -412,6 +421,11 @@ impl Session {
         self.tell(EngineEvent::TurnEnded(Box::new(report)));
     }
 
+    fn save_again(&mut self) {
+        self.recorder.save_again();
+        self.tell_trouble();
+    }
+
     fn tell(&self, event: EngineEvent) {
         // Without a listener the session still runs to its end; the transcript has everything.
         drop(self.events.send(event));
@@ -429,6 +443,14 @@ impl Session {
             end = self.perform(effect, underway).or(end);
         }
         end
+    }
+}
+
+/// Ends when it is time to try the disk again; never, when nothing waits for it.
+async fn pause_before_saving(has_unsaved: bool) {
+    match has_unsaved {
+        true => tokio::time::sleep(SAVE_AGAIN).await,
+        false => std::future::pending().await,
     }
 }
 

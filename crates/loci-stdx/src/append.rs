@@ -7,12 +7,13 @@
 //! 2. Nothing is ever cut off. If the file does not end with `\n` (a crash, a full disk, another writer
 //!    that died), the next append starts with one, in the same `write`: the torn line stays alone.
 //! 3. Lines go to the file the path leads to. Before each append and after each sync the path is looked
-//!    at; if the file was removed or replaced, it is opened anew and the caller is told.
+//!    at. A file that was removed is put back with everything it held, for the open handle still has it; one
+//!    that was replaced is opened anew. Either way the caller is told.
 
 #[cfg(test)]
 mod tests;
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -34,7 +35,9 @@ pub struct AppendFile {
 pub enum Attachment {
     /// The path leads to the same file as before.
     Kept,
-    /// The file had been removed or replaced: what was appended earlier is not in the file now open.
+    /// The file had been removed, and was put back with all it held.
+    Restored,
+    /// The file had been replaced: what was appended earlier is not in the file now open.
     Renewed,
 }
 
@@ -93,14 +96,16 @@ impl AppendFile {
         self.reattach()
     }
 
-    /// Opens the file anew if its path no longer leads to it.
+    /// Puts the file back, or opens it anew, if its path no longer leads to it.
     pub fn reattach(&mut self) -> Result<Attachment, AppendError> {
         // A path that cannot be examined is opened anew, which tells why or mends it.
         if is_at_path(&self.file, &self.path).unwrap_or(false) {
             return Ok(Attachment::Kept);
         }
+        let failed = |source| AppendError::Open { path: self.path.clone(), source };
+        let is_restored = restore(&mut self.file, &self.path, self.mode).map_err(failed)?;
         *self = Self::open(&self.path, self.mode)?;
-        Ok(Attachment::Renewed)
+        Ok(if is_restored { Attachment::Restored } else { Attachment::Renewed })
     }
 
     /// Returns the path given to [`AppendFile::open`].
@@ -145,6 +150,33 @@ fn open(path: &Path, mode: u32) -> io::Result<File> {
         }
         result => result,
     }
+}
+
+/// Puts what a removed file held back at its path, whole or not at all; false when something is there already.
+fn restore(file: &mut File, path: &Path, mode: u32) -> io::Result<bool> {
+    if fs::exists(path)? {
+        return Ok(false);
+    }
+    create_private_dir_all(parent_of(path))?;
+    let mut copy = temporary_beside(path, mode)?;
+    file.seek(SeekFrom::Start(0))?;
+    io::copy(file, &mut copy)?;
+    copy.as_file().sync_data()?;
+    match copy.persist_noclobber(path) {
+        Ok(_) => Ok(true),
+        Err(failure) if failure.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(failure) => Err(failure.error),
+    }
+}
+
+fn temporary_beside(path: &Path, mode: u32) -> io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".tmp-");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
+    #[cfg(not(unix))]
+    let _ = mode;
+    builder.tempfile_in(parent_of(path))
 }
 
 /// Tells whether the file ends within a line; asked each time, since other writers die as well.

@@ -7,7 +7,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -96,6 +96,14 @@ impl FileLock {
         let lock = Self { file, path: path.to_owned() };
         // Removed or replaced between opening and locking: to the caller that is "not yet".
         Ok(is_at_path(&lock.file, path).map_err(failed)?.then_some(lock))
+    }
+
+    /// Puts the lock file in the place of the one at `path`, whose lock keeps nobody out from then on.
+    pub fn take_place_of(self, path: &Path) -> Result<Self, LockError> {
+        fs::rename(&self.path, path).map_err(|source| LockError::Open { path: path.to_owned(), source })?;
+        let mut lock = self;
+        path.clone_into(&mut lock.path);
+        Ok(lock)
     }
 
     /// Returns the path of the lock file.

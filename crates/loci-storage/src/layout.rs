@@ -10,6 +10,7 @@
 //!   loci/                                          what only loci needs
 //! <home>/.claude.json                              or $CLAUDE_CONFIG_DIR/.claude.json
 //! <tmp>/claude-<uid>/<slug>/<session>/tasks/       output of background commands, 0700
+//! <tmp>/claude-<uid>/unsaved/<session>.jsonl       what a run could not save by its end
 //! ```
 //!
 //! `<slug>` is made from the real path of the working directory by [`project_slug`]. Two directories may share
@@ -118,6 +119,25 @@ impl ConfigHome {
     /// The temporary directory is shared with everybody, so the part below it must be ours: somebody else's
     /// directory, or a symlink, under our name is refused.
     pub fn create_tasks_dir(&self, real_cwd: &Path, id: &SessionId) -> Result<PathBuf, TasksDirError> {
+        self.create_in_user_tmp(self.tasks_dir(real_cwd, id))
+    }
+
+    /// Returns where lines wait that a run could not save by its end; it may not exist.
+    pub(crate) fn unsaved_dir(&self) -> PathBuf {
+        self.user_tmp_dir().join("unsaved")
+    }
+
+    /// Creates [`Self::unsaved_dir`], readable by the user alone.
+    pub(crate) fn create_unsaved_dir(&self) -> Result<PathBuf, TasksDirError> {
+        self.create_in_user_tmp(self.unsaved_dir())
+    }
+
+    /// Returns true when what lies in [`Self::unsaved_dir`] can only come from this user.
+    pub(crate) fn is_unsaved_dir_ours(&self) -> bool {
+        make_private(&self.user_tmp_dir()).is_ok() && make_private(&self.unsaved_dir()).is_ok()
+    }
+
+    fn create_in_user_tmp(&self, dir: PathBuf) -> Result<PathBuf, TasksDirError> {
         let ours = self.user_tmp_dir();
         let create = |path: &Path| {
             fs::DirBuilder::new()
@@ -130,9 +150,8 @@ impl ConfigHome {
             .map_err(|source| TasksDirError::Create { path: self.tmp.clone(), source })?;
         create(&ours)?;
         make_private(&ours)?;
-        let tasks = self.tasks_dir(real_cwd, id);
-        create(&tasks)?;
-        Ok(tasks)
+        create(&dir)?;
+        Ok(dir)
     }
 }
 

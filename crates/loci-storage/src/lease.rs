@@ -2,8 +2,9 @@
 //!
 //! A lease is the operating system's lock on `<config home>/loci/leases/<session>.lock`, so a dead owner's lease
 //! is free at once and silently taken. Beside it `<session>.json` says who holds it, for people:
-//! `{"pid", "host", "startTicks", "since"}`. Whoever insists may take a lease over: the lock file is put aside
-//! and a new one locked; the former owner notices before its next append and stops writing.
+//! `{"pid", "host", "startTicks", "since"}`. Whoever insists may take a lease over: a lock file of its own takes
+//! the place of the owner's; the former owner notices before its next append and stops writing. A lock file that
+//! is simply gone, with its directory perhaps, was taken by nobody: the owner makes it anew.
 //!
 //! 1. At most one process holds a session's lease and knows it to be current.
 //! 2. A process that has lost its lease appends nothing more to the session.
@@ -12,6 +13,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use loci_core::ids::SessionId;
 use loci_stdx::{Env, FileLock, LockError, is_alive, rfc3339_millis, start_ticks};
@@ -19,8 +21,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::layout::ConfigHome;
 
-/// How often a lease is tried again when its file is put aside at that very moment.
+/// How often a lease is tried again when its file is removed or replaced at that very moment.
 const ATTEMPTS: usize = 8;
+/// How long to wait for a lock file that nobody else knows of.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The right to write a session, until dropped.
 #[derive(Debug)]
@@ -28,6 +32,7 @@ const ATTEMPTS: usize = 8;
 pub struct Lease {
     lock: FileLock,
     note: PathBuf,
+    owner: Owner,
 }
 
 /// Who holds a lease.
@@ -77,7 +82,7 @@ impl Lease {
         for _ in 0..ATTEMPTS {
             match FileLock::try_acquire(&lock_path) {
                 Ok(Some(lock)) => return Ok(Self::noted(lock, note, env)),
-                // Held, or put aside between opening and locking; the latter does not last.
+                // Held, or replaced between opening and locking; the latter does not last.
                 Ok(None) => {}
                 Err(source) => return Err(LeaseError::Lock { session: session.clone(), source }),
             }
@@ -87,18 +92,37 @@ impl Lease {
 
     /// Takes the lease from whoever has it.
     pub fn take_over(home: &ConfigHome, session: &SessionId, env: &Env) -> Result<Self, LeaseError> {
-        for _ in 0..ATTEMPTS {
-            match Self::acquire(home, session, env) {
-                Err(LeaseError::Held { .. }) => put_aside(&paths(home, session).0),
-                result => return result,
-            }
+        match Self::acquire(home, session, env) {
+            Err(LeaseError::Held { .. }) => {}
+            result => return result,
         }
-        Self::acquire(home, session, env)
+        let (lock_path, note) = paths(home, session);
+        let failed = |source| LeaseError::Lock { session: session.clone(), source };
+        let own = lock_path.with_extension(format!("lock.{}", std::process::id()));
+        let lock = FileLock::acquire(&own, PATIENCE).map_err(failed)?;
+        let lock = lock.take_place_of(&lock_path).map_err(failed)?;
+        Ok(Self::noted(lock, note, env))
     }
 
-    /// Returns true while nobody has taken it over.
-    pub fn is_current(&self) -> bool {
-        self.lock.is_current()
+    /// Returns true while nobody has taken it over; a lock file that is gone is made anew.
+    pub fn is_current(&mut self) -> bool {
+        if self.lock.is_current() {
+            return true;
+        }
+        let path = self.lock.path().to_owned();
+        if fs::exists(&path).unwrap_or(true) {
+            return false;
+        }
+        match FileLock::try_acquire(&path) {
+            Ok(Some(lock)) => {
+                self.lock = lock;
+                self.write_note();
+                true
+            }
+            Ok(None) => false,
+            // Where no lock file can be made the session cannot be written either, and the log says why.
+            Err(_) => true,
+        }
     }
 
     fn noted(lock: FileLock, note: PathBuf, env: &Env) -> Self {
@@ -109,10 +133,15 @@ impl Lease {
             start_ticks: start_ticks(pid),
             since: rfc3339_millis(env.clock.now()),
         };
-        let text = serde_json::to_string(&owner).unwrap_or_default();
-        // The note is for people; without it the lease still holds.
-        fs::write(&note, text).ok();
-        Self { lock, note }
+        let lease = Self { lock, note, owner };
+        lease.write_note();
+        lease
+    }
+
+    /// The note is for people; without it the lease still holds.
+    fn write_note(&self) {
+        let text = serde_json::to_string(&self.owner).unwrap_or_default();
+        fs::write(&self.note, text).ok();
     }
 }
 
@@ -120,7 +149,7 @@ impl Drop for Lease {
     /// Leaves nothing behind: both files go while the lock is still held. A lease that was taken over leaves the
     /// new owner's files alone.
     fn drop(&mut self) {
-        if self.is_current() {
+        if self.lock.is_current() {
             fs::remove_file(&self.note).ok();
             fs::remove_file(self.lock.path()).ok();
         }
@@ -148,12 +177,6 @@ fn paths(home: &ConfigHome, session: &SessionId) -> (PathBuf, PathBuf) {
 
 fn read_owner(note: &Path) -> Option<Owner> {
     serde_json::from_str(&fs::read_to_string(note).ok()?).ok()
-}
-
-/// Removes a lock file that a living process holds; its lock goes on, on a file nobody reaches any more. Should
-/// somebody else be quicker, or the file stay, the next attempt tells.
-fn put_aside(lock_path: &Path) {
-    fs::remove_file(lock_path).ok();
 }
 
 fn host_name() -> String {
@@ -195,9 +218,9 @@ mod tests {
     #[test]
     fn a_lease_taken_over_is_lost_to_its_former_owner() {
         let w = world();
-        let first = Lease::acquire(&w.home, &w.session, &w.env).unwrap();
+        let mut first = Lease::acquire(&w.home, &w.session, &w.env).unwrap();
         assert!(first.is_current());
-        let second = Lease::take_over(&w.home, &w.session, &w.env).unwrap();
+        let mut second = Lease::take_over(&w.home, &w.session, &w.env).unwrap();
         assert!(!first.is_current() && second.is_current());
         drop(first);
         assert!(second.is_current(), "the former owner leaves the new one's files alone");
@@ -218,6 +241,19 @@ mod tests {
         assert!(log.append(&[&entry(3)]).is_err());
         assert_eq!(log.take_trouble(), None);
         assert_eq!(fs::read_to_string(&file).unwrap().lines().count(), 1);
+    }
+
+    #[test]
+    fn a_lease_whose_file_vanished_is_made_anew_by_its_owner_alone() {
+        let w = world();
+        let mut lease = Lease::acquire(&w.home, &w.session, &w.env).unwrap();
+        fs::remove_dir_all(w.home.root()).unwrap();
+        assert!(lease.is_current());
+        assert!(Lease::acquire(&w.home, &w.session, &w.env).is_err(), "it keeps others out again");
+        assert_eq!(lease_owner(&w.home, &w.session).unwrap().pid, std::process::id());
+        fs::remove_dir_all(w.home.root()).unwrap();
+        let _quicker = Lease::acquire(&w.home, &w.session, &w.env).unwrap();
+        assert!(!lease.is_current());
     }
 
     #[test]

@@ -26,6 +26,7 @@ mod session_file;
 mod session_log;
 mod settings;
 mod state_file;
+mod unsaved;
 
 pub use find::{Candidate, FindError, by_id, newest_here, resolve};
 pub use fork::{ForkError, Trace, fork_entries, link_backups, write_fork};
@@ -51,3 +52,4 @@ pub use settings::{
     trust_of,
 };
 pub use state_file::{StateFileError, edit_state, external_imports, known_user_id, set_trust, user_id};
+pub use unsaved::{UnsavedError, bring_back_unsaved};

@@ -14,7 +14,9 @@ use std::path::{Path, PathBuf};
 use loci_core::entry::Entry;
 use loci_stdx::{Attachment, single_line};
 
+use crate::layout::{ConfigHome, SessionPlace};
 use crate::lease::Lease;
+use crate::unsaved;
 
 pub use sink::{DiskSink, MemorySink, Sink};
 
@@ -28,8 +30,11 @@ pub struct SessionLog {
     path: Option<PathBuf>,
     /// Whole lines that are not on disk yet.
     pending: Vec<u8>,
-    is_failing: bool,
+    /// Why they are not.
+    failing: Option<io::ErrorKind>,
     trouble: Option<Trouble>,
+    /// Where they go at the end, should the disk never take them.
+    refuge: Option<(ConfigHome, SessionPlace)>,
 }
 
 /// Why lines are not on disk; they are kept and tried again.
@@ -55,7 +60,12 @@ pub enum Trouble {
     },
     /// Everything is on disk again.
     Ended,
-    /// The file was taken away and begun anew: entries from before are no longer in it.
+    /// The session is over and entries were not on disk; they were put elsewhere.
+    Kept {
+        /// Where they are, or that they are nowhere.
+        message: String,
+    },
+    /// The file was taken away, and put back or begun anew.
     Replaced {
         /// What happened, to what.
         message: String,
@@ -75,6 +85,12 @@ impl SessionLog {
         Self { path: Some(path.to_owned()), ..log }
     }
 
+    /// Lets [`SessionLog::close`] keep elsewhere what this session's file never took.
+    #[must_use]
+    pub fn with_refuge(self, home: &ConfigHome, place: &SessionPlace) -> Self {
+        Self { refuge: Some((home.clone(), place.clone())), ..self }
+    }
+
     /// Makes a log that writes nothing, for sessions that are not to be saved.
     pub fn in_memory() -> Self {
         Self::with_sink(Box::new(sink::Nowhere))
@@ -82,7 +98,7 @@ impl SessionLog {
 
     /// Makes a log above any sink.
     pub fn with_sink(sink: Box<dyn Sink>) -> Self {
-        Self { sink, path: None, pending: Vec::new(), is_failing: false, trouble: None }
+        Self { sink, path: None, pending: Vec::new(), failing: None, trouble: None, refuge: None }
     }
 
     /// Returns the file, unless the log is not on disk.
@@ -106,6 +122,30 @@ impl SessionLog {
         let attachment = self.sink.sync().map_err(AppendError::Sync)?;
         self.look_at(attachment);
         Ok(())
+    }
+
+    /// Writes what is waiting, for the last time: what the disk does not take is kept elsewhere, and
+    /// [`bring_back_unsaved`](crate::bring_back_unsaved) finds it there.
+    ///
+    /// What a process says after it lost its session to another one is not kept: the other goes on without it.
+    pub fn close(&mut self) -> Result<(), AppendError> {
+        let result = self.sync();
+        if let (true, Some((home, place))) = (self.has_unsaved() && !self.has_lost_lease(), &self.refuge) {
+            let message = match unsaved::keep(home, place, &self.pending) {
+                Ok(path) => format!(
+                    "What could not be saved is kept in `{}`; the next run of loci adds it to the session",
+                    path.display()
+                ),
+                Err(error) => format!("What could not be saved is lost: {error}"),
+            };
+            self.pending = Vec::new();
+            self.trouble = Some(Trouble::Kept { message });
+        }
+        result
+    }
+
+    fn has_lost_lease(&self) -> bool {
+        self.failing == Some(io::ErrorKind::ResourceBusy)
     }
 
     /// Returns true while lines wait in memory.
@@ -138,32 +178,30 @@ impl SessionLog {
     }
 
     fn look_at(&mut self, attachment: Attachment) {
-        match attachment {
-            Attachment::Kept => {}
-            Attachment::Renewed => {
-                self.trouble = Some(Trouble::Replaced {
-                    message: format!(
-                        "The session file was removed or replaced by another program{}",
-                        self.place()
-                    ),
-                });
-            }
-        }
+        let what = match attachment {
+            Attachment::Kept => return,
+            Attachment::Restored => "removed by another program and has been written again",
+            Attachment::Renewed => "replaced by another program; what was said before is no longer in it",
+        };
+        self.trouble =
+            Some(Trouble::Replaced { message: format!("The session file was {what}{}", self.place()) });
     }
 
     fn begin_trouble(&mut self, error: &io::Error) {
-        if !std::mem::replace(&mut self.is_failing, true) {
+        if self.failing.replace(error.kind()).is_none() {
             let message = format!("Failed to save the session ({error}){}", self.place());
             self.trouble = Some(Trouble::Began { message, hint: hint(error).to_owned() });
         }
     }
 
     fn end_trouble(&mut self) {
-        if std::mem::replace(&mut self.is_failing, false) {
+        if self.failing.take().is_some() {
             self.trouble = match self.trouble.take() {
                 // Over before anybody was told.
                 Some(Trouble::Began { .. }) => None,
-                Some(Trouble::Ended | Trouble::Replaced { .. }) | None => Some(Trouble::Ended),
+                Some(Trouble::Ended | Trouble::Kept { .. } | Trouble::Replaced { .. }) | None => {
+                    Some(Trouble::Ended)
+                }
             };
         }
     }

@@ -95,6 +95,11 @@ impl Binary {
         self
     }
 
+    /// Returns the program and its arguments, for a program that runs it in turn.
+    pub fn command_line(&self) -> Vec<String> {
+        std::iter::once(self.path.display().to_string()).chain(self.args.iter().cloned()).collect()
+    }
+
     /// Runs to the end with `stdin` as its whole input.
     ///
     /// # Panics

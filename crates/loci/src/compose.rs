@@ -108,7 +108,8 @@ pub(crate) fn compose(
         (true, _) => SessionLog::in_memory(),
         (false, Some(lease)) => SessionLog::leased(start.place.file(), lease),
         (false, None) => SessionLog::on_disk(start.place.file()),
-    };
+    }
+    .with_refuge(home, &start.place);
     let stamp = Stamp {
         session_id: start.place.id().clone(),
         cwd: env.cwd.display().to_string(),

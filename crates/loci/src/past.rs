@@ -6,8 +6,8 @@ use loci_core::ids::{EntryId, SessionId};
 use loci_engine::Past;
 use loci_stdx::Env;
 use loci_storage::{
-    ConfigHome, FindError, LabelWatch, Lease, LeaseError, LiveLoad, SessionPlace, Skipped, load_at,
-    load_live, newest_here, resolve, summary_of,
+    ConfigHome, FindError, LabelWatch, Lease, LeaseError, LiveLoad, SessionPlace, Skipped,
+    bring_back_unsaved, load_at, load_live, newest_here, resolve, summary_of,
 };
 
 use crate::args::Args;
@@ -29,6 +29,11 @@ pub(crate) struct Start {
 
 /// Finds what the arguments ask for.
 pub(crate) fn find(env: &Env, home: &ConfigHome, args: &Args) -> Result<Start, Complaint> {
+    // What an earlier run could not save belongs to what is looked for now.
+    let completed = match args.no_session_persistence {
+        true => Vec::new(),
+        false => bring_back_unsaved(home, env),
+    };
     let mut start = match (source(env, home, args)?, args.fork_session) {
         (Some(source), true) => fork::start(env, home, args, &source)?,
         // The lease comes first: what is loaded must not grow behind our back.
@@ -45,6 +50,12 @@ pub(crate) fn find(env: &Env, home: &ConfigHome, args: &Args) -> Result<Start, C
     if let Some(name) = args.name.as_deref().map(str::trim).filter(|name| !name.is_empty()) {
         start.past.title = Some(name.to_owned());
     }
+    start.notes.extend(completed.iter().map(|place| {
+        format!(
+            "Entries that an earlier run could not save are in the session now: `{}`",
+            place.file().display()
+        )
+    }));
     Ok(start)
 }
 

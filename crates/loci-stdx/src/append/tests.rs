@@ -99,15 +99,33 @@ fn syncing_keeps_the_file() {
 
 #[cfg(unix)]
 #[test]
-fn a_removed_file_is_created_anew_with_its_directories() {
+fn a_removed_file_is_put_back_with_its_directories() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("sub/log");
     let mut file = open_private(&path);
-    file.append_lines(b"lost\n").unwrap();
+    file.append_lines(b"before\n").unwrap();
     fs::remove_dir_all(dir.path().join("sub")).unwrap();
-    assert_eq!(file.append_lines(b"kept\n").unwrap(), Attachment::Renewed);
+    assert_eq!(file.append_lines(b"kept\n").unwrap(), Attachment::Restored);
     assert_eq!(file.append_lines(b"too\n").unwrap(), Attachment::Kept);
-    assert_eq!(fs::read_to_string(&path).unwrap(), "kept\ntoo\n");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "before\nkept\ntoo\n");
+    assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "no copy is left beside it");
+    use std::os::unix::fs::PermissionsExt;
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_removed_file_waits_for_a_place_to_be_put_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("sub/log");
+    let mut file = open_private(&path);
+    file.append_lines(b"before\n").unwrap();
+    fs::remove_dir_all(dir.path().join("sub")).unwrap();
+    fs::write(dir.path().join("sub"), "in the way").unwrap();
+    assert!(file.append_lines(b"kept\n").is_err());
+    fs::remove_file(dir.path().join("sub")).unwrap();
+    assert_eq!(file.append_lines(b"kept\n").unwrap(), Attachment::Restored);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "before\nkept\n");
 }
 
 #[cfg(unix)]

@@ -40,14 +40,11 @@ impl DiskSink {
         Self { lease: Some(lease), ..Self::new(path) }
     }
 
-    fn check_lease(&self) -> io::Result<()> {
-        match &self.lease {
-            Some(lease) if !lease.is_current() => Err(io::Error::new(
-                io::ErrorKind::ResourceBusy,
-                "another process has taken over this session",
-            )),
-            Some(_) | None => Ok(()),
+    fn check_lease(&mut self) -> io::Result<()> {
+        if self.lease.as_mut().is_none_or(Lease::is_current) {
+            return Ok(());
         }
+        Err(io::Error::new(io::ErrorKind::ResourceBusy, "another process has taken over this session"))
     }
 }
 

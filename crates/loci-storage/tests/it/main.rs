@@ -16,4 +16,5 @@ mod session_log;
 mod settings;
 mod state_file;
 mod support;
+mod unsaved;
 mod writers;

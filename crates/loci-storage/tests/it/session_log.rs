@@ -129,15 +129,32 @@ fn sync_tries_again_too() {
 }
 
 #[test]
-fn a_file_taken_away_is_noticed() {
+fn a_file_taken_away_is_put_back_and_the_user_is_told_once() {
+    let world = World::new();
+    let place = world.home.session(world.cwd(), &session_id(1));
+    let mut log = SessionLog::on_disk(place.file());
+    log.append(&[&entry("u1")]).unwrap();
+    fs::remove_dir_all(world.home.root()).unwrap();
+    log.append(&[&entry("u2")]).unwrap();
+    let Some(Trouble::Replaced { message }) = log.take_trouble() else { panic!("not reported") };
+    assert!(message.starts_with("The session file was removed by another program"), "{message}");
+    log.append(&[&entry("u3")]).unwrap();
+    assert_eq!(log.take_trouble(), None);
+    assert_eq!(uuids(&fs::read(place.file()).unwrap()), ["u1", "u2", "u3"]);
+}
+
+#[test]
+fn a_file_replaced_by_another_is_left_as_it_is_and_appended_to() {
     let world = World::new();
     let path = world.env.home.join("s.jsonl");
     let mut log = SessionLog::on_disk(&path);
     log.append(&[&entry("u1")]).unwrap();
     fs::remove_file(&path).unwrap();
+    fs::write(&path, format!("{}\n", entry("theirs").line())).unwrap();
     log.append(&[&entry("u2")]).unwrap();
-    assert!(matches!(log.take_trouble(), Some(Trouble::Replaced { .. })));
-    assert_eq!(uuids(&fs::read(&path).unwrap()), ["u2"]);
+    let Some(Trouble::Replaced { message }) = log.take_trouble() else { panic!("not reported") };
+    assert!(message.starts_with("The session file was replaced by another program"), "{message}");
+    assert_eq!(uuids(&fs::read(&path).unwrap()), ["theirs", "u2"]);
 }
 
 #[test]

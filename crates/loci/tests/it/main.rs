@@ -7,6 +7,8 @@ mod control;
 mod environment;
 mod failures;
 mod forks;
+#[cfg(target_os = "linux")]
+mod full_disk;
 mod headless;
 #[cfg(unix)]
 mod interrupts;

@@ -4,6 +4,7 @@ use crate::support::{MODEL, World, assert_fine, is_result, print, stream, user, 
 use expect_test::{expect, expect_file};
 use loci_testkit::Step;
 use serde_json::{Value, json};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A world with a file to work on and two prompts' worth of answers that use every kind of tool.
@@ -297,10 +298,13 @@ async fn a_home_that_cannot_be_written_is_said_once_and_the_turn_goes_on() {
     }
     let output = session.finish();
     assert_eq!(output.code, Some(0));
-    let said = world.normaliser().text(&output.stderr);
+    let tmp = world.home.project().with_file_name("tmp");
+    let ours = fs::read_dir(tmp).unwrap().next().unwrap().unwrap().path();
+    let said = world.normaliser().literal(&ours.display().to_string(), "<tmp>").text(&output.stderr);
     expect![[r#"
         Failed to save the session (Not a directory (os error 20)): `<home>/.claude/projects/<project>/<uuid-1>.jsonl`
         The session is kept in memory and saving is tried again with every entry
+        What could not be saved is kept in `<tmp>/unsaved/<uuid-1>.jsonl`; the next run of loci adds it to the session
     "#]].assert_eq(&said);
     expect![[r#"
         user: one
@@ -311,6 +315,28 @@ async fn a_home_that_cannot_be_written_is_said_once_and_the_turn_goes_on() {
         user: two
     "#]]
     .assert_eq(&world.conversation());
+
+    // The next run finds it all, and says so.
+    fs::remove_file(world.home.config_home().join("projects")).unwrap();
+    let world = world.then(Step::text("third")).await;
+    let output = world.print(["three", "-c"]);
+    assert_eq!((output.code, output.stdout.as_str()), (Some(0), "third\n"));
+    expect![[r#"
+        Entries that an earlier run could not save are in the session now: `<home>/.claude/projects/<project>/<uuid-1>.jsonl`
+    "#]]
+    .assert_eq(&world.normaliser().text(&output.stderr));
+    expect![[r#"
+        user: one
+        assistant: Read {"file_path":"notes.txt"} <toolu-1>
+        user: <toolu-1>: 1	one
+        2	
+        assistant: first
+        user: two
+        assistant: second
+        user: three
+    "#]]
+    .assert_eq(&world.conversation());
+    world.session();
 }
 
 /// Returns all files below a directory.

@@ -1,0 +1,93 @@
+//! What the disk never took: kept elsewhere at the end, and brought back.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use loci_storage::{ConfigHome, Lease, SessionLog, SessionPlace, Trouble, bring_back_unsaved, load};
+
+use crate::support::{World, session_id, user};
+
+/// A home whose temporary directory is its own.
+fn world() -> World {
+    let mut world = World::new();
+    world.env.vars = world.env.vars.with("TMPDIR", world.env.home.join("tmp").display().to_string());
+    world.home = ConfigHome::from_env(&world.env);
+    world
+}
+
+/// Appends entries while a file stands where the directory of projects should be.
+fn close_without_a_disk(world: &World, uuids: &[&str]) -> (SessionPlace, PathBuf) {
+    let place = world.home.session(world.cwd(), &session_id(1));
+    world.write(".claude/projects", "in the way");
+    let mut log = SessionLog::on_disk(place.file()).with_refuge(&world.home, &place);
+    for uuid in uuids {
+        assert!(log.append(&[&user(uuid, world.cwd())]).is_err());
+    }
+    assert!(log.close().is_err());
+    let said = log.take_trouble();
+    assert!(matches!(said, Some(Trouble::Kept { .. })), "{said:?}");
+    let kept = PathBuf::from(format!("{said:?}").split('`').nth(1).unwrap());
+    assert!(!log.has_unsaved());
+    (place, kept)
+}
+
+fn uuids(place: &SessionPlace) -> Vec<String> {
+    let entries = load(place.file()).unwrap().entries;
+    entries.iter().map(|entry| entry.head().uuid.as_ref().unwrap().to_string()).collect()
+}
+
+/// Invariant 10 of `docs/design/session-log.md`.
+#[test]
+fn what_was_never_saved_comes_back_in_order() {
+    let world = world();
+    let (place, kept) = close_without_a_disk(&world, &["u1", "u2"]);
+    assert_eq!(fs::metadata(&kept).unwrap().permissions().mode() & 0o777, 0o600);
+    let (_, again) = close_without_a_disk(&world, &["u3"]);
+    assert_eq!(kept, again, "a second run adds to it");
+    assert_eq!(bring_back_unsaved(&world.home, &world.env), [], "the way is still blocked");
+    fs::remove_file(world.home.projects_dir()).unwrap();
+    assert_eq!(bring_back_unsaved(&world.home, &world.env), std::slice::from_ref(&place));
+    assert_eq!(uuids(&place), ["u1", "u2", "u3"]);
+    assert!(!kept.exists());
+    assert_eq!(bring_back_unsaved(&world.home, &world.env), []);
+}
+
+#[test]
+fn it_waits_for_whoever_is_writing_the_session() {
+    let world = world();
+    let (place, kept) = close_without_a_disk(&world, &["u1"]);
+    fs::remove_file(world.home.projects_dir()).unwrap();
+    let lease = Lease::acquire(&world.home, place.id(), &world.env).unwrap();
+    assert_eq!(bring_back_unsaved(&world.home, &world.env), []);
+    assert!(kept.exists());
+    drop(lease);
+    assert_eq!(bring_back_unsaved(&world.home, &world.env), [place]);
+}
+
+#[test]
+fn only_transcripts_of_this_home_are_written() {
+    let world = world();
+    let (place, kept) = close_without_a_disk(&world, &["u1"]);
+    fs::remove_file(world.home.projects_dir()).unwrap();
+    let line = fs::read_to_string(&kept).unwrap();
+    let other = |file: &Path| line.replace(&place.file().display().to_string(), &file.display().to_string());
+    let victim = world.env.home.join(".bashrc");
+    let elsewhere = world.env.home.join("x/projects/y").join(place.file().file_name().unwrap());
+    for text in [other(&victim), other(&elsewhere), "not JSON\n".to_owned(), String::new()] {
+        fs::write(&kept, &text).unwrap();
+        assert_eq!(bring_back_unsaved(&world.home, &world.env), [], "{text}");
+        assert!(kept.exists() && !victim.exists() && !elsewhere.exists(), "{text}");
+    }
+}
+
+#[test]
+fn a_link_is_not_believed() {
+    let world = world();
+    let (_, kept) = close_without_a_disk(&world, &["u1"]);
+    fs::remove_file(world.home.projects_dir()).unwrap();
+    let moved = world.env.home.join("moved");
+    fs::rename(&kept, &moved).unwrap();
+    std::os::unix::fs::symlink(&moved, &kept).unwrap();
+    assert_eq!(bring_back_unsaved(&world.home, &world.env), []);
+}
