@@ -10,6 +10,7 @@ mod figures;
 mod isolation;
 mod machine;
 mod page;
+mod sessions;
 mod tables;
 
 use anyhow::{Context, bail};
@@ -25,6 +26,9 @@ const GROWTH: [&str; 3] = ["turns:20", "turns:200", "turns:400"];
 
 /// Builds, measures, prints, and writes the page if asked to.
 pub(crate) fn run(root: &Path, words: Vec<String>) -> anyhow::Result<()> {
+    if let Some(("sessions", more)) = words.split_first().map(|(first, more)| (first.as_str(), more)) {
+        return sessions::run(root, more);
+    }
     let Some(args) = Args::parse(root, words)? else {
         println!("{}", args::USAGE);
         return Ok(());
@@ -44,7 +48,7 @@ pub(crate) fn run(root: &Path, words: Vec<String>) -> anyhow::Result<()> {
     println!("\n{report}");
     if args.write {
         let text = format!("{machine}\n\n{}\n\n{report}", args.command_for_page());
-        page::write(root, &text)?;
+        page::write(root, page::PEERS, &text)?;
         println!("wrote {}", page::PATH);
     }
     Ok(())

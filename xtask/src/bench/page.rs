@@ -4,22 +4,26 @@ use anyhow::Context;
 use std::path::Path;
 
 pub(crate) const PATH: &str = "docs/benchmarks.md";
-const BEGIN: &str = "<!-- bench: begin -->";
-const END: &str = "<!-- bench: end -->";
 
-/// Replaces what stands between the marks of the page.
-pub(crate) fn write(root: &Path, text: &str) -> anyhow::Result<()> {
+/// The part of the page with the peers.
+pub(crate) const PEERS: &str = "bench";
+/// The part with the cost of sessions by their size.
+pub(crate) const SESSIONS: &str = "bench sessions";
+
+/// Replaces what stands between the marks of one part of the page.
+pub(crate) fn write(root: &Path, part: &str, text: &str) -> anyhow::Result<()> {
     let path = root.join(PATH);
     let page = std::fs::read_to_string(&path).with_context(|| format!("Failed to read `{PATH}`"))?;
-    let page =
-        replaced(&page, text).with_context(|| format!("Failed to find `{BEGIN}` and `{END}` in `{PATH}`"))?;
+    let page = replaced(&page, part, text)
+        .with_context(|| format!("Failed to find the marks of `{part}` in `{PATH}`"))?;
     std::fs::write(&path, page).with_context(|| format!("Failed to write `{PATH}`"))
 }
 
-fn replaced(page: &str, text: &str) -> Option<String> {
-    let (before, rest) = page.split_once(BEGIN)?;
-    let (_, after) = rest.split_once(END)?;
-    Some(format!("{before}{BEGIN}\n\n{}\n\n{END}{after}", text.trim()))
+fn replaced(page: &str, part: &str, text: &str) -> Option<String> {
+    let (begin, end) = (format!("<!-- {part}: begin -->"), format!("<!-- {part}: end -->"));
+    let (before, rest) = page.split_once(&begin)?;
+    let (_, after) = rest.split_once(&end)?;
+    Some(format!("{before}{begin}\n\n{}\n\n{end}{after}", text.trim()))
 }
 
 #[cfg(test)]
@@ -27,11 +31,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_between_the_marks_changes() {
-        let page = format!("# Page\n\n{BEGIN}\nold\n{END}\n\nmore\n");
-        let new = replaced(&page, "new\n").unwrap();
-        assert_eq!(new, format!("# Page\n\n{BEGIN}\n\nnew\n\n{END}\n\nmore\n"));
-        assert_eq!(replaced(&new, "new").as_deref(), Some(new.as_str()));
-        assert_eq!(replaced("no marks", "new"), None);
+    fn only_what_is_between_the_marks_of_a_part_changes() {
+        let page =
+            "# Page\n\n<!-- a: begin -->\nold\n<!-- a: end -->\n\n<!-- b: begin -->\n<!-- b: end -->\n";
+        let new = replaced(page, "a", "new\n").unwrap();
+        assert_eq!(
+            new,
+            "# Page\n\n<!-- a: begin -->\n\nnew\n\n<!-- a: end -->\n\n<!-- b: begin -->\n<!-- b: end -->\n"
+        );
+        assert_eq!(replaced(&new, "a", "new").as_deref(), Some(new.as_str()));
+        assert_eq!(replaced(page, "c", "new"), None);
     }
 }
