@@ -2,17 +2,31 @@
 //!
 //! [`decide`] is the only road to running a tool. It looks at the call's effects, never at prose, and fails
 //! closed: what it cannot understand is asked about, and denied where nobody can be asked. The order is
-//! deny rules, ask rules, critical removals and protected paths, allow rules, read-only, mode, ask.
+//! deny rules, ask rules, rules that unknown parts may evade, critical removals, protected paths, allow rules,
+//! read-only, mode, ask (S-2). [`explain`] lists the outcome of each.
 //!
-//! This is the first cut of the engine: rules are tool names and shell commands (exact, or with `*`). Path and
-//! domain rules are refused when they are given, so that no rule is ever silently without effect.
+//! Rules that restrict are read broadly, rules that allow narrowly (S-5): any reading of any part may make the
+//! first match, while the second must cover every part and both spellings of every path.
 
 mod critical;
 mod decide;
+mod glob;
+mod host;
+mod matching;
 mod mode;
+mod path_pattern;
 mod protected;
+mod reason;
 mod rule;
+mod rulebook;
 
-pub use decide::{Call, Decision, Reason, Rulebook, Verdict, decide};
+#[cfg(test)]
+mod tests;
+
+pub use decide::{Call, Decision, Step, Verdict, decide, explain};
+pub use host::canonical_host;
 pub use mode::{BadMode, Mode};
-pub use rule::{BadRule, Rule, RuleSource, parse_list};
+pub use path_pattern::matches_name;
+pub use reason::Reason;
+pub use rule::{BadRule, Rule, RuleList, RuleOrigin, RuleSource, split_list};
+pub use rulebook::Rulebook;

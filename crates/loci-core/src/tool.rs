@@ -21,6 +21,9 @@ pub struct ToolDescriptor {
     pub max_result_chars: Option<usize>,
 }
 
+/// Stands for a part of a command that is only known when the command runs.
+pub const HOLE: char = '\0';
+
 /// Everything a call would do, as far as it can be told without doing it. The permission engine judges this,
 /// never the tool's name alone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,8 +34,14 @@ pub struct Effects {
     pub reads: Vec<PathEffect>,
     /// Files that would be created, changed or removed, absolute.
     pub writes: Vec<PathEffect>,
+    /// Those of the writes that the shell makes itself, by redirection; no rule for a command covers them.
+    pub redirects: Vec<PathEffect>,
+    /// What would be removed.
+    pub removals: Vec<Removal>,
     /// Hosts that would be contacted.
     pub hosts: Vec<String>,
+    /// Reads and writes of paths that are only known when the command runs.
+    pub unclear: Vec<Unclear>,
     /// What could not be understood; anything here means the call is not known to be harmless.
     pub unknown: Vec<String>,
 }
@@ -48,13 +57,38 @@ impl Effects {
         Self { writes: vec![path], ..Self::default() }
     }
 
+    /// Returns the effects of something nobody can tell.
+    pub fn unknown(what: impl Into<String>) -> Self {
+        Self { unknown: vec![what.into()], ..Self::default() }
+    }
+
     /// Returns true when nothing but reading would happen, as far as is known.
     pub fn is_read_only(&self) -> bool {
         self.writes.is_empty()
             && self.hosts.is_empty()
+            && self.unclear.is_empty()
             && self.unknown.is_empty()
+            && self.removals.is_empty()
             && self.commands.iter().all(|command| command.is_read_only)
     }
+}
+
+/// A path that is only known when the command runs, as written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unclear {
+    /// It would be read.
+    Read(String),
+    /// It would be written.
+    Write(String),
+}
+
+/// Something a command would remove.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Removal {
+    /// As written.
+    pub text: String,
+    /// What goes away, or the directory that is emptied; `None` when only the run will tell.
+    pub target: Option<PathEffect>,
 }
 
 /// A path in its two spellings: as asked for, and where it really leads.
@@ -81,6 +115,50 @@ pub struct CommandEffect {
     pub text: String,
     /// Whether it is known to change nothing.
     pub is_read_only: bool,
+    /// Whether all it does is change the files that are among the writes.
+    pub is_edit: bool,
+    /// What a rule must match to let it run.
+    pub cover: Cover,
+    /// Every way to read it: behind wrappers and assignments, inside strings that are run as code, by the
+    /// program's bare name. A rule that restricts is compared with each; unknown parts are [`HOLE`]s.
+    pub readings: Vec<String>,
+}
+
+impl CommandEffect {
+    /// A command that is what it says, and no more is known of it.
+    pub fn plain(text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self {
+            cover: Cover::Pattern(text.clone()),
+            readings: vec![text.clone()],
+            is_read_only: false,
+            is_edit: false,
+            text,
+        }
+    }
+
+    /// Returns true when it runs code that is only known when it runs.
+    pub fn could_be_anything(&self) -> bool {
+        self.readings.iter().any(|reading| reading.starts_with(HOLE))
+    }
+}
+
+/// What kind of rule lets a command run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cover {
+    /// One that matches this text.
+    Pattern(String),
+    /// One that matches this text and spells its first words out, wildcards coming after.
+    Spelled {
+        /// The text.
+        text: String,
+        /// How many words must be spelled out.
+        n_words: usize,
+    },
+    /// One without wildcards that is this text.
+    Exact(String),
+    /// Only one for the whole line, or for every command.
+    Never,
 }
 
 /// What came of a call, whether it worked or not.

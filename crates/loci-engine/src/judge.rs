@@ -3,7 +3,7 @@
 use loci_core::ids::ToolUseId;
 use loci_core::message::ToolUse;
 use loci_core::permission::{Call, Decision, Rulebook, decide};
-use loci_core::tool::ToolOutcome;
+use loci_core::tool::{Effects, ToolOutcome};
 use loci_llm::UNPARSED_INPUT;
 use loci_tools::{Host, Toolbox};
 use serde_json::Value;
@@ -72,14 +72,11 @@ pub(crate) fn judge(toolbox: &Toolbox, host: &dyn Host, book: &Rulebook, call: &
     let place = host.place();
     let effects = match toolbox.find(&call.tool) {
         Some(tool) => tool.effects(&call.input, &place),
-        None => loci_core::tool::Effects {
-            unknown: vec![format!("there is no tool `{}`", call.tool)],
-            ..Default::default()
-        },
+        None => Effects::unknown(format!("there is no tool `{}`", call.tool)),
     };
     let command = call.input.get("command").and_then(Value::as_str);
     let book = Rulebook { cwd: place.cwd, ..book.clone() };
-    decide(&Call { tool: &call.tool, command, effects: &effects }, &book)
+    decide(&Call { tool: &call.tool, command, input: &call.input, effects: &effects }, &book)
 }
 
 fn unknown_tool(toolbox: &Toolbox, name: &str) -> ToolOutcome {

@@ -161,7 +161,7 @@ fn effects(input: &Input, place: &Place) -> Effects {
     };
     let commands = reading.commands.into_iter().map(|command| CommandEffect {
         is_read_only: command.is_read_only && !input.run_in_background && is_tame(&command.program),
-        text: command.text,
+        ..CommandEffect::plain(command.text)
     });
     let mut effects = Effects {
         commands: commands.collect(),

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use loci_context::{GitContext, Instruction, PromptParts, Surroundings};
 use loci_core::entry::draft::Stamp;
-use loci_core::permission::{Mode, Rule, RuleSource, Rulebook, parse_list};
+use loci_core::permission::{Mode, RuleList, Rulebook};
 use loci_core::session::{Beginning, SessionIdentity};
 use loci_core::settings::Settings;
 use loci_engine::{SessionConfig, TurnLimits};
@@ -20,7 +20,7 @@ use crate::child_env::child_env;
 use crate::complaint::Complaint;
 use crate::follow::follow;
 use crate::past::Start;
-use crate::rules::rulebook_from_settings;
+use crate::rules::{add_flag_rules, rulebook_from_settings};
 use crate::settings::Configured;
 use crate::{COMPATIBLE_VERSION, choose_model};
 
@@ -192,16 +192,9 @@ fn rulebook(
         }
         dirs.push(real);
     }
-    let mut book = Rulebook {
-        mode: Mode::default(),
-        allow: rules(&args.allowed_tools)?,
-        ask: Vec::new(),
-        deny: rules(&args.disallowed_tools)?,
-        dirs,
-        read_dirs: Vec::new(),
-        cwd: env.cwd.clone(),
-        home: env.home.clone(),
-    };
+    let mut book = Rulebook { dirs, cwd: env.cwd.clone(), home: env.home.clone(), ..Rulebook::default() };
+    let mut notes = add_flag_rules(env, RuleList::Allow, &args.allowed_tools, &mut book);
+    notes.extend(add_flag_rules(env, RuleList::Deny, &args.disallowed_tools, &mut book));
     let chosen =
         if args.dangerously_skip_permissions { Some(Mode::BypassPermissions) } else { args.permission_mode };
     let permissions = &settings.permissions;
@@ -210,19 +203,11 @@ fn rulebook(
             .hint("See `loci config explain permissions.disableBypassPermissionsMode`."));
     }
     let base = book.clone();
-    let notes = rulebook_from_settings(env, permissions, chosen, &mut book);
+    notes.extend(rulebook_from_settings(env, permissions, chosen, &mut book));
     if book.mode == Mode::BypassPermissions || args.allow_dangerously_skip_permissions {
         check_bypass(env)?;
     }
     Ok((base, book, notes))
-}
-
-fn rules(lists: &[String]) -> Result<Vec<Rule>, Complaint> {
-    lists
-        .iter()
-        .flat_map(|list| parse_list(list, RuleSource::CommandLine))
-        .map(|rule| rule.map_err(|bad| Complaint::from_error(&bad)))
-        .collect()
 }
 
 /// Running everything unasked, now or later, is refused to root, unless a sandbox says it is one.
@@ -246,7 +231,7 @@ fn toolbox(args: &Args, rulebook: &Rulebook) -> Result<Toolbox, Complaint> {
             toolbox.retain(|tool| names.contains(&tool.name.as_str()));
         }
     }
-    toolbox.retain(|tool| !rulebook.deny.iter().any(|rule| rule.is_bare() && rule.names(&tool.name)));
+    toolbox.retain(|tool| !rulebook.is_tool_denied(&tool.name));
     Ok(toolbox)
 }
 

@@ -40,12 +40,12 @@ pub(crate) fn follow(mut watch: SettingsWatch, env: Env, base: Rulebook, start: 
 
 /// Returns `current` made stricter by `fresh`; what was allowed at the start may come back.
 fn tightened(current: &Rulebook, start: &Rulebook, fresh: &Rulebook) -> Rulebook {
-    let has = |rules: &[Rule], rule: &Rule| rules.iter().any(|other| other.text() == rule.text());
+    let has = |rules: &[Rule], rule: &Rule| rules.contains(rule);
     let grown = |rules: &[Rule], more: &[Rule]| -> Vec<Rule> {
         let new = more.iter().filter(|rule| !has(rules, rule)).cloned();
         rules.iter().cloned().chain(new).collect()
     };
-    let granted = current.allow.iter().filter(|rule| rule.source == RuleSource::Session);
+    let granted = current.allow.iter().filter(|rule| rule.source() == RuleSource::Session);
     let kept = start.allow.iter().filter(|rule| has(&fresh.allow, rule));
     let added = current.dirs.iter().filter(|dir| !start.dirs.contains(dir));
     Rulebook {
@@ -59,7 +59,7 @@ fn tightened(current: &Rulebook, start: &Rulebook, fresh: &Rulebook) -> Rulebook
 
 /// Tells whether the files would now allow more than is in force.
 fn is_looser(book: &Rulebook, fresh: &Rulebook) -> bool {
-    let has = |rules: &[Rule], rule: &Rule| rules.iter().any(|other| other.text() == rule.text());
+    let has = |rules: &[Rule], rule: &Rule| rules.contains(rule);
     fresh.allow.iter().any(|rule| !has(&book.allow, rule))
         || book.deny.iter().any(|rule| !has(&fresh.deny, rule))
         || book.ask.iter().any(|rule| !has(&fresh.ask, rule))
@@ -69,14 +69,18 @@ fn is_looser(book: &Rulebook, fresh: &Rulebook) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loci_core::permission::parse_list;
+    use loci_core::permission::{RuleList, RuleOrigin, split_list};
     use loci_core::settings::Scope;
 
     fn book(allow: &str, ask: &str, deny: &str) -> Rulebook {
-        let rules = |list: &str| {
-            parse_list(list, RuleSource::Settings(Scope::User)).into_iter().map(Result::unwrap).collect()
-        };
-        Rulebook { allow: rules(allow), ask: rules(ask), deny: rules(deny), ..Rulebook::default() }
+        let mut book = Rulebook::default();
+        let origin = RuleOrigin::new(RuleSource::Settings(Scope::User), "/");
+        for (list, texts) in [(RuleList::Allow, allow), (RuleList::Ask, ask), (RuleList::Deny, deny)] {
+            for text in split_list(texts) {
+                assert_eq!(book.add(list, text, &origin), None);
+            }
+        }
+        book
     }
 
     fn show(book: &Rulebook) -> String {

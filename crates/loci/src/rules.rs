@@ -1,13 +1,25 @@
-//! Permission rules out of settings files, as the permission engine holds them.
+//! Permission rules out of settings files and flags, as the permission engine holds them.
 //!
-//! A rule that the engine cannot check is never silently without effect: one that allows is left out and said;
-//! one that denies or asks is widened to its whole tool and said.
+//! A rule that cannot be read is never silently without effect: one that allows is left out and said; one that
+//! denies or asks is held to as broadly as it can be read, and said.
 
-use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
-use loci_core::permission::{BadRule, Mode, Rule, RuleSource, Rulebook};
-use loci_core::settings::{PermissionSettings, Scope, Sourced};
+use loci_core::permission::{Mode, RuleList, RuleOrigin, RuleSource, Rulebook, split_list};
+use loci_core::settings::{Origin, PermissionSettings, Scope, Sourced};
 use loci_stdx::Env;
+
+/// Adds the rules of `--allowedTools` or `--disallowedTools`. Returns what the user should know.
+pub(crate) fn add_flag_rules(
+    env: &Env,
+    list: RuleList,
+    texts: &[String],
+    book: &mut Rulebook,
+) -> Vec<String> {
+    let origin = RuleOrigin::new(RuleSource::CommandLine, env.cwd.as_path());
+    let rules = texts.iter().flat_map(|text| split_list(text));
+    rules.filter_map(|rule| book.add(list, rule, &origin)).map(|bad| format!("Command line: {bad}")).collect()
+}
 
 /// Adds the rules, directories and mode of the settings to a rulebook that has those of the command line.
 /// `chosen` is the mode the command line asks for. Returns what the user should know.
@@ -23,13 +35,14 @@ pub(crate) fn rulebook_from_settings(
     }
     let is_allowed = |rule: &&Sourced| !settings.managed_rules_only || rule.origin.scope == Scope::Managed;
     for rule in settings.allow.iter().filter(is_allowed) {
-        match parse(rule) {
-            Ok(rule) => book.allow.push(rule),
-            Err(bad) => notes.push(format!("Settings: {}: {bad}; ignored", place(rule))),
-        }
+        notes.extend(add(env, RuleList::Allow, rule, book));
     }
-    book.deny.extend(restrictions(&settings.deny, "denied", &mut notes));
-    book.ask.extend(restrictions(&settings.ask, "asked about", &mut notes));
+    for rule in &settings.deny {
+        notes.extend(add(env, RuleList::Deny, rule, book));
+    }
+    for rule in &settings.ask {
+        notes.extend(add(env, RuleList::Ask, rule, book));
+    }
     for dir in &settings.additional_directories {
         let path = env.cwd.join(loci_core::path::expand_home(&env.home, &dir.text));
         match path.canonicalize() {
@@ -61,42 +74,32 @@ pub(crate) fn rulebook_from_settings(
     notes
 }
 
-fn parse(rule: &Sourced) -> Result<Rule, BadRule> {
-    Rule::parse(&rule.text, RuleSource::Settings(rule.origin.scope))
+fn add(env: &Env, list: RuleList, rule: &Sourced, book: &mut Rulebook) -> Option<String> {
+    let origin = RuleOrigin::new(RuleSource::Settings(rule.origin.scope), anchor(env, &rule.origin));
+    book.add(list, &rule.text, &origin).map(|bad| format!("Settings: {}: {bad}", place(rule)))
+}
+
+/// Returns where `/path` patterns of a settings file start.
+fn anchor(env: &Env, origin: &Origin) -> PathBuf {
+    let file = Path::new(origin.name.as_ref());
+    match origin.scope {
+        Scope::User => match env.vars.non_empty("CLAUDE_CONFIG_DIR") {
+            Some(dir) => PathBuf::from(dir),
+            None => env.home.join(".claude"),
+        },
+        Scope::CommandLine if file.is_absolute() => file.parent().unwrap_or(&env.cwd).to_path_buf(),
+        Scope::Project | Scope::Local | Scope::CommandLine | Scope::Managed => env.cwd.clone(),
+    }
 }
 
 fn place(rule: &Sourced) -> String {
     format!("{}:{}", rule.origin.name, rule.line)
 }
 
-/// Makes rules that restrict; what cannot be checked restricts its whole tool.
-fn restrictions(rules: &[Sourced], verb: &str, notes: &mut Vec<String>) -> Vec<Rule> {
-    let mut out = Vec::new();
-    let mut widened: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for rule in rules {
-        if let Ok(rule) = parse(rule) {
-            out.push(rule);
-            continue;
-        }
-        let tool = rule.text.split('(').next().unwrap_or_default().trim();
-        match Rule::parse(tool, RuleSource::Settings(rule.origin.scope)) {
-            Ok(whole) => {
-                out.push(whole);
-                widened.entry(tool.to_owned()).or_default().push(format!("`{}`", rule.text));
-            }
-            Err(bad) => notes.push(format!("Settings: {}: {bad}; ignored", place(rule))),
-        }
-    }
-    notes.extend(widened.into_iter().map(|(tool, rules)| {
-        format!("Settings: this version cannot check {} yet, so all of {tool} is {verb}", rules.join(", "))
-    }));
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loci_core::settings::Origin;
+    use loci_core::permission::Rule;
 
     fn sourced(scope: Scope, texts: &[&str]) -> Vec<Sourced> {
         let origin = Origin::new(scope, "s.json");
@@ -127,20 +130,18 @@ mod tests {
         let settings = PermissionSettings {
             allow: sourced(Scope::User, &["Bash(git *)", "Read(/x/**)", "Bash("]),
             ask: sourced(Scope::Project, &["Edit"]),
-            deny: sourced(Scope::User, &["Bash(rm *)", "Read(./.env)", "Read(./secrets/**)", "Bash(", "(x)"]),
+            deny: sourced(Scope::User, &["Bash(rm *)", "Read(./.env)", "Bash(", "(x)"]),
             additional_directories: sourced(Scope::User, &["/nowhere/at/all"]),
             ..PermissionSettings::default()
         };
         check(
             &settings,
             None,
-            "default allow Bash(git *) ask Edit deny Bash(rm *) Read Read Bash",
+            "default allow Bash(git *) Read(/x/**) ask Edit deny Bash(rm *) Read(./.env) Bash(",
             &[
-                "Settings: s.json:3: This version cannot check specifiers of `Read` yet: `Read(/x/**)` (use the tool's bare name); ignored",
                 "Settings: s.json:3: Not a permission rule: `Bash(` (write `Tool` or `Tool(specifier)`); ignored",
-                "Settings: s.json:3: Not a permission rule: `` (write `Tool` or `Tool(specifier)`); ignored",
-                "Settings: this version cannot check `Bash(` yet, so all of Bash is denied",
-                "Settings: this version cannot check `Read(./.env)`, `Read(./secrets/**)` yet, so all of Read is denied",
+                "Settings: s.json:3: Not a permission rule: `Bash(` (write `Tool` or `Tool(specifier)`); enforced for every call it may mean",
+                "Settings: s.json:3: Not a permission rule: `(x)` (write `Tool` or `Tool(specifier)`); ignored",
                 "Settings: s.json:3: no such directory: `/nowhere/at/all`; ignored",
             ],
         );

@@ -1,30 +1,70 @@
-//! Removals that no rule and no mode may wave through: a root, a home, the project itself.
+//! Removals that no rule and no mode may wave through: a root, a home, the project itself (S-24).
 //!
-//! The scan is lexical and broad on purpose. It runs over the whole command line, inside quotes and
-//! substitutions too, and would rather ask once too often.
+//! What the shell analysis took apart is judged by its resolved targets. What it did not is scanned by its letters:
+//! broad on purpose, inside quotes and substitutions too, rather asking once too often.
 
 use std::path::{Path, PathBuf};
 
+use super::Rulebook;
+use super::decide::Call;
 use crate::path::normalise;
+use crate::tool::HOLE;
 
-/// The places whose removal is critical.
-pub(super) struct Places<'a> {
-    pub(super) cwd: &'a Path,
-    pub(super) home: &'a Path,
+/// Returns the target of a critical removal, if the call makes one.
+pub(super) fn critical_removal(call: &Call<'_>, book: &Rulebook) -> Option<String> {
+    let effects = call.effects;
+    let places = Places { cwd: &book.cwd, home: &book.home, dirs: &book.dirs };
+    let parsed = effects.removals.iter().find(|removal| match &removal.target {
+        Some(path) => places.is_critical(&path.requested) || places.is_critical(&path.real),
+        None => true,
+    });
+    if let Some(removal) = parsed {
+        return Some(removal.text.clone());
+    }
+    if !effects.unknown.is_empty() {
+        return call.command.and_then(|line| critical_target(line, &places));
+    }
+    if !effects.removals.is_empty() {
+        return None;
+    }
+    let mut readings = effects.commands.iter().flat_map(|command| &command.readings);
+    readings.find_map(|reading| {
+        let program = reading.split_whitespace().next()?;
+        if is_removal(program) { critical_target(reading, &places) } else { None }
+    })
 }
 
-/// Returns the target of a critical removal in a command line, if there is one.
-pub(super) fn critical_target(command: &str, places: &Places<'_>) -> Option<String> {
+/// The places whose removal is critical.
+struct Places<'a> {
+    cwd: &'a Path,
+    home: &'a Path,
+    dirs: &'a [PathBuf],
+}
+
+impl Places<'_> {
+    fn is_critical(&self, target: &Path) -> bool {
+        target.components().count() <= 2
+            || self.home.starts_with(target)
+            || self.cwd.starts_with(target)
+            || self.dirs.iter().any(|dir| dir.starts_with(target))
+    }
+}
+
+fn is_removal(word: &str) -> bool {
+    matches!(word.rsplit('/').next(), Some("rm" | "rmdir" | "unlink" | "shred"))
+}
+
+/// Returns the target of a critical removal in a command line, by its letters.
+fn critical_target(command: &str, places: &Places<'_>) -> Option<String> {
     let words: Vec<&str> = command
         .split(|c: char| {
-            c.is_whitespace() || matches!(c, ';' | '|' | '&' | '(' | ')' | '`' | '\n' | '"' | '\'')
+            c.is_whitespace()
+                || matches!(c, ';' | '|' | '&' | '(' | ')' | '`' | '\n' | '"' | '\'' | ',' | '{' | '}')
         })
         .filter(|word| !word.is_empty())
         .collect();
-    let is_removal =
-        |word: &&str| matches!(word.rsplit('/').next(), Some("rm" | "rmdir" | "unlink" | "shred"));
     let deletes_by_find = words.contains(&"-delete");
-    let start = words.iter().position(is_removal);
+    let start = words.iter().position(|word| is_removal(word));
     match start {
         Some(at) => words[at + 1..].iter().find(|word| is_critical(word, places)).map(|w| (*w).to_owned()),
         None if deletes_by_find => {
@@ -38,7 +78,7 @@ fn is_critical(word: &str, places: &Places<'_>) -> bool {
     if word.starts_with('-') {
         return false;
     }
-    if word.starts_with('$') || word.starts_with("${") {
+    if word.starts_with(['$', HOLE]) {
         return true;
     }
     let base = word.trim_end_matches(['*', '/']);
@@ -50,9 +90,7 @@ fn is_critical(word: &str, places: &Places<'_>) -> bool {
         None if base.is_empty() && word.starts_with('/') => PathBuf::from("/"),
         None => PathBuf::from(base),
     };
-    let target = normalise(places.cwd, &path);
-    let depth = target.components().count();
-    depth <= 2 || target == places.home || places.cwd.starts_with(&target) || places.home.starts_with(&target)
+    places.is_critical(&normalise(places.cwd, &path))
 }
 
 #[cfg(test)]
@@ -61,7 +99,8 @@ mod tests {
 
     #[test]
     fn roots_homes_and_projects_are_critical() {
-        let places = Places { cwd: Path::new("/home/dev/project"), home: Path::new("/home/dev") };
+        let cwd = Path::new("/home/dev/project");
+        let places = Places { cwd, home: Path::new("/home/dev"), dirs: &[PathBuf::from("/extra/dir")] };
         for (command, expected) in [
             ("rm -rf /", true),
             ("rm -rf /*", true),
@@ -82,6 +121,8 @@ mod tests {
             ("echo $(rm -rf ~)", true),
             ("find / -delete", true),
             ("find . -name x -delete", true),
+            ("rmdir {/,/usr}", true),
+            ("rm -r /extra/dir/*", true),
             ("rm -rf build", false),
             ("rm a.txt b.txt", false),
             ("rm -rf ./target/debug", false),

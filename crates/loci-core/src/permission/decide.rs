@@ -1,13 +1,15 @@
-//! The one decision function.
+//! The one decision function, and the same walk told step by step.
 
-use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::critical::{Places, critical_target};
-use super::protected::is_protected;
-use super::{Mode, Rule};
-use crate::path::is_inside;
-use crate::tool::{Effects, PathEffect};
+use serde_json::Value;
+
+use super::critical::critical_removal;
+use super::host::is_documentation;
+use super::matching::{allowing, evaded, restricting};
+use super::protected::{is_protected, is_protected_target};
+use super::{Mode, Reason, Rulebook};
+use crate::tool::{Effects, Unclear};
 
 /// A call to be judged.
 #[derive(Debug, Clone, Copy)]
@@ -16,29 +18,10 @@ pub struct Call<'a> {
     pub tool: &'a str,
     /// The whole command line, for tools that run one.
     pub command: Option<&'a str>,
+    /// The raw arguments, for rules on parameters, agents and skills.
+    pub input: &'a Value,
     /// What it would do.
     pub effects: &'a Effects,
-}
-
-/// What calls are judged by.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Rulebook {
-    /// The mode.
-    pub mode: Mode,
-    /// Rules that let calls run.
-    pub allow: Vec<Rule>,
-    /// Rules that demand a question.
-    pub ask: Vec<Rule>,
-    /// Rules that forbid.
-    pub deny: Vec<Rule>,
-    /// The directories the session may read and, by mode, change; symlinks resolved.
-    pub dirs: Vec<PathBuf>,
-    /// Directories that may be read and never changed: where the session keeps what it shows the model.
-    pub read_dirs: Vec<PathBuf>,
-    /// Where the shell stands.
-    pub cwd: PathBuf,
-    /// The user's home.
-    pub home: PathBuf,
 }
 
 /// The answer.
@@ -61,258 +44,134 @@ pub enum Verdict {
     Deny,
 }
 
-/// Why a call was judged as it was, for code and for people.
+/// One step of a decision and what came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reason {
-    /// A rule decided.
-    Rule(Rule),
-    /// Only reading, in the session's directories.
-    ReadOnly,
-    /// The mode lets it run.
-    Mode(Mode),
-    /// The mode denies what it would have to ask about, for this reason.
-    NotAsked(Mode, Box<Reason>),
-    /// It would remove a root, a home or the project.
-    CriticalRemoval(String),
-    /// It would write a path that steers tools.
-    ProtectedPath(PathBuf),
-    /// It reaches outside the session's directories.
-    Outside(PathBuf),
-    /// Part of it could not be understood.
-    NotUnderstood(String),
-    /// It changes something, and nothing allows that.
-    NeedsApproval,
+pub struct Step {
+    /// What was looked at.
+    pub check: &'static str,
+    /// The decision, where this step made it; `None` when it passed the call on.
+    pub decision: Option<Decision>,
 }
 
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Rule(rule) => write!(f, "the rule `{}` ({})", rule.text(), rule.source),
-            Self::ReadOnly => f.write_str("it only reads, inside the working directories"),
-            Self::Mode(mode) => write!(f, "permission mode {mode}"),
-            Self::NotAsked(mode, reason) => write!(f, "{reason}, and mode {mode} does not ask"),
-            Self::CriticalRemoval(target) => write!(f, "it would remove `{target}`"),
-            Self::ProtectedPath(path) => write!(f, "`{}` is a protected path", path.display()),
-            Self::Outside(path) => write!(f, "`{}` is outside the working directories", path.display()),
-            Self::NotUnderstood(what) => write!(f, "it could not be fully understood: {what}"),
-            Self::NeedsApproval => f.write_str("it changes something and no rule allows it"),
-        }
-    }
-}
+type Check = fn(&Call<'_>, &Rulebook) -> Option<Decision>;
+
+/// The order of S-2. The last always answers.
+const STEPS: &[(&str, Check)] = &[
+    ("deny rules", |call, book| by_rule(Verdict::Deny, call, book)),
+    ("ask rules", |call, book| by_rule(Verdict::Ask, call, book)),
+    ("rules that unknown parts may evade", |call, book| evaded(call, book).map(ask)),
+    ("critical removals", |call, book| critical_removal(call, book).map(Reason::CriticalRemoval).map(ask)),
+    ("bypassed permissions", bypassed),
+    ("protected paths", |call, _| protected_write(call.effects)),
+    ("allow rules", |call, book| allowing(call, book).cloned().map(Reason::Rule).map(allow)),
+    ("only reading", only_reading),
+    ("permission mode", |call, book| Some(by_mode(call, book))),
+];
 
 /// Judges a call.
 pub fn decide(call: &Call<'_>, book: &Rulebook) -> Decision {
-    let decision = judge(call, book);
-    match (decision.verdict, book.mode) {
-        (Verdict::Ask, Mode::DontAsk) => Decision {
-            verdict: Verdict::Deny,
-            reason: Reason::NotAsked(Mode::DontAsk, Box::new(decision.reason)),
-        },
+    let decision = STEPS.iter().find_map(|(_, check)| check(call, book));
+    unasked(decision.unwrap_or_else(|| ask(Reason::NeedsApproval)), book.mode)
+}
+
+/// Judges a call and lists what each step said, up to the one that decided.
+pub fn explain(call: &Call<'_>, book: &Rulebook) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for (name, check) in STEPS {
+        let decision = check(call, book).map(|decision| unasked(decision, book.mode));
+        let is_last = decision.is_some();
+        steps.push(Step { check: name, decision });
+        if is_last {
+            break;
+        }
+    }
+    steps
+}
+
+/// Where nobody is asked, a question is a refusal.
+fn unasked(decision: Decision, mode: Mode) -> Decision {
+    match (decision.verdict, mode) {
+        (Verdict::Ask, Mode::DontAsk) => {
+            Decision { verdict: Verdict::Deny, reason: Reason::NotAsked(mode, Box::new(decision.reason)) }
+        }
         _ => decision,
     }
 }
 
-fn judge(call: &Call<'_>, book: &Rulebook) -> Decision {
-    let of = |verdict, reason| Decision { verdict, reason };
-    if let Some(rule) = restricting(&book.deny, call) {
-        return of(Verdict::Deny, Reason::Rule(rule.clone()));
-    }
-    if let Some(rule) = restricting(&book.ask, call) {
-        return of(Verdict::Ask, Reason::Rule(rule.clone()));
-    }
-    if let Some(reason) = could_evade_rules(call, book) {
-        return of(Verdict::Ask, reason);
-    }
-    if let Some(target) = call
-        .command
-        .and_then(|command| critical_target(command, &Places { cwd: &book.cwd, home: &book.home }))
-    {
-        return of(Verdict::Ask, Reason::CriticalRemoval(target));
-    }
-    if book.mode == Mode::BypassPermissions {
-        return of(Verdict::Allow, Reason::Mode(book.mode));
-    }
-    if let Some(path) = protected_write(call.effects) {
-        return of(Verdict::Ask, Reason::ProtectedPath(path.to_path_buf()));
-    }
-    if let Some(rule) = allowing(&book.allow, call) {
-        return of(Verdict::Allow, Reason::Rule(rule.clone()));
-    }
-    by_mode(call, book)
+fn ask(reason: Reason) -> Decision {
+    Decision { verdict: Verdict::Ask, reason }
 }
 
-/// What runs without a rule: reads inside, and edits inside where the mode accepts them.
+fn allow(reason: Reason) -> Decision {
+    Decision { verdict: Verdict::Allow, reason }
+}
+
+fn by_rule(verdict: Verdict, call: &Call<'_>, book: &Rulebook) -> Option<Decision> {
+    let rules = if verdict == Verdict::Deny { &book.deny } else { &book.ask };
+    let rule = restricting(rules, call, book)?;
+    Some(Decision { verdict, reason: Reason::Rule(rule.clone()) })
+}
+
+fn bypassed(_call: &Call<'_>, book: &Rulebook) -> Option<Decision> {
+    (book.mode == Mode::BypassPermissions).then(|| allow(Reason::Mode(book.mode)))
+}
+
+fn protected_write(effects: &Effects) -> Option<Decision> {
+    let spellings = |paths: &mut dyn Iterator<Item = &crate::tool::PathEffect>, is: fn(&Path) -> bool| {
+        paths.flat_map(|path| [&path.requested, &path.real]).find(|path| is(path)).cloned()
+    };
+    let removed = effects.removals.iter().filter_map(|removal| removal.target.as_ref());
+    let found = spellings(&mut effects.writes.iter(), is_protected)
+        .or_else(|| spellings(&mut removed.into_iter(), is_protected_target))?;
+    Some(ask(Reason::ProtectedPath(found)))
+}
+
+/// Reads inside, and documentation.
+fn only_reading(call: &Call<'_>, book: &Rulebook) -> Option<Decision> {
+    let effects = call.effects;
+    if let (Some(host), true) = (effects.hosts.first(), is_fetch_only(effects)) {
+        return effects
+            .hosts
+            .iter()
+            .all(|host| is_documentation(host))
+            .then(|| allow(Reason::Documentation(host.clone())));
+    }
+    let is_free = effects.is_read_only() && effects.reads.iter().all(|path| book.may_read(path));
+    is_free.then(|| allow(Reason::ReadOnly))
+}
+
+fn is_fetch_only(effects: &Effects) -> bool {
+    effects.commands.is_empty() && effects.writes.is_empty() && effects.unknown.is_empty()
+}
+
+/// What is left: edits inside where the mode accepts them; for the rest, the reason to ask.
 fn by_mode(call: &Call<'_>, book: &Rulebook) -> Decision {
     let effects = call.effects;
-    let ask = |reason| Decision { verdict: Verdict::Ask, reason };
     if let Some(what) = effects.unknown.first() {
         return ask(Reason::NotUnderstood(what.clone()));
     }
-    let may_read = |path: &&PathEffect| is_in(path, &book.dirs) || is_in(path, &book.read_dirs);
-    let read_outside = effects.reads.iter().find(|path| !may_read(path));
-    let write_outside = effects.writes.iter().find(|path| !is_in(path, &book.dirs));
+    if let Some(Unclear::Read(text) | Unclear::Write(text)) = effects.unclear.first() {
+        return ask(Reason::UnclearPath(text.clone()));
+    }
+    let accepts = book.mode == Mode::AcceptEdits;
+    let may_write = |path| {
+        let is_redirect = effects.redirects.contains(path);
+        (accepts && book.is_inside(path)) || (is_redirect && book.path_rule("Edit", path).is_some())
+    };
+    let read_outside = effects.reads.iter().find(|path| !book.may_read(path));
+    let write_outside = effects.writes.iter().find(|path| !book.is_inside(path) && !may_write(path));
     if let Some(path) = read_outside.or(write_outside) {
         return ask(Reason::Outside(path.real.clone()));
     }
-    if effects.is_read_only() {
-        return Decision { verdict: Verdict::Allow, reason: Reason::ReadOnly };
+    let only_edits = effects.hosts.is_empty()
+        && effects.commands.iter().all(|command| command.is_read_only || (accepts && command.is_edit));
+    if only_edits && !effects.writes.is_empty() && effects.writes.iter().all(may_write) {
+        return allow(if accepts { Reason::Mode(book.mode) } else { edit_rule(effects, book) });
     }
-    let only_edits = effects.commands.is_empty() && effects.hosts.is_empty();
-    match book.mode {
-        Mode::AcceptEdits if only_edits => {
-            Decision { verdict: Verdict::Allow, reason: Reason::Mode(book.mode) }
-        }
-        Mode::AcceptEdits | Mode::Default | Mode::Plan | Mode::DontAsk | Mode::BypassPermissions => {
-            ask(Reason::NeedsApproval)
-        }
-    }
+    ask(Reason::NeedsApproval)
 }
 
-/// Deny and ask rules are read broadly: the whole line or any of its commands may match.
-fn restricting<'b>(rules: &'b [Rule], call: &Call<'_>) -> Option<&'b Rule> {
-    rules.iter().find(|rule| {
-        rule.names(call.tool)
-            && (rule.is_bare()
-                || call.command.is_some_and(|command| rule.matches_command(command))
-                || call.effects.commands.iter().any(|command| rule.matches_command(&command.text)))
-    })
-}
-
-/// A command we cannot take apart might hide what a rule forbids.
-fn could_evade_rules(call: &Call<'_>, book: &Rulebook) -> Option<Reason> {
-    let scoped = book.deny.iter().chain(&book.ask).any(|rule| rule.names(call.tool) && !rule.is_bare());
-    let unknown = call.effects.unknown.first()?;
-    scoped.then(|| Reason::NotUnderstood(unknown.clone()))
-}
-
-/// Allow rules are read narrowly: the bare tool, the exact line, or every command of a line that was understood.
-fn allowing<'b>(rules: &'b [Rule], call: &Call<'_>) -> Option<&'b Rule> {
-    let mut named = rules.iter().filter(|rule| rule.names(call.tool));
-    if let Some(rule) = named.clone().find(|rule| rule.is_bare()) {
-        return Some(rule);
-    }
-    let command = call.command?;
-    if let Some(rule) = named.clone().find(|rule| rule.is_exact() && rule.matches_command(command)) {
-        return Some(rule);
-    }
-    let effects = call.effects;
-    if !effects.unknown.is_empty() || effects.commands.is_empty() || !effects.writes.is_empty() {
-        return None;
-    }
-    let covered = |text: &str| rules.iter().any(|rule| rule.names(call.tool) && rule.matches_command(text));
-    let all_covered = effects.commands.iter().all(|part| part.is_read_only || covered(&part.text));
-    if !all_covered {
-        return None;
-    }
-    named.find(|rule| effects.commands.iter().any(|part| rule.matches_command(&part.text)))
-}
-
-fn protected_write(effects: &Effects) -> Option<&Path> {
-    effects
-        .writes
-        .iter()
-        .flat_map(|path| [path.requested.as_path(), path.real.as_path()])
-        .find(|path| is_protected(path))
-}
-
-fn is_in(path: &PathEffect, dirs: &[PathBuf]) -> bool {
-    let inside = |spelling: &Path| dirs.iter().any(|dir| is_inside(spelling, dir));
-    inside(&path.requested) && inside(&path.real)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::permission::{RuleSource, parse_list};
-    use crate::tool::CommandEffect;
-
-    /// Judges one call, written as data: rules as `allow/deny/ask: list` lines, the call as
-    /// `Tool read|write PATH` or `Bash CMD` (a `!` before the command marks it as not understood, `?` as read-only).
-    fn check(mode: &str, rules: &str, call: &str, expected: &str) {
-        let mut book = Rulebook {
-            mode: mode.parse().unwrap(),
-            dirs: vec!["/p".into()],
-            read_dirs: vec!["/spill".into()],
-            cwd: "/p".into(),
-            home: "/home/dev".into(),
-            ..Rulebook::default()
-        };
-        for line in rules.lines() {
-            let (list, texts) = line.split_once(": ").unwrap();
-            let rules = parse_list(texts, RuleSource::CommandLine).into_iter().map(Result::unwrap);
-            match list {
-                "allow" => book.allow.extend(rules),
-                "ask" => book.ask.extend(rules),
-                _ => book.deny.extend(rules),
-            }
-        }
-        let (tool, rest) = call.split_once(' ').unwrap();
-        let mut effects = Effects::default();
-        let mut command = None;
-        if tool == "Bash" {
-            let text = rest.trim_start_matches(['!', '?']);
-            command = Some(text);
-            if rest.starts_with('!') {
-                effects.unknown.push("substitution".to_owned());
-            }
-            effects.commands = text
-                .split(" && ")
-                .map(|part| CommandEffect { text: part.to_owned(), is_read_only: rest.starts_with('?') })
-                .collect();
-        } else {
-            let (verb, path) = rest.split_once(' ').unwrap();
-            let path = PathEffect::plain(path);
-            effects = if verb == "read" { Effects::read(path) } else { Effects::write(path) };
-        }
-        let decision = decide(&Call { tool, command, effects: &effects }, &book);
-        let verdict = format!("{:?}", decision.verdict).to_lowercase();
-        assert_eq!(verdict, expected, "{mode} | {rules} | {call}: {}", decision.reason);
-    }
-
-    #[test]
-    fn modes_without_rules() {
-        for (call, expected) in [
-            // default acceptEdits plan dontAsk bypassPermissions
-            ("Read read /p/a", "allow allow allow allow allow"),
-            ("Read read /etc/passwd", "ask ask ask deny allow"),
-            ("Read read /spill/toolu_1.txt", "allow allow allow allow allow"),
-            ("Edit write /spill/toolu_1.txt", "ask ask ask deny allow"),
-            ("Edit write /p/a", "ask allow ask deny allow"),
-            ("Edit write /etc/hosts", "ask ask ask deny allow"),
-            ("Edit write /p/.git/config", "ask ask ask deny allow"),
-            ("Bash ?ls", "allow allow allow allow allow"),
-            ("Bash cargo test", "ask ask ask deny allow"),
-            ("Bash !echo $(x)", "ask ask ask deny allow"),
-            ("Bash rm -rf /", "ask ask ask deny ask"),
-        ] {
-            let modes = ["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"];
-            for (mode, expected) in modes.into_iter().zip(expected.split(' ')) {
-                check(mode, "", call, expected);
-            }
-        }
-    }
-
-    #[test]
-    fn rules_deny_then_ask_then_allow() {
-        for (mode, rules, call, expected) in [
-            ("default", "allow: Edit", "Edit write /p/a", "allow"),
-            ("default", "allow: Edit", "Edit write /p/.git/config", "ask"),
-            ("default", "allow: Edit\ndeny: Edit", "Edit write /p/a", "deny"),
-            ("bypassPermissions", "deny: Edit", "Edit write /p/a", "deny"),
-            ("bypassPermissions", "ask: Edit", "Edit write /p/a", "ask"),
-            ("dontAsk", "ask: Edit", "Edit write /p/a", "deny"),
-            ("default", "allow: Bash(cargo test)", "Bash cargo test", "allow"),
-            ("default", "allow: Bash(cargo test)", "Bash cargo test --all", "ask"),
-            ("default", "allow: Bash(cargo test)", "Bash cargo test && rm x", "ask"),
-            ("default", "allow: Bash(cargo *)", "Bash cargo fmt && cargo test", "allow"),
-            ("default", "allow: Bash(cargo *)", "Bash cargo fmt && touch x", "ask"),
-            ("default", "allow: Bash(cargo *)", "Bash !cargo $(x)", "ask"),
-            ("default", "allow: Bash\ndeny: Bash(echo *)", "Bash echo hi && touch q", "deny"),
-            ("bypassPermissions", "deny: Bash(echo *)", "Bash !x $(echo hi)", "ask"),
-            ("default", "allow: Bash", "Bash rm -rf ~", "ask"),
-            ("dontAsk", "allow: Edit", "Edit write /p/a", "allow"),
-        ] {
-            check(mode, rules, call, expected);
-        }
-    }
+fn edit_rule(effects: &Effects, book: &Rulebook) -> Reason {
+    let rule = effects.writes.iter().find_map(|path| book.path_rule("Edit", path));
+    rule.map_or(Reason::ReadOnly, |rule| Reason::Rule(rule.clone()))
 }

@@ -1,5 +1,6 @@
 //! Paths that steer tools and shells: never written on the strength of a rule or an edit mode.
 
+use std::ffi::OsStr;
 use std::path::{Component, Path};
 
 const DIRS: &[&str] =
@@ -47,22 +48,30 @@ const FILES: &[&str] = &[
 
 /// Returns true when writing `path` needs a person's word, at any depth and in any letter case.
 pub(super) fn is_protected(path: &Path) -> bool {
-    let names: Vec<String> = path
-        .components()
-        .filter_map(|part| match part {
-            Component::Normal(name) => Some(name.to_string_lossy().to_lowercase()),
-            _ => None,
-        })
-        .collect();
+    let names = names(path);
     let in_dir = names.iter().enumerate().any(|(idx, name)| {
         let next = names.get(idx + 1).map(String::as_str);
         match name.as_str() {
-            ".claude" => next != Some("worktrees"),
+            // The worktrees themselves may change; their directory is not to be swapped for another.
+            ".claude" => next != Some("worktrees") || names.len() == idx + 2,
             ".config" => next == Some("git"),
             name => DIRS.contains(&name),
         }
     });
     in_dir || names.last().is_some_and(|name| FILES.contains(&name.as_str()))
+}
+
+/// Returns true when removing or moving `path` takes something protected with it: `.config` holds `git`.
+pub(super) fn is_protected_target(path: &Path) -> bool {
+    is_protected(path) || names(path).last().is_some_and(|name| name == ".config")
+}
+
+fn names(path: &Path) -> Vec<String> {
+    let normal = |part| match part {
+        Component::Normal(name) => Some(OsStr::to_string_lossy(name).to_lowercase()),
+        _ => None,
+    };
+    path.components().filter_map(normal).collect()
 }
 
 #[cfg(test)]
@@ -79,6 +88,7 @@ mod tests {
             ("/p/.claude/settings.json", true),
             ("/p/.claude/worktrees/w1/a.rs", false),
             ("/p/.config/git/ignore", true),
+            ("/p/.claude/worktrees", true),
             ("/p/.config/other", false),
             ("/p/.Bashrc", true),
             ("/p/.mcp.json", true),

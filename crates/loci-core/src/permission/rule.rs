@@ -1,8 +1,27 @@
-//! Permission rules: `Tool` or `Tool(specifier)`.
+//! Permission rules: `Tool` or `Tool(specifier)`, as text and as meaning.
+//!
+//! A rule that cannot be read is reported. One that would allow is then ignored; one that would restrict is held to
+//! as broadly as it can be read.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use super::glob;
+use super::host::HostPattern;
+use super::path_pattern::PathPattern;
 use crate::settings::Scope;
+
+/// What a rule does to the calls it matches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RuleList {
+    /// They run.
+    Allow,
+    /// They are asked about.
+    Ask,
+    /// They do not run.
+    Deny,
+}
 
 /// Where a rule came from, for explanations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -25,25 +44,96 @@ impl fmt::Display for RuleSource {
     }
 }
 
-/// One rule, as text and as meaning.
+/// Where a rule was written: its scope, and the directory its `/path` patterns start at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rule {
-    text: String,
-    tool: String,
-    command: Option<String>,
-    /// Where it came from.
+pub struct RuleOrigin {
+    /// The scope.
     pub source: RuleSource,
+    /// The project's root for project settings, `~/.claude` for user settings, the directory of a `--settings`
+    /// file, and else where the session started.
+    pub dir: PathBuf,
 }
 
-/// Why a text is not a rule we can hold to.
+impl RuleOrigin {
+    /// Makes an origin.
+    pub fn new(source: RuleSource, dir: impl Into<PathBuf>) -> Self {
+        Self { source, dir: dir.into() }
+    }
+}
+
+/// One rule. Copies are cheap.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule(Arc<Body>);
+
+#[derive(Debug, PartialEq, Eq)]
+struct Body {
+    text: String,
+    tool: String,
+    spec: Spec,
+    parameter: Option<Parameter>,
+    list: RuleList,
+    source: RuleSource,
+}
+
+/// What a rule says about a call of its tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Spec {
+    /// Every call.
+    Any,
+    /// Those that run a matching command.
+    Command(String),
+    /// Those that read (`Read`) or write (`Edit`) a matching path, by whichever tool.
+    Path(PathPattern),
+    /// Those that contact a matching host.
+    Host(HostPattern),
+    /// Those of a matching agent or skill.
+    Name(String),
+    /// None: the rule only speaks of a parameter, or is accepted without effect.
+    Nothing,
+}
+
+/// A parameter a restricting rule looks at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Parameter {
+    pub(super) name: String,
+    pub(super) value: String,
+}
+
+/// Why a text is not a rule as it stands, and what becomes of it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadRule {
     /// It does not follow the grammar.
-    #[error("Not a permission rule: `{0}` (write `Tool` or `Tool(specifier)`)")]
+    #[error("Not a permission rule: `{0}` (write `Tool` or `Tool(specifier)`); ignored")]
     Syntax(String),
-    /// It asks for something this version cannot check.
-    #[error("This version cannot check specifiers of `{tool}` yet: `{rule}` (use the tool's bare name)")]
-    Unsupported {
+    /// It does not follow the grammar, and restricts.
+    #[error(
+        "Not a permission rule: `{0}` (write `Tool` or `Tool(specifier)`); enforced for every call it may mean"
+    )]
+    Broad(String),
+    /// It allows by a wildcard where that is not possible.
+    #[error("An allow rule may have `*` in a tool's name only behind `mcp__server__`: `{0}`; ignored")]
+    AllowsByGlob(String),
+    /// It is about a parameter that has rules of its own kind.
+    #[error("`{parameter}` is matched by the tool's own specifier, not as a parameter: `{rule}`; ignored")]
+    Primary {
+        /// The rule.
+        rule: String,
+        /// The parameter.
+        parameter: String,
+    },
+    /// It is never looked at.
+    #[error("Path rules of `{tool}` are never consulted: `{rule}` (write `{instead}(…)` instead)")]
+    NotConsulted {
+        /// The rule.
+        rule: String,
+        /// Its tool.
+        tool: String,
+        /// The tool whose rules are.
+        instead: &'static str,
+    },
+    /// It restricts by something its tool does not have.
+    #[error("`{tool}` takes no specifier like this: `{rule}`")]
+    NoSpecifier {
         /// The rule.
         rule: String,
         /// Its tool.
@@ -51,135 +141,204 @@ pub enum BadRule {
     },
 }
 
+/// Parameters that a tool's own specifier is about.
+const PRIMARY: &[&str] = &["command", "file_path", "path", "notebook_path", "url"];
+
 impl Rule {
-    /// Reads a rule.
-    pub fn parse(text: &str, source: RuleSource) -> Result<Self, BadRule> {
+    /// Reads a rule. There may be a rule and a complaint about it.
+    pub fn parse(text: &str, list: RuleList, origin: &RuleOrigin) -> (Option<Self>, Option<BadRule>) {
         let text = text.trim();
-        let syntax = || BadRule::Syntax(text.to_owned());
-        let (tool, spec) = match text.split_once('(') {
-            Some((tool, rest)) => (tool, Some(rest.strip_suffix(')').ok_or_else(syntax)?)),
-            None => (text, None),
+        let body = |tool: &str, spec, parameter| {
+            Some(Self(Arc::new(Body {
+                text: text.to_owned(),
+                tool: tool.to_owned(),
+                spec,
+                parameter,
+                list,
+                source: origin.source,
+            })))
         };
-        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
-        if tool.is_empty() || !tool.chars().all(is_name) {
-            return Err(syntax());
+        let Some((tool, spec)) = split(text) else {
+            return match (list, broad_name(text)) {
+                (RuleList::Ask | RuleList::Deny, Some(tool)) => {
+                    (body(&tool, Spec::Any, None), Some(BadRule::Broad(text.to_owned())))
+                }
+                _ => (None, Some(BadRule::Syntax(text.to_owned()))),
+            };
+        };
+        if list == RuleList::Allow && tool.contains('*') && !is_server_glob(tool) {
+            return (None, Some(BadRule::AllowsByGlob(text.to_owned())));
         }
-        let command = match spec {
-            None | Some("*") => None,
-            Some(spec) if tool == "Bash" && !spec.trim().is_empty() => Some(spec.trim().to_owned()),
-            Some(_) => {
-                return Err(BadRule::Unsupported { rule: text.to_owned(), tool: tool.to_owned() });
-            }
+        let Some(spec) = spec else {
+            return (body(tool, Spec::Any, None), None);
         };
-        Ok(Self { text: text.to_owned(), tool: tool.to_owned(), command, source })
+        let parameter = (list != RuleList::Allow).then(|| parameter(spec)).flatten();
+        if let Some(primary) = parameter.as_ref().filter(|it| PRIMARY.contains(&it.name.as_str())) {
+            let bad = BadRule::Primary { rule: text.to_owned(), parameter: primary.name.clone() };
+            return (None, Some(bad));
+        }
+        let (spec, complaint) = specifier(text, tool, spec, parameter.is_some(), list, &origin.dir);
+        (body(tool, spec, parameter), complaint)
     }
 
     /// Returns the rule as written.
     pub fn text(&self) -> &str {
-        &self.text
+        &self.0.text
+    }
+
+    /// Returns where it came from.
+    pub fn source(&self) -> RuleSource {
+        self.0.source
+    }
+
+    /// Returns what it does to the calls it matches.
+    pub fn list(&self) -> RuleList {
+        self.0.list
     }
 
     /// Returns true when the rule speaks of the tool as a whole.
     pub fn is_bare(&self) -> bool {
-        self.command.is_none()
+        self.0.spec == Spec::Any
     }
 
-    /// Returns true when the rule names this tool (an MCP server's name stands for all its tools).
+    /// Returns true when the rule names this tool. An MCP server's name stands for all its tools, and `Task` is the
+    /// older name of `Agent`.
     pub fn names(&self, tool: &str) -> bool {
-        self.tool == tool
-            || (self.tool.starts_with("mcp__")
-                && tool.strip_prefix(self.tool.as_str()).is_some_and(|rest| rest.starts_with("__")))
-    }
-
-    /// Returns true when the rule's command pattern matches a command; a bare rule matches every command.
-    pub fn matches_command(&self, command: &str) -> bool {
-        self.command.as_deref().is_none_or(|pattern| matches_pattern(pattern, command.trim()))
-    }
-
-    /// Returns true when the pattern names one command and nothing else.
-    pub fn is_exact(&self) -> bool {
-        self.command.as_deref().is_some_and(|pattern| !pattern.contains('*'))
-    }
-}
-
-/// Matches a command pattern: `prefix:*` and `prefix *` mean the prefix alone or followed by a space; any
-/// other `*` stands for any run of characters.
-fn matches_pattern(pattern: &str, command: &str) -> bool {
-    let prefix = pattern.strip_suffix(":*").or_else(|| pattern.strip_suffix(" *"));
-    match prefix {
-        Some(prefix) if !prefix.contains('*') => {
-            command.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        let own = canonical(&self.0.tool);
+        let tool = canonical(tool);
+        if own.contains('*') {
+            return glob::matches(own, tool);
         }
-        Some(prefix) => glob(prefix, command) || glob(&format!("{prefix} *"), command),
-        None => glob(pattern, command),
+        own == tool
+            || (own.starts_with("mcp__") && tool.strip_prefix(own).is_some_and(|rest| rest.starts_with("__")))
+    }
+
+    pub(super) fn tool(&self) -> &str {
+        &self.0.tool
+    }
+
+    pub(super) fn spec(&self) -> &Spec {
+        &self.0.spec
+    }
+
+    pub(super) fn parameter(&self) -> Option<&Parameter> {
+        self.0.parameter.as_ref()
     }
 }
 
-/// Matches `*` against any run of characters, in linear space and without backtracking beyond the last star.
-fn glob(pattern: &str, text: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else {
-        return false;
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` ({})", self.text(), self.source())
+    }
+}
+
+fn canonical(tool: &str) -> &str {
+    if tool == "Task" { "Agent" } else { tool }
+}
+
+/// Takes a rule apart into its tool and its specifier; `Tool(*)` and `Tool()` have none.
+fn split(text: &str) -> Option<(&str, Option<&str>)> {
+    let (tool, spec) = match text.split_once('(') {
+        Some((tool, rest)) => (tool, Some(rest.strip_suffix(')')?.trim())),
+        None => (text, None),
     };
-    let mut parts: Vec<&str> = parts.collect();
-    let Some(last) = parts.pop() else {
-        return rest.is_empty();
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '*' | '@' | '/');
+    if tool.is_empty() || !tool.chars().all(is_name) {
+        return None;
+    }
+    match spec {
+        Some("") => None,
+        None | Some("*") => Some((tool, None)),
+        Some(spec) => Some((tool, Some(spec))),
+    }
+}
+
+/// Returns the broadest tool name a broken rule may mean.
+fn broad_name(text: &str) -> Option<String> {
+    let name = text.split('(').next().unwrap_or_default().trim();
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '*');
+    let broad: String = name.chars().map(|c| if is_name(c) { c } else { '*' }).collect();
+    broad.contains(|c: char| c.is_ascii_alphanumeric()).then_some(broad)
+}
+
+/// `mcp__server__…` with the wildcard behind the server's name.
+fn is_server_glob(tool: &str) -> bool {
+    let server = tool.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
+    server.is_some_and(|(server, _)| !server.is_empty() && !server.contains('*'))
+}
+
+/// Reads `name:value` with an identifier for a name.
+fn parameter(spec: &str) -> Option<Parameter> {
+    let (name, value) = spec.split_once(':')?;
+    let (name, value) = (name.trim(), value.trim());
+    let is_identifier = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    (is_identifier && !value.is_empty()).then(|| Parameter { name: name.to_owned(), value: value.to_owned() })
+}
+
+/// Reads a specifier by the tool it is for.
+fn specifier(
+    rule: &str,
+    tool: &str,
+    spec: &str,
+    is_parameter: bool,
+    list: RuleList,
+    dir: &Path,
+) -> (Spec, Option<BadRule>) {
+    let not_consulted = |instead| {
+        let bad = BadRule::NotConsulted { rule: rule.to_owned(), tool: tool.to_owned(), instead };
+        (Spec::Nothing, (!is_parameter).then_some(bad))
     };
-    for part in parts {
-        match rest.find(part) {
-            Some(at) => rest = &rest[at + part.len()..],
-            None => return false,
+    let is_domain = spec.trim_start().starts_with("domain");
+    match canonical(tool) {
+        "Bash" => (Spec::Command(spec.to_owned()), None),
+        "Read" | "Edit" => match PathPattern::parse(spec, list, dir) {
+            Some(pattern) => (Spec::Path(pattern), None),
+            None => broad(rule, list),
+        },
+        "Write" | "NotebookEdit" | "MultiEdit" => not_consulted("Edit"),
+        "Glob" | "Grep" => not_consulted("Read"),
+        "WebFetch" if is_domain => match HostPattern::parse(spec) {
+            Some(HostPattern::Any) => (Spec::Any, None),
+            Some(pattern) => (Spec::Host(pattern), None),
+            None => broad(rule, list),
+        },
+        "Agent" | "Skill" => (Spec::Name(spec.to_owned()), None),
+        _ if is_parameter => (Spec::Nothing, None),
+        _ => {
+            let bad = BadRule::NoSpecifier { rule: rule.to_owned(), tool: tool.to_owned() };
+            (if list == RuleList::Allow { Spec::Nothing } else { Spec::Any }, Some(bad))
         }
     }
-    rest.ends_with(last)
 }
 
-/// Splits a list of rules at commas and spaces outside parentheses.
-pub fn parse_list(text: &str, source: RuleSource) -> Vec<Result<Rule, BadRule>> {
+fn broad(rule: &str, list: RuleList) -> (Spec, Option<BadRule>) {
+    match list {
+        RuleList::Allow => (Spec::Nothing, Some(BadRule::Syntax(rule.to_owned()))),
+        RuleList::Ask | RuleList::Deny => (Spec::Any, Some(BadRule::Broad(rule.to_owned()))),
+    }
+}
+
+/// Splits a list of rules, as flags take it, at commas and spaces outside parentheses.
+pub fn split_list(text: &str) -> Vec<&str> {
     let mut depth = 0usize;
-    text.split(|c: char| {
+    let parts = text.split(|c: char| {
         match c {
             '(' => depth += 1,
             ')' => depth = depth.saturating_sub(1),
             _ => {}
         }
         depth == 0 && (c == ',' || c.is_whitespace())
-    })
-    .filter(|part| !part.trim().is_empty())
-    .map(|part| Rule::parse(part, source))
-    .collect()
+    });
+    parts.filter(|part| !part.trim().is_empty()).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn rule(text: &str) -> Rule {
-        Rule::parse(text, RuleSource::CommandLine).unwrap()
-    }
-
-    #[test]
-    fn command_patterns() {
-        for (pattern, command, expected) in [
-            ("Bash(ls)", "ls", true),
-            ("Bash(ls)", "ls -la", false),
-            ("Bash(ls *)", "ls", true),
-            ("Bash(ls *)", "ls -la", true),
-            ("Bash(ls *)", "lsof", false),
-            ("Bash(ls:*)", "ls -la", true),
-            ("Bash(ls:*)", "lsof", false),
-            ("Bash(ls*)", "lsof", true),
-            ("Bash(npm run *:prod)", "npm run build:prod", true),
-            ("Bash(npm run *:prod)", "npm run build:dev", false),
-            ("Bash(git * main)", "git push origin main", true),
-            ("Bash(* --version)", "node --version", true),
-            ("Bash(a*b*c)", "a1b2c", true),
-            ("Bash(a*b*c)", "a1c", false),
-            ("Bash(*)", "anything at all", true),
-            ("Bash", "anything at all", true),
-        ] {
-            assert_eq!(rule(pattern).matches_command(command), expected, "{pattern} ~ {command}");
-        }
+    fn parse(list: RuleList, text: &str) -> (Option<Rule>, Option<BadRule>) {
+        Rule::parse(text, list, &RuleOrigin::new(RuleSource::Session, "/conf"))
     }
 
     #[test]
@@ -190,22 +349,52 @@ mod tests {
             ("mcp__srv", "mcp__srv__tool", true),
             ("mcp__srv", "mcp__srv2__tool", false),
             ("mcp__srv__tool", "mcp__srv__tool", true),
+            ("mcp__srv__*", "mcp__srv__tool", true),
+            ("mcp__srv__get_*", "mcp__srv__get_item", true),
+            ("mcp__srv__get_*", "mcp__srv__delete_item", false),
+            ("mcp__*", "mcp__any__thing", true),
+            ("*", "Bash", true),
+            ("Task(x)", "Agent", true),
+            ("Agent", "Task", true),
         ] {
-            assert_eq!(rule(pattern).names(tool), expected, "{pattern} ~ {tool}");
+            assert_eq!(parse(RuleList::Deny, pattern).0.unwrap().names(tool), expected, "{pattern} ~ {tool}");
         }
     }
 
     #[test]
+    fn broken_rules_allow_nothing_and_restrict_broadly() {
+        use RuleList::{Allow, Deny};
+        for (list, text, kept, complains) in [
+            (Allow, "Bash(ls)", true, false),
+            (Allow, "Bash(", false, true),
+            (Allow, "Bash(ls", false, true),
+            (Allow, "Bash()", false, true),
+            (Allow, "", false, true),
+            (Allow, "mcp__*", false, true),
+            (Allow, "*", false, true),
+            (Allow, "mcp__srv__*", true, false),
+            (Allow, "mcp__s*__x", false, true),
+            (Allow, "Write(x)", true, true),
+            (Deny, "Bash(ls", true, true),
+            (Deny, "Bash (ls)", true, true),
+            (Deny, "(((", false, true),
+            (Deny, "Write(x)", true, true),
+            (Deny, "Bash(command:ls)", false, true),
+            (Deny, "Agent(model:opus)", true, false),
+            (Deny, "WebFetch(domain:)", true, true),
+        ] {
+            let (rule, bad) = parse(list, text);
+            assert_eq!((rule.is_some(), bad.is_some()), (kept, complains), "{list:?} {text}");
+        }
+        assert!(parse(Deny, "Bash(ls").0.unwrap().is_bare());
+        assert!(parse(Deny, "Bash (ls)").0.unwrap().names("Bash"));
+        assert!(parse(Deny, "WebFetch(domain:)").0.unwrap().is_bare());
+        assert!(!parse(Allow, "Write(x)").0.unwrap().is_bare());
+    }
+
+    #[test]
     fn lists_split_outside_parentheses() {
-        let texts = |list: &str| {
-            parse_list(list, RuleSource::CommandLine)
-                .into_iter()
-                .map(|rule| rule.map(|rule| rule.text().to_owned()).unwrap_or_else(|bad| bad.to_string()))
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(texts("Read,Bash(git log, x) Edit"), ["Read", "Bash(git log, x)", "Edit"]);
-        assert_eq!(texts(""), [""; 0]);
-        assert!(texts("Read(./x)")[0].contains("cannot check"));
-        assert!(texts("Bash(ls")[0].contains("Not a permission rule"));
+        assert_eq!(split_list("Read,Bash(git log, x) Edit"), ["Read", "Bash(git log, x)", "Edit"]);
+        assert_eq!(split_list(" , "), [""; 0]);
     }
 }

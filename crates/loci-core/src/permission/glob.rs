@@ -1,0 +1,136 @@
+//! Matching a `*` pattern against text of which parts may be unknown.
+//!
+//! Text found in a shell line can hold [`HOLE`]: a part whose value is only known when the line runs. A pattern
+//! matches such text certainly when its own stars cover the holes, and possibly when some value of the holes would
+//! make it match. Restricting rules look at both; allowing rules only at the first.
+
+use crate::tool::HOLE;
+
+/// How well a pattern fits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Fit {
+    /// It does not match, whatever the unknown parts are.
+    No,
+    /// It matches for some value of the unknown parts.
+    Possible,
+    /// It matches.
+    Certain,
+}
+
+/// Matches a command pattern. A pattern without `*` is the whole command; `prefix:*` and `prefix *` at the end mean
+/// the prefix alone or followed by a space; any other `*` stands for any run of characters.
+pub(super) fn fit_command(pattern: &str, command: &str) -> Fit {
+    let command = command.trim();
+    let prefix = pattern.strip_suffix(":*").or_else(|| pattern.strip_suffix(" *"));
+    match prefix {
+        Some(prefix) => fit(prefix, command).max(fit(&format!("{prefix} *"), command)),
+        None => fit(pattern, command),
+    }
+}
+
+/// Matches a pattern in which only `*` is special.
+pub(super) fn fit(pattern: &str, text: &str) -> Fit {
+    if matches(pattern, text) {
+        Fit::Certain
+    } else if text.contains(HOLE) && could_match(pattern, text) {
+        Fit::Possible
+    } else {
+        Fit::No
+    }
+}
+
+/// Matches by literal parts, left to right; the last must end the text.
+pub(super) fn matches(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else {
+        return false;
+    };
+    let mut parts: Vec<&str> = parts.collect();
+    let Some(last) = parts.pop() else {
+        return rest.is_empty();
+    };
+    for part in parts {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+/// Returns true when the pattern and the text, both with parts that stand for anything, have a text in common.
+fn could_match(pattern: &str, text: &str) -> bool {
+    let text: Vec<char> = text.chars().collect();
+    // reach[n]: the pattern so far fits the first n characters of the text.
+    let mut reach = vec![false; text.len() + 1];
+    reach[0] = true;
+    spread_holes(&mut reach, &text);
+    for wanted in pattern.chars() {
+        let mut next = vec![false; text.len() + 1];
+        for at in 0..=text.len() {
+            if !reach[at] {
+                continue;
+            }
+            match text.get(at) {
+                _ if wanted == '*' => next[at..].fill(true),
+                Some(&HOLE) => next[at] = true,
+                Some(found) if *found == wanted => next[at + 1] = true,
+                _ => {}
+            }
+            // A hole just passed may have held this character too.
+            if wanted != '*' && at > 0 && text[at - 1] == HOLE {
+                next[at] = true;
+            }
+        }
+        spread_holes(&mut next, &text);
+        reach = next;
+    }
+    reach[text.len()]
+}
+
+/// A hole may be empty.
+fn spread_holes(reach: &mut [bool], text: &[char]) {
+    for at in 0..text.len() {
+        if reach[at] && text[at] == HOLE {
+            reach[at + 1] = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_patterns() {
+        for (pattern, command, expected) in [
+            ("ls", "ls", Fit::Certain),
+            ("ls", "ls -la", Fit::No),
+            ("ls *", "ls", Fit::Certain),
+            ("ls *", "ls -la", Fit::Certain),
+            ("ls *", "lsof", Fit::No),
+            ("ls:*", "ls -la", Fit::Certain),
+            ("ls:*", "lsof", Fit::No),
+            ("ls*", "lsof", Fit::Certain),
+            ("npm run *:prod", "npm run build:prod", Fit::Certain),
+            ("npm run *:prod", "npm run build:dev", Fit::No),
+            ("git * main", "git push origin main", Fit::Certain),
+            ("* --version", "node --version", Fit::Certain),
+            ("a*b*c", "a1b2c", Fit::Certain),
+            ("a*b*c", "a1c", Fit::No),
+            ("a*a", "a", Fit::No),
+            ("*", "anything at all", Fit::Certain),
+            ("git push *", "git push \0", Fit::Certain),
+            ("git push *", "git \0", Fit::Possible),
+            ("git push *", "\0", Fit::Possible),
+            ("git push *", "\0touch z", Fit::Possible),
+            ("touch *", "\0touch z", Fit::Possible),
+            ("touch z", "touch \0", Fit::Possible),
+            ("touch *", "to\0 z", Fit::Possible),
+            ("touch *", "tx\0 z", Fit::No),
+            ("touch *", "ls \0", Fit::No),
+        ] {
+            assert_eq!(fit_command(pattern, command), expected, "{pattern} ~ {command:?}");
+        }
+    }
+}

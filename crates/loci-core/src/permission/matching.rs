@@ -1,0 +1,225 @@
+//! Whether a rule applies to a call: broadly for rules that restrict, narrowly for rules that allow (S-5).
+
+use serde_json::Value;
+
+use super::decide::Call;
+use super::glob::{Fit, fit, fit_command};
+use super::path_pattern::PathPattern;
+use super::rule::{Parameter, Spec};
+use super::{Mode, Reason, Rule, RuleList, Rulebook};
+use crate::tool::{CommandEffect, Cover, PathEffect, Unclear};
+
+/// Returns the first rule of a list that certainly matches.
+pub(super) fn restricting<'b>(rules: &'b [Rule], call: &Call<'_>, book: &Rulebook) -> Option<&'b Rule> {
+    rules.iter().find(|rule| fit_call(rule, call, book) == Fit::Certain)
+}
+
+/// Returns the first restricting rule that may match, depending on what is not known.
+pub(super) fn evaded(call: &Call<'_>, book: &Rulebook) -> Option<Reason> {
+    let mut rules = book.deny.iter().chain(&book.ask);
+    let rule = rules.find(|rule| fit_call(rule, call, book) == Fit::Possible)?;
+    let effects = call.effects;
+    let what = match (effects.unknown.first(), effects.unclear.first()) {
+        (Some(what), _) => what.clone(),
+        (None, Some(Unclear::Read(text) | Unclear::Write(text))) => {
+            Reason::UnclearPath(text.clone()).to_string()
+        }
+        (None, None) => "part of the command is only known when it runs".to_owned(),
+    };
+    Some(Reason::MayMatch(rule.clone(), what))
+}
+
+/// Compares a restricting rule with every reading of a call.
+fn fit_call(rule: &Rule, call: &Call<'_>, book: &Rulebook) -> Fit {
+    let by_path = match rule.spec() {
+        Spec::Path(pattern) => fit_paths(rule, pattern, call, book),
+        _ => Fit::No,
+    };
+    if !rule.names(call.tool) {
+        return by_path;
+    }
+    let by_parameter = match rule.parameter() {
+        Some(parameter) if has_parameter(parameter, call.input) => Fit::Certain,
+        _ => Fit::No,
+    };
+    by_path.max(by_parameter).max(fit_spec(rule, call))
+}
+
+fn fit_spec(rule: &Rule, call: &Call<'_>) -> Fit {
+    let at_least = |is_possible: bool| if is_possible { Fit::Possible } else { Fit::No };
+    match rule.spec() {
+        Spec::Any => Fit::Certain,
+        Spec::Command(pattern) => {
+            let readings = call.effects.commands.iter().flat_map(|command| &command.readings);
+            let texts = call.effects.commands.iter().map(|command| &command.text);
+            let parts = readings.chain(texts).map(|text| fit_command(pattern, text)).max();
+            let line = call.command.map_or(Fit::No, |line| fit_command(pattern, line));
+            line.max(parts.unwrap_or(Fit::No)).max(at_least(!call.effects.unknown.is_empty()))
+        }
+        Spec::Host(pattern) => {
+            let is_hit = call.effects.hosts.iter().any(|host| pattern.matches(host));
+            if is_hit { Fit::Certain } else { at_least(!call.effects.unknown.is_empty()) }
+        }
+        Spec::Name(pattern) => fit_name(pattern, call),
+        Spec::Path(_) | Spec::Nothing => Fit::No,
+    }
+}
+
+/// `Read` rules govern what is read and, when they forbid, what is written too; `Edit` rules what is written.
+fn fit_paths(rule: &Rule, pattern: &PathPattern, call: &Call<'_>, book: &Rulebook) -> Fit {
+    let effects = call.effects;
+    let is_read = rule.tool() == "Read";
+    let forbids_writes = !is_read || (rule.list() == RuleList::Deny && call.tool != "NotebookEdit");
+    let anchors = book.anchors();
+    let is_hit = |path: &PathEffect| {
+        pattern.matches(&path.requested, &anchors) || pattern.matches(&path.real, &anchors)
+    };
+    if (is_read && effects.reads.iter().any(is_hit)) || (forbids_writes && effects.writes.iter().any(is_hit))
+    {
+        return Fit::Certain;
+    }
+    let is_unclear = effects.unclear.iter().any(|unclear| match unclear {
+        Unclear::Read(_) => is_read,
+        Unclear::Write(_) => forbids_writes,
+    });
+    let is_opaque = call.command.is_some()
+        && (!effects.unknown.is_empty() || effects.commands.iter().any(CommandEffect::could_be_anything));
+    if is_unclear || is_opaque { Fit::Possible } else { Fit::No }
+}
+
+/// Compares a top-level scalar of the raw input; one that was left out never matches.
+fn has_parameter(parameter: &Parameter, input: &Value) -> bool {
+    let text = match input.get(&parameter.name) {
+        Some(Value::String(text)) => text.clone(),
+        Some(value @ (Value::Bool(_) | Value::Number(_))) => value.to_string(),
+        _ => return false,
+    };
+    fit(&parameter.value, &text) == Fit::Certain
+}
+
+/// Agents are named by their type; skills by their name, or name and arguments where the pattern has a wildcard.
+fn fit_name(pattern: &str, call: &Call<'_>) -> Fit {
+    let field = |name: &str| call.input.get(name).and_then(Value::as_str).unwrap_or_default().trim();
+    if call.tool != "Skill" {
+        return fit_command(pattern, field("subagent_type"));
+    }
+    let name = field("skill").trim_start_matches('/');
+    let whole = format!("{name} {}", field("args"));
+    fit_command(pattern, name).max(fit_command(pattern, &whole))
+}
+
+/// Returns the rule that lets a call run.
+pub(super) fn allowing<'b>(call: &Call<'_>, book: &'b Rulebook) -> Option<&'b Rule> {
+    match call.command {
+        Some(line) => allowing_command(line, call, book),
+        // Until a plan is approved, no rule lets a tool edit.
+        None if book.mode == Mode::Plan && !call.effects.writes.is_empty() => None,
+        None => allowing_tool(call, book),
+    }
+}
+
+fn allowing_tool<'b>(call: &Call<'_>, book: &'b Rulebook) -> Option<&'b Rule> {
+    let effects = call.effects;
+    let mut named = book.allow.iter().filter(|rule| rule.names(call.tool));
+    if let Some(rule) = named.clone().find(|rule| rule.is_bare()) {
+        return Some(rule);
+    }
+    let by_spec = named.find(|rule| match rule.spec() {
+        Spec::Host(_) => !effects.hosts.is_empty() && effects.unknown.is_empty() && hosts_allowed(call, book),
+        Spec::Name(pattern) => fit_name(pattern, call) == Fit::Certain,
+        Spec::Any | Spec::Command(_) | Spec::Path(_) | Spec::Nothing => false,
+    });
+    by_spec.or_else(|| allowing_paths(call, book))
+}
+
+fn hosts_allowed(call: &Call<'_>, book: &Rulebook) -> bool {
+    let allowed = |host: &String| {
+        book.allow.iter().any(|rule| match rule.spec() {
+            Spec::Host(pattern) => rule.names(call.tool) && pattern.matches(host),
+            _ => false,
+        })
+    };
+    call.effects.hosts.iter().all(allowed)
+}
+
+/// Every path must be covered: writes by `Edit` rules, reads by `Read` rules or by being written anyway.
+fn allowing_paths<'b>(call: &Call<'_>, book: &'b Rulebook) -> Option<&'b Rule> {
+    let effects = call.effects;
+    let is_only_paths = effects.hosts.is_empty() && effects.unknown.is_empty() && effects.unclear.is_empty();
+    if !is_only_paths || !effects.commands.is_empty() {
+        return None;
+    }
+    let mut found = None;
+    for path in &effects.writes {
+        found = Some(book.path_rule("Edit", path)?);
+    }
+    for path in effects.reads.iter().filter(|path| !effects.writes.contains(path)) {
+        match book.path_rule("Read", path) {
+            Some(rule) => found = found.or(Some(rule)),
+            None if book.may_read(path) => {}
+            None => return None,
+        }
+    }
+    found
+}
+
+/// The exact line, or a rule for each of its commands while its paths are in order too.
+fn allowing_command<'b>(line: &str, call: &Call<'_>, book: &'b Rulebook) -> Option<&'b Rule> {
+    let effects = call.effects;
+    let mut named = book.allow.iter().filter(|rule| rule.names(call.tool));
+    let is_line = |rule: &&Rule| match rule.spec() {
+        Spec::Command(pattern) => !pattern.contains('*') && pattern == line.trim(),
+        _ => false,
+    };
+    if let Some(rule) = named.clone().find(is_line) {
+        return Some(rule);
+    }
+    if !effects.unknown.is_empty() || effects.commands.is_empty() || !paths_in_order(call, book) {
+        return None;
+    }
+    let covers = |rule: &Rule, command: &CommandEffect| rule.names(call.tool) && covers(rule, command);
+    let is_covered = |command: &CommandEffect| book.allow.iter().any(|rule| covers(rule, command));
+    if !effects.commands.iter().all(|command| command.is_read_only || is_covered(command)) {
+        return None;
+    }
+    named.find(|rule| effects.commands.iter().any(|command| covers(rule, command)))
+}
+
+/// Reads and writes of commands stay inside; what the shell itself writes needs a rule or a mode for edits.
+fn paths_in_order(call: &Call<'_>, book: &Rulebook) -> bool {
+    let effects = call.effects;
+    let may_redirect = |path: &PathEffect| {
+        book.path_rule("Edit", path).is_some() || (book.mode == Mode::AcceptEdits && book.is_inside(path))
+    };
+    let may_write = |path: &PathEffect| book.is_inside(path) || book.path_rule("Edit", path).is_some();
+    effects.unclear.is_empty()
+        && effects.reads.iter().all(|path| book.may_read(path))
+        && effects.writes.iter().all(may_write)
+        && effects.redirects.iter().all(may_redirect)
+}
+
+fn covers(rule: &Rule, command: &CommandEffect) -> bool {
+    let pattern = match rule.spec() {
+        Spec::Any => return true,
+        Spec::Command(pattern) => pattern,
+        Spec::Path(_) | Spec::Host(_) | Spec::Name(_) | Spec::Nothing => return false,
+    };
+    let is_fit = |text: &str| fit_command(pattern, text) == Fit::Certain;
+    match &command.cover {
+        Cover::Pattern(text) => is_fit(text) || is_fit(&command.text),
+        Cover::Spelled { text, n_words } => spelled_words(pattern) >= *n_words && is_fit(text),
+        Cover::Exact(text) => !pattern.contains('*') && (pattern == text || *pattern == command.text),
+        Cover::Never => false,
+    }
+}
+
+/// Counts the whole words before the first wildcard.
+fn spelled_words(pattern: &str) -> usize {
+    let spaced = pattern.strip_suffix(":*").map(|prefix| format!("{prefix} *"));
+    let pattern = spaced.as_deref().unwrap_or(pattern);
+    let Some((literal, _)) = pattern.split_once('*') else {
+        return usize::MAX;
+    };
+    let words = literal.split_whitespace().count();
+    if literal.ends_with(' ') { words } else { words.saturating_sub(1) }
+}
