@@ -2,10 +2,11 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use loci_core::app_state::AppState;
 use loci_core::ids::ToolUseId;
-use loci_stdx::Env;
+use loci_stdx::{Env, Store};
 use loci_tools::{FileStates, Host, HostFuture, Place, Tasks, ToolProgress};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -23,6 +24,8 @@ pub(crate) struct SessionHost {
     spill_dir: Mutex<PathBuf>,
     task_dir: PathBuf,
     events: UnboundedSender<EngineEvent>,
+    /// Holds the rules as they are now.
+    state: Arc<Store<AppState>>,
 }
 
 /// What a host is made from.
@@ -33,6 +36,7 @@ pub(crate) struct HostParts {
     pub(crate) spill_dir: PathBuf,
     pub(crate) task_dir: PathBuf,
     pub(crate) events: UnboundedSender<EngineEvent>,
+    pub(crate) state: Arc<Store<AppState>>,
 }
 
 impl SessionHost {
@@ -46,6 +50,7 @@ impl SessionHost {
             spill_dir: Mutex::new(parts.spill_dir),
             task_dir: parts.task_dir,
             events: parts.events,
+            state: parts.state,
         }
     }
 }
@@ -83,9 +88,8 @@ impl Host for SessionHost {
         Box::pin(async { Ok(()) })
     }
 
-    /// Rules on paths are refused when they are given, so none can forbid a path here yet.
-    fn is_read_denied(&self, _path: &Path) -> bool {
-        false
+    fn is_read_denied(&self, path: &Path) -> bool {
+        self.state.get().permission.rulebook.is_read_denied(path)
     }
 
     fn spill_path(&self, call: &ToolUseId) -> io::Result<PathBuf> {

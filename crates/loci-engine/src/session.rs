@@ -163,6 +163,11 @@ impl Session {
                 .collect(),
             home: config.env.home.clone(),
         };
+        let state = AppState {
+            permission: PermissionState { rulebook: config.rulebook, ..PermissionState::default() },
+            ..AppState::default()
+        };
+        let state = Arc::new(wire(state, outside));
         let host = SessionHost::new(HostParts {
             env: config.env.clone(),
             place,
@@ -170,16 +175,13 @@ impl Session {
             spill_dir: spill_dir(&who, &config.task_dir),
             task_dir: config.task_dir,
             events: events.clone(),
+            state: Arc::clone(&state),
         });
         let base = RequestBase::new(&config.prompt, &config.toolbox, &config.model, who.id().as_str());
         let past = config.past.path.clone();
         let recorder = Recorder::new(config.env.clone(), config.log, config.stamp, config.past);
-        let state = AppState {
-            permission: PermissionState { rulebook: config.rulebook, ..PermissionState::default() },
-            ..AppState::default()
-        };
         let session = Self {
-            state: Arc::new(wire(state, outside)),
+            state,
             identity,
             recorder,
             host: Arc::new(host),
