@@ -27,6 +27,7 @@ pub use decide::{Call, Decision, Step, Verdict, decide, explain};
 pub use host::canonical_host;
 pub use mode::{BadMode, Mode};
 pub use path_pattern::matches_name;
+pub use protected::is_protected;
 pub use reason::Reason;
 pub use rule::{BadRule, Rule, RuleList, RuleOrigin, RuleSource, split_list};
 pub use rulebook::Rulebook;

@@ -1,27 +1,24 @@
 //! `find` with tests only: nothing that runs, deletes or writes.
 
 /// Tests and actions, with whether a value follows.
+#[rustfmt::skip]
 const EXPRESSION: &[(&str, bool)] = &[
-    ("-a", false),
-    ("-and", false),
-    ("-empty", false),
-    ("-iname", true),
-    ("-ipath", true),
-    ("-maxdepth", true),
-    ("-mindepth", true),
-    ("-mmin", true),
-    ("-mtime", true),
-    ("-name", true),
-    ("-newer", true),
-    ("-not", false),
-    ("-o", false),
-    ("-or", false),
-    ("-path", true),
-    ("-print", false),
-    ("-print0", false),
-    ("-size", true),
-    ("-type", true),
+    ("-a", false), ("-and", false), ("-o", false), ("-or", false), ("-not", false), ("!", false), ("(", false), (")", false),
+    ("-empty", false), ("-true", false), ("-false", false), ("-depth", false), ("-xdev", false), ("-mount", false),
+    ("-prune", false), ("-quit", false), ("-print", false), ("-print0", false), ("-ls", false), ("-printf", true),
+    ("-readable", false), ("-writable", false), ("-executable", false), ("-nouser", false), ("-nogroup", false),
+    ("-name", true), ("-iname", true), ("-path", true), ("-ipath", true), ("-wholename", true), ("-regex", true),
+    ("-iregex", true), ("-regextype", true), ("-lname", true), ("-ilname", true), ("-maxdepth", true), ("-mindepth", true),
+    ("-mmin", true), ("-mtime", true), ("-amin", true), ("-atime", true), ("-cmin", true), ("-ctime", true),
+    ("-newer", true), ("-newermt", true), ("-size", true), ("-type", true), ("-perm", true), ("-user", true),
+    ("-group", true), ("-uid", true), ("-gid", true), ("-links", true), ("-inum", true), ("-samefile", true),
 ];
+
+/// Returns true when a `find` runs, deletes and writes nothing, as far as its words tell.
+pub(crate) fn is_tame(values: &[crate::value::Value]) -> bool {
+    let words: Option<Vec<&str>> = values.iter().skip(1).map(|value| value.known()).collect();
+    words.is_some_and(|words| reads_of(&words).is_some())
+}
 
 /// Returns the paths a `find` would read when it only tests and prints.
 pub(crate) fn reads_of(arguments: &[&str]) -> Option<Vec<String>> {
@@ -36,7 +33,7 @@ pub(crate) fn reads_of(arguments: &[&str]) -> Option<Vec<String>> {
         let (_, has_value) = EXPRESSION.iter().find(|(name, _)| name == word)?;
         if *has_value {
             let value = rest.next()?;
-            reads.extend((*word == "-newer").then(|| (*value).to_owned()));
+            reads.extend(matches!(*word, "-newer" | "-samefile").then(|| (*value).to_owned()));
         }
     }
     Some(reads)

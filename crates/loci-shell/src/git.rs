@@ -6,13 +6,25 @@
 
 use crate::read_only::{Parsed, parse};
 use crate::table::{Operands, Spec};
+use crate::value::Value;
 
 /// Returns the paths a git command would read when it changes nothing.
 pub(crate) fn reads_of(arguments: &[&str]) -> Option<Vec<String>> {
     let (subcommand, arguments) = arguments.split_first()?;
-    let spec = SUBCOMMANDS.iter().find(|spec| spec.name == *subcommand)?;
+    let (spec, arguments) = find_spec(subcommand, arguments)?;
     let parsed = parse(spec, arguments)?;
-    if spec.name == "branch" && !is_branch_list(&parsed, arguments) {
+    let n_operands = parsed.operands.len();
+    let lists = parsed.has(&["list", "l"]);
+    let is_read = match spec.name {
+        "branch" => is_branch_list(&parsed, arguments),
+        "tag" => lists || n_operands == 0,
+        "remote" | "worktree list" => n_operands == 0,
+        "remote get-url" => n_operands == 1,
+        "config --get" | "config get" => n_operands == 1,
+        "reflog" => n_operands == 0 || parsed.operands[0] == "show",
+        _ => true,
+    };
+    if !is_read {
         return None;
     }
     let mut reads = vec![".".to_owned()];
@@ -22,6 +34,35 @@ pub(crate) fn reads_of(arguments: &[&str]) -> Option<Vec<String>> {
         reads.extend(word.split_once(':').map(|(_, path)| path.to_owned()));
     }
     Some(reads)
+}
+
+/// Finds a subcommand, or one of two words.
+fn find_spec<'a, 'w>(word: &str, arguments: &'a [&'w str]) -> Option<(&'static Spec, &'a [&'w str])> {
+    let two = arguments.first().map(|second| format!("{word} {second}"));
+    let spec = SUBCOMMANDS.iter().find(|spec| Some(spec.name) == two.as_deref());
+    match spec {
+        Some(spec) => Some((spec, &arguments[1..])),
+        None => SUBCOMMANDS.iter().find(|spec| spec.name == word).map(|spec| (spec, arguments)),
+    }
+}
+
+/// Returns how many words behind `git` are global options.
+pub(crate) fn sensitive_words(values: &[Value]) -> usize {
+    const WITH_VALUE: &[&str] = &[
+        "-c",
+        "-C",
+        "--git-dir",
+        "--work-tree",
+        "--namespace",
+        "--exec-path",
+        "--config-env",
+        "--super-prefix",
+    ];
+    let mut n = 0;
+    while let Some(value) = values.get(n + 1).filter(|value| value.text.starts_with('-')) {
+        n += if WITH_VALUE.contains(&value.text.as_str()) { 2 } else { 1 };
+    }
+    n
 }
 
 /// An operand names a new branch, unless `--list` makes it a pattern or it is the commit that one of the
@@ -63,15 +104,40 @@ const SUBCOMMANDS: &[Spec] = &[
     subcommand("branch", "arvl", &["all", "remotes", "verbose", "list", "show-current", "contains?", "no-contains?",
         "merged?", "no-merged?", "points-at?", "sort:", "format:", "color?", "no-color", "column?", "no-column",
         "ignore-case", "abbrev?", "no-abbrev"]),
+    subcommand("cat-file", "tpse", &[]),
+    subcommand("config --get", "z", &["local", "global", "show-origin", "null", "type:"]),
+    subcommand("config get", "z", &["local", "global", "show-origin", "null", "type:", "all"]),
+    subcommand("describe", "", &["all", "tags", "contains", "abbrev?", "candidates:", "exact-match", "long", "match:",
+        "exclude:", "always", "dirty?", "first-parent"]),
     Spec { takes_number: true, ..subcommand("diff", LOG_SHORT, LOG_LONG) },
+    subcommand("for-each-ref", "", &["count:", "sort:", "format:", "points-at:", "merged?", "no-merged?", "contains?",
+        "no-contains?", "ignore-case", "color?", "exclude:"]),
+    subcommand("grep", "iIwvhHlLFEGPcnqe:A:B:C:W", &["cached", "untracked", "ignore-case", "word-regexp", "invert-match",
+        "line-number", "column", "files-with-matches", "name-only", "files-without-match", "count", "fixed-strings",
+        "extended-regexp", "basic-regexp", "perl-regexp", "break", "heading", "show-function", "function-context",
+        "only-matching", "color?", "no-color", "and", "or", "not", "all-match", "quiet", "max-depth:", "text"]),
     Spec { takes_number: true, ..subcommand("log", LOG_SHORT, LOG_LONG) },
     subcommand("ls-files", "cdmoiskuztvx:", &["cached", "deleted", "modified", "others", "ignored", "stage",
         "killed", "unmerged", "exclude:", "exclude-standard", "full-name", "error-unmatch", "directory", "eol",
         "abbrev?", "deduplicate"]),
+    subcommand("merge-base", "a", &["all", "octopus", "is-ancestor", "independent", "fork-point"]),
+    Spec { takes_number: true, ..subcommand("reflog", LOG_SHORT, LOG_LONG) },
+    subcommand("remote", "v", &["verbose"]),
+    subcommand("remote get-url", "", &["push", "all"]),
+    Spec { takes_number: true, ..subcommand("rev-list", "n:", &["all", "branches?", "tags?", "remotes?", "count", "max-count:",
+        "skip:", "since:", "until:", "after:", "before:", "author:", "committer:", "grep:", "merges", "no-merges",
+        "first-parent", "reverse", "left-right", "cherry-pick", "topo-order", "date-order", "oneline", "abbrev-commit",
+        "parents", "children", "not", "objects", "left-only", "right-only"]) },
     subcommand("rev-parse", "q", &["abbrev-ref?", "show-toplevel", "git-dir", "absolute-git-dir", "git-common-dir",
         "is-inside-work-tree", "is-inside-git-dir", "is-bare-repository", "short?", "verify", "quiet", "symbolic",
         "symbolic-full-name", "show-prefix", "show-cdup", "all", "branches?", "tags?", "remotes?"]),
     Spec { takes_number: true, ..subcommand("show", LOG_SHORT, LOG_LONG) },
+    subcommand("shortlog", "nsec", &["numbered", "summary", "email", "committer", "all", "since:", "until:", "no-merges",
+        "group:"]),
+    Spec { takes_number: true, ..subcommand("stash list", LOG_SHORT, LOG_LONG) },
+    subcommand("tag", "ln?i", &["list", "sort:", "format:", "contains?", "no-contains?", "merged?", "no-merged?",
+        "points-at:", "column?", "no-column", "ignore-case", "color?"]),
+    subcommand("worktree list", "vz", &["verbose", "porcelain"]),
     subcommand("status", "sbu?vz", &["short", "branch", "show-stash", "porcelain?", "long", "verbose",
         "untracked-files?", "ignored?", "ahead-behind", "no-ahead-behind", "renames", "no-renames", "column?",
         "no-column"]),

@@ -1,6 +1,6 @@
 //! Cheap, conservative splitting of lines that are not understood.
 
-use crate::words::RESERVED;
+use crate::parse::RESERVED;
 
 /// Splits a line at `;`, `&`, `|` and newlines that are neither quoted nor in brackets; empty parts are left out.
 ///
@@ -36,14 +36,29 @@ pub fn top_level_parts(command: &str) -> Vec<&str> {
 pub(crate) fn rough_parts(command: &str) -> Vec<String> {
     let joined = command.replace("\\\n", "");
     let bare: String = joined.chars().filter(|c| !"'\"\\".contains(*c)).collect();
-    let pieces = bare.split(|c: char| ";&|()`\n\r{}<>$!".contains(c) || (c.is_control() && c != '\t'));
     let mut parts = vec![command.trim().to_owned()];
-    for piece in pieces {
-        let words = piece.split_whitespace().skip_while(|word| RESERVED.contains(word) || word.contains('='));
-        let part = words.collect::<Vec<_>>().join(" ");
-        if !part.is_empty() && !parts.contains(&part) {
-            parts.push(part);
+    // Quotes may hold a command, or be part of one.
+    for text in [bare, joined.replace(['\'', '"', '\\', '='], ";")] {
+        let pieces = text.split(|c: char| ";&|()`\n\r{}<>$!,".contains(c) || (c.is_control() && c != '\t'));
+        for piece in pieces {
+            let words =
+                piece.split_whitespace().skip_while(|word| RESERVED.contains(word) || word.contains('='));
+            let part = words.collect::<Vec<_>>().join(" ");
+            if !part.is_empty() && !parts.contains(&part) {
+                parts.push(part);
+            }
         }
     }
     parts
+}
+
+/// Returns a rough part and everything behind each of its words: any of them may be the command.
+pub(crate) fn rough_readings(part: &str) -> Vec<String> {
+    let words: Vec<&str> = part.split_whitespace().collect();
+    let suffixes = (1..words.len().min(32)).map(|at| words[at..].join(" "));
+    let based = words.first().and_then(|word| word.rsplit_once('/')).map(|(_, base)| {
+        let rest = words[1..].iter().copied();
+        std::iter::once(base).chain(rest).collect::<Vec<_>>().join(" ")
+    });
+    std::iter::once(part.to_owned()).chain(based).chain(suffixes).collect()
 }

@@ -1,19 +1,55 @@
 //! Judging one simple command against the table: known program, known flags, known operands.
 
 use crate::table::{Operands, Spec, TABLE};
-use crate::{find, git};
+use crate::value::Value;
+use crate::{find, git, special};
+
+/// Marks a word that is a glob; no other word holds it, since the parser refuses control characters.
+const GLOB: char = '\u{1}';
+
+/// Programs without a flag that writes or runs, so that a file named like a flag does no harm.
+#[rustfmt::skip]
+const GLOB_SAFE: &[&str] = &[
+    "ls", "cat", "head", "tail", "wc", "grep", "egrep", "fgrep", "stat", "du", "df", "diff", "cmp", "comm", "cut", "nl", "rev",
+    "tac", "paste", "fold", "md5sum", "sha1sum", "sha256sum", "base64", "od", "hexdump", "strings", "realpath", "readlink",
+    "basename", "dirname", "echo",
+];
 
 /// Returns the paths a command would read when it is known to change nothing, else `None`.
-pub(crate) fn reads_of(words: &[&str]) -> Option<Vec<String>> {
+pub(crate) fn reads_of(values: &[Value]) -> Option<Vec<Value>> {
+    let program = values.first()?.known()?;
+    let words: Vec<String> = values
+        .iter()
+        .map(|value| match (&value.pattern, value.known()) {
+            (Some(pattern), _) => GLOB_SAFE.contains(&program).then(|| format!("{GLOB}{pattern}")),
+            (None, Some(text)) => Some(text.to_owned()),
+            // What echo prints may be anything.
+            (None, None) => (program == "echo").then(String::new),
+        })
+        .collect::<Option<_>>()?;
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let paths = reads_of_words(&words)?;
+    Some(paths.iter().map(|path| as_value(path)).collect())
+}
+
+fn as_value(path: &str) -> Value {
+    match path.strip_prefix(GLOB) {
+        Some(pattern) => {
+            Value { pattern: Some(pattern.to_owned()), is_literal: false, ..Value::literal(pattern) }
+        }
+        None => Value::literal(path),
+    }
+}
+
+fn reads_of_words(words: &[&str]) -> Option<Vec<String>> {
     let (program, arguments) = words.split_first()?;
     match *program {
         "git" => git::reads_of(arguments),
         "find" => find::reads_of(arguments),
-        "echo" | "true" | "false" => Some(Vec::new()),
-        _ => {
-            let spec = TABLE.iter().find(|spec| spec.name == *program)?;
-            operand_reads(spec, parse(spec, arguments)?)
-        }
+        _ => match TABLE.iter().find(|spec| spec.name == *program) {
+            Some(spec) => operand_reads(spec, parse(spec, arguments)?),
+            None => special::reads_of(program, arguments),
+        },
     }
 }
 
@@ -145,7 +181,7 @@ fn short_arity(spec: &Spec, letter: char) -> Option<Arity> {
 /// Takes the next word as a value. One that looks like a flag is not taken: should the program see it
 /// otherwise than we do, a flag would slip through.
 fn next_value<'a>(rest: &mut impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    rest.next().filter(|value| !value.starts_with('-'))
+    rest.next().filter(|value| !value.starts_with(['-', GLOB]))
 }
 
 fn operand_reads(spec: &Spec, parsed: Parsed<'_>) -> Option<Vec<String>> {
@@ -159,6 +195,10 @@ fn operand_reads(spec: &Spec, parsed: Parsed<'_>) -> Option<Vec<String>> {
         Operands::PathsOrHere => operands,
         Operands::OnePath if operands.len() <= 1 => operands,
         Operands::PatternThenPaths => pattern_paths(&parsed)?,
+        Operands::PatternThenPathsOrHere => match pattern_paths(&parsed).unwrap_or_default() {
+            [] => &["."],
+            paths => paths,
+        },
         Operands::None | Operands::Format | Operands::OnePath => return None,
     };
     let reads = paths.iter().chain(&parsed.paths).filter(|path| **path != "-");

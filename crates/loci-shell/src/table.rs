@@ -22,6 +22,8 @@ pub(crate) enum Operands {
     OnePath,
     /// A pattern, unless a flag gave it, then files to read.
     PatternThenPaths,
+    /// The same, with the current directory when there are no files.
+    PatternThenPathsOrHere,
 }
 
 /// One command of the table.
@@ -48,7 +50,7 @@ const fn with_number(spec: Spec) -> Spec {
     Spec { takes_number: true, ..spec }
 }
 
-use Operands::{Format, None, OnePath, Paths, PathsOrHere, PatternThenPaths, Text};
+use Operands::{Format, None, OnePath, Paths, PathsOrHere, PatternThenPaths, PatternThenPathsOrHere, Text};
 
 const GREP_SHORT: &str = "EFGPivwxclLoqshHnraIbTZzUye:f@m:A:B:C:";
 const GREP_LONG: &[&str] = &[
@@ -148,9 +150,51 @@ pub(crate) const TABLE: &[Spec] = &[
     spec("tr", Text, "cCdst", &["complement", "delete", "squeeze-repeats", "truncate-set1"]),
     spec("uname", None, "amnoprsvi", &["all", "kernel-name", "nodename", "kernel-release", "kernel-version",
         "machine", "processor", "hardware-platform", "operating-system"]),
-    with_number(spec("uniq", OnePath, "cdDf:is:uw:z", &["count", "repeated", "all-repeated?", "skip-fields:",
-        "ignore-case", "skip-chars:", "unique", "check-chars:", "zero-terminated", "group?"])),
     spec("wc", Paths, "clLmw", &["bytes", "chars", "lines", "max-line-length", "words", "total:"]),
     spec("which", Text, "as", &["all"]),
     spec("whoami", None, "", &[]),
+    spec("base64", OnePath, "diw:", &["decode", "ignore-garbage", "wrap:"]),
+    spec("cal", Text, "13jmyA:B:", &[]),
+    spec("cmp", Paths, "bi:ln:s", &["print-bytes", "ignore-initial:", "verbose", "bytes:", "quiet", "silent"]),
+    spec("column", Paths, "ts:o:nxc:eJN:", &["table", "separator:", "output-separator:", "fillrows", "columns:",
+        "table-columns:", "json"]),
+    spec("comm", Paths, "123iz", &["check-order", "nocheck-order", "output-delimiter:", "total", "zero-terminated"]),
+    spec("expr", Text, "", &[]),
+    spec("fold", Paths, "bsw:", &["bytes", "spaces", "width:"]),
+    spec("free", None, "bkmghtlw", &["human", "bytes", "kibi", "mebi", "gibi", "total", "wide", "si"]),
+    spec("groups", Text, "", &[]),
+    spec("hexdump", Paths, "bcCdoxvn:s:e:", &["canonical", "length:", "skip:", "no-squeezing"]),
+    spec("hostname", None, "fiIsdA", &["fqdn", "short", "ip-address", "all-ip-addresses", "domain", "long"]),
+    spec("locale", Text, "akcm", &["all-locales"]),
+    spec("lsof", Paths, "ni?Pp:tu:c:aUl", &[]),
+    spec("nl", Paths, "b:d:f:h:i:l:n:ps:v:w:", &["body-numbering:", "number-format:", "number-width:",
+        "number-separator:", "starting-line-number:", "line-increment:"]),
+    spec("od", Paths, "A:j:N:t:vw?abcdfilosxDFHILOX", &["address-radix:", "skip-bytes:", "read-bytes:", "format:",
+        "output-duplicates", "width?"]),
+    spec("paste", Paths, "d:sz", &["delimiters:", "serial", "zero-terminated"]),
+    spec("pgrep", Text, "flaxu:noci:P:U:", &["full", "list-name", "list-full", "exact", "newest", "oldest", "count",
+        "parent:", "uid:", "euid:"]),
+    spec("rev", Paths, "", &[]),
+    spec("seq", Text, "f:s:w", &["format:", "separator:", "equal-width"]),
+    spec("sleep", Text, "", &[]),
+    spec("ss", Text, "tulnpasx46emoiHrwO", &["tcp", "udp", "listening", "numeric", "processes", "all", "summary", "unix",
+        "no-header", "raw"]),
+    with_number(spec("strings", Paths, "an:t:e:fw", &["all", "bytes:", "radix:", "encoding:", "print-file-name"])),
+    spec("tac", Paths, "brs:", &["before", "regex", "separator:"]),
+    spec("tree", PathsOrHere, "adfixspughDFCnJXI:P:L:", &["noreport", "dirsfirst", "prune", "gitignore", "charset:",
+        "filelimit:", "sort:", "du", "si", "inodes", "device", "timefmt:", "matchdirs", "ignore-case"]),
+    spec("type", Text, "afptP", &[]),
+    spec("uptime", None, "ps", &["pretty", "since"]),
+    with_number(spec("rg", PatternThenPathsOrHere, "nNilLcwvxFSse:f@g:t:T:A:B:C:m:oUHIpjquPabM:d:", &["line-number",
+        "no-line-number", "ignore-case", "files-with-matches", "files-without-match", "count", "count-matches",
+        "word-regexp", "line-regexp", "invert-match", "fixed-strings", "smart-case", "case-sensitive", "regexp:", "glob:",
+        "iglob:", "type:", "type-not:", "after-context:", "before-context:", "context:", "max-count:", "only-matching",
+        "multiline", "multiline-dotall", "with-filename", "no-filename", "heading", "no-heading", "hidden", "no-ignore",
+        "no-ignore-vcs", "files", "json", "stats", "max-depth:", "sort:", "sortr:", "color:", "column", "pretty", "quiet",
+        "text", "trim", "vimgrep", "pcre2", "replace:", "max-columns:", "max-filesize:", "type-list", "debug", "null",
+        "no-messages", "passthru", "byte-offset", "threads:"])),
+    spec("fd", PatternThenPathsOrHere, "HIuasigFt:e:d:E:0pl", &["hidden", "no-ignore", "absolute-path", "case-sensitive",
+        "ignore-case", "glob", "fixed-strings", "type:", "extension:", "max-depth:", "min-depth:", "exact-depth:",
+        "exclude:", "print0", "full-path", "size:", "changed-within:", "changed-before:", "color:", "list-details",
+        "max-results:", "no-ignore-vcs", "strip-cwd-prefix", "threads:"]),
 ];

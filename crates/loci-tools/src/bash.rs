@@ -8,6 +8,7 @@
 pub(crate) mod capture;
 mod exit;
 mod limits;
+mod paths;
 mod repository;
 mod result;
 pub(crate) mod run;
@@ -152,24 +153,28 @@ impl Tool for Bash {
 
 fn effects(input: &Input, place: &Place) -> Effects {
     let reading = analyse(&input.command, &ShellContext { cwd: &place.cwd, home: &place.home });
-    let reads: Vec<_> = reading.reads.iter().map(|path| place.resolve(path)).collect();
+    let mut effects = Effects { unclear: reading.unclear, unknown: reading.unknown, ..Effects::default() };
+    effects.reads = paths::resolve_all(&reading.reads, &mut effects.unknown);
+    effects.writes = paths::resolve_all(&reading.writes, &mut effects.unknown);
+    effects.redirects = paths::resolve_all(&reading.redirects, &mut effects.unknown);
+    effects.removals = paths::removals(reading.removals, &mut effects.unknown);
+    let removed = effects.removals.iter().filter_map(|removal| removal.target.clone());
+    let moved = paths::resolve_all(&reading.moves, &mut effects.unknown);
+    effects.writes.extend(removed.chain(moved).flat_map(|dir| paths::protected_in(&dir)));
     let is_tame = |program: &str| match program {
         "git" => repository::is_tame(place),
         // Between directories, diff follows the links in them.
-        "diff" => !reads.iter().any(|read| read.real.is_dir()),
+        "diff" => !effects.reads.iter().any(|read| read.real.is_dir()),
         _ => true,
     };
     let commands = reading.commands.into_iter().map(|command| CommandEffect {
         is_read_only: command.is_read_only && !input.run_in_background && is_tame(&command.program),
-        ..CommandEffect::plain(command.text)
+        is_edit: command.is_edit && !input.run_in_background,
+        text: command.text,
+        cover: command.cover,
+        readings: command.readings,
     });
-    let mut effects = Effects {
-        commands: commands.collect(),
-        writes: reading.writes.iter().map(|path| place.resolve(path)).collect(),
-        unknown: reading.unknown,
-        ..Effects::default()
-    };
-    effects.reads = reads;
+    effects.commands = commands.collect();
     if input.disable_sandbox {
         effects.unknown.push("asks to run outside the sandbox".to_owned());
     }

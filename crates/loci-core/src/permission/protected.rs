@@ -47,7 +47,7 @@ const FILES: &[&str] = &[
 ];
 
 /// Returns true when writing `path` needs a person's word, at any depth and in any letter case.
-pub(super) fn is_protected(path: &Path) -> bool {
+pub fn is_protected(path: &Path) -> bool {
     let names = names(path);
     let in_dir = names.iter().enumerate().any(|(idx, name)| {
         let next = names.get(idx + 1).map(String::as_str);

@@ -133,8 +133,8 @@ async fn by_default_reading_inside_runs_and_nothing_else() {
 async fn accepting_edits_runs_edits_inside() {
     check_mode(
         &["--permission-mode", "acceptEdits"],
-        calls![read_inside, list, write_inside],
-        calls![write_outside, write_through_a_link, write_what_steers_tools, touch],
+        calls![read_inside, list, write_inside, touch, redirect],
+        calls![write_outside, write_through_a_link, write_what_steers_tools, substitute, remove_home],
     )
     .await;
 }

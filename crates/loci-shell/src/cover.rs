@@ -1,0 +1,87 @@
+//! What a rule must match to let a command run (S-16).
+
+use loci_core::tool::{Cover, HOLE};
+
+use crate::value::{Value, show};
+use crate::{git, wrappers};
+
+/// Programs that run others in ways no prefix can speak for: only the exact command is enough.
+const ONLY_EXACT: &[&str] = &["watch", "setsid", "ionice", "flock", "strace", "ltrace", "script", "parallel"];
+
+/// Programs that run what they are given, and builtins that change what later commands do: a rule must name them.
+#[rustfmt::skip]
+const BY_NAME: &[&str] = &[
+    "env", "sudo", "doas", "su", "ssh", "npx", "bunx", "pnpx", "uvx", "docker", "podman", "kubectl", "xargs", "bash", "sh",
+    "zsh", "dash", "ksh", "fish", "ash", "busybox", "toybox", "eval", "source", ".", "exec", "trap", "alias", "enable",
+    "hash", "export", "declare", "typeset", "readonly", "local", "unset", "set", "shopt", "python", "python2", "python3",
+    "perl", "ruby", "node", "nodejs", "deno", "bun", "php", "lua", "awk", "gawk", "mawk", "nawk", "osascript", "pwsh",
+    "powershell", "tclsh", "expect", "chroot", "unshare", "nsenter", "systemd-run", "runuser", "direnv", "devbox", "mise",
+    "nix-shell", "nix", "poetry", "pipenv", "uv", "pipx", "make", "time", "command", "builtin", "timeout", "nice",
+    "nohup", "stdbuf", "noglob",
+];
+
+/// Variables that change no more than how a program talks.
+const SAFE_VARIABLES: &[&str] = &[
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "CLICOLOR",
+    "CLICOLOR_FORCE",
+    "COLORTERM",
+    "TERM",
+    "COLUMNS",
+    "LINES",
+    "NODE_ENV",
+    "RUST_BACKTRACE",
+    "RUST_LOG",
+    "CI",
+    "DEBIAN_FRONTEND",
+    "PYTHONUNBUFFERED",
+    "PYTHONDONTWRITEBYTECODE",
+    "GOOS",
+    "GOARCH",
+    "CGO_ENABLED",
+    "GO111MODULE",
+    "CARGO_TERM_COLOR",
+    "TIME_STYLE",
+    "BLOCK_SIZE",
+    "BLOCKSIZE",
+];
+
+/// Returns true for a variable whose assignment changes nothing but output.
+pub(crate) fn is_safe_variable(name: &str) -> bool {
+    SAFE_VARIABLES.contains(&name) || name.starts_with("LC_")
+}
+
+/// Returns what lets a command run.
+pub(crate) fn cover(assigned: &[&str], is_harmless: bool, values: &[Value]) -> Cover {
+    let whole = show(values);
+    if !is_harmless {
+        let text = format!("{} {whole}", assigned.join(" "));
+        return Cover::Spelled { text, n_words: assigned.len() + 1 };
+    }
+    let inner = wrappers::stripped(values);
+    let text = show(inner);
+    let Some(first) = inner.first() else { return Cover::Exact(whole) };
+    let program = first.text.as_str();
+    if program.contains(HOLE) || !first.is_literal {
+        return Cover::Never;
+    }
+    let base = program.rsplit('/').next().unwrap_or(program);
+    let runs_by_find = base == "find" && !crate::find::is_tame(inner);
+    if ONLY_EXACT.contains(&base) || runs_by_find {
+        return Cover::Exact(text);
+    }
+    if base == "git" {
+        return match git::sensitive_words(inner) {
+            0 => Cover::Pattern(text),
+            n => Cover::Spelled { text, n_words: n + 1 },
+        };
+    }
+    match BY_NAME.contains(&base) {
+        true => Cover::Spelled { text, n_words: 1 },
+        false => Cover::Pattern(text),
+    }
+}
