@@ -4,7 +4,7 @@
 //! user, port and trailing dot, numbers made into an IPv4 address. What it cannot be sure of has no host, and a
 //! fetch of it is asked about.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use core::net::{Ipv4Addr, Ipv6Addr};
 
 use super::glob::matches;
 
