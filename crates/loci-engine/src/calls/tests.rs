@@ -55,6 +55,7 @@ async fn check(run_tool: fn() -> ToolFuture<'static>, is_cancelled: bool, expect
         spill_dir: "/dev/null/spill".into(),
         task_dir: "/dev/null/tasks".into(),
         events,
+        state: Arc::new(loci_stdx::Store::new(loci_core::app_state::AppState::default())),
     });
     let call = PreparedCall { id: "toolu_1".into(), tool: "Odd".to_owned(), input: json!({}) };
     let cancel = CancellationToken::new();

@@ -189,7 +189,7 @@ async fn an_interrupt_stops_a_command() {
     let calls = Step::call("Bash", json!({"command": "sleep 600 > alive.pipe"}));
     let world = World::new([calls, Step::text("Again.")]).await;
     let alive = Pipe::new(&world.home, "alive.pipe");
-    let mut session = world.start(&stream(["--allowedTools", "Bash"]));
+    let mut session = world.start(&stream(["--allowedTools", "Bash,Edit(*.pipe)"]));
     session.write_json(&user("hi"));
     let alive = alive.writer_came();
     session.write_json(&control("r1", json!({"subtype": "interrupt"})));

@@ -69,7 +69,7 @@ async fn commands_in_the_background_end_with_the_session() {
     let calls = Step::call("Bash", json!({"command": "sleep 600 > alive.pipe", "run_in_background": true}));
     let world = World::new([calls, Step::text("It runs.")]).await;
     let alive = Pipe::new(&world.home, "alive.pipe");
-    let session = world.start_closed(&print(["hi", "--allowedTools", "Bash"]));
+    let session = world.start_closed(&print(["hi", "--allowedTools", "Bash,Edit(*.pipe)"]));
     let alive = alive.writer_came();
     let output = session.finish();
     assert_fine(&output);

@@ -361,7 +361,8 @@ async fn a_stream_cut_after_a_whole_call_runs_it_once() {
     ];
     for (how, step) in cases {
         let world = World::new([step, Step::text("Done.")]).await;
-        let binary = print(["hi", "--allowedTools", "Bash"]).env("CLAUDE_CODE_MAX_RETRIES", "1");
+        let binary =
+            print(["hi", "--allowedTools", "Bash,Edit(log.txt)"]).env("CLAUDE_CODE_MAX_RETRIES", "1");
         let output = world.run(&binary);
         assert_eq!((output.code, output.stdout.as_str()), (Some(0), "Done.\n"), "{how}: {output:?}");
         assert_eq!(world.home.read("log.txt"), "ran\n", "{how}: the command ran once");
@@ -376,7 +377,8 @@ async fn a_call_that_was_not_whole_does_not_run() {
     let step =
         Step::text("I write.").tool("Bash", json!({"command": "echo ran >> log.txt"})).cut_after_events(8);
     let world = World::new([step, Step::text("Done.")]).await;
-    let output = world.run(&print(["hi", "--allowedTools", "Bash"]).env("CLAUDE_CODE_MAX_RETRIES", "1"));
+    let output =
+        world.run(&print(["hi", "--allowedTools", "Bash,Edit(log.txt)"]).env("CLAUDE_CODE_MAX_RETRIES", "1"));
     assert_eq!(output.code, Some(0), "{output:?}");
     assert!(!world.home.project().join("log.txt").exists());
     expect![[r#"

@@ -458,7 +458,7 @@ async fn a_reader_that_goes_away_stops_what_runs() {
     let world = World::new([Step::call("Bash", json!({"command": "ls"})), calls]).await;
     let alive = Pipe::new(&world.home, "alive.pipe");
     let args = ["-p", "hi", "--output-format", "stream-json", "--verbose", "--input-format", "stream-json"];
-    let mut child = spawn(&world, &[&args[..], &["--allowedTools", "Bash"]].concat());
+    let mut child = spawn(&world, &[&args[..], &["--allowedTools", "Bash,Edit(*.pipe)"]].concat());
     let alive = alive.writer_came();
     drop(child.stdout.take());
     // The next thing it would say tells it that nobody reads.

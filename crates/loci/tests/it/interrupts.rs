@@ -201,7 +201,7 @@ async fn with_running_tree() -> (World, Session, File) {
     let world = World::new(step).await;
     world.home.write("notes.txt", "one\n");
     let alive = Pipe::new(&world.home, "alive.pipe");
-    let mut session = world.start(&stream(["--allowedTools", "Bash"]));
+    let mut session = world.start(&stream(["--dangerously-skip-permissions"]).env("IS_SANDBOX", "1"));
     session.write_json(&user("hi"));
     let alive = alive.writer_came();
     session.wait_for_json(|frame| frame["type"] == "user");

@@ -60,7 +60,7 @@ async fn each_later_source_chooses_the_model() {
 
 #[tokio::test]
 async fn variables_reach_commands_once_the_folder_is_trusted() {
-    let command = "echo $FOO-$BAR-$BAZ-$HTTPS_PROXY";
+    let command = "echo \"$FOO-$BAR-$BAZ-$HTTPS_PROXY\"";
     let run = print(["--allowedTools", "Bash", "--", "go"]).env("FOO", "shell").env("BAR", "shell");
     for (is_trusted, expected) in [(false, "user-shell--"), (true, "user-project-local-")] {
         let world = World::new(runs(command)).await;
