@@ -13,7 +13,7 @@ pub(crate) fn reads_of(program: &str, arguments: &[&str]) -> Option<Vec<String>>
         ("jq", _) => jq(arguments),
         ("ps", _) => ps(arguments),
         ("history", []) => nothing,
-        ("man", [pages @ ..]) if !pages.is_empty() && pages.iter().all(|page| is_word(page)) => nothing,
+        ("man", pages) if !pages.is_empty() && pages.iter().all(|page| is_word(page)) => nothing,
         ("tput", ["cols" | "lines" | "colors"]) => nothing,
         ("node", ["--version" | "-v"]) | ("python" | "python3", ["--version" | "-V"]) => nothing,
         ("docker", ["ps" | "images", flags @ ..]) if flags.iter().all(|flag| is_docker_flag(flag)) => nothing,
@@ -160,5 +160,5 @@ fn ps(arguments: &[&str]) -> Option<Vec<String>> {
             !word.starts_with('-') && !word.is_empty() && letters.chars().all(|c| "auxfwjls".contains(c));
         is_unix || is_bsd
     };
-    arguments.iter().all(|word| is_known(&word)).then(Vec::new)
+    arguments.iter().all(is_known).then(Vec::new)
 }

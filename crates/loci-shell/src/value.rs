@@ -65,7 +65,8 @@ pub(crate) fn join(values: &[Value]) -> String {
         // A word that may be empty or several takes the blanks around it along.
         let is_hole = value.text.chars().eq([HOLE]);
         let is_behind_hole = out.chars().eq([HOLE]);
-        if !out.is_empty() && !is_behind_hole && !(is_hole && out.ends_with(HOLE)) {
+        let needs_no_space = out.is_empty() || is_behind_hole || (is_hole && out.ends_with(HOLE));
+        if !needs_no_space {
             out.push(' ');
         }
         out.push_str(&value.text);

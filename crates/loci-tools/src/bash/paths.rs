@@ -19,7 +19,7 @@ pub(super) fn resolve_all(paths: &[ShellPath], unknown: &mut Vec<String>) -> Vec
         match spellings(path) {
             Some(spellings) => found.extend(spellings.iter().flat_map(|path| resolve(path))),
             None => {
-                unknown.push(format!("a pattern that stands for too many files: {}", path.path.display()))
+                unknown.push(format!("a pattern that stands for too many files: {}", path.path.display()));
             }
         }
     }
