@@ -4,6 +4,7 @@
 //! from outside. Everything lies in a temporary directory that is removed at the end.
 
 mod model;
+mod process;
 mod synth;
 
 use super::{build, machine, page};
@@ -15,6 +16,7 @@ use std::time::{Duration, Instant};
 pub(crate) const USAGE: &str = "\
 Usage: cargo xtask bench sessions [options]
 
+  --loci BIN       a loci that is built already; without it, one is built
   --sizes A,B,..   megabytes of the sessions to resume; default 1,50,200,1000
   --list N         how many sessions to list; default 10000
   --runs N         runs of each, of which the median counts; default 7
@@ -31,7 +33,10 @@ pub(crate) fn run(root: &Path, words: &[String]) -> anyhow::Result<()> {
         println!("{USAGE}");
         return Ok(());
     };
-    let loci = build(root)?;
+    let loci = match &args.loci {
+        Some(path) => std::path::absolute(path).context("Failed to resolve --loci")?,
+        None => build(root)?,
+    };
     let machine = machine::describe();
     let scratch = Scratch::new()?;
     let resumes = resumes(&loci, scratch.path(), &args)?;
@@ -50,6 +55,7 @@ pub(crate) fn run(root: &Path, words: &[String]) -> anyhow::Result<()> {
 
 #[derive(Debug, PartialEq)]
 struct Args {
+    loci: Option<PathBuf>,
     sizes: Vec<u64>,
     n_listed: u32,
     runs: u32,
@@ -58,7 +64,8 @@ struct Args {
 
 impl Args {
     fn parse(words: &[String]) -> anyhow::Result<Option<Self>> {
-        let mut args = Self { sizes: vec![1, 50, 200, 1000], n_listed: 10_000, runs: 7, write: false };
+        let mut args =
+            Self { loci: None, sizes: vec![1, 50, 200, 1000], n_listed: 10_000, runs: 7, write: false };
         let mut words = words.iter();
         while let Some(word) = words.next() {
             let mut number = || -> anyhow::Result<u32> {
@@ -67,6 +74,7 @@ impl Args {
             };
             match word.as_str() {
                 "--help" | "-h" => return Ok(None),
+                "--loci" => args.loci = Some(words.next().context("`--loci` needs a program")?.into()),
                 "--list" => args.n_listed = number()?,
                 "--runs" => args.runs = number()?,
                 "--sizes" => {
@@ -111,16 +119,17 @@ impl Drop for Scratch {
     }
 }
 
-/// One run: how long until the first request, and the most memory by then.
+/// One run up to its first request: how long it took, for how long it computed, and the most memory it had.
 #[derive(Debug, Clone, Copy)]
 struct Start {
     first_request: Duration,
+    cpu_ms: f64,
     peak_mb: f64,
 }
 
 fn resumes(loci: &Path, scratch: &Path, args: &Args) -> anyhow::Result<String> {
-    let mut table = "| resume | later than a fresh start | exec to first request | peak memory | target |\n\
-                     |---|---:|---:|---:|---|\n"
+    let mut table = "| resume | later than a fresh start | more CPU time | exec to first request | peak memory | target |\n\
+                     |---|---:|---:|---:|---:|---|\n"
         .to_owned();
     for size in &args.sizes {
         let home = synth::home(scratch, &format!("resume-{size}"))?;
@@ -131,13 +140,13 @@ fn resumes(loci: &Path, scratch: &Path, args: &Args) -> anyhow::Result<String> {
             resumed.push(start(loci, &home, &["-r", &session])?);
             fresh.push(start(loci, &home, &["--no-session-persistence"])?);
         }
-        let first = |starts: &[Start]| median(starts.iter().map(|it| it.first_request.as_secs_f64() * 1e3));
-        let (plain, later) = (first(&fresh), first(&resumed) - first(&fresh));
-        let peak = median(resumed.iter().map(|it| it.peak_mb));
+        let first = median_of(&resumed, |it| it.first_request.as_secs_f64() * 1e3);
+        let later = first - median_of(&fresh, |it| it.first_request.as_secs_f64() * 1e3);
+        let more_cpu = median_of(&resumed, |it| it.cpu_ms) - median_of(&fresh, |it| it.cpu_ms);
+        let peak = median_of(&resumed, |it| it.peak_mb);
         let verdict = verdict(*size, later, peak);
         table.push_str(&format!(
-            "| {size} MB | {later:.1} ms | {:.1} ms | {peak:.1} MB | {verdict} |\n",
-            plain + later
+            "| {size} MB | {later:.1} ms | {more_cpu:.1} ms | {first:.1} ms | {peak:.1} MB | {verdict} |\n"
         ));
         std::fs::remove_dir_all(&home.root).context("Failed to remove a home")?;
     }
@@ -165,12 +174,12 @@ fn start(loci: &Path, home: &synth::Home, more: &[&str]) -> anyhow::Result<Start
         let status = child.wait().context("Failed to wait for loci")?;
         bail!("loci sent no request: {status}");
     };
-    let peak_mb = peak_mb(child.id())?;
+    let (cpu_ms, peak_mb) = (process::cpu_ms(child.id())?, process::peak_mb(child.id())?);
     model.answer();
     if !child.wait().context("Failed to wait for loci")?.success() {
         bail!("loci failed");
     }
-    Ok(Start { first_request: arrived - began, peak_mb })
+    Ok(Start { first_request: arrived - began, cpu_ms, peak_mb })
 }
 
 fn program(loci: &Path, home: &synth::Home) -> Command {
@@ -181,34 +190,28 @@ fn program(loci: &Path, home: &synth::Home) -> Command {
     command
 }
 
-/// Returns the most memory that a process has had so far, in megabytes.
-fn peak_mb(id: u32) -> anyhow::Result<f64> {
-    let status =
-        std::fs::read_to_string(format!("/proc/{id}/status")).context("Failed to read its memory")?;
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = peak.and_then(|text| text.trim().strip_suffix("kB")?.trim().parse::<f64>().ok());
-    Ok(kib.context("The kernel does not say how much memory it has had")? * 1024.0 / 1e6)
-}
-
 fn list(loci: &Path, scratch: &Path, args: &Args) -> anyhow::Result<String> {
     let home = synth::home(scratch, "list")?;
     let bytes = synth::many(&home, args.n_listed)?;
-    let mut seconds = Vec::new();
+    let (mut seconds, mut cpu) = (Vec::new(), Vec::new());
     for _ in 0..args.runs {
+        let cpu_before = process::children_cpu_ms()?;
         let began = Instant::now();
         let mut command = program(loci, &home);
         command.args(["sessions", "list", "--all", "--json"]).stdout(Stdio::piped());
         let output = command.output().context("Failed to run loci")?;
         seconds.push(began.elapsed().as_secs_f64());
+        cpu.push(process::children_cpu_ms()? - cpu_before);
         let listed = String::from_utf8_lossy(&output.stdout).matches("\"sessionId\"").count();
         if listed != args.n_listed as usize {
             bail!("{listed} of {} sessions were listed", args.n_listed);
         }
     }
-    let taken = median(seconds.into_iter());
+    let (taken, cpu) = (median(seconds), median(cpu));
     let verdict = if taken <= LIST_TARGET { "met" } else { "missed" };
     Ok(format!(
-        "| list | time | target |\n|---|---:|---|\n| {} sessions, {:.0} MB, no index | {:.0} ms | {LIST_TARGET} s: {verdict} |\n",
+        "| list | time | CPU time | target |\n|---|---:|---:|---|\n\
+         | {} sessions, {:.0} MB, no index | {:.0} ms | {cpu:.0} ms | {LIST_TARGET} s: {verdict} |\n",
         args.n_listed,
         bytes as f64 / 1e6,
         taken * 1e3
@@ -228,8 +231,11 @@ fn appends(root: &Path, scratch: &Path) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn median(figures: impl Iterator<Item = f64>) -> f64 {
-    let mut figures: Vec<f64> = figures.collect();
+fn median_of(starts: &[Start], figure: impl Fn(&Start) -> f64) -> f64 {
+    median(starts.iter().map(figure).collect())
+}
+
+fn median(mut figures: Vec<f64>) -> f64 {
     figures.sort_by(f64::total_cmp);
     figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
 }
@@ -245,7 +251,7 @@ mod tests {
     #[test]
     fn options_are_read() {
         let args = parsed("--sizes 1,2 --runs 3 --write").unwrap().unwrap();
-        assert_eq!(args, Args { sizes: vec![1, 2], n_listed: 10_000, runs: 3, write: true });
+        assert_eq!(args, Args { loci: None, sizes: vec![1, 2], n_listed: 10_000, runs: 3, write: true });
         assert_eq!(args.command(), "cargo xtask bench sessions --sizes 1,2 --list 10000 --runs 3 --write");
         assert_eq!(parsed("--help").unwrap(), None);
         for wrong in ["--runs 0", "--sizes a", "--sizes", "--fast"] {
@@ -263,6 +269,6 @@ mod tests {
 
     #[test]
     fn the_middle_counts() {
-        assert!((median([3.0, 1.0, 2.0].into_iter()) - 2.0).abs() < 1e-9);
+        assert!((median(vec![3.0, 1.0, 2.0]) - 2.0).abs() < 1e-9);
     }
 }
