@@ -84,7 +84,7 @@ pub(crate) fn compose(
     let settings = background.configured.settings.clone();
     let mut notes = start.notes;
     notes.extend(background.configured.notes.iter().cloned());
-    let (base, rulebook, rule_notes) = rulebook(env, args, &settings)?;
+    let (base, rulebook, rule_notes) = rulebook(env, args, &settings, start.mode)?;
     notes.extend(rule_notes);
     let rulebook = Rulebook {
         read_dirs: own_dirs.iter().flat_map(|dir| [dir.clone(), real_path(dir)]).collect(),
@@ -179,6 +179,7 @@ fn rulebook(
     env: &Env,
     args: &Args,
     settings: &Settings,
+    before: Option<Mode>,
 ) -> Result<(Rulebook, Rulebook, Vec<String>), Complaint> {
     let mut dirs = vec![env.cwd.clone()];
     for dir in &args.add_dir {
@@ -202,6 +203,7 @@ fn rulebook(
         return Err(Complaint::new("Settings forbid bypassing permissions")
             .hint("See `loci config explain permissions.disableBypassPermissionsMode`."));
     }
+    let chosen = chosen.or(before);
     let base = book.clone();
     notes.extend(rulebook_from_settings(env, permissions, chosen, &mut book));
     if book.mode == Mode::BypassPermissions || args.allow_dangerously_skip_permissions {

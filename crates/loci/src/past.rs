@@ -2,7 +2,9 @@
 
 mod fork;
 
+use loci_core::conversation::Conversation;
 use loci_core::ids::{EntryId, SessionId};
+use loci_core::permission::Mode;
 use loci_engine::Past;
 use loci_stdx::Env;
 use loci_storage::{
@@ -21,6 +23,8 @@ pub(crate) struct Start {
     pub(crate) past: Past,
     /// The model it used last.
     pub(crate) model: Option<String>,
+    /// The permission mode it was in last, where that is one to go on in.
+    pub(crate) mode: Option<Mode>,
     /// What the user should know about the file.
     pub(crate) notes: Vec<String>,
     /// The right to write it, unless nothing is written.
@@ -39,12 +43,12 @@ pub(crate) fn find(env: &Env, home: &ConfigHome, args: &Args) -> Result<Start, C
         // The lease comes first: what is loaded must not grow behind our back.
         (Some(place), false) => {
             let lease = lease(env, home, args, place.id())?;
-            Start { lease, ..open(place, args)? }
+            Start { lease, ..open(home, place, args)? }
         }
         (None, _) => {
             let place = fresh(env, home, args)?;
             let lease = lease(env, home, args, place.id())?;
-            Start { place, past: Past::default(), model: None, notes: Vec::new(), lease }
+            Start { place, past: Past::default(), model: None, mode: None, notes: Vec::new(), lease }
         }
     };
     if let Some(name) = args.name.as_deref().map(str::trim).filter(|name| !name.is_empty()) {
@@ -107,7 +111,7 @@ fn fresh(env: &Env, home: &ConfigHome, args: &Args) -> Result<SessionPlace, Comp
     Ok(place)
 }
 
-fn open(place: SessionPlace, args: &Args) -> Result<Start, Complaint> {
+fn open(home: &ConfigHome, place: SessionPlace, args: &Args) -> Result<Start, Complaint> {
     let failed = |error| Complaint::from_error(&error);
     let LiveLoad { conversation, skipped, .. } = match &args.resume_session_at {
         Some(uuid) => {
@@ -118,6 +122,7 @@ fn open(place: SessionPlace, args: &Args) -> Result<Start, Complaint> {
     };
     let labels = summary_of(&place).ok().flatten().map(|session| session.facts.labels).unwrap_or_default();
     let model = conversation.last_model().map(str::to_owned);
+    let mode = restored_mode(home, &place, &conversation);
     let past = Past {
         leaf: conversation.leaf().cloned(),
         repairs: conversation.repairs().to_vec(),
@@ -126,7 +131,18 @@ fn open(place: SessionPlace, args: &Args) -> Result<Start, Complaint> {
         ..Past::default()
     };
     let notes = note_of(&skipped, &place).into_iter().collect();
-    Ok(Start { model, place, past, notes, lease: None })
+    Ok(Start { model, mode, place, past, notes, lease: None })
+}
+
+/// Returns the mode a session goes on in. Bypassing and planning are chosen anew each time, and a file from
+/// elsewhere has no say in what runs unasked.
+fn restored_mode(home: &ConfigHome, place: &SessionPlace, conversation: &Conversation) -> Option<Mode> {
+    let mode = conversation.last_mode()?.parse().ok()?;
+    let is_ours = place.file().starts_with(home.projects_dir());
+    match mode {
+        Mode::Default | Mode::AcceptEdits | Mode::DontAsk => is_ours.then_some(mode),
+        Mode::Plan | Mode::BypassPermissions => None,
+    }
 }
 
 fn no_such_message(uuid: &str, place: &SessionPlace) -> Complaint {

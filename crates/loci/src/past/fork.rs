@@ -6,7 +6,7 @@ use loci_engine::Past;
 use loci_stdx::Env;
 use loci_storage::{ConfigHome, SessionPlace, Trace, fork_entries, link_backups, load, summary_of};
 
-use super::{Start, fresh, lease, no_such_message, note_of};
+use super::{Start, fresh, lease, no_such_message, note_of, restored_mode};
 use crate::args::Args;
 use crate::complaint::Complaint;
 
@@ -41,7 +41,8 @@ pub(super) fn start(
         inherited,
         ..Past::default()
     };
-    Ok(Start { model: conversation.last_model().map(str::to_owned), place, past, notes, lease })
+    let mode = restored_mode(home, source, &conversation);
+    Ok(Start { model: conversation.last_model().map(str::to_owned), mode, place, past, notes, lease })
 }
 
 /// A name that the user gave is carried over, told apart; two sessions of one name could not be called by it.

@@ -147,6 +147,43 @@ async fn a_session_goes_on_in_its_own_file_with_its_own_model() {
     assert_eq!(models, [MODEL; 3]);
 }
 
+/// The mode that a run's first frame names.
+fn mode_of(world: &World, binary: &Binary) -> Value {
+    let output = world.run(binary);
+    assert_eq!(output.code, Some(0), "{output:?}");
+    output.json_lines()[0]["permissionMode"].clone()
+}
+
+#[tokio::test]
+async fn a_session_goes_on_in_its_mode_unless_that_is_one_to_choose_anew() {
+    for (before, flag, after) in [
+        ("acceptEdits", None, "acceptEdits"),
+        ("dontAsk", None, "dontAsk"),
+        ("default", None, "default"),
+        ("plan", None, "default"),
+        ("acceptEdits", Some("dontAsk"), "dontAsk"),
+    ] {
+        let world = World::new([]).await;
+        assert_fine(&world.print(["hi", "--permission-mode", before]));
+        for more in [["-c"].as_slice(), &["-c", "--fork-session"]] {
+            let flag = flag.map(|flag| ["--permission-mode", flag]);
+            let again = watched(["again"]).args(more.iter().copied()).args(flag.into_iter().flatten());
+            assert_eq!(mode_of(&world, &again), after, "{before} {flag:?} {more:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_runs_unasked_is_not_for_a_file_from_elsewhere_to_say() {
+    let world = World::new([]).await;
+    assert_fine(&world.print(["hi", "--permission-mode", "acceptEdits"]));
+    let file = world.home.sessions().remove(0);
+    let elsewhere = world.home.project().join(file.file_name().unwrap());
+    fs::rename(&file, &elsewhere).unwrap();
+    let again = watched(["again", "-r", &elsewhere.display().to_string()]);
+    assert_eq!(mode_of(&world, &again), "default");
+}
+
 #[tokio::test]
 async fn continue_takes_the_newest_session_of_this_directory() {
     let world = World::new([]).await;
