@@ -48,6 +48,18 @@ impl Totals {
         self.by_model.values().map(|usage| usage.cost_usd).sum()
     }
 
+    /// Adds what another run of the session used.
+    #[must_use]
+    pub fn plus(mut self, other: &Totals) -> Self {
+        for (model, usage) in &other.by_model {
+            self.by_model.entry(model.clone()).or_default().add_all(usage);
+        }
+        self.api += other.api;
+        self.tools += other.tools;
+        self.hooks += other.hooks;
+        self
+    }
+
     /// Adds one response.
     pub fn add(&mut self, model: &str, facts: &ModelFacts, usage: &Usage) {
         self.by_model.entry(model.to_owned()).or_default().add(usage, facts.price.as_ref());
@@ -212,6 +224,18 @@ mod tests {
         first.totals.add("claude-haiku-4-5", &facts("claude-haiku-4-5"), &usage);
         assert!((first.totals.cost_usd() - 4.0).abs() < 1e-9);
         assert_eq!(first.switched(id(2), "/x".into()).totals, Totals::default());
+    }
+
+    #[test]
+    fn totals_of_two_runs_add_up() {
+        let usage = Usage { input_tokens: 1_000_000, ..Usage::default() };
+        let mut one = Totals::default();
+        one.add("claude-sonnet-4-5", &facts("claude-sonnet-4-5"), &usage);
+        let mut two = one.clone();
+        two.add("claude-haiku-4-5", &facts("claude-haiku-4-5"), &usage);
+        let both = one.plus(&two);
+        assert_eq!(both.by_model["claude-sonnet-4-5"].input_tokens, 2_000_000);
+        assert!((both.cost_usd() - 7.0).abs() < 1e-9);
     }
 
     #[test]

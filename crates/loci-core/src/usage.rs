@@ -141,6 +141,16 @@ impl ModelUsage {
         self.web_search_requests += usage.web_searches();
         self.cost_usd += price.map_or(0.0, |price| usage.cost_usd(price));
     }
+
+    /// Adds the totals of another run.
+    pub fn add_all(&mut self, other: &ModelUsage) {
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+        self.cache_read_input_tokens += other.cache_read_input_tokens;
+        self.cache_creation_input_tokens += other.cache_creation_input_tokens;
+        self.web_search_requests += other.web_search_requests;
+        self.cost_usd += other.cost_usd;
+    }
 }
 
 #[cfg(test)]

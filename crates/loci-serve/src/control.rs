@@ -4,6 +4,8 @@ use loci_core::permission::Mode;
 use loci_engine::{Answer, Command, Question};
 use serde_json::{Value, json};
 
+use crate::cost::Cost;
+
 /// What a control request leads to.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Reaction {
@@ -37,6 +39,8 @@ pub(crate) fn react(request: &Value, about: &About) -> Reaction {
             say(Some(Command::SetModel(model)), None)
         }
         "mcp_status" => say(None, Some(json!({"mcpServers": []}))),
+        "get_session_cost" => say(None, Some(about.cost.text())),
+        "get_usage" => say(None, Some(about.cost.usage())),
         "get_binary_version" => say(None, Some(json!({"version": about.version}))),
         other => {
             Reaction { command: None, answer: Err(format!("Unsupported control request subtype: {other}")) }
@@ -51,6 +55,7 @@ pub(crate) struct About {
     pub(crate) api_key_source: String,
     pub(crate) may_bypass: bool,
     pub(crate) models: Vec<String>,
+    pub(crate) cost: Cost,
 }
 
 impl About {
@@ -130,6 +135,13 @@ pub(crate) fn answer(result: Result<Value, String>) -> Answer {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use loci_core::ids::SessionId;
+    use loci_core::session::{Beginning, SessionIdentity, Totals};
+    use loci_core::usage::Usage;
+    use loci_stdx::Store;
+
     use super::*;
 
     fn about() -> About {
@@ -138,7 +150,34 @@ mod tests {
             api_key_source: "none".to_owned(),
             may_bypass: false,
             models: vec!["m".to_owned()],
+            cost: cost(),
         }
+    }
+
+    /// A session that used one million tokens before this process and one in it.
+    fn cost() -> Cost {
+        let mut totals = Totals::default();
+        let usage = Usage { input_tokens: 1_000_000, ..Usage::default() };
+        totals.add("claude-sonnet-4-5", &loci_core::model::facts("claude-sonnet-4-5"), &usage);
+        let mut identity = SessionIdentity::new(Beginning {
+            id: SessionId::parse("0a0a0a0a-0001-4000-8000-000000000001").unwrap(),
+            project_dir: "/c/projects/-p".into(),
+            cwd: "/p".into(),
+            is_interactive: false,
+            is_persistent: true,
+        });
+        identity.totals = totals.clone();
+        Cost::new(Arc::new(Store::new(identity)), Arc::new(move || totals.clone()))
+    }
+
+    #[test]
+    fn the_cost_of_a_session_is_that_of_all_its_runs() {
+        let answer = |subtype: &str| react(&json!({"subtype": subtype}), &about()).answer.unwrap().unwrap();
+        let session = answer("get_usage")["session"].clone();
+        assert_eq!(session["total_cost_usd"], 6.0);
+        assert_eq!(session["model_usage"]["claude-sonnet-4-5"]["inputTokens"], 2_000_000);
+        let text = answer("get_session_cost")["text"].as_str().unwrap().to_owned();
+        assert!(text.starts_with("Total cost: $6.0000\nclaude-sonnet-4-5: 2000000 input,"), "{text}");
     }
 
     #[test]

@@ -2,6 +2,8 @@
 //!
 //! One JSON object a line. Every frame has a `uuid` and the `session_id`; frames of entries carry the entry's id.
 
+use std::collections::BTreeMap;
+
 use loci_core::ids::SessionId;
 use loci_core::model::facts;
 use loci_core::stream::{Failure, StreamEvent};
@@ -152,7 +154,7 @@ impl Frames {
             "session_id": self.session.as_str(),
             "total_cost_usd": report.total_cost_usd,
             "usage": report.usage.to_full_value(),
-            "modelUsage": model_usage(report),
+            "modelUsage": usage_by_model(&report.by_model),
             "permission_denials": report.denials.iter().map(|denial| json!({
                 "tool_name": denial.tool_name,
                 "tool_use_id": denial.tool_use_id,
@@ -274,7 +276,8 @@ pub(crate) fn outcome_text(report: &TurnReport) -> String {
     }
 }
 
-fn model_usage(report: &TurnReport) -> Value {
+/// Returns what each model used, as clients are told it.
+pub(crate) fn usage_by_model(by_model: &BTreeMap<String, ModelUsage>) -> Value {
     let row = |model: &str, usage: &ModelUsage| {
         let facts = facts(model);
         let mut value = serde_json::to_value(usage).unwrap_or_default();
@@ -282,12 +285,7 @@ fn model_usage(report: &TurnReport) -> Value {
         value["maxOutputTokens"] = json!(facts.default_output);
         value
     };
-    report
-        .by_model
-        .iter()
-        .map(|(model, usage)| (model.clone(), row(model, usage)))
-        .collect::<Map<_, _>>()
-        .into()
+    by_model.iter().map(|(model, usage)| (model.clone(), row(model, usage))).collect::<Map<_, _>>().into()
 }
 
 fn fallback_text(from: &str, to: &str, failure: &Failure) -> String {

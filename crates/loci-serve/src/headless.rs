@@ -3,6 +3,7 @@
 mod pump;
 
 use std::io::Write;
+use std::sync::Arc;
 use std::time::Duration;
 
 use loci_core::ids::SessionId;
@@ -11,6 +12,7 @@ use loci_stdx::Env;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::control::About;
+use crate::cost::{Cost, EarlierTotals};
 use crate::frame::Frames;
 use crate::output::Output;
 use crate::signals::{Signal, Signals};
@@ -86,6 +88,8 @@ pub struct Headless {
     pub models: Vec<String>,
     /// The first prompt, if it was given at the start.
     pub prompt: Option<Prompt>,
+    /// Reads what the session used before this process.
+    pub earlier_totals: EarlierTotals,
 }
 
 /// How long a slow reader is waited for at the end.
@@ -109,6 +113,7 @@ impl Headless {
             api_key_source: self.api_key_source.clone(),
             may_bypass: self.may_bypass,
             models: self.models.clone(),
+            cost: Cost::new(session.identity(), Arc::clone(&self.earlier_totals)),
         };
         let output = Output::new(stdout);
         let engine = tokio::spawn(session.run());

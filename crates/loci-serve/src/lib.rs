@@ -4,10 +4,12 @@
 //! crate knows the shape of the protocol's frames.
 
 mod control;
+mod cost;
 mod frame;
 mod headless;
 mod input;
 mod output;
 mod signals;
 
+pub use cost::EarlierTotals;
 pub use headless::{Exit, Headless, InputFormat, OutputFormat};

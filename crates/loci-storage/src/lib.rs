@@ -40,7 +40,7 @@ pub use instructions::{
 pub use labels::{LabelError, LabelWatch, rename_session, tag_session, untag_session};
 pub use layout::{ConfigHome, SessionPlace, TasksDirError};
 pub use lease::{Lease, LeaseError, Owner, lease_owner};
-pub use listing::{Count, Facts, Labels, SessionSummary, list_all, list_project, summary_of};
+pub use listing::{Count, Facts, Labels, SessionSummary, list_all, list_project, session_totals, summary_of};
 pub use project::Project;
 pub use remove::{RemoveError, remove_session, removed_sessions, restore_session};
 pub use repository::{Repository, repository_of};

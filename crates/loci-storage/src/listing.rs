@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 pub use lite::{Facts, Labels};
-pub use tally::Count;
+pub use tally::{Count, session_totals};
 
 use crate::find::FindError;
 use crate::layout::{ConfigHome, SessionPlace};

@@ -62,6 +62,8 @@ pub(crate) struct Composed {
     pub(crate) notes: Vec<String>,
     pub(crate) models: Vec<String>,
     pub(crate) is_bypass_disabled: bool,
+    /// How much of the transcript was there before.
+    pub(crate) n_bytes_before: u64,
 }
 
 /// Makes the configuration of a session. `client` is the provider, where it is not the environment's own.
@@ -154,7 +156,13 @@ pub(crate) fn compose(
         started: env.clock.monotonic().saturating_sub(started.elapsed()),
         api_key_source,
     };
-    Ok(Composed { config, notes, models, is_bypass_disabled: settings.permissions.is_bypass_disabled })
+    Ok(Composed {
+        config,
+        notes,
+        models,
+        is_bypass_disabled: settings.permissions.is_bypass_disabled,
+        n_bytes_before: start.n_bytes,
+    })
 }
 
 fn provider(env: &Env) -> Result<(Client, String), Complaint> {

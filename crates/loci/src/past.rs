@@ -25,6 +25,8 @@ pub(crate) struct Start {
     pub(crate) model: Option<String>,
     /// The permission mode it was in last, where that is one to go on in.
     pub(crate) mode: Option<Mode>,
+    /// How many bytes its file has; of a copy that is yet to be written, none.
+    pub(crate) n_bytes: u64,
     /// What the user should know about the file.
     pub(crate) notes: Vec<String>,
     /// The right to write it, unless nothing is written.
@@ -48,7 +50,15 @@ pub(crate) fn find(env: &Env, home: &ConfigHome, args: &Args) -> Result<Start, C
         (None, _) => {
             let place = fresh(env, home, args)?;
             let lease = lease(env, home, args, place.id())?;
-            Start { place, past: Past::default(), model: None, mode: None, notes: Vec::new(), lease }
+            Start {
+                place,
+                past: Past::default(),
+                model: None,
+                mode: None,
+                n_bytes: 0,
+                notes: Vec::new(),
+                lease,
+            }
         }
     };
     if let Some(name) = args.name.as_deref().map(str::trim).filter(|name| !name.is_empty()) {
@@ -131,7 +141,8 @@ fn open(home: &ConfigHome, place: SessionPlace, args: &Args) -> Result<Start, Co
         ..Past::default()
     };
     let notes = note_of(&skipped, &place).into_iter().collect();
-    Ok(Start { model, mode, place, past, notes, lease: None })
+    let n_bytes = std::fs::metadata(place.file()).map_or(0, |metadata| metadata.len());
+    Ok(Start { model, mode, n_bytes, place, past, notes, lease: None })
 }
 
 /// Returns the mode a session goes on in. Bypassing and planning are chosen anew each time, and a file from

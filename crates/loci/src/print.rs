@@ -1,10 +1,13 @@
 //! `loci -p`: one prompt, or a stream of them, without a terminal interface.
 
 use std::io::{IsTerminal, Read, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
+use loci_core::session::Totals;
 use loci_engine::{Prompt, Session};
-use loci_serve::{Headless, InputFormat, OutputFormat};
+use loci_serve::{EarlierTotals, Headless, InputFormat, OutputFormat};
 use loci_stdx::Env;
 use loci_storage::ConfigHome;
 
@@ -55,7 +58,8 @@ async fn serve(env: &Env, args: &Args, prompt: Option<Prompt>, composed: Compose
     let session_id = composed.config.identity.id().clone();
     let base = headless(env, args, prompt, session_id);
     let may_bypass = base.may_bypass && !composed.is_bypass_disabled;
-    let front = Headless { api_key_source, models: composed.models, may_bypass, ..base };
+    let earlier_totals = earlier_totals(composed.config.identity.transcript_path(), composed.n_bytes_before);
+    let front = Headless { api_key_source, models: composed.models, may_bypass, earlier_totals, ..base };
     let (session, handle, events) = Session::new(composed.config);
     front.run(session, handle, events, std::io::stdout(), &mut stderr).await.code()
 }
@@ -81,7 +85,13 @@ fn headless(env: &Env, args: &Args, prompt: Option<Prompt>, session: loci_core::
         api_key_source: "none".to_owned(),
         models: Vec::new(),
         prompt,
+        earlier_totals: Arc::new(Totals::default),
     }
+}
+
+/// Reads what the first bytes of a transcript say the session used; a file that cannot be read says nothing.
+fn earlier_totals(file: PathBuf, n_bytes: u64) -> EarlierTotals {
+    Arc::new(move || loci_storage::session_totals(&file, n_bytes).unwrap_or_default())
 }
 
 /// A session that cannot be resumed is an error result for programs and a complaint for people.

@@ -60,11 +60,12 @@ impl Session {
     pub(super) fn account(&mut self, event: Event, underway: &mut Underway) -> Event {
         match event {
             Event::Stream(StreamEvent::Ended(ended)) => {
-                underway.tally.request_ended(self.env.clock.monotonic());
+                let taken = underway.tally.request_ended(self.env.clock.monotonic());
                 underway.tally.usage.add(&ended.usage);
                 let model = self.asked_model.clone();
                 change_identity(&self.identity, |identity| {
                     identity.totals.add(&model, &facts(&model), &ended.usage);
+                    identity.totals.api += taken;
                 });
                 let spent_usd = self.identity.get().totals.cost_usd();
                 Event::Ended { ended, spent_usd }

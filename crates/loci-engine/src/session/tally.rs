@@ -53,8 +53,11 @@ impl Tally {
         Some(now.saturating_sub(self.request_began))
     }
 
-    pub(super) fn request_ended(&mut self, now: Duration) {
-        self.api += now.saturating_sub(self.request_began);
+    /// Notes the end of a request and returns how long it took.
+    pub(super) fn request_ended(&mut self, now: Duration) -> Duration {
+        let taken = now.saturating_sub(self.request_began);
+        self.api += taken;
+        taken
     }
 
     pub(super) fn report(

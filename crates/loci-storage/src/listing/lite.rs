@@ -208,7 +208,7 @@ fn facts(ends: &Ends<'_>, size: u64, modified_ms: i64) -> Facts {
             Some(tally) => Count::Exactly(tally.n_messages),
             None => Count::About(estimate(ends.tail, size)),
         },
-        cost_usd: tally.map(|tally| tally.cost_usd),
+        cost_usd: tally.map(|tally| tally.totals.cost_usd()),
     }
 }
 

@@ -2,13 +2,23 @@
 //!
 //! Of a file that was read as a whole both are exact: messages are the user and assistant entries that people
 //! see (not hidden ones, not subagents'), cost is the list price of every response once. Of a longer file the
-//! number of messages is estimated from its end and the cost is left out.
+//! number of messages is estimated from its end and the cost is left out. [`session_totals`] reads a file of any
+//! length, a block at a time, for whoever wants to know.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
 
 use loci_core::model::facts;
+use loci_core::session::Totals;
 use loci_core::usage::Usage;
 use memchr::memmem;
 
 use super::scan;
+
+/// The model of messages that no model wrote.
+const SYNTHETIC: &str = "<synthetic>";
 
 /// A number of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,35 +43,50 @@ impl Count {
     }
 }
 
-/// Messages and cost of a whole file.
+/// Returns what the responses in the first `n_bytes` of a session file used and cost, each counted once.
+pub fn session_totals(path: &Path, n_bytes: u64) -> io::Result<Totals> {
+    let mut tally = Tally::default();
+    crate::session_file::each_line(&mut File::open(path)?.take(n_bytes), |line| {
+        tally.take(line.bytes);
+        true
+    })?;
+    Ok(tally.totals)
+}
+
+/// Messages and cost of a file.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Tally {
     pub(super) n_messages: u64,
-    /// What the responses cost, as far as their models have a price.
-    pub(super) cost_usd: f64,
+    /// What the responses used, and cost as far as their models have a price.
+    pub(super) totals: Totals,
+    /// The blocks of one response repeat its usage.
+    responses: HashSet<Box<[u8]>>,
 }
 
 impl Tally {
     /// Counts every line of a whole file.
     pub(super) fn of(file: &[u8]) -> Self {
         let mut tally = Self::default();
-        let mut response = None;
         for line in loci_stdx::lines(file) {
-            match Shape::of(line.bytes) {
-                Shape::User => tally.n_messages += 1,
-                Shape::Assistant(message) => {
-                    tally.n_messages += 1;
-                    let answer = Answer::of(message);
-                    // The blocks of one response repeat its usage.
-                    if answer.id.is_none() || answer.id != response {
-                        tally.cost_usd += answer.cost_usd();
-                    }
-                    response = answer.id;
-                }
-                Shape::Nothing => {}
-            }
+            tally.take(line.bytes);
         }
         tally
+    }
+
+    fn take(&mut self, line: &[u8]) {
+        match Shape::of(line) {
+            Shape::User => self.n_messages += 1,
+            Shape::Assistant(message) => {
+                self.n_messages += 1;
+                let answer = Answer::of(message);
+                let is_new = answer.id.is_none_or(|id| !self.responses.contains(id));
+                if is_new {
+                    self.responses.extend(answer.id.map(Box::from));
+                    answer.add_to(&mut self.totals);
+                }
+            }
+            Shape::Nothing => {}
+        }
     }
 }
 
@@ -122,10 +147,12 @@ impl<'a> Answer<'a> {
         answer
     }
 
-    fn cost_usd(&self) -> f64 {
-        let price = scan::as_text(self.model).and_then(|model| facts(&model).price);
-        let usage: Option<Usage> = price.and_then(|_| serde_json::from_slice(self.usage).ok());
-        price.zip(usage).map_or(0.0, |(price, usage)| usage.cost_usd(&price))
+    fn add_to(&self, totals: &mut Totals) {
+        let model = scan::as_text(self.model).filter(|model| model != SYNTHETIC);
+        let usage: Option<Usage> = model.as_ref().and_then(|_| serde_json::from_slice(self.usage).ok());
+        if let Some((model, usage)) = model.zip(usage) {
+            totals.add(&model, &facts(&model), &usage);
+        }
     }
 }
 
@@ -150,14 +177,22 @@ mod tests {
             user(("isMeta", true)),
             json!({"isSidechain": true, "type": "user"}),
             answer("m1"),
-            answer("m1"),
             answer("m2"),
+            answer("m1"),
             json!({"type": "system", "message": {}}),
         ];
         let text: Vec<String> = lines.iter().map(ToString::to_string).collect();
         let tally = Tally::of(text.join("\n").as_bytes());
         assert_eq!(tally.n_messages, 4);
-        assert!((tally.cost_usd - 6.0).abs() < 1e-9, "{}", tally.cost_usd);
+        assert!((tally.totals.cost_usd() - 6.0).abs() < 1e-9, "{:?}", tally.totals);
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s.jsonl");
+        std::fs::write(&path, text.join("\n")).unwrap();
+        assert_eq!(session_totals(&path, u64::MAX).unwrap(), tally.totals);
+        let up_to_second: usize = text[..6].iter().map(|line| line.len() + 1).sum();
+        let first = session_totals(&path, up_to_second as u64).unwrap();
+        assert_eq!(first.by_model["claude-sonnet-4-5"].input_tokens, 2_000_000);
+        assert_eq!(session_totals(&path, 0).unwrap(), Totals::default());
     }
 
     #[test]

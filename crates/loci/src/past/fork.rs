@@ -42,7 +42,15 @@ pub(super) fn start(
         ..Past::default()
     };
     let mode = restored_mode(home, source, &conversation);
-    Ok(Start { model: conversation.last_model().map(str::to_owned), mode, place, past, notes, lease })
+    Ok(Start {
+        model: conversation.last_model().map(str::to_owned),
+        mode,
+        n_bytes: 0,
+        place,
+        past,
+        notes,
+        lease,
+    })
 }
 
 /// A name that the user gave is carried over, told apart; two sessions of one name could not be called by it.

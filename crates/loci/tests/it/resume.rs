@@ -1,8 +1,10 @@
 //! Going on with a session: `-c`, `-r`, and what the model is then sent.
 
-use crate::support::{MODEL, Pipe, World, assert_fine, is_result, loci, print, stream, user, watched};
+use crate::support::{
+    MODEL, Pipe, World, assert_fine, control, is_result, loci, print, stream, user, watched,
+};
 use expect_test::{Expect, expect};
-use loci_testkit::{Binary, Step, TestHome};
+use loci_testkit::{Binary, Session, Step, TestHome};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write;
@@ -145,6 +147,27 @@ async fn a_session_goes_on_in_its_own_file_with_its_own_model() {
     .assert_eq(&world.sketch());
     let models: Vec<Value> = world.requests().iter().map(|it| it.json["model"].clone()).collect();
     assert_eq!(models, [MODEL; 3]);
+}
+
+#[tokio::test]
+async fn what_a_session_cost_before_counts_when_its_cost_is_asked_for() {
+    let dear = |text: &str| Step::text(text).usage(1_000_000, 0, 0, 0);
+    let world = World::new([dear("one"), dear("two")]).await;
+    assert_fine(&world.print(["first"]));
+    let mut session = world.start(&stream(["-c"]));
+    let ask = |session: &mut Session, n: &str| {
+        session.write_json(&control(n, json!({"subtype": "get_usage"})));
+        let answer = session.wait_for_json(|frame| frame["response"]["request_id"] == n);
+        answer["response"]["response"]["session"].clone()
+    };
+    assert_eq!(ask(&mut session, "before")["total_cost_usd"], 3.0);
+    session.write_json(&user("second"));
+    let result = session.wait_for_json(is_result);
+    assert_eq!(result["total_cost_usd"], 3.0, "a result tells what its process used");
+    let usage = ask(&mut session, "after");
+    assert_eq!(usage["total_cost_usd"], 6.0);
+    assert_eq!(usage["model_usage"][MODEL]["inputTokens"], 2_000_000);
+    assert_fine(&session.finish());
 }
 
 /// The mode that a run's first frame names.
