@@ -8,6 +8,7 @@ mod architecture;
 mod dependencies;
 mod directions;
 mod headers;
+mod invariants;
 mod leftovers;
 mod licences;
 mod machine_paths;
@@ -31,6 +32,7 @@ const CHECKS: &[Check] = &[
     dependencies::check,
     directions::check,
     headers::check,
+    invariants::check,
     leftovers::check,
     machine_paths::check,
     markdown::check,

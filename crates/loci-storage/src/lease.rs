@@ -227,6 +227,7 @@ mod tests {
         assert!(Lease::acquire(&w.home, &w.session, &w.env).is_err());
     }
 
+    /// Invariant 12 of `docs/design/session-log.md`.
     #[test]
     fn a_log_that_lost_its_lease_writes_nothing_more_and_says_so_once() {
         let w = world();
@@ -243,6 +244,7 @@ mod tests {
         assert_eq!(fs::read_to_string(&file).unwrap().lines().count(), 1);
     }
 
+    /// Invariant 12 of `docs/design/session-log.md`.
     #[test]
     fn a_lease_whose_file_vanished_is_made_anew_by_its_owner_alone() {
         let w = world();
@@ -263,6 +265,7 @@ mod tests {
         assert_eq!(fs::read_dir(w.home.loci_dir().join("leases")).unwrap().count(), 0);
     }
 
+    /// Invariant 12 of `docs/design/session-log.md`.
     #[test]
     fn files_a_dead_owner_left_do_not_matter() {
         let w = world();
@@ -273,6 +276,7 @@ mod tests {
         assert!(Lease::acquire(&w.home, &w.session, &w.env).is_ok());
     }
 
+    /// Invariant 12 of `docs/design/session-log.md`.
     #[test]
     fn of_many_only_one_gets_it() {
         let w = world();

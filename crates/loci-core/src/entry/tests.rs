@@ -95,6 +95,7 @@ fn metadata_begins_with_its_type() {
     }
 }
 
+/// Invariant 19 of `docs/design/session-log.md`.
 #[test]
 fn every_recorded_line_comes_back_byte_for_byte() {
     for (session, line) in fixture_lines() {
@@ -160,6 +161,7 @@ proptest! {
 
     /// Any object with a type is an entry, whatever else it holds, and comes back byte for byte; so does
     /// every content block of its message.
+    /// Invariant 19 of `docs/design/session-log.md`.
     #[test]
     fn entries_are_lossless(kind in "user|assistant|system|attachment|progress|[a-z-]{1,12}", extra in any_json(), content in any_json()) {
         let mut line = json!({"type": kind, "uuid": "u", "message": {"role": "user", "content": [content]}});

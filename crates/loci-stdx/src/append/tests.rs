@@ -64,6 +64,7 @@ fn new_files_and_directories_are_private() {
     assert_eq!((mode(&path), mode(&dir.path().join("sub"))), (0o600, 0o700));
 }
 
+/// Invariant 4 of `docs/design/session-log.md`.
 #[test]
 fn another_writer_that_died_within_a_line_costs_only_its_own() {
     let (_dir, path) = log();
@@ -173,6 +174,7 @@ impl Write for Scripted {
     }
 }
 
+/// Invariant 2 of `docs/design/session-log.md`.
 #[test]
 fn short_writes_are_continued_and_failures_reported() {
     use io::ErrorKind::{Interrupted, StorageFull, WriteZero};
@@ -192,6 +194,7 @@ fn short_writes_are_continued_and_failures_reported() {
     }
 }
 
+/// Invariant 3 of `docs/design/session-log.md`.
 #[test]
 fn appends_of_many_handles_do_not_mix() {
     let (_dir, path) = log();
@@ -223,6 +226,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// Invariant 2: after a cut at any byte, every line that was whole and every line appended is there.
+    /// Invariant 4 of `docs/design/session-log.md`.
     #[test]
     fn a_cut_at_any_byte_loses_at_most_the_line_it_is_in(
         written in prop::collection::vec("[a-z]{0,6}", 0..6),

@@ -46,6 +46,7 @@ fn a_fork_is_what_the_reference_makes() {
 }
 
 /// Whatever the source, its fork sends the same and is appended to at the same place.
+/// Invariant 18 of `docs/design/session-log.md`.
 #[test]
 fn a_fork_goes_on_like_its_source() {
     let mut seen = 0;
@@ -83,6 +84,7 @@ fn a_branch_may_begin_at_any_message() {
     }
 }
 
+/// Invariant 18 of `docs/design/session-log.md`.
 #[test]
 fn traces_replacements_and_checkpoints_are_kept() {
     let user = |uuid: &str, parent: Value| json!({"parentUuid": parent, "type": "user", "uuid": uuid, "message": {"content": "x"}, "sessionId": "old"});
@@ -133,6 +135,7 @@ fn nothing_is_no_fork_and_no_file_is_written_over() {
     assert!(matches!(write_fork(&place, &copied).unwrap_err(), ForkError::InUse { .. }));
 }
 
+/// Invariant 18 of `docs/design/session-log.md`.
 #[test]
 fn backups_are_linked() {
     let world = World::new();

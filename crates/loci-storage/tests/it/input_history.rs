@@ -96,6 +96,7 @@ fn child_appends() {
     });
 }
 
+/// Invariant 13 of `docs/design/session-log.md`.
 #[test]
 fn many_processes_lose_nothing() {
     let world = World::new();

@@ -21,6 +21,7 @@ fn session(world: &World, n: u32) -> SessionPlace {
     place
 }
 
+/// Invariant 20 of `docs/design/session-log.md`.
 #[test]
 fn what_is_removed_can_be_brought_back() {
     let world = World::new();

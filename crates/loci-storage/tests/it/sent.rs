@@ -154,6 +154,7 @@ fn bytes(messages: &[Message]) -> String {
     messages.iter().map(line).collect()
 }
 
+/// Invariant 6 of `docs/design/session-log.md`.
 #[test]
 fn a_resume_at_any_moment_sends_the_same_bytes() {
     let mut running = Running::new();
@@ -164,6 +165,7 @@ fn a_resume_at_any_moment_sends_the_same_bytes() {
     running.turn("three");
 }
 
+/// Invariant 6 of `docs/design/session-log.md`.
 #[test]
 fn a_resume_after_a_compaction_sends_the_same_bytes() {
     for n_kept in [0, 1, 10] {

@@ -28,6 +28,7 @@ fn every_line_of_the_fixtures_is_an_entry_but_the_torn_one() {
     }
 }
 
+/// Invariant 14 of `docs/design/session-log.md`.
 #[test]
 fn broken_lines_are_named_with_their_place() {
     let world = World::new();
@@ -73,12 +74,14 @@ fn a_missing_file_is_an_error_that_names_it() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
+    /// Invariant 14 of `docs/design/session-log.md`.
     #[test]
     fn any_bytes_can_be_loaded(bytes in prop::collection::vec(any::<u8>(), 0..2_000)) {
         let world = World::new();
         load(&world.write("s.jsonl", bytes)).unwrap();
     }
 
+    /// Invariant 14 of `docs/design/session-log.md`.
     #[test]
     fn broken_bytes_cost_only_the_lines_they_are_in(at in 0..2_000_usize, junk in prop::collection::vec(any::<u8>(), 1..20)) {
         let world = World::new();

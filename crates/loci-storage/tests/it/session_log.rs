@@ -22,6 +22,7 @@ fn entry(uuid: &str) -> Entry {
     user(uuid, Path::new("/p"))
 }
 
+/// Invariant 17 of `docs/design/session-log.md`.
 #[test]
 fn the_file_is_made_with_the_first_entry_and_is_private() {
     let world = World::new();
@@ -37,6 +38,7 @@ fn the_file_is_made_with_the_first_entry_and_is_private() {
     assert_eq!(log.take_trouble(), None);
 }
 
+/// Invariant 4 of `docs/design/session-log.md`.
 #[test]
 fn a_torn_line_is_left_alone_and_the_next_one_is_whole() {
     let world = World::new();
@@ -119,6 +121,39 @@ fn a_full_disk_is_reported_once_and_loses_nothing() {
     assert_eq!(uuids(&disk.bytes()), ["u1", "u2", "u3"]);
 }
 
+/// Invariant 9 of `docs/design/session-log.md`.
+#[test]
+fn every_kind_of_failure_is_told_once_and_survived() {
+    use io::ErrorKind as Kind;
+    for (kind, hint) in [
+        (Kind::StorageFull, "Free some space"),
+        (Kind::QuotaExceeded, "Free some space"),
+        (Kind::ReadOnlyFilesystem, "Make the file writable"),
+        (Kind::PermissionDenied, "Make the file writable"),
+        (Kind::NotFound, "The session is kept in memory"),
+        (Kind::StaleNetworkFileHandle, "The session is kept in memory"),
+        (Kind::Other, "The session is kept in memory"),
+    ] {
+        let fault = |n_written| Fault { n_written, kind };
+        let (mut log, disk) = failing(&[fault(0), fault(7), fault(300), fault(0)]);
+        let mut told = Vec::new();
+        for n in 1..=6 {
+            let saved = log.append(&[&entry(&format!("u{n}"))]).is_ok();
+            assert_eq!(saved, n > 4, "{kind}");
+            told.extend(log.take_trouble());
+        }
+        let [Trouble::Began { hint: said, .. }, Trouble::Ended] = told.as_slice() else {
+            panic!("{kind}: {told:?}")
+        };
+        assert!(said.starts_with(hint), "{kind}: {said}");
+        let world = World::new();
+        let loaded = load(&world.write("s.jsonl", disk.bytes())).unwrap();
+        let last = loaded.entries.iter().rev().take(6).rev();
+        let uuids: Vec<&str> = last.map(|entry| entry.head().uuid.as_ref().unwrap().as_str()).collect();
+        assert_eq!(uuids, ["u1", "u2", "u3", "u4", "u5", "u6"], "{kind}");
+    }
+}
+
 #[test]
 fn sync_tries_again_too() {
     let (mut log, disk) = failing(&[Fault { n_written: 0, kind: io::ErrorKind::PermissionDenied }]);
@@ -128,6 +163,7 @@ fn sync_tries_again_too() {
     assert_eq!(log.take_trouble(), None, "over before anybody was told");
 }
 
+/// Invariant 11 of `docs/design/session-log.md`.
 #[test]
 fn a_file_taken_away_is_put_back_and_the_user_is_told_once() {
     let world = World::new();
@@ -143,6 +179,7 @@ fn a_file_taken_away_is_put_back_and_the_user_is_told_once() {
     assert_eq!(uuids(&fs::read(place.file()).unwrap()), ["u1", "u2", "u3"]);
 }
 
+/// Invariant 11 of `docs/design/session-log.md`.
 #[test]
 fn a_file_replaced_by_another_is_left_as_it_is_and_appended_to() {
     let world = World::new();
@@ -166,6 +203,7 @@ fn prompts_are_repeated_on_one_short_line() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
+    /// Invariant 9 of `docs/design/session-log.md`.
     #[test]
     fn no_entry_is_lost_whatever_the_disk_does(
         batches in prop::collection::vec(1..4_usize, 1..6),
@@ -200,6 +238,7 @@ proptest! {
     }
 }
 
+/// Invariants 1 and 2 of `docs/design/session-log.md`.
 #[test]
 fn a_crash_at_any_byte_costs_at_most_the_line_being_written() {
     let world = World::new();

@@ -51,6 +51,7 @@ fn kinds(entries: &[Value]) -> Vec<String> {
     entries.iter().map(kind).collect()
 }
 
+/// Invariant 18 of `docs/design/session-log.md`.
 #[tokio::test]
 async fn a_fork_copies_the_chain_and_leaves_the_source_alone() {
     let (world, id) = one_turn().await;

@@ -163,6 +163,7 @@ async fn a_full_disk_costs_nothing_but_a_word() {
     assert_eq!(*ended, "The session is being saved again");
 }
 
+/// Invariant 9 of `docs/design/session-log.md`.
 #[tokio::test]
 async fn a_read_only_home_costs_nothing_but_a_word() {
     let Some(mut run) = Run::start("size=256k,ro", working()).await else { return };
@@ -177,6 +178,7 @@ async fn a_read_only_home_costs_nothing_but_a_word() {
     assert!(said.ends_with("\nThe session is being saved again\n") && said.lines().count() == 3, "{said}");
 }
 
+/// Invariant 11 of `docs/design/session-log.md`.
 #[tokio::test]
 async fn a_config_home_that_vanishes_is_made_anew_with_the_whole_session() {
     let world = World::new(working()).await;

@@ -430,6 +430,37 @@ async fn one_answer_can_be_very_long() {
 }
 
 #[tokio::test]
+async fn a_slow_reader_loses_nothing_and_delays_nothing() {
+    let long = |n: usize| {
+        let text = format!("{n} {}", "0123456789abcdef".repeat(16 * 1024));
+        Step::text(text).chunk(64 * 1024).tool("Bash", json!({"command": "ls"}))
+    };
+    let steps: Vec<Step> = (0..4).map(long).chain([Step::text("Done.")]).collect();
+    let world = World::new(steps).await;
+    let mut child = spawn(&world, &["-p", "hi", "--output-format", "stream-json", "--verbose"]);
+    // Nothing is read until the whole turn is on disk, which is far more than a pipe holds.
+    let is_over = || {
+        let file = world.home.sessions().pop();
+        file.is_some_and(|file| std::fs::read_to_string(file).unwrap().contains("\"type\":\"last-prompt\""))
+    };
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while !is_over() {
+        assert!(std::time::Instant::now() < deadline, "the turn waits for its reader");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let mut said = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+    assert!(child.wait().unwrap().success());
+    let frames: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let is_message = |value: &&Value| value["type"] == "assistant" || value["type"] == "user";
+    let shown: Vec<&Value> = frames.iter().filter(is_message).map(|frame| &frame["uuid"]).collect();
+    let entries = world.session();
+    let stored: Vec<&Value> = entries.iter().filter(is_message).skip(1).map(|entry| &entry["uuid"]).collect();
+    assert_eq!(shown, stored, "every entry after the prompt was shown");
+    assert_eq!(frames.last().unwrap()["result"], "Done.");
+}
+
+#[tokio::test]
 async fn a_reader_that_goes_away_ends_the_run_quietly() {
     for args in [
         &["-p", "hi", "--output-format", "stream-json", "--verbose"][..],
@@ -449,6 +480,10 @@ async fn a_reader_that_goes_away_ends_the_run_quietly() {
         assert_eq!(said, "", "{args:?}");
         assert_eq!(status.code(), Some(141), "{args:?}");
         world.session();
+        let world = world.then(Step::text("three")).await;
+        assert_fine(&world.print(["go on", "-c"]));
+        let sent = world.conversation();
+        assert!(sent.contains("user: hi\n") && sent.contains("user: go on\n"), "{args:?}: {sent}");
     }
 }
 

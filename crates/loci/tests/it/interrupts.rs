@@ -400,6 +400,7 @@ async fn by_a_crash_while_the_model_speaks() {
     .await;
 }
 
+/// Invariant 8 of `docs/design/session-log.md`.
 #[tokio::test]
 async fn by_a_crash_while_commands_run() {
     let step = Step::text("Three.")

@@ -49,6 +49,7 @@ fn bodies(world: &World) -> Vec<String> {
     world.requests().iter().map(|it| normaliser.text(std::str::from_utf8(&it.body).unwrap())).collect()
 }
 
+/// Invariant 6 of `docs/design/session-log.md`.
 #[tokio::test]
 async fn a_resumed_session_sends_what_an_uninterrupted_one_would() {
     let whole = eventful().await;
@@ -85,6 +86,7 @@ fn assert_same(ours: &str, theirs: &str, what: &str) {
     assert!(ours == theirs, "{what} differs at {part}:\n{}\n{}", around(ours), around(theirs));
 }
 
+/// Invariant 6 of `docs/design/session-log.md`.
 #[tokio::test]
 async fn results_that_came_out_of_order_are_sent_in_that_order_ever_after() {
     let calls =
@@ -117,6 +119,7 @@ async fn results_that_came_out_of_order_are_sent_in_that_order_ever_after() {
     assert!(unmarked(2).starts_with(before.strip_suffix(']').unwrap()), "the prefix changed");
 }
 
+/// Invariant 1 of `docs/design/session-log.md`.
 #[tokio::test]
 async fn a_session_goes_on_in_its_own_file_with_its_own_model() {
     let world = World::new([Step::text("one"), Step::text("two"), Step::text("three")]).await;
@@ -225,6 +228,7 @@ async fn continue_takes_the_newest_session_of_this_directory() {
     .assert_eq(&world.conversation());
 }
 
+/// Invariant 16 of `docs/design/session-log.md`.
 #[tokio::test]
 async fn without_a_prompt_nothing_is_touched() {
     let world = World::new([]).await;

@@ -189,6 +189,7 @@ async fn long_output_goes_to_a_file_beside_the_session() {
     assert_eq!(std::fs::read_to_string(file).unwrap(), line.repeat(4_000));
 }
 
+/// Invariant 17 of `docs/design/session-log.md`.
 #[cfg(unix)]
 #[tokio::test]
 async fn only_the_user_can_read_a_session() {
@@ -280,6 +281,7 @@ async fn nothing_is_written_when_that_is_asked() {
     assert_eq!(files(&world.home.home()), Vec::<PathBuf>::new());
 }
 
+/// Invariant 10 of `docs/design/session-log.md`.
 #[tokio::test]
 async fn a_home_that_cannot_be_written_is_said_once_and_the_turn_goes_on() {
     let world = World::new([

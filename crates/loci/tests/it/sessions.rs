@@ -295,6 +295,7 @@ async fn a_wrong_name_is_met_with_the_next_step() {
 }
 
 /// Class 4: looking at a session does not make it newer.
+/// Invariant 16 of `docs/design/session-log.md`.
 #[tokio::test]
 async fn reading_verbs_leave_the_file_alone() {
     let world = two_turns().await;

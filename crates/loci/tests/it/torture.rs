@@ -21,6 +21,7 @@ const PROMPTS: usize = 40;
 const AFTER: &str = "after kill";
 const SESSION: &str = "0a0a0a0a-0001-4000-8000-00000000000c";
 
+/// Invariants 1, 2, 5 and 8 of `docs/design/session-log.md`.
 #[tokio::test]
 async fn a_session_survives_being_killed_at_any_moment() {
     let n_kills: usize = std::env::var(RUNS).map_or(24, |runs| runs.parse().unwrap());

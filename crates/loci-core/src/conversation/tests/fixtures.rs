@@ -111,6 +111,7 @@ fn every_fixture_is_mended_by_its_repairs() {
     }
 }
 
+/// Invariant 7 of `docs/design/session-log.md`.
 #[test]
 fn a_fixture_cut_after_any_line_keeps_its_last_message() {
     for (name, file, _) in FIXTURES {

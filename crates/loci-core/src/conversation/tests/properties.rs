@@ -69,12 +69,14 @@ proptest! {
         prop_assert_eq!(open.len(), closed, "open calls are closed: {}", show(&conversation));
     }
 
+    /// Invariant 8 of `docs/design/session-log.md`.
     #[test]
     fn repairs_are_made_once(table in table()) {
         let mended = Conversation::build(repaired(session(&table)));
         prop_assert_eq!(mended.repairs(), [], "{}", show(&mended));
     }
 
+    /// Invariant 7 of `docs/design/session-log.md`.
     #[test]
     fn the_last_words_are_on_the_path(table in table()) {
         let entries = session(&table);
@@ -88,6 +90,7 @@ proptest! {
         }
     }
 
+    /// Invariant 7 of `docs/design/session-log.md`.
     #[test]
     fn every_message_is_on_some_branch(table in table()) {
         let entries = session(&table);

@@ -57,6 +57,7 @@ fn check_at(file: &[u8], leaf: &EntryId) -> Result<(), TestCaseError> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
+    /// Invariant 15 of `docs/design/session-log.md`.
     #[test]
     fn the_living_part_gives_what_the_whole_file_gives(steps in prop::collection::vec(step(), 1..30), cut in 0..400_usize) {
         let file = session(&steps);
@@ -130,6 +131,7 @@ fn long(tail: &[Step]) -> Vec<Step> {
     steps
 }
 
+/// Invariant 15 of `docs/design/session-log.md`.
 #[test]
 fn the_cost_is_that_of_the_living_part() {
     let (live, whole) = cost(&long(&[Step::plain_turn()]));
