@@ -14,6 +14,8 @@ mod jsonl;
 mod lock;
 mod process;
 mod random;
+#[cfg(unix)]
+mod real_dir;
 mod same_file;
 mod store;
 mod text;
@@ -28,6 +30,8 @@ pub use jsonl::{Line, ReverseLines, head_and_tail, lines, lines_at};
 pub use lock::{FileLock, LockError};
 pub use process::{Signal, is_alive, kill_group, own_group, start_ticks, terminate_then_kill};
 pub use random::{OsRandom, Random, SeededRandom, Uuid};
+#[cfg(unix)]
+pub use real_dir::{Found, RealDir, is_symlink_error, open_real};
 pub use store::{Listener, Store, Subscription};
-pub use text::{floor_char_boundary, single_line, truncate_chars, utf16_len};
+pub use text::{floor_char_boundary, single_line, truncate_chars, utf16_len, visible};
 pub use user::is_root;

@@ -41,6 +41,46 @@ pub fn single_line(text: &str, max_chars: usize) -> String {
     line
 }
 
+/// The most spaces in a row that are shown as they are.
+const MOST_SPACES: usize = 20;
+
+/// Returns `text` with everything visible that could hide or reorder what is on the screen.
+///
+/// Control characters (line feeds aside), marks of direction, characters without width and spaces that are not
+/// the plain one are written as `\u{…}`; long runs of spaces are counted.
+#[must_use]
+pub fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        if c == ' ' {
+            let mut n_spaces = 1;
+            while chars.next_if_eq(&' ').is_some() {
+                n_spaces += 1;
+            }
+            match n_spaces {
+                0..=MOST_SPACES => out.push_str(&" ".repeat(n_spaces)),
+                _ => out.push_str(&format!("[{n_spaces} spaces]")),
+            }
+        } else if c == '\n' || !is_hidden(c) {
+            out.push(c);
+        } else {
+            out.push_str(&format!("\\u{{{:x}}}", u32::from(c)));
+        }
+    }
+    out
+}
+
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || c.is_whitespace()
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e0fff}')
+}
+
 fn with_ellipsis(line: &str, max_chars: usize) -> String {
     let Some(n_kept) = max_chars.checked_sub(1) else { return String::new() };
     format!("{}…", truncate_chars(line, n_kept).trim_end())
@@ -117,5 +157,22 @@ mod tests {
             prop_assert!(!line.chars().any(char::is_control));
             prop_assert_eq!(utf16_len(&text), text.encode_utf16().count());
         }
+    }
+
+    #[test]
+    fn nothing_stays_hidden() {
+        for (text, expected) in [
+            ("git push\norigin", "git push\norigin"),
+            ("grün €", "grün €"),
+            ("a\tb\r", "a\\u{9}b\\u{d}"),
+            ("\u{1b}[2J", "\\u{1b}[2J"),
+            ("a\u{202e}b\u{200b}c\u{feff}", "a\\u{202e}b\\u{200b}c\\u{feff}"),
+            ("a\u{a0}b\u{3000}c", "a\\u{a0}b\\u{3000}c"),
+            ("\u{e0041}", "\\u{e0041}"),
+            ("a   b", "a   b"),
+        ] {
+            assert_eq!(visible(text), expected);
+        }
+        assert_eq!(visible(&format!("a{}b", " ".repeat(300))), "a[300 spaces]b");
     }
 }

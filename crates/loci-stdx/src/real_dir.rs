@@ -1,0 +1,288 @@
+//! Files reached without following a single symlink.
+//!
+//! Whoever was told that a path may be used was told so of the place it led to then. A symlink that is put on the
+//! way since then would lead elsewhere, so here one anywhere on the way is an error (`ELOOP`), never followed. On
+//! Linux the kernel sees to that in one step (`openat2`); elsewhere, and where that is not allowed, the way is gone
+//! name by name, each opened inside the one before. Writing happens inside the directory that was opened,
+//! wherever its name leads by then.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Component, Path};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+use crate::WriteOptions;
+
+/// How often another name is tried for a temporary file.
+const ATTEMPTS: usize = 16;
+
+/// A directory that was opened by its real path.
+#[derive(Debug)]
+pub struct RealDir {
+    fd: OwnedFd,
+}
+
+/// What lies under a name; a symlink is itself, not what it points at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    /// Whether it is a regular file.
+    pub is_file: bool,
+    /// The device it lies on.
+    pub device: u64,
+    /// Its number there.
+    pub inode: u64,
+    /// Its size.
+    pub size: u64,
+    /// When it was modified, in seconds and nanoseconds.
+    pub modified: (i64, i64),
+    owner: (u32, u32),
+    mode: u32,
+}
+
+/// Opens the file at a real path for reading, without waiting for a FIFO's other side.
+pub fn open_real(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+    Ok(File::from(open_unlinked(path, flags)?))
+}
+
+impl RealDir {
+    /// Opens a directory by its real path.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self { fd: open_unlinked(path, OFlags::RDONLY | OFlags::DIRECTORY)? })
+    }
+
+    /// Opens a directory by its real path and makes what is missing of it.
+    pub fn create_all(path: &Path, mode: u32) -> io::Result<Self> {
+        match Self::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            opened => return opened,
+        }
+        let fd = walk(path, &mut |dir, name| {
+            match step(dir, name, OFlags::RDONLY | OFlags::DIRECTORY) {
+                Err(Errno::NOENT) => {}
+                stepped => return stepped,
+            }
+            match rustix::fs::mkdirat(dir, name, Mode::from_raw_mode(mode as rustix::fs::RawMode)) {
+                Ok(()) | Err(Errno::EXIST) => step(dir, name, OFlags::RDONLY | OFlags::DIRECTORY),
+                Err(error) => Err(error),
+            }
+        })?;
+        Ok(Self { fd })
+    }
+
+    /// Looks at what lies under a name.
+    pub fn look(&self, name: &OsStr) -> io::Result<Option<Found>> {
+        match rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(Found::of(&stat))),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Makes `bytes` the content of the file under a name, all or nothing. A file that takes the place of `before`
+    /// keeps its mode and, where that is allowed, its owner. A symlink under the name is replaced, not followed.
+    pub fn replace(
+        &self,
+        name: &OsStr,
+        bytes: &[u8],
+        options: &WriteOptions,
+        before: Option<&Found>,
+    ) -> io::Result<()> {
+        let (temporary, file) = self.temporary(options.file_mode)?;
+        let filled = fill(file, bytes, before)
+            .and_then(|()| Ok(rustix::fs::renameat(&self.fd, &*temporary, &self.fd, name)?));
+        if let Err(error) = filled {
+            // It may be gone already; the first error is the one to tell.
+            rustix::fs::unlinkat(&self.fd, &*temporary, AtFlags::empty()).ok();
+            return Err(error);
+        }
+        // In place; only a power cut could still lose it.
+        rustix::fs::fsync(&self.fd).ok();
+        Ok(())
+    }
+
+    fn temporary(&self, mode: u32) -> io::Result<(String, File)> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(mode as rustix::fs::RawMode);
+        for _ in 0..ATTEMPTS {
+            let name = format!(".tmp-{:016x}", fastrand::u64(..));
+            match rustix::fs::openat(&self.fd, &*name, flags, mode) {
+                Ok(fd) => return Ok((name, File::from(fd))),
+                Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+}
+
+impl Found {
+    #[expect(clippy::unnecessary_cast, clippy::useless_conversion, reason = "widths differ between systems")]
+    fn of(stat: &Stat) -> Self {
+        Self {
+            is_file: FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile,
+            device: stat.st_dev as u64,
+            inode: stat.st_ino as u64,
+            size: stat.st_size as u64,
+            modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+            owner: (stat.st_uid, stat.st_gid),
+            mode: u32::from(stat.st_mode) & 0o7777,
+        }
+    }
+}
+
+fn fill(mut file: File, bytes: &[u8], before: Option<&Found>) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+    if let Some(before) = before {
+        let (uid, gid) = before.owner;
+        let created = file.metadata()?;
+        // Only root may give files away; for others the new file is theirs, as with any editor.
+        if (created.uid(), created.gid()) != (uid, gid)
+            && let Err(error) = fchown(&file, Some(uid), Some(gid))
+            && error.kind() != io::ErrorKind::PermissionDenied
+        {
+            return Err(error);
+        }
+        // After the owner, since changing that clears the set-id bits.
+        file.set_permissions(std::fs::Permissions::from_mode(before.mode))?;
+    }
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+fn open_unlinked(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{CWD, ResolveFlags, openat2};
+        let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        match openat2(CWD, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
+            // Older kernels do not have it, and some sandboxes do not let it through.
+            Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN) => {}
+            opened => return Ok(opened?),
+        }
+    }
+    let last = path.components().count();
+    let mut n_gone = 1;
+    walk(path, &mut |dir, name| {
+        n_gone += 1;
+        step(dir, name, if n_gone == last { flags } else { OFlags::RDONLY | OFlags::DIRECTORY })
+    })
+}
+
+/// Goes the way to an absolute path without `..`, name by name.
+fn walk(
+    path: &Path,
+    step: &mut dyn FnMut(&OwnedFd, &OsStr) -> Result<OwnedFd, Errno>,
+) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let mut here = rustix::fs::open("/", flags, Mode::empty())?;
+    for part in path.components() {
+        match part {
+            Component::RootDir | Component::CurDir => {}
+            Component::Normal(name) => here = step(&here, name)?,
+            Component::ParentDir | Component::Prefix(_) => return Err(io::ErrorKind::InvalidInput.into()),
+        }
+    }
+    Ok(here)
+}
+
+/// Opens a name inside a directory; a symlink is `ELOOP`, whatever the system calls it.
+fn step(dir: &OwnedFd, name: &OsStr, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let opened =
+        rustix::fs::openat(dir.as_fd(), name, flags | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty());
+    let is_link = || {
+        let stat = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
+        stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink)
+    };
+    match opened {
+        Err(Errno::NOTDIR | Errno::MLINK) if is_link() => Err(Errno::LOOP),
+        opened => opened,
+    }
+}
+
+/// Returns true when a symlink was in the way.
+pub fn is_symlink_error(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(Errno::LOOP.raw_os_error())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+    use std::path::PathBuf;
+
+    use super::*;
+
+    /// `real/file`, and links to each: `link -> real`, `real/alias -> file`.
+    fn tree() -> (tempfile::TempDir, PathBuf) {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().canonicalize().unwrap();
+        std::fs::create_dir(path.join("real")).unwrap();
+        std::fs::write(path.join("real/file"), "old").unwrap();
+        symlink("real", path.join("link")).unwrap();
+        symlink("file", path.join("real/alias")).unwrap();
+        (root, path)
+    }
+
+    fn walked(path: &Path) -> io::Result<OwnedFd> {
+        walk(path, &mut |dir, name| step(dir, name, OFlags::RDONLY | OFlags::NONBLOCK))
+    }
+
+    /// Both ways of going, the kernel's and ours, refuse the same.
+    #[test]
+    fn no_symlink_is_followed() {
+        let (_root, path) = tree();
+        for (name, expected) in [
+            ("real/file", "opened"),
+            ("link/file", "symlink"),
+            ("real/alias", "symlink"),
+            ("link", "symlink"),
+            ("real/none", "missing"),
+            ("none/file", "missing"),
+        ] {
+            let show = |error: Option<io::Error>| match error {
+                None => "opened",
+                Some(error) if is_symlink_error(&error) => "symlink",
+                Some(error) if error.kind() == io::ErrorKind::NotFound => "missing",
+                Some(_) => "other",
+            };
+            assert_eq!(show(open_real(&path.join(name)).err()), expected, "{name}");
+            assert_eq!(show(walked(&path.join(name)).err()), expected, "{name}, name by name");
+        }
+    }
+
+    #[test]
+    fn files_are_replaced_inside_the_directory_that_was_opened() {
+        let (_root, path) = tree();
+        let dir = RealDir::open(&path.join("real")).unwrap();
+        // The name leads elsewhere now; what was opened is what is written.
+        std::fs::rename(path.join("real"), path.join("moved")).unwrap();
+        std::fs::create_dir(path.join("trap")).unwrap();
+        symlink("trap", path.join("real")).unwrap();
+        let name = OsStr::new("file");
+        let before = dir.look(name).unwrap();
+        dir.replace(name, b"new", &WriteOptions::project(), before.as_ref()).unwrap();
+        assert_eq!(std::fs::read(path.join("moved/file")).unwrap(), b"new");
+        assert_eq!(std::fs::read_dir(path.join("trap")).unwrap().count(), 0);
+        // A link under the name goes away; what it pointed at stays.
+        dir.replace(OsStr::new("alias"), b"own", &WriteOptions::project(), None).unwrap();
+        assert_eq!(std::fs::read(path.join("moved/file")).unwrap(), b"new");
+        let names: Vec<_> =
+            std::fs::read_dir(path.join("moved")).unwrap().flatten().map(|it| it.file_name()).collect();
+        assert_eq!(names.len(), 2, "nothing temporary is left: {names:?}");
+    }
+
+    #[test]
+    fn directories_are_made_beside_links_and_never_through_them() {
+        let (_root, path) = tree();
+        RealDir::create_all(&path.join("real/a/b"), 0o755).unwrap();
+        assert!(path.join("real/a/b").is_dir());
+        RealDir::create_all(&path.join("real/a/b"), 0o755).unwrap();
+        let error = RealDir::create_all(&path.join("link/c"), 0o755).unwrap_err();
+        assert!(is_symlink_error(&error), "{error}");
+        assert!(!path.join("real/c").exists());
+    }
+}
