@@ -2,8 +2,9 @@
 //!
 //! [`decide`] is the only road to running a tool. It looks at the call's effects, never at prose, and fails
 //! closed: what it cannot understand is asked about, and denied where nobody can be asked. The order is
-//! deny rules, ask rules, rules that unknown parts may evade, critical removals, protected paths, allow rules,
-//! read-only, mode, ask (S-2). [`explain`] lists the outcome of each.
+//! hooks that deny, deny rules, ask rules, hooks that ask, rules that unknown parts may evade, critical removals,
+//! protected paths, allow rules, hooks that allow, read-only, mode, ask (S-2). [`explain`] lists the outcome of each,
+//! [`fits`] what each rule has to do with a call, and [`suggest`] what would let it run.
 //!
 //! Rules that restrict are read broadly, rules that allow narrowly (S-5): any reading of any part may make the
 //! first match, while the second must cover every part and both spellings of every path.
@@ -19,15 +20,20 @@ mod protected;
 mod reason;
 mod rule;
 mod rulebook;
+mod suggest;
+mod update;
 
 #[cfg(test)]
 mod tests;
 
-pub use decide::{Call, Decision, Step, Verdict, decide, explain};
+pub use decide::{Call, Classified, Decision, HookVerdict, Step, Verdict, decide, explain};
 pub use host::canonical_host;
+pub use matching::{RuleFit, fits};
 pub use mode::{BadMode, Mode};
 pub use path_pattern::matches_name;
 pub use protected::is_protected;
 pub use reason::Reason;
-pub use rule::{BadRule, Rule, RuleList, RuleOrigin, RuleSource, split_list};
+pub use rule::{BadRule, Rule, RuleList, RuleOrigin, RulePlace, RuleSource, split_list};
 pub use rulebook::Rulebook;
+pub use suggest::suggest;
+pub use update::{BadUpdate, Destination, RuleChange, Update};

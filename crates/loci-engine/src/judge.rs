@@ -76,7 +76,7 @@ pub(crate) fn judge(toolbox: &Toolbox, host: &dyn Host, book: &Rulebook, call: &
     };
     let command = call.input.get("command").and_then(Value::as_str);
     let book = Rulebook { cwd: place.cwd, ..book.clone() };
-    decide(&Call { tool: &call.tool, command, input: &call.input, effects: &effects }, &book)
+    decide(&Call { tool: &call.tool, command, input: &call.input, effects: &effects, hook: None }, &book)
 }
 
 fn unknown_tool(toolbox: &Toolbox, name: &str) -> ToolOutcome {

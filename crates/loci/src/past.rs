@@ -152,7 +152,7 @@ fn restored_mode(home: &ConfigHome, place: &SessionPlace, conversation: &Convers
     let is_ours = place.file().starts_with(home.projects_dir());
     match mode {
         Mode::Default | Mode::AcceptEdits | Mode::DontAsk => is_ours.then_some(mode),
-        Mode::Plan | Mode::BypassPermissions => None,
+        Mode::Plan | Mode::Auto | Mode::BypassPermissions => None,
     }
 }
 

@@ -75,7 +75,8 @@ pub(crate) fn rulebook_from_settings(
 }
 
 fn add(env: &Env, list: RuleList, rule: &Sourced, book: &mut Rulebook) -> Option<String> {
-    let origin = RuleOrigin::new(RuleSource::Settings(rule.origin.scope), anchor(env, &rule.origin));
+    let origin = RuleOrigin::new(RuleSource::Settings(rule.origin.scope), anchor(env, &rule.origin))
+        .at(rule.origin.name.clone(), rule.line);
     book.add(list, &rule.text, &origin).map(|bad| format!("Settings: {}: {bad}", place(rule)))
 }
 
@@ -166,8 +167,9 @@ mod tests {
         };
         check(&mode("acceptEdits"), None, "acceptEdits allow ask deny", &[]);
         check(&mode("acceptEdits"), Some(Mode::Plan), "plan allow ask deny", &[]);
-        let no_auto = "Settings: s.json:3: this version has no mode `auto`; the usual one is used";
-        check(&mode("auto"), None, "default allow ask deny", &[no_auto]);
+        check(&mode("auto"), None, "auto allow ask deny", &[]);
+        let no_such = "Settings: s.json:3: this version has no mode `yolo`; the usual one is used";
+        check(&mode("yolo"), None, "default allow ask deny", &[no_such]);
         let disabled = PermissionSettings { is_bypass_disabled: true, ..mode("plan") };
         let said = "Settings: bypassPermissions is disabled; the usual mode is used";
         check(&disabled, Some(Mode::BypassPermissions), "default allow ask deny", &[said]);

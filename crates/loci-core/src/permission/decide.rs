@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::critical::critical_removal;
 use super::host::is_documentation;
-use super::matching::{allowing, evaded, restricting};
+use super::matching::{Restrictions, allowing, may_match, restrictions};
 use super::protected::{is_protected, is_protected_target};
-use super::{Mode, Reason, Rulebook};
+use super::{Mode, Reason, Rule, Rulebook};
 use crate::tool::{Effects, Unclear};
 
 /// A call to be judged.
@@ -22,6 +22,26 @@ pub struct Call<'a> {
     pub input: &'a Value,
     /// What it would do.
     pub effects: &'a Effects,
+    /// What hooks said about it.
+    pub hook: Option<&'a HookVerdict>,
+}
+
+/// What hooks said about a call, the strictest of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookVerdict {
+    /// May it run? A yes is held against rules that deny and ask, and against critical removals.
+    pub verdict: Verdict,
+    /// Why, in the hook's words.
+    pub reason: String,
+}
+
+/// What a classifier said about a call in mode `auto`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Classified {
+    /// It may run.
+    Pass(String),
+    /// It may not, and why.
+    Block(String),
 }
 
 /// The answer.
@@ -53,32 +73,57 @@ pub struct Step {
     pub decision: Option<Decision>,
 }
 
-type Check = fn(&Call<'_>, &Rulebook) -> Option<Decision>;
+type Check = fn(&Call<'_>, &Rulebook, &Restrictions<'_>) -> Option<Decision>;
+
+impl Decision {
+    /// Returns true for a question that mode `auto` may put to a classifier: people's own rules and hooks that
+    /// ask are answered by people.
+    pub fn is_for_classifier(&self, mode: Mode) -> bool {
+        let is_peoples = matches!(self.reason, Reason::Rule(_) | Reason::MayMatch(..) | Reason::Hook(_));
+        mode == Mode::Auto && self.verdict == Verdict::Ask && !is_peoples
+    }
+}
+
+impl From<Classified> for Decision {
+    fn from(classified: Classified) -> Self {
+        match classified {
+            Classified::Pass(why) => allow(Reason::Classifier(why)),
+            Classified::Block(why) => Self { verdict: Verdict::Deny, reason: Reason::Classifier(why) },
+        }
+    }
+}
 
 /// The order of S-2. The last always answers.
 const STEPS: &[(&str, Check)] = &[
-    ("deny rules", |call, book| by_rule(Verdict::Deny, call, book)),
-    ("ask rules", |call, book| by_rule(Verdict::Ask, call, book)),
-    ("rules that unknown parts may evade", |call, book| evaded(call, book).map(ask)),
-    ("critical removals", |call, book| critical_removal(call, book).map(Reason::CriticalRemoval).map(ask)),
-    ("bypassed permissions", bypassed),
-    ("protected paths", |call, _| protected_write(call.effects)),
-    ("allow rules", |call, book| allowing(call, book).cloned().map(Reason::Rule).map(allow)),
-    ("only reading", only_reading),
-    ("permission mode", |call, book| Some(by_mode(call, book))),
+    ("hooks that deny", |call, _, _| by_hook(Verdict::Deny, call)),
+    ("deny rules", |_, _, rules| rules.denied.map(|rule| by_rule(Verdict::Deny, rule))),
+    ("ask rules", |_, _, rules| rules.asked.map(|rule| by_rule(Verdict::Ask, rule))),
+    ("hooks that ask", |call, _, _| by_hook(Verdict::Ask, call)),
+    ("rules that unknown parts may evade", |call, _, rules| {
+        rules.evaded.map(|rule| ask(may_match(rule, call)))
+    }),
+    ("critical removals", |call, book, _| critical_removal(call, book).map(Reason::CriticalRemoval).map(ask)),
+    ("bypassed permissions", |_, book, _| bypassed(book)),
+    ("protected paths", |call, _, _| protected_write(call.effects)),
+    ("allow rules", |call, book, _| allowing(call, book).map(|rule| by_rule(Verdict::Allow, rule))),
+    ("hooks that allow", |call, _, _| by_hook(Verdict::Allow, call)),
+    ("only reading", |call, book, _| only_reading(call, book)),
+    ("permission mode", |call, book, _| Some(by_mode(call, book))),
 ];
 
 /// Judges a call.
 pub fn decide(call: &Call<'_>, book: &Rulebook) -> Decision {
-    let decision = STEPS.iter().find_map(|(_, check)| check(call, book));
+    let rules = restrictions(call, book);
+    let decision = STEPS.iter().find_map(|(_, check)| check(call, book, &rules));
     unasked(decision.unwrap_or_else(|| ask(Reason::NeedsApproval)), book.mode)
 }
 
 /// Judges a call and lists what each step said, up to the one that decided.
 pub fn explain(call: &Call<'_>, book: &Rulebook) -> Vec<Step> {
+    let rules = restrictions(call, book);
     let mut steps = Vec::new();
     for (name, check) in STEPS {
-        let decision = check(call, book).map(|decision| unasked(decision, book.mode));
+        let decision = check(call, book, &rules).map(|decision| unasked(decision, book.mode));
         let is_last = decision.is_some();
         steps.push(Step { check: name, decision });
         if is_last {
@@ -106,13 +151,16 @@ fn allow(reason: Reason) -> Decision {
     Decision { verdict: Verdict::Allow, reason }
 }
 
-fn by_rule(verdict: Verdict, call: &Call<'_>, book: &Rulebook) -> Option<Decision> {
-    let rules = if verdict == Verdict::Deny { &book.deny } else { &book.ask };
-    let rule = restricting(rules, call, book)?;
-    Some(Decision { verdict, reason: Reason::Rule(rule.clone()) })
+fn by_rule(verdict: Verdict, rule: &Rule) -> Decision {
+    Decision { verdict, reason: Reason::Rule(rule.clone()) }
 }
 
-fn bypassed(_call: &Call<'_>, book: &Rulebook) -> Option<Decision> {
+fn by_hook(verdict: Verdict, call: &Call<'_>) -> Option<Decision> {
+    let hook = call.hook.filter(|hook| hook.verdict == verdict)?;
+    Some(Decision { verdict, reason: Reason::Hook(hook.reason.clone()) })
+}
+
+fn bypassed(book: &Rulebook) -> Option<Decision> {
     (book.mode == Mode::BypassPermissions).then(|| allow(Reason::Mode(book.mode)))
 }
 

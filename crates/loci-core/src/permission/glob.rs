@@ -17,6 +17,44 @@ pub(super) enum Fit {
     Certain,
 }
 
+/// A pattern for commands, read once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct CommandPattern {
+    text: String,
+    /// Of `prefix:*` and `prefix *`: the prefix alone, and followed by a space.
+    prefixed: Option<[String; 2]>,
+}
+
+impl CommandPattern {
+    pub(super) fn new(text: &str) -> Self {
+        let prefix = text.strip_suffix(":*").or_else(|| text.strip_suffix(" *"));
+        let prefixed = prefix.map(|prefix| [prefix.to_owned(), format!("{prefix} *")]);
+        Self { text: text.to_owned(), prefixed }
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Matches a command as [`fit_command`] does.
+    pub(super) fn fit(&self, command: &str) -> Fit {
+        let command = command.trim();
+        // Most patterns of a long list differ in the first letter; a hole may hold any.
+        if let (Some(own), Some(first)) = (self.text.bytes().next(), command.bytes().next())
+            && own != first
+            && own != b'*'
+            && own != b':'
+            && first != HOLE as u8
+        {
+            return Fit::No;
+        }
+        match &self.prefixed {
+            Some([alone, spaced]) => fit(alone, command).max(fit(spaced, command)),
+            None => fit(&self.text, command),
+        }
+    }
+}
+
 /// Matches a command pattern. A pattern without `*` is the whole command; `prefix:*` and `prefix *` at the end mean
 /// the prefix alone or followed by a space; any other `*` stands for any run of characters.
 pub(super) fn fit_command(pattern: &str, command: &str) -> Fit {

@@ -4,20 +4,66 @@ use serde_json::Value;
 
 use super::decide::Call;
 use super::glob::{Fit, fit, fit_command};
-use super::path_pattern::PathPattern;
+use super::path_pattern::{Anchors, Names, PathPattern};
 use super::rule::{Parameter, Spec};
 use super::{Mode, Reason, Rule, RuleList, Rulebook};
 use crate::tool::{CommandEffect, Cover, PathEffect, Unclear};
 
-/// Returns the first rule of a list that certainly matches.
-pub(super) fn restricting<'b>(rules: &'b [Rule], call: &Call<'_>, book: &Rulebook) -> Option<&'b Rule> {
-    rules.iter().find(|rule| fit_call(rule, call, book) == Fit::Certain)
+/// What the rules that restrict say about a call.
+#[derive(Debug, Default)]
+pub(super) struct Restrictions<'b> {
+    /// The first deny rule that certainly matches.
+    pub(super) denied: Option<&'b Rule>,
+    /// The first ask rule that certainly matches, where no deny rule does.
+    pub(super) asked: Option<&'b Rule>,
+    /// The first of either that may match, depending on what is not known.
+    pub(super) evaded: Option<&'b Rule>,
 }
 
-/// Returns the first restricting rule that may match, depending on what is not known.
-pub(super) fn evaded(call: &Call<'_>, book: &Rulebook) -> Option<Reason> {
-    let mut rules = book.deny.iter().chain(&book.ask);
-    let rule = rules.find(|rule| fit_call(rule, call, book) == Fit::Possible)?;
+/// Compares a call with every rule that restricts, once.
+pub(super) fn restrictions<'b>(call: &Call<'_>, book: &'b Rulebook) -> Restrictions<'b> {
+    let paths = Paths::of(call, book);
+    let mut found = Restrictions::default();
+    for rule in &book.deny {
+        match fit_call(rule, call, &paths) {
+            Fit::Certain => return Restrictions { denied: Some(rule), ..found },
+            Fit::Possible => found.evaded = found.evaded.or(Some(rule)),
+            Fit::No => {}
+        }
+    }
+    for rule in &book.ask {
+        match fit_call(rule, call, &paths) {
+            Fit::Certain => return Restrictions { asked: Some(rule), ..found },
+            Fit::Possible => found.evaded = found.evaded.or(Some(rule)),
+            Fit::No => {}
+        }
+    }
+    found
+}
+
+/// The paths of a call, taken apart once for all rules.
+struct Paths {
+    anchors: Anchors,
+    reads: Vec<Names>,
+    writes: Vec<Names>,
+}
+
+impl Paths {
+    fn of(call: &Call<'_>, book: &Rulebook) -> Self {
+        let spellings = |paths: &[PathEffect]| {
+            let both = paths.iter().flat_map(|path| {
+                let real = (path.real != path.requested).then_some(&path.real);
+                std::iter::once(&path.requested).chain(real)
+            });
+            both.map(|path| Names::of(path)).collect()
+        };
+        let effects = call.effects;
+        Self { anchors: book.anchors(), reads: spellings(&effects.reads), writes: spellings(&effects.writes) }
+    }
+}
+
+/// Says why a rule may match.
+pub(super) fn may_match(rule: &Rule, call: &Call<'_>) -> Reason {
     let effects = call.effects;
     let what = match (effects.unknown.first(), effects.unclear.first()) {
         (Some(what), _) => what.clone(),
@@ -26,13 +72,63 @@ pub(super) fn evaded(call: &Call<'_>, book: &Rulebook) -> Option<Reason> {
         }
         (None, None) => "part of the command is only known when it runs".to_owned(),
     };
-    Some(Reason::MayMatch(rule.clone(), what))
+    Reason::MayMatch(rule.clone(), what)
+}
+
+/// What a rule has to do with a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RuleFit {
+    /// Nothing.
+    No,
+    /// It covers a part of the call, which needs more than that to run.
+    Part,
+    /// It may match, depending on what is only known when the call runs.
+    Possible,
+    /// It matches.
+    Certain,
+}
+
+/// Returns every rule that is about the call's tool, or about paths and hosts the call may touch, and how it fits.
+pub fn fits<'b>(call: &Call<'_>, book: &'b Rulebook) -> Vec<(&'b Rule, RuleFit)> {
+    let about = |rule: &Rule| rule.names(call.tool) || matches!(rule.spec(), Spec::Path(_));
+    let paths = Paths::of(call, book);
+    let restricting = book.deny.iter().chain(&book.ask).map(|rule| {
+        let fit = match fit_call(rule, call, &paths) {
+            Fit::No => RuleFit::No,
+            Fit::Possible => RuleFit::Possible,
+            Fit::Certain => RuleFit::Certain,
+        };
+        (rule, fit)
+    });
+    let allowing = book.allow.iter().map(|rule| (rule, allowing_fit(rule, call, book)));
+    let all = restricting.chain(allowing);
+    all.filter(|(rule, fit)| about(rule) || *fit != RuleFit::No).collect()
+}
+
+fn allowing_fit(rule: &Rule, call: &Call<'_>, book: &Rulebook) -> RuleFit {
+    let alone = Rulebook { allow: vec![rule.clone()], ..book.clone() };
+    let covers_path = || {
+        let paths = call.effects.reads.iter().chain(&call.effects.writes);
+        paths.into_iter().any(|path| alone.path_rule(rule.tool(), path).is_some())
+    };
+    if allowing(call, &alone).is_some() {
+        RuleFit::Certain
+    } else if call.effects.commands.iter().any(|it| is_covered(it, call, &alone)) || covers_path() {
+        RuleFit::Part
+    } else {
+        RuleFit::No
+    }
+}
+
+/// Returns true when an allow rule covers one command of a call.
+pub(super) fn is_covered(command: &CommandEffect, call: &Call<'_>, book: &Rulebook) -> bool {
+    book.allow.iter().any(|rule| rule.names(call.tool) && covers(rule, command))
 }
 
 /// Compares a restricting rule with every reading of a call.
-fn fit_call(rule: &Rule, call: &Call<'_>, book: &Rulebook) -> Fit {
+fn fit_call(rule: &Rule, call: &Call<'_>, paths: &Paths) -> Fit {
     let by_path = match rule.spec() {
-        Spec::Path(pattern) => fit_paths(rule, pattern, call, book),
+        Spec::Path(pattern) => fit_paths(rule, pattern, call, paths),
         _ => Fit::No,
     };
     if !rule.names(call.tool) {
@@ -52,8 +148,8 @@ fn fit_spec(rule: &Rule, call: &Call<'_>) -> Fit {
         Spec::Command(pattern) => {
             let readings = call.effects.commands.iter().flat_map(|command| &command.readings);
             let texts = call.effects.commands.iter().map(|command| &command.text);
-            let parts = readings.chain(texts).map(|text| fit_command(pattern, text)).max();
-            let line = call.command.map_or(Fit::No, |line| fit_command(pattern, line));
+            let parts = readings.chain(texts).map(|text| pattern.fit(text)).max();
+            let line = call.command.map_or(Fit::No, |line| pattern.fit(line));
             line.max(parts.unwrap_or(Fit::No)).max(at_least(!call.effects.unknown.is_empty()))
         }
         Spec::Host(pattern) => {
@@ -66,16 +162,12 @@ fn fit_spec(rule: &Rule, call: &Call<'_>) -> Fit {
 }
 
 /// `Read` rules govern what is read and, when they forbid, what is written too; `Edit` rules what is written.
-fn fit_paths(rule: &Rule, pattern: &PathPattern, call: &Call<'_>, book: &Rulebook) -> Fit {
+fn fit_paths(rule: &Rule, pattern: &PathPattern, call: &Call<'_>, paths: &Paths) -> Fit {
     let effects = call.effects;
     let is_read = rule.tool() == "Read";
     let forbids_writes = !is_read || (rule.list() == RuleList::Deny && call.tool != "NotebookEdit");
-    let anchors = book.anchors();
-    let is_hit = |path: &PathEffect| {
-        pattern.matches(&path.requested, &anchors) || pattern.matches(&path.real, &anchors)
-    };
-    if (is_read && effects.reads.iter().any(is_hit)) || (forbids_writes && effects.writes.iter().any(is_hit))
-    {
+    let is_hit = |path: &Names| pattern.matches(path, &paths.anchors);
+    if (is_read && paths.reads.iter().any(is_hit)) || (forbids_writes && paths.writes.iter().any(is_hit)) {
         return Fit::Certain;
     }
     let is_unclear = effects.unclear.iter().any(|unclear| match unclear {
@@ -168,7 +260,7 @@ fn allowing_command<'b>(line: &str, call: &Call<'_>, book: &'b Rulebook) -> Opti
     let effects = call.effects;
     let mut named = book.allow.iter().filter(|rule| rule.names(call.tool));
     let is_line = |rule: &&Rule| match rule.spec() {
-        Spec::Command(pattern) => !pattern.contains('*') && pattern == line.trim(),
+        Spec::Command(pattern) => !pattern.text().contains('*') && pattern.text() == line.trim(),
         _ => false,
     };
     if let Some(rule) = named.clone().find(is_line) {
@@ -177,9 +269,7 @@ fn allowing_command<'b>(line: &str, call: &Call<'_>, book: &'b Rulebook) -> Opti
     if !effects.unknown.is_empty() || effects.commands.is_empty() || !paths_in_order(call, book) {
         return None;
     }
-    let covers = |rule: &Rule, command: &CommandEffect| rule.names(call.tool) && covers(rule, command);
-    let is_covered = |command: &CommandEffect| book.allow.iter().any(|rule| covers(rule, command));
-    if !effects.commands.iter().all(|command| command.is_read_only || is_covered(command)) {
+    if !effects.commands.iter().all(|command| command.is_read_only || is_covered(command, call, book)) {
         return None;
     }
     named.find(|rule| effects.commands.iter().any(|command| covers(rule, command)))
@@ -204,11 +294,12 @@ fn covers(rule: &Rule, command: &CommandEffect) -> bool {
         Spec::Command(pattern) => pattern,
         Spec::Path(_) | Spec::Host(_) | Spec::Name(_) | Spec::Nothing => return false,
     };
-    let is_fit = |text: &str| fit_command(pattern, text) == Fit::Certain;
+    let is_fit = |text: &str| pattern.fit(text) == Fit::Certain;
+    let pattern = pattern.text();
     match &command.cover {
         Cover::Pattern(text) => is_fit(text) || is_fit(&command.text),
         Cover::Spelled { text, n_words } => spelled_words(pattern) >= *n_words && is_fit(text),
-        Cover::Exact(text) => !pattern.contains('*') && (pattern == text || *pattern == command.text),
+        Cover::Exact(text) => !pattern.contains('*') && (pattern == text || pattern == command.text),
         Cover::Never => false,
     }
 }

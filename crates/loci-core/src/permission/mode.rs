@@ -16,6 +16,8 @@ pub enum Mode {
     AcceptEdits,
     /// Nothing is changed until a plan is approved.
     Plan,
+    /// What would be asked about is put to a classifier first; without one it is asked about.
+    Auto,
     /// What would be asked about is denied.
     DontAsk,
     /// Everything runs, but for deny and ask rules and critical removals.
@@ -24,7 +26,9 @@ pub enum Mode {
 
 /// Says that a text names no mode.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("Unknown permission mode: `{0}` (expected default, acceptEdits, plan, dontAsk or bypassPermissions)")]
+#[error(
+    "Unknown permission mode: `{0}` (expected default, acceptEdits, plan, auto, dontAsk or bypassPermissions)"
+)]
 pub struct BadMode(pub String);
 
 impl Mode {
@@ -34,6 +38,7 @@ impl Mode {
             Self::Default => "default",
             Self::AcceptEdits => "acceptEdits",
             Self::Plan => "plan",
+            Self::Auto => "auto",
             Self::DontAsk => "dontAsk",
             Self::BypassPermissions => "bypassPermissions",
         }
@@ -54,6 +59,7 @@ impl FromStr for Mode {
             "default" | "manual" => Ok(Self::Default),
             "acceptEdits" => Ok(Self::AcceptEdits),
             "plan" => Ok(Self::Plan),
+            "auto" => Ok(Self::Auto),
             "dontAsk" => Ok(Self::DontAsk),
             "bypassPermissions" => Ok(Self::BypassPermissions),
             other => Err(BadMode(other.to_owned())),

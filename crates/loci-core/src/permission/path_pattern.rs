@@ -8,7 +8,7 @@
 //! What depends on the list: restricting rules ignore letter case, take `dir/**` at any depth and for `dir` itself
 //! too; allowing rules take it below the anchor only, and a wildcard at the end of theirs does not reach deeper.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 
 use super::RuleList;
 
@@ -16,7 +16,7 @@ use super::RuleList;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PathPattern {
     anchor: Anchor,
-    segments: Vec<String>,
+    segments: Vec<Segment>,
     is_restricting: bool,
 }
 
@@ -25,16 +25,80 @@ enum Anchor {
     Root,
     Home,
     /// Where the rule was written.
-    Source(PathBuf),
+    Source(Vec<String>),
     /// Where the session started.
     Start,
 }
 
+/// One segment; in a pattern that restricts, in lower case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Segment {
+    /// `**`.
+    Deep,
+    /// A name that stands for itself.
+    Name(String),
+    /// One with special characters.
+    Wild(Vec<char>),
+}
+
+impl Segment {
+    fn new(text: &str, is_restricting: bool) -> Self {
+        let text = if is_restricting { text.to_lowercase() } else { text.to_owned() };
+        match text.as_str() {
+            "**" => Self::Deep,
+            plain if !plain.contains(['*', '?', '[', '\\']) => Self::Name(text),
+            wild => Self::Wild(wild.chars().collect()),
+        }
+    }
+
+    fn matches(&self, name: &str) -> bool {
+        match self {
+            Self::Deep => true,
+            Self::Name(own) => own == name,
+            Self::Wild(pattern) => matches_chars(pattern, &name.chars().collect::<Vec<_>>()),
+        }
+    }
+
+    /// Returns true for one that may stand for many names.
+    fn is_wild(&self) -> bool {
+        matches!(self, Self::Wild(pattern) if pattern.iter().any(|c| matches!(c, '*' | '?' | '[')))
+    }
+}
+
 /// The directories anchors stand for.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Anchors<'a> {
-    pub(super) start: &'a Path,
-    pub(super) home: &'a Path,
+#[derive(Debug, Clone)]
+pub(super) struct Anchors {
+    start: Vec<String>,
+    home: Vec<String>,
+}
+
+impl Anchors {
+    pub(super) fn new(start: &Path, home: &Path) -> Self {
+        Self { start: names_of(start), home: names_of(home) }
+    }
+}
+
+/// The names of an absolute path, taken apart once for all patterns it is compared with.
+#[derive(Debug, Clone)]
+pub(super) struct Names {
+    names: Vec<String>,
+    folded: Vec<String>,
+}
+
+impl Names {
+    pub(super) fn of(path: &Path) -> Self {
+        let names = names_of(path);
+        let folded = names.iter().map(|name| name.to_lowercase()).collect();
+        Self { names, folded }
+    }
+}
+
+fn names_of(path: &Path) -> Vec<String> {
+    let normal = |part| match part {
+        Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
+        _ => None,
+    };
+    path.components().filter_map(normal).collect()
 }
 
 impl PathPattern {
@@ -48,19 +112,19 @@ impl PathPattern {
         } else if text == "~" {
             (Anchor::Home, "**", true)
         } else if let Some(rest) = text.strip_prefix('/') {
-            (Anchor::Source(source_dir.to_path_buf()), rest, true)
+            (Anchor::Source(names_of(source_dir)), rest, true)
         } else if let Some(rest) = text.strip_prefix("./") {
             (Anchor::Start, rest, !is_restricting)
         } else {
             (Anchor::Start, text, false)
         };
         let is_dir = rest.ends_with('/');
-        let mut segments: Vec<String> =
-            rest.split('/').filter(|part| !part.is_empty() && *part != ".").map(str::to_owned).collect();
+        let mut segments: Vec<&str> =
+            rest.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
         if segments.is_empty() && !is_anchored {
             return None;
         }
-        let n_named = segments.iter().rev().skip_while(|part| *part == "**").count();
+        let n_named = segments.iter().rev().skip_while(|part| **part == "**").count();
         let floats = match n_named {
             1 if is_anchored => false,
             // `dir/**` and `dir/` name a directory: at any depth when they restrict, here when they allow.
@@ -68,45 +132,37 @@ impl PathPattern {
             1 => true,
             _ => false,
         };
-        if floats && segments.first().is_some_and(|part| part != "**") {
-            segments.insert(0, "**".to_owned());
+        if floats && segments.first().is_some_and(|part| *part != "**") {
+            segments.insert(0, "**");
         }
         if is_dir || segments.is_empty() {
-            segments.push("**".to_owned());
+            segments.push("**");
         }
+        let segments = segments.into_iter().map(|part| Segment::new(part, is_restricting)).collect();
         Some(Self { anchor, segments, is_restricting })
     }
 
     /// Returns true when the pattern matches a path, by this spelling.
-    pub(super) fn matches(&self, path: &Path, anchors: &Anchors<'_>) -> bool {
-        let base = match &self.anchor {
-            Anchor::Root => Path::new("/"),
-            Anchor::Home => anchors.home,
+    pub(super) fn matches(&self, path: &Names, anchors: &Anchors) -> bool {
+        let base: &[String] = match &self.anchor {
+            Anchor::Root => &[],
+            Anchor::Home => &anchors.home,
             Anchor::Source(dir) => dir,
-            Anchor::Start => anchors.start,
+            Anchor::Start => &anchors.start,
         };
-        let Ok(below) = path.strip_prefix(base) else { return false };
-        let names: Vec<String> = below
-            .components()
-            .filter_map(|part| match part {
-                Component::Normal(name) => Some(self.fold(&name.to_string_lossy())),
-                _ => None,
-            })
-            .collect();
-        let segments: Vec<String> = self.segments.iter().map(|part| self.fold(part)).collect();
-        matches_segments(&segments, &names, self.is_restricting)
-    }
-
-    fn fold(&self, text: &str) -> String {
-        if self.is_restricting { text.to_lowercase() } else { text.to_owned() }
+        if !path.names.starts_with(base) {
+            return false;
+        }
+        let below = if self.is_restricting { &path.folded[base.len()..] } else { &path.names[base.len()..] };
+        matches_segments(&self.segments, below, self.is_restricting)
     }
 }
 
-fn matches_segments(segments: &[String], names: &[String], is_restricting: bool) -> bool {
+fn matches_segments(segments: &[Segment], names: &[String], is_restricting: bool) -> bool {
     let Some((segment, rest)) = segments.split_first() else {
         return true;
     };
-    if segment == "**" {
+    if *segment == Segment::Deep {
         return match rest.is_empty() {
             // `dir/**` is what is in the directory; to restrict, the directory itself too.
             true => is_restricting || !names.is_empty(),
@@ -116,11 +172,10 @@ fn matches_segments(segments: &[String], names: &[String], is_restricting: bool)
     let Some((name, below)) = names.split_first() else {
         return false;
     };
-    if !matches_name(segment, name) {
+    if !segment.matches(name) {
         return false;
     }
-    let is_last_wild = rest.is_empty() && segment.contains(['*', '?', '[']);
-    if is_last_wild && !is_restricting {
+    if rest.is_empty() && segment.is_wild() && !is_restricting {
         return below.is_empty();
     }
     matches_segments(rest, below, is_restricting)
@@ -204,9 +259,9 @@ mod tests {
     use super::*;
 
     fn check(list: RuleList, pattern: &str, path: &str) -> bool {
-        let anchors = Anchors { start: Path::new("/p"), home: Path::new("/home/dev") };
+        let anchors = Anchors::new(Path::new("/p"), Path::new("/home/dev"));
         let pattern = PathPattern::parse(pattern, list, Path::new("/conf")).unwrap();
-        pattern.matches(Path::new(path), &anchors)
+        pattern.matches(&Names::of(Path::new(path)), &anchors)
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Why a call was judged as it was, for code and for people (S-10).
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{Mode, Rule};
 
@@ -10,6 +10,10 @@ use super::{Mode, Rule};
 pub enum Reason {
     /// A rule decided.
     Rule(Rule),
+    /// A hook decided, and said why.
+    Hook(String),
+    /// A classifier decided, and said why.
+    Classifier(String),
     /// A rule that restricts may match, depending on what is only known when the command runs.
     MayMatch(Rule, String),
     /// Only reading, in the session's directories.
@@ -34,10 +38,57 @@ pub enum Reason {
     NeedsApproval,
 }
 
+impl Reason {
+    /// Returns its kind, as clients are told.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Rule(_) | Self::MayMatch(..) => "rule",
+            Self::Hook(_) => "hook",
+            Self::Classifier(_) => "classifier",
+            Self::Mode(_) | Self::NotAsked(..) => "mode",
+            Self::CriticalRemoval(_) | Self::ProtectedPath(_) => "safetyCheck",
+            Self::Outside(_) => "workingDir",
+            Self::ReadOnly
+            | Self::Documentation(_)
+            | Self::UnclearPath(_)
+            | Self::NotUnderstood(_)
+            | Self::NeedsApproval => "other",
+        }
+    }
+
+    /// Returns the path that is in the way.
+    pub fn path(&self) -> Option<&Path> {
+        match self.root() {
+            Self::ProtectedPath(path) | Self::Outside(path) => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Returns the rule that decided, or may apply.
+    pub fn rule(&self) -> Option<&Rule> {
+        match self.root() {
+            Self::Rule(rule) | Self::MayMatch(rule, _) => Some(rule),
+            _ => None,
+        }
+    }
+
+    /// Returns why it was asked about, whatever a mode made of that.
+    pub fn root(&self) -> &Self {
+        match self {
+            Self::NotAsked(_, reason) => reason.root(),
+            other => other,
+        }
+    }
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rule(rule) => write!(f, "the rule {rule}"),
+            Self::Hook(said) if said.is_empty() => f.write_str("a hook"),
+            Self::Hook(said) => write!(f, "a hook: {said}"),
+            Self::Classifier(said) if said.is_empty() => f.write_str("the classifier"),
+            Self::Classifier(said) => write!(f, "the classifier: {said}"),
             Self::MayMatch(rule, what) => write!(f, "the rule {rule} may apply: {what}"),
             Self::ReadOnly => f.write_str("it only reads, inside the working directories"),
             Self::Documentation(host) => write!(f, "`{host}` is documentation that may be fetched"),

@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::glob;
+use super::glob::{self, CommandPattern};
 use super::host::HostPattern;
 use super::path_pattern::PathPattern;
 use crate::settings::Scope;
@@ -21,6 +21,20 @@ pub enum RuleList {
     Ask,
     /// They do not run.
     Deny,
+}
+
+impl RuleList {
+    /// All lists, in the order settings have them.
+    pub const ALL: [Self; 3] = [Self::Allow, Self::Ask, Self::Deny];
+
+    /// Returns the name used in settings and in the protocol.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
 }
 
 /// Where a rule came from, for explanations.
@@ -52,20 +66,51 @@ pub struct RuleOrigin {
     /// The project's root for project settings, `~/.claude` for user settings, the directory of a `--settings`
     /// file, and else where the session started.
     pub dir: PathBuf,
+    /// The file and the line, where there is one.
+    pub place: Option<RulePlace>,
+}
+
+/// The file and the line a rule stands in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RulePlace {
+    /// The file as people know it.
+    pub file: Arc<str>,
+    /// The line, counted from one.
+    pub line: usize,
+}
+
+impl fmt::Display for RulePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
+    }
 }
 
 impl RuleOrigin {
     /// Makes an origin.
     pub fn new(source: RuleSource, dir: impl Into<PathBuf>) -> Self {
-        Self { source, dir: dir.into() }
+        Self { source, dir: dir.into(), place: None }
+    }
+
+    /// Adds the file and the line.
+    pub fn at(self, file: Arc<str>, line: usize) -> Self {
+        Self { place: Some(RulePlace { file, line }), ..self }
     }
 }
 
-/// One rule. Copies are cheap.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// One rule. Copies are cheap. Two rules are the same when they say the same in the same scope, on whatever line.
+#[derive(Debug, Clone)]
 pub struct Rule(Arc<Body>);
 
-#[derive(Debug, PartialEq, Eq)]
+impl PartialEq for Rule {
+    fn eq(&self, other: &Self) -> bool {
+        let said = |rule: &Self| (rule.0.list, rule.0.source);
+        said(self) == said(other) && self.0.text == other.0.text && self.0.spec == other.0.spec
+    }
+}
+
+impl Eq for Rule {}
+
+#[derive(Debug)]
 struct Body {
     text: String,
     tool: String,
@@ -73,6 +118,7 @@ struct Body {
     parameter: Option<Parameter>,
     list: RuleList,
     source: RuleSource,
+    place: Option<RulePlace>,
 }
 
 /// What a rule says about a call of its tool.
@@ -81,7 +127,7 @@ pub(super) enum Spec {
     /// Every call.
     Any,
     /// Those that run a matching command.
-    Command(String),
+    Command(CommandPattern),
     /// Those that read (`Read`) or write (`Edit`) a matching path, by whichever tool.
     Path(PathPattern),
     /// Those that contact a matching host.
@@ -156,6 +202,7 @@ impl Rule {
                 parameter,
                 list,
                 source: origin.source,
+                place: origin.place.clone(),
             })))
         };
         let Some((tool, spec)) = split(text) else {
@@ -184,6 +231,11 @@ impl Rule {
     /// Returns the rule as written.
     pub fn text(&self) -> &str {
         &self.0.text
+    }
+
+    /// Returns the file and the line it stands in.
+    pub fn place(&self) -> Option<&RulePlace> {
+        self.0.place.as_ref()
     }
 
     /// Returns where it came from.
@@ -217,6 +269,13 @@ impl Rule {
         &self.0.tool
     }
 
+    pub(super) fn path_pattern(&self) -> Option<&PathPattern> {
+        match &self.0.spec {
+            Spec::Path(pattern) => Some(pattern),
+            Spec::Any | Spec::Command(_) | Spec::Host(_) | Spec::Name(_) | Spec::Nothing => None,
+        }
+    }
+
     pub(super) fn spec(&self) -> &Spec {
         &self.0.spec
     }
@@ -228,7 +287,10 @@ impl Rule {
 
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` ({})", self.text(), self.source())
+        match self.place() {
+            Some(place) => write!(f, "`{}` ({}, {place})", self.text(), self.source()),
+            None => write!(f, "`{}` ({})", self.text(), self.source()),
+        }
     }
 }
 
@@ -291,7 +353,7 @@ fn specifier(
     };
     let is_domain = spec.trim_start().starts_with("domain");
     match canonical(tool) {
-        "Bash" => (Spec::Command(spec.to_owned()), None),
+        "Bash" => (Spec::Command(CommandPattern::new(spec)), None),
         "Read" | "Edit" => match PathPattern::parse(spec, list, dir) {
             Some(pattern) => (Spec::Path(pattern), None),
             None => broad(rule, list),

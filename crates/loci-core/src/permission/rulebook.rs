@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::path_pattern::Anchors;
-use super::rule::Spec;
+use super::path_pattern::{Anchors, Names};
 use super::{BadRule, Mode, Rule, RuleList, RuleOrigin};
 use crate::path::is_inside;
 use crate::tool::PathEffect;
@@ -33,23 +32,35 @@ impl Rulebook {
     /// Reads a rule into one of the lists; the answer is a complaint about it, if there is one.
     pub fn add(&mut self, list: RuleList, text: &str, origin: &RuleOrigin) -> Option<BadRule> {
         let (rule, complaint) = Rule::parse(text, list, origin);
-        match list {
-            RuleList::Allow => self.allow.extend(rule),
-            RuleList::Ask => self.ask.extend(rule),
-            RuleList::Deny => self.deny.extend(rule),
-        }
+        self.list_mut(list).extend(rule);
         complaint
+    }
+
+    /// Returns a list of rules, to be changed.
+    pub(super) fn list_mut(&mut self, list: RuleList) -> &mut Vec<Rule> {
+        match list {
+            RuleList::Allow => &mut self.allow,
+            RuleList::Ask => &mut self.ask,
+            RuleList::Deny => &mut self.deny,
+        }
+    }
+
+    /// Returns a list of rules.
+    pub fn list(&self, list: RuleList) -> &[Rule] {
+        match list {
+            RuleList::Allow => &self.allow,
+            RuleList::Ask => &self.ask,
+            RuleList::Deny => &self.deny,
+        }
     }
 
     /// Returns true when a deny rule forbids reading this spelling of a path; searches leave such files out.
     pub fn is_read_denied(&self, path: &Path) -> bool {
-        self.deny.iter().any(|rule| {
-            rule.tool() == "Read"
-                && match rule.spec() {
-                    Spec::Path(pattern) => pattern.matches(path, &self.anchors()),
-                    _ => false,
-                }
-        })
+        let mut patterns =
+            self.deny.iter().filter(|rule| rule.tool() == "Read").filter_map(Rule::path_pattern);
+        let Some(first) = patterns.next() else { return false };
+        let (anchors, names) = (self.anchors(), Names::of(path));
+        first.matches(&names, &anchors) || patterns.any(|pattern| pattern.matches(&names, &anchors))
     }
 
     /// Returns true when a deny rule takes the whole tool away.
@@ -57,8 +68,8 @@ impl Rulebook {
         self.deny.iter().any(|rule| rule.is_bare() && rule.names(tool))
     }
 
-    pub(super) fn anchors(&self) -> Anchors<'_> {
-        Anchors { start: self.dirs.first().unwrap_or(&self.cwd), home: &self.home }
+    pub(super) fn anchors(&self) -> Anchors {
+        Anchors::new(self.dirs.first().unwrap_or(&self.cwd), &self.home)
     }
 
     /// Returns true when both spellings lie in the session's directories.
@@ -73,15 +84,11 @@ impl Rulebook {
 
     /// Returns the rule that allows reading (`Read`) or writing (`Edit`) a path, by both spellings (S-27).
     pub(super) fn path_rule(&self, tool: &str, path: &PathEffect) -> Option<&Rule> {
-        let anchors = self.anchors();
-        self.allow.iter().find(|rule| {
-            rule.tool() == tool
-                && match rule.spec() {
-                    Spec::Path(pattern) => {
-                        pattern.matches(&path.requested, &anchors) && pattern.matches(&path.real, &anchors)
-                    }
-                    _ => false,
-                }
+        let (anchors, requested, real) = (self.anchors(), Names::of(&path.requested), Names::of(&path.real));
+        self.allow.iter().filter(|rule| rule.tool() == tool).find(|rule| {
+            rule.path_pattern().is_some_and(|pattern| {
+                pattern.matches(&requested, &anchors) && pattern.matches(&real, &anchors)
+            })
         })
     }
 }

@@ -1,5 +1,7 @@
 //! Decisions on calls written as data.
 
+mod grants;
+
 use std::path::Path;
 
 use proptest::prelude::*;
@@ -81,7 +83,10 @@ fn call(text: &str) -> (String, Option<String>, Value, Effects) {
 
 fn verdict(book: &Rulebook, text: &str) -> Decision {
     let (tool, command, input, effects) = call(text);
-    decide(&Call { tool: &tool, command: command.as_deref(), input: &input, effects: &effects }, book)
+    decide(
+        &Call { tool: &tool, command: command.as_deref(), input: &input, effects: &effects, hook: None },
+        book,
+    )
 }
 
 #[track_caller]
@@ -94,7 +99,7 @@ fn check(mode: &str, rules: &str, text: &str, expected: &str) {
 #[test]
 fn modes_without_rules() {
     for (text, expected) in [
-        // default acceptEdits plan dontAsk bypassPermissions
+        // default acceptEdits plan dontAsk bypassPermissions; without a classifier auto is default
         ("Read read /p/a", "allow allow allow allow allow"),
         ("Read read /extra/a", "allow allow allow allow allow"),
         ("Read read /etc/passwd", "ask ask ask deny allow"),
@@ -125,6 +130,7 @@ fn modes_without_rules() {
         for (mode, expected) in modes.into_iter().zip(expected.split(' ')) {
             check(mode, "", text, expected);
         }
+        check("auto", "", text, expected.split(' ').next().unwrap_or_default());
     }
 }
 
@@ -225,7 +231,8 @@ fn hosts_agents_skills_and_parameters() {
 fn what_is_only_known_at_run_time_evades_no_rule() {
     let book = book("bypassPermissions", "deny: Read(.env) Bash(git push *)");
     let judge = |effects: &Effects| {
-        decide(&Call { tool: "Bash", command: Some("x"), input: &Value::Null, effects }, &book).verdict
+        decide(&Call { tool: "Bash", command: Some("x"), input: &Value::Null, effects, hook: None }, &book)
+            .verdict
     };
     let reading = |text: &str| Effects {
         commands: vec![CommandEffect { readings: vec![text.to_owned()], ..CommandEffect::plain("x") }],
@@ -272,7 +279,8 @@ fn reasons_name_the_rule_and_its_scope() {
 fn an_explanation_ends_where_the_decision_fell() {
     let book = book("default", "allow: Bash(cargo *)");
     let (tool, command, input, effects) = call("Bash cargo test");
-    let call = Call { tool: &tool, command: command.as_deref(), input: &input, effects: &effects };
+    let call =
+        Call { tool: &tool, command: command.as_deref(), input: &input, effects: &effects, hook: None };
     let steps = explain(&call, &book);
     assert_eq!(steps.last().and_then(|step| step.decision.clone()), Some(decide(&call, &book)));
     assert_eq!(steps.last().map(|step| step.check), Some("allow rules"));
@@ -332,7 +340,7 @@ proptest! {
     /// More restrictions never open anything; fewer permissions never do; the order of rules is nothing.
     #[test]
     fn rules_are_monotonic(
-        mode in prop::sample::select(vec!["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"]),
+        mode in prop::sample::select(vec!["default", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions"]),
         rules in prop::collection::vec((0usize..3, prop::sample::select(RULES)), 0..6),
         extra in prop::sample::select(RULES),
         text in prop::sample::select(CALLS),

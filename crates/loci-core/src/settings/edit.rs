@@ -67,7 +67,10 @@ pub fn unset(text: &str, path: &[&str]) -> Result<String, EditError> {
     loop {
         let (opened, root) = open(&text)?;
         match find_last(&root, path) {
-            Some((members, idx)) => text = remove(&opened, members, idx),
+            Some((members, idx)) => {
+                let spans: Vec<Range<usize>> = members.iter().map(span).collect();
+                text = remove(&opened, &spans, idx);
+            }
             None => return Ok(text),
         }
     }
@@ -91,6 +94,28 @@ pub fn append(text: &str, path: &[&str], value: &Value) -> Result<String, EditEr
     }
     let children: Vec<Range<usize>> = items.iter().map(|item| item.start..item.end).collect();
     Ok(insert(&opened, &root, node, &children, |style| style.print(value)))
+}
+
+/// Returns the text without `value` in the list at `path`, all of its repetitions included.
+pub fn take_out(text: &str, path: &[&str], value: &Value) -> Result<String, EditError> {
+    let mut text = text.to_owned();
+    loop {
+        let (opened, root) = open(&text)?;
+        let mut node = Some(&root);
+        for name in path {
+            node = node.and_then(|node| node.member(name)).map(|member| &member.value);
+        }
+        let items = match node.map(|node| &node.tree) {
+            None => return Ok(text),
+            Some(Tree::Array(items)) => items,
+            Some(_) => return Err(shape(path, "a list")),
+        };
+        let Some(idx) = items.iter().position(|item| item.to_value().as_ref() == Some(value)) else {
+            return Ok(text);
+        };
+        let spans: Vec<Range<usize>> = items.iter().map(|item| item.start..item.end).collect();
+        text = remove(&opened, &spans, idx);
+    }
 }
 
 /// Reads a text to be edited; one without any value gets an empty object.
@@ -236,13 +261,13 @@ fn behind_line_comment(text: &str, at: usize) -> usize {
     if is_comment { at + line.len() } else { at }
 }
 
-/// Cuts a member out, with its comma and, when nothing else is on it, its line.
-fn remove(text: &str, members: &[Member], idx: usize) -> String {
-    let Range { start, end } = span(&members[idx]);
+/// Cuts a child out, with its comma and, when nothing else is on it, its line.
+fn remove(text: &str, children: &[Range<usize>], idx: usize) -> String {
+    let Range { start, end } = children[idx].clone();
     let comma = comma_behind(text, end);
-    let (before, after) = match (comma, idx.checked_sub(1).map(|idx| &members[idx])) {
+    let (before, after) = match (comma, idx.checked_sub(1).map(|idx| &children[idx])) {
         (Some(comma), _) => (None, comma + 1),
-        (None, Some(previous)) => (comma_behind(text, previous.value.end), end),
+        (None, Some(previous)) => (comma_behind(text, previous.end), end),
         (None, None) => (None, end),
     };
     let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);

@@ -24,6 +24,8 @@ pub struct LayerValue {
     pub key: &'static Key,
     /// The line of the key, counted from one.
     pub line: usize,
+    /// The lines of a list's entries; none where the value is no list of texts.
+    pub lines: Vec<usize>,
     /// The value, which fits the key's kind.
     pub value: Value,
 }
@@ -161,24 +163,36 @@ impl Reading<'_> {
             return false;
         };
         let line = self.line(member.start);
-        self.put(key, line, value);
+        let lines = if value.is_array() { self.entry_lines(&member.value) } else { Vec::new() };
+        self.put(LayerValue { key, line, lines, value });
         true
     }
 
+    /// Returns the lines of the texts in a list, in order.
+    fn entry_lines(&self, node: &Node) -> Vec<usize> {
+        let texts = match &node.tree {
+            Tree::Array(items) => items.as_slice(),
+            _ => std::slice::from_ref(node),
+        };
+        texts.iter().filter(|item| as_str(item).is_some()).map(|item| self.line(item.start)).collect()
+    }
+
     /// Keeps a value; of a key that comes twice the last counts, but restrictions add up.
-    fn put(&mut self, key: &'static Key, line: usize, value: Value) {
+    fn put(&mut self, new: LayerValue) {
+        let (key, line) = (new.key, new.line);
         let Some(idx) = self.layer.values.iter().position(|old| old.key.path == key.path) else {
-            return self.layer.values.push(LayerValue { key, line, value });
+            return self.layer.values.push(new);
         };
         let first = self.layer.values[idx].line;
         let old = &mut self.layer.values[idx];
-        let message = match (key.kind, &mut old.value, value) {
+        let message = match (key.kind, &mut old.value, new.value) {
             (Kind::Restrictions, Value::Array(rules), Value::Array(more)) => {
                 rules.extend(more);
+                old.lines.extend(new.lines);
                 format!("set twice, first on line {first}; all rules count")
             }
             (_, _, value) => {
-                *old = LayerValue { key, line, value };
+                *old = LayerValue { key, line, lines: new.lines, value };
                 format!("set twice, first on line {first}; the last counts")
             }
         };
@@ -290,10 +304,14 @@ impl Reading<'_> {
         let is_known = |text: &str| known.is_some_and(|rules| rules.iter().any(|rule| rule == text));
         let new: Vec<Value> = texts.into_iter().filter(|text| !is_known(text)).map(Value::from).collect();
         let n_new = new.len();
+        let more = vec![line; n_new];
         match self.layer.values.iter_mut().find(|value| value.key.path == found.path) {
-            Some(LayerValue { value: Value::Array(rules), .. }) => rules.extend(new),
+            Some(LayerValue { value: Value::Array(rules), lines, .. }) => {
+                rules.extend(new);
+                lines.extend(more);
+            }
             _ if n_new == 0 => {}
-            _ => self.layer.values.push(LayerValue { key, line, value: Value::Array(new) }),
+            _ => self.layer.values.push(LayerValue { key, line, lines: more, value: Value::Array(new) }),
         }
         n_new
     }

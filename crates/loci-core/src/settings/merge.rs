@@ -29,6 +29,8 @@ pub struct Part {
     pub origin: Origin,
     /// The line, counted from one.
     pub line: usize,
+    /// The lines of a list's entries.
+    pub lines: Vec<usize>,
     /// Its value.
     pub value: Value,
     /// What becomes of it.
@@ -55,7 +57,13 @@ pub fn merge(layers: &[Layer], is_trusted: bool) -> Merged {
         let mut parts = Vec::new();
         for layer in layers {
             let Some(found) = layer.get(key.path) else { continue };
-            let part = |value, role| Part { origin: layer.origin.clone(), line: found.line, value, role };
+            let part = |value, role| Part {
+                origin: layer.origin.clone(),
+                line: found.line,
+                lines: found.lines.clone(),
+                value,
+                role,
+            };
             let Admission { counts, refused } = admit(key, &layer.origin, &found.value, is_trusted);
             parts.extend(counts.map(|value| part(value, Role::Joins)));
             parts.extend(refused.into_iter().map(|(value, why)| part(value, Role::Refused(why))));

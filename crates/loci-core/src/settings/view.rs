@@ -55,7 +55,7 @@ pub struct Sourced {
     pub text: String,
     /// The file.
     pub origin: Origin,
-    /// The line of its key.
+    /// Its line, counted from one.
     pub line: usize,
 }
 
@@ -106,7 +106,11 @@ fn sourced(merged: &Merged, path: &str) -> Vec<Sourced> {
                 Value::String(text) => vec![text.clone()],
                 other => texts_of(other),
             };
-            texts.into_iter().map(|text| Sourced { text, origin: part.origin.clone(), line: part.line })
+            texts.into_iter().enumerate().map(|(idx, text)| Sourced {
+                text,
+                origin: part.origin.clone(),
+                line: part.lines.get(idx).copied().unwrap_or(part.line),
+            })
         })
         .collect()
 }

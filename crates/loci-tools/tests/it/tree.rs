@@ -145,6 +145,6 @@ impl Tree {
             (None, None) => Effects::unknown("a tool of others"),
         };
         let command = input.get("command").and_then(Value::as_str);
-        decide(&Call { tool, command, input, effects: &effects }, book)
+        decide(&Call { tool, command, input, effects: &effects, hook: None }, book)
     }
 }

@@ -45,7 +45,7 @@ async fn requests_are_answered_while_nothing_runs() {
         (
             json!({"subtype": "set_permission_mode", "mode": "yolo"}),
             expect![[r#"
-            {"subtype":"error","request_id":"r1","error":"Unknown permission mode: `yolo` (expected default, acceptEdits, plan, dontAsk or bypassPermissions)"}
+            {"subtype":"error","request_id":"r1","error":"Unknown permission mode: `yolo` (expected default, acceptEdits, plan, auto, dontAsk or bypassPermissions)"}
         "#]],
         ),
         (

@@ -323,10 +323,10 @@ async fn flags_that_cannot_work_are_refused() {
         (
             "-p hi --permission-mode yolo",
             expect![[r#"
-            error: invalid value 'yolo' for '--permission-mode <MODE>': Unknown permission mode: `yolo` (expected default, acceptEdits, plan, dontAsk or bypassPermissions)
+                error: invalid value 'yolo' for '--permission-mode <MODE>': Unknown permission mode: `yolo` (expected default, acceptEdits, plan, auto, dontAsk or bypassPermissions)
 
-            For more information, try '--help'.
-        "#]],
+                For more information, try '--help'.
+            "#]],
         ),
         (
             "-p hi --max-turns 0",
