@@ -168,6 +168,8 @@ pub(crate) enum Subcommand {
     Config(crate::config::ConfigArgs),
     /// Examine this installation; exits with 1 when something is wrong.
     Doctor(crate::doctor::DoctorArgs),
+    /// See what rules say about a call, list them, add and remove them.
+    Permissions(crate::permissions::PermissionsArgs),
     /// List, read, branch, export, name and remove sessions.
     Sessions(crate::sessions::SessionsArgs),
 }

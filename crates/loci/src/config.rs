@@ -21,6 +21,7 @@ use loci_storage::{ConfigHome, LoadedSettings, MANAGED_DIR, SettingsPlaces, Sett
 use serde_json::Value;
 
 use crate::complaint::Complaint;
+pub(crate) use set::complain;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConfigArgs {
@@ -49,7 +50,7 @@ enum Verb {
 /// Which file a verb is about.
 #[derive(Debug, Clone, Copy, clap::Args)]
 #[group(multiple = false)]
-struct Target {
+pub(crate) struct Target {
     /// Your settings for all projects.
     #[arg(long)]
     user: bool,
@@ -62,7 +63,7 @@ struct Target {
 }
 
 impl Target {
-    fn scope(self) -> Option<Scope> {
+    pub(crate) fn scope(self) -> Option<Scope> {
         match self {
             Self { user: true, .. } => Some(Scope::User),
             Self { project: true, .. } => Some(Scope::Project),
@@ -73,15 +74,15 @@ impl Target {
 }
 
 /// What every verb looks at.
-struct Desk {
-    env: Env,
-    home: ConfigHome,
-    places: SettingsPlaces,
-    loaded: LoadedSettings,
+pub(crate) struct Desk {
+    pub(crate) env: Env,
+    pub(crate) home: ConfigHome,
+    pub(crate) places: SettingsPlaces,
+    pub(crate) loaded: LoadedSettings,
 }
 
 impl Desk {
-    fn new(env: &Env) -> Self {
+    pub(crate) fn new(env: &Env) -> Self {
         let home = ConfigHome::from_env(env);
         let places = SettingsPlaces::new(env, &home, Path::new(MANAGED_DIR), SettingsSources::ALL);
         let loaded = load_settings(&places, None);
@@ -89,7 +90,7 @@ impl Desk {
     }
 
     /// Returns the file of a scope and how it is created.
-    fn file(&self, scope: Scope) -> (PathBuf, WriteOptions) {
+    pub(crate) fn file(&self, scope: Scope) -> (PathBuf, WriteOptions) {
         match scope {
             Scope::Project => (self.places.project.clone(), WriteOptions::project()),
             Scope::Local => (self.places.local.clone(), WriteOptions::project()),

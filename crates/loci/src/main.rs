@@ -13,6 +13,7 @@ mod demo;
 mod doctor;
 mod follow;
 mod past;
+mod permissions;
 mod print;
 mod rules;
 mod sessions;
@@ -55,6 +56,7 @@ fn run(args: Args, started: std::time::Instant) -> Result<u8, Complaint> {
         Some(Subcommand::Demo(demo)) => demo::run(&env, demo),
         Some(Subcommand::Config(config)) => config::run(&env, config),
         Some(Subcommand::Doctor(doctor)) => doctor::run(&env, doctor),
+        Some(Subcommand::Permissions(permissions)) => permissions::run(&env, permissions),
         Some(Subcommand::Sessions(sessions)) => sessions::run(&env, sessions),
         None if args.is_headless() => print::run(env, args, started),
         None => Err(Complaint::new("The terminal interface is not part of this version")

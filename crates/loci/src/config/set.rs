@@ -79,7 +79,7 @@ fn effect(desk: &Desk, named: &Named, scope: Scope) -> String {
     }
 }
 
-pub(super) fn complain(error: &SettingsEditError) -> Complaint {
+pub(crate) fn complain(error: &SettingsEditError) -> Complaint {
     let complaint = Complaint::from_error(error);
     match error {
         SettingsEditError::Edit { source: EditError::Broken { .. }, .. } => {

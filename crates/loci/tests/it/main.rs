@@ -12,6 +12,7 @@ mod full_disk;
 mod headless;
 #[cfg(unix)]
 mod interrupts;
+mod permission_verbs;
 #[cfg(unix)]
 mod permissions;
 mod recovery;

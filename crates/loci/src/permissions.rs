@@ -1,0 +1,110 @@
+//! `loci permissions`: which rules there are, what they say about a call, and changing them.
+//!
+//! Each verb takes what was read and returns the text for standard output. What is explained is what a session that
+//! starts here now would decide; changes go to one settings file and change nothing else in it.
+
+mod add;
+mod call;
+mod explain;
+mod list;
+mod remove;
+
+use loci_core::permission::{Mode, Rule, RuleList, Rulebook};
+use loci_core::settings::Scope;
+use loci_stdx::Env;
+use serde_json::{Value, json};
+
+use crate::complaint::Complaint;
+use crate::config::{Desk, write};
+use crate::rules::rulebook_from_settings;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct PermissionsArgs {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// Say whether a call would run, and why.
+    Explain(explain::ExplainArgs),
+    /// List all rules, each with its file and line.
+    List(list::ListArgs),
+    /// Add a rule to a settings file.
+    Add(add::AddArgs),
+    /// Remove a rule from a settings file.
+    Remove(remove::RemoveArgs),
+}
+
+/// Runs a verb and returns the exit code.
+pub(crate) fn run(env: &Env, args: &PermissionsArgs) -> Result<u8, Complaint> {
+    let desk = Desk::new(env);
+    let text = match &args.verb {
+        Verb::Explain(args) => explain::run(&desk, args)?,
+        Verb::List(args) => list::run(&desk, args),
+        Verb::Add(args) => add::run(&desk, args)?,
+        Verb::Remove(args) => remove::run(&desk, args)?,
+    };
+    write(&text)?;
+    Ok(0)
+}
+
+/// Which list a verb is about.
+#[derive(Debug, Clone, Copy, clap::Args)]
+#[group(multiple = false)]
+struct ListChoice {
+    /// Calls that match run without asking.
+    #[arg(long)]
+    allow: bool,
+    /// Calls that match are asked about.
+    #[arg(long)]
+    ask: bool,
+    /// Calls that match do not run.
+    #[arg(long)]
+    deny: bool,
+}
+
+impl ListChoice {
+    fn list(self) -> Option<RuleList> {
+        match self {
+            Self { allow: true, .. } => Some(RuleList::Allow),
+            Self { ask: true, .. } => Some(RuleList::Ask),
+            Self { deny: true, .. } => Some(RuleList::Deny),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the rules of a session that starts here now, and what to say about them.
+fn rulebook(desk: &Desk, mode: Option<Mode>) -> (Rulebook, Vec<String>) {
+    let env = &desk.env;
+    let mut book = Rulebook {
+        dirs: vec![env.cwd.clone()],
+        cwd: env.cwd.clone(),
+        home: env.home.clone(),
+        ..Rulebook::default()
+    };
+    let notes = rulebook_from_settings(env, &desk.loaded.settings().permissions, mode, &mut book);
+    (book, notes)
+}
+
+/// Tells which file a rule is saved to unless another is named: the user's for this project.
+const USUAL: Scope = Scope::Local;
+
+/// Shows where a rule came from.
+fn origin(rule: &Rule) -> String {
+    match rule.place() {
+        Some(place) => format!("{}, {place}", rule.source()),
+        None => rule.source().to_string(),
+    }
+}
+
+fn rule_json(rule: &Rule) -> Value {
+    json!({
+        "rule": rule.text(),
+        "list": rule.list().as_str(),
+        "source": rule.source().to_string(),
+        "file": rule.place().map(|place| place.file.as_ref()),
+        "line": rule.place().map(|place| place.line),
+    })
+}

@@ -1,0 +1,75 @@
+//! `loci permissions add`: one rule into one settings file.
+
+use loci_core::permission::{
+    BadRule, Destination, Rule, RuleChange, RuleList, RuleOrigin, RuleSource, Update,
+};
+use loci_core::settings::Scope;
+use loci_storage::edit_settings;
+
+use super::{ListChoice, USUAL};
+use crate::complaint::Complaint;
+use crate::config::{Desk, Target, complain, pretty};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct AddArgs {
+    /// The rule, such as `Bash(cargo test *)` or `Read(./secrets/**)`.
+    rule: String,
+    #[command(flatten)]
+    list: ListChoice,
+    #[command(flatten)]
+    target: Target,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(desk: &Desk, args: &AddArgs) -> Result<String, Complaint> {
+    let scope = args.target.scope().unwrap_or(USUAL);
+    let list = args.list.list().unwrap_or(RuleList::Allow);
+    check(&args.rule, list, scope)?;
+    let (path, options) = desk.file(scope);
+    let update = Update::AddRules(change(&args.rule, list, scope));
+    let is_new = edit_settings(&desk.home, &path, &options, |text| update.edit(text))
+        .map_err(|error| complain(&error))?;
+    let (rule, shown) = (args.rule.trim(), desk.places.shown(&path));
+    let effect = effect(desk, rule, list, scope);
+    if args.json {
+        let value = serde_json::json!({
+            "rule": rule, "list": list.as_str(), "file": shown, "added": is_new, "note": effect,
+        });
+        return Ok(pretty(&value));
+    }
+    let done = if is_new { "Added" } else { "Already there:" };
+    let effect = effect.map(|effect| format!("{effect}\n")).unwrap_or_default();
+    Ok(format!("{done} `{rule}` ({}) in {shown}\n{effect}", list.as_str()))
+}
+
+pub(super) fn change(rule: &str, list: RuleList, scope: Scope) -> RuleChange {
+    let to = match scope {
+        Scope::User | Scope::Managed => Destination::User,
+        Scope::Project => Destination::Project,
+        Scope::Local | Scope::CommandLine => Destination::Local,
+    };
+    RuleChange { list, rules: vec![rule.trim().to_owned()], to }
+}
+
+/// Refuses what would not mean what it says.
+fn check(rule: &str, list: RuleList, scope: Scope) -> Result<(), Complaint> {
+    let origin = RuleOrigin::new(RuleSource::Settings(scope), "/");
+    match Rule::parse(rule, list, &origin).1 {
+        None => Ok(()),
+        Some(BadRule::Syntax(_) | BadRule::Broad(_)) => {
+            Err(Complaint::new(format!("Not a permission rule: `{rule}`"))
+                .hint("Write `Tool` or `Tool(specifier)`, such as `Bash(cargo test *)`."))
+        }
+        Some(bad) => Err(Complaint::new(bad.to_string())),
+    }
+}
+
+/// Says when the rule is written and yet does not count.
+fn effect(desk: &Desk, rule: &str, list: RuleList, scope: Scope) -> Option<String> {
+    let (book, _) = super::rulebook(&Desk::new(&desk.env), None);
+    let source = RuleSource::Settings(scope);
+    let counts = book.list(list).iter().any(|it| it.text() == rule && it.source() == source);
+    (!counts).then(|| "It does not count here; `loci doctor` says why".to_owned())
+}

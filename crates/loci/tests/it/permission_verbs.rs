@@ -1,0 +1,468 @@
+//! `loci permissions`: what rules say about a call, where they stand, and changing them.
+
+use crate::support::{World, loci};
+use expect_test::{Expect, expect};
+use loci_testkit::Output;
+use serde_json::Value;
+
+async fn world() -> World {
+    let world = World::new([]).await;
+    world.home.write_config(
+        "settings.json",
+        "{\n  \"permissions\": {\n    \"allow\": [\n      \"Bash(git *)\",\n      \"Read(//etc/hosts)\"\n    ],\n    \"deny\": [\"Bash(git push *)\"]\n  }\n}\n",
+    );
+    world.home.write(".claude/settings.json", "{\"permissions\": {\n\"ask\": [\n\"Bash(make deploy)\"]}}");
+    world
+}
+
+fn run(world: &World, args: &[&str]) -> Output {
+    world.run(&loci().arg("permissions").args(args.iter().copied()))
+}
+
+fn check(world: &World, args: &[&str], expected: &Expect) {
+    let output = run(world, args);
+    assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""), "{output:?}");
+    expected.assert_eq(&world.normaliser().text(&output.stdout));
+}
+
+#[tokio::test]
+async fn a_denied_call_is_explained_with_file_and_line() {
+    check(
+        &world().await,
+        &["explain", "Bash git push origin"],
+        &expect![[r#"
+        deny: the rule `Bash(git push *)` (user settings, ~/.claude/settings.json:7)
+
+        Mode: default
+
+        Steps:
+          hooks that deny                      nothing to say
+          deny rules                           deny: the rule `Bash(git push *)` (user settings, ~/.claude/settings.json:7)
+
+        Rules about it:
+          deny  Bash(git push *)  (user settings, ~/.claude/settings.json:7)  matches
+          ask   Bash(make deploy)  (project settings, <project>/.claude/settings.json:3)  does not match
+          allow Bash(git *)  (user settings, ~/.claude/settings.json:4)  matches
+          allow Read(//etc/hosts)  (user settings, ~/.claude/settings.json:5)  does not match
+
+        What it would do:
+          runs        git push origin
+
+        No rule is offered that would let it run unasked.
+    "#]],
+    );
+}
+
+#[tokio::test]
+async fn an_asked_call_is_explained_with_what_would_allow_it() {
+    check(
+        &world().await,
+        &["explain", "Bash", "touch", "made"],
+        &expect![[r#"
+        ask: it changes something and no rule allows it
+
+        Mode: default
+
+        Steps:
+          hooks that deny                      nothing to say
+          deny rules                           nothing to say
+          ask rules                            nothing to say
+          hooks that ask                       nothing to say
+          rules that unknown parts may evade   nothing to say
+          critical removals                    nothing to say
+          bypassed permissions                 nothing to say
+          protected paths                      nothing to say
+          allow rules                          nothing to say
+          hooks that allow                     nothing to say
+          only reading                         nothing to say
+          permission mode                      ask: it changes something and no rule allows it
+
+        Rules about it:
+          deny  Bash(git push *)  (user settings, ~/.claude/settings.json:7)  does not match
+          ask   Bash(make deploy)  (project settings, <project>/.claude/settings.json:3)  does not match
+          allow Bash(git *)  (user settings, ~/.claude/settings.json:4)  does not match
+          allow Read(//etc/hosts)  (user settings, ~/.claude/settings.json:5)  does not match
+
+        What it would do:
+          runs        touch made
+          writes      <project>/made
+
+        What would let it run:
+          the rule `Bash(touch made)`, in your settings for this project
+    "#]],
+    );
+}
+
+#[tokio::test]
+async fn an_explanation_is_json_too() {
+    check(
+        &world().await,
+        &["explain", "--json", r#"Bash {"command": "git status && make deploy"}"#],
+        &expect![[r#"
+            {
+              "tool": "Bash",
+              "input": {
+                "command": "git status && make deploy"
+              },
+              "mode": "default",
+              "verdict": "ask",
+              "reason": "the rule `Bash(make deploy)` (project settings, <project>/.claude/settings.json:3)",
+              "reasonType": "rule",
+              "rule": {
+                "rule": "Bash(make deploy)",
+                "list": "ask",
+                "source": "project settings",
+                "file": "<project>/.claude/settings.json",
+                "line": 3
+              },
+              "steps": [
+                {
+                  "check": "hooks that deny",
+                  "verdict": null,
+                  "reason": null
+                },
+                {
+                  "check": "deny rules",
+                  "verdict": null,
+                  "reason": null
+                },
+                {
+                  "check": "ask rules",
+                  "verdict": "ask",
+                  "reason": "the rule `Bash(make deploy)` (project settings, <project>/.claude/settings.json:3)"
+                }
+              ],
+              "rules": [
+                {
+                  "rule": "Bash(git push *)",
+                  "list": "deny",
+                  "source": "user settings",
+                  "file": "~/.claude/settings.json",
+                  "line": 7,
+                  "fit": "does not match"
+                },
+                {
+                  "rule": "Bash(make deploy)",
+                  "list": "ask",
+                  "source": "project settings",
+                  "file": "<project>/.claude/settings.json",
+                  "line": 3,
+                  "fit": "matches"
+                },
+                {
+                  "rule": "Bash(git *)",
+                  "list": "allow",
+                  "source": "user settings",
+                  "file": "~/.claude/settings.json",
+                  "line": 4,
+                  "fit": "covers a part"
+                },
+                {
+                  "rule": "Read(//etc/hosts)",
+                  "list": "allow",
+                  "source": "user settings",
+                  "file": "~/.claude/settings.json",
+                  "line": 5,
+                  "fit": "does not match"
+                }
+              ],
+              "effects": [
+                {
+                  "effect": "runs (reads)",
+                  "text": "git status"
+                },
+                {
+                  "effect": "runs",
+                  "text": "make deploy"
+                },
+                {
+                  "effect": "reads",
+                  "text": "<project>"
+                }
+              ],
+              "suggestions": [],
+              "notes": []
+            }
+        "#]],
+    );
+}
+
+#[tokio::test]
+async fn rules_are_listed_with_file_and_line() {
+    let world = world().await;
+    check(
+        &world,
+        &["list"],
+        &expect![[r#"
+        Mode: default
+        Directory: <project>
+        deny  Bash(git push *)  (user settings, ~/.claude/settings.json:7)
+        ask   Bash(make deploy)  (project settings, <project>/.claude/settings.json:3)
+        allow Bash(git *)  (user settings, ~/.claude/settings.json:4)
+        allow Read(//etc/hosts)  (user settings, ~/.claude/settings.json:5)
+    "#]],
+    );
+    check(
+        &world,
+        &["list", "--json"],
+        &expect![[r#"
+        {
+          "mode": "default",
+          "directories": [
+            "<project>"
+          ],
+          "rules": [
+            {
+              "rule": "Bash(git push *)",
+              "list": "deny",
+              "source": "user settings",
+              "file": "~/.claude/settings.json",
+              "line": 7
+            },
+            {
+              "rule": "Bash(make deploy)",
+              "list": "ask",
+              "source": "project settings",
+              "file": "<project>/.claude/settings.json",
+              "line": 3
+            },
+            {
+              "rule": "Bash(git *)",
+              "list": "allow",
+              "source": "user settings",
+              "file": "~/.claude/settings.json",
+              "line": 4
+            },
+            {
+              "rule": "Read(//etc/hosts)",
+              "list": "allow",
+              "source": "user settings",
+              "file": "~/.claude/settings.json",
+              "line": 5
+            }
+          ],
+          "notes": []
+        }
+    "#]],
+    );
+}
+
+#[tokio::test]
+async fn rules_are_added_and_removed_and_nothing_else_changes() {
+    let world = world().await;
+    let before = std::fs::read_to_string(world.home.config_home().join("settings.json")).unwrap();
+    check(
+        &world,
+        &["add", "--user", "Bash(cargo test *)"],
+        &expect![[r#"
+        Added `Bash(cargo test *)` (allow) in ~/.claude/settings.json
+    "#]],
+    );
+    check(
+        &world,
+        &["add", "--user", "Bash(cargo test *)"],
+        &expect![[r#"
+        Already there: `Bash(cargo test *)` (allow) in ~/.claude/settings.json
+    "#]],
+    );
+    check(
+        &world,
+        &["add", "--deny", "Read(./secrets/**)"],
+        &expect![[r#"
+        Added `Read(./secrets/**)` (deny) in <project>/.claude/settings.local.json
+    "#]],
+    );
+    check(
+        &world,
+        &["explain", "--json", "Bash cargo test -p x"],
+        &expect![[r#"
+        {
+          "tool": "Bash",
+          "input": {
+            "command": "cargo test -p x"
+          },
+          "mode": "default",
+          "verdict": "allow",
+          "reason": "the rule `Bash(cargo test *)` (user settings, ~/.claude/settings.json:6)",
+          "reasonType": "rule",
+          "rule": {
+            "rule": "Bash(cargo test *)",
+            "list": "allow",
+            "source": "user settings",
+            "file": "~/.claude/settings.json",
+            "line": 6
+          },
+          "steps": [
+            {
+              "check": "hooks that deny",
+              "verdict": null,
+              "reason": null
+            },
+            {
+              "check": "deny rules",
+              "verdict": null,
+              "reason": null
+            },
+            {
+              "check": "ask rules",
+              "verdict": null,
+              "reason": null
+            },
+            {
+              "check": "hooks that ask",
+              "verdict": null,
+              "reason": null
+            },
+            {
+              "check": "rules that unknown parts may evade",
+              "verdict": null,
+              "reason": null
+            },
+            {
+              "check": "critical removals",
+              "verdict": null,
+              "reason": null
+            },
+            {
+              "check": "bypassed permissions",
+              "verdict": null,
+              "reason": null
+            },
+            {
+              "check": "protected paths",
+              "verdict": null,
+              "reason": null
+            },
+            {
+              "check": "allow rules",
+              "verdict": "allow",
+              "reason": "the rule `Bash(cargo test *)` (user settings, ~/.claude/settings.json:6)"
+            }
+          ],
+          "rules": [
+            {
+              "rule": "Bash(git push *)",
+              "list": "deny",
+              "source": "user settings",
+              "file": "~/.claude/settings.json",
+              "line": 8,
+              "fit": "does not match"
+            },
+            {
+              "rule": "Read(./secrets/**)",
+              "list": "deny",
+              "source": "local settings",
+              "file": "<project>/.claude/settings.local.json",
+              "line": 4,
+              "fit": "does not match"
+            },
+            {
+              "rule": "Bash(make deploy)",
+              "list": "ask",
+              "source": "project settings",
+              "file": "<project>/.claude/settings.json",
+              "line": 3,
+              "fit": "does not match"
+            },
+            {
+              "rule": "Bash(git *)",
+              "list": "allow",
+              "source": "user settings",
+              "file": "~/.claude/settings.json",
+              "line": 4,
+              "fit": "does not match"
+            },
+            {
+              "rule": "Read(//etc/hosts)",
+              "list": "allow",
+              "source": "user settings",
+              "file": "~/.claude/settings.json",
+              "line": 5,
+              "fit": "does not match"
+            },
+            {
+              "rule": "Bash(cargo test *)",
+              "list": "allow",
+              "source": "user settings",
+              "file": "~/.claude/settings.json",
+              "line": 6,
+              "fit": "matches"
+            }
+          ],
+          "effects": [
+            {
+              "effect": "runs",
+              "text": "cargo test -p x"
+            }
+          ],
+          "suggestions": [],
+          "notes": []
+        }
+    "#]],
+    );
+    check(
+        &world,
+        &["remove", "Bash(cargo test *)", "--json"],
+        &expect![[r#"
+        {
+          "rule": "Bash(cargo test *)",
+          "removed": [
+            {
+              "list": "allow",
+              "file": "~/.claude/settings.json"
+            }
+          ]
+        }
+    "#]],
+    );
+    check(
+        &world,
+        &["remove", "--local", "Read(./secrets/**)"],
+        &expect![[r#"
+        Removed `Read(./secrets/**)` (deny) from <project>/.claude/settings.local.json
+    "#]],
+    );
+    let after = std::fs::read_to_string(world.home.config_home().join("settings.json")).unwrap();
+    assert_eq!(after, before, "every other byte is as it was");
+}
+
+#[tokio::test]
+async fn what_is_no_rule_is_refused() {
+    let world = world().await;
+    for (args, needle) in [
+        (&["add", "Bash("][..], "Not a permission rule"),
+        (&["add", "mcp__*"], "only behind"),
+        (&["add", "Write(src/**)"], "never consulted"),
+        (&["remove", "Bash(nothing)"], "No settings file that can be changed"),
+        (&["explain", "Thing with words"], "Not a JSON object"),
+    ] {
+        let output = run(&world, args);
+        assert_eq!((output.code, output.stdout.as_str()), (Some(1), ""), "{output:?}");
+        assert!(output.stderr.contains(needle), "{}", output.stderr);
+    }
+    assert!(!world.home.project().join(".claude/settings.local.json").exists());
+}
+
+/// What is explained is what happens: the mode of the settings, the trust, the broken file.
+#[tokio::test]
+async fn explanations_follow_the_settings() {
+    for (settings, call, verdict) in [
+        ("{}", "Read notes.txt", "allow"),
+        ("{}", "Bash rm -rf ~", "ask"),
+        (r#"{"permissions": {"defaultMode": "acceptEdits"}}"#, "Bash touch x", "allow"),
+        (r#"{"permissions": {"defaultMode": "dontAsk"}}"#, "Bash touch x", "deny"),
+        (r#"{"permissions": {"deny": ["Bash(ls"]}}"#, "Bash ls", "deny"),
+        (
+            r#"{"permissions": {"allow": ["WebFetch(domain:a.test)"]}}"#,
+            "WebFetch https://A.test:80/x",
+            "allow",
+        ),
+        (r#"{"permissions": {"allow": ["mcp__s"]}}"#, "mcp__s__t", "allow"),
+    ] {
+        let world = World::new([]).await;
+        world.home.write_config("settings.json", settings);
+        let output = run(&world, &["explain", "--json", call]);
+        let explained: Value = serde_json::from_str(&output.stdout).unwrap();
+        assert_eq!(explained["verdict"], verdict, "{settings} {call}: {explained}");
+    }
+}
