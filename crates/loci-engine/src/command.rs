@@ -2,7 +2,7 @@
 
 use loci_core::ids::EntryId;
 use loci_core::message::Content;
-use loci_core::permission::Mode;
+use loci_core::permission::{Mode, Update};
 use serde_json::Value;
 
 /// A wish of the user, through whatever front end.
@@ -53,6 +53,8 @@ pub enum Answer {
     Allow {
         /// What runs.
         input: Option<Value>,
+        /// What is to be asked about no more, or otherwise judged from now on.
+        updates: Vec<Update>,
     },
     /// No.
     Deny {

@@ -9,12 +9,14 @@ use loci_core::conversation::Repair;
 use loci_core::entry::Entry;
 use loci_core::entry::draft::Stamp;
 use loci_core::ids::EntryId;
-use loci_core::permission::Rulebook;
+use loci_core::permission::{Rulebook, Update};
 use loci_core::session::SessionIdentity;
 use loci_llm::{Client, RetryPolicy};
 use loci_stdx::Env;
 use loci_storage::{LabelWatch, SessionLog};
 use loci_tools::Toolbox;
+
+use crate::classifier::Classifier;
 
 /// What a session is started with.
 pub struct SessionConfig {
@@ -34,6 +36,10 @@ pub struct SessionConfig {
     pub rulebook: Rulebook,
     /// Gives the rules anew when settings changed; asked before each call is judged.
     pub follow_rules: Option<FollowRules>,
+    /// What answers to permission questions may change.
+    pub grants: Grants,
+    /// Judges what would be asked about in mode `auto`; without one it is asked about.
+    pub classifier: Option<Arc<dyn Classifier>>,
     /// Whether a front end answers permission questions; without one they are denied.
     pub can_ask: bool,
     /// The model provider.
@@ -58,6 +64,20 @@ pub struct SessionConfig {
 
 /// Given the rules in force, returns those that take their place, or nothing when nothing changed.
 pub type FollowRules = Box<dyn FnMut(&Rulebook) -> Option<Rulebook> + Send>;
+
+/// Makes a change in the settings file it is for; the error says why not.
+pub type SaveUpdate = Box<dyn FnMut(&Update) -> Result<(), String> + Send>;
+
+/// What answers to permission questions may change.
+#[derive(Default)]
+pub struct Grants {
+    /// Whether they may allow calls at all.
+    pub may_grant: bool,
+    /// Whether they may switch to bypassing permissions.
+    pub may_bypass: bool,
+    /// Saves what is to outlast the session.
+    pub save: Option<SaveUpdate>,
+}
 
 /// What came before this process.
 #[derive(Debug, Clone, Default)]

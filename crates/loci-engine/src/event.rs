@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use loci_core::app_state::Denial;
 use loci_core::ids::{EntryId, RequestId, SessionId, ToolUseId};
-use loci_core::permission::Mode;
+use loci_core::permission::{Mode, Update};
 use loci_core::stream::{Failure, StreamEvent};
 use loci_core::usage::{ModelUsage, Usage};
 use loci_tools::ToolProgress;
@@ -141,6 +141,12 @@ pub struct Question {
     pub input: Value,
     /// Why it is asked.
     pub reason: String,
+    /// The kind of that reason, in one word.
+    pub reason_kind: &'static str,
+    /// The path that is in the way.
+    pub blocked_path: Option<PathBuf>,
+    /// What would let it run from now on; nothing when it should be asked about every time.
+    pub suggestions: Vec<Update>,
 }
 
 /// How a turn went.

@@ -56,6 +56,19 @@ impl SessionHost {
 }
 
 impl SessionHost {
+    /// Changes which directories belong to the session; the first is where it started.
+    pub(crate) fn set_dirs(&self, dirs: &[PathBuf]) {
+        let mut place = lock(&self.place);
+        let extra = dirs.iter().filter(|dir| **dir != place.project).cloned().collect();
+        place.extra_dirs = extra;
+    }
+
+    /// Returns directories as the rules have them: absolute, links resolved.
+    pub(crate) fn real_dirs(&self, dirs: &[PathBuf]) -> Vec<PathBuf> {
+        let place = lock(&self.place);
+        dirs.iter().map(|dir| place.resolve(&dir.to_string_lossy()).real).collect()
+    }
+
     /// Takes over what an earlier process had read.
     pub(crate) fn restore_files(&self, states: &FileStates) {
         lock(&self.files).merge(states);

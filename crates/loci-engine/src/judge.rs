@@ -2,7 +2,7 @@
 
 use loci_core::ids::ToolUseId;
 use loci_core::message::ToolUse;
-use loci_core::permission::{Call, Decision, Rulebook, decide};
+use loci_core::permission::{Call, Decision, Rulebook, Update, decide, suggest};
 use loci_core::tool::{Effects, ToolOutcome};
 use loci_llm::UNPARSED_INPUT;
 use loci_tools::{Host, Toolbox};
@@ -18,6 +18,18 @@ pub(crate) struct PreparedCall {
     pub(crate) tool: String,
     /// The arguments after defaulting and coercion.
     pub(crate) input: Value,
+    /// What it was judged by; the tool touches the paths named here and no others.
+    pub(crate) effects: Effects,
+}
+
+/// What judging a call came to.
+#[derive(Debug)]
+pub(crate) struct Judged {
+    pub(crate) decision: Decision,
+    /// What it would do.
+    pub(crate) effects: Effects,
+    /// What would let it run, where it does not.
+    pub(crate) suggestions: Vec<Update>,
 }
 
 /// Looks a call up and checks its input.
@@ -44,7 +56,8 @@ pub(crate) fn prepare(
     })?;
     tool.validate(&input, host)?;
     let lane = if tool.is_concurrency_safe(&input) { Lane::Shared } else { Lane::Alone };
-    Ok((PreparedCall { id: call.id.clone(), tool: tool.descriptor().name.clone(), input }, lane))
+    let (id, tool) = (call.id.clone(), tool.descriptor().name.clone());
+    Ok((PreparedCall { id, tool, input, effects: Effects::default() }, lane))
 }
 
 /// Wraps [`prepare`] for the turn machine and keeps the calls that can go on.
@@ -68,15 +81,18 @@ pub(crate) fn prepare_all(
 }
 
 /// Judges a prepared call by its effects.
-pub(crate) fn judge(toolbox: &Toolbox, host: &dyn Host, book: &Rulebook, call: &PreparedCall) -> Decision {
+pub(crate) fn judge(toolbox: &Toolbox, host: &dyn Host, book: Rulebook, call: &PreparedCall) -> Judged {
     let place = host.place();
     let effects = match toolbox.find(&call.tool) {
         Some(tool) => tool.effects(&call.input, &place),
         None => Effects::unknown(format!("there is no tool `{}`", call.tool)),
     };
     let command = call.input.get("command").and_then(Value::as_str);
-    let book = Rulebook { cwd: place.cwd, ..book.clone() };
-    decide(&Call { tool: &call.tool, command, input: &call.input, effects: &effects, hook: None }, &book)
+    let book = Rulebook { cwd: place.cwd, ..book };
+    let judged = Call { tool: &call.tool, command, input: &call.input, effects: &effects, hook: None };
+    let decision = decide(&judged, &book);
+    let suggestions = suggest(&judged, &book, &decision);
+    Judged { decision, effects, suggestions }
 }
 
 fn unknown_tool(toolbox: &Toolbox, name: &str) -> ToolOutcome {

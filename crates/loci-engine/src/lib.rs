@@ -4,6 +4,7 @@
 //! state. The machine in [`turn`] decides; [`Session`] performs.
 
 mod calls;
+mod classifier;
 mod command;
 mod config;
 mod event;
@@ -17,8 +18,9 @@ mod session;
 mod state;
 pub mod turn;
 
+pub use classifier::{Classifier, ClassifierCall, ClassifierFuture};
 pub use command::{Answer, Command, Prompt};
-pub use config::{FollowRules, ModelConfig, Past, SessionConfig, TurnLimits};
+pub use config::{FollowRules, Grants, ModelConfig, Past, SaveUpdate, SessionConfig, TurnLimits};
 pub use event::{AssistantBlock, EngineEvent, Question, TurnReport, TurnStart, UserMessage};
 pub use model_name::resolve_model;
 pub use session::{Session, SessionHandle};

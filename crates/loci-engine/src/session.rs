@@ -3,6 +3,7 @@
 //! The driver holds no rules of its own. It performs what the turn machine asks for, in order, and feeds back
 //! what comes of it: the request's stream, judgements, outcomes, the user's wishes.
 
+mod asking;
 mod perform;
 mod tally;
 
@@ -16,6 +17,7 @@ use loci_core::app_state::{AppState, PermissionState};
 use loci_core::entry::Entry;
 use loci_core::ids::ToolUseId;
 use loci_core::message::Block;
+use loci_core::permission::Classified;
 use loci_core::session::SessionIdentity;
 use loci_core::stream::Started;
 use loci_llm::Client;
@@ -24,8 +26,9 @@ use loci_tools::{Host, Place, Toolbox};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
+use crate::classifier::{Blocks, Classifier};
 use crate::command::{Answer, Command, Prompt};
-use crate::config::{FollowRules, ModelConfig, SessionConfig, TurnLimits};
+use crate::config::{FollowRules, Grants, ModelConfig, SessionConfig, TurnLimits};
 use crate::event::{EngineEvent, TurnStart};
 use crate::host::{HostParts, SessionHost};
 use crate::judge::PreparedCall;
@@ -84,6 +87,11 @@ pub struct Session {
     answering: Option<Started>,
     /// Gives the rules anew when settings changed.
     follow_rules: Option<FollowRules>,
+    /// What answers may change, and where that is saved.
+    grants: Grants,
+    /// Judges what would be asked about in mode `auto`.
+    classifier: Option<Arc<dyn Classifier>>,
+    blocks: Blocks,
 }
 
 /// What a turn has under way.
@@ -116,6 +124,7 @@ impl Underway {
 /// What tasks of a turn report; a request's events count only while it is the current one.
 enum Message {
     Request(u64, Event),
+    Classified(ToolUseId, Option<Classified>),
     Other(Event),
 }
 
@@ -205,6 +214,9 @@ impl Session {
             is_deaf: false,
             answering: None,
             follow_rules: config.follow_rules,
+            grants: config.grants,
+            classifier: config.classifier,
+            blocks: Blocks::default(),
         };
         (session, SessionHandle { commands: command_in }, events_out)
     }
@@ -304,6 +316,7 @@ impl Session {
                 message = messages.recv() => match message {
                     Some(Message::Request(generation, event)) if generation == underway.generation => return event,
                     Some(Message::Other(event)) => return event,
+                    Some(Message::Classified(call, said)) => self.classified(underway, &call, said),
                     Some(Message::Request(..)) | None => {}
                 },
                 command = self.commands.recv(), if !self.is_deaf => match command {

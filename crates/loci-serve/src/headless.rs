@@ -1,5 +1,6 @@
 //! A run without a terminal: prompts in, frames or text out, an exit code at the end.
 
+mod person;
 mod pump;
 
 use std::io::Write;
@@ -35,6 +36,17 @@ pub enum InputFormat {
     Text,
     /// One object a line, at any time.
     StreamJson,
+}
+
+/// Who answers permission questions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asks {
+    /// Nobody: they are denied.
+    Nobody,
+    /// The client, over the control channel.
+    Client,
+    /// The person at the terminal.
+    Person,
 }
 
 /// How a run ended, as its exit code.
@@ -76,8 +88,8 @@ pub struct Headless {
     pub has_partial_messages: bool,
     /// Whether accepted prompts are echoed.
     pub replays_prompts: bool,
-    /// Whether permission questions go to the client.
-    pub asks_client: bool,
+    /// Who answers permission questions.
+    pub asks: Asks,
     /// Whether a client may switch to bypassing permissions.
     pub may_bypass: bool,
     /// The version clients are told.
@@ -124,6 +136,8 @@ impl Headless {
             output: &output,
             stderr,
             session: handle,
+            person: person::Person::default(),
+            open: Vec::new(),
             exit: Exit::Success,
             is_stopped: false,
         };

@@ -5,8 +5,12 @@
 //! started with.
 
 mod session;
+#[cfg(unix)]
+mod terminal;
 
 pub use session::Session;
+#[cfg(unix)]
+pub use terminal::Terminal;
 
 use crate::home::TestHome;
 use std::collections::BTreeMap;
@@ -126,12 +130,24 @@ impl Binary {
         Session::new(self.spawn(home, base_url), self.limit)
     }
 
+    /// Starts it at a terminal of its own: standard input and standard error are the terminal, standard output
+    /// is a pipe.
+    #[cfg(unix)]
+    pub fn start_at_terminal(&self, home: &TestHome, base_url: &str) -> Terminal {
+        Terminal::new(self.command(home, base_url), self.limit)
+    }
+
     fn spawn(&self, home: &TestHome, base_url: &str) -> Child {
+        let mut command = self.command(home, base_url);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap_or_else(|error| panic!("run `{}`: {error}", self.path.display()))
+    }
+
+    fn command(&self, home: &TestHome, base_url: &str) -> Command {
         let mut command = Command::new(&self.path);
         command.args(&self.args).current_dir(self.cwd.clone().unwrap_or_else(|| home.project()));
         command.env_clear().envs(home.env_vars(base_url)).envs(&self.vars);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.spawn().unwrap_or_else(|error| panic!("run `{}`: {error}", self.path.display()))
+        command
     }
 }
 

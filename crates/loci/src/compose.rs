@@ -9,18 +9,21 @@ use loci_core::entry::draft::Stamp;
 use loci_core::permission::{Mode, RuleList, Rulebook};
 use loci_core::session::{Beginning, SessionIdentity};
 use loci_core::settings::Settings;
-use loci_engine::{SessionConfig, TurnLimits};
+use loci_engine::{Grants, SessionConfig, TurnLimits};
 use loci_llm::{Auth, Client, ProviderConfig, RetryPolicy};
+use loci_serve::Asks;
 use loci_stdx::Env;
 use loci_storage::{ConfigHome, GitSnapshot, Instructions, Scope, SessionLog, git_snapshot, head_branch};
 use loci_tools::{Toolbox, real_path};
 
 use crate::args::Args;
+use crate::asks::asks;
 use crate::child_env::child_env;
 use crate::complaint::Complaint;
 use crate::follow::follow;
 use crate::past::Start;
 use crate::rules::{add_flag_rules, rulebook_from_settings};
+use crate::save::save_to_settings;
 use crate::settings::Configured;
 use crate::{COMPATIBLE_VERSION, choose_model};
 
@@ -61,7 +64,7 @@ pub(crate) struct Composed {
     pub(crate) config: SessionConfig,
     pub(crate) notes: Vec<String>,
     pub(crate) models: Vec<String>,
-    pub(crate) is_bypass_disabled: bool,
+    pub(crate) may_bypass: bool,
     /// How much of the transcript was there before.
     pub(crate) n_bytes_before: u64,
 }
@@ -146,7 +149,13 @@ pub(crate) fn compose(
         toolbox,
         rulebook,
         follow_rules,
-        can_ask: args.permission_prompt_tool.as_deref() == Some("stdio"),
+        grants: Grants {
+            may_grant: !settings.permissions.managed_rules_only,
+            may_bypass: may_bypass(args, &settings),
+            save: Some(save_to_settings(env.clone())),
+        },
+        classifier: None,
+        can_ask: asks(args) != Asks::Nobody,
         client,
         model,
         limits: limits(env, args)?,
@@ -160,9 +169,15 @@ pub(crate) fn compose(
         config,
         notes,
         models,
-        is_bypass_disabled: settings.permissions.is_bypass_disabled,
+        may_bypass: may_bypass(args, &settings),
         n_bytes_before: start.n_bytes,
     })
+}
+
+/// Tells whether the session may switch to running everything unasked.
+fn may_bypass(args: &Args, settings: &Settings) -> bool {
+    let is_wanted = args.dangerously_skip_permissions || args.allow_dangerously_skip_permissions;
+    is_wanted && !settings.permissions.is_bypass_disabled
 }
 
 fn provider(env: &Env) -> Result<(Client, String), Complaint> {

@@ -60,7 +60,12 @@ fn tightened(current: &Rulebook, start: &Rulebook, fresh: &Rulebook) -> Rulebook
 /// Tells whether the files would now allow more than is in force.
 fn is_looser(book: &Rulebook, fresh: &Rulebook) -> bool {
     let has = |rules: &[Rule], rule: &Rule| rules.contains(rule);
-    fresh.allow.iter().any(|rule| !has(&book.allow, rule))
+    // What an answer granted and saved is in the file too by now, and is no news.
+    let is_granted = |rule: &Rule| {
+        let mut granted = book.allow.iter().filter(|it| it.source() == RuleSource::Session);
+        granted.any(|it| it.text() == rule.text())
+    };
+    fresh.allow.iter().any(|rule| !has(&book.allow, rule) && !is_granted(rule))
         || book.deny.iter().any(|rule| !has(&fresh.deny, rule))
         || book.ask.iter().any(|rule| !has(&fresh.ask, rule))
         || fresh.dirs.iter().any(|dir| !book.dirs.contains(dir))

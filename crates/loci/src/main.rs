@@ -4,6 +4,7 @@
 //! [`Env`](loci_stdx::Env), and hands both to a command.
 
 mod args;
+mod asks;
 mod child_env;
 mod choose_model;
 mod complaint;
@@ -16,6 +17,7 @@ mod past;
 mod permissions;
 mod print;
 mod rules;
+mod save;
 mod sessions;
 mod settings;
 

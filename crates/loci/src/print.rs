@@ -12,6 +12,7 @@ use loci_stdx::Env;
 use loci_storage::ConfigHome;
 
 use crate::args::{Args, Input, Output};
+use crate::asks::asks;
 use crate::complaint::Complaint;
 use crate::compose::{Background, Composed, compose};
 use crate::settings::Configured;
@@ -57,7 +58,7 @@ async fn serve(env: &Env, args: &Args, prompt: Option<Prompt>, composed: Compose
     let api_key_source = composed.config.api_key_source.clone();
     let session_id = composed.config.identity.id().clone();
     let base = headless(env, args, prompt, session_id);
-    let may_bypass = base.may_bypass && !composed.is_bypass_disabled;
+    let may_bypass = composed.may_bypass;
     let earlier_totals = earlier_totals(composed.config.identity.transcript_path(), composed.n_bytes_before);
     let front = Headless { api_key_source, models: composed.models, may_bypass, earlier_totals, ..base };
     let (session, handle, events) = Session::new(composed.config);
@@ -79,8 +80,8 @@ fn headless(env: &Env, args: &Args, prompt: Option<Prompt>, session: loci_core::
         },
         has_partial_messages: args.include_partial_messages,
         replays_prompts: args.replay_user_messages,
-        asks_client: args.permission_prompt_tool.as_deref() == Some("stdio"),
-        may_bypass: args.dangerously_skip_permissions || args.allow_dangerously_skip_permissions,
+        asks: asks(args),
+        may_bypass: false,
         version: COMPATIBLE_VERSION.to_owned(),
         api_key_source: "none".to_owned(),
         models: Vec::new(),

@@ -57,7 +57,12 @@ async fn check(run_tool: fn() -> ToolFuture<'static>, is_cancelled: bool, expect
         events,
         state: Arc::new(loci_stdx::Store::new(loci_core::app_state::AppState::default())),
     });
-    let call = PreparedCall { id: "toolu_1".into(), tool: "Odd".to_owned(), input: json!({}) };
+    let call = PreparedCall {
+        id: "toolu_1".into(),
+        tool: "Odd".to_owned(),
+        input: json!({}),
+        effects: Effects::default(),
+    };
     let cancel = CancellationToken::new();
     if is_cancelled {
         cancel.cancel();

@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use loci_core::app_state::Denial;
 use loci_core::entry::Entry;
 use loci_core::ids::RequestId;
 use loci_core::message::{Block, BlockKind, ToolUse};
 use loci_core::model::facts;
-use loci_core::permission::{Decision, Rulebook, Verdict};
 use loci_core::stream::{Failure, StreamEvent};
 use loci_core::tool::ToolOutcome;
 use serde_json::{Value, json};
@@ -16,13 +14,12 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 
 use super::{Message, Session, Underway};
-use crate::command::Answer;
-use crate::event::{AssistantBlock, EngineEvent, Question, UserMessage};
-use crate::judge::{PreparedCall, judge, prepare, prepare_all};
+use crate::event::{AssistantBlock, EngineEvent, UserMessage};
+use crate::judge::{PreparedCall, prepare_all};
 use crate::recorder::assistant_message;
 use crate::restore::file_states;
-use crate::state::{change, change_identity};
-use crate::turn::{Effect, Event, Interruption, Judgement, Notice, Record, RequestPlan, TurnEnd};
+use crate::state::change_identity;
+use crate::turn::{Effect, Event, Interruption, Notice, Record, RequestPlan, TurnEnd};
 
 impl Session {
     /// Performs one effect; the last of a turn gives its end.
@@ -41,7 +38,7 @@ impl Session {
             Effect::Prepare(calls) => self.prepare(&calls, underway),
             Effect::Judge(call) => {
                 if let Some(prepared) = underway.prepared.get(&call).cloned() {
-                    self.judge(&prepared, underway);
+                    self.judge(prepared, underway);
                 }
             }
             Effect::Run(call) => {
@@ -206,93 +203,6 @@ impl Session {
         drop(underway.inbox.send(Message::Other(Event::Prepared(preparations))));
     }
 
-    /// Returns the rules in force, with what changed in the settings since the last call.
-    fn rules_now(&mut self) -> Rulebook {
-        let book = self.state.get().permission.rulebook.clone();
-        match self.follow_rules.as_mut().and_then(|follow| follow(&book)) {
-            Some(new) => {
-                change(&self.state, |state| state.permission.rulebook = new.clone());
-                new
-            }
-            None => book,
-        }
-    }
-
-    fn judge(&mut self, call: &PreparedCall, underway: &mut Underway) {
-        let book = self.rules_now();
-        let decision = judge(&self.toolbox, self.host.as_ref(), &book, call);
-        match decision.verdict {
-            Verdict::Allow => self.decided(underway, call, Judgement::Run),
-            Verdict::Ask if self.can_ask => self.ask(underway, call, &decision),
-            Verdict::Ask | Verdict::Deny => {
-                let outcome = ToolOutcome::error(denial_text(call, &decision));
-                self.deny(underway, call, Judgement::Refuse(outcome));
-            }
-        }
-    }
-
-    fn ask(&mut self, underway: &mut Underway, call: &PreparedCall, decision: &Decision) {
-        let id = self.env.random.uuid_v4().to_string();
-        underway.questions.insert(id.clone(), call.clone());
-        self.tell(EngineEvent::Asked(Question {
-            id,
-            tool: call.tool.clone(),
-            call: call.id.clone(),
-            input: call.input.clone(),
-            reason: decision.reason.to_string(),
-        }));
-    }
-
-    /// Takes the answer to a question. An answer with other input is a new call: checked and judged again, so
-    /// that a deny rule holds against it too.
-    pub(super) fn answered(&mut self, underway: &mut Underway, question: &str, answer: Answer) {
-        let Some(call) = underway.questions.remove(question) else { return };
-        match answer {
-            Answer::Allow { input: Some(input) } if input != call.input => {
-                self.rejudge(underway, &call, input);
-            }
-            Answer::Allow { .. } => self.decided(underway, &call, Judgement::Run),
-            Answer::Deny { message, stops } => {
-                let mut outcome = ToolOutcome::error(message);
-                if stops {
-                    outcome.structured = Value::from("User rejected tool use");
-                }
-                let judgement = if stops { Judgement::Stop(outcome) } else { Judgement::Refuse(outcome) };
-                self.deny(underway, &call, judgement);
-            }
-        }
-    }
-
-    fn rejudge(&mut self, underway: &mut Underway, call: &PreparedCall, input: Value) {
-        let tool_use = ToolUse { id: call.id.clone(), name: call.tool.clone(), input };
-        let changed = match prepare(&self.toolbox, self.host.as_ref(), &tool_use) {
-            Ok((changed, _)) => changed,
-            Err(outcome) => return self.decided(underway, call, Judgement::Refuse(*outcome)),
-        };
-        let book = self.rules_now();
-        let decision = judge(&self.toolbox, self.host.as_ref(), &book, &changed);
-        if decision.verdict == Verdict::Deny {
-            let outcome = ToolOutcome::error(denial_text(&changed, &decision));
-            return self.deny(underway, &changed, Judgement::Refuse(outcome));
-        }
-        underway.prepared.insert(changed.id.clone(), changed.clone());
-        self.decided(underway, &changed, Judgement::Run);
-    }
-
-    fn deny(&mut self, underway: &mut Underway, call: &PreparedCall, judgement: Judgement) {
-        let denial = Denial {
-            tool_name: call.tool.clone(),
-            tool_use_id: call.id.to_string(),
-            tool_input: call.input.clone(),
-        };
-        change(&self.state, |state| state.permission.denials.push(denial));
-        self.decided(underway, call, judgement);
-    }
-
-    fn decided(&self, underway: &Underway, call: &PreparedCall, judgement: Judgement) {
-        drop(underway.inbox.send(Message::Other(Event::Judged { call: call.id.clone(), judgement })));
-    }
-
     fn run_call(&self, call: PreparedCall, underway: &Underway) {
         let inbox = underway.inbox.clone();
         let id = call.id.clone();
@@ -328,14 +238,4 @@ fn is_worth_showing(block: &Block) -> bool {
 fn api_error_text(failure: &Failure) -> String {
     let hint = failure.hint.as_ref().map(|hint| format!("\n{hint}")).unwrap_or_default();
     format!("API Error: {}{hint}", failure.message)
-}
-
-fn denial_text(call: &PreparedCall, decision: &Decision) -> String {
-    let next = match decision.verdict {
-        Verdict::Deny => "Do not try to get around this; take another way or say what you need.",
-        Verdict::Ask | Verdict::Allow => {
-            "This run cannot ask anyone. Take another way, or tell the user which permission is needed."
-        }
-    };
-    format!("Permission to use {} was not granted: {}. {next}", call.tool, decision.reason)
 }

@@ -6,7 +6,8 @@ use loci_engine::{Command, EngineEvent, SessionHandle, TurnReport};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::{Exit, Headless, InputFormat, OutputFormat};
+use super::person::{self, Person};
+use super::{Asks, Exit, Headless, InputFormat, OutputFormat};
 use crate::control::{self, About};
 use crate::frame::{Frames, is_error, outcome_text};
 use crate::input::{self, Line};
@@ -20,6 +21,9 @@ pub(super) struct Pump<'a> {
     pub(super) output: &'a Output,
     pub(super) stderr: &'a mut (dyn Write + Send),
     pub(super) session: SessionHandle,
+    pub(super) person: Person,
+    /// Questions that wait for the client.
+    pub(super) open: Vec<String>,
     pub(super) exit: Exit,
     /// Whether nothing more is to be written.
     pub(super) is_stopped: bool,
@@ -47,6 +51,7 @@ impl Pump<'_> {
                         self.session.send(Command::Close);
                     }
                 },
+                line = self.person.next_line() => self.person_said(line),
                 signal = signals.next() => self.signalled(signal),
                 () = reader_gone.notified() => self.stop(Exit::BrokenPipe),
             }
@@ -59,6 +64,8 @@ impl Pump<'_> {
             self.session.send(Command::Prompt(prompt.clone()));
         }
         match self.options.input {
+            // A session that is closed asks nobody.
+            InputFormat::Text if self.options.asks == Asks::Person => None,
             InputFormat::Text => {
                 self.session.send(Command::Close);
                 None
@@ -68,8 +75,20 @@ impl Pump<'_> {
     }
 
     fn hear(&mut self, event: &EngineEvent) {
-        if let EngineEvent::Trouble(trouble) = event {
-            self.say(trouble);
+        match event {
+            EngineEvent::Trouble(trouble) => self.say(trouble),
+            EngineEvent::Asked(question) if self.options.asks == Asks::Person => {
+                let shown = self.person.ask(question.clone());
+                self.show_person(shown);
+            }
+            EngineEvent::Unasked { question } if self.options.asks == Asks::Person => {
+                let shown = self.person.withdraw(question);
+                self.show_person(shown);
+            }
+            EngineEvent::TurnEnded(_) if self.options.asks == Asks::Person => {
+                self.session.send(Command::Close);
+            }
+            _ => {}
         }
         if self.is_stopped {
             return;
@@ -90,14 +109,29 @@ impl Pump<'_> {
             EngineEvent::PromptRecorded { entry, message, timestamp } if self.options.replays_prompts => {
                 self.output.write_line(&self.frames.replay(entry.as_str(), message, timestamp));
             }
-            EngineEvent::Asked(question) => self.output.write_line(&control::can_use_tool(question)),
-            EngineEvent::Unasked { question } => self.output.write_line(&control::cancel(question)),
+            EngineEvent::Asked(_) | EngineEvent::Unasked { .. } if self.options.asks != Asks::Client => {}
+            EngineEvent::Asked(question) => {
+                self.open.push(question.id.clone());
+                self.output.write_line(&control::can_use_tool(question));
+            }
+            EngineEvent::Unasked { question } => {
+                if self.close_question(question) {
+                    self.output.write_line(&control::cancel(question));
+                }
+            }
             event => {
                 if let Some(frame) = self.frames.of(event) {
                     self.output.write_line(&frame);
                 }
             }
         }
+    }
+
+    /// Forgets a question that waits for the client; false when none of this id did.
+    fn close_question(&mut self, id: &str) -> bool {
+        let n_before = self.open.len();
+        self.open.retain(|question| question != id);
+        self.open.len() < n_before
     }
 
     fn show_result(&mut self, report: &TurnReport) {
@@ -118,13 +152,21 @@ impl Pump<'_> {
             }
             Ok(Line::Control { id, request }) => {
                 let reaction = control::react(&request, &self.about);
+                if reaction.command == Some(Command::Interrupt) {
+                    // Clients hear that their questions are withdrawn before they hear that the turn stops.
+                    self.open
+                        .drain(..)
+                        .for_each(|question| self.output.write_line(&control::cancel(&question)));
+                }
                 self.output.write_line(&control::response(&id, reaction.answer));
                 if let Some(command) = reaction.command {
                     self.session.send(command);
                 }
             }
             Ok(Line::Response(response)) => {
-                let answer = control::answer(response.result);
+                let (answer, complaints) = control::answer(response.result);
+                complaints.iter().for_each(|complaint| self.say(complaint));
+                self.close_question(&response.id);
                 self.session.send(Command::Answer { question: response.id, answer });
             }
             Ok(Line::Cancel | Line::Ignored) => {}
@@ -133,6 +175,20 @@ impl Pump<'_> {
                 self.stop(Exit::Failure);
             }
         }
+    }
+
+    /// Takes a line that was typed at the terminal; without a terminal nobody is left to ask.
+    fn person_said(&mut self, line: Option<String>) {
+        let person::Reaction { answer, shown } = self.person.hear(line.as_deref());
+        if let Some((question, answer)) = answer {
+            self.session.send(Command::Answer { question, answer });
+        }
+        self.show_person(shown);
+    }
+
+    fn show_person(&mut self, text: String) {
+        // Nobody is left to ask when stderr is gone: the terminal's end is noticed by reading.
+        drop(self.stderr.write_all(text.as_bytes()).and_then(|()| self.stderr.flush()));
     }
 
     fn signalled(&mut self, signal: Signal) {

@@ -45,8 +45,8 @@ async fn requests_are_answered_while_nothing_runs() {
         (
             json!({"subtype": "set_permission_mode", "mode": "yolo"}),
             expect![[r#"
-            {"subtype":"error","request_id":"r1","error":"Unknown permission mode: `yolo` (expected default, acceptEdits, plan, auto, dontAsk or bypassPermissions)"}
-        "#]],
+                {"subtype":"error","request_id":"r1","error":"Unknown permission mode: `yolo` (expected default, acceptEdits, plan, auto, dontAsk or bypassPermissions)"}
+            "#]],
         ),
         (
             json!({"subtype": "set_permission_mode", "mode": "bypassPermissions"}),
@@ -272,8 +272,21 @@ async fn a_question_tells_what_would_run() {
               "description": "make"
             },
             "description": "make",
-            "permission_suggestions": [],
+            "permission_suggestions": [
+              {
+                "type": "addRules",
+                "rules": [
+                  {
+                    "toolName": "Bash",
+                    "ruleContent": "touch x"
+                  }
+                ],
+                "behavior": "allow",
+                "destination": "localSettings"
+              }
+            ],
             "decision_reason": "it changes something and no rule allows it",
+            "decision_reason_type": "other",
             "tool_use_id": "<toolu-1>"
           }
         }"#]]
@@ -416,7 +429,7 @@ async fn a_client_that_leaves_has_said_no() {
         control_request can_use_tool
         user <toolu-1> error: Nobody is left to ask whether this call may run.
         assistant Bash {"command":"touch again"} <toolu-2>
-        user <toolu-2> error: Permission to use Bash was not granted: it changes something and no rule allows it. This run cannot ask anyone. Take another way, or tell the user which permission is needed.
+        user <toolu-2> error: Permission to use Bash was not granted: it changes something and no rule allows it. The rule `Bash(touch again)` under permissions.allow would allow it. This run cannot ask anyone. Take another way, or tell the user which permission is needed.
         assistant I see.
         result success completed
     "#]].assert_eq(&told(&world, &output));
@@ -444,8 +457,8 @@ async fn an_interrupt_withdraws_the_question() {
         system init
         assistant Bash {"command":"touch asked"} <toolu-1>
         control_request can_use_tool
-        control_response r1 success
         control_cancel_request
+        control_response r1 success
         user <toolu-1> error: Not run: the user interrupted before this call began.
         user [Request interrupted by user for tool use]
         result error_during_execution (error) aborted_tools

@@ -31,7 +31,7 @@ impl Run {
         }
         let world = World::new(steps).await;
         let mount = r#"mount -t tmpfs -o "$1" none "$2" && shift 2 && exec "$@""#;
-        let loci = stream(["--allowedTools", "Bash"]);
+        let loci = stream(["--allowedTools", "Bash,Edit(ran.log)"]);
         let binary = Binary::new("unshare")
             .args(["--mount", "--map-root-user", "sh", "-c", mount, "sh", options])
             .arg(world.home.config_home().display().to_string())
@@ -182,7 +182,7 @@ async fn a_read_only_home_costs_nothing_but_a_word() {
 #[tokio::test]
 async fn a_config_home_that_vanishes_is_made_anew_with_the_whole_session() {
     let world = World::new(working()).await;
-    let mut session = world.start(&stream(["--allowedTools", "Bash"]));
+    let mut session = world.start(&stream(["--allowedTools", "Bash,Edit(ran.log)"]));
     for (prompt, answer) in [("one", "first"), ("two", "second"), ("three", "third")] {
         session.write_json(&user(prompt));
         assert_eq!(session.wait_for_json(is_result)["result"], answer);

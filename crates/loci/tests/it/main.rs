@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail loudly")]
 
 mod agent_sdk;
+#[cfg(unix)]
+mod asking;
 mod control;
 mod environment;
 mod failures;

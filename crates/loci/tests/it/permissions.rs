@@ -227,7 +227,7 @@ async fn a_denial_says_why_and_is_reported() {
     expect![[r#"
         user: hi
         assistant: Bash {"command":"touch made"} <toolu-1>
-        user: <toolu-1> error: Permission to use Bash was not granted: it changes something and no rule allows it. This run cannot ask anyone. Take another way, or tell the user which permission is needed.
+        user: <toolu-1> error: Permission to use Bash was not granted: it changes something and no rule allows it. The rule `Bash(touch made)` under permissions.allow would allow it. This run cannot ask anyone. Take another way, or tell the user which permission is needed.
     "#]].assert_eq(&world.conversation());
     assert!(!world.home.project().join("made").exists());
 }

@@ -8,7 +8,9 @@ pub(crate) use pipe::{Pipe, assert_ended};
 pub(crate) use render::{conversation, frames, shape};
 pub(crate) use transcript::{assert_calls_answered, sketch};
 
-use loci_testkit::{Binary, Normaliser, Output, Recorded, Script, ScriptedModel, Session, TestHome};
+use loci_testkit::{
+    Binary, Normaliser, Output, Recorded, Script, ScriptedModel, Session, Terminal, TestHome,
+};
 use serde_json::{Value, json};
 
 /// The model that tests ask for unless they are about the choice.
@@ -54,6 +56,11 @@ impl World {
     /// Starts a binary and leaves it running, with standard input open.
     pub(crate) fn start(&self, binary: &Binary) -> Session {
         self.at_home(binary).start(&self.home, self.model.base_url())
+    }
+
+    /// Starts a binary at a terminal of its own.
+    pub(crate) fn start_at_terminal(&self, binary: &Binary) -> Terminal {
+        self.at_home(binary).start_at_terminal(&self.home, self.model.base_url())
     }
 
     /// Keeps what would go to the temporary directory of the machine.

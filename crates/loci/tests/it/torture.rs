@@ -67,7 +67,9 @@ impl Torture {
     /// Starts a run that is busy for long, and kills it at a moment that the dice choose.
     fn kill_once(&self, dice: &mut Dice, seen: &mut Seen) {
         let before = self.file().map(|file| fs::read(file).unwrap()).unwrap_or_default();
-        let busy = stream(["--include-partial-messages", "--allowedTools", "Bash"]).args(self.which());
+        let busy =
+            stream(["--include-partial-messages", "--allowedTools", "Bash,Edit(ran.log),Read(//dev/zero)"])
+                .args(self.which());
         let mut session = self.world.start(&busy);
         for n in 0..PROMPTS {
             session.write_json(&user(&format!("prompt {n} {}", "p".repeat(dice.below(6_000)))));

@@ -1,0 +1,218 @@
+//! Mode `auto`: what nobody's rule decides goes to the classifier, if there is one.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use loci_context::{PromptParts, Surroundings};
+use loci_core::entry::draft::Stamp;
+use loci_core::ids::{SessionId, ToolUseId};
+use loci_core::message::{Block, Role};
+use loci_core::permission::{Classified, Mode, RuleList, RuleOrigin, RuleSource, Rulebook};
+use loci_core::session::{Beginning, SessionIdentity};
+use loci_engine::{
+    Answer, Classifier, ClassifierCall, ClassifierFuture, Command, EngineEvent, Grants, ModelConfig, Past,
+    Prompt, Session, SessionConfig, TurnLimits,
+};
+use loci_llm::Client;
+use loci_stdx::Env;
+use loci_storage::SessionLog;
+use loci_tools::Toolbox;
+use serde_json::json;
+
+/// Says the same of every call, and remembers what it was asked.
+struct Always {
+    said: Option<Classified>,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Classifier for Always {
+    fn classify(&self, call: ClassifierCall) -> ClassifierFuture {
+        self.asked.lock().unwrap().push(call.input["command"].as_str().unwrap_or_default().to_owned());
+        let said = self.said.clone();
+        Box::pin(async move { said })
+    }
+}
+
+/// What became of a turn.
+#[derive(Debug, Default, PartialEq)]
+struct Seen {
+    classified: Vec<String>,
+    asked: usize,
+    denied: usize,
+    made: Vec<String>,
+}
+
+struct Case<'a> {
+    mode: Mode,
+    said: Option<Option<Classified>>,
+    ask_rules: &'a [&'a str],
+    commands: &'a [&'static str],
+}
+
+/// Lets the model run commands one after the other; every question is answered with yes.
+async fn play(case: Case<'_>) -> Seen {
+    let root = tempfile::tempdir().unwrap();
+    let cwd = root.path().canonicalize().unwrap();
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let classifier = case.said.map(|said| {
+        let classifier: Arc<dyn Classifier> = Arc::new(Always { said, asked: Arc::clone(&asked) });
+        classifier
+    });
+    let mut book = Rulebook {
+        mode: case.mode,
+        dirs: vec![cwd.clone()],
+        cwd: cwd.clone(),
+        home: cwd.join("home"),
+        ..Rulebook::default()
+    };
+    for rule in case.ask_rules {
+        book.add(RuleList::Ask, rule, &RuleOrigin::new(RuleSource::Session, cwd.as_path()));
+    }
+    let commands: Vec<&'static str> = case.commands.to_vec();
+    let client = Client::scripted(
+        move |request| {
+            let turn = request.messages.iter().filter(|message| message.role == Role::Assistant).count();
+            vec![match commands.get(turn) {
+                Some(command) => {
+                    let id = ToolUseId::new(format!("toolu_{turn}"));
+                    Block::new_tool_use(&id, "Bash", &json!({"command": command}))
+                }
+                None => Block::new_text("Done."),
+            }]
+        },
+        Duration::ZERO,
+    );
+    let (session, handle, mut events) =
+        Session::new(SessionConfig { classifier, ..config(&cwd, book, client) });
+    let engine = tokio::spawn(session.run());
+    handle.send(Command::Prompt(Prompt::text("go")));
+    let mut seen = Seen::default();
+    while let Some(event) = events.recv().await {
+        match event {
+            EngineEvent::Asked(question) => {
+                seen.asked += 1;
+                let answer = Answer::Allow { input: None, updates: Vec::new() };
+                handle.send(Command::Answer { question: question.id, answer });
+            }
+            EngineEvent::TurnEnded(report) => {
+                seen.denied = report.denials.len();
+                break;
+            }
+            _ => {}
+        }
+    }
+    handle.send(Command::Close);
+    engine.await.unwrap();
+    seen.classified = asked.lock().unwrap().clone();
+    let names =
+        cwd.read_dir().unwrap().flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    seen.made = names.filter(|name| name.len() == 1).collect();
+    seen.made.sort();
+    seen
+}
+
+fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) -> SessionConfig {
+    let id = SessionId::parse("0a0a0a0a-0001-4000-8000-000000000001").unwrap();
+    let path = std::env::var("PATH").unwrap_or_default();
+    SessionConfig {
+        env: Env::for_test(cwd.join("home"), cwd),
+        identity: SessionIdentity::new(Beginning {
+            id: id.clone(),
+            project_dir: cwd.join("sessions"),
+            cwd: cwd.to_path_buf(),
+            is_interactive: false,
+            is_persistent: false,
+        }),
+        log: SessionLog::in_memory(),
+        stamp: Stamp {
+            session_id: id,
+            cwd: cwd.display().to_string(),
+            version: "1".to_owned(),
+            git_branch: "HEAD".to_owned(),
+            entrypoint: "test".to_owned(),
+        },
+        past: Past::default(),
+        toolbox: Toolbox::builtin(),
+        rulebook,
+        follow_rules: None,
+        grants: Grants::default(),
+        classifier: None,
+        can_ask: true,
+        client,
+        model: ModelConfig {
+            main: "claude-sonnet-4-5".to_owned(),
+            fallbacks: Vec::new(),
+            effort: None,
+            max_thinking_tokens: None,
+            max_output_tokens: None,
+            betas: Vec::new(),
+            user_id: None,
+            extra_body: None,
+            wants_wire_events: false,
+        },
+        limits: TurnLimits::default(),
+        prompt: PromptParts {
+            replacement: Some(String::new()),
+            appendix: None,
+            surroundings: Surroundings {
+                cwd: cwd.display().to_string(),
+                extra_dirs: Vec::new(),
+                is_repository: false,
+                platform: "test".to_owned(),
+                model: "m".to_owned(),
+            },
+            git: None,
+        },
+        instructions: Vec::new(),
+        child_env: vec![("PATH".to_owned(), path)],
+        task_dir: cwd.join("tasks"),
+        started: Duration::ZERO,
+        api_key_source: "none".to_owned(),
+    }
+}
+
+fn seen(classified: &[&str], asked: usize, denied: usize, made: &[&str]) -> Seen {
+    let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+    Seen { classified: owned(classified), asked, denied, made: owned(made) }
+}
+
+fn block() -> Option<Option<Classified>> {
+    Some(Some(Classified::Block("not today".to_owned())))
+}
+
+fn pass() -> Option<Option<Classified>> {
+    Some(Some(Classified::Pass(String::new())))
+}
+
+#[tokio::test]
+async fn without_a_classifier_auto_asks() {
+    let case = Case { mode: Mode::Auto, said: None, ask_rules: &[], commands: &["ls", "touch a"] };
+    assert_eq!(play(case).await, seen(&[], 1, 0, &["a"]));
+}
+
+#[tokio::test]
+async fn what_passes_runs_and_what_is_blocked_does_not() {
+    let commands = &["ls", "touch a"];
+    let case = Case { mode: Mode::Auto, said: pass(), ask_rules: &[], commands };
+    assert_eq!(play(case).await, seen(&["touch a"], 0, 0, &["a"]));
+    let case = Case { mode: Mode::Auto, said: block(), ask_rules: &[], commands };
+    assert_eq!(play(case).await, seen(&["touch a"], 0, 1, &[]));
+    let case = Case { mode: Mode::Auto, said: Some(None), ask_rules: &[], commands };
+    assert_eq!(play(case).await, seen(&["touch a"], 1, 0, &["a"]), "no answer is no yes");
+}
+
+#[tokio::test]
+async fn peoples_rules_are_answered_by_people() {
+    let case = Case { mode: Mode::Auto, said: pass(), ask_rules: &["Bash(touch *)"], commands: &["touch a"] };
+    assert_eq!(play(case).await, seen(&[], 1, 0, &["a"]));
+    let case = Case { mode: Mode::Default, said: pass(), ask_rules: &[], commands: &["touch a"] };
+    assert_eq!(play(case).await, seen(&[], 1, 0, &["a"]), "other modes do not know a classifier");
+}
+
+#[tokio::test]
+async fn a_classifier_that_only_blocks_is_left_alone_until_a_person_says_yes() {
+    let commands = &["touch a", "touch b", "touch c", "touch d", "touch e"];
+    let case = Case { mode: Mode::Auto, said: block(), ask_rules: &[], commands };
+    let expected = seen(&["touch a", "touch b", "touch c", "touch e"], 1, 4, &["d"]);
+    assert_eq!(play(case).await, expected);
+}

@@ -1,0 +1,5 @@
+//! Sessions from outside: commands in, events out, with a scripted model.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail loudly")]
+
+mod auto_mode;

@@ -1,0 +1,264 @@
+//! Asking the person at the terminal, a line at a time.
+//!
+//! Questions are shown one after the other; a line that was typed answers the one that is shown, and what was
+//! typed before it was shown is thrown away. What is shown is what would run: characters that hide or reorder
+//! text are made visible, and what does not fit is not granted beyond this once (S-7).
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+
+use loci_core::permission::Update;
+use loci_engine::{Answer, Question};
+use loci_stdx::visible;
+use serde_json::Value;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+/// The most of a call that is shown; one that is longer can only be allowed once.
+const MOST_CHARS: usize = 4_000;
+
+/// What a line led to.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Reaction {
+    /// The answer to a question.
+    pub(super) answer: Option<(String, Answer)>,
+    /// What to show next.
+    pub(super) shown: String,
+}
+
+/// The person, and what they are being asked.
+#[derive(Debug, Default)]
+pub(super) struct Person {
+    waiting: VecDeque<Question>,
+    terminal: Option<Terminal>,
+}
+
+#[derive(Debug)]
+struct Terminal {
+    /// The terminal itself, to throw away what was typed too early.
+    #[cfg(unix)]
+    device: Option<File>,
+    lines: UnboundedReceiver<String>,
+    /// No more lines will come.
+    is_over: bool,
+}
+
+impl Person {
+    /// Adds a question; returns what to show.
+    pub(super) fn ask(&mut self, question: Question) -> String {
+        self.waiting.push_back(question);
+        if self.waiting.len() == 1 { self.show() } else { String::new() }
+    }
+
+    /// Drops a question that needs no answer any more; returns what to show.
+    pub(super) fn withdraw(&mut self, id: &str) -> String {
+        let is_shown = self.waiting.front().is_some_and(|question| question.id == id);
+        self.waiting.retain(|question| question.id != id);
+        if is_shown { format!("\n(no answer is needed any more)\n{}", self.show()) } else { String::new() }
+    }
+
+    /// Takes a line as the answer to the question that is shown; `None` means that no more will come.
+    pub(super) fn hear(&mut self, line: Option<&str>) -> Reaction {
+        let Some(question) = self.waiting.front() else { return Reaction::default() };
+        let answer = match line {
+            Some(line) => understand(line, question),
+            None => Some(deny("Nobody is left to ask whether this call may run.", false)),
+        };
+        let Some(answer) = answer else {
+            return Reaction {
+                answer: None,
+                shown: "Please answer y, a, n or n with a reason.\n> ".to_owned(),
+            };
+        };
+        let id = question.id.clone();
+        self.waiting.pop_front();
+        Reaction { answer: Some((id, answer)), shown: self.show() }
+    }
+
+    /// Waits for the next line, forever when nothing is asked; `None` means that no more will come.
+    pub(super) async fn next_line(&mut self) -> Option<String> {
+        let Some(terminal) = self.terminal.as_mut().filter(|_| !self.waiting.is_empty()) else {
+            return std::future::pending().await;
+        };
+        if terminal.is_over {
+            return None;
+        }
+        let line = terminal.lines.recv().await;
+        terminal.is_over = line.is_none();
+        line
+    }
+
+    fn show(&mut self) -> String {
+        let Some(question) = self.waiting.front() else { return String::new() };
+        let text = text(question);
+        self.terminal.get_or_insert_with(Terminal::open).forget_typed();
+        text
+    }
+}
+
+impl Terminal {
+    /// Opens the terminal and reads it on a thread of its own; it cannot be waited for in any other way.
+    fn open() -> Self {
+        let (sender, lines) = unbounded_channel();
+        let device = File::open("/dev/tty").ok();
+        let reader = device.as_ref().and_then(|device| device.try_clone().ok());
+        std::thread::spawn(move || {
+            let mut reader = reader.map(BufReader::new);
+            loop {
+                let mut line = String::new();
+                let n_read = reader.as_mut().map_or(0, |reader| reader.read_line(&mut line).unwrap_or(0));
+                if n_read == 0 || sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Self {
+            #[cfg(unix)]
+            device,
+            lines,
+            is_over: false,
+        }
+    }
+
+    /// Throws away what was typed before there was a question to answer.
+    fn forget_typed(&mut self) {
+        #[cfg(unix)]
+        if let Some(device) = &self.device {
+            // A terminal that cannot be flushed can still be read.
+            rustix::termios::tcflush(device, rustix::termios::QueueSelector::IFlush).ok();
+        }
+        while self.lines.try_recv().is_ok() {}
+    }
+}
+
+/// Returns a question as it is shown.
+fn text(question: &Question) -> String {
+    let (call, is_whole) = call_text(question);
+    let grants = grants(question, is_whole);
+    let always = match grants.is_empty() {
+        true => String::new(),
+        false => format!("  a  always: {}\n", shown_grants(grants)),
+    };
+    format!(
+        "\n{} asks to run:\n{call}  Why this is asked: {}\n  y  yes, this once\n{always}  n  no, and stop here\n  \
+         n REASON  no, and tell the model why\n> ",
+        visible(&question.tool),
+        visible(&question.reason),
+    )
+}
+
+/// Returns the call, indented, and whether that is all of it.
+fn call_text(question: &Question) -> (String, bool) {
+    let value = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let whole = match (&question.input, question.input.get("command")) {
+        (_, Some(Value::String(command))) => command.clone(),
+        (Value::Object(fields), _) => {
+            let fields: Vec<String> =
+                fields.iter().map(|(name, field)| format!("{name}: {}", value(field))).collect();
+            fields.join("\n")
+        }
+        (other, _) => other.to_string(),
+    };
+    let shown: String = whole.chars().take(MOST_CHARS).collect();
+    let is_whole = shown.len() == whole.len();
+    let mut lines: String = visible(&shown).lines().map(|line| format!("    {line}\n")).collect();
+    if !is_whole {
+        lines += &format!("    ... and {} more characters\n", whole.chars().count() - MOST_CHARS);
+    }
+    (lines, is_whole)
+}
+
+/// Returns what "always" would grant; nothing that was not shown in full.
+fn grants(question: &Question, is_whole: bool) -> &[Update] {
+    if is_whole { &question.suggestions } else { &[] }
+}
+
+fn shown_grants(grants: &[Update]) -> String {
+    let grants: Vec<String> = grants.iter().map(|grant| visible(&grant.to_string())).collect();
+    grants.join("; ")
+}
+
+/// Reads an answer; none means that it is to be asked again.
+fn understand(line: &str, question: &Question) -> Option<Answer> {
+    let line = line.trim();
+    let (word, rest) = line.split_once([' ', ',', ':']).unwrap_or((line, ""));
+    let grants = grants(question, call_text(question).1);
+    match (word.to_lowercase().as_str(), rest.trim()) {
+        ("y" | "yes", "") => Some(Answer::Allow { input: None, updates: Vec::new() }),
+        ("a" | "always", "") if !grants.is_empty() => {
+            Some(Answer::Allow { input: None, updates: grants.to_vec() })
+        }
+        ("n" | "no", "") => Some(deny("The user does not want this call to run.", true)),
+        ("n" | "no", reason) => Some(deny(&format!("The user said no to this call: {reason}"), false)),
+        _ => None,
+    }
+}
+
+fn deny(message: &str, stops: bool) -> Answer {
+    Answer::Deny { message: message.to_owned(), stops }
+}
+
+#[cfg(test)]
+mod tests {
+    use loci_core::permission::{Destination, RuleChange, RuleList};
+    use serde_json::json;
+
+    use super::*;
+
+    fn question(id: &str, input: Value) -> Question {
+        let rule = RuleChange {
+            list: RuleList::Allow,
+            rules: vec!["Bash(touch x)".to_owned()],
+            to: Destination::Local,
+        };
+        Question {
+            id: id.to_owned(),
+            tool: "Bash".to_owned(),
+            call: "toolu_1".into(),
+            input,
+            reason: "it changes something".to_owned(),
+            reason_kind: "other",
+            blocked_path: None,
+            suggestions: vec![Update::AddRules(rule)],
+        }
+    }
+
+    #[test]
+    fn only_clear_answers_count() {
+        let asked = question("q", json!({"command": "touch x"}));
+        for (line, expected) in [
+            ("y\n", "yes"),
+            (" YES ", "yes"),
+            ("a", "always"),
+            ("n", "stop"),
+            ("no, use make", "no: use make"),
+            ("n: too slow", "no: too slow"),
+            ("", "?"),
+            ("yes please", "?"),
+            ("yn", "?"),
+            ("always n", "?"),
+        ] {
+            let found = match understand(line, &asked) {
+                None => "?".to_owned(),
+                Some(Answer::Allow { updates, .. }) if updates.is_empty() => "yes".to_owned(),
+                Some(Answer::Allow { .. }) => "always".to_owned(),
+                Some(Answer::Deny { stops: true, .. }) => "stop".to_owned(),
+                Some(Answer::Deny { message, .. }) => {
+                    format!("no: {}", message.rsplit(": ").next().unwrap_or_default())
+                }
+            };
+            assert_eq!(found, expected, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_shown_hides_nothing() {
+        let shown = text(&question("q", json!({"command": "ls\u{202e} \u{1b}[2J;\u{200b}rm x"})));
+        assert!(shown.contains(r"ls\u{202e} \u{1b}[2J;\u{200b}rm x"), "{shown}");
+        assert!(shown.contains("`Bash(touch x)`"), "{shown}");
+        let long = question("q", json!({"command": "x".repeat(MOST_CHARS + 7)}));
+        let shown = text(&long);
+        assert!(shown.contains("7 more characters") && !shown.contains("always"), "{shown}");
+        assert_eq!(understand("a", &long), None, "what was not shown in full is not granted");
+    }
+}

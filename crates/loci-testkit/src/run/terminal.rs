@@ -1,0 +1,137 @@
+//! A program at a terminal: what it shows is waited for, what a person would type is typed.
+
+use super::{Output, collect, kill, output, received, wait_until};
+use rustix::pty::OpenptFlags;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A running program whose standard input and standard error are a terminal; killed when dropped.
+#[derive(Debug)]
+pub struct Terminal {
+    child: Child,
+    keys: File,
+    screen: mpsc::Receiver<Vec<u8>>,
+    /// What was shown so far.
+    shown: String,
+    /// How much of it was waited for already.
+    passed: usize,
+    stdout: mpsc::Receiver<String>,
+    limit: Duration,
+}
+
+impl Terminal {
+    pub(super) fn new(mut command: Command, limit: Duration) -> Self {
+        let (keys, device) = open_pair();
+        let clone = || Stdio::from(device.try_clone().expect("clone the terminal"));
+        command.stdin(clone()).stderr(clone()).stdout(Stdio::piped());
+        own_terminal(&mut command);
+        let mut child = command.spawn().expect("start at a terminal");
+        // What is left of the device in this process would keep the terminal from ending.
+        drop((command, device));
+        let screen = read_screen(keys.try_clone().expect("clone the terminal"));
+        let stdout = collect(child.stdout.take().expect("stdout is piped"));
+        Self { child, keys, screen, shown: String::new(), passed: 0, stdout, limit }
+    }
+
+    /// Waits until `text` is shown, behind what was waited for before, and returns what was shown up to it.
+    ///
+    /// # Panics
+    ///
+    /// If it is not shown within the limit, or the terminal ends before.
+    pub fn wait_for(&mut self, text: &str) -> String {
+        let deadline = Instant::now() + self.limit;
+        loop {
+            if let Some(at) = self.shown[self.passed..].find(text) {
+                let end = self.passed + at + text.len();
+                let shown = self.shown[self.passed..end].to_owned();
+                self.passed = end;
+                return shown;
+            }
+            match self.screen.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(bytes) => self.shown.push_str(&String::from_utf8_lossy(&bytes)),
+                Err(_) => panic!("`{text}` is not shown; shown so far:\n{}", self.shown),
+            }
+        }
+    }
+
+    /// Types a line.
+    pub fn type_line(&mut self, line: &str) {
+        self.keys.write_all(format!("{line}\n").as_bytes()).expect("type a line");
+    }
+
+    /// Types a single key, such as `\x04` for the end of input.
+    pub fn type_key(&mut self, key: char) {
+        self.keys.write_all(key.to_string().as_bytes()).expect("type a key");
+    }
+
+    /// Waits for the end and returns what the program left; standard error is what the terminal showed.
+    ///
+    /// # Panics
+    ///
+    /// If it is still running at the limit; it is then killed first.
+    pub fn finish(mut self) -> Output {
+        let (status, in_time) = match wait_until(&mut self.child, Instant::now() + self.limit) {
+            Some(status) => (status, true),
+            None => (kill(&mut self.child), false),
+        };
+        while let Ok(bytes) = self.screen.recv_timeout(Duration::from_millis(500)) {
+            self.shown.push_str(&String::from_utf8_lossy(&bytes));
+        }
+        let output = output(status, received(&self.stdout), std::mem::take(&mut self.shown));
+        assert!(in_time, "still running: {output:?}");
+        output
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            kill(&mut self.child);
+        }
+    }
+}
+
+/// Opens a terminal: the side of the person, and the side of the program.
+fn open_pair() -> (File, File) {
+    let person = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("open a terminal");
+    rustix::pty::grantpt(&person).expect("grant the terminal");
+    rustix::pty::unlockpt(&person).expect("unlock the terminal");
+    let name = rustix::pty::ptsname(&person, Vec::new()).expect("name the terminal");
+    let path = std::path::Path::new(std::ffi::OsStr::from_bytes(name.as_bytes()));
+    let device = OpenOptions::new().read(true).write(true).open(path).expect("open the terminal's device");
+    (File::from(person), device)
+}
+
+/// Makes standard input the terminal of a session of the program's own.
+fn own_terminal(command: &mut Command) {
+    #[expect(unsafe_code, reason = "setsid and ioctl are async-signal-safe and allocate nothing")]
+    // SAFETY: between fork and exec only setsid(2) and ioctl(2) are called, which POSIX allows there.
+    unsafe {
+        command.pre_exec(|| {
+            rustix::process::setsid()?;
+            rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?;
+            Ok(())
+        });
+    }
+}
+
+/// Reads what is shown on a thread of its own, so that waiting can have a limit.
+fn read_screen(mut screen: File) -> mpsc::Receiver<Vec<u8>> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        // A terminal that nobody uses any more is an error to read from.
+        while let Ok(n_read) = screen.read(&mut buffer) {
+            if n_read == 0 || sender.send(buffer[..n_read].to_vec()).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}

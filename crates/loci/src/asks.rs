@@ -1,0 +1,22 @@
+//! Who answers permission questions.
+
+use std::io::IsTerminal;
+
+use loci_serve::Asks;
+
+use crate::args::{Args, Input};
+
+/// Returns who answers: the client if it was named; a person who sits at the terminal that the prompt and the
+/// messages go through; else nobody.
+pub(crate) fn asks(args: &Args) -> Asks {
+    match args.permission_prompt_tool.as_deref() {
+        Some("stdio") => Asks::Client,
+        Some(_) => Asks::Nobody,
+        None if args.input_format == Input::Text && is_person_there() => Asks::Person,
+        None => Asks::Nobody,
+    }
+}
+
+fn is_person_there() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}

@@ -1,0 +1,28 @@
+//! Permissions that outlast a session, into the settings file they are for.
+
+use std::path::Path;
+
+use loci_core::settings::Scope;
+use loci_engine::SaveUpdate;
+use loci_stdx::{Env, WriteOptions};
+use loci_storage::{ConfigHome, MANAGED_DIR, SettingsPlaces, SettingsSources, edit_settings};
+
+use crate::complaint::Complaint;
+
+/// Returns what saves changes of permissions for sessions in this directory.
+pub(crate) fn save_to_settings(env: Env) -> SaveUpdate {
+    Box::new(move |update| {
+        let home = ConfigHome::from_env(&env);
+        let places = SettingsPlaces::new(&env, &home, Path::new(MANAGED_DIR), SettingsSources::ALL);
+        let (path, options) = match update.destination().scope() {
+            None | Some(Scope::CommandLine | Scope::Managed) => return Ok(()),
+            Some(Scope::User) => (places.user, WriteOptions::private()),
+            Some(Scope::Project) => (places.project, WriteOptions::project()),
+            Some(Scope::Local) => (places.local, WriteOptions::project()),
+        };
+        match edit_settings(&home, &path, &options, |text| update.edit(text)) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Complaint::from_error(&error).message().to_owned()),
+        }
+    })
+}
