@@ -25,7 +25,8 @@ pub(crate) async fn run(
 ) -> ToolOutcome {
     let name = call.tool.clone();
     let limit = tool.descriptor().max_result_chars;
-    let tool_call = ToolCall { id: call.id.clone(), input: call.input, cancel: cancel.clone() };
+    let tool_call =
+        ToolCall { id: call.id.clone(), input: call.input, effects: call.effects, cancel: cancel.clone() };
     let task_host = Arc::clone(&host);
     let mut task = tokio::spawn(async move { tool.run(tool_call, task_host.as_ref()).await });
     let outcome = tokio::select! {

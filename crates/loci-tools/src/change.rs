@@ -82,9 +82,12 @@ pub(crate) async fn load(path: &PathEffect) -> Result<Option<Original>, Stop> {
     match loaded {
         Ok(Ok(original)) => Ok(Some(original)),
         Ok(Err(OpenError::Missing)) => Ok(None),
-        Ok(Err(error @ (OpenError::Directory | OpenError::Special(_) | OpenError::ProcessSecret))) => {
-            Err(Stop::Refuse(format!("`{shown}` is not changed: {error}.")))
-        }
+        Ok(Err(
+            error @ (OpenError::Directory
+            | OpenError::Special(_)
+            | OpenError::ProcessSecret
+            | OpenError::Moved),
+        )) => Err(Stop::Refuse(format!("`{shown}` is not changed: {error}."))),
         Ok(Err(OpenError::Io(error))) => Err(Stop::Fail(format!("Failed to read `{shown}`: {error}"))),
         Err(panic) => Err(Stop::Fail(format!("Failed to read `{shown}`: {panic}"))),
     }

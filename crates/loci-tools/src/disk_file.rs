@@ -1,14 +1,16 @@
 //! Files as they lie on disk: opened only when they are plain files, and known again by their identity.
 //!
 //! Opening a FIFO waits for a writer and opening a device can have effects, so everything that is not a regular
-//! file is refused by its metadata, before any open; a second look after opening closes the gap between.
+//! file is refused by its metadata, before any open; a second look after opening closes the gap between. A path
+//! is opened by where it led when it was allowed, and a symlink on the way is refused (S-29).
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, Metadata};
 use std::io;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Component, Path};
 
 use loci_core::tool::PathEffect;
+use loci_stdx::{Found, is_symlink_error, open_real};
 
 /// Which file it was, and in what state: enough to notice that somebody else has written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +32,12 @@ impl Identity {
     }
 }
 
+impl From<&Found> for Identity {
+    fn from(found: &Found) -> Self {
+        Self { device: found.device, inode: found.inode, size: found.size, modified: found.modified }
+    }
+}
+
 /// Why a path could not be opened as a file.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OpenError {
@@ -39,6 +47,8 @@ pub(crate) enum OpenError {
     Directory,
     #[error("it is {0}, not a regular file")]
     Special(&'static str),
+    #[error("its path leads elsewhere since it was allowed")]
+    Moved,
     #[error("it shows the memory, environment or open files of a process")]
     ProcessSecret,
     #[error("{0}")]
@@ -48,10 +58,7 @@ pub(crate) enum OpenError {
 /// Opens a regular file for reading and returns it with its metadata.
 pub(crate) fn open_regular(path: &PathEffect) -> Result<(File, Metadata), OpenError> {
     check_regular(path)?;
-    // Non-blocking, so that a FIFO put there since the check cannot hold us.
-    let nonblocking = rustix::fs::OFlags::NONBLOCK.bits() as i32;
-    let file =
-        OpenOptions::new().read(true).custom_flags(nonblocking).open(&path.real).map_err(open_error)?;
+    let file = open_real(&path.real).map_err(open_error)?;
     let metadata = file.metadata()?;
     check_kind(&metadata)?;
     Ok((file, metadata))
@@ -69,6 +76,7 @@ pub(crate) fn check_regular(path: &PathEffect) -> Result<Metadata, OpenError> {
 
 fn open_error(error: io::Error) -> OpenError {
     match error.kind() {
+        _ if is_symlink_error(&error) => OpenError::Moved,
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => OpenError::Missing,
         _ => OpenError::Io(error),
     }

@@ -54,7 +54,6 @@ impl Default for Edit {
 /// The arguments of a call.
 #[derive(Debug, Deserialize)]
 struct Input {
-    file_path: String,
     old_string: String,
     new_string: String,
     #[serde(default)]
@@ -98,7 +97,7 @@ async fn run(call: ToolCall, host: &dyn Host) -> Result<ToolOutcome, Stop> {
     let input: Input = serde_json::from_value(call.input.clone())
         .map_err(|error| Stop::Refuse(format!("Invalid input: {error}")))?;
     let place = host.place();
-    let path = place.resolve(&input.file_path);
+    let path = call.judged_path().map_err(Stop::Refuse)?;
     change::check_denied(&path, host)?;
     match change::load(&path).await? {
         None if input.old_string.is_empty() => create(&call, &path, &input, host).await,

@@ -86,7 +86,6 @@ impl Default for Read {
 /// The arguments of a call.
 #[derive(Debug, Clone, Deserialize)]
 struct Input {
-    file_path: String,
     offset: Option<u64>,
     limit: Option<u64>,
     #[serde(default)]
@@ -140,12 +139,15 @@ impl Tool for Read {
 }
 
 async fn run(call: ToolCall, host: &dyn Host) -> ToolOutcome {
+    let path = match call.judged_path() {
+        Ok(path) => path,
+        Err(problem) => return ToolOutcome::refusal(problem),
+    };
     let input: Input = match serde_json::from_value(call.input) {
         Ok(input) => input,
         Err(error) => return ToolOutcome::invalid_input(error.to_string()),
     };
     let place = host.place();
-    let path = place.resolve(&input.file_path);
     let max_tokens = max_tokens(host);
     let work = {
         let (path, cancel) = (path.clone(), call.cancel.clone());
@@ -349,7 +351,7 @@ fn open_failure(path: &PathEffect, error: OpenError) -> Failure {
         OpenError::Directory => Failure::Said(format!(
             "`{shown}` is a directory, not a file. List it with Glob (pattern `*`) or with `ls` through Bash."
         )),
-        OpenError::Special(_) | OpenError::ProcessSecret => {
+        OpenError::Special(_) | OpenError::ProcessSecret | OpenError::Moved => {
             Failure::Said(format!("`{shown}` is not read: {error}."))
         }
         OpenError::Io(error) => Failure::Said(format!("Failed to open `{shown}`: {error}")),

@@ -2,13 +2,13 @@
 //!
 //! Between reading a file and replacing it others may write too. The write goes ahead only if what lies at the
 //! place is exactly what the change was made from, and the place is still where the permission was given for:
-//! no symlink has slipped into the path.
+//! no symlink has slipped into the path (S-29).
 
 use std::io;
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use loci_stdx::{WriteError, WriteOptions, write_atomic};
+use loci_stdx::{RealDir, WriteOptions, is_symlink_error};
 
 use crate::disk_file::Identity;
 
@@ -30,57 +30,48 @@ pub(crate) enum SafeWriteError {
     Appeared,
     #[error("its directory leads elsewhere now")]
     Moved,
-    #[error("{}", with_source(.0))]
-    Write(#[from] WriteError),
     #[error("{0}")]
     Io(#[from] io::Error),
 }
 
 /// Makes `bytes` the content of the file at `real` (a path without symlinks), missing directories included, and
-/// returns its new modification time.
+/// returns its new modification time. All of it happens inside the directory that is opened first.
 pub(crate) fn safe_write(
     real: &Path,
     bytes: &[u8],
     expected: Expected,
 ) -> Result<SystemTime, SafeWriteError> {
-    check_place(real)?;
-    match (expected, identity_at(real)?) {
+    let (Some(parent), Some(name)) = (real.parent(), real.file_name()) else {
+        return Err(io::Error::from(io::ErrorKind::InvalidInput).into());
+    };
+    let options = WriteOptions::project();
+    let dir = RealDir::create_all(parent, options.dir_mode).map_err(moved)?;
+    let found = dir.look(name)?;
+    match (expected, found.as_ref()) {
         (Expected::Absent, None) => {}
         (Expected::Absent, Some(_)) => return Err(SafeWriteError::Appeared),
         (Expected::Unchanged(before), now) => {
-            if now != Some(before) {
+            if now.filter(|now| now.is_file).map(Identity::from) != Some(before) {
                 return Err(SafeWriteError::Changed);
             }
         }
     }
-    match write_atomic(real, bytes, &WriteOptions::project().creating_parents()) {
-        // In place; only a power cut could still lose it.
-        Ok(()) | Err(WriteError::Sync { .. }) => {}
-        Err(error) => return Err(error.into()),
-    }
-    Ok(std::fs::metadata(real)?.modified()?)
-}
-
-/// Returns an error when a directory on the way has become a symlink.
-fn check_place(real: &Path) -> Result<(), SafeWriteError> {
-    let Some(existing) = real.ancestors().skip(1).find(|dir| dir.exists()) else { return Ok(()) };
-    if existing.canonicalize()? == existing { Ok(()) } else { Err(SafeWriteError::Moved) }
-}
-
-/// Returns the identity of what lies at `real` itself, symlinks not followed.
-fn identity_at(real: &Path) -> io::Result<Option<Identity>> {
-    match std::fs::symlink_metadata(real) {
-        Ok(metadata) => Ok(Some(Identity::of(&metadata))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
+    dir.replace(name, bytes, &options, found.as_ref())?;
+    match dir.look(name)? {
+        Some(found) => Ok(time(found.modified)),
+        None => Err(SafeWriteError::Changed),
     }
 }
 
-fn with_source(error: &WriteError) -> String {
-    match std::error::Error::source(error) {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
-    }
+fn moved(error: io::Error) -> SafeWriteError {
+    if is_symlink_error(&error) { SafeWriteError::Moved } else { SafeWriteError::Io(error) }
+}
+
+/// Makes a time of seconds and nanoseconds since 1970.
+fn time((seconds, nanos): (i64, i64)) -> SystemTime {
+    let within = Duration::from_nanos(nanos.unsigned_abs());
+    let whole = Duration::from_secs(seconds.unsigned_abs());
+    if seconds < 0 { UNIX_EPOCH - whole + within } else { UNIX_EPOCH + whole + within }
 }
 
 #[cfg(test)]

@@ -25,6 +25,8 @@ pub(crate) struct TestHost {
     pub(crate) denied: Mutex<Vec<PathBuf>>,
     /// Environment of children.
     pub(crate) child_env: Mutex<Vec<(String, String)>>,
+    /// What happens between the verdict and the run.
+    pub(crate) between: Mutex<Box<dyn FnMut() + Send>>,
 }
 
 impl TestHost {
@@ -51,6 +53,7 @@ impl TestHost {
             checkpoints: Mutex::default(),
             denied: Mutex::default(),
             child_env: Mutex::new(vec![("PATH".to_owned(), path)]),
+            between: Mutex::new(Box::new(|| {})),
         }
     }
 
@@ -90,7 +93,10 @@ impl TestHost {
         if let Err(outcome) = tool.validate(&checked, self) {
             return *outcome;
         }
-        tool.run(ToolCall { id: ToolUseId::new("toolu_test"), input: checked, cancel }, self).await
+        let effects = tool.effects(&checked, &self.place());
+        let call = ToolCall { id: ToolUseId::new("toolu_test"), input: checked, effects, cancel };
+        (self.between.lock().unwrap())();
+        tool.run(call, self).await
     }
 }
 

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use loci_core::ids::ToolUseId;
-use loci_core::tool::{Effects, ToolDescriptor, ToolOutcome};
+use loci_core::tool::{Effects, PathEffect, ToolDescriptor, ToolOutcome};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -43,6 +43,17 @@ pub struct ToolCall {
     pub id: ToolUseId,
     /// The arguments after defaulting and coercion.
     pub input: Value,
+    /// What it was judged by: the paths named here are the ones that may be touched.
+    pub effects: Effects,
     /// Fires on interrupt.
     pub cancel: CancellationToken,
+}
+
+impl ToolCall {
+    /// Returns the path that was judged for a tool that reads or writes one. It is not resolved again: a symlink
+    /// put in its way since the verdict must not lead to another file.
+    pub(crate) fn judged_path(&self) -> Result<PathEffect, String> {
+        let path = self.effects.writes.first().or(self.effects.reads.first());
+        path.cloned().ok_or_else(|| "No path was judged for this call".to_owned())
+    }
 }

@@ -41,7 +41,6 @@ impl Default for Write {
 /// The arguments of a call.
 #[derive(Debug, Deserialize)]
 struct Input {
-    file_path: String,
     content: String,
 }
 
@@ -67,9 +66,9 @@ impl Tool for Write {
 }
 
 async fn run(call: ToolCall, host: &dyn Host) -> Result<ToolOutcome, Stop> {
+    let path = call.judged_path().map_err(Stop::Refuse)?;
     let input: Input = serde_json::from_value(call.input)
         .map_err(|error| Stop::Refuse(format!("Invalid input: {error}")))?;
-    let path = host.place().resolve(&input.file_path);
     let shown = path.requested.display().to_string();
     change::check_denied(&path, host)?;
     let original = change::load(&path).await?;

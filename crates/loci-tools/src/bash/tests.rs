@@ -48,7 +48,8 @@ impl ShellHost {
         if let Err(outcome) = tool.validate(&input, self) {
             return *outcome;
         }
-        tool.run(ToolCall { id: ToolUseId::new("toolu_test"), input, cancel }, self).await
+        let effects = tool.effects(&input, &self.place());
+        tool.run(ToolCall { id: ToolUseId::new("toolu_test"), input, effects, cancel }, self).await
     }
 
     pub(crate) async fn bash(&self, command: &str) -> ToolOutcome {

@@ -5,12 +5,13 @@ use std::sync::Mutex;
 use loci_core::ids::ToolUseId;
 use loci_core::tool::ToolContent;
 use loci_stdx::Env;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::edit::Edit;
 use crate::read::Read;
 use crate::testing::TestHost;
+use crate::write::Write;
 use crate::{FileStates, HostFuture, Place, Tasks, Tool, ToolCall, ToolProgress};
 
 /// A host where something happens while the copy is being kept.
@@ -77,9 +78,11 @@ async fn edit_while(
         let path = path.clone();
         BusyHost { inner, meanwhile: Box::new(move || meanwhile(&path)) }
     };
+    let input = json!({"file_path": path, "old_string": "old", "new_string": "new"});
     let call = ToolCall {
         id: ToolUseId::new("toolu_test"),
-        input: json!({"file_path": path, "old_string": "old", "new_string": "new"}),
+        effects: Edit::default().effects(&input, &host.place()),
+        input,
         cancel: CancellationToken::new(),
     };
     let outcome = Edit::default().run(call, &host).await;
@@ -103,4 +106,77 @@ async fn without_a_copy_there_is_no_change() {
     let (text, content) = edit_while(|_| Err(io::Error::other("disk full"))).await;
     assert!(text.contains("failed to keep a copy of it: disk full"), "{text}");
     assert_eq!(content.as_deref(), Some("old"));
+}
+
+/// Lets `swap` happen between the verdict on a call and the call, and returns what the model is told.
+async fn swapped(
+    tool: &dyn Tool,
+    input: impl Fn(&Path) -> Value,
+    swap: impl Fn(&Path) + Send + 'static,
+) -> (String, TestHost) {
+    let host = TestHost::new();
+    let secret = host.project().with_file_name("secret");
+    std::fs::create_dir(&secret).unwrap();
+    std::fs::write(secret.join("file"), "secret").unwrap();
+    host.write("sub/file", "old");
+    host.call(&Read::default(), json!({"file_path": host.project().join("sub/file")})).await;
+    let project = host.project();
+    *host.between.lock().unwrap() = Box::new(move || swap(&project));
+    let outcome = host.call(tool, input(&host.project())).await;
+    let ToolContent::Text(text) = outcome.content else { panic!("blocks") };
+    assert_eq!(std::fs::read_to_string(secret.join("file")).unwrap(), "secret", "{text}");
+    assert_eq!(secret.read_dir().unwrap().count(), 1, "{text}");
+    (text, host)
+}
+
+/// Puts a link to what lies outside in place of a name in the project.
+fn link(project: &Path, name: &str, target: &str) {
+    let path = project.join(name);
+    if path.symlink_metadata().is_ok() {
+        std::fs::rename(&path, path.with_extension("away")).unwrap();
+    }
+    std::os::unix::fs::symlink(target, path).unwrap();
+}
+
+/// A symlink that slips in behind the verdict leads nowhere: not for the file, not for its directory, not for a
+/// file that is only being made (S-29).
+#[tokio::test]
+async fn a_link_put_in_since_the_verdict_is_not_followed() {
+    let file = |project: &Path| json!({"file_path": project.join("sub/file")});
+    let write = |project: &Path| json!({"file_path": project.join("sub/file"), "content": "new"});
+    let make = |project: &Path| json!({"file_path": project.join("sub/new"), "content": "new"});
+    let deep = |project: &Path| json!({"file_path": project.join("sub/deep/new"), "content": "new"});
+    let edit = |project: &Path| json!({"file_path": project.join("sub/file"), "old_string": "old", "new_string": "new"});
+    let of_dir = |project: &Path| link(project, "sub", "../secret");
+    let of_file = |project: &Path| link(project, "sub/file", "../../secret/file");
+    for said in [
+        swapped(&Read::default(), file, of_dir).await.0,
+        swapped(&Read::default(), file, of_file).await.0,
+        swapped(&Write::default(), write, of_dir).await.0,
+        swapped(&Write::default(), write, of_file).await.0,
+        swapped(&Write::default(), make, of_dir).await.0,
+        swapped(&Write::default(), deep, of_dir).await.0,
+        swapped(&Edit::default(), edit, of_dir).await.0,
+        swapped(&Edit::default(), edit, of_file).await.0,
+    ] {
+        assert!(!said.contains("secret"), "{said}");
+        assert!(said.contains("leads elsewhere"), "{said}");
+    }
+}
+
+/// A link that was judged is judged by where it led; pointed elsewhere since, the file it led to is read.
+#[tokio::test]
+async fn a_link_that_was_judged_is_used_as_it_was_judged() {
+    let host = TestHost::new();
+    let (first, second) = (host.write("first", "one"), host.write("second", "two"));
+    let alias = host.project().join("alias");
+    std::os::unix::fs::symlink(first, &alias).unwrap();
+    let turned = alias.clone();
+    *host.between.lock().unwrap() = Box::new(move || {
+        std::fs::remove_file(&turned).unwrap();
+        std::os::unix::fs::symlink(&second, &turned).unwrap();
+    });
+    let outcome = host.call(&Read::default(), json!({"file_path": alias})).await;
+    let ToolContent::Text(text) = outcome.content else { panic!("blocks") };
+    assert!(text.contains("one") && !text.contains("two"), "{text}");
 }
