@@ -10,6 +10,7 @@ mod figures;
 mod isolation;
 mod machine;
 mod page;
+mod permissions;
 mod sessions;
 mod tables;
 
@@ -26,8 +27,10 @@ const GROWTH: [&str; 3] = ["turns:20", "turns:200", "turns:400"];
 
 /// Builds, measures, prints, and writes the page if asked to.
 pub(crate) fn run(root: &Path, words: Vec<String>) -> anyhow::Result<()> {
-    if let Some(("sessions", more)) = words.split_first().map(|(first, more)| (first.as_str(), more)) {
-        return sessions::run(root, more);
+    match words.split_first().map(|(first, more)| (first.as_str(), more)) {
+        Some(("sessions", more)) => return sessions::run(root, more),
+        Some(("permissions", more)) => return permissions::run(root, more),
+        _ => {}
     }
     let Some(args) = Args::parse(root, words)? else {
         println!("{}", args::USAGE);

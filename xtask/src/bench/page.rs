@@ -9,6 +9,8 @@ pub(crate) const PATH: &str = "docs/benchmarks.md";
 pub(crate) const PEERS: &str = "bench";
 /// The part with the cost of sessions by their size.
 pub(crate) const SESSIONS: &str = "bench sessions";
+/// The part with the cost of permission decisions.
+pub(crate) const PERMISSIONS: &str = "bench permissions";
 
 /// Replaces what stands between the marks of one part of the page.
 pub(crate) fn write(root: &Path, part: &str, text: &str) -> anyhow::Result<()> {
