@@ -6,6 +6,8 @@
 //! protected paths, allow rules, hooks that allow, read-only, mode, ask (S-2). [`explain`] lists the outcome of each,
 //! [`fits`] what each rule has to do with a call, and [`suggest`] what would let it run.
 //!
+//! What must stay true is numbered in `docs/design/permissions.md` (P-1 to P-14).
+//!
 //! Rules that restrict are read broadly, rules that allow narrowly (S-5): any reading of any part may make the
 //! first match, while the second must cover every part and both spellings of every path.
 

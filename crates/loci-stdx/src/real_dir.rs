@@ -121,7 +121,7 @@ impl RealDir {
 }
 
 impl Found {
-    #[expect(clippy::unnecessary_cast, clippy::useless_conversion, reason = "widths differ between systems")]
+    #[allow(clippy::unnecessary_cast, clippy::useless_conversion, reason = "widths differ between systems")]
     fn of(stat: &Stat) -> Self {
         Self {
             is_file: FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile,
@@ -231,7 +231,7 @@ mod tests {
         walk(path, &mut |dir, name| step(dir, name, OFlags::RDONLY | OFlags::NONBLOCK))
     }
 
-    /// Both ways of going, the kernel's and ours, refuse the same.
+    /// Both ways of going, the kernel's and ours, refuse the same (S-29).
     #[test]
     fn no_symlink_is_followed() {
         let (_root, path) = tree();

@@ -172,6 +172,7 @@ fn rules_deny_then_ask_then_allow() {
     }
 }
 
+/// P-4.
 #[test]
 fn path_rules_look_at_both_spellings() {
     for (rules, text, expected) in [
@@ -227,6 +228,7 @@ fn hosts_agents_skills_and_parameters() {
     }
 }
 
+/// P-4.
 #[test]
 fn what_is_only_known_at_run_time_evades_no_rule() {
     let book = book("bypassPermissions", "deny: Read(.env) Bash(git push *)");
@@ -253,6 +255,7 @@ fn what_is_only_known_at_run_time_evades_no_rule() {
     assert_eq!(judge(&removal(Some("/p/build"))), Verdict::Allow);
 }
 
+/// P-7.
 #[test]
 fn reasons_name_the_rule_and_its_scope() {
     for (mode, rules, text, expected) in [
@@ -337,7 +340,7 @@ fn openness(verdict: Verdict) -> u8 {
 }
 
 proptest! {
-    /// More restrictions never open anything; fewer permissions never do; the order of rules is nothing.
+    /// More restrictions never open anything; fewer permissions never do; the order of rules is nothing (P-5).
     #[test]
     fn rules_are_monotonic(
         mode in prop::sample::select(vec!["default", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions"]),

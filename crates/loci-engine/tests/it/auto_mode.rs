@@ -184,6 +184,7 @@ fn pass() -> Option<Option<Classified>> {
     Some(Some(Classified::Pass(String::new())))
 }
 
+/// P-14.
 #[tokio::test]
 async fn without_a_classifier_auto_asks() {
     let case = Case { mode: Mode::Auto, said: None, ask_rules: &[], commands: &["ls", "touch a"] };
@@ -201,6 +202,7 @@ async fn what_passes_runs_and_what_is_blocked_does_not() {
     assert_eq!(play(case).await, seen(&["touch a"], 1, 0, &["a"]), "no answer is no yes");
 }
 
+/// P-14.
 #[tokio::test]
 async fn peoples_rules_are_answered_by_people() {
     let case = Case { mode: Mode::Auto, said: pass(), ask_rules: &["Bash(touch *)"], commands: &["touch a"] };

@@ -223,6 +223,7 @@ mod tests {
         }
     }
 
+    /// P-9.
     #[test]
     fn only_clear_answers_count() {
         let asked = question("q", json!({"command": "touch x"}));
@@ -251,6 +252,7 @@ mod tests {
         }
     }
 
+    /// P-8.
     #[test]
     fn what_is_shown_hides_nothing() {
         let shown = text(&question("q", json!({"command": "ls\u{202e} \u{1b}[2J;\u{200b}rm x"})));

@@ -139,7 +139,7 @@ fn link(project: &Path, name: &str, target: &str) {
 }
 
 /// A symlink that slips in behind the verdict leads nowhere: not for the file, not for its directory, not for a
-/// file that is only being made (S-29).
+/// file that is only being made (P-12, S-29).
 #[tokio::test]
 async fn a_link_put_in_since_the_verdict_is_not_followed() {
     let file = |project: &Path| json!({"file_path": project.join("sub/file")});
@@ -164,7 +164,7 @@ async fn a_link_put_in_since_the_verdict_is_not_followed() {
     }
 }
 
-/// A link that was judged is judged by where it led; pointed elsewhere since, the file it led to is read.
+/// A link that was judged is judged by where it led; pointed elsewhere since, the file it led to is read (P-12).
 #[tokio::test]
 async fn a_link_that_was_judged_is_used_as_it_was_judged() {
     let host = TestHost::new();

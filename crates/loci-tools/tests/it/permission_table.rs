@@ -82,7 +82,7 @@ fn every_case_of_the_table_holds() {
     assert!(wrong.is_empty(), "{} of {} are wrong:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
 }
 
-/// A deny rule for the tool wins in every mode, whatever else is said (S-2).
+/// A deny rule for the tool wins in every mode, whatever else is said (P-2, S-2).
 #[test]
 fn deny_wins_in_every_mode() {
     let tree = Tree::new();
@@ -96,7 +96,7 @@ fn deny_wins_in_every_mode() {
     }
 }
 
-/// Putting a command in a subshell, a group, a wrapper or a nested shell never makes it run where it did not (S-5).
+/// Putting a command in a subshell, a group, a wrapper or a nested shell never makes it run where it did not (P-4, S-5).
 #[test]
 fn wrapping_never_opens() {
     let tree = Tree::new();

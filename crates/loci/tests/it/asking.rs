@@ -65,6 +65,7 @@ async fn a_person_may_say_no_with_a_reason_for_the_model() {
     assert_eq!(told, "The user said no to this call: use make");
 }
 
+/// P-9.
 #[tokio::test]
 async fn what_was_typed_before_the_question_is_no_answer() {
     let gate = Gate::new();
@@ -156,6 +157,7 @@ async fn a_client_may_grant_more_than_the_call() {
     }
 }
 
+/// P-11.
 #[tokio::test]
 async fn a_grant_goes_to_the_file_it_is_for() {
     let rule = json!({"rules": [{"toolName": "Bash", "ruleContent": "touch *"}], "behavior": "allow"});
@@ -180,6 +182,7 @@ async fn a_grant_goes_to_the_file_it_is_for() {
     }
 }
 
+/// P-10.
 #[tokio::test]
 async fn no_answer_opens_what_was_closed_at_the_start() {
     let world = World::new([]).await;
@@ -191,7 +194,7 @@ async fn no_answer_opens_what_was_closed_at_the_start() {
     assert!(!world.home.project().join("b").exists());
 }
 
-/// What a question suggests, granted as it is, lets the same call run unasked.
+/// What a question suggests, granted as it is, lets the same call run unasked (P-8).
 #[tokio::test]
 async fn what_is_suggested_is_enough() {
     type Call = fn(&World, usize) -> Step;
@@ -224,7 +227,7 @@ async fn what_is_suggested_is_enough() {
     }
 }
 
-/// A rule that asks, and what is dangerous in itself, is asked about every time.
+/// A rule that asks, and what is dangerous in itself, is asked about every time (P-8).
 #[tokio::test]
 async fn some_questions_suggest_nothing() {
     for (command, kind) in [("touch a", "rule"), ("rm -rf ~", "safetyCheck"), ("touch .git/x", "safetyCheck")]

@@ -331,6 +331,7 @@ async fn yes_without_an_input() {
     assert!(world.home.project().join("asked").exists());
 }
 
+/// P-1.
 #[tokio::test]
 async fn yes_with_another_input() {
     let answer = json!({"behavior": "allow", "updatedInput": {"command": "touch other"}});
@@ -350,6 +351,7 @@ async fn yes_with_another_input() {
     assert!(world.home.project().join("other").exists() && !world.home.project().join("asked").exists());
 }
 
+/// P-1, P-2.
 #[tokio::test]
 async fn yes_with_an_input_that_a_rule_forbids() {
     let answer = json!({"behavior": "allow", "updatedInput": {"command": "touch no"}});
@@ -437,6 +439,7 @@ async fn a_client_that_leaves_has_said_no() {
     world.session();
 }
 
+/// P-9.
 #[tokio::test]
 async fn an_interrupt_withdraws_the_question() {
     let calls = Step::call("Bash", json!({"command": "touch asked"}));

@@ -25,6 +25,7 @@ fn check(world: &World, args: &[&str], expected: &Expect) {
     expected.assert_eq(&world.normaliser().text(&output.stdout));
 }
 
+/// P-7.
 #[tokio::test]
 async fn a_denied_call_is_explained_with_file_and_line() {
     check(
@@ -247,6 +248,7 @@ async fn rules_are_listed_with_file_and_line() {
     );
 }
 
+/// P-11.
 #[tokio::test]
 async fn rules_are_added_and_removed_and_nothing_else_changes() {
     let world = world().await;

@@ -114,6 +114,7 @@ async fn a_deny_rule_in_a_broken_file_still_denies() {
     assert!(tool_result(&world).contains("Bash(touch *)"), "{}", tool_result(&world));
 }
 
+/// P-13.
 #[tokio::test]
 async fn allow_rules_of_a_repository_wait_for_trust() {
     for is_trusted in [false, true] {
@@ -219,6 +220,7 @@ async fn instructions_bring_their_imports_and_rules_and_nothing_from_outside() {
     }
 }
 
+/// P-13.
 #[tokio::test]
 async fn a_changed_file_restricts_from_the_next_call_on() {
     let touch = |name: &str| Step::new().tool("Bash", json!({"command": format!("touch {name}")}));

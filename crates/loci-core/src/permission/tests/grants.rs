@@ -19,6 +19,7 @@ fn offered(mode: &str, rules: &str, text: &str) -> String {
     updates.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
+/// P-8.
 #[test]
 fn offers_are_narrow_and_honest() {
     let local = "in your settings for this project";
@@ -77,6 +78,7 @@ fn hooked(mode: &str, rules: &str, text: &str, verdict: Verdict) -> String {
     format!("{:?}", decide(&call, &book(mode, rules)).verdict).to_lowercase()
 }
 
+/// P-2, P-6.
 #[test]
 fn hooks_restrict_always_and_allow_within_the_rules() {
     for (mode, rules, text, deny, ask, allow) in [
@@ -96,6 +98,7 @@ fn hooks_restrict_always_and_allow_within_the_rules() {
     }
 }
 
+/// P-14.
 #[test]
 fn a_classifier_is_asked_about_what_nobodys_rule_decides() {
     for (mode, rules, text, expected) in [
