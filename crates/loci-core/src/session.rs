@@ -45,7 +45,8 @@ pub struct Totals {
 impl Totals {
     /// Returns the cost of all models.
     pub fn cost_usd(&self) -> f64 {
-        self.by_model.values().map(|usage| usage.cost_usd).sum()
+        // Not `sum`: over nothing it gives a negative zero.
+        self.by_model.values().fold(0.0, |total, usage| total + usage.cost_usd)
     }
 
     /// Adds what another run of the session used.

@@ -157,11 +157,11 @@ impl Draft {
                 put("message", message.clone());
                 if let Some(error) = error {
                     put("error", Value::from(error.category.as_str()));
-                    if let Some(status) = error.status {
-                        put("apiErrorStatus", Value::from(status));
-                    }
                 }
                 put("isApiErrorMessage", Value::Bool(error.is_some()));
+                if let Some(status) = error.as_ref().and_then(|error| error.status) {
+                    put("apiErrorStatus", Value::from(status));
+                }
             }
             Body::Attachment(attachment) => {
                 put("attachment", attachment.clone());
@@ -204,6 +204,7 @@ fn synthetic_message(id: &str, text: &str) -> Value {
         "container": null,
         "model": "<synthetic>",
         "role": "assistant",
+        "stop_details": null,
         "stop_reason": "stop_sequence",
         "stop_sequence": "",
         "type": "message",
