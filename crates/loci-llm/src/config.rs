@@ -88,7 +88,7 @@ impl ProviderConfig {
             custom_headers: Vec::new(),
             extra_betas: Vec::new(),
             allows_experimental_betas: true,
-            user_agent: user_agent("cli"),
+            user_agent: user_agent_from_vars(&Vars::default()),
             proxy: None,
             extra_ca: None,
             cert_store: CertStore::Both,
@@ -106,7 +106,7 @@ impl ProviderConfig {
             custom_headers: custom_headers_from_vars(vars)?,
             extra_betas: split_list(vars.non_empty("ANTHROPIC_BETAS").unwrap_or_default()),
             allows_experimental_betas: !vars.is_truthy("CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS"),
-            user_agent: user_agent(vars.non_empty("CLAUDE_CODE_ENTRYPOINT").unwrap_or("cli")),
+            user_agent: user_agent_from_vars(vars),
             proxy: ProxySettings::from_vars(vars)?,
             extra_ca: path_from_vars(env, "NODE_EXTRA_CA_CERTS"),
             cert_store: cert_store_from_vars(vars)?,
@@ -117,9 +117,20 @@ impl ProviderConfig {
     }
 }
 
-/// Returns the `user-agent` header for a way of being started (`cli`, `sdk-py`, …).
-fn user_agent(entrypoint: &str) -> String {
-    format!("{USER_AGENT_VERSION} (external, {entrypoint})")
+/// Returns the `user-agent` header: how we were started, and by which library and program, where they say.
+fn user_agent_from_vars(vars: &Vars) -> String {
+    let entrypoint = vars.non_empty("CLAUDE_CODE_ENTRYPOINT").unwrap_or("sdk-cli");
+    let part = |label: &str, name| {
+        vars.non_empty(name).map(|text| format!(", {label}/{}", header_safe(text))).unwrap_or_default()
+    };
+    let library = part("agent-sdk", "CLAUDE_AGENT_SDK_VERSION");
+    let program = part("client-app", "CLAUDE_AGENT_SDK_CLIENT_APP");
+    format!("{USER_AGENT_VERSION} (external, {}{library}{program})", header_safe(entrypoint))
+}
+
+/// What cannot stand in a header is left out: a program's name must not keep it from working.
+fn header_safe(text: &str) -> String {
+    text.trim().chars().filter(|c| c.is_ascii_graphic() || *c == ' ').collect()
 }
 
 impl Timeouts {

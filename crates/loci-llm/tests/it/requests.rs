@@ -43,7 +43,7 @@ async fn path_and_headers() {
         anthropic-beta: context-1m-2025-08-07,interleaved-thinking-2025-05-14,context-management-2025-06-27
         anthropic-version: 2023-06-01
         content-type: application/json
-        user-agent: loci/0.1.0 (external, cli)
+        user-agent: loci/0.1.0 (external, sdk-cli)
         x-api-key: sk-test-0123456789
         x-app: cli
         x-claude-code-agent-id: a-1

@@ -45,7 +45,7 @@ async fn a_prompt_is_answered() {
     .assert_eq(&serde_json::to_string_pretty(&body).unwrap());
     expect![[r#"
         content-type: application/json
-        user-agent: loci/<version> (external, cli)
+        user-agent: loci/<version> (external, sdk-cli)
         anthropic-version: 2023-06-01
         x-app: cli
         anthropic-beta: interleaved-thinking-2025-05-14,context-management-2025-06-27
