@@ -232,7 +232,7 @@ fn read(
         return read_image(&shown.to_string(), file, format);
     }
     if file.head.starts_with(b"%PDF-") {
-        return read_pdf(&shown.to_string(), file, input, cancel);
+        return read_pdf(&shown.to_string(), file, input);
     }
     if let Some(kind) = binary_kind(&file.head) {
         return Err(Failure::Said(format!(
@@ -284,25 +284,15 @@ fn read_image(shown: &str, file: Opened, format: ::image::ImageFormat) -> Result
 }
 
 #[cfg(feature = "pdf")]
-fn read_pdf(
-    shown: &str,
-    file: Opened,
-    input: &Input,
-    cancel: &CancellationToken,
-) -> Result<Reading, Failure> {
+fn read_pdf(shown: &str, file: Opened, input: &Input) -> Result<Reading, Failure> {
     let pages = input.pages.as_deref().map(str::trim).filter(|pages| !pages.is_empty());
     let document =
-        pdf::read(shown, file.into_bytes(shown, MAX_WHOLE_BYTES)?, pages, cancel).map_err(Failure::Said)?;
+        pdf::read(shown, file.into_bytes(shown, MAX_WHOLE_BYTES)?, pages).map_err(Failure::Said)?;
     Ok(Reading::unremembered(ToolOutcome::blocks(document.blocks, document.structured)))
 }
 
 #[cfg(not(feature = "pdf"))]
-fn read_pdf(
-    shown: &str,
-    _file: Opened,
-    input: &Input,
-    _cancel: &CancellationToken,
-) -> Result<Reading, Failure> {
+fn read_pdf(shown: &str, _file: Opened, input: &Input) -> Result<Reading, Failure> {
     let pages = input.pages.as_deref().unwrap_or("all pages");
     Err(Failure::Said(format!("`{shown}` ({pages}) is not shown: this build of loci cannot read PDF files.")))
 }

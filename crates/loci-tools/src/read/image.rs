@@ -4,17 +4,18 @@
 //! a small file cannot unfold into gigabytes. A picture that is small enough goes as it is; the others are scaled
 //! and encoded anew. Every picture is decoded once: a broken one in the conversation would spoil each request.
 
+mod shrink;
+
 use std::io::Cursor;
 
 use base64::Engine;
-use fast_image_resize::Resizer;
 use image::codecs::jpeg::JpegEncoder;
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 use loci_core::message::Block;
 use serde_json::{Value, json};
 
 /// The longer edge the model sees at most; larger pictures would be scaled down on arrival.
-pub(super) const MAX_EDGE: u32 = 1_568;
+const MAX_EDGE: u32 = 1_568;
 
 /// Pictures beyond this many bytes are encoded anew.
 const GOOD_BYTES: usize = 500 * 1024;
@@ -85,17 +86,13 @@ pub(super) fn prepare(bytes: &[u8], format: ImageFormat) -> Result<Picture, Stri
     if original.0.max(original.1) <= MAX_EDGE && bytes.len() <= GOOD_BYTES {
         return picture(bytes, format, original, original);
     }
-    let scaled = scale_down(decoded)?;
+    let scaled = scale_down(decoded);
     let keep_lossless = format == ImageFormat::Png;
     encode(&scaled, original, keep_lossless)
 }
 
 /// Encodes a picture that is in memory, losslessly if asked and small enough so, else as JPEG.
-pub(super) fn encode(
-    image: &DynamicImage,
-    original: (u32, u32),
-    keep_lossless: bool,
-) -> Result<Picture, String> {
+fn encode(image: &DynamicImage, original: (u32, u32), keep_lossless: bool) -> Result<Picture, String> {
     let display = (image.width(), image.height());
     if keep_lossless {
         let mut bytes = Cursor::new(Vec::new());
@@ -141,22 +138,14 @@ fn decode(bytes: &[u8], format: ImageFormat) -> Result<DynamicImage, String> {
 }
 
 /// Returns the picture with its longer edge within the limit.
-fn scale_down(image: DynamicImage) -> Result<DynamicImage, String> {
-    let source = if image.color().has_alpha() {
-        DynamicImage::ImageRgba8(image.into_rgba8())
-    } else {
-        DynamicImage::ImageRgb8(image.into_rgb8())
-    };
-    let (width, height) = scaled_size(source.width(), source.height());
-    if (width, height) == (source.width(), source.height()) {
-        return Ok(source);
-    }
-    let mut scaled = match &source {
-        DynamicImage::ImageRgba8(_) => DynamicImage::new_rgba8(width, height),
-        _ => DynamicImage::new_rgb8(width, height),
-    };
-    Resizer::new().resize(&source, &mut scaled, None).map_err(|error| error.to_string())?;
-    Ok(scaled)
+fn scale_down(image: DynamicImage) -> DynamicImage {
+    let (width, height) = scaled_size(image.width(), image.height());
+    let has_alpha = image.color().has_alpha();
+    let source = image.into_rgba8();
+    let is_small = (width, height) == source.dimensions();
+    let scaled =
+        DynamicImage::ImageRgba8(if is_small { source } else { shrink::shrink(&source, width, height) });
+    if has_alpha { scaled } else { DynamicImage::ImageRgb8(scaled.into_rgb8()) }
 }
 
 fn scaled_size(width: u32, height: u32) -> (u32, u32) {

@@ -1,24 +1,17 @@
-//! PDF files: short ones whole, pages of longer ones as pictures.
+//! PDF files: short ones whole, of longer ones the pages that are asked for.
 //!
-//! A document the model's interface can take goes to it as it is, which keeps its text exact. Pages asked for by
-//! number are drawn here.
+//! The model's interface takes documents as they are, which keeps their text exact. So pages asked for by number
+//! become a document of their own; nothing is drawn here.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use base64::Engine;
-use hayro::hayro_interpret::InterpreterSettings;
-use hayro::vello_cpu::color::palette::css::WHITE;
-use hayro::vello_cpu::peniko::ImageAlphaType;
-use hayro::{PixmapSettings, RenderCache, RenderSettings, render};
-use hayro_syntax::page::Page;
 use hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
-use image::{DynamicImage, RgbaImage};
+use hayro_write::pdf_writer::{self, Ref};
+use hayro_write::{ChunkSettings, ExtractionError, ExtractionQuery};
 use loci_core::message::Block;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
-
-use super::image::{self as picture, MAX_EDGE, Picture};
 
 /// Documents of more pages are not handed over whole.
 const MAX_WHOLE_PAGES: usize = 10;
@@ -29,9 +22,6 @@ const MAX_WHOLE_BYTES: usize = 20 * 1024 * 1024;
 /// The most pages of one call.
 const MAX_PAGES: usize = 20;
 
-/// Small pages are not drawn larger than this many times their size in points.
-const MAX_SCALE: f32 = 4.0;
-
 /// What a PDF file gives.
 pub(super) struct Document {
     pub(super) blocks: Vec<Block>,
@@ -39,33 +29,14 @@ pub(super) struct Document {
 }
 
 /// Reads a PDF file; errors are sentences for the model.
-pub(super) fn read(
-    shown: &str,
-    bytes: Vec<u8>,
-    pages: Option<&str>,
-    cancel: &CancellationToken,
-) -> Result<Document, String> {
+pub(super) fn read(shown: &str, bytes: Vec<u8>, pages: Option<&str>) -> Result<Document, String> {
     let bytes = Arc::new(bytes);
     let pdf = Pdf::new(Arc::clone(&bytes)).map_err(|error| load_error(shown, error))?;
     let n_pages = pdf.pages().len();
     let Some(wanted) = pages else { return whole(shown, &bytes, n_pages) };
     let wanted =
         page_range(wanted, n_pages).map_err(|problem| format!("{problem} `{shown}` has {n_pages} pages."))?;
-    let cache = RenderCache::new();
-    let mut blocks = Vec::new();
-    let count = wanted.clone().count();
-    for number in wanted {
-        if cancel.is_cancelled() {
-            return Err(format!("Read of `{shown}` was interrupted"));
-        }
-        let page = &pdf.pages()[number - 1];
-        let drawn = draw(page, &cache)
-            .map_err(|error| format!("Failed to draw page {number} of `{shown}`: {error}"))?;
-        blocks.push(Block::new_text(&format!("Page {number} of {n_pages}:")));
-        blocks.push(drawn.to_block());
-    }
-    let file = json!({"filePath": shown, "originalSize": bytes.len(), "count": count});
-    Ok(Document { blocks, structured: json!({"type": "parts", "file": file}) })
+    part(shown, &pdf, wanted, bytes.len())
 }
 
 fn whole(shown: &str, bytes: &[u8], n_pages: usize) -> Result<Document, String> {
@@ -77,11 +48,47 @@ fn whole(shown: &str, bytes: &[u8], n_pages: usize) -> Result<Document, String> 
         ));
     }
     let base64 = base64::engine::general_purpose::STANDARD.encode(bytes);
-    let source = json!({"type": "base64", "media_type": "application/pdf", "data": base64});
-    let block = Block::from_value(&json!({"type": "document", "source": source}))
-        .map_err(|error| error.to_string())?;
+    let block = document_block(&base64)?;
     let file = json!({"filePath": shown, "base64": base64, "originalSize": bytes.len()});
     Ok(Document { blocks: vec![block], structured: json!({"type": "pdf", "file": file}) })
+}
+
+fn part(shown: &str, pdf: &Pdf, wanted: RangeInclusive<usize>, size: usize) -> Result<Document, String> {
+    let n_pages = pdf.pages().len();
+    let (first, last, count) = (*wanted.start(), *wanted.end(), wanted.clone().count());
+    let taken = take_out(pdf, wanted)
+        .map_err(|error| format!("Failed to take pages {first}-{last} out of `{shown}`: {error:?}"))?;
+    if taken.len() > MAX_WHOLE_BYTES {
+        return Err(format!(
+            "Pages {first}-{last} of `{shown}` are {} bytes, too much for one call. Ask for fewer.",
+            taken.len()
+        ));
+    }
+    let which = if first == last { format!("Page {first}") } else { format!("Pages {first} to {last}") };
+    let base64 = base64::engine::general_purpose::STANDARD.encode(taken);
+    let blocks = vec![Block::new_text(&format!("{which} of {n_pages}:")), document_block(&base64)?];
+    let file = json!({"filePath": shown, "originalSize": size, "count": count});
+    Ok(Document { blocks, structured: json!({"type": "parts", "file": file}) })
+}
+
+fn document_block(base64: &str) -> Result<Block, String> {
+    let source = json!({"type": "base64", "media_type": "application/pdf", "data": base64});
+    Block::from_value(&json!({"type": "document", "source": source})).map_err(|error| error.to_string())
+}
+
+/// Makes a document of some pages, with all they refer to.
+fn take_out(pdf: &Pdf, pages: RangeInclusive<usize>) -> Result<Vec<u8>, ExtractionError> {
+    let queries: Vec<ExtractionQuery> = pages.map(|page| ExtractionQuery::new_page(page - 1)).collect();
+    let mut next = Ref::new(1);
+    let catalog = next.bump();
+    let taken = hayro_write::extract(pdf, Box::new(move || next.bump()), ChunkSettings::default(), &queries)?;
+    let kids = taken.root_refs.into_iter().collect::<Result<Vec<Ref>, _>>()?;
+    let mut out = pdf_writer::Pdf::new();
+    out.catalog(catalog).pages(taken.page_tree_parent_ref);
+    let count = i32::try_from(kids.len()).unwrap_or(i32::MAX);
+    out.pages(taken.page_tree_parent_ref).kids(kids).count(count);
+    out.extend(&taken.chunk);
+    Ok(out.finish())
 }
 
 fn load_error(shown: &str, error: LoadPdfError) -> String {
@@ -117,23 +124,6 @@ fn page_range(text: &str, n_pages: usize) -> Result<RangeInclusive<usize>, Strin
         return Err(format!("At most {MAX_PAGES} pages can be read in one call, not \"{text}\"."));
     }
     Ok(range)
-}
-
-/// Draws a page on white, its longer edge as long as the model sees.
-fn draw<'a>(page: &'a Page<'a>, cache: &RenderCache<'a>) -> Result<Picture, String> {
-    let (width, height) = page.render_dimensions();
-    // Half a pixel more, since sizes are rounded down.
-    let scale = ((MAX_EDGE as f32 + 0.5) / width.max(height)).min(MAX_SCALE);
-    if !(width * scale >= 1.0 && height * scale >= 1.0) {
-        return Err(format!("it measures {width} x {height} points"));
-    }
-    let pixmap_settings = PixmapSettings { x_scale: scale, y_scale: scale, bg_color: WHITE };
-    let pixmap =
-        render(page, cache, &InterpreterSettings::default(), &RenderSettings::default(), &pixmap_settings);
-    let size = (u32::from(pixmap.width()), u32::from(pixmap.height()));
-    let pixels = RgbaImage::from_raw(size.0, size.1, pixmap.take_rgba8(ImageAlphaType::Alpha));
-    let image = DynamicImage::ImageRgba8(pixels.ok_or("its picture has an odd size")?);
-    picture::encode(&image, size, true)
 }
 
 #[cfg(test)]
@@ -176,7 +166,7 @@ pub(super) mod tests {
     }
 
     fn read_pages(n_pages: usize, pages: Option<&str>) -> Result<Document, String> {
-        read("/a.pdf", pdf_of(n_pages), pages, &CancellationToken::new())
+        read("/a.pdf", pdf_of(n_pages), pages)
     }
 
     #[test]
@@ -197,31 +187,32 @@ pub(super) mod tests {
         let error = read_pages(11, None).err().unwrap();
         assert!(error.contains("has 11 pages") && error.contains("Name the pages"), "{error}");
         let document = read_pages(11, Some("10-11")).unwrap_or_else(|error| panic!("{error}"));
-        let kinds: Vec<Option<String>> = document.blocks.iter().map(Block::text).collect();
-        assert_eq!(kinds, [Some("Page 10 of 11:".to_owned()), None, Some("Page 11 of 11:".to_owned()), None]);
+        assert_eq!(document.blocks[0].text().as_deref(), Some("Pages 10 to 11 of 11:"));
         assert_eq!(document.structured["file"]["count"], 2);
+        let one = read_pages(11, Some("3")).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(one.blocks[0].text().as_deref(), Some("Page 3 of 11:"));
     }
 
     #[test]
-    fn pages_are_drawn_to_scale() {
-        let pdf = Pdf::new(pdf_of(1)).unwrap();
-        let page = &pdf.pages()[0];
-        let drawn = draw(page, &RenderCache::new()).unwrap();
-        let value = drawn.to_block().to_value();
-        assert_eq!(value["source"]["media_type"], "image/png");
+    fn pages_taken_out_are_a_document_of_just_those_pages() {
+        let document = read_pages(12, Some("11-12")).unwrap_or_else(|error| panic!("{error}"));
+        let value = document.blocks[1].to_value();
+        assert_eq!(value["source"]["media_type"], "application/pdf");
         let bytes = base64::engine::general_purpose::STANDARD
             .decode(value["source"]["data"].as_str().unwrap())
             .unwrap();
-        let image = ::image::load_from_memory(&bytes).unwrap().to_rgb8();
-        assert_eq!(image.dimensions(), (784, 1_568));
-        assert_eq!(image.get_pixel(10, 1_550).0, [0, 0, 0], "the square");
-        assert_eq!(image.get_pixel(700, 10).0, [255, 255, 255], "the paper");
-        let ink = |rows: std::ops::Range<u32>| {
-            rows.flat_map(|y| (260..600).map(move |x| (x, y)))
-                .filter(|(x, y)| image.get_pixel(*x, *y).0[0] < 128)
-                .count()
-        };
-        assert!(ink(440..530) > 200, "the words");
+        let pdf = Pdf::new(bytes).unwrap();
+        let said: Vec<String> = pdf
+            .pages()
+            .iter()
+            .map(|page| String::from_utf8_lossy(page.page_stream().unwrap()).into_owned())
+            .collect();
+        assert_eq!(said.len(), 2);
+        assert!(said[0].contains("(Page 11)") && said[1].contains("(Page 12)"), "{said:?}");
+        for page in pdf.pages().iter() {
+            assert!(page.raw().contains_key(b"Resources".as_slice()), "fonts come along");
+            assert_eq!(page.render_dimensions(), (300.0, 600.0));
+        }
     }
 
     #[test]
@@ -251,8 +242,7 @@ pub(super) mod tests {
 
     #[test]
     fn broken_documents_are_said_to_be() {
-        let error =
-            read("/a.pdf", b"%PDF-1.4\nnothing".to_vec(), None, &CancellationToken::new()).err().unwrap();
+        let error = read("/a.pdf", b"%PDF-1.4\nnothing".to_vec(), None).err().unwrap();
         assert!(error.contains("cannot be read as one"), "{error}");
     }
 }

@@ -345,7 +345,7 @@ async fn pdf_files_come_whole_or_by_the_page() {
     };
     assert_eq!(kinds(json!({"file_path": "short.pdf"})).await, "\"pdf\" Document");
     assert_eq!(kinds(json!({"file_path": "short.pdf", "pages": " "})).await, "\"pdf\" Document");
-    assert_eq!(kinds(json!({"file_path": "long.pdf", "pages": "12"})).await, "\"parts\" Text Image");
+    assert_eq!(kinds(json!({"file_path": "long.pdf", "pages": "12"})).await, "\"parts\" Text Document");
     assert!(kinds(json!({"file_path": "long.pdf"})).await.contains("has 12 pages"));
     assert!(kinds(json!({"file_path": "long.pdf", "pages": "13"})).await.contains("There is no page 13"));
 }
