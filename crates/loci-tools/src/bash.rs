@@ -14,6 +14,7 @@ mod result;
 pub(crate) mod run;
 mod shell;
 mod tree;
+mod viewed;
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -201,6 +202,7 @@ impl Bash {
     async fn run_input(&self, input: &Input, call: &ToolCall, host: &dyn Host) -> ToolOutcome {
         let limits = Limits::new(&host.env().vars, input.timeout);
         let limits = Limits { max_bytes: self.max_bytes.unwrap_or(limits.max_bytes), ..limits };
+        let view = viewed::announced(&input.command, host);
         let (cwd, running) = match start(input, host) {
             Ok(started) => started,
             Err(error) => return ToolOutcome::error(format!("Failed to run the command: {error}")),
@@ -210,7 +212,11 @@ impl Bash {
             return to_background("The command runs in the background", input, call, host, running, capture)
                 .await;
         }
-        Foreground { input, call, host, limits, cwd }.run(running, capture).await
+        let outcome = Foreground { input, call, host, limits, cwd }.run(running, capture).await;
+        if let Some((view, stdout)) = view.zip(result::whole_output(&outcome)) {
+            view.remember(stdout, host).await;
+        }
+        outcome
     }
 }
 

@@ -60,6 +60,15 @@ pub(crate) async fn success(
     ToolOutcome { is_error: Some(false), ..ToolOutcome::text(text, structured) }
 }
 
+/// Returns what a command that worked printed, when the model was shown all of it.
+pub(crate) fn whole_output(outcome: &ToolOutcome) -> Option<&str> {
+    let result = outcome.structured.as_object()?;
+    let is_whole = outcome.is_error == Some(false)
+        && !result.contains_key("persistedOutputPath")
+        && !result.contains_key("backgroundTaskId");
+    result.get("stdout")?.as_str().filter(|_| is_whole)
+}
+
 /// The result of a command that failed, or was stopped: a first line that says so, then its output.
 pub(crate) async fn failure(
     first_line: &str,

@@ -179,6 +179,42 @@ async fn results_of_commands_that_work() {
 }
 
 #[tokio::test]
+async fn showing_a_file_counts_as_reading_it() {
+    let edit = crate::edit::Edit::default();
+    for (command, may_edit) in [
+        ("cat a.txt", true),
+        ("cat -n a.txt", true),
+        ("sed -n '1,1p' a.txt", true),
+        ("grep -n two a.txt", true),
+        ("head -n 1 ./a.txt", true),
+        ("cat a.txt | head", false),
+        ("cat b.txt; cat a.txt", false),
+        ("ls a.txt", false),
+        ("cat missing a.txt", false),
+    ] {
+        let host = ShellHost::new();
+        host.inner.write("a.txt", "one\ntwo\n");
+        host.inner.write("b.txt", "three\n");
+        host.bash(command).await;
+        let input = json!({"file_path": "a.txt", "old_string": "two", "new_string": "zwei"});
+        let outcome = host.call(&edit, input).await;
+        assert_eq!(outcome.is_error != Some(true), may_edit, "{command}: {}", text(&outcome));
+    }
+}
+
+#[tokio::test]
+async fn a_part_that_was_shown_does_not_let_the_rest_be_overwritten() {
+    for (command, may_write) in [("cat a.txt", true), ("head -n 1 a.txt", false)] {
+        let host = ShellHost::new();
+        host.inner.write("a.txt", "one\ntwo\n");
+        host.bash(command).await;
+        let input = json!({"file_path": "a.txt", "content": "new\n"});
+        let outcome = host.call(&crate::write::Write::default(), input).await;
+        assert_eq!(outcome.is_error != Some(true), may_write, "{command}: {}", text(&outcome));
+    }
+}
+
+#[tokio::test]
 async fn exit_codes() {
     check(&[
         ("echo partial; exit 7", "Exit code 7\npartial", true),
