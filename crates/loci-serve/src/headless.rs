@@ -58,6 +58,8 @@ pub enum Exit {
     Failure,
     /// By SIGTERM.
     Terminated,
+    /// By SIGHUP: the terminal is gone.
+    HungUp,
     /// The reader of standard output went away.
     BrokenPipe,
 }
@@ -69,6 +71,7 @@ impl Exit {
             Self::Success => 0,
             Self::Failure => 1,
             Self::Terminated => 143,
+            Self::HungUp => 129,
             Self::BrokenPipe => 141,
         }
     }
@@ -162,7 +165,7 @@ impl Headless {
 
 /// Lets what was said reach the reader, within reason: a stuck one must not keep the process from ending.
 async fn drain(output: Output, exit: Exit) -> Exit {
-    let patience = if exit == Exit::Terminated { SHORT_DRAIN } else { DRAIN };
+    let patience = if matches!(exit, Exit::Terminated | Exit::HungUp) { SHORT_DRAIN } else { DRAIN };
     let mut signals = Signals::listen();
     let gave_up = if exit == Exit::Success { Exit::Failure } else { exit };
     tokio::select! {
@@ -174,6 +177,7 @@ async fn drain(output: Output, exit: Exit) -> Exit {
         () = tokio::time::sleep(patience) => gave_up,
         signal = signals.next() => match signal {
             Signal::Terminate => Exit::Terminated,
+            Signal::HangUp => Exit::HungUp,
             Signal::Interrupt => gave_up,
         },
     }

@@ -9,12 +9,16 @@ pub(crate) enum Signal {
     Interrupt,
     /// The process is asked to end.
     Terminate,
+    /// The terminal is gone.
+    HangUp,
 }
 
-/// The signals, as they come. Where one cannot be listened to, it keeps its usual effect.
+/// The signals, as they come. Where one cannot be listened to, it keeps its usual effect; a hang-up that we were
+/// started to ignore stays ignored.
 pub(crate) struct Signals {
     interrupt: Option<Stream>,
     terminate: Option<Stream>,
+    hang_up: Option<Stream>,
 }
 
 impl Signals {
@@ -22,6 +26,7 @@ impl Signals {
         Self {
             interrupt: signal(SignalKind::interrupt()).ok(),
             terminate: signal(SignalKind::terminate()).ok(),
+            hang_up: if loci_stdx::ignores_hang_up() { None } else { signal(SignalKind::hangup()).ok() },
         }
     }
 
@@ -30,6 +35,7 @@ impl Signals {
         tokio::select! {
             () = arrival(&mut self.interrupt) => Signal::Interrupt,
             () = arrival(&mut self.terminate) => Signal::Terminate,
+            () = arrival(&mut self.hang_up) => Signal::HangUp,
         }
     }
 }

@@ -28,7 +28,9 @@ pub use dirs::create_private_dir_all;
 pub use env::{Env, Vars};
 pub use jsonl::{Line, ReverseLines, head_and_tail, lines, lines_at};
 pub use lock::{FileLock, LockError};
-pub use process::{Signal, is_alive, kill_group, own_group, start_ticks, terminate_then_kill};
+pub use process::{
+    Signal, ignores_hang_up, is_alive, kill_group, own_group, start_ticks, terminate_then_kill,
+};
 pub use random::{OsRandom, Random, SeededRandom, Uuid};
 #[cfg(unix)]
 pub use real_dir::{Found, RealDir, is_symlink_error, open_real};

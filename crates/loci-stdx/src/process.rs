@@ -12,9 +12,9 @@ mod proc_stat;
 mod unix;
 
 #[cfg(not(unix))]
-pub use other::{is_alive, kill_group, own_group, start_ticks, terminate_then_kill};
+pub use other::{ignores_hang_up, is_alive, kill_group, own_group, start_ticks, terminate_then_kill};
 #[cfg(unix)]
-pub use unix::{is_alive, kill_group, own_group, start_ticks, terminate_then_kill};
+pub use unix::{ignores_hang_up, is_alive, kill_group, own_group, start_ticks, terminate_then_kill};
 
 /// What to tell a process group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -196,12 +196,15 @@ impl Pump<'_> {
             Signal::Interrupt => {
                 self.session.send(Command::Quit);
             }
-            Signal::Terminate => {
-                self.stop(Exit::Terminated);
-                // Do not wait for what runs: it is killed, and its transcript is complete.
-                self.session.send(Command::Quit);
-            }
+            Signal::Terminate => self.end_now(Exit::Terminated),
+            Signal::HangUp => self.end_now(Exit::HungUp),
         }
+    }
+
+    /// Stops without waiting for what runs: it is killed, and its transcript is complete.
+    fn end_now(&mut self, exit: Exit) {
+        self.stop(exit);
+        self.session.send(Command::Quit);
     }
 
     /// Stops the session for good; nothing more is written.

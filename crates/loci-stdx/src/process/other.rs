@@ -32,3 +32,9 @@ pub fn is_alive(_pid: u32) -> bool {
 pub fn start_ticks(_pid: u32) -> Option<u64> {
     None
 }
+
+/// Returns false: there are no such signals here.
+#[must_use]
+pub fn ignores_hang_up() -> bool {
+    false
+}

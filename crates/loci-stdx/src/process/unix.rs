@@ -75,6 +75,21 @@ pub fn start_ticks(pid: u32) -> Option<u64> {
     ProcStat::of(pid).map(|stat| stat.start_ticks)
 }
 
+/// Tells whether we were started to outlive our terminal, as `nohup` does; false where the system does not say.
+#[must_use]
+pub fn ignores_hang_up() -> bool {
+    std::fs::read_to_string("/proc/self/status").is_ok_and(|status| ignores_signal(&status, 1))
+}
+
+/// Reads a signal's bit in the `SigIgn` line of `/proc/<pid>/status`.
+fn ignores_signal(status: &str, number: u32) -> bool {
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask & (1 << (number - 1)) != 0)
+}
+
 /// Tells whether the group still has a running process.
 ///
 /// An ended leader nobody waited for keeps its group in being, so then the members are looked at.

@@ -299,7 +299,7 @@ async fn with_prompts_still_waiting() {
 #[tokio::test]
 async fn while_nothing_happens() {
     let world = World::new([]).await;
-    for (signal, code) in [(Signal::INT, 0), (Signal::TERM, 143)] {
+    for (signal, code) in [(Signal::INT, 0), (Signal::TERM, 143), (Signal::HUP, 129)] {
         let mut session = world.start(&stream([]));
         session.write_json(&user("hi"));
         session.wait_for_json(is_result);
