@@ -107,8 +107,8 @@ impl Turn {
         if response.has_call() {
             return self.keep_complete_calls(response, failure);
         }
-        if response.has_text() && failure.is_retryable() && self.recovery.take_nudge() {
-            return self.keep_complete_text(response, failure);
+        if response.has_text() {
+            return self.keep_complete_text(response, failure, jitter);
         }
         if let Some(effects) = self.fall_back(&failure) {
             return effects;
@@ -139,12 +139,19 @@ impl Turn {
         effects
     }
 
-    /// A response that broke after text that people have read: it is kept and the model asked to go on.
-    fn keep_complete_text(&mut self, response: Response, failure: Failure) -> Vec<Effect> {
+    /// A response that broke after text that people have read: it is kept, and after the usual wait the model is
+    /// asked to go on. Asking for all of it again would say the same twice.
+    fn keep_complete_text(&mut self, response: Response, failure: Failure, jitter: f64) -> Vec<Effect> {
         let (mut effects, _) = record_response(response, None, "cut");
-        effects.push(Effect::Record(Record::Incomplete(failure)));
+        let may_retry = self.limits.retry.policy.allows(&failure, self.recovery.attempt);
+        if !(may_retry && self.recovery.take_nudge()) {
+            effects.push(Effect::Record(Record::ApiError(failure.clone())));
+            effects.push(self.end(Outcome::ApiError(failure)));
+            return effects;
+        }
+        effects.push(Effect::Record(Record::Incomplete(failure.clone())));
         effects.push(Effect::Record(Record::Nudge(GO_ON_AFTER_BREAK)));
-        effects.extend(self.ask_again());
+        effects.extend(self.retry(failure, jitter));
         effects
     }
 

@@ -314,7 +314,7 @@ fn a_break_after_complete_text_keeps_it_and_asks_to_go_on() {
             ask main Usual
 
 
-            record[text cut], incomplete(Cut), nudge, ask main Usual"#]],
+            record[text cut], incomplete(Cut), nudge, tell retry 1, wait"#]],
     );
 }
 

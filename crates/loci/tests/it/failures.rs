@@ -400,6 +400,34 @@ async fn a_call_that_was_not_whole_does_not_run() {
     "#]].assert_eq(&world.sketch());
 }
 
+/// What people have read is kept, and asking again follows the same rules as any other retry.
+#[tokio::test]
+async fn a_stream_cut_after_text_is_retried_no_more_often_than_allowed() {
+    let cut = || Step::text("I write.").tool("Bash", json!({"command": "ls"})).cut_after_events(8);
+    let world = check([cut(), cut(), cut(), cut()], 0, expect![[r#"
+        system init
+        assistant I write.
+        assistant API Error: The connection broke in the middle of the answer: unexpected EOF during chunk size line
+        Try again; if it happens often, look at the network and at proxies on the way.
+        result success (error) completed
+        exit 1 after 1 requests
+    "#]]).await;
+    assert!(world.sketch().contains("assistant I write."), "{}", world.sketch());
+    check([cut(), cut(), Step::text("Done.")], 1, expect![[r#"
+        system init
+        assistant I write.
+        assistant API Error: The connection broke in the middle of the answer: unexpected EOF during chunk size line
+        Try again; if it happens often, look at the network and at proxies on the way.
+        The answer above may be incomplete.
+        system api_retry 1/1 status null unknown
+        assistant I write.
+        assistant API Error: The connection broke in the middle of the answer: unexpected EOF during chunk size line
+        Try again; if it happens often, look at the network and at proxies on the way.
+        result success (error) completed
+        exit 1 after 2 requests
+    "#]]).await;
+}
+
 #[tokio::test]
 async fn a_stream_that_keeps_breaking_is_asked_for_in_one_piece() {
     let broken = || Step::text("abc").cut_after_events(3);
