@@ -18,6 +18,10 @@ pub(super) struct View<W> {
     has_colour: bool,
     project: String,
     program: String,
+    /// Calls without a result yet, by id.
+    open: Vec<(String, String)>,
+    /// Whether the open calls began together, so that a result must say whose it is.
+    is_batch: bool,
     hunks: Vec<(String, Value)>,
     report: Option<Box<TurnReport>>,
 }
@@ -27,7 +31,16 @@ impl View<io::Stdout> {
         let has_colour = out.is_terminal() && env.vars.non_empty("NO_COLOR").is_none();
         let project = env.cwd.display().to_string();
         let program = std::env::current_exe().map_or("loci".to_owned(), |path| path.display().to_string());
-        Self { out, has_colour, project, program, hunks: Vec::new(), report: None }
+        Self {
+            out,
+            has_colour,
+            project,
+            program,
+            open: Vec::new(),
+            is_batch: false,
+            hunks: Vec::new(),
+            report: None,
+        }
     }
 }
 
@@ -60,8 +73,11 @@ impl<W: Write> View<W> {
     fn finish(&mut self, block: &Block) -> io::Result<()> {
         match block.tool_use() {
             Some(call) => {
+                let argument = argument(&call.input);
                 let name = self.paint("36", &call.name);
-                writeln!(self.out, "  > {name} {}", argument(&call.input))
+                self.is_batch = !self.open.is_empty();
+                self.open.push((call.id.to_string(), format!("{} {argument}", call.name)));
+                writeln!(self.out, "  > {name} {argument}")
             }
             None => writeln!(self.out),
         }
@@ -72,7 +88,12 @@ impl<W: Write> View<W> {
         if let (Some(path), Some(patch)) = (structured.get("filePath"), structured.get("structuredPatch")) {
             self.hunks.push((path.as_str().unwrap_or_default().to_owned(), patch.clone()));
         }
-        let text = message.message["content"][0]["content"].as_str().unwrap_or_default();
+        let block = &message.message["content"][0];
+        let text = block["content"].as_str().unwrap_or_default();
+        let idx = self.open.iter().position(|(id, _)| block["tool_use_id"] == id.as_str());
+        if let Some((_, label)) = idx.map(|idx| self.open.remove(idx)).filter(|_| self.is_batch) {
+            writeln!(self.out, "  < {}", self.paint("2", &label))?;
+        }
         let lines: Vec<&str> = text.lines().collect();
         for line in lines.iter().take(RESULT_LINES) {
             writeln!(self.out, "    {}", self.paint("2", line))?;
