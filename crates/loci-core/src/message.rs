@@ -259,11 +259,13 @@ impl Content {
         }
     }
 
-    /// Returns true when there is nothing to send.
-    pub fn is_empty(&self) -> bool {
+    /// Returns true when there is nothing to send: no blocks, or only text without a letter.
+    pub fn is_blank(&self) -> bool {
         match self {
             Self::Text(text) => text.trim().is_empty(),
-            Self::Blocks(blocks) => blocks.is_empty(),
+            Self::Blocks(blocks) => blocks.iter().all(|block| {
+                block.kind() == BlockKind::Text && block.text().is_none_or(|text| text.trim().is_empty())
+            }),
         }
     }
 }

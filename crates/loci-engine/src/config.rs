@@ -1,6 +1,5 @@
 //! What a session is started with. Everything here was decided by the binary: no environment is read later.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use loci_core::permission::{Rulebook, Update};
 use loci_core::session::SessionIdentity;
 use loci_llm::{Client, RetryPolicy};
 use loci_stdx::Env;
-use loci_storage::{LabelWatch, SessionLog};
+use loci_storage::{ConfigHome, LabelWatch, SessionLog, SessionTmp};
 use loci_tools::Toolbox;
 
 use crate::classifier::Classifier;
@@ -22,6 +21,8 @@ use crate::classifier::Classifier;
 pub struct SessionConfig {
     /// The ambient world.
     pub env: Env,
+    /// Where the user's things lie.
+    pub home: ConfigHome,
     /// Who the session is.
     pub identity: SessionIdentity,
     /// Where it is written.
@@ -55,7 +56,7 @@ pub struct SessionConfig {
     /// Environment of child processes.
     pub child_env: Vec<(String, String)>,
     /// Where background tasks write.
-    pub task_dir: PathBuf,
+    pub tmp: SessionTmp,
     /// When the process started, on the clock's monotonic scale.
     pub started: Duration,
     /// Where the credentials come from, for people.

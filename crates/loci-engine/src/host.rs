@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use loci_core::app_state::AppState;
 use loci_core::ids::ToolUseId;
 use loci_stdx::{Env, Store};
+use loci_storage::SessionTmp;
 use loci_tools::{FileStates, Host, HostFuture, Place, Tasks, ToolProgress};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -21,11 +22,19 @@ pub(crate) struct SessionHost {
     files: Mutex<FileStates>,
     tasks: Tasks,
     child_env: Vec<(String, String)>,
-    spill_dir: Mutex<PathBuf>,
-    task_dir: PathBuf,
+    spill: Spill,
+    tmp: SessionTmp,
     events: UnboundedSender<EngineEvent>,
     /// Holds the rules as they are now.
     state: Arc<Store<AppState>>,
+}
+
+/// Where long results go.
+pub(crate) enum Spill {
+    /// Into a directory beside the transcript.
+    Beside(PathBuf),
+    /// With the tasks' output, since the session leaves nothing.
+    Temporary,
 }
 
 /// What a host is made from.
@@ -33,8 +42,8 @@ pub(crate) struct HostParts {
     pub(crate) env: Env,
     pub(crate) place: Place,
     pub(crate) child_env: Vec<(String, String)>,
-    pub(crate) spill_dir: PathBuf,
-    pub(crate) task_dir: PathBuf,
+    pub(crate) spill: Spill,
+    pub(crate) tmp: SessionTmp,
     pub(crate) events: UnboundedSender<EngineEvent>,
     pub(crate) state: Arc<Store<AppState>>,
 }
@@ -47,8 +56,8 @@ impl SessionHost {
             files: Mutex::default(),
             tasks: Tasks::default(),
             child_env: parts.child_env,
-            spill_dir: Mutex::new(parts.spill_dir),
-            task_dir: parts.task_dir,
+            spill: parts.spill,
+            tmp: parts.tmp,
             events: parts.events,
             state: parts.state,
         }
@@ -106,14 +115,18 @@ impl Host for SessionHost {
     }
 
     fn spill_path(&self, call: &ToolUseId) -> io::Result<PathBuf> {
-        let dir = lock(&self.spill_dir).clone();
-        loci_stdx::create_private_dir_all(&dir)?;
+        let dir = match &self.spill {
+            Spill::Beside(dir) => {
+                loci_stdx::create_private_dir_all(dir)?;
+                dir.clone()
+            }
+            Spill::Temporary => self.tmp.create_tool_results_dir()?,
+        };
         Ok(dir.join(format!("{}.txt", file_name(call.as_str()))))
     }
 
     fn task_dir(&self) -> io::Result<PathBuf> {
-        loci_stdx::create_private_dir_all(&self.task_dir)?;
-        Ok(self.task_dir.clone())
+        Ok(self.tmp.create_tasks_dir()?)
     }
 
     fn tasks(&self) -> &Tasks {

@@ -11,6 +11,7 @@ mod event;
 mod host;
 mod judge;
 mod model_name;
+mod outside;
 mod recorder;
 mod request;
 mod restore;

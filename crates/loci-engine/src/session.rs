@@ -8,7 +8,6 @@ mod perform;
 mod tally;
 
 use std::collections::{HashMap, VecDeque};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +18,7 @@ use loci_core::ids::ToolUseId;
 use loci_core::message::Block;
 use loci_core::permission::Classified;
 use loci_core::session::SessionIdentity;
-use loci_core::stream::Started;
+use loci_core::stream::{Failure, FailureKind, Started};
 use loci_llm::Client;
 use loci_stdx::{Env, Store};
 use loci_tools::{Host, Place, Toolbox};
@@ -30,13 +29,14 @@ use crate::classifier::{Blocks, Classifier};
 use crate::command::{Answer, Command, Prompt};
 use crate::config::{FollowRules, Grants, ModelConfig, SessionConfig, TurnLimits};
 use crate::event::{EngineEvent, TurnStart};
-use crate::host::{HostParts, SessionHost};
+use crate::host::{HostParts, SessionHost, Spill};
 use crate::judge::PreparedCall;
 use crate::model_name::resolve_model;
+use crate::outside::SessionOutside;
 use crate::recorder::Recorder;
 use crate::request::RequestBase;
-use crate::state::{Outside, change, change_identity, wire};
-use crate::turn::{Effect, Event, Limits, RetryRules, Turn, TurnEnd};
+use crate::state::{change, wire};
+use crate::turn::{Effect, Event, Limits, Outcome, RetryRules, Turn, TurnEnd};
 use tally::Tally;
 
 /// How long what could not be saved waits before the disk is tried again, should nothing else happen.
@@ -128,37 +128,14 @@ enum Message {
     Other(Event),
 }
 
-/// What the app state's changes reach in a session without a settings file of its own.
-struct SessionOutside {
-    events: UnboundedSender<EngineEvent>,
-    identity: Arc<Store<SessionIdentity>>,
-}
-
-impl Outside for SessionOutside {
-    fn main_model(&self, _model: Option<&str>) {}
-
-    fn session_model(&self, model: Option<&str>) {
-        change_identity(&self.identity, |identity| identity.model_override = model.map(str::to_owned));
-    }
-
-    fn permission_mode(&self, mode: loci_core::permission::Mode) {
-        drop(self.events.send(EngineEvent::ModeChanged(mode)));
-    }
-
-    fn verbose(&self, _is_verbose: bool) {}
-
-    fn expanded_view(&self, _is_expanded: bool) {}
-
-    fn settings(&self, _state: &AppState) {}
-}
-
 impl Session {
     /// Makes a session; nothing happens until it is run.
     pub fn new(config: SessionConfig) -> (Self, SessionHandle, UnboundedReceiver<EngineEvent>) {
         let (events, events_out) = unbounded_channel();
         let (command_in, commands) = unbounded_channel();
         let identity = Arc::new(Store::new(config.identity));
-        let outside = SessionOutside { events: events.clone(), identity: Arc::clone(&identity) };
+        let outside =
+            SessionOutside { home: config.home, events: events.clone(), identity: Arc::clone(&identity) };
         let who = identity.get();
         let place = Place {
             cwd: who.original_cwd().to_path_buf(),
@@ -181,8 +158,8 @@ impl Session {
             env: config.env.clone(),
             place,
             child_env: config.child_env,
-            spill_dir: spill_dir(&who, &config.task_dir),
-            task_dir: config.task_dir,
+            spill: spill(&who),
+            tmp: config.tmp,
             events: events.clone(),
             state: Arc::clone(&state),
         });
@@ -292,7 +269,11 @@ impl Session {
     async fn turn(&mut self, prompt: Prompt) {
         let (inbox, mut messages) = unbounded_channel();
         let mut underway = Underway::new(inbox, self.env.clock.monotonic());
-        self.begin(&prompt);
+        self.begin();
+        if prompt.content.is_blank() {
+            return self.refuse_blank(&mut underway);
+        }
+        self.record_prompt(&prompt);
         let mut turn = Turn::new(self.turn_limits());
         let mut effects = turn.handle(Event::Begin);
         let end = loop {
@@ -336,7 +317,7 @@ impl Session {
         }
     }
 
-    fn begin(&mut self, prompt: &Prompt) {
+    fn begin(&mut self) {
         if let Some(branch) = loci_storage::head_branch(&self.env.cwd) {
             self.recorder.set_branch(branch);
         }
@@ -354,6 +335,19 @@ impl Session {
             tools: self.toolbox.descriptors().map(|descriptor| descriptor.name.clone()).collect(),
             api_key_source: self.api_key_source.clone(),
         }));
+    }
+
+    /// Ends a turn whose prompt says nothing: the model would refuse it, so nothing is asked and nothing recorded.
+    fn refuse_blank(&mut self, underway: &mut Underway) {
+        let text = "The prompt is empty. Send some text, or a picture.";
+        underway.tally.text = text.to_owned();
+        let failure = Failure::new(FailureKind::InvalidRequest, text);
+        let end = TurnEnd { outcome: Outcome::ApiError(failure), round_trips: 0, stop_reason: None };
+        self.end(end, underway);
+    }
+
+    fn record_prompt(&mut self, prompt: &Prompt) {
+        let mode = self.state.get().permission.rulebook.mode;
         let entry = self.recorder.prompt(&prompt.content, prompt.id.clone(), mode.as_str());
         if let Some(entry) = entry {
             let head = entry.head();
@@ -470,9 +464,10 @@ async fn pause_before_saving(has_unsaved: bool) {
 }
 
 /// Long results lie beside the transcript; a session that leaves none keeps them with its tasks' output.
-fn spill_dir(who: &SessionIdentity, task_dir: &Path) -> PathBuf {
-    match (who.is_persistent(), task_dir.parent()) {
-        (false, Some(temporary)) => temporary.join("tool-results"),
-        _ => who.companion_dir().join("tool-results"),
+fn spill(who: &SessionIdentity) -> Spill {
+    if who.is_persistent() {
+        Spill::Beside(who.companion_dir().join("tool-results"))
+    } else {
+        Spill::Temporary
     }
 }

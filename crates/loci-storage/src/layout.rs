@@ -16,14 +16,13 @@
 //! `<slug>` is made from the real path of the working directory by [`project_slug`]. Two directories may share
 //! a slug; the `cwd` recorded in the entries tells them apart.
 
-use std::fs;
-use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use loci_core::ids::SessionId;
 use loci_core::path::project_slug;
 use loci_stdx::Env;
+
+use crate::user_tmp::{SessionTmp, UserTmp, UserTmpError};
 
 /// The places of everything loci keeps for a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,6 +93,11 @@ impl ConfigHome {
         self.root.join("CLAUDE.md")
     }
 
+    /// Returns the user's own settings.
+    pub fn user_settings(&self) -> PathBuf {
+        self.root.join("settings.json")
+    }
+
     /// Returns the file of global state, `.claude.json`.
     pub fn state_file(&self) -> &Path {
         &self.state_file
@@ -104,87 +108,30 @@ impl ConfigHome {
         self.root.join("loci")
     }
 
-    /// Returns where a session's background commands write, which may not exist yet.
-    pub fn tasks_dir(&self, real_cwd: &Path, id: &SessionId) -> PathBuf {
-        let project = self.project_dir_name(real_cwd);
-        self.user_tmp_dir().join(project).join(id.as_str()).join("tasks")
-    }
-
-    fn user_tmp_dir(&self) -> PathBuf {
-        self.tmp.join(format!("claude-{}", rustix::process::geteuid().as_raw()))
-    }
-
-    /// Creates [`Self::tasks_dir`], readable by the user alone.
-    ///
-    /// The temporary directory is shared with everybody, so the part below it must be ours: somebody else's
-    /// directory, or a symlink, under our name is refused.
-    pub fn create_tasks_dir(&self, real_cwd: &Path, id: &SessionId) -> Result<PathBuf, TasksDirError> {
-        self.create_in_user_tmp(self.tasks_dir(real_cwd, id))
+    /// Returns a session's own place in the temporary directory.
+    pub fn session_tmp(&self, real_cwd: &Path, id: &SessionId) -> SessionTmp {
+        let session = Path::new(&self.project_dir_name(real_cwd)).join(id.as_str());
+        SessionTmp::new(self.user_tmp(), &session)
     }
 
     /// Returns where lines wait that a run could not save by its end; it may not exist.
     pub(crate) fn unsaved_dir(&self) -> PathBuf {
-        self.user_tmp_dir().join("unsaved")
+        self.user_tmp().path().join("unsaved")
     }
 
     /// Creates [`Self::unsaved_dir`], readable by the user alone.
-    pub(crate) fn create_unsaved_dir(&self) -> Result<PathBuf, TasksDirError> {
-        self.create_in_user_tmp(self.unsaved_dir())
+    pub(crate) fn create_unsaved_dir(&self) -> Result<PathBuf, UserTmpError> {
+        self.user_tmp().create(self.unsaved_dir())
     }
 
     /// Returns true when what lies in [`Self::unsaved_dir`] can only come from this user.
     pub(crate) fn is_unsaved_dir_ours(&self) -> bool {
-        make_private(&self.user_tmp_dir()).is_ok() && make_private(&self.unsaved_dir()).is_ok()
+        self.user_tmp().is_ours(&self.unsaved_dir())
     }
 
-    fn create_in_user_tmp(&self, dir: PathBuf) -> Result<PathBuf, TasksDirError> {
-        let ours = self.user_tmp_dir();
-        let create = |path: &Path| {
-            fs::DirBuilder::new()
-                .recursive(true)
-                .mode(0o700)
-                .create(path)
-                .map_err(|source| TasksDirError::Create { path: path.to_owned(), source })
-        };
-        fs::create_dir_all(&self.tmp)
-            .map_err(|source| TasksDirError::Create { path: self.tmp.clone(), source })?;
-        create(&ours)?;
-        make_private(&ours)?;
-        create(&dir)?;
-        Ok(dir)
+    fn user_tmp(&self) -> UserTmp {
+        UserTmp::new(self.tmp.join(format!("claude-{}", rustix::process::geteuid().as_raw())))
     }
-}
-
-/// Why there is no directory for background commands.
-#[derive(Debug, thiserror::Error)]
-pub enum TasksDirError {
-    /// It could not be created or examined.
-    #[error("Failed to create directory: `{}`", path.display())]
-    Create {
-        /// The directory.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Its name is taken by something that is not our own directory.
-    #[error("Failed to use directory, it belongs to another user or is a link: `{}`", path.display())]
-    NotOurs {
-        /// The directory.
-        path: PathBuf,
-    },
-}
-
-/// Checks that `path` is our own directory and takes everybody else's rights away.
-fn make_private(path: &Path) -> Result<(), TasksDirError> {
-    let failed = |source| TasksDirError::Create { path: path.to_owned(), source };
-    let metadata = fs::symlink_metadata(path).map_err(failed)?;
-    if !metadata.is_dir() || metadata.uid() != rustix::process::geteuid().as_raw() {
-        return Err(TasksDirError::NotOurs { path: path.to_owned() });
-    }
-    if metadata.mode() & 0o077 != 0 {
-        fs::set_permissions(path, fs::Permissions::from_mode(0o700)).map_err(failed)?;
-    }
-    Ok(())
 }
 
 fn is_project_name(name: &str) -> bool {
@@ -269,29 +216,5 @@ mod tests {
             assert_eq!(is_project_name(name), ok, "{name}");
         }
         assert!(!is_project_name(&"a".repeat(65)));
-    }
-
-    #[test]
-    fn the_tasks_directory_is_private_and_ours() {
-        let tmp = tempfile::tempdir().unwrap();
-        let home = ConfigHome::from_env(&env(&[("TMPDIR", tmp.path().to_str().unwrap())]));
-        let ours = home.user_tmp_dir();
-        fs::create_dir(&ours).unwrap();
-        fs::set_permissions(&ours, fs::Permissions::from_mode(0o755)).unwrap();
-        let tasks = home.create_tasks_dir(Path::new("/p"), &id()).unwrap();
-        assert!(tasks.ends_with("-p/0a0a0a0a-0001-4000-8000-000000000001/tasks"));
-        for dir in [&ours, &tasks] {
-            assert_eq!(fs::metadata(dir).unwrap().mode() & 0o777, 0o700, "{}", dir.display());
-        }
-    }
-
-    #[test]
-    fn a_link_in_the_tasks_directorys_place_is_refused() {
-        let tmp = tempfile::tempdir().unwrap();
-        let elsewhere = tempfile::tempdir().unwrap();
-        let home = ConfigHome::from_env(&env(&[("TMPDIR", tmp.path().to_str().unwrap())]));
-        std::os::unix::fs::symlink(elsewhere.path(), home.user_tmp_dir()).unwrap();
-        let error = home.create_tasks_dir(Path::new("/p"), &id()).unwrap_err();
-        assert!(matches!(error, TasksDirError::NotOurs { .. }), "{error}");
     }
 }

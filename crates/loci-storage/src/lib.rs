@@ -27,6 +27,7 @@ mod session_log;
 mod settings;
 mod state_file;
 mod unsaved;
+mod user_tmp;
 
 pub use find::{Candidate, FindError, by_id, newest_here, resolve};
 pub use fork::{ForkError, Trace, fork_entries, link_backups, write_fork};
@@ -38,7 +39,7 @@ pub use instructions::{
     discover_instructions,
 };
 pub use labels::{LabelError, LabelWatch, rename_session, tag_session, untag_session};
-pub use layout::{ConfigHome, SessionPlace, TasksDirError};
+pub use layout::{ConfigHome, SessionPlace};
 pub use lease::{Lease, LeaseError, Owner, lease_owner};
 pub use listing::{Count, Facts, Labels, SessionSummary, list_all, list_project, session_totals, summary_of};
 pub use project::Project;
@@ -53,3 +54,4 @@ pub use settings::{
 };
 pub use state_file::{StateFileError, edit_state, external_imports, known_user_id, set_trust, user_id};
 pub use unsaved::{UnsavedError, bring_back_unsaved};
+pub use user_tmp::{SessionTmp, UserTmpError};

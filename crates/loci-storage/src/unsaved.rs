@@ -17,15 +17,16 @@ use loci_core::ids::SessionId;
 use loci_stdx::{AppendError, AppendFile, Env, WriteError, WriteOptions, write_atomic};
 use serde_json::{Value, json};
 
-use crate::layout::{ConfigHome, SessionPlace, TasksDirError};
+use crate::layout::{ConfigHome, SessionPlace};
 use crate::lease::{Lease, LeaseError};
+use crate::user_tmp::UserTmpError;
 
 /// Why lines could not be kept here, or not brought back yet.
 #[derive(Debug, thiserror::Error)]
 pub enum UnsavedError {
     /// There is no directory that is ours alone.
     #[error(transparent)]
-    Dir(#[from] TasksDirError),
+    Dir(#[from] UserTmpError),
     /// The file could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),

@@ -84,8 +84,8 @@ pub(crate) fn compose(
         Some(client) => (client, "none".to_owned()),
         None => provider(env)?,
     };
-    let tasks = home.tasks_dir(&env.cwd, start.place.id());
-    let own_dirs = [start.place.tool_results_dir(), tasks.clone()];
+    let tmp = home.session_tmp(&env.cwd, start.place.id());
+    let own_dirs = [start.place.tool_results_dir(), tmp.tasks_dir()];
     let settings = background.configured.settings.clone();
     let mut notes = start.notes;
     notes.extend(background.configured.notes.iter().cloned());
@@ -141,7 +141,8 @@ pub(crate) fn compose(
     let models = std::iter::once(model.main.clone()).chain(model.fallbacks.clone()).collect();
     let config = SessionConfig {
         env: env.clone(),
-        task_dir: tasks,
+        home: home.clone(),
+        tmp,
         identity,
         log,
         stamp,

@@ -1,10 +1,11 @@
 //! Tools that misbehave: whatever they do, their call has an outcome.
 
 use super::*;
-use crate::host::HostParts;
+use crate::host::{HostParts, Spill};
 use expect_test::{Expect, expect};
 use loci_core::tool::{Effects, ToolDescriptor};
 use loci_stdx::Env;
+use loci_storage::SessionTmp;
 use loci_tools::{Place, ToolFuture};
 use serde_json::{Value, json};
 
@@ -52,8 +53,8 @@ async fn check(run_tool: fn() -> ToolFuture<'static>, is_cancelled: bool, expect
         },
         child_env: Vec::new(),
         // Nothing can be made below a device, so a long result cannot be saved.
-        spill_dir: "/dev/null/spill".into(),
-        task_dir: "/dev/null/tasks".into(),
+        spill: Spill::Beside("/dev/null/spill".into()),
+        tmp: SessionTmp::below("/dev/null/ours".into()),
         events,
         state: Arc::new(loci_stdx::Store::new(loci_core::app_state::AppState::default())),
     });

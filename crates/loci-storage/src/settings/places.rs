@@ -74,7 +74,7 @@ impl SettingsPlaces {
         let local = at_root.map(|root| root.join(".claude").join("settings.local.json"));
         let local = local.unwrap_or_else(|| here.clone());
         Self {
-            user: home.root().join("settings.json"),
+            user: home.user_settings(),
             project: env.cwd.join(".claude").join("settings.json"),
             left_local: (local != here).then_some(here),
             local,

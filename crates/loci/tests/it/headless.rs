@@ -535,3 +535,26 @@ fn spawn(world: &World, args: &[&str]) -> Child {
     command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().unwrap()
 }
+
+#[tokio::test]
+async fn a_blank_prompt_is_answered_and_not_sent() {
+    let world = World::new([Step::text("One."), Step::text("Two.")]).await;
+    let mut session = world.start(&stream([]));
+    for (prompt, is_error) in [
+        (json!(" \n"), true),
+        (json!("hi"), false),
+        (json!([{"type": "text", "text": ""}]), true),
+        (json!([]), true),
+        (json!("again"), false),
+    ] {
+        session.write_json(&json!({"type": "user", "message": {"role": "user", "content": prompt}}));
+        let result = session.wait_for_json(is_result);
+        assert_eq!(result["is_error"], is_error, "{prompt}: {result}");
+        if is_error {
+            assert!(result["result"].as_str().unwrap().contains("The prompt is empty"), "{result}");
+        }
+    }
+    session.finish();
+    assert_eq!(world.requests().len(), 2);
+    expect![[r#""#]].assert_eq(&world.conversation());
+}
