@@ -556,5 +556,9 @@ async fn a_blank_prompt_is_answered_and_not_sent() {
     }
     session.finish();
     assert_eq!(world.requests().len(), 2);
-    expect![[r#""#]].assert_eq(&world.conversation());
+    expect![[r#"
+        user: hi
+        assistant: One.
+        user: again
+    "#]].assert_eq(&world.conversation());
 }
