@@ -204,7 +204,7 @@ fn by_mode(call: &Call<'_>, book: &Rulebook) -> Decision {
     let accepts = book.mode == Mode::AcceptEdits;
     let may_write = |path| {
         let is_redirect = effects.redirects.contains(path);
-        (accepts && book.is_inside(path)) || (is_redirect && book.path_rule("Edit", path).is_some())
+        (accepts && book.is_inside(path)) || (is_redirect && book.redirect_rule(path).is_some())
     };
     let read_outside = effects.reads.iter().find(|path| !book.may_read(path));
     let write_outside = effects.writes.iter().find(|path| !book.is_inside(path) && !may_write(path));
@@ -220,6 +220,6 @@ fn by_mode(call: &Call<'_>, book: &Rulebook) -> Decision {
 }
 
 fn edit_rule(effects: &Effects, book: &Rulebook) -> Reason {
-    let rule = effects.writes.iter().find_map(|path| book.path_rule("Edit", path));
+    let rule = effects.writes.iter().find_map(|path| book.redirect_rule(path));
     rule.map_or(Reason::ReadOnly, |rule| Reason::Rule(rule.clone()))
 }

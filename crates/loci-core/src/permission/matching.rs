@@ -279,7 +279,7 @@ fn allowing_command<'b>(line: &str, call: &Call<'_>, book: &'b Rulebook) -> Opti
 fn paths_in_order(call: &Call<'_>, book: &Rulebook) -> bool {
     let effects = call.effects;
     let may_redirect = |path: &PathEffect| {
-        book.path_rule("Edit", path).is_some() || (book.mode == Mode::AcceptEdits && book.is_inside(path))
+        book.redirect_rule(path).is_some() || (book.mode == Mode::AcceptEdits && book.is_inside(path))
     };
     let may_write = |path: &PathEffect| book.is_inside(path) || book.path_rule("Edit", path).is_some();
     effects.unclear.is_empty()

@@ -91,6 +91,15 @@ impl Rulebook {
             })
         })
     }
+
+    /// Returns the rule that lets the shell write a file: one for its path, or inside the session's directories a
+    /// bare `Edit`.
+    pub(super) fn redirect_rule(&self, path: &PathEffect) -> Option<&Rule> {
+        self.path_rule("Edit", path).or_else(|| {
+            let mut edits = self.allow.iter().filter(|rule| rule.tool() == "Edit");
+            edits.find(|rule| matches!(rule.spec(), Spec::Any) && self.is_inside(path))
+        })
+    }
 }
 
 fn is_in(path: &PathEffect, dirs: &[PathBuf]) -> bool {
