@@ -560,5 +560,6 @@ async fn a_blank_prompt_is_answered_and_not_sent() {
         user: hi
         assistant: One.
         user: again
-    "#]].assert_eq(&world.conversation());
+    "#]]
+    .assert_eq(&world.conversation());
 }
