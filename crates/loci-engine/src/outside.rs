@@ -1,7 +1,6 @@
 //! Where the changes of the app state go: the user's settings, the global state file, the session's identity, the
 //! front end.
 
-use std::fmt::Display;
 use std::sync::Arc;
 
 use loci_core::app_state::AppState;
@@ -62,7 +61,7 @@ impl SessionOutside {
     }
 
     /// A wish that cannot be kept holds for this session; the person is told.
-    fn report(&self, what: &str, kept: Result<(), impl std::error::Error + Display>) {
+    fn report(&self, what: &str, kept: Result<(), impl std::error::Error>) {
         if let Err(error) = kept {
             let trouble = format!("{what} holds for this session only, it could not be kept: {error}");
             drop(self.events.send(EngineEvent::Trouble(trouble)));
