@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::path_pattern::{Anchors, Names};
+use super::rule::Spec;
 use super::{BadRule, Mode, Rule, RuleList, RuleOrigin};
 use crate::path::is_inside;
 use crate::tool::PathEffect;

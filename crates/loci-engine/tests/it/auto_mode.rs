@@ -15,7 +15,7 @@ use loci_engine::{
 };
 use loci_llm::Client;
 use loci_stdx::Env;
-use loci_storage::SessionLog;
+use loci_storage::{ConfigHome, SessionLog, SessionTmp};
 use loci_tools::Toolbox;
 use serde_json::json;
 
@@ -165,7 +165,8 @@ fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) -> SessionC
         },
         instructions: Vec::new(),
         child_env: vec![("PATH".to_owned(), path)],
-        task_dir: cwd.join("tasks"),
+        tmp: SessionTmp::below(cwd.join("tmp")),
+        home: ConfigHome::from_env(&Env::for_test(cwd.join("home"), cwd)),
         started: Duration::ZERO,
         api_key_source: "none".to_owned(),
     }
