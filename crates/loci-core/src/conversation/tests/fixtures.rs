@@ -16,7 +16,7 @@ macro_rules! fixtures {
     };
 }
 
-const FIXTURES: [(&str, &str, &str); 20] = fixtures![
+const FIXTURES: [(&str, &str, &str); 22] = fixtures![
     api_error,
     branched,
     compacted_auto,
@@ -25,6 +25,7 @@ const FIXTURES: [(&str, &str, &str); 20] = fixtures![
     error_tool_result,
     file_history,
     forked,
+    handed_back,
     hooks,
     image,
     interactive_interrupted,
@@ -34,6 +35,7 @@ const FIXTURES: [(&str, &str, &str); 20] = fixtures![
     resumed_twice,
     simple,
     subagent,
+    taken_over,
     tasks,
     thinking,
     truncated_tail,
