@@ -6,6 +6,7 @@
 //! no sessions.
 
 mod named;
+mod used_here;
 
 use std::fs::{self, File};
 use std::io;
@@ -150,14 +151,16 @@ fn commands(verb: &str, candidates: &[Candidate]) -> String {
     lines.join("\n")
 }
 
-/// Returns the session of `real_cwd` with the latest activity, else that of the working tree around it.
+/// Returns the session of `real_cwd` with the latest activity, else that of the working tree around it, else one
+/// that lies elsewhere and was last used here.
 pub fn newest_here(home: &ConfigHome, real_cwd: &Path) -> Result<SessionPlace, FindError> {
     for project in [Project::directory(real_cwd), Project::working_tree(real_cwd)] {
         if let Some(place) = newest_of(home, &project)? {
             return Ok(place);
         }
     }
-    Err(FindError::NoneHere { cwd: real_cwd.to_owned() })
+    let elsewhere = used_here::newest_used_in(home, real_cwd)?;
+    elsewhere.ok_or_else(|| FindError::NoneHere { cwd: real_cwd.to_owned() })
 }
 
 /// Looks at the files last changed first and stops as soon as no other can be newer.

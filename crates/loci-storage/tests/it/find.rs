@@ -281,6 +281,25 @@ fn sessions_outlive_their_directory() {
 /// Class 17: a symlinked directory is the directory it leads to.
 #[cfg(unix)]
 #[test]
+fn a_session_of_elsewhere_that_was_last_used_here_is_continued() {
+    let world = World::new();
+    let (here, gone) = (world.cwd().join("here"), world.cwd().join("gone"));
+    fs::create_dir_all(&here).unwrap();
+    let moved = session(&world, &gone, &gone, 1, 5);
+    session(&world, &gone, &gone, 2, 1);
+    assert!(matches!(newest_here(&world.home, &here), Err(FindError::NoneHere { .. })));
+    let mut text = fs::read_to_string(&moved).unwrap();
+    text.push_str(&format!(
+        "{}\n{{\"type\":\"last-prompt\",\"leafUuid\":\"u9\"}}\n",
+        user("u9", &here).line()
+    ));
+    fs::write(&moved, text).unwrap();
+    assert_eq!(newest_here(&world.home, &here).unwrap().file(), moved);
+    let own = session(&world, &here, &here, 3, 9);
+    assert_eq!(newest_here(&world.home, &here).unwrap().file(), own, "what began here comes first");
+}
+
+#[test]
 fn a_recorded_symlink_is_followed() {
     let world = World::new();
     let (real, link) = (world.env.home.join("a.b"), world.env.home.join("a-b"));
