@@ -68,8 +68,7 @@ fn child_writes() {
     for n in 0..number(WRITES, 0) {
         log.append(&[&user(&format!("{me}-{n}"), &env.cwd)]).unwrap();
         history.append(&prompt(&format!("{me}-{n}"))).unwrap();
-        count_up(&home, "all");
-        count_up(&home, &format!("child {me}"));
+        count_up(&home, &["all".to_owned(), format!("child {me}")]);
     }
     log.sync().unwrap();
     assert_eq!(log.take_trouble(), None);
@@ -85,11 +84,13 @@ fn prompt(display: &str) -> InputEntry {
     }
 }
 
-fn count_up(home: &ConfigHome, key: &str) {
+fn count_up(home: &ConfigHome, keys: &[String]) {
     let changed = edit_state(home, |text| {
-        let state: Value = serde_json::from_str(text).unwrap();
-        let next = state["counts"][key].as_u64().unwrap_or(0) + 1;
-        edit::set(text, &["counts", key], &json!(next))
+        keys.iter().try_fold(text.to_owned(), |text, key| {
+            let state: Value = serde_json::from_str(&text).unwrap();
+            let next = state["counts"][key].as_u64().unwrap_or(0) + 1;
+            edit::set(&text, &["counts", key], &json!(next))
+        })
     });
     assert!(changed.unwrap());
 }
