@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loci_context::{Instruction, user_context};
-use loci_core::app_state::{AppState, PermissionState};
+use loci_core::app_state::{AppState, PermissionState, SessionView};
 use loci_core::entry::Entry;
 use loci_core::ids::ToolUseId;
 use loci_core::message::Block;
@@ -149,8 +149,10 @@ impl Session {
                 .collect(),
             home: config.env.home.clone(),
         };
+        let title = config.past.title.as_deref().or(config.past.labels.title()).map(str::to_owned);
         let state = AppState {
             permission: PermissionState { rulebook: config.rulebook, ..PermissionState::default() },
+            session: SessionView { title, ..SessionView::default() },
             ..AppState::default()
         };
         let state = Arc::new(wire(state, outside));

@@ -114,6 +114,12 @@ impl LabelWatch {
         }
     }
 
+    /// Returns the title in force, the user's before the generated one.
+    pub fn title(&self) -> Option<&str> {
+        let labels = [&self.custom, &self.generated];
+        labels.into_iter().filter_map(|label| label.text.as_deref()).find(|text| !text.is_empty())
+    }
+
     /// Returns the labels to append to the file now, for each has been left too far behind.
     pub fn overdue(&mut self, file: &Path) -> io::Result<Vec<Metadata>> {
         let file = match File::open(file) {

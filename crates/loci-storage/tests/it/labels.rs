@@ -67,6 +67,7 @@ fn names_left_behind_are_repeated() {
         ..Labels::default()
     };
     let mut watch = LabelWatch::new(&known);
+    assert_eq!(watch.title(), Some("mine"));
     let due = watch.overdue(place.file()).unwrap();
     let title = Metadata::CustomTitle { title: "mine".into() };
     let all =
