@@ -11,6 +11,7 @@
 //! 3. What comes from a repository that is not trusted restricts, or does no harm, or does not count.
 //! 4. Keys that are not known are kept where they are.
 
+mod degrade;
 mod diagnostic;
 pub mod edit;
 mod gate;
@@ -30,7 +31,7 @@ use std::sync::Arc;
 
 pub use diagnostic::{Diagnostic, Severity};
 pub use gate::Refusal;
-pub use key::{Key, Kind, Merge, Scopes, Trust};
+pub use key::{Closed, Key, Kind, Merge, Scopes, Trust};
 pub use layer::{Layer, Unknown};
 pub use merge::{Merged, Part, Role, Setting, merge};
 pub use schema::json_schema;

@@ -5,6 +5,8 @@
 
 mod table;
 
+use serde_json::Value;
+
 use super::Scope;
 
 /// One key.
@@ -20,6 +22,8 @@ pub struct Key {
     pub merge: Merge,
     /// What a repository must be trusted for.
     pub trust: Trust,
+    /// What the administrator's value counts as when it cannot be read.
+    pub closed: Option<Closed>,
     /// Whether this version does anything with it.
     pub is_used: bool,
     /// What it is for, one line.
@@ -49,6 +53,8 @@ pub enum Kind {
     TextMap,
     /// Switches by name.
     BoolMap,
+    /// A text, or a list of texts.
+    TextOrTexts,
     /// An object whose inside is checked by whoever uses it.
     Object,
     /// Anything.
@@ -91,6 +97,25 @@ pub enum Merge {
     AnyFalse,
     /// The value that comes last in this list wins.
     Strictest(&'static [&'static str]),
+}
+
+/// What a value that cannot be read counts as, so that a slip in the administrator's file opens no door.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Closed {
+    /// The restriction is on.
+    On,
+    /// Nothing is on the list.
+    Nothing,
+}
+
+impl Closed {
+    /// Returns the value.
+    pub fn value(self) -> Value {
+        match self {
+            Self::On => Value::Bool(true),
+            Self::Nothing => Value::Array(Vec::new()),
+        }
+    }
 }
 
 /// What a repository must be trusted for before its value counts.
@@ -173,6 +198,7 @@ impl Kind {
             Self::Integer(least, most) => format!("a whole number from {least} to {most}"),
             Self::Number(least, most) => format!("a number from {least} to {most}"),
             Self::Texts | Self::Restrictions => "a list of texts".to_owned(),
+            Self::TextOrTexts => "text in double quotes, or a list of texts".to_owned(),
             Self::List => "a list".to_owned(),
             Self::TextMap => "an object of texts".to_owned(),
             Self::BoolMap => "an object of true and false".to_owned(),

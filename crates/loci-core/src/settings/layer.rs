@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value};
 
+use super::degrade;
 use super::jsonc::{self, Document, Member, Node, Tree};
 use super::recover::{self, Found};
-use super::{Diagnostic, Key, Kind, Origin, Severity};
+use super::{Closed, Diagnostic, Key, Kind, Origin, Scope, Severity};
 
 /// The values of one settings file.
 #[derive(Debug, Clone, PartialEq)]
@@ -157,12 +158,17 @@ impl Reading<'_> {
     /// Takes a value; a wrong one costs itself alone. Returns false when nothing of it was taken.
     fn take(&mut self, key: &'static Key, member: &Member) -> bool {
         let Some(value) = self.fitted(key, member) else {
+            if let Some(closed) = key.closed.filter(|_| self.layer.origin.scope == Scope::Managed) {
+                self.close(key, member, closed);
+                return true;
+            }
             if !matches!(member.value.tree, Tree::Unreadable) {
                 self.bad_value(key.path, member, &key.kind.expected());
             }
             return false;
         };
         let line = self.line(member.start);
+        let value = self.degraded(key, member, value);
         let lines = if value.is_array() { self.entry_lines(&member.value) } else { Vec::new() };
         self.put(LayerValue { key, line, lines, value });
         true
@@ -175,6 +181,29 @@ impl Reading<'_> {
             _ => std::slice::from_ref(node),
         };
         texts.iter().filter(|item| as_str(item).is_some()).map(|item| self.line(item.start)).collect()
+    }
+
+    /// Mends entries of the administrator's that would hide nothing.
+    fn degraded(&mut self, key: &Key, member: &Member, value: Value) -> Value {
+        if key.path != degrade::KEY || self.layer.origin.scope != Scope::Managed {
+            return value;
+        }
+        let (value, n_degraded) = degrade::degraded(value);
+        if n_degraded > 0 {
+            let message = format!("{n_degraded} entries say no `mode`; taken as \"deny\"");
+            self.say(Severity::Warning, member.start, key.path, message, "write \"deny\" or \"mask\"");
+        }
+        value
+    }
+
+    /// Takes the strictest value in place of one of the administrator's that cannot be read.
+    fn close(&mut self, key: &'static Key, member: &Member, closed: Closed) {
+        let expected = key.kind.expected();
+        let message =
+            format!("expected {expected}, found {}; taken as {}", shown(&member.value), closed.value());
+        self.say(Severity::Warning, member.start, key.path, message, format!("write {expected}"));
+        let line = self.line(member.start);
+        self.put(LayerValue { key, line, lines: Vec::new(), value: closed.value() });
     }
 
     /// Keeps a value; of a key that comes twice the last counts, but restrictions add up.
@@ -205,7 +234,7 @@ impl Reading<'_> {
         let node = &member.value;
         match (key.kind, &node.tree) {
             (Kind::Bool, Tree::Bool(value)) => Some(Value::Bool(*value)),
-            (Kind::Text, Tree::String(text)) => Some(Value::from(text.as_str())),
+            (Kind::Text | Kind::TextOrTexts, Tree::String(text)) => Some(Value::from(text.as_str())),
             (Kind::OneOf(names), Tree::String(text)) if names.contains(&text.as_str()) => {
                 Some(Value::from(text.as_str()))
             }
@@ -221,7 +250,9 @@ impl Reading<'_> {
                 self.say(Severity::Warning, node.start, key.path, message, "put it in [ ]");
                 Some(Value::from(vec![rule.clone()]))
             }
-            (Kind::Texts | Kind::Restrictions, Tree::Array(items)) => Some(self.texts(key, items)),
+            (Kind::Texts | Kind::Restrictions | Kind::TextOrTexts, Tree::Array(items)) => {
+                Some(self.texts(key, items))
+            }
             (Kind::List, Tree::Array(_)) | (Kind::Object, Tree::Object(_)) | (Kind::Any, _) => {
                 node.to_value()
             }

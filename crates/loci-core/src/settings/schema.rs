@@ -39,6 +39,7 @@ fn schema(key: &Key) -> Value {
         Kind::Integer(least, most) => json!({"type": "integer", "minimum": least, "maximum": most}),
         Kind::Number(least, most) => json!({"type": "number", "minimum": least, "maximum": most}),
         Kind::Texts | Kind::Restrictions => json!({"type": "array", "items": {"type": "string"}}),
+        Kind::TextOrTexts => json!({"type": ["string", "array"], "items": {"type": "string"}}),
         Kind::List => json!({"type": "array"}),
         Kind::TextMap => json!({"type": "object", "additionalProperties": {"type": "string"}}),
         Kind::BoolMap => json!({"type": "object", "additionalProperties": {"type": "boolean"}}),

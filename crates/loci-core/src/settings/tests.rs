@@ -1,5 +1,6 @@
 //! Settings from text to meaning: what is read, what is said, what counts.
 
+mod closed;
 mod never_lost;
 
 use expect_test::{Expect, expect};
@@ -186,6 +187,24 @@ fn for_every_pair_of_files_each_kind_of_key_has_its_rule() {
                 ),
                 ("disableClaudeAiConnectors", json!(true), json!(false), json!(true)),
                 ("crossSessionInbound", json!("refuse"), json!("accept"), json!("refuse")),
+                ("remoteControlAtStartup", json!(false), json!(true), json!(false)),
+                ("permissions.defaultMode", json!("plan"), json!("acceptEdits"), json!("acceptEdits")),
+                ("cleanupPeriodDays", json!(3), json!(5), json!(5)),
+                ("skillListingBudgetFraction", json!(0.5), json!(0.25), json!(0.25)),
+                ("forceLoginOrgUUID", json!("a"), json!(["b"]), json!(["b"])),
+                ("deniedMcpServers", json!([{"serverName": "a"}]), json!([]), json!([{"serverName": "a"}])),
+                (
+                    "statusLine",
+                    json!({"a": {"x": 1}}),
+                    json!({"a": {"y": 2}}),
+                    json!({"a": {"x": 1, "y": 2}}),
+                ),
+                (
+                    "availableModels",
+                    json!(["a"]),
+                    json!(["b"]),
+                    if *high == Scope::Managed { json!(["b"]) } else { json!(["a", "b"]) },
+                ),
                 (
                     "extraKnownMarketplaces",
                     json!({"m": {"a": 1}, "n": 1}),

@@ -27,6 +27,14 @@ pub struct Settings {
     pub claude_md_excludes: Vec<String>,
     /// The administrator's instructions.
     pub claude_md: Option<String>,
+    /// Whether `AGENTS.md` is read in directories without a `CLAUDE.md`.
+    pub read_agents_md: bool,
+    /// The command that prints an API key.
+    pub api_key_helper: Option<String>,
+    /// The only way to log in.
+    pub force_login_method: Option<String>,
+    /// Whether only some organisations may be logged in to.
+    pub forces_login_org: bool,
 }
 
 /// What may run.
@@ -88,6 +96,10 @@ impl From<&Merged> for Settings {
             include_git_instructions: flag("includeGitInstructions"),
             claude_md_excludes: texts("claudeMdExcludes").unwrap_or_default(),
             claude_md: text("claudeMd"),
+            read_agents_md: flag("readAgentsMd") == Some(true),
+            api_key_helper: text("apiKeyHelper").filter(|command| !command.trim().is_empty()),
+            force_login_method: text("forceLoginMethod"),
+            forces_login_org: merged.value("forceLoginOrgUUID").is_some(),
         }
     }
 }

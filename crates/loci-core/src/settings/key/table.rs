@@ -4,11 +4,11 @@
 //! won by the highest file, a repository must be trusted for it, nothing acts upon it yet. The words behind a
 //! row change that. `free()` is for values that only restrict, or do no harm in a stranger's hands.
 
-use super::Key;
 use super::Kind::{self, *};
 use super::Merge::{self, *};
 use super::Scopes::{self, Global, Managed, NotShared, UserOrManaged};
 use super::Trust::{self, *};
+use super::{Closed, Key};
 
 #[rustfmt::skip] // one line a key, so that the table can be read down its columns
 pub(super) const KEYS: &[Key] = &[
@@ -18,8 +18,8 @@ pub(super) const KEYS: &[Key] = &[
     key("effortLevel", OneOf(&["low", "medium", "high", "xhigh"]), "how hard the model thinks").free().used(),
     key("alwaysThinkingEnabled", Bool, "whether the model thinks before it answers").free().used(),
     key("showThinkingSummaries", Bool, "whether the transcript shows summaries of thinking").free(),
-    key("availableModels", Texts, "the only models that may be chosen").free().merged(ManagedOrUnion),
-    key("enforceAvailableModels", Bool, "whether the default model must be among them too").free(),
+    key("availableModels", Texts, "the only models that may be chosen").free().merged(ManagedOrUnion).closed(Closed::Nothing),
+    key("enforceAvailableModels", Bool, "whether the default model must be among them too").free().closed(Closed::On),
     key("modelOverrides", TextMap, "a provider's own ids for models").trust(NeverShared),
     key("advisorModel", Text, "the model that advises").free(),
     key("fastMode", Bool, "faster answers at a higher price"),
@@ -79,6 +79,7 @@ pub(super) const KEYS: &[Key] = &[
     key("autoMemoryEnabled", Bool, "keep notes between sessions").free(),
     key("autoMemoryDirectory", Text, "where those notes lie"),
     key("claudeMd", Text, "the administrator's instructions").only(Managed).used(),
+    key("readAgentsMd", Bool, "whether AGENTS.md is read in directories without a CLAUDE.md").free().used(),
     key("claudeMdExcludes", Texts, "instruction files to leave out, as patterns on whole paths").used(),
     key("env", TextMap, "environment variables of loci and of all it runs").trust(Environment).used(),
     key("fileCheckpointingEnabled", Bool, "keep what files held before they were changed"),
@@ -133,7 +134,7 @@ pub(super) const KEYS: &[Key] = &[
     // Hooks, skills, plugins, MCP
     key("hooks", Object, "commands that run at events").merged(Concatenate),
     key("disableAllHooks", Bool, "run no hooks").free(),
-    key("allowManagedHooksOnly", Bool, "only the administrator's hooks run").only(Managed),
+    key("allowManagedHooksOnly", Bool, "only the administrator's hooks run").only(Managed).closed(Closed::On),
     key("allowedHttpHookUrls", Texts, "addresses that hooks may call"),
     key("httpHookAllowedEnvVars", Texts, "variables that hooks may send"),
     key("disableBundledSkills", Bool, "no built-in skills").free(),
@@ -147,14 +148,14 @@ pub(super) const KEYS: &[Key] = &[
     key("strictPluginOnlyCustomization", Any, "what only plugins may add").only(Managed),
     key("pluginTrustMessage", Text, "words at the plugin warning").only(Managed),
     key("pluginSuggestionMarketplaces", Any, "marketplaces to suggest from").only(Managed),
-    key("disableCommandPluginSources", Bool, "no plugins from commands").only(Managed),
+    key("disableCommandPluginSources", Bool, "no plugins from commands").only(Managed).closed(Closed::On),
     key("disableSideloadFlags", Bool, "no plugins from flags").only(Managed),
     key("enableAllProjectMcpServers", Bool, "approve all MCP servers of the project"),
     key("enabledMcpjsonServers", Texts, "approved MCP servers of the project"),
     key("disabledMcpjsonServers", Texts, "rejected MCP servers of the project").free(),
-    key("allowedMcpServers", List, "the only MCP servers that may be used").free(),
+    key("allowedMcpServers", List, "the only MCP servers that may be used").free().closed(Closed::Nothing),
     key("deniedMcpServers", List, "MCP servers that may not be used").free(),
-    key("allowManagedMcpServersOnly", Bool, "only the administrator's list of MCP servers counts").only(Managed),
+    key("allowManagedMcpServersOnly", Bool, "only the administrator's list of MCP servers counts").only(Managed).closed(Closed::On),
     key("allowAllClaudeAiMcps", Bool, "allow all connectors of the account").only(Managed),
     key("disableClaudeAiConnectors", Bool, "no connectors of the account").free().merged(AnyTrue),
     key("disableWorkflows", Bool, "no workflows").free(),
@@ -186,13 +187,13 @@ pub(super) const KEYS: &[Key] = &[
     key("allowedChannelPlugins", Any, "plugins that may bring channels"),
     key("syncClaudeAiSkills", Bool, "fetch the account's skills").only(NotShared).merged(AnyFalse),
     // Credentials, updates, privacy
-    key("apiKeyHelper", Text, "the command that prints an API key").trust(NeverShared),
+    key("apiKeyHelper", Text, "the command that prints an API key").trust(NeverShared).used(),
     key("awsAuthRefresh", Text, "the command that renews cloud credentials").trust(NeverShared),
     key("awsCredentialExport", Text, "the command that renews cloud credentials").trust(NeverShared),
     key("gcpAuthRefresh", Text, "the command that renews cloud credentials").trust(NeverShared),
     key("otelHeadersHelper", Text, "the command that prints telemetry headers").trust(NeverShared),
-    key("forceLoginMethod", OneOf(&["claudeai", "console", "gateway"]), "the only way to log in").free(),
-    key("forceLoginOrgUUID", Any, "the only organisation to log in to").free(),
+    key("forceLoginMethod", OneOf(&["claudeai", "console", "gateway"]), "the only way to log in").free().used(),
+    key("forceLoginOrgUUID", TextOrTexts, "the only organisation to log in to").free().used().closed(Closed::Nothing),
     key("forceLoginGatewayUrl", Text, "the gateway to log in to").only(Managed),
     key("autoUpdatesChannel", OneOf(&["latest", "stable"]), "which releases are offered").free(),
     key("minimumVersion", Text, "the oldest release to go back to").free(),
@@ -217,9 +218,9 @@ const fn key(path: &'static str, kind: Kind, about: &'static str) -> Key {
     let merge = match kind {
         Texts | Restrictions | List => Union,
         TextMap | BoolMap | Object => ByName,
-        Bool | Text | OneOf(_) | Integer(..) | Number(..) | Any => Highest,
+        Bool | Text | OneOf(_) | Integer(..) | Number(..) | TextOrTexts | Any => Highest,
     };
-    Key { path, kind, scopes: Scopes::Any, merge, trust: Needed, is_used: false, about }
+    Key { path, kind, scopes: Scopes::Any, merge, trust: Needed, closed: None, is_used: false, about }
 }
 
 impl Key {
@@ -229,6 +230,10 @@ impl Key {
 
     const fn used(self) -> Self {
         Self { is_used: true, ..self }
+    }
+
+    const fn closed(self, closed: Closed) -> Self {
+        Self { closed: Some(closed), ..self }
     }
 
     const fn only(self, scopes: Scopes) -> Self {
