@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use loci_context::{Instruction, PromptParts};
+use loci_context::PromptParts;
 use loci_core::conversation::Repair;
 use loci_core::entry::Entry;
 use loci_core::entry::draft::Stamp;
@@ -12,8 +12,9 @@ use loci_core::permission::{Rulebook, Update};
 use loci_core::session::SessionIdentity;
 use loci_llm::{Client, RetryPolicy};
 use loci_stdx::Env;
-use loci_storage::{ConfigHome, LabelWatch, SessionLog, SessionTmp};
+use loci_storage::{ConfigHome, Instructions, LabelWatch, LazyInstructions, SessionLog, SessionTmp};
 use loci_tools::Toolbox;
+use serde_json::Value;
 
 use crate::classifier::Classifier;
 
@@ -35,8 +36,10 @@ pub struct SessionConfig {
     pub toolbox: Toolbox,
     /// Mode and rules.
     pub rulebook: Rulebook,
-    /// Gives the rules anew when settings changed; asked before each call is judged.
-    pub follow_rules: Option<FollowRules>,
+    /// Settings in force, as front ends may show them.
+    pub settings: Value,
+    /// Follows the settings' files.
+    pub follow: Option<FollowSettings>,
     /// What answers to permission questions may change.
     pub grants: Grants,
     /// Judges what would be asked about in mode `auto`; without one it is asked about.
@@ -52,7 +55,9 @@ pub struct SessionConfig {
     /// The parts of the system prompt.
     pub prompt: PromptParts,
     /// Instruction files.
-    pub instructions: Vec<Instruction>,
+    pub instructions: Instructions,
+    /// Those that wait until files are read.
+    pub lazy_instructions: Option<LazyInstructions>,
     /// Environment of child processes.
     pub child_env: Vec<(String, String)>,
     /// Where background tasks write.
@@ -63,8 +68,36 @@ pub struct SessionConfig {
     pub api_key_source: String,
 }
 
-/// Given the rules in force, returns those that take their place, or nothing when nothing changed.
-pub type FollowRules = Box<dyn FnMut(&Rulebook) -> Option<Rulebook> + Send>;
+/// What keeps a session abreast of its settings.
+pub struct FollowSettings {
+    /// Looks whether files changed; asked before each turn and before each call is judged.
+    pub poll: PollSettings,
+    /// Applies to the world around the session what the last look found, and forgets credentials got before.
+    pub apply: ApplySettings,
+}
+
+/// Given the rules in force, returns what takes their place, or nothing when no settings changed.
+pub type PollSettings = Box<dyn FnMut(&Rulebook) -> Option<Followed> + Send>;
+/// Returns the world as settings have it now.
+pub type ApplySettings = Box<dyn Fn() -> Ambient + Send + Sync>;
+
+/// What changed settings mean for a session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Followed {
+    /// The rules from now on.
+    pub rulebook: Rulebook,
+    /// Settings in force, as front ends may show them.
+    pub settings: Value,
+}
+
+/// The world around a session, with what settings change about it.
+#[derive(Debug, Clone)]
+pub struct Ambient {
+    /// The world as our own code sees it.
+    pub env: Env,
+    /// Environment of child processes, complete.
+    pub child_env: Vec<(String, String)>,
+}
 
 /// Makes a change in the settings file it is for; the error says why not.
 pub type SaveUpdate = Box<dyn FnMut(&Update) -> Result<(), String> + Send>;

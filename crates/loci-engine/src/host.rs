@@ -11,17 +11,18 @@ use loci_storage::SessionTmp;
 use loci_tools::{FileStates, Host, HostFuture, Place, Tasks, ToolProgress};
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::config::Ambient;
 use crate::event::EngineEvent;
 
 /// What the calls of a session share.
 pub(crate) struct SessionHost {
-    env: Env,
+    /// The world around the session; settings change its variables.
+    ambient: Arc<Mutex<Ambient>>,
     /// Where the session stands; the shell moves it.
     place: Mutex<Place>,
     /// What the model has read.
     files: Mutex<FileStates>,
     tasks: Tasks,
-    child_env: Vec<(String, String)>,
     spill: Spill,
     tmp: SessionTmp,
     events: UnboundedSender<EngineEvent>,
@@ -39,9 +40,8 @@ pub(crate) enum Spill {
 
 /// What a host is made from.
 pub(crate) struct HostParts {
-    pub(crate) env: Env,
+    pub(crate) ambient: Arc<Mutex<Ambient>>,
     pub(crate) place: Place,
-    pub(crate) child_env: Vec<(String, String)>,
     pub(crate) spill: Spill,
     pub(crate) tmp: SessionTmp,
     pub(crate) events: UnboundedSender<EngineEvent>,
@@ -51,11 +51,10 @@ pub(crate) struct HostParts {
 impl SessionHost {
     pub(crate) fn new(parts: HostParts) -> Self {
         Self {
-            env: parts.env,
+            ambient: parts.ambient,
             place: Mutex::new(parts.place),
             files: Mutex::default(),
             tasks: Tasks::default(),
-            child_env: parts.child_env,
             spill: parts.spill,
             tmp: parts.tmp,
             events: parts.events,
@@ -85,8 +84,8 @@ impl SessionHost {
 }
 
 impl Host for SessionHost {
-    fn env(&self) -> &Env {
-        &self.env
+    fn env(&self) -> Env {
+        lock(&self.ambient).env.clone()
     }
 
     fn place(&self) -> Place {
@@ -98,7 +97,7 @@ impl Host for SessionHost {
     }
 
     fn child_env(&self) -> Vec<(String, String)> {
-        self.child_env.clone()
+        lock(&self.ambient).child_env.clone()
     }
 
     fn files(&self) -> &Mutex<FileStates> {
@@ -146,7 +145,7 @@ fn file_name(id: &str) -> String {
 }
 
 /// A poisoned lock means that a tool panicked; what it guards is still whole.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

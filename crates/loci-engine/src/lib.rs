@@ -9,6 +9,7 @@ mod command;
 mod config;
 mod event;
 mod host;
+mod instructions;
 mod judge;
 mod model_name;
 mod outside;
@@ -21,8 +22,12 @@ pub mod turn;
 
 pub use classifier::{Classifier, ClassifierCall, ClassifierFuture};
 pub use command::{Answer, Command, Prompt};
-pub use config::{FollowRules, Grants, ModelConfig, Past, SaveUpdate, SessionConfig, TurnLimits};
+pub use config::{
+    Ambient, ApplySettings, FollowSettings, Followed, Grants, ModelConfig, Past, PollSettings, SaveUpdate,
+    SessionConfig, TurnLimits,
+};
 pub use event::{AssistantBlock, EngineEvent, Question, TurnReport, TurnStart, UserMessage};
+pub use instructions::shown_instructions;
 pub use model_name::resolve_model;
 pub use session::{Session, SessionHandle};
 pub use state::{Outside, change, change_identity, wire};

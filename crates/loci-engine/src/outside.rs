@@ -1,7 +1,7 @@
 //! Where the changes of the app state go: the user's settings, the global state file, the session's identity, the
 //! front end.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use loci_core::app_state::AppState;
 use loci_core::permission::Mode;
@@ -12,7 +12,9 @@ use loci_storage::{ConfigHome, edit_settings, edit_state};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::config::{Ambient, ApplySettings};
 use crate::event::EngineEvent;
+use crate::host::lock;
 use crate::state::{Outside, change_identity};
 
 /// What the app state's changes reach from a session.
@@ -20,6 +22,10 @@ pub(crate) struct SessionOutside {
     pub(crate) home: ConfigHome,
     pub(crate) events: UnboundedSender<EngineEvent>,
     pub(crate) identity: Arc<Store<SessionIdentity>>,
+    /// The world around the session, which its calls see too.
+    pub(crate) ambient: Arc<Mutex<Ambient>>,
+    /// Gives that world anew, and forgets credentials got before.
+    pub(crate) apply: Option<ApplySettings>,
 }
 
 impl Outside for SessionOutside {
@@ -50,8 +56,12 @@ impl Outside for SessionOutside {
         self.keep_state("expandedView", &Value::from(if is_expanded { "tasks" } else { "none" }));
     }
 
-    /// Rules, environment and credentials follow their files by themselves, whoever changed them.
-    fn settings(&self, _state: &AppState) {}
+    /// Applies the environment again and clears credential caches, whoever changed the files.
+    fn settings(&self, _state: &AppState) {
+        if let Some(apply) = &self.apply {
+            *lock(&self.ambient) = apply();
+        }
+    }
 }
 
 impl SessionOutside {
@@ -85,6 +95,7 @@ mod tests {
         identity: Arc<Store<SessionIdentity>>,
         state: Store<AppState>,
         events: UnboundedReceiver<EngineEvent>,
+        ambient: Arc<Mutex<Ambient>>,
     }
 
     fn world() -> World {
@@ -98,8 +109,17 @@ mod tests {
             is_persistent: true,
         })));
         let (sender, events) = unbounded_channel();
-        let outside = SessionOutside { home: home.clone(), events: sender, identity: Arc::clone(&identity) };
-        World { dir, home, identity, state: wire(AppState::default(), outside), events }
+        let env = Env::for_test(dir.path().to_str().unwrap(), "/p");
+        let ambient = Arc::new(Mutex::new(Ambient { env: env.clone(), child_env: Vec::new() }));
+        let child_env = vec![("NEW".to_owned(), "1".to_owned())];
+        let outside = SessionOutside {
+            home: home.clone(),
+            events: sender,
+            identity: Arc::clone(&identity),
+            ambient: Arc::clone(&ambient),
+            apply: Some(Box::new(move || Ambient { env: env.clone(), child_env: child_env.clone() })),
+        };
+        World { dir, home, identity, state: wire(AppState::default(), outside), events, ambient }
     }
 
     #[test]
@@ -146,6 +166,15 @@ mod tests {
         assert!(text.starts_with("`verbose` holds for this session only"), "{text}");
         assert_eq!(std::fs::read_to_string(world.home.state_file()).unwrap(), "{ broken");
         drop(world.dir);
+    }
+
+    #[test]
+    fn settings_that_change_are_applied_to_the_world_around() {
+        let world = world();
+        change(&world.state, |state| state.view.is_verbose = true);
+        assert!(lock(&world.ambient).child_env.is_empty(), "nothing of the settings changed");
+        change(&world.state, |state| state.settings = serde_json::json!({"env": {"NEW": "#1"}}));
+        assert_eq!(lock(&world.ambient).child_env, [("NEW".to_owned(), "1".to_owned())]);
     }
 
     #[test]

@@ -8,10 +8,11 @@ mod perform;
 mod tally;
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use loci_context::{Instruction, user_context};
+use loci_context::user_context;
 use loci_core::app_state::{AppState, PermissionState, SessionView};
 use loci_core::entry::Entry;
 use loci_core::ids::ToolUseId;
@@ -21,15 +22,17 @@ use loci_core::session::SessionIdentity;
 use loci_core::stream::{Failure, FailureKind, Started};
 use loci_llm::Client;
 use loci_stdx::{Env, Store};
+use loci_storage::{Instructions, LazyInstructions};
 use loci_tools::{Host, Place, Toolbox};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
 use crate::classifier::{Blocks, Classifier};
 use crate::command::{Answer, Command, Prompt};
-use crate::config::{FollowRules, Grants, ModelConfig, SessionConfig, TurnLimits};
+use crate::config::{Ambient, Grants, ModelConfig, PollSettings, SessionConfig, TurnLimits};
 use crate::event::{EngineEvent, TurnStart};
 use crate::host::{HostParts, SessionHost, Spill};
+use crate::instructions::shown_instructions;
 use crate::judge::PreparedCall;
 use crate::model_name::resolve_model;
 use crate::outside::SessionOutside;
@@ -68,7 +71,8 @@ pub struct Session {
     model: ModelConfig,
     limits: TurnLimits,
     can_ask: bool,
-    instructions: Vec<Instruction>,
+    instructions: Instructions,
+    lazy_instructions: Option<LazyInstructions>,
     context: Option<Block>,
     api_key_source: String,
     started: Duration,
@@ -76,7 +80,7 @@ pub struct Session {
     commands: UnboundedReceiver<Command>,
     queue: VecDeque<Prompt>,
     /// What came before this process, until the first call needs to know what was read.
-    past: Vec<Arc<Entry>>,
+    past: Option<Vec<Arc<Entry>>>,
     /// The model of the request on the wire.
     asked_model: String,
     /// Nothing more will be asked.
@@ -85,8 +89,8 @@ pub struct Session {
     is_deaf: bool,
     /// The head of the response that is arriving.
     answering: Option<Started>,
-    /// Gives the rules anew when settings changed.
-    follow_rules: Option<FollowRules>,
+    /// Looks whether settings changed.
+    poll_settings: Option<PollSettings>,
     /// What answers may change, and where that is saved.
     grants: Grants,
     /// Judges what would be asked about in mode `auto`.
@@ -101,6 +105,8 @@ struct Underway {
     request: CancellationToken,
     calls: CancellationToken,
     prepared: HashMap<ToolUseId, PreparedCall>,
+    /// Files that running calls read.
+    reading: HashMap<ToolUseId, PathBuf>,
     questions: HashMap<String, PreparedCall>,
     tally: Tally,
     has_interrupted: bool,
@@ -114,6 +120,7 @@ impl Underway {
             request: CancellationToken::new(),
             calls: CancellationToken::new(),
             prepared: HashMap::new(),
+            reading: HashMap::new(),
             questions: HashMap::new(),
             tally: Tally::begin(now),
             has_interrupted: false,
@@ -134,8 +141,16 @@ impl Session {
         let (events, events_out) = unbounded_channel();
         let (command_in, commands) = unbounded_channel();
         let identity = Arc::new(Store::new(config.identity));
-        let outside =
-            SessionOutside { home: config.home, events: events.clone(), identity: Arc::clone(&identity) };
+        let (poll, apply) = config.follow.map(|follow| (follow.poll, follow.apply)).unzip();
+        let ambient = Ambient { env: config.env.clone(), child_env: config.child_env };
+        let ambient = Arc::new(Mutex::new(ambient));
+        let outside = SessionOutside {
+            home: config.home,
+            events: events.clone(),
+            identity: Arc::clone(&identity),
+            ambient: Arc::clone(&ambient),
+            apply,
+        };
         let who = identity.get();
         let place = Place {
             cwd: who.original_cwd().to_path_buf(),
@@ -153,13 +168,13 @@ impl Session {
         let state = AppState {
             permission: PermissionState { rulebook: config.rulebook, ..PermissionState::default() },
             session: SessionView { title, ..SessionView::default() },
+            settings: config.settings,
             ..AppState::default()
         };
         let state = Arc::new(wire(state, outside));
         let host = SessionHost::new(HostParts {
-            env: config.env.clone(),
+            ambient,
             place,
-            child_env: config.child_env,
             spill: spill(&who),
             tmp: config.tmp,
             events: events.clone(),
@@ -180,6 +195,7 @@ impl Session {
             limits: config.limits,
             can_ask: config.can_ask,
             instructions: config.instructions,
+            lazy_instructions: config.lazy_instructions,
             context: None,
             api_key_source: config.api_key_source,
             started: config.started,
@@ -187,12 +203,12 @@ impl Session {
             events,
             commands,
             queue: VecDeque::new(),
-            past,
+            past: Some(past),
             asked_model: String::new(),
             is_closing: false,
             is_deaf: false,
             answering: None,
-            follow_rules: config.follow_rules,
+            poll_settings: poll,
             grants: config.grants,
             classifier: config.classifier,
             blocks: Blocks::default(),
@@ -245,7 +261,8 @@ impl Session {
             Command::Prompt(prompt) => self.queue.push_back(prompt),
             Command::SetMode(mode) => change(&self.state, |state| state.permission.rulebook.mode = mode),
             Command::SetModel(model) => {
-                let model = model.map(|name| resolve_model(&self.env.vars, &name));
+                let vars = self.host.env().vars;
+                let model = model.map(|name| resolve_model(&vars, &name));
                 change(&self.state, |state| state.model.session_override.clone_from(&model));
                 self.tell(EngineEvent::ModelChanged(self.current_model()));
             }
@@ -320,12 +337,14 @@ impl Session {
     }
 
     fn begin(&mut self) {
+        self.rules_now();
         if let Some(branch) = loci_storage::head_branch(&self.env.cwd) {
             self.recorder.set_branch(branch);
         }
         if self.context.is_none() {
             let date = self.env.clock.local_date().to_string();
-            self.context = Some(Block::new_text(&user_context(&self.instructions, &date)));
+            self.context =
+                Some(Block::new_text(&user_context(&shown_instructions(&self.instructions), &date)));
         }
         change(&self.state, |state| state.permission.denials.clear());
         let mode = self.state.get().permission.rulebook.mode;

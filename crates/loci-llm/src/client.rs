@@ -11,6 +11,7 @@ use loci_core::message::Block;
 use loci_core::stream::{Failure, StreamEvent};
 use tokio_util::sync::CancellationToken;
 
+use crate::auth::AuthSource;
 use crate::config::ProviderConfig;
 use crate::exchange::{self, Shared};
 use crate::provider::Provider;
@@ -33,7 +34,13 @@ enum Kind {
 impl Client {
     /// Checks the configuration; nothing slow happens here (no TLS, no DNS, no file).
     pub fn new(config: ProviderConfig) -> Result<Self, Failure> {
-        let provider = Provider::anthropic(&config)?;
+        let source = Arc::new(config.auth.clone());
+        Self::with_auth_source(config, source)
+    }
+
+    /// Does the same with credentials that are asked for before each request, in place of fixed ones.
+    pub fn with_auth_source(config: ProviderConfig, source: Arc<dyn AuthSource>) -> Result<Self, Failure> {
+        let provider = Provider::anthropic(&config, source)?;
         let transport = Arc::new(Transport::new(&config, provider.endpoint.base()));
         let shared = Shared { provider, transport, timeouts: config.timeouts };
         Ok(Self { kind: Kind::Remote(Arc::new(shared)) })
@@ -47,7 +54,8 @@ impl Client {
     /// Sends a request when the stream is first polled, which must happen inside a tokio runtime.
     ///
     /// The last item is [`StreamEvent::Ended`] or a failure. When `cancel` fires, the stream ends without
-    /// either. Dropping the stream aborts the request. Nothing is ever sent twice.
+    /// either. Dropping the stream aborts the request. Nothing is ever sent twice, but for one case: when the
+    /// credential was refused and its source has another.
     pub fn stream(&self, request: Arc<Request>, cancel: CancellationToken) -> EventStream {
         match &self.kind {
             Kind::Remote(shared) => EventStream(Box::pin(exchange::events(shared.clone(), request, cancel))),

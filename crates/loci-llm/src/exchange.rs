@@ -11,10 +11,11 @@ use futures_util::{FutureExt, Stream, StreamExt};
 use loci_core::ids::RequestId;
 use loci_core::stream::{Failure, FailureKind, StreamEvent};
 use reqwest::header::CONTENT_TYPE;
-use reqwest::{Response, Version};
+use reqwest::{Response, StatusCode, Version};
 use tokio::time::{Duration, Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use crate::auth::Auth;
 use crate::config::Timeouts;
 use crate::failure::connection::{self, root_words};
 use crate::failure::{self, Asked};
@@ -44,7 +45,8 @@ pub(crate) fn events(
     request: Arc<Request>,
     cancel: CancellationToken,
 ) -> impl Stream<Item = Result<StreamEvent, Failure>> + Send + 'static {
-    let exchange = Exchange { shared, request, cancel, phase: Phase::Unsent, queue: VecDeque::new() };
+    let exchange =
+        Exchange { shared, request, cancel, auth: Auth::None, phase: Phase::Unsent, queue: VecDeque::new() };
     let events = futures_util::stream::unfold(exchange, |mut exchange| async move {
         let item = exchange.next().await?;
         Some((item, exchange))
@@ -57,6 +59,8 @@ struct Exchange {
     shared: Arc<Shared>,
     request: Arc<Request>,
     cancel: CancellationToken,
+    /// What we proved ourselves with.
+    auth: Auth,
     phase: Phase,
     /// Events that are decoded and not yet taken; they always go before the phase is looked at.
     queue: VecDeque<StreamEvent>,
@@ -93,8 +97,8 @@ impl Exchange {
                 Phase::Failed(failure) => return Some(Err(failure)),
                 Phase::Over => return None,
             };
-            self.phase =
-                result.unwrap_or_else(|failure| Phase::Failed(self.shared.provider.redacted(failure)));
+            self.phase = result
+                .unwrap_or_else(|failure| Phase::Failed(self.shared.provider.redacted(failure, &self.auth)));
         }
     }
 
@@ -116,10 +120,27 @@ impl Exchange {
         Ok(Phase::Over)
     }
 
-    async fn response(&self, deadline: Instant) -> Result<Response, Failure> {
+    /// Sends the request, and once more when its credential was refused and there is another.
+    async fn response(&mut self, deadline: Instant) -> Result<Response, Failure> {
+        let shared = Arc::clone(&self.shared);
+        let source = &shared.provider.source;
+        self.auth = source.current().await?;
+        let response = self.post(deadline).await?;
+        if response.status() != StatusCode::UNAUTHORIZED || !source.refused(&self.auth) {
+            return Ok(response);
+        }
+        let fresh = source.current().await?;
+        if fresh == self.auth {
+            return Ok(response);
+        }
+        self.auth = fresh;
+        self.post(deadline).await
+    }
+
+    async fn post(&self, deadline: Instant) -> Result<Response, Failure> {
         let shared = &self.shared;
         let client = shared.transport.ready().await?;
-        let prepared = shared.provider.prepare(&self.request)?;
+        let prepared = shared.provider.prepare(&self.request, &self.auth)?;
         let sent = client.post(prepared.url).headers(prepared.headers).body(prepared.body).send();
         match timeout_at(deadline, sent).await {
             Ok(Ok(response)) => Ok(response),
@@ -140,7 +161,7 @@ impl Exchange {
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let body = whole_body(response, deadline, ERROR_CAP).await.unwrap_or_default();
         let provider = &self.shared.provider;
-        let asked = Asked { model: self.request.model_and_window().0, auth: &provider.auth };
+        let asked = Asked { model: self.request.model_and_window().0, auth: &self.auth };
         provider.protocol.failure(status, &headers, &body, asked)
     }
 

@@ -29,7 +29,7 @@ mod tls;
 mod transport;
 
 pub use anthropic::UNPARSED_INPUT;
-pub use auth::Auth;
+pub use auth::{Auth, AuthFuture, AuthSource};
 pub use client::{Client, EventStream};
 pub use config::{CertStore, ClientIdentity, ProviderConfig, Timeouts};
 pub use failure::{Overflow, overflow};

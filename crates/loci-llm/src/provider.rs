@@ -11,6 +11,7 @@
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use loci_core::ids::RequestId;
@@ -19,7 +20,7 @@ use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::anthropic::Anthropic;
-use crate::auth::Auth;
+use crate::auth::{Auth, AuthSource};
 use crate::config::ProviderConfig;
 use crate::endpoint::Endpoint;
 use crate::failure::Asked;
@@ -105,7 +106,7 @@ impl Framer for SseReader {
 pub(crate) struct Provider {
     pub(crate) protocol: Box<dyn Protocol>,
     pub(crate) endpoint: Endpoint,
-    pub(crate) auth: Auth,
+    pub(crate) source: Arc<dyn AuthSource>,
     pub(crate) framing: Framing,
     user_agent: HeaderValue,
     custom_headers: HeaderMap,
@@ -123,7 +124,7 @@ pub(crate) struct Prepared {
 
 impl Provider {
     /// Puts together the Anthropic API, or a gateway that speaks like it.
-    pub(crate) fn anthropic(config: &ProviderConfig) -> Result<Self, Failure> {
+    pub(crate) fn anthropic(config: &ProviderConfig, source: Arc<dyn AuthSource>) -> Result<Self, Failure> {
         let custom_headers = config
             .custom_headers
             .iter()
@@ -133,7 +134,7 @@ impl Provider {
         Ok(Self {
             protocol: Box::new(Anthropic::new(config)),
             endpoint: Endpoint::messages(&config.base_url)?,
-            auth: config.auth.clone(),
+            source,
             framing: Framing::Sse,
             user_agent: header_value("user-agent", &config.user_agent)?,
             custom_headers,
@@ -142,7 +143,7 @@ impl Provider {
     }
 
     /// Makes a request ready; headers the user wants come last and win.
-    pub(crate) fn prepare(&self, request: &Request) -> Result<Prepared, Failure> {
+    pub(crate) fn prepare(&self, request: &Request, auth: &Auth) -> Result<Prepared, Failure> {
         let mut headers = HeaderMap::new();
         headers.insert(reqwest::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(reqwest::header::ACCEPT, HeaderValue::from_static("application/json"));
@@ -150,16 +151,16 @@ impl Provider {
         for (name, value) in self.protocol.headers(request) {
             headers.insert(HeaderName::from_static(name), header_value(name, &value)?);
         }
-        headers.extend(self.auth.headers()?);
+        headers.extend(auth.headers()?);
         for (name, value) in &self.custom_headers {
             headers.insert(name, value.clone());
         }
         Ok(Prepared { url: self.endpoint.url(request), headers, body: self.protocol.body(request) })
     }
 
-    /// Masks credentials that a server or library repeated in its words.
-    pub(crate) fn redacted(&self, mut failure: Failure) -> Failure {
-        for secret in &self.secrets {
+    /// Masks credentials that a server or library repeated in its words; `auth` is what was sent.
+    pub(crate) fn redacted(&self, mut failure: Failure, auth: &Auth) -> Failure {
+        for secret in self.secrets.iter().chain(auth.secret()) {
             failure.message = secret.redact(&failure.message);
         }
         failure

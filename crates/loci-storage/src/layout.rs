@@ -98,6 +98,11 @@ impl ConfigHome {
         self.root.join("settings.json")
     }
 
+    /// Returns the file in which a login may be kept.
+    pub fn credentials_file(&self) -> PathBuf {
+        self.root.join(".credentials.json")
+    }
+
     /// Returns the file of global state, `.claude.json`.
     pub fn state_file(&self) -> &Path {
         &self.state_file

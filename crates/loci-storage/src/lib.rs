@@ -9,6 +9,7 @@
 //! 3. What could not be written is kept and written first at the next chance; the order of lines never changes.
 //! 4. Files are readable by their owner alone.
 
+mod credentials;
 mod find;
 mod fork;
 mod git;
@@ -29,14 +30,15 @@ mod state_file;
 mod unsaved;
 mod user_tmp;
 
+pub use credentials::{StoredLogin, StoredLoginError, stored_login};
 pub use find::{Candidate, FindError, by_id, newest_here, resolve};
 pub use fork::{ForkError, Trace, fork_entries, link_backups, write_fork};
 pub use git::{GitSnapshot, git_snapshot, head_branch};
 pub use html_comments::strip_html_comments;
 pub use input_history::{InputEntry, InputHistory, InputHistoryError, InputScope};
 pub use instructions::{
-    Diagnostic, InstructionFile, InstructionPlaces, Instructions, MANAGED_INSTRUCTIONS, PathRule, Scope,
-    discover_instructions,
+    Diagnostic, InstructionFile, InstructionPlaces, Instructions, LazyInstructions, MANAGED_INSTRUCTIONS,
+    Met, PathRule, Scope, discover_instructions,
 };
 pub use labels::{LabelError, LabelWatch, rename_session, tag_session, untag_session};
 pub use layout::{ConfigHome, SessionPlace};
@@ -49,8 +51,8 @@ pub use session_file::{LiveLoad, LoadError, Loaded, SkipReason, Skipped, load, l
 pub use session_log::{AppendError, DiskSink, MemorySink, SessionLog, Sink, Trouble, last_prompt_text};
 pub use settings::{
     FILE_LIMIT as SETTINGS_LIMIT, GivenSettings, LoadedSettings, MANAGED_DIR, SettingsEditError,
-    SettingsFile, SettingsPlaces, SettingsSources, SettingsWatch, TrustState, edit_settings, load_settings,
-    trust_of,
+    SettingsFile, SettingsPlaces, SettingsSources, SettingsWatch, TrustState, edit_settings,
+    load_settings, trust_of,
 };
 pub use state_file::{StateFileError, edit_state, external_imports, known_user_id, set_trust, user_id};
 pub use unsaved::{UnsavedError, bring_back_unsaved};

@@ -124,10 +124,10 @@ async fn run(call: ToolCall, host: &dyn Host) -> ToolOutcome {
     if let Err(problem) = check_directory(&request.base, &place) {
         return ToolOutcome::refusal(problem);
     }
-    let limit = Limit::start(host.env(), call.cancel);
+    let limit = Limit::start(&host.env(), call.cancel);
     let Request { pattern, root, .. } = request;
     let mut newest = Newest::default();
-    let ending = walk::walk(plan(pattern, &root, host.env()), &root, &limit, host, |found| {
+    let ending = walk::walk(plan(pattern, &root, &host.env()), &root, &limit, host, |found| {
         newest.push(found);
         ControlFlow::Continue(())
     })

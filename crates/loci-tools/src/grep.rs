@@ -89,7 +89,7 @@ async fn run(call: ToolCall, host: &dyn Host, n_threads: usize) -> ToolOutcome {
         Ok(is_one_file) => is_one_file,
         Err(problem) => return ToolOutcome::refusal(problem),
     };
-    let limit = Limit::start(host.env(), call.cancel);
+    let limit = Limit::start(&host.env(), call.cancel);
     let (files, walked) = if is_one_file {
         (one_file(&request, host), Ending::Complete)
     } else {
@@ -137,7 +137,7 @@ fn one_file(request: &Request, host: &dyn Host) -> Vec<Found> {
 async fn files_below(request: &Request, limit: &Limit, host: &dyn Host) -> (Vec<Found>, Ending) {
     let plan = Walk {
         root: request.root.real.clone(),
-        ignores: Ignores::of(host.env()),
+        ignores: Ignores::of(&host.env()),
         skip_hidden: false,
         max_depth: None,
         overrides: request.overrides.clone(),

@@ -16,8 +16,8 @@ pub type HostFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// The engine as tools see it. Tests have a small one of their own.
 pub trait Host: Send + Sync {
-    /// The ambient world: home, variables, clock, randomness.
-    fn env(&self) -> &Env;
+    /// The ambient world right now: home, variables, clock, randomness. Settings that change change it too.
+    fn env(&self) -> Env;
 
     /// Where relative paths start and which directories belong to the session, right now.
     fn place(&self) -> Place;

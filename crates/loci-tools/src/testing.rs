@@ -101,8 +101,8 @@ impl TestHost {
 }
 
 impl Host for TestHost {
-    fn env(&self) -> &Env {
-        &self.env
+    fn env(&self) -> Env {
+        self.env.clone()
     }
 
     fn place(&self) -> Place {

@@ -16,6 +16,15 @@ const SECRETS: &[&str] = &[
 /// Set to let commands have the credentials all the same.
 const PASS_SECRETS: &str = "LOCI_PASS_PROVIDER_KEYS";
 
+/// Returns `env` with the choice about credentials that `start` made: no later settings file widens it.
+pub(crate) fn with_secrets_as_in(start: &Env, env: Env) -> Env {
+    let vars = match start.vars.get(PASS_SECRETS) {
+        Some(choice) => env.vars.with(PASS_SECRETS, choice),
+        None => env.vars.without(PASS_SECRETS),
+    };
+    Env { vars, ..env }
+}
+
 /// Returns the environment of child processes.
 pub(crate) fn child_env(env: &Env) -> Vec<(String, String)> {
     let passes = env.vars.is_truthy(PASS_SECRETS);

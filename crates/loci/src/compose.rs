@@ -1,27 +1,32 @@
 //! The composition root: from arguments and environment to a session that can be run.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use loci_context::{GitContext, Instruction, PromptParts, Surroundings};
 use loci_core::entry::draft::Stamp;
 use loci_core::permission::{Mode, RuleList, Rulebook};
 use loci_core::session::{Beginning, SessionIdentity};
 use loci_core::settings::Settings;
 use loci_engine::{Grants, SessionConfig, TurnLimits};
-use loci_llm::{Auth, Client, ProviderConfig, RetryPolicy};
+use loci_llm::{AuthSource, Client, ProviderConfig, RetryPolicy};
 use loci_serve::Asks;
 use loci_stdx::Env;
-use loci_storage::{ConfigHome, GitSnapshot, Instructions, Scope, SessionLog, git_snapshot, head_branch};
+use loci_storage::{
+    ConfigHome, GitSnapshot, Instructions, LazyInstructions, SessionLog, discover_instructions, git_snapshot,
+    head_branch,
+};
 use loci_tools::{Toolbox, real_path};
 
 use crate::args::Args;
 use crate::asks::asks;
 use crate::child_env::child_env;
 use crate::complaint::Complaint;
-use crate::follow::follow;
+use crate::credentials::Credentials;
+use crate::follow;
 use crate::past::Start;
+use crate::prefix;
 use crate::rules::{add_flag_rules, rulebook_from_settings};
 use crate::save::save_to_settings;
 use crate::settings::Configured;
@@ -30,7 +35,7 @@ use crate::{COMPATIBLE_VERSION, choose_model};
 /// What is read from the project while other things are made ready.
 pub(crate) struct Background {
     git: JoinHandle<Option<GitSnapshot>>,
-    instructions: JoinHandle<Instructions>,
+    instructions: JoinHandle<(Instructions, Option<LazyInstructions>)>,
     configured: Configured,
 }
 
@@ -47,15 +52,22 @@ impl Background {
         let is_off = env.vars.is_truthy("CLAUDE_CODE_DISABLE_CLAUDE_MDS");
         let (env, home) = (env.clone(), home.clone());
         let wish = configured.instructions.clone();
-        let instructions =
-            std::thread::spawn(
-                move || if is_off { Instructions::default() } else { wish.discover(&env, &home) },
-            );
+        let instructions = std::thread::spawn(move || {
+            if is_off {
+                return (Instructions::default(), None);
+            }
+            let places = wish.places(&env, &home);
+            let found = discover_instructions(&places);
+            let lazy = LazyInstructions::new(places, &found);
+            (found, Some(lazy))
+        });
         Self { git, instructions, configured }
     }
 
-    fn join(self) -> (Option<GitSnapshot>, Instructions) {
-        (self.git.join().ok().flatten(), self.instructions.join().unwrap_or_default())
+    /// Waits for both.
+    pub(crate) fn join(self) -> (Option<GitSnapshot>, Instructions, Option<LazyInstructions>) {
+        let (found, lazy) = self.instructions.join().unwrap_or_default();
+        (self.git.join().ok().flatten(), found, lazy)
     }
 }
 
@@ -80,9 +92,10 @@ pub(crate) fn compose(
     started: Instant,
 ) -> Result<Composed, Complaint> {
     let entrypoint = env.vars.non_empty("CLAUDE_CODE_ENTRYPOINT").unwrap_or("sdk-cli").to_owned();
+    let credentials = Arc::new(Credentials::new(home, env, &background.configured.settings));
     let (client, api_key_source) = match client {
         Some(client) => (client, "none".to_owned()),
-        None => provider(env)?,
+        None => provider(env, &credentials)?,
     };
     let tmp = home.session_tmp(&env.cwd, start.place.id());
     let own_dirs = [start.place.tool_results_dir(), tmp.tasks_dir()];
@@ -96,11 +109,22 @@ pub(crate) fn compose(
         ..rulebook
     };
     let watch = background.configured.watch.take();
-    let follow_rules = watch.map(|watch| follow(watch, env.clone(), base, rulebook.clone()));
+    let in_force = background.configured.in_force.clone();
+    let follow = watch.map(|watch| {
+        let start = follow::Start {
+            inherited: background.configured.inherited.clone(),
+            env: env.clone(),
+            base,
+            rulebook: rulebook.clone(),
+            settings: in_force.clone(),
+            credentials,
+        };
+        follow::follow(watch, start)
+    });
     let toolbox = toolbox(args, &rulebook)?;
     let mut model = choose_model::choose(env, args, &settings, start.model.as_deref())?;
     model.user_id = loci_storage::known_user_id(home);
-    let (git, instructions) = background.join();
+    let (git, instructions, lazy_instructions) = background.join();
     notes.extend(instructions.diagnostics.iter().map(|d| format!("{}: {}", d.path.display(), d.message)));
     let identity = SessionIdentity::new(Beginning {
         id: start.place.id().clone(),
@@ -122,22 +146,7 @@ pub(crate) fn compose(
         git_branch: head_branch(&env.cwd).unwrap_or_else(|| "HEAD".to_owned()),
         entrypoint,
     };
-    let surroundings = Surroundings {
-        cwd: env.cwd.display().to_string(),
-        extra_dirs: rulebook.dirs.iter().skip(1).map(|dir| dir.display().to_string()).collect(),
-        is_repository: head_branch(&env.cwd).is_some(),
-        platform: std::env::consts::OS.to_owned(),
-        model: model.main.clone(),
-    };
-    let prompt = PromptParts {
-        replacement: text_or_file(args.system_prompt.as_deref(), args.system_prompt_file.as_deref())?,
-        appendix: text_or_file(
-            args.append_system_prompt.as_deref(),
-            args.append_system_prompt_file.as_deref(),
-        )?,
-        surroundings,
-        git: git.map(git_context),
-    };
+    let prompt = prefix::prompt_parts(env, args, &rulebook, &model.main, git)?;
     let models = std::iter::once(model.main.clone()).chain(model.fallbacks.clone()).collect();
     let config = SessionConfig {
         env: env.clone(),
@@ -149,7 +158,8 @@ pub(crate) fn compose(
         past: start.past,
         toolbox,
         rulebook,
-        follow_rules,
+        settings: in_force,
+        follow,
         grants: Grants {
             may_grant: !settings.permissions.managed_rules_only,
             may_bypass: may_bypass(args, &settings),
@@ -161,7 +171,8 @@ pub(crate) fn compose(
         model,
         limits: limits(env, args)?,
         prompt,
-        instructions: instructions_for(instructions),
+        instructions,
+        lazy_instructions,
         child_env: child_env(env),
         started: env.clock.monotonic().saturating_sub(started.elapsed()),
         api_key_source,
@@ -181,25 +192,30 @@ fn may_bypass(args: &Args, settings: &Settings) -> bool {
     is_wanted && !settings.permissions.is_bypass_disabled
 }
 
-fn provider(env: &Env) -> Result<(Client, String), Complaint> {
+fn provider(env: &Env, credentials: &Arc<Credentials>) -> Result<(Client, String), Complaint> {
     let config = ProviderConfig::from_env(env)?;
-    let source = match &config.auth {
-        Auth::ApiKey(_) => "ANTHROPIC_API_KEY",
-        Auth::Bearer(_) => "ANTHROPIC_AUTH_TOKEN",
-        Auth::None => "none",
-    };
+    let source = credentials.source();
     let is_custom = env.vars.non_empty("ANTHROPIC_BASE_URL").is_some() || !config.custom_headers.is_empty();
-    if config.auth == Auth::None && !is_custom {
-        return Err(Complaint::new("No API key is set")
-            .hint("Set ANTHROPIC_API_KEY (or ANTHROPIC_AUTH_TOKEN), or try `loci demo`, which needs none."));
-    }
-    let client = Client::new(config)?;
+    let source = match source {
+        Ok(Some(source)) => source,
+        Ok(None) | Err(_) if is_custom => "none",
+        Ok(None) => {
+            return Err(Complaint::new("No API key is set").hint(
+                "Set ANTHROPIC_API_KEY (or ANTHROPIC_AUTH_TOKEN), or try `loci demo`, which needs none.",
+            ));
+        }
+        Err(problem) => {
+            return Err(Complaint::from_error(&problem)
+                .hint("Let only yourself read the file (`chmod 600`), or set ANTHROPIC_API_KEY."));
+        }
+    };
+    let client = Client::with_auth_source(config, Arc::clone(credentials) as Arc<dyn AuthSource>)?;
     client.warm_up();
     Ok((client, source.to_owned()))
 }
 
 /// Returns the rules of the command line alone, those with the settings, and what to say about them.
-fn rulebook(
+pub(crate) fn rulebook(
     env: &Env,
     args: &Args,
     settings: &Settings,
@@ -245,7 +261,8 @@ fn check_bypass(env: &Env) -> Result<(), Complaint> {
     Ok(())
 }
 
-fn toolbox(args: &Args, rulebook: &Rulebook) -> Result<Toolbox, Complaint> {
+/// Returns the tools on offer.
+pub(crate) fn toolbox(args: &Args, rulebook: &Rulebook) -> Result<Toolbox, Complaint> {
     let mut toolbox = Toolbox::builtin();
     if let Some(lists) = &args.tools {
         let names: Vec<&str> =
@@ -272,41 +289,4 @@ fn limits(env: &Env, args: &Args) -> Result<TurnLimits, Complaint> {
         retry: RetryPolicy::from_env(env)?,
         allows_one_piece: !env.vars.is_truthy("CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK"),
     })
-}
-
-fn git_context(git: GitSnapshot) -> GitContext {
-    GitContext {
-        branch: git.branch,
-        main_branch: git.main_branch,
-        status: git.status,
-        log: git.log,
-        user: git.user,
-    }
-}
-
-fn instructions_for(found: Instructions) -> Vec<Instruction> {
-    found
-        .files
-        .into_iter()
-        .map(|file| Instruction {
-            path: file.path.display().to_string(),
-            scope: match file.scope {
-                Scope::Managed => "instructions of this machine's administrator",
-                Scope::User => "the user's own instructions, for all projects",
-                Scope::Project => "project instructions, checked into the code base",
-                Scope::Local => "the user's own instructions for this project, not checked in",
-            },
-            text: file.content,
-        })
-        .collect()
-}
-
-fn text_or_file(text: Option<&str>, file: Option<&Path>) -> Result<Option<String>, Complaint> {
-    match (text, file) {
-        (Some(text), _) => Ok(Some(text.to_owned())),
-        (None, Some(path)) => std::fs::read_to_string(path).map(Some).map_err(|error| {
-            Complaint::new(format!("Failed to read prompt file: `{}`: {error}", path.display()))
-        }),
-        (None, None) => Ok(None),
-    }
 }

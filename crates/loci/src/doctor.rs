@@ -6,9 +6,12 @@
 use std::fs;
 use std::path::Path;
 
-use loci_core::settings::{Diagnostic, Severity};
+use loci_core::settings::{Diagnostic, Origin, Scope, Severity};
 use loci_stdx::Env;
-use loci_storage::{ConfigHome, LoadedSettings, MANAGED_DIR, SettingsPlaces, SettingsSources, load_settings};
+use loci_storage::{
+    ConfigHome, LoadedSettings, MANAGED_DIR, SettingsPlaces, SettingsSources, StoredLoginError,
+    load_settings, stored_login,
+};
 use serde_json::{Value, json};
 
 use crate::COMPATIBLE_VERSION;
@@ -56,6 +59,7 @@ struct Report {
 impl Report {
     fn new(env: &Env, home: &ConfigHome, places: &SettingsPlaces, loaded: LoadedSettings) -> Self {
         let (n_projects, n_sessions) = sessions(home);
+        let (credentials, problem) = credentials(env, home, places, &loaded);
         let is_unused = |path: &&str| loaded.merged.get(path).is_some_and(|setting| !setting.key.is_used);
         Self {
             version: format!(
@@ -69,14 +73,14 @@ impl Report {
                 .map(|file| (file.scope.to_string(), places.shown(&file.path), file.exists))
                 .collect(),
             trust: (places.shown(&loaded.trust.root), loaded.trust.is_trusted),
-            credentials: credentials(env, home),
+            credentials,
             mcp: mcp(env, home, places),
             n_projects,
             n_sessions,
             programs: PROGRAMS.iter().map(|name| ((*name).to_owned(), is_on_path(env, name))).collect(),
             unused: loaded.merged.iter().map(|s| s.key.path).filter(is_unused).map(str::to_owned).collect(),
             unknown: loaded.unknown.iter().map(|(key, path)| (key.clone(), places.shown(path))).collect(),
-            diagnostics: loaded.diagnostics,
+            diagnostics: loaded.diagnostics.into_iter().chain(problem).collect(),
         }
     }
 
@@ -160,12 +164,34 @@ fn listed(names: &[String]) -> String {
     if names.is_empty() { "none found".to_owned() } else { names.join(", ") }
 }
 
-/// Names where credentials were found; their values are nobody's business.
-fn credentials(env: &Env, home: &ConfigHome) -> Vec<String> {
-    let from_env =
-        CREDENTIALS.iter().filter(|name| env.vars.non_empty(name).is_some()).map(|name| (*name).to_owned());
-    let file = home.root().join(".credentials.json");
-    from_env.chain(file.is_file().then(|| file.display().to_string())).collect()
+/// Names where credentials were found, and what is wrong with the file; their values are nobody's business.
+fn credentials(
+    env: &Env,
+    home: &ConfigHome,
+    places: &SettingsPlaces,
+    loaded: &LoadedSettings,
+) -> (Vec<String>, Option<Diagnostic>) {
+    let variables = CREDENTIALS.iter().filter(|name| env.vars.non_empty(name).is_some());
+    let mut found: Vec<String> = variables.map(|name| (*name).to_owned()).collect();
+    found.extend(loaded.settings().api_key_helper.map(|_| "apiKeyHelper".to_owned()));
+    let file = places.shown(&home.credentials_file());
+    let problem = match stored_login(home) {
+        Ok(login) => {
+            found.extend(login.map(|_| file));
+            None
+        }
+        Err(error) => {
+            let origin = Origin::new(Scope::User, file);
+            let hint = "let only yourself read and write it (`chmod 600`), or remove it";
+            let message = match error {
+                StoredLoginError::Read { source, .. } => format!("cannot be read: {source}"),
+                StoredLoginError::Exposed { .. } => "others may read it, so it is not used".to_owned(),
+                StoredLoginError::Parse { .. } => "not valid, so it is not used".to_owned(),
+            };
+            Some(Diagnostic::warning(&origin, message, hint))
+        }
+    };
+    (found, problem)
 }
 
 /// Names configured MCP servers and where they are configured.

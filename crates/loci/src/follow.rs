@@ -1,41 +1,116 @@
-//! Rules that follow their settings files while a session runs.
+//! A session that follows its settings files while it runs.
 //!
-//! What restricts counts from the next call on: a new deny or ask rule, an allow rule or directory that is gone.
-//! What loosens waits for the next start, since a command of this very session may have written it; the user is
-//! told. So a file that is read while half written can only make the session stricter, and the rules it had come
-//! back with the whole file.
+//! Rules: what restricts counts from the next call on, a new deny or ask rule, an allow rule or directory that is
+//! gone. What loosens waits for the next start, since a command of this very session may have written it; the
+//! user is told. So a file that is read while half written can only make the session stricter, and the rules it
+//! had come back with the whole file.
+//!
+//! Variables: those of the settings count for our own code and for commands from the next call on, and keys got
+//! before are got again. Where requests go, and which command gives the key, stays as it was at the start.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use loci_core::permission::{Rule, RuleSource, Rulebook};
-use loci_engine::FollowRules;
+use loci_core::settings::{Merged, Settings};
+use loci_engine::{Ambient, ApplySettings, FollowSettings, Followed, PollSettings};
 use loci_stdx::Env;
 use loci_storage::SettingsWatch;
+use serde_json::Value;
 
+use crate::child_env::{self, child_env};
+use crate::credentials::Credentials;
 use crate::rules::rulebook_from_settings;
+use crate::settings::applied;
 
-/// Follows the settings from those that gave `start`; `base` has what the command line gave alone.
-pub(crate) fn follow(mut watch: SettingsWatch, env: Env, base: Rulebook, start: Rulebook) -> FollowRules {
+/// What a session was started with, as far as settings are concerned.
+pub(crate) struct Start {
+    /// The environment without variables of settings.
+    pub(crate) inherited: Env,
+    /// The environment with them.
+    pub(crate) env: Env,
+    /// The rules of the command line alone.
+    pub(crate) base: Rulebook,
+    /// Those with the settings.
+    pub(crate) rulebook: Rulebook,
+    /// Settings in force.
+    pub(crate) settings: Value,
+    pub(crate) credentials: Arc<Credentials>,
+}
+
+/// Follows the files of `watch` from what they were at the start.
+pub(crate) fn follow(watch: SettingsWatch, start: Start) -> FollowSettings {
+    let latest = Arc::new(Mutex::new(Settings::default()));
+    let (inherited, env, credentials) =
+        (start.inherited.clone(), start.env.clone(), Arc::clone(&start.credentials));
+    FollowSettings {
+        poll: poll(watch, start, Arc::clone(&latest)),
+        apply: apply(inherited, env, credentials, latest),
+    }
+}
+
+fn poll(mut watch: SettingsWatch, start: Start, latest: Arc<Mutex<Settings>>) -> PollSettings {
+    let mut shown = start.settings.clone();
     Box::new(move |current| {
         let loaded = watch.poll()?;
-        let mut fresh = base.clone();
-        let permissions = loaded.settings().permissions;
-        let mut notes = rulebook_from_settings(&env, &permissions, Some(current.mode), &mut fresh);
-        let book = tightened(current, &start, &fresh);
-        if book == *current && !is_looser(&book, &fresh) {
+        let mut fresh = start.base.clone();
+        let settings = loaded.settings();
+        let mut notes =
+            rulebook_from_settings(&start.env, &settings.permissions, Some(current.mode), &mut fresh);
+        let rulebook = tightened(current, &start.rulebook, &fresh);
+        let is_looser = is_looser(&rulebook, &fresh);
+        let now = in_force(&loaded.merged);
+        if rulebook == *current && !is_looser && now == shown {
             return None;
         }
         notes.extend(crate::settings::notes(&loaded));
-        notes.push("Settings changed: what restricts counts from now on".to_owned());
-        if is_looser(&book, &fresh) {
+        if rulebook != *current || is_looser {
+            notes.push("Settings changed: what restricts counts from now on".to_owned());
+        }
+        if is_looser {
             notes.push("Settings changed: what allows more counts from the next start".to_owned());
         }
-        for note in notes {
-            // Nobody is left to tell when stderr is gone.
-            drop(writeln!(std::io::stderr(), "{note}"));
-        }
-        (book != *current).then_some(book)
+        notes.into_iter().for_each(|note| say(&note));
+        *latest.lock().unwrap_or_else(PoisonError::into_inner) = settings;
+        shown.clone_from(&now);
+        Some(Followed { rulebook, settings: now })
     })
+}
+
+fn apply(
+    inherited: Env,
+    start: Env,
+    credentials: Arc<Credentials>,
+    latest: Arc<Mutex<Settings>>,
+) -> ApplySettings {
+    Box::new(move || {
+        let settings = latest.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let env = child_env::with_secrets_as_in(&start, applied(&inherited, &settings));
+        if credentials.follow(&env, &settings) {
+            say("Settings changed: the new command of `apiKeyHelper` counts from the next start");
+        }
+        Ambient { child_env: child_env(&env), env }
+    })
+}
+
+fn say(note: &str) {
+    // Nobody is left to tell when stderr is gone.
+    drop(writeln!(std::io::stderr(), "{note}"));
+}
+
+/// Returns the settings in force as the app state holds them: variables by a mark that changes with their
+/// value, for some are credentials.
+pub(crate) fn in_force(merged: &Merged) -> Value {
+    let mut value = merged.to_value();
+    if let Some(variables) = value.get_mut("env").and_then(Value::as_object_mut) {
+        for value in variables.values_mut() {
+            let mut hasher = DefaultHasher::new();
+            value.as_str().hash(&mut hasher);
+            *value = Value::from(format!("#{:016x}", hasher.finish()));
+        }
+    }
+    value
 }
 
 /// Returns `current` made stricter by `fresh`; what was allowed at the start may come back.

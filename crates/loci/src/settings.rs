@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use loci_core::settings::{Settings, jsonc};
 use loci_stdx::Env;
 use loci_storage::{
-    ConfigHome, GivenSettings, InstructionPlaces, Instructions, LoadedSettings, MANAGED_DIR,
-    MANAGED_INSTRUCTIONS, SETTINGS_LIMIT, SettingsPlaces, SettingsSources, SettingsWatch,
-    discover_instructions, external_imports,
+    ConfigHome, GivenSettings, InstructionPlaces, LoadedSettings, MANAGED_DIR, MANAGED_INSTRUCTIONS,
+    SETTINGS_LIMIT, SettingsPlaces, SettingsSources, SettingsWatch, external_imports,
 };
+
+use serde_json::Value;
 
 use crate::args::Args;
 use crate::complaint::Complaint;
@@ -20,8 +21,12 @@ const MOST_NOTES: usize = 5;
 pub(crate) struct Configured {
     /// The environment with the settings' variables in it.
     pub(crate) env: Env,
+    /// The environment without them.
+    pub(crate) inherited: Env,
     /// What this version acts upon.
     pub(crate) settings: Settings,
+    /// Everything in force, as the app state holds it.
+    pub(crate) in_force: Value,
     /// What the user should know.
     pub(crate) notes: Vec<String>,
     /// How instruction files are looked for.
@@ -34,37 +39,52 @@ pub(crate) struct Configured {
 #[derive(Debug, Clone)]
 pub(crate) struct InstructionWish {
     root: PathBuf,
+    main_checkout: Option<PathBuf>,
     trust_root: PathBuf,
     sources: SettingsSources,
     excludes: Vec<String>,
     managed_text: Option<String>,
+    reads_agents: bool,
+    extra_dirs: Vec<PathBuf>,
 }
 
 impl InstructionWish {
-    pub(crate) fn new(places: &SettingsPlaces, loaded: &LoadedSettings) -> Self {
+    /// Takes what the settings say; `extra_dirs` are directories the user added.
+    pub(crate) fn new(places: &SettingsPlaces, loaded: &LoadedSettings, extra_dirs: &[PathBuf]) -> Self {
         let settings = loaded.settings();
         Self {
             root: places.tree_root().to_owned(),
+            main_checkout: places.main_checkout().map(Path::to_path_buf),
             trust_root: loaded.trust.root.clone(),
             sources: places.sources,
             excludes: settings.claude_md_excludes,
             managed_text: settings.claude_md,
+            reads_agents: settings.read_agents_md,
+            extra_dirs: extra_dirs.to_vec(),
         }
     }
 
-    /// Finds and reads the instruction files.
-    pub(crate) fn discover(&self, env: &Env, home: &ConfigHome) -> Instructions {
-        discover_instructions(&InstructionPlaces {
-            managed: Path::new(MANAGED_INSTRUCTIONS),
-            managed_text: self.managed_text.as_deref(),
-            user: &home.user_instructions(),
-            home: &env.home,
-            cwd: &env.cwd,
-            root: &self.root,
+    /// Returns where to look; `env` has the variables of the settings.
+    pub(crate) fn places(&self, env: &Env, home: &ConfigHome) -> InstructionPlaces {
+        let wants_extra = env.vars.is_truthy("CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD");
+        let real = |dir: &PathBuf| {
+            env.cwd.join(loci_core::path::expand_home(&env.home, &dir.to_string_lossy())).canonicalize().ok()
+        };
+        let extra_dirs = self.extra_dirs.iter().filter(|_| wants_extra).filter_map(real).collect();
+        InstructionPlaces {
+            managed: PathBuf::from(MANAGED_INSTRUCTIONS),
+            managed_text: self.managed_text.clone(),
+            user: home.user_instructions(),
+            home: env.home.clone(),
+            cwd: env.cwd.clone(),
+            root: self.root.clone(),
+            main_checkout: self.main_checkout.clone(),
+            extra_dirs,
             sources: self.sources,
-            excludes: &self.excludes,
+            excludes: self.excludes.clone(),
             allows_external: external_imports(home, &self.trust_root) == Some(true),
-        })
+            reads_agents: self.reads_agents,
+        }
     }
 }
 
@@ -75,9 +95,11 @@ impl Configured {
         let places = places(env, &home, args)?;
         let (watch, loaded) = SettingsWatch::start(places.clone(), given(env, args)?);
         let settings = loaded.settings();
-        let instructions = InstructionWish::new(&places, &loaded);
+        let instructions = InstructionWish::new(&places, &loaded, &args.add_dir);
         Ok(Self {
             env: applied(env, &settings),
+            inherited: env.clone(),
+            in_force: crate::follow::in_force(&loaded.merged),
             notes: notes(&loaded),
             settings,
             instructions,
@@ -89,8 +111,16 @@ impl Configured {
     pub(crate) fn none(env: &Env) -> Self {
         let home = ConfigHome::from_env(env);
         let places = SettingsPlaces::new(env, &home, Path::new(MANAGED_DIR), SettingsSources::ALL);
-        let instructions = InstructionWish::new(&places, &LoadedSettings::default());
-        Self { env: env.clone(), settings: Settings::default(), notes: Vec::new(), instructions, watch: None }
+        let instructions = InstructionWish::new(&places, &LoadedSettings::default(), &[]);
+        Self {
+            env: env.clone(),
+            inherited: env.clone(),
+            settings: Settings::default(),
+            in_force: Value::Null,
+            notes: Vec::new(),
+            instructions,
+            watch: None,
+        }
     }
 }
 

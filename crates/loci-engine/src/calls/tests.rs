@@ -44,14 +44,16 @@ async fn check(run_tool: fn() -> ToolFuture<'static>, is_cancelled: bool, expect
     };
     let (events, _) = tokio::sync::mpsc::unbounded_channel();
     let host = SessionHost::new(HostParts {
-        env: Env::for_test("/home/dev", "/p"),
+        ambient: Arc::new(std::sync::Mutex::new(crate::Ambient {
+            env: Env::for_test("/home/dev", "/p"),
+            child_env: Vec::new(),
+        })),
         place: Place {
             cwd: "/p".into(),
             project: "/p".into(),
             extra_dirs: Vec::new(),
             home: "/home/dev".into(),
         },
-        child_env: Vec::new(),
         // Nothing can be made below a device, so a long result cannot be saved.
         spill: Spill::Beside("/dev/null/spill".into()),
         tmp: SessionTmp::below("/dev/null/ours".into()),

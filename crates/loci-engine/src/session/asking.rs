@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::{Message, Session, Underway};
 use crate::classifier::ClassifierCall;
 use crate::command::Answer;
+use crate::config::Followed;
 use crate::event::{EngineEvent, Question};
 use crate::judge::{Judged, PreparedCall, judge, prepare};
 use crate::state::change;
@@ -19,12 +20,15 @@ use crate::turn::{Event, Judgement};
 
 impl Session {
     /// Returns the rules in force, with what changed in the settings since the last call.
-    fn rules_now(&mut self) -> Rulebook {
+    pub(super) fn rules_now(&mut self) -> Rulebook {
         let book = self.state.get().permission.rulebook.clone();
-        match self.follow_rules.as_mut().and_then(|follow| follow(&book)) {
-            Some(new) => {
-                change(&self.state, |state| state.permission.rulebook = new.clone());
-                new
+        match self.poll_settings.as_mut().and_then(|poll| poll(&book)) {
+            Some(Followed { rulebook, settings }) => {
+                change(&self.state, |state| {
+                    state.permission.rulebook = rulebook.clone();
+                    state.settings = settings;
+                });
+                rulebook
             }
             None => book,
         }

@@ -1,5 +1,6 @@
 //! Performing the turn machine's effects.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
@@ -8,13 +9,16 @@ use loci_core::ids::RequestId;
 use loci_core::message::{Block, BlockKind, ToolUse};
 use loci_core::model::facts;
 use loci_core::stream::{Failure, StreamEvent};
-use loci_core::tool::ToolOutcome;
+use loci_core::tool::{Note, ToolOutcome};
+use loci_tools::Host;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 
 use super::{Message, Session, Underway};
 use crate::event::{AssistantBlock, EngineEvent, UserMessage};
+use crate::host::lock;
+use crate::instructions::{note, remember, resume};
 use crate::judge::{PreparedCall, prepare_all};
 use crate::recorder::assistant_message;
 use crate::restore::file_states;
@@ -101,7 +105,10 @@ impl Session {
                 self.tell_assistant(entry.as_deref(), None, None);
                 underway.tally.text = text;
             }
-            Record::ToolResult { call, outcome } => {
+            Record::ToolResult { call, mut outcome } => {
+                if let Some(file) = underway.reading.remove(&call).filter(|_| !outcome.is_failure()) {
+                    outcome.notes.extend(self.meet_instructions(&file));
+                }
                 let entry = self.recorder.tool_result(&call, &outcome);
                 self.tell_user(entry.as_deref(), Some(outcome.structured));
             }
@@ -194,16 +201,40 @@ impl Session {
 
     fn prepare(&mut self, calls: &[ToolUse], underway: &mut Underway) {
         underway.calls = CancellationToken::new();
-        let past = std::mem::take(&mut self.past);
-        if !past.is_empty() {
-            self.host.restore_files(&file_states(&past));
+        if let Some(past) = self.past.take() {
+            self.remember_files(&past);
         }
         let (ready, preparations) = prepare_all(&self.toolbox, self.host.as_ref(), calls);
         underway.prepared.extend(ready.into_iter().map(|call| (call.id.clone(), call)));
         drop(underway.inbox.send(Message::Other(Event::Prepared(preparations))));
     }
 
-    fn run_call(&self, call: PreparedCall, underway: &Underway) {
+    /// Brings back what the conversation knows of files: what it read, and the instructions it was shown.
+    fn remember_files(&mut self, past: &[Arc<Entry>]) {
+        if !past.is_empty() {
+            self.host.restore_files(&file_states(past));
+        }
+        remember(&mut lock(self.host.files()), &self.instructions.files);
+        if let Some(lazy) = &mut self.lazy_instructions {
+            resume(lazy, past.iter().map(Arc::as_ref));
+        }
+    }
+
+    /// Returns the instructions that a file just read brings with it.
+    fn meet_instructions(&mut self, file: &Path) -> Vec<Note> {
+        let Some(lazy) = &mut self.lazy_instructions else { return Vec::new() };
+        let (met, problems) = lazy.read(file);
+        remember(&mut lock(self.host.files()), met.iter().map(|met| &met.file));
+        for problem in problems {
+            self.tell(EngineEvent::Trouble(format!("{}: {}", problem.path.display(), problem.message)));
+        }
+        met.iter().map(|met| note(met, &self.env.cwd)).collect()
+    }
+
+    fn run_call(&self, call: PreparedCall, underway: &mut Underway) {
+        if let Some(file) = read_path(&call) {
+            underway.reading.insert(call.id.clone(), self.host.place().resolve(file).requested);
+        }
         let inbox = underway.inbox.clone();
         let id = call.id.clone();
         let tool = self.toolbox.find_shared(&call.tool);
@@ -229,6 +260,11 @@ async fn forward(mut stream: loci_llm::EventStream, inbox: UnboundedSender<Messa
             return;
         }
     }
+}
+
+/// Returns the file that a call of Read reads.
+fn read_path(call: &PreparedCall) -> Option<&str> {
+    (call.tool == "Read").then(|| call.input.get("file_path").and_then(Value::as_str)).flatten()
 }
 
 fn is_worth_showing(block: &Block) -> bool {

@@ -142,6 +142,9 @@ fn unauthenticated_hint(auth: &Auth) -> &'static str {
         Auth::Bearer(_) => {
             "Check ANTHROPIC_AUTH_TOKEN: it may be mistyped, expired, or meant for another server."
         }
+        Auth::Both(_) => {
+            "Run the command of `apiKeyHelper` by hand: what it prints must be a key that is valid now."
+        }
         Auth::None => "Set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN.",
     }
 }

@@ -6,6 +6,7 @@ mod answers;
 mod cancel;
 mod client_certificates;
 mod connections;
+mod credentials;
 mod faults;
 mod requests;
 mod support;

@@ -92,6 +92,11 @@ impl SettingsPlaces {
         self.checkout.as_ref().map_or(&self.cwd, |checkout| &checkout.tree)
     }
 
+    /// Returns the root of the main checkout, where the working directory is in one of its worktrees.
+    pub fn main_checkout(&self) -> Option<&Path> {
+        self.checkout.as_ref().filter(|checkout| checkout.main != checkout.tree).map(|it| it.main.as_path())
+    }
+
     /// Returns the local files, lowest precedence first.
     pub fn locals(&self) -> impl Iterator<Item = &Path> {
         self.left_local.iter().chain([&self.local]).map(PathBuf::as_path)

@@ -1,5 +1,8 @@
 //! Instruction files from the machine down to the working directory.
 
+mod hostile;
+mod lazy;
+
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
@@ -14,19 +17,26 @@ fn discover(world: &World, cwd: &Path) -> Instructions {
 fn discover_with(
     world: &World,
     cwd: &Path,
-    change: impl for<'a> Fn(InstructionPlaces<'a>) -> InstructionPlaces<'a>,
+    change: impl Fn(InstructionPlaces) -> InstructionPlaces,
 ) -> Instructions {
-    discover_instructions(&change(InstructionPlaces {
-        managed: &world.env.home.join("etc/CLAUDE.md"),
+    discover_instructions(&change(places(world, cwd)))
+}
+
+fn places(world: &World, cwd: &Path) -> InstructionPlaces {
+    InstructionPlaces {
+        managed: world.env.home.join("etc/CLAUDE.md"),
         managed_text: None,
-        user: &world.home.user_instructions(),
-        home: &world.env.home,
-        cwd,
-        root: world.cwd(),
+        user: world.home.user_instructions(),
+        home: world.env.home.clone(),
+        cwd: cwd.to_owned(),
+        root: world.cwd().to_owned(),
+        main_checkout: None,
+        extra_dirs: Vec::new(),
         sources: SettingsSources::ALL,
-        excludes: &[],
+        excludes: Vec::new(),
         allows_external: false,
-    }))
+        reads_agents: false,
+    }
 }
 
 /// The names of the files in their order, relative to the home directory.
@@ -218,16 +228,10 @@ fn excluded_files_and_unwanted_sources_stay_out() {
     }
     let excludes =
         [world.env.home.join("CLAUDE.md").display().to_string(), "**/etc/**".to_owned(), "[".to_owned()];
-    let found = discover_instructions(&InstructionPlaces {
-        managed: &world.env.home.join("etc/CLAUDE.md"),
-        managed_text: Some("from settings"),
-        user: &world.home.user_instructions(),
-        home: &world.env.home,
-        cwd: world.cwd(),
-        root: world.cwd(),
-        sources: SettingsSources::ALL,
-        excludes: &excludes,
-        allows_external: false,
+    let found = discover_with(&world, world.cwd(), |places| InstructionPlaces {
+        managed_text: Some("from settings".to_owned()),
+        excludes: excludes.to_vec(),
+        ..places
     });
     let paths: Vec<String> = found.files.iter().map(|file| file.path.display().to_string()).collect();
     assert!(paths[0].ends_with("etc/CLAUDE.md"), "the administrator's cannot be excluded: {paths:?}");
@@ -242,4 +246,68 @@ fn excluded_files_and_unwanted_sources_stay_out() {
     assert_eq!(only(false, false, false), ["etc/CLAUDE.md"]);
     assert_eq!(only(true, false, true), ["etc/CLAUDE.md", ".claude/CLAUDE.md", "project/CLAUDE.local.md"]);
     assert_eq!(only(false, true, false), ["etc/CLAUDE.md", "CLAUDE.md", "project/CLAUDE.md"]);
+}
+
+#[test]
+fn agents_md_stands_in_where_that_is_wanted_and_there_is_no_claude_md() {
+    let world = World::new();
+    for path in ["AGENTS.md", "project/AGENTS.md", "project/sub/AGENTS.md", "project/sub/.claude/CLAUDE.md"] {
+        world.write(path, path);
+    }
+    std::fs::create_dir_all(world.cwd().join("CLAUDE.md")).unwrap();
+    let cwd = world.cwd().join("sub");
+    let inner = "project/sub/.claude/CLAUDE.md";
+    assert_eq!(names(&world, &discover(&world, &cwd)), [inner]);
+    let found = discover_with(&world, &cwd, |places| InstructionPlaces { reads_agents: true, ..places });
+    assert_eq!(names(&world, &found), ["AGENTS.md", inner], "one that cannot be read is there all the same");
+}
+
+#[test]
+fn further_directories_come_last_when_they_are_wanted() {
+    let world = World::new();
+    for path in ["project/CLAUDE.md", "extra/CLAUDE.md", "extra/.claude/rules/r.md", "extra/CLAUDE.local.md"]
+    {
+        world.write(path, path);
+    }
+    let found = discover_with(&world, world.cwd(), |places| InstructionPlaces {
+        extra_dirs: vec![world.env.home.join("extra"), world.cwd().to_owned()],
+        ..places
+    });
+    let expected =
+        ["project/CLAUDE.md", "extra/CLAUDE.md", "extra/.claude/rules/r.md", "extra/CLAUDE.local.md"];
+    assert_eq!(names(&world, &found), expected);
+}
+
+#[test]
+fn a_worktree_inside_its_checkout_does_not_read_shared_files_twice() {
+    let world = World::new();
+    let tree = "project/.claude/worktrees/w";
+    for path in ["CLAUDE.md", "project/CLAUDE.md", "project/.claude/rules/r.md", "project/CLAUDE.local.md"] {
+        world.write(path, path);
+    }
+    world.write(&format!("{tree}/CLAUDE.md"), "of the worktree");
+    let root = world.env.home.join(tree);
+    let found = discover_with(&world, &root, |places| InstructionPlaces {
+        root: root.clone(),
+        main_checkout: Some(world.cwd().to_owned()),
+        ..places
+    });
+    let own = format!("{tree}/CLAUDE.md");
+    assert_eq!(names(&world, &found), ["CLAUDE.md", "project/CLAUDE.local.md", &own]);
+}
+
+#[test]
+fn what_differs_from_the_file_is_marked() {
+    for (bytes, is_partial) in [
+        (&b"plain\r\n"[..], false),
+        (b"\xef\xbb\xbfwith a mark", false),
+        (b"<!-- c -->\nx", true),
+        (b"\xff", true),
+    ] {
+        let world = World::new();
+        world.write("project/CLAUDE.md", bytes);
+        let found = discover(&world, world.cwd());
+        assert_eq!(found.files[0].is_partial, is_partial, "{bytes:?}");
+        assert!(found.files[0].modified.is_some());
+    }
 }

@@ -1,6 +1,7 @@
 //! The crate against a real disk, in directories of its own.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
+mod credentials;
 mod find;
 mod fork;
 mod git;

@@ -29,7 +29,7 @@ impl ShellHost {
 
     pub(crate) fn with_vars(vars: &[(&str, &str)]) -> Self {
         let inner = TestHost::new();
-        let mut env = inner.env().clone();
+        let mut env = inner.env();
         for (name, value) in vars {
             env.vars = env.vars.with(*name, *value);
         }
@@ -86,8 +86,8 @@ impl Ready {
 }
 
 impl Host for ShellHost {
-    fn env(&self) -> &Env {
-        &self.env
+    fn env(&self) -> Env {
+        self.env.clone()
     }
     fn place(&self) -> Place {
         self.inner.place()

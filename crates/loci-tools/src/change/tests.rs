@@ -21,7 +21,7 @@ struct BusyHost {
 }
 
 impl Host for BusyHost {
-    fn env(&self) -> &Env {
+    fn env(&self) -> Env {
         self.inner.env()
     }
 

@@ -137,7 +137,7 @@ async fn variables_turn_ignore_files_and_hidden_files_around() {
         touch(&host.project().join(".env"), 9);
         host.write(".gitignore", "*.log\n");
         host.write("../home/.config/git/ignore", "*.tmp\n");
-        let vars = host.env().vars.clone().with(name, value);
+        let vars = host.env().vars.with(name, value);
         host.env_mut().vars = vars;
         assert_eq!(glob(&host, "{.e,a,b,m}*").await, expected, "{name}={value}");
     }

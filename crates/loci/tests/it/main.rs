@@ -6,12 +6,14 @@ mod agent_sdk;
 #[cfg(unix)]
 mod asking;
 mod control;
+mod credentials;
 mod environment;
 mod failures;
 mod forks;
 #[cfg(target_os = "linux")]
 mod full_disk;
 mod headless;
+mod instructions;
 #[cfg(unix)]
 mod interrupts;
 mod permission_verbs;

@@ -1,5 +1,6 @@
 //! Settings files seen from outside: what they change, what they may not, and what is said about them.
 
+mod live;
 mod verbs;
 
 use expect_test::{Expect, expect};
@@ -14,14 +15,14 @@ fn runs(command: &str) -> [Step; 2] {
 }
 
 /// Marks the project as trusted, as the dialog would.
-fn trust(world: &World) {
+pub(crate) fn trust(world: &World) {
     let project = world.home.project().display().to_string();
     let state = json!({"projects": {project: {"hasTrustDialogAccepted": true}}});
     world.home.write_home(".claude.json", state.to_string());
 }
 
 /// Returns what the last tool call gave back to the model.
-fn tool_result(world: &World) -> String {
+pub(crate) fn tool_result(world: &World) -> String {
     let request = world.last_request();
     let messages = request.json["messages"].as_array().unwrap();
     let mut blocks = messages.iter().filter_map(|message| message["content"].as_array()).flatten();

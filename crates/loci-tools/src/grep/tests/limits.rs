@@ -13,7 +13,7 @@ pub(super) fn search(
     cancel: CancellationToken,
 ) -> (Vec<FileHits>, Ending) {
     let request = Arc::new(Request::parse(&input, &host.place()).unwrap());
-    let limit = Limit::start(host.env(), cancel);
+    let limit = Limit::start(&host.env(), cancel);
     let search = Search { request, limit, cwd: host.project(), is_one_file: false, n_threads: 1 };
     let (sender, mut receiver) = mpsc::channel(1_024);
     let ending = std::thread::scope(|scope| scope.spawn(|| search.run(files, &sender)).join().unwrap());
@@ -136,7 +136,7 @@ fn too_much_text_is_partial() {
     let request = Request::parse(&json!({"pattern": "x"}), &host.place()).unwrap();
     let mut tally = Tally::new(&request);
     assert!(hits.into_iter().all(|hits| tally.add(hits).is_continue()));
-    let limit = Limit::start(host.env(), CancellationToken::new());
+    let limit = Limit::start(&host.env(), CancellationToken::new());
     let outcome = outcome(tally, &request, false, &limit, [ending, Ending::Complete]);
     assert!(text(&outcome).contains("more than a search can hold"), "{}", text(&outcome));
 }

@@ -1,0 +1,92 @@
+//! Instruction files in a session: shown at the start, met on the way, known to the tools that change files.
+
+use std::path::PathBuf;
+
+use loci_context::Instruction;
+use loci_core::entry::{Entry, EntryKind};
+use loci_core::tool::Note;
+use loci_storage::{InstructionFile, Instructions, LazyInstructions, Met, Scope};
+use loci_tools::{FileState, FileStates};
+use serde_json::{Value, json};
+
+/// The type of attachment that holds instructions met on the way.
+const ATTACHMENT: &str = "nested_memory";
+
+/// Returns the instruction files as the model is shown them at the start.
+pub fn shown_instructions(found: &Instructions) -> Vec<Instruction> {
+    let shown = found.files.iter().map(|file| Instruction {
+        path: file.path.display().to_string(),
+        scope: match file.scope {
+            Scope::Managed => "instructions of this machine's administrator",
+            Scope::User => "the user's own instructions, for all projects",
+            Scope::Project => "project instructions, checked into the code base",
+            Scope::Local => "the user's own instructions for this project, not checked in",
+        },
+        text: file.content.clone(),
+    });
+    shown.collect()
+}
+
+/// Returns what a file is to the tools that change files once the model was shown it.
+pub(crate) fn file_state(file: &InstructionFile) -> Option<(PathBuf, FileState)> {
+    let state = FileState {
+        content: file.content.replace("\r\n", "\n"),
+        modified: file.modified?,
+        offset: None,
+        limit: None,
+        is_partial_view: file.is_partial,
+    };
+    Some((file.path.clone(), state))
+}
+
+/// Remembers files that the model was shown, unless it has read them itself.
+pub(crate) fn remember<'a>(states: &mut FileStates, files: impl IntoIterator<Item = &'a InstructionFile>) {
+    for (path, state) in files.into_iter().filter_map(file_state) {
+        if states.get(&path).is_none() {
+            states.insert(path, state);
+        }
+    }
+}
+
+/// Returns instructions that were met as the transcript holds them; `cwd` is where paths are shown from.
+pub(crate) fn note(met: &Met, cwd: &std::path::Path) -> Note {
+    let file = &met.file;
+    let mut content = json!({
+        "path": file.path,
+        "type": match file.scope {
+            Scope::Managed => "Managed",
+            Scope::User => "User",
+            Scope::Project => "Project",
+            Scope::Local => "Local",
+        },
+        "content": file.content,
+        "contentDiffersFromDisk": file.is_partial,
+    });
+    if !met.patterns.is_empty() {
+        content["globs"] = json!(met.patterns);
+    }
+    if let Some(parent) = &file.imported_by {
+        content["parent"] = json!(parent);
+    }
+    let shown = file.path.strip_prefix(cwd).unwrap_or(&file.path);
+    Note {
+        attachment: json!({
+            "type": ATTACHMENT,
+            "path": file.path,
+            "content": content,
+            "displayPath": shown,
+        }),
+    }
+}
+
+/// Tells instructions that wait what the conversation has already.
+pub(crate) fn resume<'a>(lazy: &mut LazyInstructions, path: impl IntoIterator<Item = &'a Entry>) {
+    let attachments = path.into_iter().filter(|entry| entry.head().kind == EntryKind::Attachment);
+    for attachment in attachments.filter_map(Entry::attachment) {
+        if attachment["type"] == ATTACHMENT
+            && let Some(path) = attachment.get("path").and_then(Value::as_str)
+        {
+            lazy.has_met(path.as_ref());
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The login that another program keeps in `.credentials.json` of the config home.
+//!
+//! It is read and never written: whoever logged in renews it. A file that others may read is not believed to
+//! be a secret any more, so it is not used.
+//!
+//! ```json
+//! {"claudeAiOauth": {"accessToken": "…", "expiresAt": 1767323045000, …}, …}
+//! ```
+
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::layout::ConfigHome;
+
+/// The most of the file that is read.
+const LIMIT: u64 = 1024 * 1024;
+
+/// A login that is kept on disk. It has no `Debug`, so that no message can show it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct StoredLogin {
+    /// The token that requests carry.
+    pub access_token: String,
+    /// When it ends, in milliseconds since 1970; none when that is not said.
+    pub expires_at: Option<i64>,
+}
+
+/// Why a stored login is not used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoredLoginError {
+    /// It could not be read.
+    #[error("Failed to read credentials: `{}`", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Others may read it, or it is not the user's.
+    #[error("Others may read credentials, so they are not used: `{}`", path.display())]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is not what it should be. What is wrong is not said: it would show what stands there.
+    #[error("Failed to parse credentials: `{}`", path.display())]
+    Parse {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+#[derive(Deserialize)]
+struct Credentials {
+    #[serde(rename = "claudeAiOauth")]
+    login: Option<Login>,
+}
+
+#[derive(Deserialize)]
+struct Login {
+    #[serde(rename = "accessToken")]
+    access_token: String,
+    #[serde(default, rename = "expiresAt")]
+    expires_at: Option<i64>,
+}
+
+/// Reads the stored login; none when there is no file, or it holds none.
+pub fn stored_login(home: &ConfigHome) -> Result<Option<StoredLogin>, StoredLoginError> {
+    let path = home.credentials_file();
+    let Some(text) = read(&path)? else { return Ok(None) };
+    let kept: Credentials = serde_json::from_str(&text).map_err(|_| StoredLoginError::Parse { path })?;
+    let login = kept.login.filter(|login| !login.access_token.trim().is_empty());
+    Ok(login.map(|login| StoredLogin {
+        access_token: login.access_token.trim().to_owned(),
+        expires_at: login.expires_at,
+    }))
+}
+
+/// Reads a file that only its owner may read.
+fn read(path: &Path) -> Result<Option<String>, StoredLoginError> {
+    let failed = |source| StoredLoginError::Read { path: path.to_owned(), source };
+    let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
+    let file = match fs::OpenOptions::new().read(true).custom_flags(nonblocking).open(path) {
+        Ok(file) => file,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(failed(error)),
+    };
+    let metadata = file.metadata().map_err(failed)?;
+    if !metadata.is_file() {
+        return Err(failed(io::Error::other("not a regular file")));
+    }
+    if metadata.mode() & 0o077 != 0 || metadata.uid() != rustix::process::geteuid().as_raw() {
+        return Err(StoredLoginError::Exposed { path: path.to_owned() });
+    }
+    let mut text = String::new();
+    file.take(LIMIT).read_to_string(&mut text).map_err(failed)?;
+    Ok(Some(text))
+}

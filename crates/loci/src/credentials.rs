@@ -1,0 +1,191 @@
+//! Which credentials requests carry, and getting them again.
+//!
+//! In this order: `ANTHROPIC_AUTH_TOKEN`, `ANTHROPIC_API_KEY`, what the command of `apiKeyHelper` prints,
+//! `CLAUDE_CODE_OAUTH_TOKEN`, the login that `.credentials.json` keeps. What the command printed is used for
+//! five minutes (`CLAUDE_CODE_API_KEY_HELPER_TTL_MS`), until the server refuses it, or until settings change,
+//! whichever comes first. The file is read anew for each request, since another program renews it.
+
+mod helper;
+
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use loci_core::settings::Settings;
+use loci_core::stream::{Failure, FailureKind};
+use loci_llm::{Auth, AuthFuture, AuthSource, Secret};
+use loci_stdx::Env;
+use loci_storage::{ConfigHome, StoredLoginError, stored_login};
+
+/// How long a key of the helper is used unless the user says otherwise.
+const USUAL_TTL: Duration = Duration::from_secs(5 * 60);
+/// The variable that says otherwise, in milliseconds.
+const TTL: &str = "CLAUDE_CODE_API_KEY_HELPER_TTL_MS";
+/// The variable with a token of a login.
+const LOGIN_TOKEN: &str = "CLAUDE_CODE_OAUTH_TOKEN";
+
+/// The credentials of a session.
+pub(crate) struct Credentials {
+    home: ConfigHome,
+    state: Mutex<State>,
+    /// Held while the command runs, so that requests at once run it once.
+    helper: tokio::sync::Mutex<()>,
+}
+
+/// Guarded for a few lines at a time, never while waiting.
+struct State {
+    wish: Wish,
+    key: Option<Key>,
+    /// Counts changes of the settings: a key that was asked for before one is not kept after it.
+    generation: u64,
+}
+
+/// What environment and settings say.
+#[derive(Clone)]
+struct Wish {
+    env: Env,
+    helper: Option<String>,
+    may_use_login: bool,
+}
+
+/// A key that the command printed.
+struct Key {
+    secret: Secret,
+    since: Duration,
+}
+
+impl Wish {
+    fn new(env: &Env, settings: &Settings) -> Self {
+        let is_allowed = |method: &String| method == "claudeai";
+        Self {
+            env: env.clone(),
+            helper: settings.api_key_helper.clone(),
+            // Whose a stored login is cannot be told, so it does not do where that matters.
+            may_use_login: settings.force_login_method.as_ref().is_none_or(is_allowed)
+                && !settings.forces_login_org,
+        }
+    }
+
+    fn ttl(&self) -> Duration {
+        let said = self.env.vars.non_empty(TTL).and_then(|text| text.trim().parse().ok());
+        said.map_or(USUAL_TTL, Duration::from_millis)
+    }
+}
+
+impl Credentials {
+    /// Takes what environment and settings say; nothing is run or read yet.
+    pub(crate) fn new(home: &ConfigHome, env: &Env, settings: &Settings) -> Self {
+        let state = State { wish: Wish::new(env, settings), key: None, generation: 0 };
+        Self { home: home.clone(), state: Mutex::new(state), helper: tokio::sync::Mutex::default() }
+    }
+
+    /// Takes what environment and settings say now, and forgets keys got before. A new command waits for the
+    /// next start, since a call of this very session may have written it; returns whether one does.
+    pub(crate) fn follow(&self, env: &Env, settings: &Settings) -> bool {
+        let mut state = self.state();
+        let generation = state.generation + 1;
+        let mut wish = Wish::new(env, settings);
+        let waits = wish.helper.is_some() && wish.helper != state.wish.helper;
+        if waits {
+            wish.helper.clone_from(&state.wish.helper);
+        }
+        *state = State { wish, key: None, generation };
+        waits
+    }
+
+    /// Names where credentials come from; none when there are none, and why when they cannot be used.
+    pub(crate) fn source(&self) -> Result<Option<&'static str>, StoredLoginError> {
+        let wish = self.state().wish.clone();
+        let from_vars = match Auth::from_vars(&wish.env.vars) {
+            Auth::Bearer(_) => Some("ANTHROPIC_AUTH_TOKEN"),
+            Auth::ApiKey(_) => Some("ANTHROPIC_API_KEY"),
+            Auth::Both(_) | Auth::None => None,
+        };
+        let helper = wish.helper.is_some().then_some("apiKeyHelper");
+        let token = wish.env.vars.non_empty(LOGIN_TOKEN).map(|_| LOGIN_TOKEN);
+        match from_vars.or(helper).or(token) {
+            None if wish.may_use_login => Ok(stored_login(&self.home)?.map(|_| "oauth")),
+            known => Ok(known),
+        }
+    }
+
+    async fn find(&self) -> Result<Auth, Failure> {
+        let (wish, generation) = {
+            let state = self.state();
+            (state.wish.clone(), state.generation)
+        };
+        let fixed = Auth::from_vars(&wish.env.vars);
+        if fixed != Auth::None {
+            return Ok(fixed);
+        }
+        if let Some(command) = &wish.helper {
+            return self.key(&wish, command, generation).await.map(Auth::Both);
+        }
+        match wish.env.vars.non_empty(LOGIN_TOKEN) {
+            Some(token) => Ok(Auth::Bearer(Secret::new(token.trim()))),
+            None if wish.may_use_login => self.login(&wish.env),
+            None => Ok(Auth::None),
+        }
+    }
+
+    /// Returns the helper's key, the one it gave before while that is fresh.
+    async fn key(&self, wish: &Wish, command: &str, generation: u64) -> Result<Secret, Failure> {
+        let _turn = self.helper.lock().await;
+        let now = wish.env.clock.monotonic();
+        if let Some(key) = &self.state().key
+            && now.saturating_sub(key.since) < wish.ttl()
+        {
+            return Ok(key.secret.clone());
+        }
+        let secret = helper::key(command, &wish.env).await?;
+        let mut state = self.state();
+        if state.generation == generation {
+            state.key = Some(Key { secret: secret.clone(), since: wish.env.clock.monotonic() });
+        }
+        Ok(secret)
+    }
+
+    fn login(&self, env: &Env) -> Result<Auth, Failure> {
+        let failed = |message: String| {
+            Failure::new(FailureKind::Unauthenticated, message)
+                .with_hint("Log in again with the program that keeps the login, or set ANTHROPIC_API_KEY.")
+        };
+        let Some(login) = stored_login(&self.home).map_err(|error| failed(error.to_string()))? else {
+            return Ok(Auth::None);
+        };
+        let now = env.clock.now().as_millisecond();
+        if login.expires_at.is_some_and(|end| end <= now) {
+            return Err(failed("The stored login has expired".to_owned()));
+        }
+        Ok(Auth::Bearer(Secret::new(login.access_token)))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl AuthSource for Credentials {
+    fn current(&self) -> AuthFuture<'_> {
+        Box::pin(self.find())
+    }
+
+    fn refused(&self, auth: &Auth) -> bool {
+        let mut state = self.state();
+        if let (Auth::Both(refused), Some(key)) = (auth, &state.key)
+            && key.secret == *refused
+        {
+            state.key = None;
+        }
+        Auth::from_vars(&state.wish.env.vars) == Auth::None
+    }
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Credentials")
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+//! Running the command of `apiKeyHelper`.
+//!
+//! What it prints is a secret and goes nowhere but into requests. What it says on standard error is thrown
+//! away, since commands that trace themselves say secrets there.
+
+use std::io::Write;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use loci_core::stream::{Failure, FailureKind};
+use loci_llm::Secret;
+use loci_stdx::{Env, Signal, kill_group, own_group};
+use tokio::io::AsyncReadExt;
+use tokio::process::Command;
+
+use crate::child_env::child_env;
+
+/// How often a command that fails is run before that is said.
+const ATTEMPTS: u32 = 3;
+/// The pause before the second run; the third waits twice as long.
+const PAUSE: Duration = Duration::from_millis(100);
+/// When the user hears why nothing happens.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// When a command is given up.
+const LIMIT: Duration = Duration::from_secs(60);
+/// The most a key can be long.
+const MOST_BYTES: u64 = 64 * 1024;
+
+/// Returns the key that the command prints.
+pub(super) async fn key(command: &str, env: &Env) -> Result<Secret, Failure> {
+    let mut problem = String::new();
+    for attempt in 1..=ATTEMPTS {
+        match patiently(command, env).await {
+            Ok(secret) => return Ok(secret),
+            Err(what) => problem = what,
+        }
+        if attempt < ATTEMPTS {
+            tokio::time::sleep(PAUSE * attempt).await;
+        }
+    }
+    Err(Failure::new(FailureKind::Unauthenticated, format!("`apiKeyHelper` gave no key: {problem}"))
+        .with_hint("Run its command by hand; `loci config explain apiKeyHelper` says where it is set."))
+}
+
+/// Runs the command, says so when it takes long, and gives it up when it takes too long.
+async fn patiently(command: &str, env: &Env) -> Result<Secret, String> {
+    let mut run = Box::pin(tokio::time::timeout(LIMIT, once(command, env)));
+    let outcome = match tokio::time::timeout(PATIENCE, &mut run).await {
+        Ok(outcome) => outcome,
+        Err(_) => {
+            // Nobody is left to tell when stderr is gone.
+            drop(writeln!(std::io::stderr(), "Still waiting for the command of `apiKeyHelper`"));
+            run.await
+        }
+    };
+    outcome.unwrap_or_else(|_| Err(format!("the command did not end within {} s", LIMIT.as_secs())))
+}
+
+async fn once(command: &str, env: &Env) -> Result<Secret, String> {
+    let mut shell = Command::new("/bin/sh");
+    shell.arg("-c").arg(command).current_dir(&env.cwd).env_clear().envs(child_env(env));
+    shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+    own_group(shell.as_std_mut());
+    let mut child = shell.spawn().map_err(|error| format!("the command cannot be run: {error}"))?;
+    let _group = Group(child.id());
+    let mut text = String::new();
+    if let Some(stdout) = child.stdout.take() {
+        let read = stdout.take(MOST_BYTES).read_to_string(&mut text).await;
+        read.map_err(|_| "what the command prints is not text".to_owned())?;
+    }
+    let status = child.wait().await.map_err(|error| format!("the command cannot be waited for: {error}"))?;
+    secret(status, &text)
+}
+
+fn secret(status: ExitStatus, text: &str) -> Result<Secret, String> {
+    let key = text.trim();
+    match status.code() {
+        Some(0) if key.is_empty() => Err("the command printed nothing".to_owned()),
+        Some(0) if key.contains(|c: char| c.is_control()) => {
+            Err("the command printed more than one line".to_owned())
+        }
+        Some(0) => Ok(Secret::new(key)),
+        Some(code) => Err(format!("the command ended with code {code}")),
+        None => Err("the command was killed".to_owned()),
+    }
+}
+
+/// The processes of a command, which do not outlive our interest in it.
+struct Group(Option<u32>);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(pid) = self.0 {
+            // A group that has ended is what we wanted.
+            drop(kill_group(pid, Signal::Kill));
+        }
+    }
+}
