@@ -6,8 +6,10 @@
 
 mod fragment;
 mod projection;
+mod tokens;
 
 pub use fragment::{
     Fragment, GitContext, Instruction, PromptParts, Surroundings, system_prompt, user_context,
 };
 pub use projection::Projection;
+pub use tokens::{json_tokens, prose_tokens};

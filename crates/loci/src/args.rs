@@ -166,6 +166,8 @@ pub(crate) enum Subcommand {
     Demo(DemoArgs),
     /// Look at settings, change them, and see why they are what they are.
     Config(crate::config::ConfigArgs),
+    /// See what the model would be told, and why.
+    Context(crate::context::ContextArgs),
     /// Examine this installation; exits with 1 when something is wrong.
     Doctor(crate::doctor::DoctorArgs),
     /// See what rules say about a call, list them, add and remove them.

@@ -10,6 +10,7 @@ mod choose_model;
 mod complaint;
 mod compose;
 mod config;
+mod context;
 mod credentials;
 mod demo;
 mod doctor;
@@ -59,6 +60,7 @@ fn run(args: Args, started: std::time::Instant) -> Result<u8, Complaint> {
     match &args.subcommand {
         Some(Subcommand::Demo(demo)) => demo::run(&env, demo),
         Some(Subcommand::Config(config)) => config::run(&env, config),
+        Some(Subcommand::Context(context)) => context::run(&env, context),
         Some(Subcommand::Doctor(doctor)) => doctor::run(&env, doctor),
         Some(Subcommand::Permissions(permissions)) => permissions::run(&env, permissions),
         Some(Subcommand::Sessions(sessions)) => sessions::run(&env, sessions),

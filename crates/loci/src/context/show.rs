@@ -1,0 +1,229 @@
+//! `loci context show`: every fragment that would be sent, with source, tokens and why it is there.
+
+use clap::Parser;
+use loci_context::{json_tokens, prose_tokens, system_prompt, user_context};
+use loci_core::tool::ToolDescriptor;
+use loci_engine::shown_instructions;
+use loci_stdx::Env;
+use loci_storage::{ConfigHome, InstructionFile, Instructions, Scope};
+use loci_tools::Toolbox;
+use serde_json::{Value, json};
+
+use crate::args::Args;
+use crate::choose_model;
+use crate::complaint::Complaint;
+use crate::compose::{Background, rulebook, toolbox};
+use crate::config::pretty;
+use crate::prefix;
+use crate::settings::Configured;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ShowArgs {
+    /// Print JSON, with the texts.
+    #[arg(long)]
+    json: bool,
+    /// Flags that the session would be started with, behind `--`.
+    #[arg(last = true, value_name = "FLAGS")]
+    flags: Vec<String>,
+}
+
+/// One piece of what would be sent.
+struct Piece {
+    /// Where in the request it stands.
+    part: Part,
+    name: String,
+    source: String,
+    why: String,
+    text: String,
+    tokens: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    System,
+    Tools,
+    FirstMessage,
+}
+
+impl Part {
+    const ALL: [Self; 3] = [Self::System, Self::Tools, Self::FirstMessage];
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::System => "System prompt",
+            Self::Tools => "Tools",
+            Self::FirstMessage => "Before the first prompt",
+        }
+    }
+
+    fn id(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::Tools => "tools",
+            Self::FirstMessage => "firstMessage",
+        }
+    }
+}
+
+/// What would be sent, and what would not.
+struct Context {
+    model: String,
+    pieces: Vec<Piece>,
+    left_out: Vec<(String, String)>,
+}
+
+pub(super) fn run(env: &Env, args: &ShowArgs) -> Result<String, Complaint> {
+    let line = std::iter::once("loci").chain(args.flags.iter().map(String::as_str));
+    let flags = Args::try_parse_from(line)
+        .map_err(|error| Complaint::new(error.render().to_string().trim_end().to_owned()))?;
+    let context = Context::collect(env, &flags)?;
+    Ok(if args.json { pretty(&context.to_json()) } else { context.to_text() })
+}
+
+impl Context {
+    fn collect(env: &Env, flags: &Args) -> Result<Self, Complaint> {
+        let configured = Configured::load(env, flags)?;
+        let env = configured.env.clone();
+        let home = ConfigHome::from_env(&env);
+        let (_, rulebook, _) = rulebook(&env, flags, &configured.settings, None)?;
+        let model = choose_model::choose(&env, flags, &configured.settings, None)?;
+        let (git, found, _) = Background::start(&env, &home, flags, configured).join();
+        let prompt = prefix::prompt_parts(&env, flags, &rulebook, &model.main, git)?;
+        let tools = toolbox(flags, &rulebook)?;
+        let mut pieces: Vec<Piece> = system_prompt(&prompt)
+            .into_iter()
+            .map(|fragment| {
+                let (source, why) = origin(fragment.name);
+                Piece::prose(Part::System, fragment.name, source, why, fragment.text)
+            })
+            .collect();
+        pieces.extend(tools.descriptors().map(tool));
+        pieces.extend(found.files.iter().filter(|file| !file.content.trim().is_empty()).map(instruction));
+        let date = env.clock.local_date().to_string();
+        pieces.push(frame(&found, &date));
+        Ok(Self { model: model.main, pieces, left_out: left_out(&tools, &found) })
+    }
+
+    fn total(&self) -> u64 {
+        self.pieces.iter().map(|piece| piece.tokens).sum()
+    }
+
+    fn to_text(&self) -> String {
+        let mut lines = Vec::new();
+        for part in Part::ALL {
+            let pieces: Vec<&Piece> = self.pieces.iter().filter(|piece| piece.part == part).collect();
+            let tokens: u64 = pieces.iter().map(|piece| piece.tokens).sum();
+            lines.push(format!("{}, about {tokens} tokens:", part.title()));
+            lines.extend(pieces.iter().map(|piece| {
+                format!("  {:>6}  {}  ({}; {})", piece.tokens, piece.name, piece.source, piece.why)
+            }));
+            lines.push(String::new());
+        }
+        if !self.left_out.is_empty() {
+            lines.push("Left out:".to_owned());
+            lines.extend(self.left_out.iter().map(|(name, why)| format!("  {name}  ({why})")));
+            lines.push(String::new());
+        }
+        lines.push(format!("About {} tokens in all, for {}", self.total(), self.model));
+        lines.join("\n") + "\n"
+    }
+
+    fn to_json(&self) -> Value {
+        let piece = |piece: &Piece| {
+            json!({
+                "part": piece.part.id(),
+                "name": piece.name,
+                "source": piece.source,
+                "why": piece.why,
+                "tokens": piece.tokens,
+                "bytes": piece.text.len(),
+                "text": piece.text,
+            })
+        };
+        json!({
+            "model": self.model,
+            "fragments": self.pieces.iter().map(piece).collect::<Vec<_>>(),
+            "leftOut": self.left_out.iter().map(|(name, why)| json!({"name": name, "why": why})).collect::<Vec<_>>(),
+            "tokens": self.total(),
+        })
+    }
+}
+
+impl Piece {
+    fn prose(
+        part: Part,
+        name: impl Into<String>,
+        source: &str,
+        why: impl Into<String>,
+        text: String,
+    ) -> Self {
+        let tokens = prose_tokens(&text);
+        Self { part, name: name.into(), source: source.to_owned(), why: why.into(), text, tokens }
+    }
+}
+
+/// Says where a fragment of the system prompt comes from, and why it is there.
+fn origin(name: &str) -> (&'static str, &'static str) {
+    match name {
+        "identity" => ("built in", "always"),
+        "working" => ("built in", "always, unless --system-prompt takes its place"),
+        "environment" => ("this machine", "always, unless --system-prompt takes its place"),
+        "git" => ("git", "the folder is a repository; includeGitInstructions turns it off"),
+        "replacement" => ("--system-prompt", "you asked for it"),
+        "appendix" => ("--append-system-prompt", "you asked for it"),
+        _ => ("built in", "always"),
+    }
+}
+
+fn tool(descriptor: &ToolDescriptor) -> Piece {
+    let text = json!({
+        "name": descriptor.name,
+        "description": descriptor.description,
+        "input_schema": descriptor.input_schema,
+    });
+    let schema = descriptor.input_schema.to_string();
+    let tokens =
+        prose_tokens(&descriptor.name) + prose_tokens(&descriptor.description) + json_tokens(&schema);
+    Piece {
+        part: Part::Tools,
+        name: descriptor.name.clone(),
+        source: "built in".to_owned(),
+        why: "on offer".to_owned(),
+        text: text.to_string(),
+        tokens,
+    }
+}
+
+fn instruction(file: &InstructionFile) -> Piece {
+    let source = match file.scope {
+        Scope::Managed => "the administrator's",
+        Scope::User => "yours, for all projects",
+        Scope::Project => "the project's",
+        Scope::Local => "yours, for this project",
+    };
+    let why = match &file.imported_by {
+        Some(by) => format!("imported by {}", by.display()),
+        None if file.is_partial => "read at the start, comments and front matter left out".to_owned(),
+        None => "read at the start".to_owned(),
+    };
+    let text = file.content.trim_end().to_owned();
+    Piece::prose(Part::FirstMessage, file.path.display().to_string(), source, why, text)
+}
+
+/// The date, and the words between the files.
+fn frame(found: &Instructions, date: &str) -> Piece {
+    let shown = shown_instructions(found);
+    let whole = user_context(&shown, date);
+    let texts = shown.iter().filter(|file| !file.text.trim().is_empty());
+    let frame = texts.fold(whole, |frame, file| frame.replacen(file.text.trim_end(), "", 1));
+    Piece::prose(Part::FirstMessage, "date and headings", "built in", "always", frame)
+}
+
+fn left_out(tools: &Toolbox, found: &Instructions) -> Vec<(String, String)> {
+    let all = Toolbox::builtin();
+    let missing = all.descriptors().filter(|tool| tools.find(&tool.name).is_none());
+    let missing =
+        missing.map(|tool| (tool.name.clone(), "a tool that --tools or a rule takes away".to_owned()));
+    let files = found.left_out.iter().chain(&found.diagnostics);
+    missing.chain(files.map(|note| (note.path.display().to_string(), note.message.clone()))).collect()
+}
