@@ -23,6 +23,7 @@ mod rules;
 mod save;
 mod sessions;
 mod settings;
+mod trust;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -65,8 +66,11 @@ fn run(args: Args, started: std::time::Instant) -> Result<u8, Complaint> {
         Some(Subcommand::Permissions(permissions)) => permissions::run(&env, permissions),
         Some(Subcommand::Sessions(sessions)) => sessions::run(&env, sessions),
         None if args.is_headless() => print::run(env, args, started),
-        None => Err(Complaint::new("The terminal interface is not part of this version")
-            .hint("Use `loci -p \"your prompt\"`, or `loci demo` to see it at work.")),
+        None => {
+            trust::ask_on_terminal(&env)?;
+            Err(Complaint::new("The terminal interface is not part of this version")
+                .hint("Use `loci -p \"your prompt\"`, or `loci demo` to see it at work."))
+        }
     }
 }
 

@@ -28,4 +28,5 @@ mod sessions;
 mod settings;
 mod support;
 mod torture;
+mod trust;
 mod turn;
