@@ -79,6 +79,27 @@ pub fn git_snapshot(dir: &Path, env: &Env) -> Option<GitSnapshot> {
     })
 }
 
+/// What git says about leaving a file out.
+pub(crate) struct Ignoring {
+    /// Whether some rule already does.
+    pub(crate) is_ignored: bool,
+    /// The user's own file of rules for all repositories, as the user's configuration names it.
+    pub(crate) excludes_file: Option<String>,
+}
+
+/// Asks git whether it ignores a file; `None` outside a repository, or without git.
+pub(crate) fn ignoring(file: &Path, env: &Env) -> Option<Ignoring> {
+    // The directory of a file that is yet to be written may be yet to be made.
+    let dir = file.ancestors().skip(1).find(|dir| dir.is_dir())?;
+    let git = Git::new(dir, &git_dir(dir)?, env)?;
+    // The repository's own configuration has no say in which file of the user's is written.
+    let named = git.read(&["config", "--global", "--get", "core.excludesFile"]);
+    Some(Ignoring {
+        is_ignored: git.read(&["check-ignore", "--quiet", "--", file.to_str()?]).is_some(),
+        excludes_file: named.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()),
+    })
+}
+
 /// Reads the main branch off references: where the remote's `HEAD` points, else `main`, else `master`.
 fn main_branch(refs: &str) -> Option<String> {
     let remote =

@@ -52,7 +52,7 @@ pub use session_log::{AppendError, DiskSink, MemorySink, SessionLog, Sink, Troub
 pub use settings::{
     FILE_LIMIT as SETTINGS_LIMIT, GivenSettings, LoadedSettings, MANAGED_DIR, SettingsEditError,
     SettingsFile, SettingsPlaces, SettingsSources, SettingsWatch, TrustState, edit_settings,
-    load_settings, trust_of,
+    exclude_local_settings, load_settings, trust_of,
 };
 pub use state_file::{StateFileError, edit_state, external_imports, known_user_id, set_trust, user_id};
 pub use unsaved::{UnsavedError, bring_back_unsaved};

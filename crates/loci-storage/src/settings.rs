@@ -9,6 +9,7 @@
 //! FIFO or device in a file's place does not make us wait.
 
 mod edit;
+mod exclude;
 mod places;
 mod read;
 mod trust;
@@ -21,6 +22,7 @@ use loci_core::settings::{
 };
 
 pub use edit::{SettingsEditError, edit_settings};
+pub use exclude::exclude_local_settings;
 pub use places::{MANAGED_DIR, SettingsPlaces, SettingsSources};
 pub use read::FILE_LIMIT;
 pub use trust::{TrustState, trust_of};

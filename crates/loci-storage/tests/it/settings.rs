@@ -1,6 +1,7 @@
 //! Settings files on a real disk: found, read whatever they are, trusted or not, written back, followed.
 
 mod broken;
+mod exclude;
 mod write_back;
 
 use std::fs;

@@ -2,7 +2,7 @@
 
 use loci_core::settings::edit::{EditError, set};
 use loci_core::settings::{Kind, Layer, Origin, Role, Scope, Severity};
-use loci_storage::{SettingsEditError, edit_settings};
+use loci_storage::{SettingsEditError, edit_settings, exclude_local_settings};
 use serde_json::Value;
 
 use super::{Desk, Named, Target};
@@ -24,10 +24,19 @@ pub(super) fn run(desk: &Desk, args: &SetArgs) -> Result<String, Complaint> {
     let value = value_of(&named, &args.value);
     check(&named, scope, &value)?;
     let (path, options) = desk.file(scope);
+    let excluded = match scope {
+        Scope::Local => {
+            exclude_local_settings(&desk.env, &desk.home, &path).map_err(|error| complain(&error))?
+        }
+        Scope::User | Scope::Project | Scope::CommandLine | Scope::Managed => None,
+    };
     edit_settings(&desk.home, &path, &options, |text| set(text, &named.path(), &value))
         .map_err(|error| complain(&error))?;
     let shown = desk.places.shown(&path);
-    Ok(format!("Set `{}` in {shown}\n{}", args.key, effect(desk, &named, scope)))
+    let excluded = excluded
+        .map(|file| format!("Git ignores it from now on, by a rule in {}\n", desk.places.shown(&file)))
+        .unwrap_or_default();
+    Ok(format!("Set `{}` in {shown}\n{excluded}{}", args.key, effect(desk, &named, scope)))
 }
 
 /// Reads the argument: JSON where it is some that fits, else text as it stands.
@@ -39,6 +48,8 @@ fn value_of(named: &Named, text: &str) -> Value {
         (Kind::Text | Kind::OneOf(_), _) => Value::from(text),
         (Kind::Texts | Kind::Restrictions, Some(list @ Value::Array(_))) => list,
         (Kind::Texts | Kind::Restrictions, _) => Value::from(vec![text]),
+        (Kind::TextOrTexts, Some(list @ Value::Array(_))) => list,
+        (Kind::TextOrTexts, _) => Value::from(text),
         (_, Some(value)) if named.inner.is_none() || named.key.kind != Kind::TextMap => value,
         _ => Value::from(text),
     }
