@@ -12,6 +12,7 @@ mod machine;
 mod page;
 mod permissions;
 mod sessions;
+mod settings;
 mod tables;
 
 use anyhow::{Context, bail};
@@ -30,6 +31,7 @@ pub(crate) fn run(root: &Path, words: Vec<String>) -> anyhow::Result<()> {
     match words.split_first().map(|(first, more)| (first.as_str(), more)) {
         Some(("sessions", more)) => return sessions::run(root, more),
         Some(("permissions", more)) => return permissions::run(root, more),
+        Some(("settings", more)) => return settings::run(root, more),
         _ => {}
     }
     let Some(args) = Args::parse(root, words)? else {

@@ -16,6 +16,8 @@ Usage: cargo xtask <chore>
   tidy                    checks what the compiler cannot; also runs under `cargo test -p xtask`
   bench [options] [scenario]...
                           measures loci beside its peers; `cargo xtask bench --help` says more
+  bench settings [--write]
+                          measures what settings and instruction files add to a start
   torture <kind> [options]
                           the tests that are cruel to sessions, at full size; `cargo xtask torture` says more";
 
