@@ -265,10 +265,10 @@ impl<'a> Discovery<'a> {
             return Err(format!("Larger than 4 MiB ({} bytes), so it was not read", metadata.len()));
         }
         let bytes = fs::read(real).map_err(said)?;
-        self.total += bytes.len();
-        if self.total > TOTAL_LIMIT {
+        if self.total + bytes.len() > TOTAL_LIMIT {
             return Err("More than 16 MiB of instructions in all, so it was not read".to_owned());
         }
+        self.total += bytes.len();
         let text = String::from_utf8_lossy(&bytes);
         Ok(Raw {
             text: text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned(),
