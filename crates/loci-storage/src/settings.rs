@@ -164,7 +164,8 @@ impl Loading<'_> {
 /// Tells whether it matters for any of its values that the repository may have brought the file.
 fn asks_whose_file(layer: &Layer) -> bool {
     let matters = |key: &Key| {
-        key.scopes == Scopes::NotShared || matches!(key.trust, Trust::NeverShared | Trust::Environment)
+        key.scopes == Scopes::NotShared
+            || matches!(key.trust, Trust::NeverShared | Trust::Environment | Trust::OwnFile)
     };
     layer.values.iter().any(|value| matters(value.key))
 }

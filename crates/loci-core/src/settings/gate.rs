@@ -51,7 +51,8 @@ pub(super) fn admit(key: &Key, origin: &Origin, value: &Value, is_trusted: bool)
     let untrusted = (is_in_project && !is_trusted).then_some(Refusal::Untrusted);
     match key.trust {
         Trust::Free => whole(None),
-        Trust::Needed => whole(untrusted),
+        Trust::OwnFile if scope == Scope::Local => whole(None),
+        Trust::Needed | Trust::OwnFile => whole(untrusted),
         Trust::NeverShared if scope == Scope::Project => whole(Some(Refusal::Repository)),
         Trust::NeverShared => whole(untrusted),
         Trust::PermissionMode => whole(mode(value, is_in_project, untrusted)),

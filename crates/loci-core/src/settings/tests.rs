@@ -263,8 +263,6 @@ fn a_repository_that_is_not_trusted_can_only_restrict() {
             check_gate(scope, text, "counts, counts", "counts, counts");
         }
         for text in [
-            r#"{"permissions": {"allow": ["A"]}}"#,
-            r#"{"permissions": {"additionalDirectories": ["/"]}}"#,
             r#"{"permissions": {"defaultMode": "acceptEdits"}}"#,
             r#"{"env": {"PATH": "/evil"}}"#,
             r#"{"hooks": {"Stop": []}}"#,
@@ -288,6 +286,29 @@ fn a_repository_that_is_not_trusted_can_only_restrict() {
         r#"{"env": {"ANTHROPIC_BASE_URL": "x", "FOO": "y"}, "apiKeyHelper": "z"}"#,
     ] {
         check_gate(Scope::User, text, "counts, counts", "counts, counts");
+    }
+}
+
+/// The user's own file for the project may allow at once; one that came with the repository may not.
+#[test]
+fn the_users_own_local_file_may_allow() {
+    let local = || Origin::new(Scope::Local, "s.json");
+    for text in
+        [r#"{"permissions": {"allow": ["A"]}}"#, r#"{"permissions": {"additionalDirectories": ["/"]}}"#]
+    {
+        for (origin, is_trusted, counts) in [
+            (local(), false, true),
+            (local(), true, true),
+            (local().from_repository(), false, false),
+            (local().from_repository(), true, true),
+            (Origin::new(Scope::Project, "s.json"), false, false),
+            (Origin::new(Scope::Project, "s.json"), true, true),
+        ] {
+            let (layer, _) = Layer::parse(text, origin.clone());
+            let merged = merge(&[layer], is_trusted);
+            let has_value = merged.iter().any(|setting| setting.value.is_some());
+            assert_eq!(has_value, counts, "{origin:?} {is_trusted} {text}");
+        }
     }
 }
 

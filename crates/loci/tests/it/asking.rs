@@ -45,6 +45,11 @@ async fn a_person_may_say_always_and_is_not_asked_again() {
     assert_eq!(output.stderr.matches("asks to run").count(), 1, "{}", output.stderr);
     let saved: Value = serde_json::from_str(&local_settings(&world)).unwrap();
     assert_eq!(saved, json!({"permissions": {"allow": ["Bash(touch made)"]}}));
+    // Nor in the next session, though nobody said that the folder is trusted: the file is the person's own.
+    std::fs::remove_file(world.home.project().join("made")).unwrap();
+    let world = world.then([bash("touch made"), Step::text("Again.")]).await;
+    assert_fine(&world.print(["hi"]));
+    assert!(world.home.project().join("made").exists());
 }
 
 #[tokio::test]

@@ -138,6 +138,21 @@ async fn allow_rules_of_a_repository_wait_for_trust() {
     }
 }
 
+/// The local file counts at once, unless it came with the repository (S-38).
+#[tokio::test]
+async fn local_allow_rules_count_unless_git_tracks_the_file() {
+    for is_tracked in [false, true] {
+        let world = World::with_git(runs("touch made")).await;
+        world.home.write(".claude/settings.local.json", r#"{"permissions": {"allow": ["Bash(touch *)"]}}"#);
+        if is_tracked {
+            world.home.git(&["add", "--force", ".claude/settings.local.json"]);
+        }
+        let output = world.print(["go"]);
+        assert_eq!(world.home.project().join("made").exists(), !is_tracked, "{output:?}");
+        assert_eq!(output.stderr.contains("until this folder is trusted"), is_tracked, "{output:?}");
+    }
+}
+
 #[tokio::test]
 async fn the_users_rules_count_everywhere() {
     let world = World::new(runs("touch made")).await;

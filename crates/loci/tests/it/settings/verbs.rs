@@ -183,14 +183,14 @@ async fn explain_shows_every_file_and_why_one_wins() {
         &world,
         "config explain permissions.allow",
         expect![[r#"
-        permissions.allow = ["Read"]
-          project      <project>/.claude/settings.json:3  ["Bash"]  does not count: this folder is not trusted
-          user         ~/.claude/settings.json:2  ["Read"]  wins: the highest file that counts
+            permissions.allow = ["Read"]
+              project      <project>/.claude/settings.json:3  ["Bash"]  does not count: this folder is not trusted
+              user         ~/.claude/settings.json:2  ["Read"]  wins: the highest file that counts
 
-        What it is: rules for calls that run without asking.
-        Who may set it: any settings file; in a project's files once the folder is trusted.
-        How files are joined: all lists are put together.
-        [0]"#]],
+            What it is: rules for calls that run without asking.
+            Who may set it: any settings file; in a file that came with the repository once the folder is trusted.
+            How files are joined: all lists are put together.
+            [0]"#]],
     );
     check(
         &world,
