@@ -8,6 +8,7 @@ use loci_core::app_state::Denial;
 use loci_core::ids::{EntryId, RequestId, SessionId, ToolUseId};
 use loci_core::permission::{Mode, Update};
 use loci_core::stream::{Failure, StreamEvent};
+use loci_core::tool::PathEffect;
 use loci_core::usage::{ModelUsage, Usage};
 use loci_tools::ToolProgress;
 use serde_json::Value;
@@ -145,6 +146,8 @@ pub struct Question {
     pub reason_kind: &'static str,
     /// The path that is in the way.
     pub blocked_path: Option<PathBuf>,
+    /// Paths of the call that lead elsewhere than they say.
+    pub links: Vec<PathEffect>,
     /// What would let it run from now on; nothing when it should be asked about every time.
     pub suggestions: Vec<Update>,
 }

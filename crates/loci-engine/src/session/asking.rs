@@ -6,7 +6,7 @@ use loci_core::message::ToolUse;
 use loci_core::permission::{
     Classified, Decision, Destination, Mode, Reason, RuleList, Rulebook, Update, Verdict,
 };
-use loci_core::tool::ToolOutcome;
+use loci_core::tool::{Effects, PathEffect, ToolOutcome};
 use serde_json::Value;
 
 use super::{Message, Session, Underway};
@@ -97,6 +97,7 @@ impl Session {
             input: call.input.clone(),
             reason: reason.to_string(),
             reason_kind: reason.kind(),
+            links: links(&call.effects),
             blocked_path: reason.path().map(std::path::Path::to_path_buf),
             suggestions: if self.grants.may_grant { judged.suggestions.clone() } else { Vec::new() },
         }));
@@ -236,6 +237,17 @@ impl Session {
 /// Tells a prohibition from a mode that only does not ask.
 fn is_forbidden(decision: &Decision) -> bool {
     decision.verdict == Verdict::Deny && !matches!(decision.reason, Reason::NotAsked(..))
+}
+
+/// Returns the paths that lead elsewhere than they say, each once.
+fn links(effects: &Effects) -> Vec<PathEffect> {
+    let paths = effects.writes.iter().chain(&effects.reads).filter(|path| path.requested != path.real);
+    paths.fold(Vec::new(), |mut links, path| {
+        if !links.contains(path) {
+            links.push(path.clone());
+        }
+        links
+    })
 }
 
 fn denial_text(call: &PreparedCall, judged: &Judged, can_grant: bool) -> String {

@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 
 use loci_core::permission::Update;
+use loci_core::tool::PathEffect;
 use loci_engine::{Answer, Question};
 use loci_stdx::visible;
 use serde_json::Value;
@@ -135,16 +136,21 @@ impl Terminal {
 fn text(question: &Question) -> String {
     let (call, is_whole) = call_text(question);
     let grants = grants(question, is_whole);
+    let links: String = question.links.iter().map(|link| format!("    {}\n", link_text(link))).collect();
     let always = match grants.is_empty() {
         true => String::new(),
         false => format!("  a  always: {}\n", shown_grants(grants)),
     };
     format!(
-        "\n{} asks to run:\n{call}  Why this is asked: {}\n  y  yes, this once\n{always}  n  no, and stop here\n  \
+        "\n{} asks to run:\n{call}{links}  Why this is asked: {}\n  y  yes, this once\n{always}  n  no, and stop here\n  \
          n REASON  no, and tell the model why\n> ",
         visible(&question.tool),
         visible(&question.reason),
     )
+}
+
+fn link_text(link: &PathEffect) -> String {
+    visible(&format!("({} leads to {})", link.requested.display(), link.real.display()))
 }
 
 /// Returns the call, indented, and whether that is all of it.
@@ -219,6 +225,7 @@ mod tests {
             reason: "it changes something".to_owned(),
             reason_kind: "other",
             blocked_path: None,
+            links: vec![PathEffect { requested: "/p/x".into(), real: "/etc/x".into() }],
             suggestions: vec![Update::AddRules(rule)],
         }
     }
@@ -258,6 +265,7 @@ mod tests {
         let shown = text(&question("q", json!({"command": "ls\u{202e} \u{1b}[2J;\u{200b}rm x"})));
         assert!(shown.contains(r"ls\u{202e} \u{1b}[2J;\u{200b}rm x"), "{shown}");
         assert!(shown.contains("`Bash(touch x)`"), "{shown}");
+        assert!(shown.contains("(/p/x leads to /etc/x)"), "{shown}");
         let long = question("q", json!({"command": "x".repeat(MOST_CHARS + 7)}));
         let shown = text(&long);
         assert!(shown.contains("7 more characters") && !shown.contains("always"), "{shown}");
