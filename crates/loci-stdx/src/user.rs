@@ -1,4 +1,4 @@
-//! Who the process runs as.
+//! Who the process runs as, and whether somebody sits before it.
 
 /// Returns true when the process has the rights of the superuser.
 #[cfg(unix)]
@@ -10,4 +10,18 @@ pub fn is_root() -> bool {
 #[cfg(not(unix))]
 pub fn is_root() -> bool {
     false
+}
+
+/// Returns true when the process may read from the terminal on its standard input; one in the background would be
+/// stopped by trying.
+#[cfg(unix)]
+pub fn is_in_foreground() -> bool {
+    let group = rustix::termios::tcgetpgrp(rustix::stdio::stdin());
+    group.is_ok_and(|group| group == rustix::process::getpgrp())
+}
+
+/// Returns true: there is no background here.
+#[cfg(not(unix))]
+pub fn is_in_foreground() -> bool {
+    true
 }

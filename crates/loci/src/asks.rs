@@ -18,5 +18,5 @@ pub(crate) fn asks(args: &Args) -> Asks {
 }
 
 fn is_person_there() -> bool {
-    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && loci_stdx::is_in_foreground()
 }
