@@ -29,7 +29,11 @@ use discovery::Discovery;
 pub use lazy::{LazyInstructions, Met};
 
 /// Where an administrator puts instructions for everybody on a machine.
+#[cfg(not(target_os = "macos"))]
 pub const MANAGED_INSTRUCTIONS: &str = "/etc/claude-code/CLAUDE.md";
+/// Where an administrator puts instructions for everybody on a machine.
+#[cfg(target_os = "macos")]
+pub const MANAGED_INSTRUCTIONS: &str = "/Library/Application Support/ClaudeCode/CLAUDE.md";
 
 /// Where to look, and what may be taken.
 #[derive(Debug, Clone)]
@@ -114,6 +118,8 @@ pub struct Instructions {
     pub diagnostics: Vec<Diagnostic>,
     /// Files that were left out on purpose, and why.
     pub left_out: Vec<Diagnostic>,
+    /// Those of them that lie outside the project, and wait for the user's approval.
+    pub external: Vec<PathBuf>,
 }
 
 /// An instruction file that was left out.

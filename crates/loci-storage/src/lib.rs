@@ -54,6 +54,8 @@ pub use settings::{
     SettingsFile, SettingsPlaces, SettingsSources, SettingsWatch, TrustState, edit_settings,
     exclude_local_settings, load_settings, trust_of,
 };
-pub use state_file::{StateFileError, edit_state, external_imports, known_user_id, set_trust, user_id};
+pub use state_file::{
+    StateFileError, edit_state, external_imports, known_user_id, set_external_imports, set_trust, user_id,
+};
 pub use unsaved::{UnsavedError, bring_back_unsaved};
 pub use user_tmp::{SessionTmp, UserTmpError};

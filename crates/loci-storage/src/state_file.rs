@@ -26,6 +26,8 @@ const USER_ID: &str = "userID";
 const TRUSTED: &str = "hasTrustDialogAccepted";
 /// The key that says instructions may come from outside a project.
 const IMPORTS: &str = "hasClaudeMdExternalIncludesApproved";
+/// The key that says the user was asked about that.
+const IMPORTS_ASKED: &str = "hasClaudeMdExternalIncludesWarningShown";
 /// How many earlier versions are kept.
 const BACKUPS: usize = 5;
 
@@ -86,6 +88,15 @@ pub fn external_imports(home: &ConfigHome, root: &Path) -> Option<bool> {
     let text = read(home.state_file()).ok()?;
     let state: Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).ok()?;
     state.get("projects")?.get(root.to_str()?)?.get(IMPORTS)?.as_bool()
+}
+
+/// Keeps whether a project's instructions may import files from outside it; the user was asked either way.
+pub fn set_external_imports(home: &ConfigHome, root: &Path, may: bool) -> Result<bool, StateFileError> {
+    let root = root.to_string_lossy();
+    edit_state(home, |text| {
+        let text = edit::set(text, &["projects", &root, IMPORTS_ASKED], &Value::from(true))?;
+        edit::set(&text, &["projects", &root, IMPORTS], &Value::from(may))
+    })
 }
 
 /// Changes the text of the state file by `change`; returns whether it changed.

@@ -6,7 +6,7 @@ use loci_core::settings::{Settings, jsonc};
 use loci_stdx::Env;
 use loci_storage::{
     ConfigHome, GivenSettings, InstructionPlaces, LoadedSettings, MANAGED_DIR, MANAGED_INSTRUCTIONS,
-    SETTINGS_LIMIT, SettingsPlaces, SettingsSources, SettingsWatch, external_imports,
+    SETTINGS_LIMIT, SettingsPlaces, SettingsSources, SettingsWatch, TrustState, external_imports,
 };
 
 use serde_json::Value;
@@ -40,7 +40,7 @@ pub(crate) struct Configured {
 pub(crate) struct InstructionWish {
     root: PathBuf,
     main_checkout: Option<PathBuf>,
-    trust_root: PathBuf,
+    trust: TrustState,
     sources: SettingsSources,
     excludes: Vec<String>,
     managed_text: Option<String>,
@@ -55,7 +55,7 @@ impl InstructionWish {
         Self {
             root: places.tree_root().to_owned(),
             main_checkout: places.main_checkout().map(Path::to_path_buf),
-            trust_root: loaded.trust.root.clone(),
+            trust: loaded.trust.clone(),
             sources: places.sources,
             excludes: settings.claude_md_excludes,
             managed_text: settings.claude_md,
@@ -82,7 +82,7 @@ impl InstructionWish {
             extra_dirs,
             sources: self.sources,
             excludes: self.excludes.clone(),
-            allows_external: external_imports(home, &self.trust_root) == Some(true),
+            allows_external: self.trust.is_trusted && external_imports(home, &self.trust.root) == Some(true),
             reads_agents: self.reads_agents,
         }
     }

@@ -4,16 +4,18 @@
 //! folder's files would set. Without a terminal nobody is asked and the folder stays as it is.
 
 use std::io::{BufRead, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use loci_core::settings::{Merged, Refusal, Role};
 use loci_stdx::{Env, single_line};
 use loci_storage::{
-    ConfigHome, LoadedSettings, MANAGED_DIR, SettingsPlaces, SettingsSources, load_settings, set_trust,
+    ConfigHome, LoadedSettings, MANAGED_DIR, SettingsPlaces, SettingsSources, discover_instructions,
+    external_imports, load_settings, set_external_imports, set_trust,
 };
 use serde_json::Value;
 
 use crate::complaint::Complaint;
+use crate::settings::InstructionWish;
 
 /// The most letters of a value that are shown.
 const MOST_LETTERS: usize = 100;
@@ -36,19 +38,38 @@ fn ask(env: &Env, input: &mut dyn BufRead, output: &mut dyn Write) -> Result<(),
     if loaded.trust.is_trusted {
         return Ok(());
     }
-    let failed = |error: std::io::Error| Complaint::new(format!("The terminal cannot be used: {error}"));
-    output.write_all(question(env, &loaded).as_bytes()).and_then(|()| output.flush()).map_err(failed)?;
-    let mut answer = String::new();
-    input.read_line(&mut answer).map_err(failed)?;
-    if !matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
+    if !says_yes(&question(env, &loaded), input, output)? {
         return Err(Complaint::new("This folder is not trusted, so nothing was started")
             .hint("`loci -p` works here without trust: it applies nothing of the folder that needs it."));
     }
     // Trust in the home directory lasts as long as the process.
-    if loaded.trust.can_be_kept {
-        set_trust(&home, &loaded.trust.root, true).map_err(|error| Complaint::from_error(&error))?;
+    if !loaded.trust.can_be_kept {
+        return Ok(());
     }
+    set_trust(&home, &loaded.trust.root, true).map_err(|error| Complaint::from_error(&error))?;
+    let wish = InstructionWish::new(&places, &loaded, &[]);
+    let outside = discover_instructions(&wish.places(env, &home)).external;
+    if outside.is_empty() || external_imports(&home, &loaded.trust.root).is_some() {
+        return Ok(());
+    }
+    let may = says_yes(&imports_question(&outside), input, output)?;
+    set_external_imports(&home, &loaded.trust.root, may).map_err(|error| Complaint::from_error(&error))?;
     Ok(())
+}
+
+fn says_yes(question: &str, input: &mut dyn BufRead, output: &mut dyn Write) -> Result<bool, Complaint> {
+    let failed = |error: std::io::Error| Complaint::new(format!("The terminal cannot be used: {error}"));
+    output.write_all(question.as_bytes()).and_then(|()| output.flush()).map_err(failed)?;
+    let mut answer = String::new();
+    input.read_line(&mut answer).map_err(failed)?;
+    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+}
+
+fn imports_question(outside: &[PathBuf]) -> String {
+    let files = outside.iter().take(MOST_VALUES);
+    let files: Vec<String> =
+        files.map(|path| single_line(&path.display().to_string(), MOST_LETTERS)).collect();
+    format!("Its instructions import files from outside it:\n  {}\nLet them? [y/N] ", files.join("\n  "))
 }
 
 fn question(env: &Env, loaded: &LoadedSettings) -> String {
@@ -158,6 +179,29 @@ mod tests {
                 .unwrap()
                 .contains("hasTrustDialogAccepted")
         );
+    }
+
+    #[test]
+    fn imports_from_outside_are_a_question_of_their_own() {
+        for (answers, may) in [("y\ny\n", true), ("y\n\n", false)] {
+            let home = TestHome::new();
+            home.write("CLAUDE.md", "@~/outside.md");
+            home.write_home("outside.md", "x");
+            let env = Env::for_test(home.home(), home.project());
+            let mut output = Vec::new();
+            ask(&env, &mut answers.as_bytes(), &mut output).unwrap();
+            let said = String::from_utf8(output).unwrap();
+            assert!(
+                said.contains("import files from outside it:\n  ") && said.contains("outside.md"),
+                "{said}"
+            );
+            let config = ConfigHome::from_env(&env);
+            assert_eq!(
+                external_imports(&config, &home.project()),
+                Some(may),
+                "kept, so that it is asked once"
+            );
+        }
     }
 
     #[test]

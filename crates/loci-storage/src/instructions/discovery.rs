@@ -238,9 +238,8 @@ impl<'a> Discovery<'a> {
             return None;
         }
         if ward.base.as_ref().is_some_and(|base| !real.starts_with(base)) {
-            let message =
-                "Outside the project and not approved; set hasClaudeMdExternalIncludesApproved for it";
-            self.leave_out(path, message);
+            self.found.external.push(path.to_owned());
+            self.leave_out(path, "Outside the project and not approved; see `loci config trust --imports`");
             return None;
         }
         match self.text(&real) {

@@ -10,7 +10,11 @@ use super::trust::{self, Checkout};
 use crate::layout::ConfigHome;
 
 /// Where an administrator puts settings for everybody on a machine.
+#[cfg(not(target_os = "macos"))]
 pub const MANAGED_DIR: &str = "/etc/claude-code";
+/// Where an administrator puts settings for everybody on a machine.
+#[cfg(target_os = "macos")]
+pub const MANAGED_DIR: &str = "/Library/Application Support/ClaudeCode";
 
 /// Which of the user's and the project's files are read; the administrator's always are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

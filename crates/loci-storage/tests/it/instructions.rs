@@ -175,7 +175,7 @@ fn a_project_brings_in_nothing_from_outside_unless_approved() {
     symlink(&secret, world.cwd().join("CLAUDE.local.md")).unwrap();
     let found = discover(&world, world.cwd());
     assert_eq!(names(&world, &found), ["project/CLAUDE.md"]);
-    let why = "Outside the project and not approved; set hasClaudeMdExternalIncludesApproved for it";
+    let why = "Outside the project and not approved; see `loci config trust --imports`";
     let out = left_out(&world, &found);
     assert!(
         out.contains(&format!("secret.md: {why}")) && out.contains(&format!("project/link.md: {why}")),
@@ -183,6 +183,7 @@ fn a_project_brings_in_nothing_from_outside_unless_approved() {
     );
     assert!(out.contains(&format!("project/CLAUDE.local.md: {why}")), "{out:?}");
     assert!(out.iter().any(|line| line.starts_with("project/data.bin: Not a kind of text file")), "{out:?}");
+    assert!(found.external.contains(&secret) && found.external.contains(&world.cwd().join("link.md")));
     let approved =
         discover_with(&world, world.cwd(), |places| InstructionPlaces { allows_external: true, ..places });
     assert_eq!(names(&world, &approved), ["project/CLAUDE.md", "secret.md"]);

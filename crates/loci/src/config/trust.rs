@@ -1,6 +1,6 @@
 //! `loci config trust`: the user's word that a folder's settings may count in full.
 
-use loci_storage::set_trust;
+use loci_storage::{set_external_imports, set_trust};
 
 use super::Desk;
 use crate::complaint::Complaint;
@@ -10,6 +10,9 @@ pub(super) struct TrustArgs {
     /// Take the trust back.
     #[arg(long)]
     revoke: bool,
+    /// Let the folder's instructions import files from outside it too; with --revoke, only that is taken back.
+    #[arg(long)]
+    imports: bool,
 }
 
 pub(super) fn run(desk: &Desk, args: &TrustArgs) -> Result<String, Complaint> {
@@ -19,7 +22,17 @@ pub(super) fn run(desk: &Desk, args: &TrustArgs) -> Result<String, Complaint> {
         return Err(Complaint::new("The home directory cannot be trusted as a whole")
             .hint("Trust the folder of a project instead."));
     }
-    set_trust(&desk.home, &trust.root, !args.revoke).map_err(|error| Complaint::from_error(&error))?;
-    let word = if args.revoke { "No longer trusted" } else { "Trusted" };
-    Ok(format!("{word}: {root}\n"))
+    let failed = |error: loci_storage::StateFileError| Complaint::from_error(&error);
+    if args.imports {
+        set_external_imports(&desk.home, &trust.root, !args.revoke).map_err(failed)?;
+    }
+    if args.imports && args.revoke {
+        return Ok(format!("No longer imports from outside: {root}\n"));
+    }
+    set_trust(&desk.home, &trust.root, !args.revoke).map_err(failed)?;
+    Ok(match (args.revoke, args.imports) {
+        (true, _) => format!("No longer trusted: {root}\n"),
+        (false, true) => format!("Trusted, and may import from outside: {root}\n"),
+        (false, false) => format!("Trusted: {root}\n"),
+    })
 }

@@ -1,6 +1,7 @@
 //! Settings files seen from outside: what they change, what they may not, and what is said about them.
 
 mod live;
+mod sources;
 mod verbs;
 
 use expect_test::{Expect, expect};

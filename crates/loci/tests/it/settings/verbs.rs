@@ -319,8 +319,33 @@ async fn every_instruction_file_is_explained() {
             <project>/a.md  1 bytes  the project's; imported by <project>/CLAUDE.md
 
             Left out:
-            ~/out.md  Outside the project and not approved; set hasClaudeMdExternalIncludesApproved for it
+            ~/out.md  Outside the project and not approved; see `loci config trust --imports`
             <project>/.claude/rules/ts.md  Waits until a file is read that fits src/*.ts
             [0]"#]],
     );
+}
+
+#[tokio::test]
+async fn git_ignores_local_settings_from_the_first_write_on() {
+    let world = World::with_git(Step::text("x")).await;
+    check(
+        &world,
+        "config set model opus --local",
+        expect![[r#"
+            Set `model` in <project>/.claude/settings.local.json
+            Git ignores it from now on, by a rule in ~/.config/git/ignore
+            [0]"#]],
+    );
+    check(
+        &world,
+        "config set model haiku --local",
+        expect![[r#"
+            Set `model` in <project>/.claude/settings.local.json
+            [0]"#]],
+    );
+    let rules = std::fs::read_to_string(world.home.home().join(".config/git/ignore")).unwrap();
+    assert_eq!(rules, "**/.claude/settings.local.json\n");
+    let world = World::with_git(Step::text("x")).await;
+    run(&world, "permissions add Bash(ls) --local");
+    assert!(world.home.home().join(".config/git/ignore").exists());
 }
