@@ -16,7 +16,10 @@ use std::path::{Path, PathBuf};
 
 use loci_core::settings::{Key, Scope, json_schema};
 use loci_stdx::{Env, WriteOptions};
-use loci_storage::{ConfigHome, LoadedSettings, MANAGED_DIR, SettingsPlaces, SettingsSources, load_settings};
+use loci_storage::{
+    ConfigHome, LoadedSettings, MANAGED_DIR, SettingsPlaces, SettingsSources, exclude_local_settings,
+    load_settings,
+};
 
 use serde_json::Value;
 
@@ -97,6 +100,17 @@ impl Desk {
             Scope::User | Scope::CommandLine | Scope::Managed => {
                 (self.places.user.clone(), WriteOptions::private())
             }
+        }
+    }
+
+    /// Has git ignore the user's own settings of a project when they are first written; returns the file of the
+    /// rule.
+    pub(crate) fn keep_private(&self, scope: Scope, path: &Path) -> Result<Option<PathBuf>, Complaint> {
+        match scope {
+            Scope::Local => {
+                exclude_local_settings(&self.env, &self.home, path).map_err(|error| complain(&error))
+            }
+            Scope::User | Scope::Project | Scope::CommandLine | Scope::Managed => Ok(None),
         }
     }
 }

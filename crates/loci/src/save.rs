@@ -5,7 +5,9 @@ use std::path::Path;
 use loci_core::settings::Scope;
 use loci_engine::SaveUpdate;
 use loci_stdx::{Env, WriteOptions};
-use loci_storage::{ConfigHome, MANAGED_DIR, SettingsPlaces, SettingsSources, edit_settings};
+use loci_storage::{
+    ConfigHome, MANAGED_DIR, SettingsPlaces, SettingsSources, edit_settings, exclude_local_settings,
+};
 
 use crate::complaint::Complaint;
 
@@ -18,11 +20,18 @@ pub(crate) fn save_to_settings(env: Env) -> SaveUpdate {
             None | Some(Scope::CommandLine | Scope::Managed) => return Ok(()),
             Some(Scope::User) => (places.user, WriteOptions::private()),
             Some(Scope::Project) => (places.project, WriteOptions::project()),
-            Some(Scope::Local) => (places.local, WriteOptions::project()),
+            Some(Scope::Local) => {
+                exclude_local_settings(&env, &home, &places.local).map_err(|error| said(&error))?;
+                (places.local, WriteOptions::project())
+            }
         };
         match edit_settings(&home, &path, &options, |text| update.edit(text)) {
             Ok(_) => Ok(()),
-            Err(error) => Err(Complaint::from_error(&error).message().to_owned()),
+            Err(error) => Err(said(&error)),
         }
     })
+}
+
+fn said(error: &dyn std::error::Error) -> String {
+    Complaint::from_error(error).message().to_owned()
 }

@@ -2,7 +2,7 @@
 
 use loci_core::settings::edit::{EditError, set};
 use loci_core::settings::{Kind, Layer, Origin, Role, Scope, Severity};
-use loci_storage::{SettingsEditError, edit_settings, exclude_local_settings};
+use loci_storage::{SettingsEditError, edit_settings};
 use serde_json::Value;
 
 use super::{Desk, Named, Target};
@@ -24,12 +24,7 @@ pub(super) fn run(desk: &Desk, args: &SetArgs) -> Result<String, Complaint> {
     let value = value_of(&named, &args.value);
     check(&named, scope, &value)?;
     let (path, options) = desk.file(scope);
-    let excluded = match scope {
-        Scope::Local => {
-            exclude_local_settings(&desk.env, &desk.home, &path).map_err(|error| complain(&error))?
-        }
-        Scope::User | Scope::Project | Scope::CommandLine | Scope::Managed => None,
-    };
+    let excluded = desk.keep_private(scope, &path)?;
     edit_settings(&desk.home, &path, &options, |text| set(text, &named.path(), &value))
         .map_err(|error| complain(&error))?;
     let shown = desk.places.shown(&path);

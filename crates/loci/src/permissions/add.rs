@@ -29,6 +29,7 @@ pub(super) fn run(desk: &Desk, args: &AddArgs) -> Result<String, Complaint> {
     check(&args.rule, list, scope)?;
     let (path, options) = desk.file(scope);
     let update = Update::AddRules(change(&args.rule, list, scope));
+    desk.keep_private(scope, &path)?;
     let is_new = edit_settings(&desk.home, &path, &options, |text| update.edit(text))
         .map_err(|error| complain(&error))?;
     let (rule, shown) = (args.rule.trim(), desk.places.shown(&path));
