@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 /// Turns between two compactions.
 const TURNS_A_COMPACTION: u64 = 500;
+/// Turns after the last one, so that files of all lengths have the same to send.
+const LIVE_TURNS: u64 = 100;
 /// What a file that was read looks like: sixty lines, as they stand in JSON.
 const LINE: &str = "x = compute(42)  # line of code\\n";
 
@@ -59,7 +61,7 @@ fn write(home: &Home, id: &str, series: u64, bytes: u64) -> anyhow::Result<u64> 
         Chain { id, cwd: home.project.display().to_string(), series, n_entries: 0, lines: String::new() };
     let mut written = 0;
     let mut turn = 0;
-    while written < bytes {
+    while written < bytes || (turn > TURNS_A_COMPACTION && turn % TURNS_A_COMPACTION != LIVE_TURNS) {
         chain.turn(turn);
         turn += 1;
         if turn % TURNS_A_COMPACTION == 0 {
