@@ -4,12 +4,18 @@
 //! always gives the same bytes, whether it was just written or loaded again, because both roads go through
 //! [`Projection`]. Everything else put before the model is a named [`Fragment`] with a bound.
 
+mod compaction;
 mod fragment;
+mod ledger;
 mod projection;
 mod tokens;
+mod window;
 
+pub use compaction::{CompactionPlan, Keep, Trigger, summary_of, summary_request, summary_text};
 pub use fragment::{
     Fragment, GitContext, Instruction, PromptParts, Surroundings, system_prompt, user_context,
 };
+pub use ledger::context_tokens;
 pub use projection::Projection;
-pub use tokens::{json_tokens, prose_tokens};
+pub use tokens::{estimate_messages, json_tokens, prose_tokens};
+pub use window::{Level, Thresholds, Window};

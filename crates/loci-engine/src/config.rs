@@ -52,6 +52,8 @@ pub struct SessionConfig {
     pub model: ModelConfig,
     /// Limits of a turn.
     pub limits: TurnLimits,
+    /// When the conversation is compacted.
+    pub compaction: CompactionConfig,
     /// The parts of the system prompt.
     pub prompt: PromptParts,
     /// Instruction files.
@@ -151,6 +153,25 @@ pub struct ModelConfig {
     pub extra_body: Option<serde_json::Map<String, serde_json::Value>>,
     /// Whether each server event is passed on unchanged.
     pub wants_wire_events: bool,
+}
+
+/// When a conversation is compacted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CompactionConfig {
+    /// Whether it is at all.
+    pub is_on: bool,
+    /// Whether it is unasked, before it is too long.
+    pub is_automatic: bool,
+    /// Takes the place of the model's window.
+    pub window: Option<u64>,
+    /// Compacts at this share of what can be used, in percent, where that is earlier.
+    pub percent: Option<u8>,
+}
+
+impl Default for CompactionConfig {
+    fn default() -> Self {
+        Self { is_on: true, is_automatic: true, window: None, percent: None }
+    }
 }
 
 /// Limits of a turn.

@@ -62,6 +62,18 @@ pub enum EngineEvent {
         /// What failed.
         failure: Failure,
     },
+    /// The conversation is being made shorter.
+    Compacting,
+    /// The conversation begins with a summary now.
+    Compacted {
+        /// What the transcript says about it.
+        metadata: Value,
+    },
+    /// The compaction is over.
+    CompactionEnded {
+        /// Why it did not work, if it did not.
+        failure: Option<String>,
+    },
     /// May this call run? Answer with [`crate::Command::Answer`].
     Asked(Question),
     /// The question is withdrawn.

@@ -4,11 +4,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use loci_context::prose_tokens;
 use loci_core::app_state::AppState;
 use loci_core::ids::ToolUseId;
 use loci_stdx::{Env, Store};
 use loci_storage::SessionTmp;
-use loci_tools::{FileStates, Host, HostFuture, Place, Tasks, ToolProgress};
+use loci_tools::{FileState, FileStates, Host, HostFuture, Place, Tasks, ToolProgress};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::config::Ambient;
@@ -75,6 +76,26 @@ impl SessionHost {
     pub(crate) fn real_dirs(&self, dirs: &[PathBuf]) -> Vec<PathBuf> {
         let place = lock(&self.place);
         dirs.iter().map(|dir| place.resolve(&dir.to_string_lossy()).real).collect()
+    }
+
+    /// Takes note that what was read has left the conversation; returns the files to show again, those used last
+    /// first: read in whole and unchanged since, so many at most and so many tokens in all.
+    pub(crate) fn files_to_restore(&self, most_files: usize, mut tokens: u64) -> Vec<(PathBuf, String)> {
+        let mut files = lock(&self.files);
+        files.forget_shown();
+        let is_current = |path: &Path, state: &FileState| {
+            std::fs::metadata(path)
+                .and_then(|it| it.modified())
+                .is_ok_and(|modified| modified == state.modified)
+        };
+        let known = files.iter().filter(|(path, state)| state.is_whole() && is_current(path, state));
+        let fitting = known.filter(|(_, state)| {
+            let size = prose_tokens(&state.content);
+            let fits = size <= tokens;
+            tokens -= if fits { size } else { 0 };
+            fits
+        });
+        fitting.take(most_files).map(|(path, state)| (path.to_owned(), state.content.clone())).collect()
     }
 
     /// Takes over what an earlier process had read.

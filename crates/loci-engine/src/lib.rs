@@ -23,8 +23,8 @@ pub mod turn;
 pub use classifier::{Classifier, ClassifierCall, ClassifierFuture};
 pub use command::{Answer, Command, Prompt};
 pub use config::{
-    Ambient, ApplySettings, FollowSettings, Followed, Grants, ModelConfig, Past, PollSettings, SaveUpdate,
-    SessionConfig, TurnLimits,
+    Ambient, ApplySettings, CompactionConfig, FollowSettings, Followed, Grants, ModelConfig, Past,
+    PollSettings, SaveUpdate, SessionConfig, TurnLimits,
 };
 pub use event::{AssistantBlock, EngineEvent, Question, TurnReport, TurnStart, UserMessage};
 pub use instructions::shown_instructions;

@@ -5,9 +5,10 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::config::Past;
-use loci_context::Projection;
+use loci_context::{CompactionPlan, Projection, Trigger, estimate_messages, prose_tokens, summary_text};
 use loci_core::conversation::Repair;
 use loci_core::entry::Entry;
 use loci_core::entry::draft::{ApiErrorFields, Draft, Metadata, Stamp};
@@ -24,6 +25,22 @@ const INTERRUPTED: &str = "[Request interrupted by user]";
 /// The same, when tools were stopped.
 const INTERRUPTED_TOOLS: &str = "[Request interrupted by user for tool use]";
 
+/// A compaction to be recorded.
+pub(crate) struct Shortened<'a> {
+    /// What it summarises and keeps.
+    pub(crate) plan: &'a CompactionPlan,
+    /// Who wanted it.
+    pub(crate) trigger: Trigger,
+    /// The summary.
+    pub(crate) summary: &'a str,
+    /// How full the context was.
+    pub(crate) tokens_before: u64,
+    /// What a request has besides its messages.
+    pub(crate) overhead: u64,
+    /// How long it took.
+    pub(crate) duration: Duration,
+}
+
 /// Writes one session's transcript and knows what the model is to see.
 pub(crate) struct Recorder {
     env: Env,
@@ -32,6 +49,8 @@ pub(crate) struct Recorder {
     tail: Option<EntryId>,
     repairs: Vec<Repair>,
     projection: Projection,
+    /// The entries behind the projection.
+    path: Vec<Arc<Entry>>,
     prompt: PromptId,
     last_prompt: Option<String>,
     inherited: Vec<Arc<Entry>>,
@@ -47,6 +66,7 @@ impl Recorder {
     pub(crate) fn new(env: Env, log: SessionLog, stamp: Stamp, past: Past) -> Self {
         Self {
             projection: Projection::of(past.path.iter().map(Arc::as_ref)),
+            path: past.path,
             env,
             log,
             stamp,
@@ -66,6 +86,70 @@ impl Recorder {
     /// Returns the conversation as it is sent; `context` opens the first message.
     pub(crate) fn messages(&self, context: &Block) -> Vec<Message> {
         self.projection.messages(Some(context))
+    }
+
+    /// Returns the entries that the conversation is made from, oldest first.
+    pub(crate) fn path(&self) -> &[Arc<Entry>] {
+        &self.path
+    }
+
+    /// Puts a summary in the place of what it stands for; returns the boundary and the summary. The transcript keeps
+    /// every entry, and what goes on hangs under the summary, as other readers of the format expect.
+    pub(crate) fn compact(&mut self, shortened: &Shortened<'_>) -> Option<(Arc<Entry>, Arc<Entry>)> {
+        let transcript = self.log.path().map(|path| path.display().to_string());
+        let text = summary_text(shortened.summary, transcript.as_deref());
+        let summary_id = self.fresh_id();
+        let preserved = shortened.plan.preserved_ids(&self.path);
+        let kept = self.path[shortened.plan.preserved.clone()].to_vec();
+        let last = self.tail.clone();
+        let opening: Vec<Arc<Entry>> = self.overdue_pointer();
+        self.tail = None;
+        let boundary = self.seal(
+            &Draft::boundary(
+                last.as_ref(),
+                self.metadata_of(shortened, &text, &kept, &summary_id, &preserved),
+            ),
+            None,
+        );
+        let summary = self.seal(&Draft::summary(self.prompt.clone(), &text), Some(summary_id));
+        let (Some(boundary), Some(summary)) = (boundary, summary) else {
+            self.tail = last;
+            return None;
+        };
+        let lines: Vec<Arc<Entry>> = opening.into_iter().chain([boundary.clone(), summary.clone()]).collect();
+        self.log(&lines);
+        self.path = [boundary.clone(), summary.clone()].into_iter().chain(kept).collect();
+        self.projection = Projection::of(self.path.iter().map(Arc::as_ref));
+        Some((boundary, summary))
+    }
+
+    /// Returns the pointer to where the conversation stood, which precedes a boundary.
+    fn overdue_pointer(&self) -> Vec<Arc<Entry>> {
+        let leaf = self.tail.clone();
+        let pointer = leaf.map(|leaf| Metadata::LastPrompt { prompt: self.last_prompt.clone(), leaf });
+        pointer.and_then(|pointer| self.metadata(&pointer)).into_iter().collect()
+    }
+
+    fn metadata_of(
+        &self,
+        shortened: &Shortened<'_>,
+        text: &str,
+        kept: &[Arc<Entry>],
+        summary: &EntryId,
+        preserved: &[EntryId],
+    ) -> Value {
+        let kept = Projection::of(kept.iter().map(Arc::as_ref)).messages(None);
+        let after = prose_tokens(text) + estimate_messages(&kept) + shortened.overhead;
+        let ids: Vec<&str> = preserved.iter().map(EntryId::as_str).collect();
+        json!({
+            "trigger": shortened.trigger.as_str(),
+            "preTokens": shortened.tokens_before,
+            "durationMs": shortened.duration.as_millis() as u64,
+            "preservedSegment": {"headUuid": ids.first(), "anchorUuid": summary.as_str(), "tailUuid": ids.last()},
+            "preservedMessages": {"anchorUuid": summary.as_str(), "uuids": ids, "allUuids": ids},
+            "postTokens": after,
+            "cumulativeDroppedTokens": shortened.tokens_before.saturating_sub(after),
+        })
     }
 
     /// Takes what went wrong with writing, to be told once.
@@ -271,6 +355,9 @@ impl Recorder {
         self.log(entries);
         for entry in entries {
             self.projection.push(entry);
+            if entry.head().kind.is_chain() {
+                self.path.push(Arc::clone(entry));
+            }
         }
     }
 

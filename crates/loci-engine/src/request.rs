@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use loci_context::{Fragment, PromptParts, system_prompt};
+use loci_context::{Fragment, PromptParts, prose_tokens, system_prompt};
 use loci_core::message::Message;
 use loci_core::model::{ModelFacts, ThinkingStyle, facts};
 use loci_core::raw::RawJson;
@@ -35,11 +35,23 @@ impl RequestBase {
         }
     }
 
+    /// Returns how much a plan lets the model write.
+    pub(crate) fn max_tokens(&self, plan: &RequestPlan, model: &ModelConfig) -> u64 {
+        let facts = facts(&plan.model);
+        let usual = model.max_output_tokens.unwrap_or(facts.default_output).min(facts.max_output);
+        plan.output.tokens(usual, facts.max_output)
+    }
+
+    /// Estimates the tokens of what every request has besides its messages.
+    pub(crate) fn tokens(&self) -> u64 {
+        let system = self.system.iter().map(|block| prose_tokens(&block.text)).sum::<u64>();
+        system + self.tools.iter().map(|tool| prose_tokens(tool.json.as_str())).sum::<u64>()
+    }
+
     /// Makes the request that a plan asks for.
     pub(crate) fn request(&self, plan: &RequestPlan, model: &ModelConfig, messages: Vec<Message>) -> Request {
         let facts = facts(&plan.model);
-        let usual = model.max_output_tokens.unwrap_or(facts.default_output).min(facts.max_output);
-        let max_tokens = plan.output.tokens(usual, facts.max_output);
+        let max_tokens = self.max_tokens(plan, model);
         Request {
             system: self.system.clone(),
             tools: Arc::clone(&self.tools),

@@ -4,6 +4,7 @@
 //! what comes of it: the request's stream, judgements, outcomes, the user's wishes.
 
 mod asking;
+mod compacting;
 mod perform;
 mod tally;
 
@@ -19,7 +20,7 @@ use loci_core::ids::ToolUseId;
 use loci_core::message::Block;
 use loci_core::permission::Classified;
 use loci_core::session::SessionIdentity;
-use loci_core::stream::{Failure, FailureKind, Started};
+use loci_core::stream::{Ended, Failure, FailureKind, Started};
 use loci_llm::Client;
 use loci_stdx::{Env, Store};
 use loci_storage::{Instructions, LazyInstructions};
@@ -29,7 +30,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::classifier::{Blocks, Classifier};
 use crate::command::{Answer, Command, Prompt};
-use crate::config::{Ambient, Grants, ModelConfig, PollSettings, SessionConfig, TurnLimits};
+use crate::config::{
+    Ambient, CompactionConfig, Grants, ModelConfig, PollSettings, SessionConfig, TurnLimits,
+};
 use crate::event::{EngineEvent, TurnStart};
 use crate::host::{HostParts, SessionHost, Spill};
 use crate::instructions::shown_instructions;
@@ -40,6 +43,7 @@ use crate::recorder::Recorder;
 use crate::request::RequestBase;
 use crate::state::{change, wire};
 use crate::turn::{Effect, Event, Limits, Outcome, RetryRules, Turn, TurnEnd};
+use compacting::{Compactor, Pending};
 use tally::Tally;
 
 /// How long what could not be saved waits before the disk is tried again, should nothing else happen.
@@ -96,6 +100,8 @@ pub struct Session {
     /// Judges what would be asked about in mode `auto`.
     classifier: Option<Arc<dyn Classifier>>,
     blocks: Blocks,
+    compaction: CompactionConfig,
+    compactor: Compactor,
 }
 
 /// What a turn has under way.
@@ -110,6 +116,8 @@ struct Underway {
     questions: HashMap<String, PreparedCall>,
     tally: Tally,
     has_interrupted: bool,
+    /// The compaction whose summary is being written.
+    pending: Option<Pending>,
 }
 
 impl Underway {
@@ -124,6 +132,7 @@ impl Underway {
             questions: HashMap::new(),
             tally: Tally::begin(now),
             has_interrupted: false,
+            pending: None,
         }
     }
 }
@@ -131,6 +140,7 @@ impl Underway {
 /// What tasks of a turn report; a request's events count only while it is the current one.
 enum Message {
     Request(u64, Event),
+    Summary(u64, Result<(String, Ended), Failure>),
     Classified(ToolUseId, Option<Classified>),
     Other(Event),
 }
@@ -212,6 +222,8 @@ impl Session {
             grants: config.grants,
             classifier: config.classifier,
             blocks: Blocks::default(),
+            compaction: config.compaction,
+            compactor: Compactor::default(),
         };
         (session, SessionHandle { commands: command_in }, events_out)
     }
@@ -292,9 +304,14 @@ impl Session {
         if prompt.content.is_blank() {
             return self.refuse_blank(&mut underway);
         }
-        self.record_prompt(&prompt);
         let mut turn = Turn::new(self.turn_limits());
-        let mut effects = turn.handle(Event::Begin);
+        let mut effects = match compaction_wish(&prompt) {
+            Some(focus) => turn.handle(Event::Compact { focus }),
+            None => {
+                self.record_prompt(&prompt);
+                turn.handle(Event::Begin)
+            }
+        };
         let end = loop {
             if let Some(end) = self.perform_all(effects, &mut underway) {
                 break end;
@@ -317,7 +334,10 @@ impl Session {
                     Some(Message::Request(generation, event)) if generation == underway.generation => return event,
                     Some(Message::Other(event)) => return event,
                     Some(Message::Classified(call, said)) => self.classified(underway, &call, said),
-                    Some(Message::Request(..)) | None => {}
+                    Some(Message::Summary(generation, said)) if generation == underway.generation => {
+                        return self.summarised(said, underway);
+                    }
+                    Some(Message::Request(..) | Message::Summary(..)) | None => {}
                 },
                 command = self.commands.recv(), if !self.is_deaf => match command {
                     Some(command) => {
@@ -482,6 +502,14 @@ async fn pause_before_saving(has_unsaved: bool) {
         true => tokio::time::sleep(SAVE_AGAIN).await,
         false => std::future::pending().await,
     }
+}
+
+/// Reads `/compact`, with or without what should be kept above all.
+fn compaction_wish(prompt: &Prompt) -> Option<Option<String>> {
+    let text = prompt.content.text();
+    let rest = text.trim().strip_prefix("/compact")?;
+    let is_word = rest.is_empty() || rest.starts_with(char::is_whitespace);
+    is_word.then(|| Some(rest.trim().to_owned()).filter(|focus| !focus.is_empty()))
 }
 
 /// Long results lie beside the transcript; a session that leaves none keeps them with its tasks' output.

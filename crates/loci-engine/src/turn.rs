@@ -15,6 +15,7 @@ mod effect;
 mod event;
 mod recovery;
 mod response;
+mod room;
 
 use loci_core::ids::ToolUseId;
 use loci_core::message::{Block, BlockKind, ToolUse};
@@ -22,11 +23,12 @@ use loci_core::stream::{Ended, StreamEvent};
 use loci_core::tool::ToolOutcome;
 
 use calls::{Calls, Progress};
-pub use effect::{Effect, Interruption, Notice, Outcome, Record, RequestPlan, TurnEnd};
-pub use event::{Event, Judgement, Lane, Preparation};
+pub use effect::{CompactionWish, Effect, Interruption, Notice, Outcome, Record, RequestPlan, TurnEnd};
+pub use event::{Compacted, Event, Judgement, Lane, Preparation};
 use recovery::Recovery;
 pub use recovery::{OutputLimit, RetryRules};
 use response::Response;
+use room::Cause;
 
 /// What bounds a turn.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,6 +63,8 @@ enum Phase {
     Requesting(Response),
     /// A failed request will be repeated.
     Waiting,
+    /// The conversation is being made shorter.
+    Compacting(Cause),
     /// Calls are being prepared, judged and run.
     Working(Calls),
     /// Over.
@@ -77,11 +81,16 @@ impl Turn {
     pub fn handle(&mut self, event: Event) -> Vec<Effect> {
         match (&mut self.phase, event) {
             (Phase::Idle, Event::Begin) => self.ask_model(),
+            (Phase::Idle, Event::Compact { focus }) => self.compact_at_wish(focus),
 
             (Phase::Requesting(_), Event::Stream(event)) => self.hear(event),
             (Phase::Requesting(_), Event::Ended { ended, spent_usd }) => self.answered(ended, spent_usd),
             (Phase::Requesting(_), Event::Failed { failure, jitter }) => self.failed(failure, jitter),
             (Phase::Requesting(_), Event::Interrupt | Event::Abandon) => self.interrupt_request(),
+
+            (Phase::Requesting(_), Event::TooLong) => self.make_room(),
+            (Phase::Compacting(_), Event::Compacted(end)) => self.compacted(end),
+            (Phase::Compacting(_), Event::Interrupt | Event::Abandon) => self.interrupt_compaction(),
 
             (Phase::Waiting, Event::WaitOver) => self.ask_again(),
             (Phase::Waiting, Event::Interrupt | Event::Abandon) => self.interrupt_wait(),

@@ -65,6 +65,13 @@ impl Frames {
             EngineEvent::ModeChanged(mode) => {
                 self.system("status", json!({"status": null, "permissionMode": mode.as_str()}))
             }
+            EngineEvent::Compacting => self.system("status", json!({"status": "compacting"})),
+            EngineEvent::CompactionEnded { failure } => {
+                self.system("status", compaction_status(failure.as_deref()))
+            }
+            EngineEvent::Compacted { metadata } => {
+                self.system("compact_boundary", json!({"compact_metadata": snake_case(metadata)}))
+            }
             EngineEvent::TurnEnded(report) => self.result(report),
             EngineEvent::Stream { .. }
             | EngineEvent::PromptRecorded { .. }
@@ -290,4 +297,23 @@ pub(crate) fn usage_by_model(by_model: &BTreeMap<String, ModelUsage>) -> Value {
 
 fn fallback_text(from: &str, to: &str, failure: &Failure) -> String {
     format!("{from} is not answering ({failure}); {to} takes over for this turn")
+}
+fn compaction_status(failure: Option<&str>) -> Value {
+    match failure {
+        None => json!({"status": null, "compact_result": "success"}),
+        Some(error) => json!({"status": null, "compact_result": "failed", "compact_error": error}),
+    }
+}
+
+/// Spells the keys of the transcript as the stream does.
+fn snake_case(value: &Value) -> Value {
+    let Value::Object(fields) = value else { return value.clone() };
+    let spelled = fields.iter().map(|(key, value)| {
+        let key: String = key
+            .chars()
+            .flat_map(|c| c.is_uppercase().then_some('_').into_iter().chain(c.to_lowercase()))
+            .collect();
+        (key, snake_case(value))
+    });
+    Value::Object(spelled.collect())
 }

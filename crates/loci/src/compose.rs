@@ -22,6 +22,7 @@ use loci_tools::{Toolbox, real_path};
 use crate::args::Args;
 use crate::asks::asks;
 use crate::child_env::child_env;
+use crate::compaction::compaction;
 use crate::complaint::Complaint;
 use crate::credentials::Credentials;
 use crate::follow;
@@ -147,6 +148,7 @@ pub(crate) fn compose(
         entrypoint,
     };
     let prompt = prefix::prompt_parts(env, args, &rulebook, &model.main, git)?;
+    let main_model = model.main.clone();
     let models = std::iter::once(model.main.clone()).chain(model.fallbacks.clone()).collect();
     let config = SessionConfig {
         env: env.clone(),
@@ -170,6 +172,7 @@ pub(crate) fn compose(
         client,
         model,
         limits: limits(env, args)?,
+        compaction: compaction(env, &settings, &main_model),
         prompt,
         instructions,
         lazy_instructions,

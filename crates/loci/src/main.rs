@@ -7,6 +7,7 @@ mod args;
 mod asks;
 mod child_env;
 mod choose_model;
+mod compaction;
 mod complaint;
 mod compose;
 mod config;

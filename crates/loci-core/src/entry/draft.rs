@@ -39,6 +39,8 @@ enum Body {
     Synthetic { message: Value, error: Option<ApiErrorFields> },
     Attachment(Value),
     System(Map<String, Value>),
+    Boundary { after: Option<EntryId>, metadata: Value },
+    Summary { prompt: PromptId, text: String },
 }
 
 /// What a stored API failure says besides its text.
@@ -96,6 +98,16 @@ impl Draft {
         Self { body: Body::System(fields) }
     }
 
+    /// The mark of a compaction: what is sent begins here. `after` is the last entry before it.
+    pub fn boundary(after: Option<&EntryId>, metadata: Value) -> Self {
+        Self { body: Body::Boundary { after: after.cloned(), metadata } }
+    }
+
+    /// The summary behind a boundary.
+    pub fn summary(prompt: PromptId, text: &str) -> Self {
+        Self { body: Body::Summary { prompt, text: text.to_owned() } }
+    }
+
     /// Gives the draft its place, id and time, and writes its line.
     pub fn seal(
         &self,
@@ -109,6 +121,9 @@ impl Draft {
             line.insert(key.to_owned(), value);
         };
         put("parentUuid", parent.map_or(Value::Null, |id| Value::from(id.as_str())));
+        if let Body::Boundary { after: Some(after), .. } = &self.body {
+            put("logicalParentUuid", Value::from(after.as_str()));
+        }
         put("isSidechain", Value::Bool(false));
         let identity = [("uuid", Value::from(uuid.as_str())), ("timestamp", Value::from(timestamp))];
         match &self.body {
@@ -168,6 +183,24 @@ impl Draft {
                 put("type", Value::from("attachment"));
                 identity.into_iter().for_each(|(key, value)| put(key, value));
             }
+            Body::Boundary { metadata, .. } => {
+                put("type", Value::from("system"));
+                put("subtype", Value::from("compact_boundary"));
+                put("content", Value::from("Conversation compacted"));
+                put("isMeta", Value::Bool(false));
+                put("timestamp", Value::from(timestamp));
+                put("uuid", Value::from(uuid.as_str()));
+                put("level", Value::from("info"));
+                put("compactMetadata", metadata.clone());
+            }
+            Body::Summary { prompt, text } => {
+                put("promptId", Value::from(prompt.as_str()));
+                put("type", Value::from("user"));
+                put("message", json!({"role": "user", "content": text}));
+                put("isVisibleInTranscriptOnly", Value::Bool(true));
+                put("isCompactSummary", Value::Bool(true));
+                identity.into_iter().for_each(|(key, value)| put(key, value));
+            }
             Body::System(fields) => {
                 put("type", Value::from("system"));
                 fields.iter().for_each(|(key, value)| put(key, value.clone()));
@@ -193,7 +226,9 @@ impl Draft {
             | Body::Assistant { .. }
             | Body::Synthetic { .. }
             | Body::Attachment(_)
-            | Body::System(_) => None,
+            | Body::System(_)
+            | Body::Boundary { .. }
+            | Body::Summary { .. } => None,
         }
     }
 }

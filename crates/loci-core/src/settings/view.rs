@@ -19,6 +19,10 @@ pub struct Settings {
     pub env: Vec<(String, String)>,
     /// What may run.
     pub permissions: PermissionSettings,
+    /// Whether the conversation is compacted before it is too long.
+    pub auto_compact_enabled: Option<bool>,
+    /// What takes the place of the model's window.
+    pub auto_compact_window: Option<u64>,
     /// Days that sessions are kept.
     pub cleanup_period_days: Option<u64>,
     /// Whether the prompt tells about git.
@@ -92,6 +96,8 @@ impl From<&Merged> for Settings {
                 is_bypass_disabled: text("permissions.disableBypassPermissionsMode").is_some(),
                 managed_rules_only: flag("allowManagedPermissionRulesOnly") == Some(true),
             },
+            auto_compact_enabled: flag("autoCompactEnabled"),
+            auto_compact_window: merged.value("autoCompactWindow").and_then(Value::as_u64),
             cleanup_period_days: merged.value("cleanupPeriodDays").and_then(Value::as_u64),
             include_git_instructions: flag("includeGitInstructions"),
             claude_md_excludes: texts("claudeMdExcludes").unwrap_or_default(),

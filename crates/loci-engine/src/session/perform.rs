@@ -30,7 +30,11 @@ impl Session {
     pub(super) fn perform(&mut self, effect: Effect, underway: &mut Underway) -> Option<TurnEnd> {
         match effect {
             Effect::Record(record) => self.record(record, underway),
+            Effect::Request(plan) if self.is_too_long(&plan) => {
+                drop(underway.inbox.send(Message::Other(Event::TooLong)));
+            }
             Effect::Request(plan) => self.request(&plan, underway),
+            Effect::Compact(wish) => self.compact(wish, underway),
             Effect::CancelRequest => underway.request.cancel(),
             Effect::Wait(delay) => {
                 let (inbox, generation) = (underway.inbox.clone(), underway.generation);
@@ -80,8 +84,7 @@ impl Session {
     }
 
     fn request(&mut self, plan: &RequestPlan, underway: &mut Underway) {
-        let context = self.context.clone().unwrap_or_else(|| Block::new_text(""));
-        let messages = self.recorder.messages(&context);
+        let messages = self.recorder.messages(&self.context_block());
         let request = Arc::new(self.base.request(plan, &self.model, messages));
         self.asked_model.clone_from(&plan.model);
         underway.generation += 1;
@@ -99,6 +102,7 @@ impl Session {
                     underway.tally.text = text;
                 }
                 self.recorder.response(&started, &blocks, ended.as_ref());
+                self.compactor.heard_response();
             }
             Record::PartialText(text) => {
                 let entry = self.recorder.partial_text(&text);
@@ -154,7 +158,7 @@ impl Session {
         }));
     }
 
-    fn tell_user(&self, entry: Option<&Entry>, tool_use_result: Option<Value>) {
+    pub(super) fn tell_user(&self, entry: Option<&Entry>, tool_use_result: Option<Value>) {
         let Some(entry) = entry else { return };
         self.tell(EngineEvent::User(UserMessage {
             entry: entry.head().uuid.clone().unwrap_or_else(|| "".into()),

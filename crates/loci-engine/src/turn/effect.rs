@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use loci_context::{Keep, Trigger};
 use loci_core::ids::ToolUseId;
 use loci_core::message::{Block, ToolUse};
 use loci_core::stream::{Ended, Failure, Started, StreamEvent};
@@ -14,8 +15,11 @@ use super::OutputLimit;
 pub enum Effect {
     /// Append to the transcript; done before whatever follows.
     Record(Record),
-    /// Ask the model with the transcript as it stands.
+    /// Ask the model with the transcript as it stands, or say [`super::Event::TooLong`] where it would not fit and
+    /// may be compacted.
     Request(RequestPlan),
+    /// Make the conversation shorter, then say [`super::Event::Compacted`].
+    Compact(CompactionWish),
     /// Stop the request; its later events are ignored.
     CancelRequest,
     /// Let time pass, then say [`super::Event::WaitOver`].
@@ -43,6 +47,19 @@ pub struct RequestPlan {
     pub output: OutputLimit,
     /// Whether the answer is streamed.
     pub is_streaming: bool,
+    /// Whether a conversation that is too long may be compacted first; once is enough for a request.
+    pub may_compact: bool,
+}
+
+/// How to make a conversation shorter.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CompactionWish {
+    /// Who wants it.
+    pub trigger: Trigger,
+    /// What is kept word for word.
+    pub keep: Keep,
+    /// What the user wants to be kept above all.
+    pub focus: Option<String>,
 }
 
 /// Something for the transcript.

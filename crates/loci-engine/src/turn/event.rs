@@ -9,6 +9,15 @@ use loci_core::tool::ToolOutcome;
 pub enum Event {
     /// The prompt is recorded; the turn may begin.
     Begin,
+    /// The user wants the conversation compacted, and nothing else.
+    Compact {
+        /// What should be kept above all.
+        focus: Option<String>,
+    },
+    /// The request was not sent: the conversation is too long for it.
+    TooLong,
+    /// The compaction is over.
+    Compacted(Compacted),
     /// The model says something.
     Stream(StreamEvent),
     /// The response is complete; the process has spent so much.
@@ -47,6 +56,17 @@ pub enum Event {
     Interrupt,
     /// The user will not wait: what runs is given up.
     Abandon,
+}
+
+/// What came of a compaction.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Compacted {
+    /// The conversation begins with a summary now.
+    Done,
+    /// There is nothing older than what would be kept.
+    NothingToDo,
+    /// It is as it was.
+    Failed(Failure),
 }
 
 /// What looking a call up and checking its input came to.

@@ -63,11 +63,21 @@ pub(super) struct Recovery {
     overloads: u32,
     nudges: u32,
     output: OutputLimit,
+    /// Whether the conversation was compacted for the request at hand.
+    has_compacted: bool,
 }
 
 impl Recovery {
     pub(super) fn new() -> Self {
-        Self { model_idx: 0, attempt: 0, breaks: 0, overloads: 0, nudges: 0, output: OutputLimit::Usual }
+        Self {
+            model_idx: 0,
+            attempt: 0,
+            breaks: 0,
+            overloads: 0,
+            nudges: 0,
+            output: OutputLimit::Usual,
+            has_compacted: false,
+        }
     }
 
     pub(super) fn plan(&self, limits: &Limits) -> RequestPlan {
@@ -75,13 +85,23 @@ impl Recovery {
             model: limits.models.get(self.model_idx).cloned().unwrap_or_default(),
             output: self.output,
             is_streaming: !(limits.retry.allows_one_piece && self.breaks >= BREAKS_BEFORE_ONE_PIECE),
+            may_compact: !self.has_compacted,
         }
+    }
+
+    pub(super) fn may_compact(&self) -> bool {
+        !self.has_compacted
+    }
+
+    pub(super) fn compacts(&mut self) {
+        self.has_compacted = true;
     }
 
     pub(super) fn succeeded(&mut self) {
         self.attempt = 0;
         self.breaks = 0;
         self.overloads = 0;
+        self.has_compacted = false;
     }
 
     fn count(&mut self, failure: &Failure, response: &Response) {
@@ -109,6 +129,9 @@ impl Turn {
         }
         if response.has_text() {
             return self.keep_complete_text(response, failure, jitter);
+        }
+        if let Some(effects) = self.make_room_after(&failure) {
+            return effects;
         }
         if let Some(effects) = self.fall_back(&failure) {
             return effects;

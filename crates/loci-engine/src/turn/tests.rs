@@ -101,6 +101,7 @@ fn show(effect: &Effect) -> Option<String> {
             let pieces = if plan.is_streaming { "" } else { " in one piece" };
             format!("ask {} {:?}{pieces}", plan.model, plan.output)
         }
+        Effect::Compact(wish) => format!("compact {:?} keeping {:?}", wish.trigger, wish.keep),
         Effect::Prepare(calls) => format!("prepare {}", calls.len()),
         Effect::Judge(call) => format!("judge {call}"),
         Effect::Run(call) => format!("run {call}"),
@@ -112,6 +113,126 @@ fn show(effect: &Effect) -> Option<String> {
         Effect::Tell(_) => return None,
         Effect::End(end) => format!("end {:?} after {}", end.outcome, end.round_trips),
     })
+}
+
+fn compacted(end: Compacted) -> Event {
+    Event::Compacted(end)
+}
+
+#[test]
+fn a_conversation_that_is_too_long_is_compacted_once_for_a_request() {
+    check(
+        limits(),
+        vec![
+            Event::Begin,
+            Event::TooLong,
+            compacted(Compacted::Done),
+            started(),
+            text(0, "Hi"),
+            ended("end_turn"),
+        ],
+        expect![[r#"
+            ask main Usual
+            compact Auto keeping LastRound
+            ask main Usual
+
+
+            record[text], end Completed after 1"#]],
+    );
+    // What does not fit by our count may fit by the server's.
+    let failure = Failure::new(FailureKind::Server, "broken");
+    check(
+        limits(),
+        vec![Event::Begin, Event::TooLong, compacted(Compacted::Failed(failure))],
+        expect![[r#"
+            ask main Usual
+            compact Auto keeping LastRound
+            ask main Usual"#]],
+    );
+    check(
+        limits(),
+        vec![Event::Begin, Event::TooLong, compacted(Compacted::NothingToDo)],
+        expect![[r#"
+            ask main Usual
+            compact Auto keeping LastRound
+            ask main Usual"#]],
+    );
+    let mut turn = Turn::new(limits());
+    let may_compact = |effects: Vec<Effect>| {
+        effects.iter().find_map(|effect| match effect {
+            Effect::Request(plan) => Some(plan.may_compact),
+            _ => None,
+        })
+    };
+    assert_eq!(may_compact(turn.handle(Event::Begin)), Some(true));
+    turn.handle(Event::TooLong);
+    assert_eq!(may_compact(turn.handle(compacted(Compacted::Done))), Some(false));
+}
+
+#[test]
+fn a_refusal_for_length_is_mended_once() {
+    let refused = || failed(FailureKind::PromptTooLong);
+    check(
+        limits(),
+        vec![Event::Begin, refused(), compacted(Compacted::Done), refused()],
+        expect![[r#"
+        ask main Usual
+        compact Auto keeping NewerHalf
+        ask main Usual
+        api-error(PromptTooLong), end ApiError(Failure { kind: PromptTooLong, status: None, message: "broken", hint: None, retry_after: None, request_id: None }) after 1"#]],
+    );
+    let failure = Failure::new(FailureKind::Server, "no summary");
+    check(
+        limits(),
+        vec![Event::Begin, refused(), compacted(Compacted::Failed(failure))],
+        expect![[r#"
+        ask main Usual
+        compact Auto keeping NewerHalf
+        api-error(PromptTooLong), end ApiError(Failure { kind: PromptTooLong, status: None, message: "broken; compacting it failed too: no summary", hint: None, retry_after: None, request_id: None }) after 1"#]],
+    );
+    check(
+        limits(),
+        vec![Event::Begin, refused(), compacted(Compacted::NothingToDo)],
+        expect![[r#"
+        ask main Usual
+        compact Auto keeping NewerHalf
+        api-error(PromptTooLong), end ApiError(Failure { kind: PromptTooLong, status: None, message: "broken", hint: None, retry_after: None, request_id: None }) after 1"#]],
+    );
+}
+
+#[test]
+fn a_compaction_at_the_users_wish_is_all_there_is_to_do() {
+    let wish = || Event::Compact { focus: None };
+    check(
+        limits(),
+        vec![wish(), compacted(Compacted::Done)],
+        expect![[r#"
+        compact Manual keeping LastRound
+        end Completed after 0"#]],
+    );
+    check(
+        limits(),
+        vec![wish(), compacted(Compacted::NothingToDo)],
+        expect![[r#"
+        compact Manual keeping LastRound
+        PartialText("There is too little to compact: the conversation has no more than its last exchange."), end Completed after 0"#]],
+    );
+    check(
+        limits(),
+        vec![wish(), Event::Interrupt, compacted(Compacted::Done)],
+        expect![[r#"
+        compact Manual keeping LastRound
+        cancel request, end Interrupted(Streaming) after 0
+    "#]],
+    );
+    check(
+        limits(),
+        vec![Event::Begin, Event::TooLong, Event::Interrupt],
+        expect![[r#"
+        ask main Usual
+        compact Auto keeping LastRound
+        cancel request, Interrupted(Streaming), end Interrupted(Streaming) after 1"#]],
+    );
 }
 
 #[test]
@@ -269,7 +390,7 @@ fn overload_takes_the_fallback_model_then_gives_up() {
 
 #[test]
 fn our_own_fault_is_not_repeated() {
-    for kind in [FailureKind::Unauthenticated, FailureKind::InvalidRequest, FailureKind::PromptTooLong] {
+    for kind in [FailureKind::Unauthenticated, FailureKind::InvalidRequest, FailureKind::TooLarge] {
         let mut turn = Turn::new(limits());
         turn.handle(Event::Begin);
         let effects = turn.handle(failed(kind));

@@ -10,8 +10,8 @@ use loci_core::message::{Block, Role};
 use loci_core::permission::{Classified, Mode, RuleList, RuleOrigin, RuleSource, Rulebook};
 use loci_core::session::{Beginning, SessionIdentity};
 use loci_engine::{
-    Answer, Classifier, ClassifierCall, ClassifierFuture, Command, EngineEvent, Grants, ModelConfig, Past,
-    Prompt, Session, SessionConfig, TurnLimits,
+    Answer, Classifier, ClassifierCall, ClassifierFuture, Command, CompactionConfig, EngineEvent, Grants,
+    ModelConfig, Past, Prompt, Session, SessionConfig, TurnLimits,
 };
 use loci_llm::Client;
 use loci_stdx::Env;
@@ -152,6 +152,7 @@ fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) -> SessionC
             wants_wire_events: false,
         },
         limits: TurnLimits::default(),
+        compaction: CompactionConfig::default(),
         prompt: PromptParts {
             replacement: Some(String::new()),
             appendix: None,

@@ -5,6 +5,7 @@
 mod agent_sdk;
 #[cfg(unix)]
 mod asking;
+mod compaction;
 mod context;
 mod control;
 mod credentials;

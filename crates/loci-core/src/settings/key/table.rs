@@ -74,8 +74,8 @@ pub(super) const KEYS: &[Key] = &[
     key("sandbox.bwrapPath", Text, "where `bwrap` lies").only(Managed),
     key("sandbox.socatPath", Text, "where `socat` lies").only(Managed),
     // Memory and context
-    key("autoCompactEnabled", Bool, "compact the conversation when it grows too long").free(),
-    key("autoCompactWindow", Integer(100_000, 1_000_000), "the number of tokens to compact at").free(),
+    key("autoCompactEnabled", Bool, "compact the conversation when it grows too long").free().used(),
+    key("autoCompactWindow", Integer(100_000, 1_000_000), "the window to compact within, in tokens").free().used(),
     key("autoMemoryEnabled", Bool, "keep notes between sessions").free(),
     key("autoMemoryDirectory", Text, "where those notes lie"),
     key("claudeMd", Text, "the administrator's instructions").only(Managed).used(),

@@ -1,0 +1,106 @@
+//! How full the context is: what the server counted last, and estimates for everything added since.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use loci_core::entry::{Entry, EntryKind};
+use loci_core::usage::Usage;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::projection::Projection;
+use crate::tokens::estimate_messages;
+
+/// Counts the tokens of a path. `overhead` is what a request has besides its messages, for paths that no response
+/// has counted yet.
+///
+/// Blocks of one response carry the same usage, so the last of them is enough. What a compaction preserved was
+/// counted with the conversation it stood in, which says nothing about this one.
+pub fn context_tokens(path: &[Arc<Entry>], overhead: u64) -> u64 {
+    let preserved = preserved(path);
+    let counted = path.iter().enumerate().rev().find_map(|(idx, entry)| {
+        let is_preserved = entry.head().uuid.as_ref().is_some_and(|id| preserved.contains(id.as_str()));
+        usage(entry).filter(|_| !is_preserved).map(|usage| (idx, usage.context_tokens()))
+    });
+    let estimate = |entries: &[Arc<Entry>]| {
+        estimate_messages(&Projection::of(entries.iter().map(Arc::as_ref)).messages(None))
+    };
+    match counted {
+        Some((idx, tokens)) => tokens + estimate(&path[idx + 1..]),
+        None => overhead + estimate(path),
+    }
+}
+
+/// Returns what the server counted for the response an entry belongs to.
+fn usage(entry: &Entry) -> Option<Usage> {
+    #[derive(Deserialize)]
+    struct Counted {
+        usage: Usage,
+    }
+    let head = entry.head();
+    if head.kind != EntryKind::Assistant || head.is_api_error {
+        return None;
+    }
+    let counted: Counted = entry.fields().read("message")?;
+    // A response that was cut, and words that no model wrote, were not counted.
+    Some(counted.usage).filter(|usage| usage.context_tokens() > 0)
+}
+
+fn preserved(path: &[Arc<Entry>]) -> HashSet<String> {
+    let boundary = path.first().filter(|entry| entry.is_compact_boundary());
+    let metadata: Value =
+        boundary.and_then(|entry| entry.fields().read("compactMetadata")).unwrap_or_default();
+    let ids = metadata["preservedMessages"]["uuids"].as_array().cloned().unwrap_or_default();
+    ids.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn entry(value: Value) -> Arc<Entry> {
+        Arc::new(Entry::parse(value.to_string()).unwrap())
+    }
+
+    fn user(words: usize) -> Arc<Entry> {
+        entry(json!({"type": "user", "message": {"role": "user", "content": "word".repeat(words)}}))
+    }
+
+    fn answer(id: &str, tokens: u64) -> Arc<Entry> {
+        let usage = json!({"input_tokens": 1, "cache_read_input_tokens": tokens - 2, "output_tokens": 1});
+        let content = json!([{"type": "text", "text": "x".repeat(4_000)}]);
+        entry(
+            json!({"type": "assistant", "uuid": id, "message": {"id": id, "content": content, "usage": usage}}),
+        )
+    }
+
+    #[test]
+    fn the_servers_count_and_an_estimate_of_what_came_after() {
+        assert_eq!(context_tokens(&[], 500), 500);
+        assert_eq!(context_tokens(&[user(10)], 500), 514);
+        assert_eq!(context_tokens(&[user(10), answer("a", 9_000)], 500), 9_000);
+        assert_eq!(context_tokens(&[user(10), answer("a", 9_000), user(10)], 500), 9_014);
+        // Every block of a response says the same, and it is counted once.
+        assert_eq!(context_tokens(&[user(10), answer("a", 9_000), answer("a", 9_000), user(6)], 0), 9_010);
+    }
+
+    #[test]
+    fn what_was_not_counted_by_the_server_is_estimated() {
+        let failed = entry(json!({"type": "assistant", "isApiErrorMessage": true,
+            "message": {"id": "e", "content": [], "usage": {"input_tokens": 77, "output_tokens": 0}}}));
+        assert_eq!(context_tokens(&[user(10), answer("a", 9_000), failed], 0), 9_000);
+    }
+
+    /// Otherwise a session would look full right after it was compacted.
+    #[test]
+    fn preserved_answers_do_not_count_as_they_did() {
+        let boundary = entry(json!({"type": "system", "subtype": "compact_boundary",
+            "compactMetadata": {"preservedMessages": {"uuids": ["a"]}}}));
+        let path = [boundary, user(10), answer("a", 150_000)];
+        assert_eq!(context_tokens(&path, 500), 500 + 14 + 1_004);
+        let mut path = path.to_vec();
+        path.push(answer("b", 2_000));
+        assert_eq!(context_tokens(&path, 500), 2_000);
+    }
+}

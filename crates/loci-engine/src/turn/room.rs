@@ -1,0 +1,88 @@
+//! Making room: compaction before a request that would not fit, after one that did not, or at the user's wish.
+
+use loci_context::{Keep, Trigger};
+use loci_core::stream::{Failure, FailureKind};
+
+use super::effect::{CompactionWish, Effect, Interruption, Outcome, Record};
+use super::event::Compacted;
+use super::{Phase, Turn};
+
+const NOTHING_TO_COMPACT: &str =
+    "There is too little to compact: the conversation has no more than its last exchange.";
+
+/// Why a compaction is under way.
+#[derive(Debug)]
+pub(super) enum Cause {
+    /// The next request would not fit.
+    Full,
+    /// The server refused a request for its length.
+    Refused(Failure),
+    /// The user asked for it, and for nothing else.
+    Wish,
+}
+
+impl Turn {
+    /// The user asks for a compaction and nothing else.
+    pub(super) fn compact_at_wish(&mut self, focus: Option<String>) -> Vec<Effect> {
+        self.compact(Cause::Wish, CompactionWish { trigger: Trigger::Manual, keep: Keep::LastRound, focus })
+    }
+
+    /// The request was not sent because it would not fit.
+    pub(super) fn make_room(&mut self) -> Vec<Effect> {
+        let wish = CompactionWish { trigger: Trigger::Auto, keep: Keep::LastRound, focus: None };
+        self.compact(Cause::Full, wish)
+    }
+
+    /// The server refused the request for its length; `None` when compacting did not help already.
+    pub(super) fn make_room_after(&mut self, failure: &Failure) -> Option<Vec<Effect>> {
+        let may_help = failure.kind == FailureKind::PromptTooLong && self.recovery.may_compact();
+        may_help.then(|| {
+            let wish = CompactionWish { trigger: Trigger::Auto, keep: Keep::NewerHalf, focus: None };
+            self.compact(Cause::Refused(failure.clone()), wish)
+        })
+    }
+
+    fn compact(&mut self, cause: Cause, wish: CompactionWish) -> Vec<Effect> {
+        self.recovery.compacts();
+        self.phase = Phase::Compacting(cause);
+        vec![Effect::Compact(wish)]
+    }
+
+    pub(super) fn compacted(&mut self, end: Compacted) -> Vec<Effect> {
+        let Phase::Compacting(cause) = std::mem::replace(&mut self.phase, Phase::Waiting) else {
+            return Vec::new();
+        };
+        match (cause, end) {
+            (Cause::Wish, Compacted::Done) => vec![self.end(Outcome::Completed)],
+            (Cause::Wish, Compacted::NothingToDo) => {
+                let said = Effect::Record(Record::PartialText(NOTHING_TO_COMPACT.to_owned()));
+                vec![said, self.end(Outcome::Completed)]
+            }
+            (Cause::Wish, Compacted::Failed(failure)) => self.give_up(failure),
+            // What does not fit by our count may fit by the server's.
+            (Cause::Full, _) | (Cause::Refused(_), Compacted::Done) => self.ask_again(),
+            (Cause::Refused(failure), Compacted::NothingToDo) => self.give_up(failure),
+            (Cause::Refused(failure), Compacted::Failed(why)) => {
+                let message = format!("{}; compacting it failed too: {}", failure.message, why.message);
+                self.give_up(Failure { message, ..failure })
+            }
+        }
+    }
+
+    fn give_up(&mut self, failure: Failure) -> Vec<Effect> {
+        vec![Effect::Record(Record::ApiError(failure.clone())), self.end(Outcome::ApiError(failure))]
+    }
+
+    /// A compaction that is stopped leaves the conversation as it was.
+    pub(super) fn interrupt_compaction(&mut self) -> Vec<Effect> {
+        let Phase::Compacting(cause) = std::mem::replace(&mut self.phase, Phase::Ended) else {
+            return Vec::new();
+        };
+        let mut effects = vec![Effect::CancelRequest];
+        if !matches!(cause, Cause::Wish) {
+            effects.push(Effect::Record(Record::Interrupted(Interruption::Streaming)));
+        }
+        effects.push(self.end(Outcome::Interrupted(Interruption::Streaming)));
+        effects
+    }
+}

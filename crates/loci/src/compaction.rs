@@ -1,0 +1,89 @@
+//! When the conversation is compacted: settings and variables.
+
+use loci_core::settings::Settings;
+use loci_engine::CompactionConfig;
+use loci_stdx::Env;
+
+/// The smallest window worth having.
+const LEAST_WINDOW: u64 = 4_000;
+
+/// Reads what settings and environment say about compaction; `model` is the id of the main model.
+///
+/// `CLAUDE_CODE_MAX_CONTEXT_TOKENS` declares the window of a model that is not ours to know.
+pub(crate) fn compaction(env: &Env, settings: &Settings, model: &str) -> CompactionConfig {
+    let number = |name: &str| env.vars.non_empty(name).and_then(|text| text.trim().parse::<u64>().ok());
+    let is_on = !env.vars.is_truthy("DISABLE_COMPACT");
+    let declared = number("CLAUDE_CODE_MAX_CONTEXT_TOKENS").filter(|_| !model.starts_with("claude-"));
+    let window = number("CLAUDE_CODE_AUTO_COMPACT_WINDOW").or(settings.auto_compact_window).or(declared);
+    let percent = number("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE").filter(|percent| (1..=100).contains(percent));
+    CompactionConfig {
+        is_on,
+        is_automatic: is_on
+            && settings.auto_compact_enabled != Some(false)
+            && !env.vars.is_truthy("DISABLE_AUTO_COMPACT"),
+        window: window.filter(|window| *window >= LEAST_WINDOW),
+        percent: percent.and_then(|percent| u8::try_from(percent).ok()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(vars: &[(&str, &str)], settings: &Settings, model: &str) -> CompactionConfig {
+        let mut env = Env::for_test("/home", "/p");
+        env.vars = vars.iter().copied().collect();
+        compaction(&env, settings, model)
+    }
+
+    #[test]
+    fn variables_and_settings_say_when() {
+        let plain = Settings::default();
+        let own = Settings {
+            auto_compact_window: Some(150_000),
+            auto_compact_enabled: Some(false),
+            ..Settings::default()
+        };
+        let usual = CompactionConfig::default();
+        for (vars, settings, model, expected) in [
+            (&[][..], &plain, "claude-x", usual),
+            (
+                &[("DISABLE_COMPACT", "1")],
+                &plain,
+                "claude-x",
+                CompactionConfig { is_on: false, is_automatic: false, ..usual },
+            ),
+            (
+                &[("DISABLE_AUTO_COMPACT", "1")],
+                &plain,
+                "claude-x",
+                CompactionConfig { is_automatic: false, ..usual },
+            ),
+            (
+                &[("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000")],
+                &own,
+                "claude-x",
+                CompactionConfig { is_automatic: false, window: Some(100_000), ..usual },
+            ),
+            (&[], &own, "claude-x", CompactionConfig { is_automatic: false, window: Some(150_000), ..usual }),
+            (
+                &[("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", "50")],
+                &plain,
+                "claude-x",
+                CompactionConfig { percent: Some(50), ..usual },
+            ),
+            (&[("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", "500")], &plain, "claude-x", usual),
+            (&[("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "many")], &plain, "claude-x", usual),
+            (&[("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "7")], &plain, "claude-x", usual),
+            (&[("CLAUDE_CODE_MAX_CONTEXT_TOKENS", "32000")], &plain, "claude-x", usual),
+            (
+                &[("CLAUDE_CODE_MAX_CONTEXT_TOKENS", "32000")],
+                &plain,
+                "local",
+                CompactionConfig { window: Some(32_000), ..usual },
+            ),
+        ] {
+            assert_eq!(read(vars, settings, model), expected, "{vars:?} {model}");
+        }
+    }
+}

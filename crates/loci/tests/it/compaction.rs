@@ -1,0 +1,285 @@
+//! Conversations that outgrow the window: compacted before a request, after a refusal, and at the user's wish.
+
+use crate::support::{World, assert_fine, is_result, print, shape, stream, user, watched};
+use expect_test::expect;
+use loci_testkit::{Output, Recorded, Step};
+use serde_json::{Value, json};
+
+const SUMMARY: &str = "<analysis>Scratch.</analysis>\n<summary>1. The user wants ports compared.</summary>";
+
+/// A round trip that reads a file, after which the server has counted so many tokens.
+fn reading(tokens: u64) -> Step {
+    Step::call("Read", json!({"file_path": "notes.txt"})).usage(10, 20, tokens - 30, 0)
+}
+
+fn body(request: &Recorded) -> Value {
+    request.json.clone()
+}
+
+async fn world(steps: Vec<Step>) -> World {
+    let world = World::new(steps).await;
+    world.home.write("notes.txt", "port=9000\n");
+    world
+}
+
+fn too_long() -> Step {
+    Step::status(400).error("invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum")
+}
+
+/// Renders what a client saw, without what the model said in between.
+fn told(world: &World, output: &Output) -> String {
+    let frames: Vec<Value> = output.json_lines();
+    world.normaliser().text(&format!("{}exit {:?}\n{}", shape(&frames), output.code, output.stderr))
+}
+
+#[tokio::test]
+async fn before_a_request_that_would_not_fit() {
+    let steps = vec![reading(30_000), reading(67_500), Step::text(SUMMARY), Step::text("Both are 9000.")];
+    let world = world(steps).await;
+    let output = world.run(&watched(["compare"]).env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000"));
+    expect![[r#"
+        system init
+        assistant Read {"file_path":"notes.txt"} <toolu-1>
+        user <toolu-1>: 1	port=9000
+        2	
+        assistant Read {"file_path":"notes.txt"} <toolu-2>
+        user <toolu-2>: `<project>/notes.txt` has not changed since you last read it: that result still holds.
+        system status compacting
+        system compact_boundary
+        user This conversation was compacted to make room. Its earlier part is summarised here; the messages after this one are as they were.
+
+        1. The user wants ports compared.
+
+        Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line.
+        system status 
+        assistant Both are 9000.
+        result success completed
+        exit Some(0)
+    "#]].assert_eq(&told(&world, &output));
+    let requests = world.requests();
+    assert_eq!(requests.len(), 4);
+    expect![[r#"
+        user: This conversation was compacted to make room. Its earlier part is summarised here; the messages after this one are as they were.
+
+        1. The user wants ports compared.
+
+        Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line.
+        assistant: Read {"file_path":"notes.txt"} <toolu-1>
+        user: <toolu-1>: `<project>/notes.txt` has not changed since you last read it: that result still holds.
+        user: <system-reminder>
+        The file <project>/notes.txt was read for you. Its contents:
+        port=9000
+        </system-reminder>
+    "#]].assert_eq(&world.conversation());
+    expect![[r#"
+        0 queue-operation enqueue
+        1 queue-operation dequeue
+        2 <- -: user compare
+        3 <- 2: assistant calls Read #1
+        4 <- 3: user answers #1 1	port=9000
+        5 <- 4: assistant calls Read #2
+        6 <- 5: user answers #2 `<project>/notes.txt` has not changed since you last read it: that result still holds.
+        7 last-prompt -> 6
+        8 <- -: system 
+        9 <- 8: user This conversation was compacted to make room. Its earlier part is summarised here; the messages after this one are as they were.
+
+        1. The user wants ports compared.
+
+        Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line.
+        10 <- 9: attachment {"type":"file","filename":"<project>/notes.txt","content":{"type":"text","file":{"filePath":"<project>/notes.txt","content":"port=9000\n","numLines":1,"startLine":1,"totalLines":1}},"displayPath":"notes.txt"}
+        11 <- 10: assistant Both are 9000.
+        12 last-prompt -> 11
+    "#]].assert_eq(&world.sketch());
+    // The summary is asked for with the same beginning, so that the cache serves it.
+    let (before, asked) = (body(&requests[1]), body(&requests[2]));
+    assert_eq!(before["system"], asked["system"]);
+    assert_eq!(before["tools"], asked["tools"]);
+}
+
+#[tokio::test]
+async fn a_window_with_room_is_left_alone() {
+    let steps = vec![reading(30_000), reading(66_900), Step::text("Done.")];
+    let world = world(steps).await;
+    let output = world.run(&print(["compare"]).env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000"));
+    assert_fine(&output);
+    assert_eq!(world.requests().len(), 3);
+    assert!(!world.sketch().contains("compact_boundary"));
+}
+
+#[tokio::test]
+async fn after_the_server_refused() {
+    let steps = vec![
+        reading(900),
+        reading(1_000),
+        reading(1_100),
+        too_long(),
+        Step::text(SUMMARY),
+        Step::text("Done."),
+    ];
+    let world = world(steps).await;
+    let output = world.run(&watched(["compare"]));
+    expect![[r#"
+        system init
+        assistant Read {"file_path":"notes.txt"} <toolu-1>
+        user <toolu-1>: 1	port=9000
+        2	
+        assistant Read {"file_path":"notes.txt"} <toolu-2>
+        user <toolu-2>: `<project>/notes.txt` has not changed since you last read it: that result still holds.
+        assistant Read {"file_path":"notes.txt"} <toolu-3>
+        user <toolu-3>: `<project>/notes.txt` has not changed since you last read it: that result still holds.
+        system status compacting
+        system compact_boundary
+        user This conversation was compacted to make room. Its earlier part is summarised here; the messages after this one are as they were.
+
+        1. The user wants ports compared.
+
+        Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line.
+        system status 
+        assistant Done.
+        result success completed
+        exit Some(0)
+    "#]].assert_eq(&told(&world, &output));
+    expect![[r#"
+        user: This conversation was compacted to make room. Its earlier part is summarised here; the messages after this one are as they were.
+
+        1. The user wants ports compared.
+
+        Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line.
+        assistant: Read {"file_path":"notes.txt"} <toolu-1>
+        user: <toolu-1>: `<project>/notes.txt` has not changed since you last read it: that result still holds.
+        assistant: Read {"file_path":"notes.txt"} <toolu-2>
+        user: <toolu-2>: `<project>/notes.txt` has not changed since you last read it: that result still holds.
+        user: <system-reminder>
+        The file <project>/notes.txt was read for you. Its contents:
+        port=9000
+        </system-reminder>
+    "#]].assert_eq(&world.conversation());
+}
+
+/// The request is repeated once; a second refusal is for the user.
+#[tokio::test]
+async fn a_refusal_that_compacting_does_not_mend_is_told() {
+    let steps =
+        vec![reading(900), reading(1_000), reading(1_100), too_long(), Step::text(SUMMARY), too_long()];
+    let world = world(steps).await;
+    let output = world.run(&watched(["compare"]));
+    expect![[r#"
+        system init
+        assistant Read {"file_path":"notes.txt"} <toolu-1>
+        user <toolu-1>: 1	port=9000
+        2	
+        assistant Read {"file_path":"notes.txt"} <toolu-2>
+        user <toolu-2>: `<project>/notes.txt` has not changed since you last read it: that result still holds.
+        assistant Read {"file_path":"notes.txt"} <toolu-3>
+        user <toolu-3>: `<project>/notes.txt` has not changed since you last read it: that result still holds.
+        system status compacting
+        system compact_boundary
+        user This conversation was compacted to make room. Its earlier part is summarised here; the messages after this one are as they were.
+
+        1. The user wants ports compared.
+
+        Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line.
+        system status 
+        assistant API Error: The prompt does not fit the model's window (400): prompt is too long: 210000 tokens > 200000 maximum
+        Compact the conversation, or start a new one.
+        result success (error) 400 completed
+        exit Some(1)
+    "#]].assert_eq(&told(&world, &output));
+    assert_eq!(world.requests().len(), 6);
+}
+
+#[tokio::test]
+async fn too_little_cannot_be_compacted() {
+    let world = world(vec![too_long(), Step::text("never")]).await;
+    let output = world.run(&watched(["compare"]));
+    expect![[r#"
+        system init
+        system status compacting
+        system status 
+        assistant API Error: The prompt does not fit the model's window (400): prompt is too long: 210000 tokens > 200000 maximum
+        Compact the conversation, or start a new one.
+        result success (error) 400 completed
+        exit Some(1)
+    "#]].assert_eq(&told(&world, &output));
+    assert_eq!(world.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn at_the_users_wish() {
+    let steps = vec![Step::text("One."), Step::text("Two."), Step::text(SUMMARY), Step::text("Three.")];
+    let world = world(steps).await;
+    let mut session = world.start(&stream([]));
+    for prompt in ["first", "second", "/compact the ports", "third"] {
+        session.write_json(&user(prompt));
+        let result = session.wait_for_json(is_result);
+        assert_eq!(result["is_error"], false, "{result}");
+    }
+    session.finish();
+    let asked = body(&world.requests()[2]);
+    let request = asked["messages"].as_array().unwrap().last().unwrap().to_string();
+    assert!(request.contains("special attention to this: the ports"), "{request}");
+    expect![[r#"
+        user: This conversation was compacted to make room. Its earlier part is summarised here; the messages after this one are as they were.
+
+        1. The user wants ports compared.
+
+        Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line.
+        assistant: Two.
+        user: third
+    "#]].assert_eq(&world.conversation());
+}
+
+/// What is sent after a resume is what an uninterrupted session would have sent.
+#[tokio::test]
+async fn a_resumed_session_goes_on_from_its_summary() {
+    let steps = vec![
+        reading(30_000),
+        reading(67_500),
+        Step::text(SUMMARY),
+        Step::text("Both."),
+        Step::text("Again."),
+    ];
+    let world = world(steps).await;
+    let windowed = |args: [&str; 2]| print(args).env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000");
+    assert_fine(&world.run(&windowed(["compare", "--verbose"])));
+    let before = body(world.requests().last().unwrap())["messages"].clone();
+    assert_fine(&world.run(&windowed(["and now", "-c"])));
+    let after = body(world.requests().last().unwrap())["messages"].clone();
+    let (before, after) = (before.as_array().unwrap(), after.as_array().unwrap());
+    let strip = |message: &Value| {
+        let mut message = message.clone();
+        for block in message["content"].as_array_mut().unwrap() {
+            block.as_object_mut().unwrap().remove("cache_control");
+        }
+        message
+    };
+    let same: Vec<Value> = after.iter().take(before.len()).map(strip).collect();
+    assert_eq!(same, before.iter().map(strip).collect::<Vec<_>>());
+}
+
+/// Three failures in a row, and nothing is tried any more; the conversation goes on.
+#[tokio::test]
+async fn failures_do_not_stop_the_work_and_are_not_repeated_for_ever() {
+    let failed = || Step::status(400).error("invalid_request_error", "no");
+    let mut steps = vec![reading(30_000)];
+    for _ in 0..3 {
+        steps.extend([reading(70_000), failed()]);
+    }
+    steps.extend([reading(70_000), Step::text("Done.")]);
+    let world = world(steps).await;
+    let output = world.run(&watched(["compare"]).env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000"));
+    assert_eq!(output.code, Some(0), "{output:?}");
+    assert_eq!(world.requests().len(), 9);
+    assert!(!world.sketch().contains("compact_boundary"));
+    assert!(output.stderr.contains("compacting it does not help"), "{}", output.stderr);
+}
+
+#[tokio::test]
+async fn it_can_be_switched_off() {
+    for name in ["DISABLE_COMPACT", "DISABLE_AUTO_COMPACT"] {
+        let world = world(vec![reading(30_000), reading(70_000), Step::text("Done.")]).await;
+        let run = print(["compare"]).env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000").env(name, "1");
+        assert_fine(&world.run(&run));
+        assert_eq!(world.requests().len(), 3, "{name}");
+    }
+}
