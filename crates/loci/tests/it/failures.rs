@@ -178,12 +178,14 @@ async fn each_refusal_says_what_to_do_next() {
         (
             too_long,
             expect![[r#"
-            system init
-            assistant API Error: The prompt does not fit the model's window (400): prompt is too long: 210000 tokens > 200000 maximum
-            Compact the conversation, or start a new one.
-            result success (error) 400 completed
-            exit 1 after 1 requests
-        "#]],
+                system init
+                system status compacting
+                system status 
+                assistant API Error: The prompt does not fit the model's window (400): prompt is too long: 210000 tokens > 200000 maximum
+                Compact the conversation, or start a new one.
+                result success (error) 400 completed
+                exit 1 after 1 requests
+            "#]],
         ),
         (
             credit,
