@@ -16,9 +16,10 @@ use std::time::{Duration, Instant};
 use crate::dirs::{create_private_dir_all, parent_of};
 use crate::same_file::is_at_path;
 
-/// The pauses between attempts start here and double up to [`LONGEST_PAUSE`].
+/// The pauses between attempts start here and double up to [`LONGEST_PAUSE`]. Long ones would let a process that
+/// takes the lock again and again keep all others out.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
-const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_millis(10);
 
 /// The right to do what the lock file stands for, until dropped.
 #[derive(Debug)]

@@ -21,8 +21,8 @@ use serde_json::{Map, Value};
 
 use crate::layout::ConfigHome;
 
-/// How long to wait for other writers, each of which needs less than a millisecond.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long to wait for other writers; each needs less than a millisecond, unless the machine is very busy.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One prompt as it was typed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -18,8 +18,8 @@ use serde_json::Value;
 
 use crate::layout::ConfigHome;
 
-/// How long to wait for another process that is changing the file.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long to wait for other processes that are changing the file; there may be many, on a busy machine.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(120);
 /// The key of the id that requests carry.
 const USER_ID: &str = "userID";
 /// The key that says a folder is trusted.
