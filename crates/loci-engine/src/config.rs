@@ -60,6 +60,8 @@ pub struct SessionConfig {
     pub instructions: Instructions,
     /// Those that wait until files are read.
     pub lazy_instructions: Option<LazyInstructions>,
+    /// Reads them anew, after a compaction.
+    pub read_instructions: Option<ReadInstructions>,
     /// Environment of child processes.
     pub child_env: Vec<(String, String)>,
     /// Where background tasks write.
@@ -154,6 +156,9 @@ pub struct ModelConfig {
     /// Whether each server event is passed on unchanged.
     pub wants_wire_events: bool,
 }
+
+/// Reads the instruction files as they are now.
+pub type ReadInstructions = Box<dyn FnMut() -> (Instructions, Option<LazyInstructions>) + Send>;
 
 /// When a conversation is compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -24,7 +24,7 @@ pub use classifier::{Classifier, ClassifierCall, ClassifierFuture};
 pub use command::{Answer, Command, Prompt};
 pub use config::{
     Ambient, ApplySettings, CompactionConfig, FollowSettings, Followed, Grants, ModelConfig, Past,
-    PollSettings, SaveUpdate, SessionConfig, TurnLimits,
+    PollSettings, ReadInstructions, SaveUpdate, SessionConfig, TurnLimits,
 };
 pub use event::{AssistantBlock, EngineEvent, Question, TurnReport, TurnStart, UserMessage};
 pub use instructions::shown_instructions;

@@ -31,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 use crate::classifier::{Blocks, Classifier};
 use crate::command::{Answer, Command, Prompt};
 use crate::config::{
-    Ambient, CompactionConfig, Grants, ModelConfig, PollSettings, SessionConfig, TurnLimits,
+    Ambient, CompactionConfig, Grants, ModelConfig, PollSettings, ReadInstructions, SessionConfig, TurnLimits,
 };
 use crate::event::{EngineEvent, TurnStart};
 use crate::host::{HostParts, SessionHost, Spill};
@@ -77,6 +77,7 @@ pub struct Session {
     can_ask: bool,
     instructions: Instructions,
     lazy_instructions: Option<LazyInstructions>,
+    read_instructions: Option<ReadInstructions>,
     context: Option<Block>,
     api_key_source: String,
     started: Duration,
@@ -206,6 +207,7 @@ impl Session {
             can_ask: config.can_ask,
             instructions: config.instructions,
             lazy_instructions: config.lazy_instructions,
+            read_instructions: config.read_instructions,
             context: None,
             api_key_source: config.api_key_source,
             started: config.started,
@@ -362,9 +364,7 @@ impl Session {
             self.recorder.set_branch(branch);
         }
         if self.context.is_none() {
-            let date = self.env.clock.local_date().to_string();
-            self.context =
-                Some(Block::new_text(&user_context(&shown_instructions(&self.instructions), &date)));
+            self.make_context();
         }
         change(&self.state, |state| state.permission.denials.clear());
         let mode = self.state.get().permission.rulebook.mode;
@@ -376,6 +376,12 @@ impl Session {
             tools: self.toolbox.descriptors().map(|descriptor| descriptor.name.clone()).collect(),
             api_key_source: self.api_key_source.clone(),
         }));
+    }
+
+    /// Makes what opens the conversation; it stays the same until a compaction.
+    fn make_context(&mut self) {
+        let date = self.env.clock.local_date().to_string();
+        self.context = Some(Block::new_text(&user_context(&shown_instructions(&self.instructions), &date)));
     }
 
     /// Ends a turn whose prompt says nothing: the model would refuse it, so nothing is asked and nothing recorded.

@@ -9,7 +9,7 @@ use loci_core::entry::draft::Stamp;
 use loci_core::permission::{Mode, RuleList, Rulebook};
 use loci_core::session::{Beginning, SessionIdentity};
 use loci_core::settings::Settings;
-use loci_engine::{Grants, SessionConfig, TurnLimits};
+use loci_engine::{Grants, ReadInstructions, SessionConfig, TurnLimits};
 use loci_llm::{AuthSource, Client, ProviderConfig, RetryPolicy};
 use loci_serve::Asks;
 use loci_stdx::Env;
@@ -33,10 +33,13 @@ use crate::save::save_to_settings;
 use crate::settings::Configured;
 use crate::{COMPATIBLE_VERSION, choose_model};
 
+/// Instruction files, and those that wait for their time.
+type Found = (Instructions, Option<LazyInstructions>);
+
 /// What is read from the project while other things are made ready.
 pub(crate) struct Background {
     git: JoinHandle<Option<GitSnapshot>>,
-    instructions: JoinHandle<(Instructions, Option<LazyInstructions>)>,
+    instructions: JoinHandle<(Found, ReadInstructions)>,
     configured: Configured,
 }
 
@@ -53,7 +56,7 @@ impl Background {
         let is_off = env.vars.is_truthy("CLAUDE_CODE_DISABLE_CLAUDE_MDS");
         let (env, home) = (env.clone(), home.clone());
         let wish = configured.instructions.clone();
-        let instructions = std::thread::spawn(move || {
+        let mut read: ReadInstructions = Box::new(move || {
             if is_off {
                 return (Instructions::default(), None);
             }
@@ -62,13 +65,15 @@ impl Background {
             let lazy = LazyInstructions::new(places, &found);
             (found, Some(lazy))
         });
+        let instructions = std::thread::spawn(move || (read(), read));
         Self { git, instructions, configured }
     }
 
     /// Waits for both.
-    pub(crate) fn join(self) -> (Option<GitSnapshot>, Instructions, Option<LazyInstructions>) {
-        let (found, lazy) = self.instructions.join().unwrap_or_default();
-        (self.git.join().ok().flatten(), found, lazy)
+    pub(crate) fn join(self) -> (Option<GitSnapshot>, Found, Option<ReadInstructions>) {
+        let read = self.instructions.join().ok();
+        let (found, read) = read.map_or_else(Default::default, |(found, read)| (found, Some(read)));
+        (self.git.join().ok().flatten(), found, read)
     }
 }
 
@@ -125,7 +130,7 @@ pub(crate) fn compose(
     let toolbox = toolbox(args, &rulebook)?;
     let mut model = choose_model::choose(env, args, &settings, start.model.as_deref())?;
     model.user_id = loci_storage::known_user_id(home);
-    let (git, instructions, lazy_instructions) = background.join();
+    let (git, (instructions, lazy_instructions), read_instructions) = background.join();
     notes.extend(instructions.diagnostics.iter().map(|d| format!("{}: {}", d.path.display(), d.message)));
     let identity = SessionIdentity::new(Beginning {
         id: start.place.id().clone(),
@@ -176,6 +181,7 @@ pub(crate) fn compose(
         prompt,
         instructions,
         lazy_instructions,
+        read_instructions,
         child_env: child_env(env),
         started: env.clock.monotonic().saturating_sub(started.elapsed()),
         api_key_source,

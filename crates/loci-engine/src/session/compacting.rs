@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Message, Session, Underway};
 use crate::config::CompactionConfig;
 use crate::event::EngineEvent;
+use crate::instructions::resume;
 use crate::recorder::Shortened;
 use crate::state::change_identity;
 use crate::turn::{Compacted, CompactionWish, Event, OutputLimit, RequestPlan};
@@ -176,12 +177,25 @@ impl Session {
                 "The summary could not be written",
             ));
         };
+        self.reread_instructions();
         self.restore_files();
         self.tell(EngineEvent::Compacted {
             metadata: boundary.fields().read("compactMetadata").unwrap_or_default(),
         });
         self.tell_user(Some(&summary), None);
         Compacted::Done
+    }
+
+    /// Takes the instruction files as they are on disk by now; those met on the way are met again when they matter.
+    fn reread_instructions(&mut self) {
+        let Some(read) = &mut self.read_instructions else { return };
+        let (found, mut lazy) = read();
+        if let Some(lazy) = &mut lazy {
+            resume(lazy, self.recorder.path().iter().map(Arc::as_ref));
+        }
+        self.instructions = found;
+        self.lazy_instructions = lazy;
+        self.make_context();
     }
 
     /// Puts the files that were read last before the model again: the summary does not hold their text.

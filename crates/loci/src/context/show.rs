@@ -87,7 +87,7 @@ impl Context {
         let home = ConfigHome::from_env(&env);
         let (_, rulebook, _) = rulebook(&env, flags, &configured.settings, None)?;
         let model = choose_model::choose(&env, flags, &configured.settings, None)?;
-        let (git, found, _) = Background::start(&env, &home, flags, configured).join();
+        let (git, (found, _), _) = Background::start(&env, &home, flags, configured).join();
         let prompt = prefix::prompt_parts(&env, flags, &rulebook, &model.main, git)?;
         let tools = toolbox(flags, &rulebook)?;
         let mut pieces: Vec<Piece> = system_prompt(&prompt)

@@ -283,3 +283,25 @@ async fn it_can_be_switched_off() {
         assert_eq!(world.requests().len(), 3, "{name}");
     }
 }
+
+/// What a person wrote into their instructions meanwhile counts from the summary on, once and in full.
+#[tokio::test]
+async fn instructions_are_read_again() {
+    let rewrite =
+        Step::call("Bash", json!({"command": "echo 'Say please.' > CLAUDE.md"})).usage(10, 20, 67_470, 0);
+    let steps = vec![reading(30_000), rewrite, Step::text(SUMMARY), Step::text("Done.")];
+    let world = world(steps).await;
+    world.home.write("CLAUDE.md", "Say thanks.\n");
+    let run =
+        print(["compare", "--allowedTools", "Bash,Edit"]).env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000");
+    assert_fine(&world.run(&run));
+    let sent: Vec<String> =
+        world.requests().iter().map(|request| request.json["messages"].to_string()).collect();
+    assert_eq!(sent.len(), 4);
+    for (idx, old, new) in [(0, 1, 0), (2, 1, 0), (3, 0, 1)] {
+        let counts = (sent[idx].matches("Say thanks.").count(), sent[idx].matches("Say please.").count());
+        // The command that wrote them is in the preserved round.
+        let said_in_calls = if idx == 3 { 1 } else { 0 };
+        assert_eq!(counts, (old, new + said_in_calls), "request {idx}: {}", sent[idx]);
+    }
+}
