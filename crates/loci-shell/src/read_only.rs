@@ -28,7 +28,12 @@ pub(crate) fn reads_of(values: &[Value]) -> Option<Vec<Value>> {
         })
         .collect::<Option<_>>()?;
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let paths = reads_of_words(&words)?;
+    let mut paths = reads_of_words(&words)?;
+    // The shell looks into directories to expand a glob, whatever becomes of the names.
+    let globs = words.iter().filter(|word| word.starts_with(GLOB));
+    let others: Vec<String> =
+        globs.map(|word| (*word).to_owned()).filter(|word| !paths.contains(word)).collect();
+    paths.extend(others);
     Some(paths.iter().map(|path| as_value(path)).collect())
 }
 
@@ -184,7 +189,23 @@ fn next_value<'a>(rest: &mut impl Iterator<Item = &'a str>) -> Option<&'a str> {
     rest.next().filter(|value| !value.starts_with(['-', GLOB]))
 }
 
+/// Combinations of flags and operands that reach further than each alone.
+fn reaches_out(spec: &Spec, parsed: &Parsed<'_>) -> bool {
+    match spec.name {
+        // Links to directories would be followed down.
+        "ls" => parsed.has(&["R", "recursive"]) && parsed.has(&["L", "dereference"]),
+        // A file of arguments, which comes out in complaints about them.
+        "strings" => parsed.operands.iter().any(|word| word.starts_with('@')),
+        // A host, which would be looked up.
+        "lsof" => parsed.operands.iter().any(|word| word.contains('@')),
+        _ => false,
+    }
+}
+
 fn operand_reads(spec: &Spec, parsed: Parsed<'_>) -> Option<Vec<String>> {
+    if reaches_out(spec, &parsed) {
+        return None;
+    }
     let operands = parsed.operands.as_slice();
     let paths: &[&str] = match spec.operands {
         Operands::None if operands.is_empty() => &[],
@@ -207,7 +228,7 @@ fn operand_reads(spec: &Spec, parsed: Parsed<'_>) -> Option<Vec<String>> {
 
 /// Returns grep's files: all operands when a flag gave the pattern, else all but the first.
 fn pattern_paths<'a, 'b>(parsed: &'b Parsed<'a>) -> Option<&'b [&'a str]> {
-    let has_pattern = parsed.has(&["e", "regexp", "f", "file"]);
+    let has_pattern = parsed.has(&["e", "regexp", "f", "file", "files"]);
     let paths = if has_pattern { &parsed.operands[..] } else { parsed.operands.split_first()?.1 };
     let searches_here = paths.is_empty() && parsed.has(&["r", "recursive"]);
     Some(if searches_here { &["."] } else { paths })

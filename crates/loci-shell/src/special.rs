@@ -6,12 +6,13 @@ pub(crate) fn reads_of(program: &str, arguments: &[&str]) -> Option<Vec<String>>
     match (program, arguments) {
         ("echo" | "true" | "false", _) => nothing,
         // `-v` assigns, and a subscript in its value would run.
-        ("printf", [format, ..]) if !format.starts_with('-') => nothing,
+        ("printf", [format, ..]) if !format.starts_with('-') && only_prints(format) => nothing,
         ("test", _) => test(arguments),
         ("[", [inner @ .., "]"]) => test(inner),
         ("sed", _) => sed(arguments),
         ("jq", _) => jq(arguments),
         ("ps", _) => ps(arguments),
+        ("ss", _) => ss(arguments),
         ("history", []) => nothing,
         ("man", pages) if !pages.is_empty() && pages.iter().all(|page| is_word(page)) => nothing,
         ("tput", ["cols" | "lines" | "colors"]) => nothing,
@@ -19,6 +20,14 @@ pub(crate) fn reads_of(program: &str, arguments: &[&str]) -> Option<Vec<String>>
         ("docker", ["ps" | "images", flags @ ..]) if flags.iter().all(|flag| is_docker_flag(flag)) => nothing,
         _ => None,
     }
+}
+
+/// `%n` sets the variable its argument names, and `PATH` is a variable.
+fn only_prints(format: &str) -> bool {
+    format.replace("%%", "").split('%').skip(1).all(|rest| {
+        let kind = rest.trim_start_matches(|c: char| c.is_ascii_digit() || " #+-.*'".contains(c));
+        kind.is_empty() || kind.starts_with(|c: char| "diouxXfFeEgGaAcsbqQ".contains(c))
+    })
 }
 
 fn is_word(text: &str) -> bool {
@@ -87,11 +96,26 @@ fn sed(arguments: &[&str]) -> Option<Vec<String>> {
 
 /// One command that prints, deletes or substitutes, with a simple address: nothing that writes or runs.
 pub(crate) fn is_plain_sed_script(script: &str) -> bool {
-    let script = script.trim();
-    let body = script.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ',' | '$' | ' '));
+    let Some(body) = behind_addresses(script.trim()) else { return false };
     match body.strip_prefix('s') {
         Some(rest) => is_plain_substitution(rest),
         None => matches!(body, "p" | "d" | "q" | "="),
+    }
+}
+
+/// Takes line numbers, `$` and `/patterns/` off; `None` when a pattern does not end.
+fn behind_addresses(script: &str) -> Option<&str> {
+    let mut rest = script;
+    loop {
+        rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ',' | '$' | ' '));
+        let Some(pattern) = rest.strip_prefix('/') else { return Some(rest) };
+        let mut is_escaped = false;
+        let end = pattern.find(|c: char| {
+            let ends = c == '/' && !is_escaped;
+            is_escaped = c == '\\' && !is_escaped;
+            ends || c == '\n'
+        })?;
+        rest = pattern[end..].strip_prefix('/')?;
     }
 }
 
@@ -149,6 +173,27 @@ fn jq(arguments: &[&str]) -> Option<Vec<String>> {
         )
     });
     (!reaches_out).then(|| files.iter().map(|file| (*file).to_owned()).collect())
+}
+
+/// `ss` without filters: they may name a host, which would be looked up.
+fn ss(arguments: &[&str]) -> Option<Vec<String>> {
+    const LONG: &[&str] = &[
+        "--tcp",
+        "--udp",
+        "--listening",
+        "--numeric",
+        "--processes",
+        "--all",
+        "--summary",
+        "--unix",
+        "--no-header",
+    ];
+    let is_known = |word: &&str| {
+        let letters = word.strip_prefix('-').unwrap_or_default();
+        LONG.contains(word)
+            || (!letters.is_empty() && letters.chars().all(|c| "tulnpasx46emoiHO".contains(c)))
+    };
+    arguments.iter().all(|word| is_known(&word)).then(Vec::new)
 }
 
 /// `ps` without the letter that shows environments.
