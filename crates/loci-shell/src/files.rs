@@ -3,7 +3,15 @@
 //! This is the broad reading. It serves rules that forbid and the question whether a path is inside; a flag it does
 //! not know makes it report more, never less.
 
+mod archive;
+mod flags;
+mod script;
+mod transfer;
+
+use loci_core::tool::HOLE;
+
 use crate::value::Value;
+use flags::{behind_equals, flag_values, is_in_place, long_values, operands};
 
 /// One use of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,100 +25,149 @@ pub(crate) enum Access {
 
 #[rustfmt::skip]
 const READERS: &[&str] = &[
-    "cat", "head", "tail", "less", "more", "nl", "tac", "od", "xxd", "hexdump", "strings", "wc", "sort", "uniq", "cut",
-    "paste", "column", "fold", "rev", "base64", "base32", "md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum",
-    "sha512sum", "b2sum", "cksum", "file", "stat", "diff", "cmp", "comm", "bat", "view", "source", ".", "ls", "tree",
-    "find", "du", "realpath", "readlink", "zcat", "zless", "gzip", "bzip2", "xz", "zstd", "gunzip", "zip", "split", "csplit",
-    "iconv", "pr", "fmt", "expand", "unexpand", "join", "look", "tsort", "shuf", "numfmt", "vi", "vim", "nano", "emacs", "code",
-    "open", "xdg-open", "openssl", "gpg", "scp", "rsync",
+    "cat", "head", "tail", "less", "more", "most", "nl", "tac", "od", "xxd", "hd", "hexdump", "strings", "wc", "sort", "uniq",
+    "cut", "paste", "column", "fold", "rev", "base64", "base32", "basenc", "uuencode", "md5sum", "sha1sum", "sha224sum",
+    "sha256sum", "sha384sum", "sha512sum", "b2sum", "cksum", "sum", "shasum", "md5", "file", "stat", "diff", "diff3", "sdiff",
+    "colordiff", "cmp", "comm", "bat", "batcat", "view", "source", ".", "ls", "tree", "du", "realpath", "readlink", "zcat",
+    "zless", "zmore", "bzcat", "xzcat", "zstdcat", "gzip", "bzip2", "xz", "zstd", "gunzip", "bunzip2", "unxz", "zip", "unzip",
+    "split", "csplit", "iconv", "pr", "fmt", "expand", "unexpand", "join", "look", "tsort", "shuf", "numfmt", "vi", "vim",
+    "nvim", "vimdiff", "nano", "emacs", "code", "open", "xdg-open", "openssl", "gpg", "age", "scp", "sftp", "rsync", "ed",
+    "ex", "m4", "envsubst", "xmllint", "cpio", "ar", "7z", "patch", "ptx", "dos2unix", "unix2dos", "pygmentize", "mail",
+    "rg", "tailf", "cloc", "tokei",
 ];
 
 /// Readers whose first operand is a program or a pattern.
-const PATTERN_READERS: &[&str] =
-    &["grep", "egrep", "fgrep", "rg", "ag", "sed", "awk", "gawk", "mawk", "nawk", "jq", "yq", "perl"];
-
-/// Writers of all their operands.
-const WRITERS: &[&str] = &[
-    "touch", "mkdir", "tee", "truncate", "mkfifo", "mknod", "vi", "vim", "nano", "split", "gzip", "gunzip",
-    "bzip2", "xz", "zstd",
+#[rustfmt::skip]
+const PATTERN_READERS: &[&str] = &[
+    "grep", "egrep", "fgrep", "zgrep", "zegrep", "bzgrep", "xzgrep", "ag", "ack", "sed", "gsed", "awk", "gawk", "mawk",
+    "nawk", "jq", "yq", "perl", "ruby",
 ];
 
-/// Writers whose first operand is something else.
-const SECOND_WRITERS: &[&str] = &["chmod", "chown", "chgrp", "setfacl", "chattr"];
+/// Writers of all their operands; those that take something else first are not told apart.
+#[rustfmt::skip]
+const WRITERS: &[&str] = &[
+    "touch", "mkdir", "tee", "sponge", "truncate", "fallocate", "mkfifo", "mknod", "vi", "vim", "nvim", "nano", "emacs", "ed",
+    "ex", "split", "csplit", "gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "zstd", "patch", "dos2unix", "unix2dos",
+    "chmod", "chown", "chgrp", "setfacl", "chattr", "install", "mktemp",
+];
+
+/// Programs whose `-o` or `--output` names a file they write.
+#[rustfmt::skip]
+const OUTPUT_FLAGS: &[&str] = &[
+    "sort", "tree", "zip", "shuf", "iconv", "gpg", "age", "gcc", "cc", "clang", "rustc", "ld", "as", "pandoc", "xmllint",
+    "csplit", "openssl", "time", "patch",
+];
+
+/// Programs whose last of several operands is written.
+const LAST_WRITTEN: &[&str] = &["uniq", "rsync", "scp", "xxd", "sftp", "uuencode"];
 
 const REMOVERS: &[&str] = &["rm", "rmdir", "unlink", "shred", "trash"];
 
 /// Returns what a command does to paths.
 pub(crate) fn accesses(values: &[Value]) -> Vec<Access> {
     let Some((first, arguments)) = values.split_first() else { return Vec::new() };
+    if first.text.contains(HOLE) {
+        return by_anything(arguments);
+    }
     let program = first.text.rsplit('/').next().unwrap_or_default();
-    let operands = operands(arguments);
     let mut found = Vec::new();
-    let mut all =
-        |make: fn(Value) -> Access, values: &[Value]| found.extend(values.iter().cloned().map(make));
     match program {
-        "cp" | "install" | "ln" => copies(arguments, &operands, false, &mut found),
-        "mv" => copies(arguments, &operands, true, &mut found),
-        "dd" => {
-            for value in arguments {
-                match value.text.split_once('=') {
-                    Some(("of", _)) => found.push(Access::Write(behind_equals(value))),
-                    Some(("if", _)) => found.push(Access::Read(behind_equals(value))),
-                    _ => {}
-                }
-            }
-        }
+        "cp" | "ln" | "install" => copies(arguments, false, &mut found),
+        "mv" => copies(arguments, true, &mut found),
+        "dd" => blocks(arguments, &mut found),
         "bash" | "sh" | "zsh" | "dash" | "ksh" => {
             let has_code =
                 arguments.iter().any(|value| value.text.starts_with('-') && value.text.contains('c'));
-            all(Access::Read, if has_code { &[] } else { &operands });
+            found.extend(operands(arguments).into_iter().filter(|_| !has_code).map(Access::Read));
         }
-        "tar" | "bsdtar" => archive(arguments, &mut found),
-        "curl" | "wget" => transfers(arguments, &mut found),
+        "tar" | "bsdtar" => archive::tar(arguments, &mut found),
+        "curl" | "wget" => transfer::transfers(program, arguments, &mut found),
         "find" => by_find(arguments, &mut found),
-        _ if REMOVERS.contains(&program) => {
-            // What xargs appends is not known; without `-r` it can be no more than files.
-            let recurses =
-                arguments.iter().any(|value| value.text.starts_with('-') && value.text.contains(['r', 'R']));
-            let is_only_named = |value: &Value| !recurses && *value == Value::hole();
-            let (named, removed): (Vec<Value>, Vec<Value>) = operands.into_iter().partition(is_only_named);
-            all(Access::Write, &named);
-            all(Access::Remove, &removed);
-        }
-        _ if SECOND_WRITERS.contains(&program) => all(Access::Write, operands.get(1..).unwrap_or_default()),
-        _ if PATTERN_READERS.contains(&program) => {
-            let has_pattern = arguments.iter().any(|value| {
-                ["-e", "-f", "--expression", "--file", "--regexp"]
-                    .iter()
-                    .any(|flag| value.text.starts_with(flag))
-            });
-            let files = if has_pattern { &operands[..] } else { operands.get(1..).unwrap_or_default() };
-            all(Access::Read, files);
-            all(Access::Read, &flag_values(arguments, &["-f", "--file"]));
-            let edits = arguments.iter().any(|value| is_in_place(&value.text));
-            if matches!(program, "sed" | "perl") && edits {
-                all(Access::Write, files);
-            }
-        }
-        _ => {
-            if READERS.contains(&program) {
-                all(Access::Read, &operands);
-            }
-            if WRITERS.contains(&program) {
-                all(Access::Write, &operands);
-            }
-            if matches!(program, "sort" | "tree" | "zip") {
-                all(Access::Write, &flag_values(arguments, &["-o", "--output"]));
-            }
-            if program == "zip" {
-                all(Access::Write, operands.get(..1).unwrap_or_default());
-            }
-            if matches!(program, "uniq" | "rsync" | "scp") && operands.len() > 1 {
-                all(Access::Write, &operands[operands.len() - 1..]);
-            }
+        "xargs" => found.extend(flag_values(arguments, &["-a", "--arg-file"]).into_iter().map(Access::Read)),
+        _ if REMOVERS.contains(&program) => removals(arguments, &mut found),
+        _ if PATTERN_READERS.contains(&program) => by_pattern(program, arguments, &mut found),
+        _ => {}
+    }
+    by_list(program, arguments, &mut found);
+    found
+}
+
+/// What the lists say of a program.
+fn by_list(program: &str, arguments: &[Value], found: &mut Vec<Access>) {
+    let operands = operands(arguments);
+    if READERS.contains(&program) {
+        found.extend(operands.iter().cloned().map(Access::Read));
+        found.extend(long_values(arguments).into_iter().map(Access::Read));
+    }
+    if WRITERS.contains(&program) {
+        found.extend(operands.iter().cloned().map(Access::Write));
+    }
+    if OUTPUT_FLAGS.contains(&program) {
+        let written = flag_values(arguments, &["-o", "--output", "-out"]);
+        found.extend(written.into_iter().map(Access::Write));
+    }
+    if LAST_WRITTEN.contains(&program) && operands.len() > 1 {
+        found.extend(operands.last().cloned().map(Access::Write));
+    }
+    if program == "zip" {
+        found.extend(operands.first().cloned().map(Access::Write));
+    }
+    if matches!(program, "unzip" | "7z" | "cpio" | "ar") {
+        found.extend(flag_values(arguments, &["-d"]).into_iter().map(Access::Write));
+        found.push(Access::Write(Value::literal(".")));
+    }
+}
+
+/// A program nobody knows may be one that removes.
+fn by_anything(arguments: &[Value]) -> Vec<Access> {
+    let recurses = |value: &Value| {
+        value.text.starts_with(HOLE) || (value.text.starts_with('-') && value.text.contains(['r', 'R']))
+    };
+    match arguments.iter().any(recurses) {
+        true => operands(arguments).into_iter().map(Access::Remove).collect(),
+        false => Vec::new(),
+    }
+}
+
+fn removals(arguments: &[Value], found: &mut Vec<Access>) {
+    // What xargs appends is not known; without `-r` it can be no more than files.
+    let recurses =
+        arguments.iter().any(|value| value.text.starts_with('-') && value.text.contains(['r', 'R']));
+    let is_only_named = |value: &Value| !recurses && *value == Value::hole();
+    for value in operands(arguments) {
+        found.push(if is_only_named(&value) { Access::Write(value) } else { Access::Remove(value) });
+    }
+}
+
+/// `grep`, `sed`, `awk` and their like: a program or pattern, then files; some change them in place.
+fn by_pattern(program: &str, arguments: &[Value], found: &mut Vec<Access>) {
+    const GIVEN: &[&str] = &["-e", "-f", "--expression", "--file", "--regexp"];
+    let has_pattern = arguments.iter().any(|value| GIVEN.iter().any(|flag| value.text.starts_with(flag)));
+    let operands = operands(arguments);
+    let files = if has_pattern { &operands[..] } else { operands.get(1..).unwrap_or_default() };
+    found.extend(files.iter().cloned().map(Access::Read));
+    found.extend(flag_values(arguments, &["-f", "--file"]).into_iter().map(Access::Read));
+    let edits = arguments.iter().any(|value| is_in_place(&value.text));
+    if matches!(program, "sed" | "gsed" | "perl" | "ruby" | "yq" | "awk" | "gawk") && edits {
+        found.extend(files.iter().cloned().map(Access::Write));
+    }
+    let mut scripts: Vec<&Value> = arguments.iter().filter(|value| !files.contains(value)).collect();
+    scripts.retain(|value| !value.text.is_empty());
+    match program {
+        "sed" | "gsed" => scripts.iter().for_each(|value| script::sed(value, found)),
+        "awk" | "gawk" | "mawk" | "nawk" => scripts.iter().for_each(|value| script::awk(value, found)),
+        _ => {}
+    }
+}
+
+fn blocks(arguments: &[Value], found: &mut Vec<Access>) {
+    for value in arguments {
+        match value.text.split_once('=') {
+            Some(("of", _)) => found.push(Access::Write(behind_equals(value))),
+            Some(("if", _)) => found.push(Access::Read(behind_equals(value))),
+            _ => {}
         }
     }
-    found
 }
 
 /// Returns true for a file command that an edit mode lets run: plain words, known flags, no way out by `..`.
@@ -161,52 +218,16 @@ fn leaves_a_directory(text: &str) -> bool {
     })
 }
 
-/// Everything that is not a flag; behind `--` everything is not.
-fn operands(arguments: &[Value]) -> Vec<Value> {
-    let mut found = Vec::new();
-    let mut only_operands = false;
-    for value in arguments {
-        if !only_operands && value.text == "--" {
-            only_operands = true;
-        } else if only_operands || !value.text.starts_with('-') || value.text == "-" {
-            found.push(value.clone());
-        }
-    }
-    found.retain(|value| value.text != "-" && !value.text.is_empty());
-    found
-}
-
-/// Values of flags: attached, behind `=`, or the next word.
-fn flag_values(arguments: &[Value], flags: &[&str]) -> Vec<Value> {
-    let mut found = Vec::new();
-    for (idx, value) in arguments.iter().enumerate() {
-        for flag in flags {
-            let Some(rest) = value.text.strip_prefix(flag) else { continue };
-            match rest.strip_prefix('=').unwrap_or(rest) {
-                "" => found.extend(arguments.get(idx + 1).cloned()),
-                attached => found.push(Value { text: attached.to_owned(), pattern: None, ..value.clone() }),
-            }
-        }
-    }
-    found
-}
-
-fn behind_equals(value: &Value) -> Value {
-    let text = value.text.split_once('=').map(|(_, text)| text.to_owned()).unwrap_or_default();
-    Value { text, pattern: None, ..value.clone() }
-}
-
-fn is_in_place(flag: &str) -> bool {
-    flag.starts_with("--in-place") || (flag.starts_with('-') && !flag.starts_with("--") && flag.contains('i'))
-}
-
 /// `cp`, `mv`, `ln`, `install`: the last operand, or what `-t` names, is written; into a directory, by each name.
-fn copies(arguments: &[Value], operands: &[Value], moves: bool, found: &mut Vec<Access>) {
+fn copies(arguments: &[Value], moves: bool, found: &mut Vec<Access>) {
+    let operands = operands(arguments);
     let named = flag_values(arguments, &["-t", "--target-directory"]);
     let others: Vec<Value> = operands.iter().filter(|value| !named.contains(value)).cloned().collect();
+    let here = Value::literal(".");
     let (sources, target) = match (named.first(), operands.split_last()) {
-        (Some(target), _) => (&others[..], target.clone()),
-        (None, Some((target, sources))) => (sources, target.clone()),
+        (Some(target), _) => (&others[..], target),
+        (None, Some((target, []))) => (std::slice::from_ref(target), &here),
+        (None, Some((target, sources))) => (sources, target),
         (None, None) => return,
     };
     for source in sources {
@@ -222,58 +243,7 @@ fn copies(arguments: &[Value], operands: &[Value], moves: bool, found: &mut Vec<
             found.push(Access::Write(Value { text, shown: target.shown.clone(), ..source.clone() }));
         }
     }
-    found.push(Access::Write(target));
-}
-
-fn archive(arguments: &[Value], found: &mut Vec<Access>) {
-    let mode = arguments.first().map(|value| value.text.trim_start_matches('-')).unwrap_or_default();
-    let extracts =
-        mode.contains('x') || arguments.iter().any(|value| value.text == "-x" || value.text == "--extract");
-    let mut files = operands(arguments);
-    if arguments.first().is_some_and(|value| !value.text.starts_with('-')) && !files.is_empty() {
-        files.remove(0);
-    }
-    files.extend(flag_values(arguments, &["-f", "--file", "-C", "--directory", "-T", "--files-from"]));
-    for file in files {
-        found.push(Access::Read(file.clone()));
-        if extracts || file.text.contains(".tar") || file.text.ends_with(".tgz") {
-            found.push(Access::Write(file));
-        }
-    }
-    if extracts {
-        found.push(Access::Write(Value::literal(".")));
-    }
-}
-
-fn transfers(arguments: &[Value], found: &mut Vec<Access>) {
-    let written = flag_values(
-        arguments,
-        &[
-            "-o",
-            "--output",
-            "-O",
-            "--output-document",
-            "--output-file",
-            "-c",
-            "--cookie-jar",
-            "-D",
-            "--dump-header",
-        ],
-    );
-    found.extend(written.into_iter().filter(|value| !value.text.contains("://")).map(Access::Write));
-    let sent =
-        flag_values(arguments, &["-T", "--upload-file", "-K", "--config", "--post-file", "--body-file"]);
-    found.extend(sent.into_iter().map(Access::Read));
-    for value in arguments {
-        if let Some((_, file)) = value.text.split_once('@')
-            && !value.text.contains("://")
-        {
-            found.push(Access::Read(Value { text: file.to_owned(), pattern: None, ..value.clone() }));
-        }
-        if let Some(file) = value.text.strip_prefix("file://") {
-            found.push(Access::Read(Value { text: file.to_owned(), pattern: None, ..value.clone() }));
-        }
-    }
+    found.extend(named.iter().chain(named.is_empty().then_some(target)).cloned().map(Access::Write));
 }
 
 /// Roots are read; with `-delete` or `-exec rm` they are what is removed.
