@@ -89,8 +89,14 @@ fn value(pieces: &[Piece], word: &Word, around: Surroundings<'_>, is_braced: boo
         push_known(home, &mut text, &mut pattern);
     }
     let globs = glob_positions(pieces);
+    let homes = assigned_homes(pieces);
     for (idx, piece) in pieces.iter().enumerate() {
         match piece {
+            Piece::Plain('~') if homes.contains(&idx) => {
+                is_literal = false;
+                let is_own = matches!(pieces.get(idx + 1), None | Some(Piece::Plain('/' | ':')));
+                push_known(around.home.filter(|_| is_own), &mut text, &mut pattern);
+            }
             Piece::Plain(c) if globs.contains(&idx) => {
                 is_glob = true;
                 text.push(HOLE);
@@ -161,6 +167,18 @@ fn tilde<'w, 'a>(pieces: &'w [Piece], around: Surroundings<'a>) -> Option<(Optio
         _ => None,
     };
     Some((path, &pieces[end..]))
+}
+
+/// Returns where a `~` is a home because the word looks like an assignment: `if=~/x`, `a=b:~`.
+fn assigned_homes(pieces: &[Piece]) -> Vec<usize> {
+    let is_name = |piece: &Piece| matches!(piece, Piece::Plain(c) if c.is_ascii_alphanumeric() || *c == '_');
+    let Some(equals) = pieces.iter().position(|piece| *piece == Piece::Plain('=')) else { return Vec::new() };
+    if equals == 0 || !pieces[..equals].iter().all(is_name) {
+        return Vec::new();
+    }
+    let starts = |idx: &usize| matches!(pieces[idx - 1], Piece::Plain('=' | ':'));
+    let tildes = (equals + 1..pieces.len()).filter(|idx| pieces[*idx] == Piece::Plain('~'));
+    tildes.filter(starts).collect()
 }
 
 /// Returns where unquoted characters make the word a glob.
