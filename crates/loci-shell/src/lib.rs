@@ -120,7 +120,7 @@ pub fn analyse(command: &str, ctx: &ShellContext<'_>) -> ShellReading {
         Ok(parsed) => parsed,
         Err(reason) => return not_understood(command, reason),
     };
-    let mut reading = collect::collect(&parsed.command, ctx, 0);
+    let mut reading = collect::collect(&parsed, ctx);
     reading.unknown.extend(second_opinion::objection(command, &parsed));
     reading
 }

@@ -32,6 +32,32 @@ pub(crate) struct Parsed {
     pub(crate) spans: Vec<(usize, usize)>,
     /// Places that were parsed by other means, so that their words have no position.
     pub(crate) skipped: Vec<(usize, usize)>,
+    pub(crate) notes: Notes,
+}
+
+/// What holds for a line as a whole.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Notes {
+    /// Names are evaluated as arithmetic, and so is what their values say.
+    pub(crate) evaluates_names: bool,
+    /// A text holds a subscript with a substitution, which arithmetic would run.
+    pub(crate) has_code_text: bool,
+    /// `HOME` or `PWD` is set, so that neither `~` nor `$PWD` is what it was.
+    pub(crate) moves_home: bool,
+    /// The shell goes elsewhere, so that what is called later runs from there.
+    pub(crate) moves: bool,
+}
+
+impl Notes {
+    /// Returns what either notes.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            evaluates_names: self.evaluates_names || other.evaluates_names,
+            has_code_text: self.has_code_text || other.has_code_text,
+            moves_home: self.moves_home || other.moves_home,
+            moves: self.moves || other.moves,
+        }
+    }
 }
 
 /// Parses a whole line.
@@ -52,7 +78,7 @@ pub(crate) fn parse(line: &str) -> Result<Parsed, String> {
     }
     let mut command = Command::Sequence(commands);
     fill_bodies(&mut command, &mut parser.bodies);
-    Ok(Parsed { command, spans: parser.spans, skipped: parser.skipped })
+    Ok(Parsed { command, spans: parser.spans, skipped: parser.skipped, notes: parser.notes })
 }
 
 struct Parser<'a> {
@@ -65,6 +91,7 @@ struct Parser<'a> {
     pending: Vec<Pending>,
     /// Texts of here-documents, by number.
     bodies: Vec<Word>,
+    notes: Notes,
 }
 
 impl<'a> Parser<'a> {
@@ -77,6 +104,7 @@ impl<'a> Parser<'a> {
             skipped: Vec::new(),
             pending: Vec::new(),
             bodies: Vec::new(),
+            notes: Notes::default(),
         }
     }
 

@@ -38,7 +38,7 @@ pub(crate) fn rough_parts(command: &str) -> Vec<String> {
     let bare: String = joined.chars().filter(|c| !"'\"\\".contains(*c)).collect();
     let mut parts = vec![command.trim().to_owned()];
     // Quotes may hold a command, or be part of one.
-    for text in [bare, joined.replace(['\'', '"', '\\', '='], ";")] {
+    for text in [bare, joined.replace(['\'', '"', '\\', '=', ':'], ";")] {
         let pieces = text.split(|c: char| ";&|()`\n\r{}<>$!,".contains(c) || (c.is_control() && c != '\t'));
         for piece in pieces {
             let words =

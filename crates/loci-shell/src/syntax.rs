@@ -32,8 +32,10 @@ pub(crate) enum Compound {
     Group,
     /// `a &`.
     Background,
-    /// `case`, `select`, functions: what runs when is not followed.
+    /// `case`, `select`: what runs when is not followed.
     Opaque,
+    /// A function: it runs when it is called, from wherever that is.
+    Function,
     /// `[[ … ]]` and `(( … ))`: no commands but those in substitutions.
     Test,
 }

@@ -60,6 +60,7 @@ impl Parser<'_> {
             return Err(format!("`{word}` without a name"));
         }
         self.at += name.len();
+        self.notes.moves_home |= matches!(name, "HOME" | "PWD");
         self.lines()?;
         let mut words = Vec::new();
         if self.takes_word("in") {
@@ -111,6 +112,7 @@ impl Parser<'_> {
 
     fn test_command(&mut self) -> Result<Command, String> {
         let start = self.at;
+        self.notes.evaluates_names = true;
         let mut words = Vec::new();
         loop {
             self.lines()?;
@@ -135,7 +137,7 @@ impl Parser<'_> {
         self.deeper()?;
         let body = self.command()?;
         self.depth -= 1;
-        self.compound_end(Compound::Opaque, vec![body], Vec::new())
+        self.compound_end(Compound::Function, vec![body], Vec::new())
     }
 
     pub(super) fn compound_end(

@@ -78,6 +78,7 @@ impl Parser<'_> {
         if !parser.rest().is_empty() || !parser.pending.is_empty() || !parser.bodies.is_empty() {
             return Err("an odd command between backquotes".to_owned());
         }
+        self.notes = self.notes.and(parser.notes);
         word.scripts.push(Command::Sequence(commands));
         word.pieces.push(Piece::Unknown);
         word.is_fancy = true;
@@ -104,6 +105,9 @@ impl Parser<'_> {
         {
             return Err("`${…}` that assigns or runs".to_owned());
         }
+        // The offset of a substring is arithmetic.
+        self.notes.evaluates_names |=
+            operation.starts_with(':') && !operation[1..].starts_with(['-', '+', '?']);
         let mut inner = Word::default();
         self.quoted_parameter(&mut inner)?;
         self.depth -= 1;
@@ -128,6 +132,9 @@ impl Parser<'_> {
                 '$' => self.dollar(word, true)?,
                 '`' => self.backquoted(word)?,
                 '\'' | '{' | '[' => return Err("`${…}` of an odd kind".to_owned()),
+                '<' | '>' if self.rest()[1..].starts_with('(') => {
+                    return Err("`${…}` with a process in it".to_owned());
+                }
                 '\\' => {
                     self.at += 1;
                     self.next();
@@ -160,6 +167,15 @@ impl Parser<'_> {
 
     /// Reads up to `))`; returns whether there is more than numbers in it.
     fn arithmetic_text(&mut self, word: &mut Word) -> Result<bool, String> {
+        let start = self.at;
+        let is_fancy = self.arithmetic_operands(word)?;
+        self.notes.evaluates_names |= is_fancy;
+        let text = &self.text[start..self.at];
+        self.notes.moves_home |= text.contains("HOME") || text.contains("PWD");
+        Ok(is_fancy)
+    }
+
+    fn arithmetic_operands(&mut self, word: &mut Word) -> Result<bool, String> {
         let (mut depth, mut is_fancy) = (0usize, false);
         loop {
             match self.peek() {
@@ -174,6 +190,7 @@ impl Parser<'_> {
                     continue;
                 }
                 Some('`') => {
+                    is_fancy = true;
                     self.backquoted(word)?;
                     continue;
                 }

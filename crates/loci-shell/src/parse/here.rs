@@ -51,11 +51,13 @@ impl Parser<'_> {
                 body.push('\n');
             }
             self.skipped.push((start, self.at));
+            self.note_text(&body);
             self.bodies[pending.number] = if pending.is_literal {
                 Word::quoted(&body)
             } else {
                 let mut inner = Parser::new(&body, self.depth);
                 let text = inner.here_text()?;
+                self.notes = self.notes.and(inner.notes);
                 if !inner.bodies.is_empty() {
                     return Err("a here-document in a here-document".to_owned());
                 }

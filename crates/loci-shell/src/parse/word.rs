@@ -50,7 +50,18 @@ impl Parser<'_> {
             return Ok(None);
         }
         word.source = self.text[start..self.at].to_owned();
+        let letters = word.pieces.iter().filter_map(|piece| match piece {
+            Piece::Plain(c) | Piece::Quoted(c) => Some(*c),
+            Piece::Variable(_) | Piece::Unknown => None,
+        });
+        self.note_text(&letters.collect::<String>());
         Ok(Some(word))
+    }
+
+    /// Notes whether a text, evaluated as arithmetic, would run something.
+    pub(super) fn note_text(&mut self, text: &str) {
+        let behind = text.split_once('[').map_or("", |(_, behind)| behind);
+        self.notes.has_code_text |= behind.contains("$(") || behind.contains('`');
     }
 
     fn escape(&mut self, word: &mut Word) -> Result<(), String> {

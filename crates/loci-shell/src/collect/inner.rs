@@ -1,0 +1,127 @@
+//! Commands in commands: every way to read one, and the paths each way touches.
+
+use loci_core::tool::HOLE;
+
+use super::{Dirs, Walk, walk};
+use crate::files::{self, Access};
+use crate::syntax::Simple;
+use crate::value::{Value, join, show};
+use crate::wrappers::{self, Inner};
+use crate::{parse, parts, read_only, second_opinion};
+
+/// How often a string in a command may be a command again.
+const MAX_NESTING: usize = 8;
+
+impl Walk<'_> {
+    /// Notes every way to read a command, and the paths each touches.
+    pub(super) fn consider(
+        &mut self,
+        values: &[Value],
+        simple: &Simple,
+        dirs: &Dirs,
+        readings: &mut Vec<String>,
+        depth: usize,
+    ) {
+        let Some(first) = values.first() else { return };
+        readings.push(join(values));
+        readings.push(show(values));
+        readings.extend(by_base_name(values));
+        if depth > MAX_NESTING {
+            readings.push(HOLE.to_string());
+            return;
+        }
+        let accesses = match read_only::reads_of(values) {
+            Some(paths) => paths.into_iter().map(Access::Read).collect(),
+            None => files::accesses(values),
+        };
+        self.accesses(accesses, dirs);
+        let dirs = match wrappers::directory(values) {
+            Some(to) => &dirs.moved_to(&to),
+            // What a trap runs, it runs from wherever the shell then is.
+            None if first.text == "trap" => &self.later(dirs),
+            None => dirs,
+        };
+        for inner in wrappers::inner(values) {
+            match inner {
+                Inner::Words(words) => self.consider(&words, simple, dirs, readings, depth + 1),
+                Inner::Code(code) => self.code(&code, dirs, readings),
+                Inner::Foreign(code) => readings.extend(rough(&code)),
+                Inner::Input => match documents(simple) {
+                    Some(code) => self.code(&Value::literal(&code), dirs, readings),
+                    None => readings.push(HOLE.to_string()),
+                },
+                Inner::ForeignInput => match documents(simple) {
+                    Some(code) => readings.extend(rough(&code)),
+                    None => readings.push(HOLE.to_string()),
+                },
+                Inner::Suffixes => readings.extend(suffixes(values)),
+                Inner::Anything => readings.push(HOLE.to_string()),
+            }
+        }
+    }
+
+    /// Analyses a string that is run as a command; its readings are those of the command that runs it.
+    fn code(&mut self, code: &Value, dirs: &Dirs, readings: &mut Vec<String>) {
+        let parsed = match code.known() {
+            Some(text) if self.nesting < MAX_NESTING => {
+                parse::parse(text).map(|parsed| (second_opinion::objection(text, &parsed), parsed))
+            }
+            _ => Err("code that only the run will tell".to_owned()),
+        };
+        let (objection, parsed) = match parsed {
+            Ok(parsed) => parsed,
+            Err(reason) => {
+                self.out.unknown.extend(code.known().map(|_| reason));
+                readings.extend(rough(&code.text));
+                readings.push(HOLE.to_string());
+                return;
+            }
+        };
+        let (inner, notes) = walk(&parsed, &self.ctx, dirs, self.nesting + 1, self.notes);
+        self.notes = self.notes.and(notes);
+        readings.extend(inner.commands.into_iter().flat_map(|command| command.readings));
+        self.out.reads.extend(inner.reads);
+        self.out.writes.extend(inner.writes);
+        self.out.redirects.extend(inner.redirects);
+        self.out.removals.extend(inner.removals);
+        self.out.moves.extend(inner.moves);
+        self.out.unclear.extend(inner.unclear);
+        self.out.unknown.extend(inner.unknown.into_iter().chain(objection));
+    }
+}
+
+fn rough(code: &str) -> Vec<String> {
+    parts::rough_parts(code).iter().flat_map(|part| parts::rough_readings(part)).collect()
+}
+
+/// Reads a command by its program's bare name.
+fn by_base_name(values: &[Value]) -> Option<String> {
+    let first = values.first()?;
+    let (_, base) = first.text.rsplit_once('/').filter(|(_, base)| !base.is_empty())?;
+    let mut renamed = values.to_vec();
+    renamed[0] = Value { text: base.to_owned(), shown: base.to_owned(), ..first.clone() };
+    Some(join(&renamed))
+}
+
+/// What stands behind each word, and behind a flag that it is attached to: any of it may be the command.
+fn suffixes(values: &[Value]) -> Vec<String> {
+    let mut found = Vec::new();
+    for at in 1..values.len().min(64) {
+        let rest = &values[at..];
+        found.push(join(rest));
+        found.push(show(rest));
+        found.extend(by_base_name(rest));
+        let mut letters = rest[0].text.chars();
+        if letters.next() == Some('-') && letters.next().is_some_and(char::is_alphabetic) {
+            let attached = Value::literal(letters.as_str());
+            found.push(join(&[&[attached], &rest[1..]].concat()));
+        }
+    }
+    found
+}
+
+/// Returns the literal text a command gets as its input by redirection.
+fn documents(simple: &Simple) -> Option<String> {
+    let redirect = simple.redirects.iter().rev().find(|it| it.operator.starts_with("<<"))?;
+    redirect.body.as_ref().unwrap_or(&redirect.target).literal()
+}
