@@ -17,7 +17,13 @@ const BY_NAME: &[&str] = &[
     "perl", "ruby", "node", "nodejs", "deno", "bun", "php", "lua", "awk", "gawk", "mawk", "nawk", "osascript", "pwsh",
     "powershell", "tclsh", "expect", "chroot", "unshare", "nsenter", "systemd-run", "runuser", "direnv", "devbox", "mise",
     "nix-shell", "nix", "poetry", "pipenv", "uv", "pipx", "make", "time", "command", "builtin", "timeout", "nice",
-    "nohup", "stdbuf", "noglob",
+    "nohup", "stdbuf", "noglob", "pypy", "luajit", "mksh", "rbash", "oksh", "yash", "csh", "tcsh", "gmake", "ninja", "just",
+    "rake", "bundle", "tox", "nox", "hatch", "conda", "bazel", "gradle", "gradlew", "mvn", "mvnw", "dotnet", "java", "julia",
+    "Rscript", "irb", "ghc", "sqlite", "psql", "mysql", "gdb", "lldb", "vim", "vi", "nvim", "ex", "ed", "emacs", "less",
+    "man", "tmux", "screen", "at", "batch", "crontab", "rsync", "scp", "sftp", "tar", "bsdtar", "sed", "m4", "socat",
+    "nc", "ncat", "openssl", "tcpdump", "setarch", "prlimit", "taskset", "chrt", "numactl", "unbuffer", "rlwrap", "pkexec",
+    "gosu", "su-exec", "setpriv", "capsh", "entr", "valgrind", "perf", "hyperfine", "fakeroot", "firejail", "bwrap", "sg",
+    "runcon", "ip", "machinectl", "vagrant", "caffeinate", "corepack",
 ];
 
 /// Variables that change no more than how a program talks.
@@ -70,17 +76,26 @@ pub(crate) fn cover(assigned: &[&str], is_harmless: bool, values: &[Value]) -> C
         return Cover::Never;
     }
     let base = program.rsplit('/').next().unwrap_or(program);
+    // A program asked for its version runs nothing else.
+    let only_tells =
+        matches!(inner, [_, only] if matches!(only.text.as_str(), "--version" | "--help" | "-V"));
     let runs_by_find = base == "find" && !crate::find::is_tame(inner);
     if ONLY_EXACT.contains(&base) || runs_by_find {
         return Cover::Exact(text);
     }
     if base == "git" {
-        return match git::sensitive_words(inner) {
-            0 => Cover::Pattern(text),
-            n => Cover::Spelled { text, n_words: n + 1 },
+        let n = git::sensitive_words(inner);
+        return match inner.iter().take(n + 2).any(|value| value.text.contains(HOLE)) {
+            // Any option could come in here.
+            true => Cover::Never,
+            false if n == 0 => Cover::Pattern(text),
+            false => Cover::Spelled { text, n_words: n + 1 },
         };
     }
-    match BY_NAME.contains(&base) {
+    if only_tells {
+        return Cover::Pattern(text);
+    }
+    match BY_NAME.contains(&base) || BY_NAME.contains(&wrappers::family(base)) {
         true => Cover::Spelled { text, n_words: 1 },
         false => Cover::Pattern(text),
     }
