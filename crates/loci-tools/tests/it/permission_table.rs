@@ -1,25 +1,40 @@
-//! Our own permission cases, by requirement: see `permission_table.txt` for the format.
+//! Our own permission cases, by class: see `permissions/requirements.txt` for the format.
+
+use std::collections::BTreeMap;
 
 use loci_core::permission::{Mode, RuleList, Rulebook, Verdict};
 use serde_json::{Value, json};
 
 use crate::tree::Tree;
 
-const TABLE: &str = include_str!("permission_table.txt");
+/// The classes and their cases.
+const TABLES: &[(&str, &str)] = &[
+    ("requirements", include_str!("permissions/requirements.txt")),
+    ("read-only", include_str!("permissions/read_only.txt")),
+    ("syntax", include_str!("permissions/syntax.txt")),
+    ("see-through", include_str!("permissions/see_through.txt")),
+    ("allow", include_str!("permissions/allow.txt")),
+    ("paths", include_str!("permissions/paths.txt")),
+];
 
 /// A case: what to expect, the book it is judged by, the tool, its argument.
-struct Case<'a> {
-    title: &'a str,
-    expected: &'a str,
-    book: Rulebook,
-    tool: &'a str,
-    argument: String,
+pub(crate) struct Case {
+    pub(crate) class: &'static str,
+    pub(crate) title: &'static str,
+    expected: &'static str,
+    pub(crate) book: Rulebook,
+    pub(crate) tool: &'static str,
+    pub(crate) argument: String,
 }
 
-fn cases(tree: &Tree) -> Vec<Case<'static>> {
+pub(crate) fn cases(tree: &Tree) -> Vec<Case> {
+    TABLES.iter().flat_map(|(class, table)| read(tree, class, table)).collect()
+}
+
+fn read(tree: &Tree, class: &'static str, table: &'static str) -> Vec<Case> {
     let mut found = Vec::new();
     let (mut title, mut book) = ("", tree.book(Mode::Default));
-    for line in TABLE.lines().filter(|line| !line.trim().is_empty() && !line.starts_with("//")) {
+    for line in table.lines().filter(|line| !line.trim().is_empty() && !line.starts_with("//")) {
         if let Some(rest) = line.strip_prefix("## ") {
             (title, book) = (rest, tree.book(Mode::Default));
             continue;
@@ -44,13 +59,27 @@ fn cases(tree: &Tree) -> Vec<Case<'static>> {
             continue;
         }
         let (tool, argument) = rest.split_once(' ').unwrap_or((rest, ""));
-        let argument = tree.filled(&argument.replace("\\n", "\n"));
-        found.push(Case { title, expected: head, book: book.clone(), tool, argument });
+        let argument = tree.filled(&unescaped(argument));
+        found.push(Case { class, title, expected: head, book: book.clone(), tool, argument });
     }
     found
 }
 
-fn input(tool: &str, argument: &str) -> Value {
+/// Puts line breaks and odd characters where `\n` and `\u{…}` stand.
+fn unescaped(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("\\u{") {
+        out.push_str(&rest[..at]);
+        let (code, behind) = rest[at + 3..].split_once('}').unwrap();
+        out.push(char::from_u32(u32::from_str_radix(code, 16).unwrap()).unwrap());
+        rest = behind;
+    }
+    out.push_str(rest);
+    out.replace("\\n", "\n")
+}
+
+pub(crate) fn input(tool: &str, argument: &str) -> Value {
     match tool {
         "Bash" => json!({"command": argument}),
         "WebFetch" => json!({"url": argument}),
@@ -66,20 +95,34 @@ fn input(tool: &str, argument: &str) -> Value {
 fn every_case_of_the_table_holds() {
     let tree = Tree::new();
     let cases = cases(&tree);
-    assert!(cases.len() >= 300, "only {} cases", cases.len());
-    let wrong: Vec<String> = cases
+    assert!(cases.len() >= 1_500, "only {} cases", cases.len());
+    let mut classes: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
+    let mut wrong = Vec::new();
+    for case in &cases {
+        let decision = tree.judge(&case.book, case.tool, &input(case.tool, &case.argument));
+        let found = format!("{:?}", decision.verdict).to_lowercase();
+        let is_fine = case.expected.split('|').any(|expected| expected == found);
+        let is_unsafe = !is_fine && found == "allow";
+        let counts = classes.entry(case.class).or_default();
+        counts[0] += 1;
+        counts[1] += usize::from(!is_fine);
+        counts[2] += usize::from(is_unsafe);
+        if !is_fine {
+            let Case { class, title, expected, tool, argument, .. } = case;
+            let mark = if is_unsafe { "UNSAFE " } else { "" };
+            wrong.push(format!(
+                "{mark}{class}: {title}: {expected}: {tool} {argument}: {found}, {}",
+                decision.reason
+            ));
+        }
+    }
+    let summary: Vec<String> = classes
         .iter()
-        .filter_map(|case| {
-            let decision = tree.judge(&case.book, case.tool, &input(case.tool, &case.argument));
-            let found = format!("{:?}", decision.verdict).to_lowercase();
-            let is_fine = case.expected.split('|').any(|expected| expected == found);
-            (!is_fine).then(|| {
-                let Case { title, expected, tool, argument, .. } = case;
-                format!("{title}: {expected}: {tool} {argument}: {found}, {}", decision.reason)
-            })
+        .map(|(class, [n, n_wrong, n_unsafe])| {
+            format!("{class}: {n} cases, {n_wrong} wrong, {n_unsafe} unsafe")
         })
         .collect();
-    assert!(wrong.is_empty(), "{} of {} are wrong:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+    assert!(wrong.is_empty(), "{}\n\n{}", wrong.join("\n"), summary.join("\n"));
 }
 
 /// A deny rule for the tool wins in every mode, whatever else is said (P-2, S-2).
@@ -120,7 +163,7 @@ fn wrapping_never_opens() {
             let wrapped = format!("{open}{}{close}", case.argument);
             let decision = tree.judge(&case.book, "Bash", &input("Bash", &wrapped));
             if decision.verdict == Verdict::Allow {
-                opened.push(format!("{}: {wrapped}: {}", case.title, decision.reason));
+                opened.push(format!("{}: {}: {wrapped}: {}", case.class, case.title, decision.reason));
             }
         }
     }
