@@ -30,6 +30,7 @@ thread_local! {
 
 /// Returns why the line is not understood after all.
 pub(crate) fn objection(line: &str, parsed: &Parsed) -> Option<String> {
+    let line = &in_ascii(line);
     let tree = PARSER.with(|cell| {
         let mut parser = cell.borrow_mut();
         if parser.is_none() {
@@ -60,6 +61,19 @@ pub(crate) fn objection(line: &str, parsed: &Parsed) -> Option<String> {
         .or_else(|| theirs.iter().find(|span| !ours.contains(span)));
     differs
         .map(|(start, end)| format!("two parsers differ about `{}`", line.get(*start..*end).unwrap_or("…")))
+}
+
+/// Puts letters where other than ASCII characters stand, byte for byte. To the shell both are parts of words; the
+/// grammar's scanner asks C's `isdigit` about them, which must not be asked about such (it crashes).
+fn in_ascii(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    for c in line.chars() {
+        match c.is_ascii() {
+            true => out.push(c),
+            false => (0..c.len_utf8()).for_each(|_| out.push('x')),
+        }
+    }
+    out
 }
 
 struct Seen {

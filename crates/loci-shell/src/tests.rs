@@ -662,3 +662,19 @@ proptest! {
         prop_assert_eq!(below(&reading(&command).reads), names);
     }
 }
+
+/// The scanner of the second parser looked characters up in a table of 256.
+#[test]
+fn characters_beyond_the_scanner_are_survived() {
+    for c in ['\u{10ffff}', '\u{fffff}', '日', 'é'] {
+        for line in [
+            format!("echo {{{c}"),
+            format!("echo {{{c}..3}}"),
+            format!("echo {{1..{c}}}"),
+            format!("cat <<{c}\nx\n{c}"),
+        ] {
+            reading(&line);
+        }
+    }
+    assert!(reading("cat 日本.txt").is_read_only());
+}
