@@ -118,15 +118,18 @@ fn by_list(program: &str, arguments: &[Value], found: &mut Vec<Access>) {
     }
 }
 
-/// A program nobody knows may be one that removes.
+/// A program nobody knows may be any that reads, writes or removes.
 fn by_anything(arguments: &[Value]) -> Vec<Access> {
     let recurses = |value: &Value| {
         value.text.starts_with(HOLE) || (value.text.starts_with('-') && value.text.contains(['r', 'R']))
     };
-    match arguments.iter().any(recurses) {
-        true => operands(arguments).into_iter().map(Access::Remove).collect(),
-        false => Vec::new(),
+    let removes = arguments.iter().any(recurses);
+    let mut found = Vec::new();
+    for value in operands(arguments) {
+        found.extend([Access::Read(value.clone()), Access::Write(value.clone())]);
+        found.extend(removes.then_some(Access::Remove(value)));
     }
+    found
 }
 
 fn removals(arguments: &[Value], found: &mut Vec<Access>) {

@@ -308,10 +308,13 @@ impl<'a> Parser<'a> {
             let start = self.at;
             let Some(word) = self.word()? else { break };
             if simple.words.is_empty()
-                && let Some(name) = assigned_name(&word.source)?
+                && let Some(name) = assigned_name(&word.source.replace("\\\n", ""))?
             {
                 simple.assignments.push(Assignment { name, word });
                 continue;
+            }
+            if is_split_keyword(&word) || self.is_descriptor(&word) {
+                return Err(format!("`{}` in front of what follows", word.source));
             }
             self.spans.push((start, self.at));
             simple.words.push(word);
@@ -331,6 +334,11 @@ impl<'a> Parser<'a> {
             return Err("a command is missing".to_owned());
         }
         Ok(Command::Simple(simple))
+    }
+
+    /// `{name}>file` puts a descriptor's number into a variable, or into part of an array.
+    fn is_descriptor(&self, word: &Word) -> bool {
+        word.source.starts_with('{') && word.source.ends_with('}') && self.rest().starts_with(['<', '>'])
     }
 
     /// Reads a redirection, if one comes next.
@@ -361,6 +369,11 @@ impl<'a> Parser<'a> {
 
 fn compound(kind: Compound, body: Vec<Command>) -> Command {
     Command::Compound { kind, body, words: Vec::new(), redirects: Vec::new() }
+}
+
+/// A keyword over two lines is still one to bash.
+fn is_split_keyword(word: &Word) -> bool {
+    word.source.contains("\\\n") && RESERVED.contains(&word.source.replace("\\\n", "").as_str())
 }
 
 fn is_name(text: &str) -> bool {

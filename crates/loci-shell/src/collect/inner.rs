@@ -23,9 +23,11 @@ impl Walk<'_> {
         depth: usize,
     ) {
         let Some(first) = values.first() else { return };
-        readings.push(join(values));
         readings.push(show(values));
-        readings.extend(by_base_name(values));
+        for values in std::iter::once(values.to_vec()).chain(by_base_name(values)) {
+            readings.push(join(&values));
+            readings.extend(without_holes(&values));
+        }
         if depth > MAX_NESTING {
             readings.push(HOLE.to_string());
             return;
@@ -94,13 +96,20 @@ fn rough(code: &str) -> Vec<String> {
     parts::rough_parts(code).iter().flat_map(|part| parts::rough_readings(part)).collect()
 }
 
+/// Reads a command as if words that only the run will tell came to nothing.
+fn without_holes(values: &[Value]) -> Option<String> {
+    let is_hole = |value: &&Value| value.text.chars().eq([HOLE]);
+    let rest: Vec<Value> = values.iter().filter(|value| !is_hole(value)).cloned().collect();
+    (rest.len() < values.len() && !rest.is_empty()).then(|| join(&rest))
+}
+
 /// Reads a command by its program's bare name.
-fn by_base_name(values: &[Value]) -> Option<String> {
+fn by_base_name(values: &[Value]) -> Option<Vec<Value>> {
     let first = values.first()?;
     let (_, base) = first.text.rsplit_once('/').filter(|(_, base)| !base.is_empty())?;
     let mut renamed = values.to_vec();
     renamed[0] = Value { text: base.to_owned(), shown: base.to_owned(), ..first.clone() };
-    Some(join(&renamed))
+    Some(renamed)
 }
 
 /// What stands behind each word, and behind a flag that it is attached to: any of it may be the command.
@@ -110,7 +119,7 @@ fn suffixes(values: &[Value]) -> Vec<String> {
         let rest = &values[at..];
         found.push(join(rest));
         found.push(show(rest));
-        found.extend(by_base_name(rest));
+        found.extend(by_base_name(rest).map(|renamed| join(&renamed)));
         let mut letters = rest[0].text.chars();
         if letters.next() == Some('-') && letters.next().is_some_and(char::is_alphabetic) {
             let attached = Value::literal(letters.as_str());

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use loci_core::tool::Unclear;
+use loci_core::tool::{HOLE, Unclear};
 
 use super::{Dirs, Walk};
 use crate::files::Access;
@@ -37,6 +37,10 @@ impl Walk<'_> {
         };
         if is_duplicate(redirect, value) || value.text == "/dev/null" && value.is_literal {
             return;
+        }
+        // Bash expands such a target twice: what quotes protected the first time runs the second.
+        if redirect.operator.ends_with('&') && value.text.contains(['$', '`', HOLE]) {
+            self.out.unknown.push("a redirection whose target is expanded twice".to_owned());
         }
         if value.text.starts_with("/dev/tcp") || value.text.starts_with("/dev/udp") {
             self.out.unknown.push("a network connection by redirection".to_owned());

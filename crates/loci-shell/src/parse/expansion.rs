@@ -7,6 +7,7 @@ impl Parser<'_> {
     /// Reads what a dollar sign begins.
     pub(super) fn dollar(&mut self, word: &mut Word, is_quoted: bool) -> Result<(), String> {
         self.at += 1;
+        self.refuse_continuation()?;
         match self.peek() {
             Some('(') if self.rest().starts_with("((") => self.arithmetic(word),
             Some('(') => {
@@ -22,7 +23,7 @@ impl Parser<'_> {
                 let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
                 word.pieces.push(Piece::Variable(rest[..end].to_owned()));
                 self.at += end;
-                Ok(())
+                self.refuse_continuation()
             }
             Some(c) if c.is_ascii_digit() || "?#@*!-$".contains(c) => {
                 self.at += 1;
@@ -34,6 +35,11 @@ impl Parser<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// Bash takes continued lines together before it looks at what a dollar sign begins, in quotes too.
+    fn refuse_continuation(&self) -> Result<(), String> {
+        if self.rest().starts_with("\\\n") { Err("a line continued behind `$`".to_owned()) } else { Ok(()) }
     }
 
     fn substitution(&mut self, word: &mut Word) -> Result<(), String> {

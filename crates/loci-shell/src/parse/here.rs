@@ -46,6 +46,10 @@ impl Parser<'_> {
                     self.at += line.len();
                     break;
                 }
+                let n_backslashes = line.len() - line.trim_end_matches('\\').len();
+                if !pending.is_literal && n_backslashes % 2 == 1 {
+                    return Err("a line continued in a here-document".to_owned());
+                }
                 self.at += length;
                 body.push_str(shown);
                 body.push('\n');
