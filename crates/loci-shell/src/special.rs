@@ -193,7 +193,7 @@ fn ss(arguments: &[&str]) -> Option<Vec<String>> {
         LONG.contains(word)
             || (!letters.is_empty() && letters.chars().all(|c| "tulnpasx46emoiHO".contains(c)))
     };
-    arguments.iter().all(|word| is_known(&word)).then(Vec::new)
+    arguments.iter().all(is_known).then(Vec::new)
 }
 
 /// `ps` without the letter that shows environments.
