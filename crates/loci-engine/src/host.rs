@@ -79,8 +79,14 @@ impl SessionHost {
     }
 
     /// Takes note that what was read has left the conversation; returns the files to show again, those used last
-    /// first: read in whole and unchanged since, so many at most and so many tokens in all.
-    pub(crate) fn files_to_restore(&self, most_files: usize, mut tokens: u64) -> Vec<(PathBuf, String)> {
+    /// first: read in whole and unchanged since, so many at most and so many tokens in all. What `is_told` anyway is
+    /// not among them.
+    pub(crate) fn files_to_restore(
+        &self,
+        most_files: usize,
+        mut tokens: u64,
+        is_told: impl Fn(&Path) -> bool,
+    ) -> Vec<(PathBuf, String)> {
         let mut files = lock(&self.files);
         files.forget_shown();
         let is_current = |path: &Path, state: &FileState| {
@@ -88,7 +94,9 @@ impl SessionHost {
                 .and_then(|it| it.modified())
                 .is_ok_and(|modified| modified == state.modified)
         };
-        let known = files.iter().filter(|(path, state)| state.is_whole() && is_current(path, state));
+        let known = files
+            .iter()
+            .filter(|(path, state)| state.is_whole() && is_current(path, state) && !is_told(path));
         let fitting = known.filter(|(_, state)| {
             let size = prose_tokens(&state.content);
             let fits = size <= tokens;

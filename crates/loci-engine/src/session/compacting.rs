@@ -1,5 +1,6 @@
 //! Making the conversation shorter: when, how the summary is asked for, and what becomes of it.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -199,8 +200,14 @@ impl Session {
     }
 
     /// Puts the files that were read last before the model again: the summary does not hold their text.
+    /// Instructions of the start are sent all the same; those met on the way come back with their files.
     fn restore_files(&mut self) {
-        for (path, content) in self.host.files_to_restore(MOST_FILES, MOST_FILE_TOKENS) {
+        let is_told = |path: &Path| self.lazy_instructions.as_ref().is_some_and(|lazy| lazy.has(path));
+        let files = self.host.files_to_restore(MOST_FILES, MOST_FILE_TOKENS, is_told);
+        if let Some(lazy) = &mut self.lazy_instructions {
+            lazy.forget();
+        }
+        for (path, content) in files {
             let n_lines = content.lines().count();
             let name = path.display().to_string();
             let shown = path.strip_prefix(&self.env.cwd).unwrap_or(&path).display().to_string();

@@ -50,6 +50,11 @@ impl LazyInstructions {
         self.met.extend(fs::canonicalize(path));
     }
 
+    /// Tells whether a file is one whose text the conversation has as instructions.
+    pub fn has(&self, path: &Path) -> bool {
+        fs::canonicalize(path).is_ok_and(|real| self.given.contains(&real) || self.met.contains(&real))
+    }
+
     /// Notes that what was met has left the conversation.
     pub fn forget(&mut self) {
         self.met.clear();

@@ -305,3 +305,18 @@ async fn instructions_are_read_again() {
         assert_eq!(counts, (old, new + said_in_calls), "request {idx}: {}", sent[idx]);
     }
 }
+
+#[tokio::test]
+async fn instructions_are_not_shown_twice_and_come_back_with_their_files() {
+    let steps =
+        vec![reading(30_000), reading(67_500), Step::text(SUMMARY), reading(1_000), Step::text("Done.")];
+    let world = world(steps).await;
+    world.home.write("CLAUDE.md", "TOP");
+    world.home.write(".claude/rules/txt.md", "---\npaths: \"*.txt\"\n---\nRULE");
+    world.run(&watched(["compare"]).env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000"));
+    let requests = world.requests();
+    let count = |idx: usize, word: &str| requests[idx].json["messages"].to_string().matches(word).count();
+    assert_eq!((count(1, "RULE"), count(2, "RULE")), (1, 1), "met once before the compaction");
+    assert_eq!(count(4, "TOP"), 1, "sent with the context, and not as a file that was read");
+    assert_eq!(count(4, "RULE"), count(3, "RULE") + 1, "met again behind the read that follows it");
+}

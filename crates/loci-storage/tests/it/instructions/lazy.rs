@@ -49,7 +49,10 @@ fn directories_on_the_way_are_met_once_outermost_first() {
     ];
     assert_eq!(read(&world, &mut lazy, "project/a/b/code.rs"), expected);
     assert_eq!(read(&world, &mut lazy, "project/a/b/code.rs"), [""; 0], "once");
+    let known = ["CLAUDE.md", "a/CLAUDE.md", "code.rs"].map(|name| lazy.has(&world.cwd().join(name)));
+    assert_eq!(known, [true, true, false]);
     lazy.forget();
+    assert!(lazy.has(&world.cwd().join("CLAUDE.md")) && !lazy.has(&world.cwd().join("a/CLAUDE.md")));
     assert_eq!(read(&world, &mut lazy, "project/a/b/code.rs"), expected, "until they are forgotten");
     assert_eq!(read(&world, &mut lazy, "project/none.rs"), [""; 0]);
 }
