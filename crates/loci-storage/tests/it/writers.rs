@@ -37,7 +37,7 @@ fn many_processes_on_one_home_lose_nothing() {
     let children: Vec<_> = (0..n_processes)
         .map(|number| {
             let mut command = Command::new(&test);
-            command.args(["--exact", "writers::child_writes", "--quiet"]);
+            command.args(["--exact", "writers::child_writes", "--quiet", "--nocapture"]);
             command.env(CHILD_HOME, &world.env.home).env(CHILD_NUMBER, number.to_string());
             command.env(WRITES, n_writes.to_string());
             command.stdout(Stdio::null()).spawn().unwrap()
