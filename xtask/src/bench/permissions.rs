@@ -25,7 +25,8 @@ pub(crate) fn run(root: &Path, words: &[String]) -> anyhow::Result<()> {
 fn measure(root: &Path) -> anyhow::Result<String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args(["run", "--quiet", "--release", "--package", "loci-tools", "--example", "decide"]);
+    command.args(["run", "--quiet", "--release", "--no-default-features"]);
+    command.args(["--package", "loci-tools", "--example", "decide"]);
     let output =
         command.current_dir(root).stderr(Stdio::inherit()).output().context("Failed to run cargo")?;
     if !output.status.success() {
