@@ -96,11 +96,18 @@ fn rough(code: &str) -> Vec<String> {
     parts::rough_parts(code).iter().flat_map(|part| parts::rough_readings(part)).collect()
 }
 
-/// Reads a command as if words that only the run will tell came to nothing.
-fn without_holes(values: &[Value]) -> Option<String> {
-    let is_hole = |value: &&Value| value.text.chars().eq([HOLE]);
-    let rest: Vec<Value> = values.iter().filter(|value| !is_hole(value)).cloned().collect();
-    (rest.len() < values.len() && !rest.is_empty()).then(|| join(&rest))
+/// Reads a command as if words that only the run will tell came to nothing: each of the first few, and all.
+fn without_holes(values: &[Value]) -> Vec<String> {
+    let is_hole = |value: &Value| value.text.chars().eq([HOLE]);
+    let holes: Vec<usize> = (0..values.len()).filter(|idx| is_hole(&values[*idx])).collect();
+    let n_sets = 1_usize << holes.len().min(3);
+    let is_gone = |set: usize, idx: usize| {
+        holes.iter().position(|hole| *hole == idx).is_some_and(|at| at > 2 || set & (1 << at) != 0)
+    };
+    let kept = |set: usize| -> Vec<Value> {
+        (0..values.len()).filter(|idx| !is_gone(set, *idx)).map(|idx| values[idx].clone()).collect()
+    };
+    (1..n_sets).map(kept).filter(|rest| !rest.is_empty()).map(|rest| join(&rest)).collect()
 }
 
 /// Reads a command by its program's bare name.
