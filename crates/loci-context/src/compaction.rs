@@ -111,6 +111,7 @@ mod tests {
         assert_eq!(kept.as_deref(), expected, "{text}");
     }
 
+    /// Invariant 2 of `docs/design/compaction.md`.
     #[test]
     fn the_last_round_is_kept_before_the_window_is_full() {
         check("u a1 r a2 r", Keep::LastRound, Some("a2 r"));
@@ -130,6 +131,7 @@ mod tests {
         }
     }
 
+    /// Invariant 2 of `docs/design/compaction.md`.
     #[test]
     fn the_newer_half_is_kept_when_the_server_refused() {
         check("u a1 r a2 r a3 r", Keep::NewerHalf, Some("a2 r a3 r"));

@@ -93,6 +93,7 @@ mod tests {
     }
 
     /// Otherwise a session would look full right after it was compacted.
+    /// Invariant 5 of `docs/design/compaction.md`.
     #[test]
     fn preserved_answers_do_not_count_as_they_did() {
         let boundary = entry(json!({"type": "system", "subtype": "compact_boundary",

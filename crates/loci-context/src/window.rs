@@ -80,6 +80,7 @@ mod tests {
     }
 
     /// The anchors that are documented or were measured on the reference.
+    /// Invariant 7 of `docs/design/compaction.md`.
     #[test]
     fn the_trigger_is_the_references() {
         for (tokens, max_output, percent, expected) in [

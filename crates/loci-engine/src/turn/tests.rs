@@ -119,6 +119,7 @@ fn compacted(end: Compacted) -> Event {
     Event::Compacted(end)
 }
 
+/// Invariant 3 of `docs/design/compaction.md`.
 #[test]
 fn a_conversation_that_is_too_long_is_compacted_once_for_a_request() {
     check(
@@ -200,6 +201,7 @@ fn a_refusal_for_length_is_mended_once() {
     );
 }
 
+/// Invariant 4 of `docs/design/compaction.md`.
 #[test]
 fn a_compaction_at_the_users_wish_is_all_there_is_to_do() {
     let wish = || Event::Compact { focus: None };

@@ -157,6 +157,7 @@ async fn after_the_server_refused() {
 }
 
 /// The request is repeated once; a second refusal is for the user.
+/// Invariant 3 of `docs/design/compaction.md`.
 #[tokio::test]
 async fn a_refusal_that_compacting_does_not_mend_is_told() {
     let steps =
@@ -230,6 +231,7 @@ async fn at_the_users_wish() {
 }
 
 /// What is sent after a resume is what an uninterrupted session would have sent.
+/// Invariant 1 of `docs/design/compaction.md`.
 #[tokio::test]
 async fn a_resumed_session_goes_on_from_its_summary() {
     let steps = vec![
@@ -258,6 +260,7 @@ async fn a_resumed_session_goes_on_from_its_summary() {
 }
 
 /// Three failures in a row, and nothing is tried any more; the conversation goes on.
+/// Invariant 4 of `docs/design/compaction.md`.
 #[tokio::test]
 async fn failures_do_not_stop_the_work_and_are_not_repeated_for_ever() {
     let failed = || Step::status(400).error("invalid_request_error", "no");
@@ -285,6 +288,7 @@ async fn it_can_be_switched_off() {
 }
 
 /// What a person wrote into their instructions meanwhile counts from the summary on, once and in full.
+/// Invariant 6 of `docs/design/compaction.md`.
 #[tokio::test]
 async fn instructions_are_read_again() {
     let rewrite =
