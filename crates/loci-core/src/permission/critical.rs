@@ -21,10 +21,12 @@ pub(super) fn critical_removal(call: &Call<'_>, book: &Rulebook) -> Option<Strin
     if let Some(removal) = parsed {
         return Some(removal.text.clone());
     }
-    if !effects.unknown.is_empty() {
-        return call.command.and_then(|line| critical_target(line, &places));
+    if !effects.unknown.is_empty()
+        && let Some(found) = call.command.and_then(|line| critical_target(line, &places))
+    {
+        return Some(found);
     }
-    if !effects.removals.is_empty() {
+    if effects.unknown.is_empty() && !effects.removals.is_empty() {
         return None;
     }
     let mut readings = effects.commands.iter().flat_map(|command| &command.readings);
