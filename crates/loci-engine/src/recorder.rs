@@ -3,12 +3,13 @@
 //! Every entry goes through [`Recorder::append`]: sealed, written to the log, pushed to the projection that the
 //! next request is made from. There is no second road to the model, so a resumed session sends what this one sent.
 
+mod compaction;
+
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::config::Past;
-use loci_context::{CompactionPlan, Projection, Trigger, estimate_messages, prose_tokens, summary_text};
+use loci_context::Projection;
 use loci_core::conversation::Repair;
 use loci_core::entry::Entry;
 use loci_core::entry::draft::{ApiErrorFields, Draft, Metadata, Stamp};
@@ -20,26 +21,12 @@ use loci_stdx::{Env, rfc3339_millis};
 use loci_storage::{LabelWatch, SessionLog, Trouble, last_prompt_text};
 use serde_json::{Value, json};
 
+pub(crate) use compaction::Shortened;
+
 /// The text that stands for the user when a response was stopped.
 const INTERRUPTED: &str = "[Request interrupted by user]";
 /// The same, when tools were stopped.
 const INTERRUPTED_TOOLS: &str = "[Request interrupted by user for tool use]";
-
-/// A compaction to be recorded.
-pub(crate) struct Shortened<'a> {
-    /// What it summarises and keeps.
-    pub(crate) plan: &'a CompactionPlan,
-    /// Who wanted it.
-    pub(crate) trigger: Trigger,
-    /// The summary.
-    pub(crate) summary: &'a str,
-    /// How full the context was.
-    pub(crate) tokens_before: u64,
-    /// What a request has besides its messages.
-    pub(crate) overhead: u64,
-    /// How long it took.
-    pub(crate) duration: Duration,
-}
 
 /// Writes one session's transcript and knows what the model is to see.
 pub(crate) struct Recorder {
@@ -93,65 +80,6 @@ impl Recorder {
         &self.path
     }
 
-    /// Puts a summary in the place of what it stands for; returns the boundary and the summary. The transcript keeps
-    /// every entry, and what goes on hangs under the summary, as other readers of the format expect.
-    pub(crate) fn compact(&mut self, shortened: &Shortened<'_>) -> Option<(Arc<Entry>, Arc<Entry>)> {
-        let transcript = self.log.path().map(|path| path.display().to_string());
-        let text = summary_text(shortened.summary, transcript.as_deref());
-        let summary_id = self.fresh_id();
-        let preserved = shortened.plan.preserved_ids(&self.path);
-        let kept = self.path[shortened.plan.preserved.clone()].to_vec();
-        let last = self.tail.clone();
-        let opening: Vec<Arc<Entry>> = self.overdue_pointer();
-        self.tail = None;
-        let boundary = self.seal(
-            &Draft::boundary(
-                last.as_ref(),
-                self.metadata_of(shortened, &text, &kept, &summary_id, &preserved),
-            ),
-            None,
-        );
-        let summary = self.seal(&Draft::summary(self.prompt.clone(), &text), Some(summary_id));
-        let (Some(boundary), Some(summary)) = (boundary, summary) else {
-            self.tail = last;
-            return None;
-        };
-        let lines: Vec<Arc<Entry>> = opening.into_iter().chain([boundary.clone(), summary.clone()]).collect();
-        self.log(&lines);
-        self.path = [boundary.clone(), summary.clone()].into_iter().chain(kept).collect();
-        self.projection = Projection::of(self.path.iter().map(Arc::as_ref));
-        Some((boundary, summary))
-    }
-
-    /// Returns the pointer to where the conversation stood, which precedes a boundary.
-    fn overdue_pointer(&self) -> Vec<Arc<Entry>> {
-        let leaf = self.tail.clone();
-        let pointer = leaf.map(|leaf| Metadata::LastPrompt { prompt: self.last_prompt.clone(), leaf });
-        pointer.and_then(|pointer| self.metadata(&pointer)).into_iter().collect()
-    }
-
-    fn metadata_of(
-        &self,
-        shortened: &Shortened<'_>,
-        text: &str,
-        kept: &[Arc<Entry>],
-        summary: &EntryId,
-        preserved: &[EntryId],
-    ) -> Value {
-        let kept = Projection::of(kept.iter().map(Arc::as_ref)).messages(None);
-        let after = prose_tokens(text) + estimate_messages(&kept) + shortened.overhead;
-        let ids: Vec<&str> = preserved.iter().map(EntryId::as_str).collect();
-        json!({
-            "trigger": shortened.trigger.as_str(),
-            "preTokens": shortened.tokens_before,
-            "durationMs": shortened.duration.as_millis() as u64,
-            "preservedSegment": {"headUuid": ids.first(), "anchorUuid": summary.as_str(), "tailUuid": ids.last()},
-            "preservedMessages": {"anchorUuid": summary.as_str(), "uuids": ids, "allUuids": ids},
-            "postTokens": after,
-            "cumulativeDroppedTokens": shortened.tokens_before.saturating_sub(after),
-        })
-    }
-
     /// Takes what went wrong with writing, to be told once.
     pub(crate) fn take_trouble(&mut self) -> Vec<String> {
         std::mem::take(&mut self.trouble)
@@ -169,23 +97,29 @@ impl Recorder {
         id: Option<EntryId>,
         mode: &str,
     ) -> Option<Arc<Entry>> {
-        self.prompt = PromptId::new(self.env.random.uuid_v4().to_string());
         let text = content.text();
         let mut entries = self.opening(&text);
         self.last_prompt = Some(last_prompt_text(&text));
         let value = serde_json::to_value(content).unwrap_or_else(|_| Value::from(text));
         let draft = Draft::prompt(self.prompt.clone(), value, mode, "sdk");
-        entries.extend(self.mend());
         let entry = self.seal(&draft, id);
         entries.extend(entry.clone());
         self.write(&entries);
         entry
     }
 
-    /// Returns what precedes a prompt: its way through the queue, and before the first one the session's name.
+    /// Records that a command of the user is carried out, in a conversation that is there already.
+    pub(crate) fn command(&mut self, text: &str) {
+        let entries = self.opening(text);
+        self.write(&entries);
+    }
+
+    /// Returns what precedes a prompt or a command: its way through the queue, before the first one the session's
+    /// name, and what mends a past that was cut short.
     ///
     /// A fork begins here: what it takes over is written now, and is in the projection already.
     fn opening(&mut self, prompt: &str) -> Vec<Arc<Entry>> {
+        self.prompt = PromptId::new(self.env.random.uuid_v4().to_string());
         let inherited = std::mem::take(&mut self.inherited);
         let queued = [Metadata::Enqueue { content: prompt.to_owned() }, Metadata::Dequeue];
         let mut entries: Vec<Arc<Entry>> = queued.iter().filter_map(|line| self.metadata(line)).collect();
@@ -196,6 +130,7 @@ impl Recorder {
         }
         let title = self.title.take().map(|title| Metadata::CustomTitle { title });
         entries.extend(title.and_then(|title| self.metadata(&title)));
+        entries.extend(self.mend());
         entries
     }
 

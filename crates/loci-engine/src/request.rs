@@ -20,6 +20,7 @@ pub(crate) struct RequestBase {
     tools: Arc<[ToolSpec]>,
     session: String,
     user_id: Option<String>,
+    tokens: u64,
 }
 
 impl RequestBase {
@@ -27,9 +28,13 @@ impl RequestBase {
         let user_id = model.user_id.as_ref().map(|device| {
             json!({"device_id": device, "account_uuid": "", "session_id": session}).to_string()
         });
+        let system = system_blocks(system_prompt(prompt));
+        let tools: Arc<[ToolSpec]> = toolbox.descriptors().filter_map(tool_spec).collect();
+        let texts = system.iter().map(|block| block.text.as_str());
         Self {
-            system: system_blocks(system_prompt(prompt)),
-            tools: toolbox.descriptors().filter_map(tool_spec).collect(),
+            tokens: texts.chain(tools.iter().map(|tool| tool.json.as_str())).map(prose_tokens).sum(),
+            system,
+            tools,
             session: session.to_owned(),
             user_id,
         }
@@ -42,10 +47,9 @@ impl RequestBase {
         plan.output.tokens(usual, facts.max_output)
     }
 
-    /// Estimates the tokens of what every request has besides its messages.
+    /// Returns about how many tokens every request has besides its messages.
     pub(crate) fn tokens(&self) -> u64 {
-        let system = self.system.iter().map(|block| prose_tokens(&block.text)).sum::<u64>();
-        system + self.tools.iter().map(|tool| prose_tokens(tool.json.as_str())).sum::<u64>()
+        self.tokens
     }
 
     /// Makes the request that a plan asks for.

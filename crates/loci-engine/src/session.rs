@@ -308,7 +308,12 @@ impl Session {
         }
         let mut turn = Turn::new(self.turn_limits());
         let mut effects = match compaction_wish(&prompt) {
-            Some(focus) => turn.handle(Event::Compact { focus }),
+            Some(focus) => {
+                if !self.recorder.path().is_empty() {
+                    self.recorder.command(&prompt.content.text());
+                }
+                turn.handle(Event::Compact { focus })
+            }
             None => {
                 self.record_prompt(&prompt);
                 turn.handle(Event::Begin)

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use loci_context::{CompactionPlan, Projection, Window, context_tokens, summary_of, summary_request};
+use loci_context::{
+    CompactionPlan, Projection, Trigger, Window, context_tokens, summary_of, summary_request,
+};
 use loci_core::message::{Block, Message as Said, Role};
 use loci_core::model::facts;
 use loci_core::stream::{Ended, Failure, FailureKind, StreamEvent};
@@ -31,6 +33,10 @@ const MOST_REFILLS: u32 = 3;
 const MOST_FILES: usize = 5;
 /// And their tokens in all.
 const MOST_FILE_TOKENS: u64 = 50_000;
+
+const SWITCHED_OFF: &str = "Compaction is switched off; unset DISABLE_COMPACT to use it";
+const NOTHING_TO_COMPACT: &str =
+    "There is too little to compact: the conversation has no more than its last exchange.";
 
 /// What is remembered from one compaction to the next.
 #[derive(Debug, Default)]
@@ -72,8 +78,9 @@ pub(super) struct Pending {
 }
 
 impl Session {
-    /// Tells whether the conversation must be made shorter before a request.
-    pub(super) fn is_too_long(&mut self, plan: &RequestPlan) -> bool {
+    /// Tells whether the conversation is to be made shorter before a request. When that has stopped helping, the user
+    /// is told, once.
+    pub(super) fn needs_room(&mut self, plan: &RequestPlan) -> bool {
         let config = self.compaction;
         if !(plan.may_compact
             && config.is_automatic
@@ -106,8 +113,13 @@ impl Session {
     /// Asks for a summary of what is not kept.
     pub(super) fn compact(&mut self, wish: CompactionWish, underway: &mut Underway) {
         self.tell(EngineEvent::Compacting);
+        if !self.compaction.is_on {
+            let failure = Failure::new(FailureKind::InvalidRequest, SWITCHED_OFF);
+            return self.compaction_over(underway, Compacted::Failed(failure));
+        }
         let path = self.recorder.path();
-        let Some(plan) = CompactionPlan::new(path, wish.keep).filter(|_| self.compaction.is_on) else {
+        let Some(plan) = CompactionPlan::new(path, wish.keep) else {
+            underway.tally.text = NOTHING_TO_COMPACT.to_owned();
             return self.compaction_over(underway, Compacted::NothingToDo);
         };
         let older = Projection::of(path[plan.summarised.clone()].iter().map(Arc::as_ref));
@@ -178,6 +190,9 @@ impl Session {
                 "The summary could not be written",
             ));
         };
+        if pending.wish.trigger == Trigger::Manual {
+            underway.tally.text = "The conversation goes on from its summary.".to_owned();
+        }
         self.reread_instructions();
         self.restore_files();
         self.tell(EngineEvent::Compacted {
@@ -234,7 +249,7 @@ impl Session {
 fn failure_of(end: &Compacted) -> Option<String> {
     match end {
         Compacted::Done => None,
-        Compacted::NothingToDo => Some("There is too little to compact.".to_owned()),
+        Compacted::NothingToDo => Some(NOTHING_TO_COMPACT.to_owned()),
         Compacted::Failed(failure) => Some(failure.message.clone()),
     }
 }

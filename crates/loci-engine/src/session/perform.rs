@@ -30,9 +30,6 @@ impl Session {
     pub(super) fn perform(&mut self, effect: Effect, underway: &mut Underway) -> Option<TurnEnd> {
         match effect {
             Effect::Record(record) => self.record(record, underway),
-            Effect::Request(plan) if self.is_too_long(&plan) => {
-                drop(underway.inbox.send(Message::Other(Event::TooLong)));
-            }
             Effect::Request(plan) => self.request(&plan, underway),
             Effect::Compact(wish) => self.compact(wish, underway),
             Effect::CancelRequest => underway.request.cancel(),
@@ -84,6 +81,10 @@ impl Session {
     }
 
     fn request(&mut self, plan: &RequestPlan, underway: &mut Underway) {
+        if self.needs_room(plan) {
+            drop(underway.inbox.send(Message::Other(Event::TooLong)));
+            return;
+        }
         let messages = self.recorder.messages(&self.context_block());
         let request = Arc::new(self.base.request(plan, &self.model, messages));
         self.asked_model.clone_from(&plan.model);

@@ -7,9 +7,6 @@ use super::effect::{CompactionWish, Effect, Interruption, Outcome, Record};
 use super::event::Compacted;
 use super::{Phase, Turn};
 
-const NOTHING_TO_COMPACT: &str =
-    "There is too little to compact: the conversation has no more than its last exchange.";
-
 /// Why a compaction is under way.
 #[derive(Debug)]
 pub(super) enum Cause {
@@ -53,11 +50,7 @@ impl Turn {
             return Vec::new();
         };
         match (cause, end) {
-            (Cause::Wish, Compacted::Done) => vec![self.end(Outcome::Completed)],
-            (Cause::Wish, Compacted::NothingToDo) => {
-                let said = Effect::Record(Record::PartialText(NOTHING_TO_COMPACT.to_owned()));
-                vec![said, self.end(Outcome::Completed)]
-            }
+            (Cause::Wish, Compacted::Done | Compacted::NothingToDo) => vec![self.end(Outcome::Completed)],
             (Cause::Wish, Compacted::Failed(failure)) => self.give_up(failure),
             // What does not fit by our count may fit by the server's.
             (Cause::Full, _) | (Cause::Refused(_), Compacted::Done) => self.ask_again(),

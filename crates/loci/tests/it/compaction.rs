@@ -324,3 +324,71 @@ async fn instructions_are_not_shown_twice_and_come_back_with_their_files() {
     assert_eq!(count(4, "TOP"), 1, "sent with the context, and not as a file that was read");
     assert_eq!(count(4, "RULE"), count(3, "RULE") + 1, "met again behind the read that follows it");
 }
+
+/// Nothing is said in the model's name: the next request would begin with words it never wrote.
+#[tokio::test]
+async fn a_wish_that_comes_too_early_leaves_no_trace() {
+    let world = world(vec![Step::text("One.")]).await;
+    let mut session = world.start(&stream([]));
+    session.write_json(&user("/compact"));
+    let result = session.wait_for_json(is_result);
+    assert_eq!(result["is_error"], false, "{result}");
+    assert!(result["result"].as_str().unwrap().starts_with("There is too little to compact"), "{result}");
+    session.write_json(&user("hi"));
+    session.wait_for_json(is_result);
+    session.finish();
+    assert_eq!(world.conversation(), "user: hi\n");
+    assert!(world.requests()[0].violations.is_empty());
+}
+
+#[tokio::test]
+async fn a_wish_where_it_is_switched_off_is_told_why() {
+    let world = world(vec![Step::text("One.")]).await;
+    let output = world.run(&print(["/compact"]).env("DISABLE_COMPACT", "1"));
+    assert_eq!(output.code, Some(1));
+    assert!(output.stdout.contains("unset DISABLE_COMPACT"), "{output:?}");
+}
+
+/// A fork that begins with a compaction holds all it took over, and goes on like its source.
+#[tokio::test]
+async fn a_fork_can_begin_with_a_compaction() {
+    let steps = ["One.", "Two.", SUMMARY, "Three.", "Four."].map(Step::text).to_vec();
+    let world = world(steps).await;
+    assert_fine(&world.print(["first"]));
+    assert_fine(&world.print(["second", "-c"]));
+    assert_fine(&world.run(&print(["/compact", "-c", "--fork-session"])));
+    assert_fine(&world.print(["third", "-c"]));
+    expect![[r#"
+        user: This conversation was compacted to make room. Its earlier part is summarised here; the messages after this one are as they were.
+
+        1. The user wants ports compared.
+
+        Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line.
+        assistant: Two.
+        user: third
+    "#]].assert_eq(&world.conversation());
+}
+
+/// What a crash left open is mended before anything is summarised.
+#[tokio::test]
+async fn a_session_cut_short_can_be_compacted() {
+    let busy = Step::call("Bash", json!({"command": "sleep 3"}));
+    let steps = vec![Step::text("One."), busy, Step::text(SUMMARY), Step::text("Going on.")];
+    let world = world(steps).await;
+    assert_fine(&world.print(["first"]));
+    let mut session = world.start_closed(&watched(["second", "-c", "--allowedTools", "Bash"]));
+    session.wait_for_json(|frame| frame["message"]["content"][0]["type"] == "tool_use");
+    session.crash();
+    assert_fine(&world.print(["/compact", "-c"]));
+    assert_fine(&world.print(["go on", "-c"]));
+    expect![[r#"
+        user: This conversation was compacted to make room. Its earlier part is summarised here; the messages after this one are as they were.
+
+        1. The user wants ports compared.
+
+        Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line.
+        assistant: No response requested.
+        user: go on
+    "#]].assert_eq(&world.conversation());
+    assert!(world.requests().iter().all(|request| request.violations.is_empty()));
+}
