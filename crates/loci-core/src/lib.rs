@@ -7,6 +7,7 @@
 pub mod app_state;
 pub mod conversation;
 pub mod entry;
+pub mod file_history;
 pub mod ids;
 pub mod message;
 pub mod model;

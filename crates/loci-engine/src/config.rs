@@ -12,7 +12,9 @@ use loci_core::permission::{Rulebook, Update};
 use loci_core::session::SessionIdentity;
 use loci_llm::{Client, RetryPolicy};
 use loci_stdx::Env;
-use loci_storage::{ConfigHome, Instructions, LabelWatch, LazyInstructions, SessionLog, SessionTmp};
+use loci_storage::{
+    ConfigHome, FileHistory, Instructions, LabelWatch, LazyInstructions, SessionLog, SessionTmp,
+};
 use loci_tools::Toolbox;
 use serde_json::Value;
 
@@ -64,6 +66,8 @@ pub struct SessionConfig {
     pub read_instructions: Option<ReadInstructions>,
     /// Environment of child processes.
     pub child_env: Vec<(String, String)>,
+    /// What files held before they were changed; without it nothing is kept.
+    pub file_history: Option<FileHistory>,
     /// Where background tasks write.
     pub tmp: SessionTmp,
     /// When the process started, on the clock's monotonic scale.

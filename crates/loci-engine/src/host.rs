@@ -14,6 +14,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::config::Ambient;
 use crate::event::EngineEvent;
+use crate::file_history::FileKeeper;
 
 /// What the calls of a session share.
 pub(crate) struct SessionHost {
@@ -29,6 +30,8 @@ pub(crate) struct SessionHost {
     events: UnboundedSender<EngineEvent>,
     /// Holds the rules as they are now.
     state: Arc<Store<AppState>>,
+    /// Keeps files before they are changed, where that is wanted.
+    keeper: Option<Arc<FileKeeper>>,
 }
 
 /// Where long results go.
@@ -47,6 +50,7 @@ pub(crate) struct HostParts {
     pub(crate) tmp: SessionTmp,
     pub(crate) events: UnboundedSender<EngineEvent>,
     pub(crate) state: Arc<Store<AppState>>,
+    pub(crate) keeper: Option<Arc<FileKeeper>>,
 }
 
 impl SessionHost {
@@ -60,6 +64,7 @@ impl SessionHost {
             tmp: parts.tmp,
             events: parts.events,
             state: parts.state,
+            keeper: parts.keeper,
         }
     }
 }
@@ -133,9 +138,13 @@ impl Host for SessionHost {
         &self.files
     }
 
-    /// Checkpoints are kept by file history, which has not moved in yet; until then nothing is kept.
-    fn checkpoint<'a>(&'a self, _path: &'a Path) -> HostFuture<'a, io::Result<()>> {
-        Box::pin(async { Ok(()) })
+    fn checkpoint<'a>(&'a self, call: &'a ToolUseId, path: &'a Path) -> HostFuture<'a, io::Result<()>> {
+        Box::pin(async move {
+            match &self.keeper {
+                Some(keeper) => keeper.checkpoint(call, path).await,
+                None => Ok(()),
+            }
+        })
     }
 
     fn is_read_denied(&self, path: &Path) -> bool {

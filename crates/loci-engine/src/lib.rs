@@ -8,6 +8,7 @@ mod classifier;
 mod command;
 mod config;
 mod event;
+mod file_history;
 mod host;
 mod instructions;
 mod judge;

@@ -13,6 +13,7 @@ use loci_context::Projection;
 use loci_core::conversation::Repair;
 use loci_core::entry::Entry;
 use loci_core::entry::draft::{ApiErrorFields, Draft, Metadata, Stamp};
+use loci_core::file_history::SnapshotEntry;
 use loci_core::ids::{EntryId, PromptId, ToolUseId};
 use loci_core::message::{Block, Content, Message};
 use loci_core::stream::{Ended, Failure, Started};
@@ -197,6 +198,19 @@ impl Recorder {
         let text = if while_tools_ran { INTERRUPTED_TOOLS } else { INTERRUPTED };
         let content = json!([{"type": "text", "text": text}]);
         self.append(&Draft::marker(self.prompt.clone(), content))
+    }
+
+    /// Records which backups belong to a prompt.
+    pub(crate) fn snapshot(&mut self, snapshot: &SnapshotEntry) {
+        match snapshot.seal() {
+            Ok(entry) => self.log(&[Arc::new(entry)]),
+            Err(error) => self.trouble.push(format!("A snapshot could not be written as JSON: {error}")),
+        }
+    }
+
+    /// Returns the entry that holds a call which has no result yet.
+    pub(crate) fn entry_of(&self, call: &ToolUseId) -> Option<EntryId> {
+        self.calls.get(call).cloned()
     }
 
     /// Records context behind what was said last.

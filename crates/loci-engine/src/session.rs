@@ -5,6 +5,7 @@
 
 mod asking;
 mod compacting;
+mod keeping;
 mod perform;
 mod tally;
 
@@ -34,6 +35,7 @@ use crate::config::{
     Ambient, CompactionConfig, Grants, ModelConfig, PollSettings, ReadInstructions, SessionConfig, TurnLimits,
 };
 use crate::event::{EngineEvent, TurnStart};
+use crate::file_history::Checkpoints;
 use crate::host::{HostParts, SessionHost, Spill};
 use crate::instructions::shown_instructions;
 use crate::judge::PreparedCall;
@@ -103,6 +105,7 @@ pub struct Session {
     blocks: Blocks,
     compaction: CompactionConfig,
     compactor: Compactor,
+    checkpoints: Checkpoints,
 }
 
 /// What a turn has under way.
@@ -183,6 +186,7 @@ impl Session {
             ..AppState::default()
         };
         let state = Arc::new(wire(state, outside));
+        let checkpoints = Checkpoints::new(&config.env, config.file_history);
         let host = SessionHost::new(HostParts {
             ambient,
             place,
@@ -190,6 +194,7 @@ impl Session {
             tmp: config.tmp,
             events: events.clone(),
             state: Arc::clone(&state),
+            keeper: checkpoints.keeper(),
         });
         let base = RequestBase::new(&config.prompt, &config.toolbox, &config.model, who.id().as_str());
         let past = config.past.path.clone();
@@ -226,6 +231,7 @@ impl Session {
             blocks: Blocks::default(),
             compaction: config.compaction,
             compactor: Compactor::default(),
+            checkpoints,
         };
         (session, SessionHandle { commands: command_in }, events_out)
     }
@@ -358,6 +364,7 @@ impl Session {
                         self.deny_open_questions(underway);
                     }
                 },
+                update = self.checkpoints.next() => self.keep_update(update),
                 () = pause_before_saving(self.recorder.has_unsaved()) => self.save_again(),
             }
         }
@@ -408,6 +415,9 @@ impl Session {
                 message: entry.fields().read("message").unwrap_or_default(),
                 timestamp: head.timestamp.as_deref().unwrap_or_default().to_owned(),
             });
+            if let Some(prompt) = &head.uuid {
+                self.keep_prompt(prompt);
+            }
         }
         self.tell_trouble();
     }

@@ -10,6 +10,7 @@
 //! 4. Files are readable by their owner alone.
 
 mod credentials;
+mod file_history;
 mod find;
 mod fork;
 mod git;
@@ -31,6 +32,7 @@ mod unsaved;
 mod user_tmp;
 
 pub use credentials::{StoredLogin, StoredLoginError, stored_login};
+pub use file_history::{FileHistory, KeepError};
 pub use find::{Candidate, FindError, by_id, newest_here, resolve};
 pub use fork::{ForkError, Trace, fork_entries, link_backups, write_fork};
 pub use git::{GitSnapshot, git_snapshot, head_branch};

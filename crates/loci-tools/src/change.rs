@@ -6,12 +6,11 @@ use std::sync::PoisonError;
 use std::time::SystemTime;
 
 use loci_core::tool::{PathEffect, ToolOutcome};
-use tokio_util::sync::CancellationToken;
 
 use crate::disk_file::{Identity, OpenError, open_regular};
 use crate::safe_write::{Expected, SafeWriteError, safe_write};
 use crate::text_file::{LfView, TextFile};
-use crate::{FileState, Host};
+use crate::{FileState, Host, ToolCall};
 
 /// Files beyond this are not changed by tools that hold them in memory.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
@@ -110,17 +109,17 @@ fn load_now(path: &PathEffect) -> Result<Original, OpenError> {
 
 /// Keeps a copy of the file and replaces it; returns its new modification time.
 pub(crate) async fn replace(
+    call: &ToolCall,
     path: &PathEffect,
     original: Option<&Original>,
     bytes: Vec<u8>,
-    cancel: &CancellationToken,
     host: &dyn Host,
 ) -> Result<SystemTime, Stop> {
     let shown = path.requested.display().to_string();
-    if let Err(error) = host.checkpoint(&path.requested).await {
+    if let Err(error) = host.checkpoint(&call.id, &path.real).await {
         return Err(Stop::Fail(format!("`{shown}` was not changed: failed to keep a copy of it: {error}")));
     }
-    if cancel.is_cancelled() {
+    if call.cancel.is_cancelled() {
         return Err(Stop::Fail(format!("Interrupted before `{shown}` was changed")));
     }
     let real = path.real.clone();

@@ -113,8 +113,7 @@ async fn create(
     input: &Input,
     host: &dyn Host,
 ) -> Result<ToolOutcome, Stop> {
-    let modified =
-        change::replace(path, None, input.new_string.clone().into_bytes(), &call.cancel, host).await?;
+    let modified = change::replace(call, path, None, input.new_string.clone().into_bytes(), host).await?;
     let text = to_lf(&input.new_string).into_owned();
     let hunks = patch::hunks("", &text);
     let state = FileState { content: text, modified, offset: None, limit: None, is_partial_view: false };
@@ -149,7 +148,7 @@ async fn edit(
     };
     let plan = plan(&shown, input, file, has_changed)?;
     let hunks = patch::hunks(&plan.old_text, &plan.new_text);
-    let modified = change::replace(path, Some(original), plan.bytes, &call.cancel, host).await?;
+    let modified = change::replace(call, path, Some(original), plan.bytes, host).await?;
     let mut message = match plan.n_places {
         1 => format!("Updated `{shown}`."),
         n_places => format!("Updated `{shown}` in {n_places} places."),

@@ -31,8 +31,8 @@ pub trait Host: Send + Sync {
     /// What the model has read so far.
     fn files(&self) -> &Mutex<FileStates>;
 
-    /// Keeps the present content of `path`, so that the coming change can be undone.
-    fn checkpoint<'a>(&'a self, path: &'a Path) -> HostFuture<'a, io::Result<()>>;
+    /// Keeps the present content of `path`, so that the change that `call` is about to make can be undone.
+    fn checkpoint<'a>(&'a self, call: &'a ToolUseId, path: &'a Path) -> HostFuture<'a, io::Result<()>>;
 
     /// Returns true when a rule forbids reading `path`; searches leave such files out.
     fn is_read_denied(&self, path: &Path) -> bool;

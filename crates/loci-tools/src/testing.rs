@@ -121,7 +121,7 @@ impl Host for TestHost {
         &self.files
     }
 
-    fn checkpoint<'a>(&'a self, path: &'a Path) -> HostFuture<'a, io::Result<()>> {
+    fn checkpoint<'a>(&'a self, _call: &'a ToolUseId, path: &'a Path) -> HostFuture<'a, io::Result<()>> {
         self.checkpoints.lock().unwrap().push(path.to_path_buf());
         Box::pin(async { Ok(()) })
     }

@@ -67,7 +67,7 @@ impl Tool for Write {
 
 async fn run(call: ToolCall, host: &dyn Host) -> Result<ToolOutcome, Stop> {
     let path = call.judged_path().map_err(Stop::Refuse)?;
-    let input: Input = serde_json::from_value(call.input)
+    let input: Input = serde_json::from_value(call.input.clone())
         .map_err(|error| Stop::Refuse(format!("Invalid input: {error}")))?;
     let shown = path.requested.display().to_string();
     change::check_denied(&path, host)?;
@@ -81,7 +81,7 @@ async fn run(call: ToolCall, host: &dyn Host) -> Result<ToolOutcome, Stop> {
             "`{shown}` is not changed: {error}. Leave that character out, or convert the file to UTF-8 first."
         ))
     })?;
-    let modified = change::replace(&path, original.as_ref(), bytes, &call.cancel, host).await?;
+    let modified = change::replace(&call, &path, original.as_ref(), bytes, host).await?;
     let text = to_lf(&input.content).into_owned();
     let outcome = outcome(&shown, &input.content, &text, original.as_ref());
     let state = FileState { content: text, modified, offset: None, limit: None, is_partial_view: false };

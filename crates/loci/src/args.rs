@@ -136,6 +136,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "UUID")]
     pub(crate) resume_session_at: Option<String>,
 
+    /// Keep what files held before they are changed, so that it can be brought back.
+    #[arg(long)]
+    pub(crate) checkpoint_files: bool,
+
     /// What to call the session.
     #[arg(short, long, value_name = "TITLE")]
     pub(crate) name: Option<String>,

@@ -21,6 +21,7 @@ use loci_tools::{Toolbox, real_path};
 
 use crate::args::Args;
 use crate::asks::asks;
+use crate::checkpoints::file_history;
 use crate::child_env::child_env;
 use crate::compaction::compaction;
 use crate::complaint::Complaint;
@@ -145,6 +146,7 @@ pub(crate) fn compose(
         (false, None) => SessionLog::on_disk(start.place.file()),
     }
     .with_refuge(home, &start.place);
+    let file_history = file_history(env, home, args, &settings, &start.place, start.snapshots);
     let stamp = Stamp {
         session_id: start.place.id().clone(),
         cwd: env.cwd.display().to_string(),
@@ -183,6 +185,7 @@ pub(crate) fn compose(
         lazy_instructions,
         read_instructions,
         child_env: child_env(env),
+        file_history,
         started: env.clock.monotonic().saturating_sub(started.elapsed()),
         api_key_source,
     };

@@ -5,6 +5,7 @@
 
 mod args;
 mod asks;
+mod checkpoints;
 mod child_env;
 mod choose_model;
 mod compaction;

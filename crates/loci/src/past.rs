@@ -3,6 +3,7 @@
 mod fork;
 
 use loci_core::conversation::Conversation;
+use loci_core::file_history::{Snapshot, snapshots_of};
 use loci_core::ids::{EntryId, SessionId};
 use loci_core::permission::Mode;
 use loci_engine::Past;
@@ -25,6 +26,8 @@ pub(crate) struct Start {
     pub(crate) model: Option<String>,
     /// The permission mode it was in last, where that is one to go on in.
     pub(crate) mode: Option<Mode>,
+    /// Its snapshots of files, as far as they were read, oldest first.
+    pub(crate) snapshots: Vec<Snapshot>,
     /// How many bytes its file has; of a copy that is yet to be written, none.
     pub(crate) n_bytes: u64,
     /// What the user should know about the file.
@@ -55,6 +58,7 @@ pub(crate) fn find(env: &Env, home: &ConfigHome, args: &Args) -> Result<Start, C
                 past: Past::default(),
                 model: None,
                 mode: None,
+                snapshots: Vec::new(),
                 n_bytes: 0,
                 notes: Vec::new(),
                 lease,
@@ -123,7 +127,7 @@ fn fresh(env: &Env, home: &ConfigHome, args: &Args) -> Result<SessionPlace, Comp
 
 fn open(home: &ConfigHome, place: SessionPlace, args: &Args) -> Result<Start, Complaint> {
     let failed = |error| Complaint::from_error(&error);
-    let LiveLoad { conversation, skipped, .. } = match &args.resume_session_at {
+    let LiveLoad { conversation, metadata, skipped, .. } = match &args.resume_session_at {
         Some(uuid) => {
             let loaded = load_at(place.file(), &EntryId::new(uuid.as_str())).map_err(failed)?;
             loaded.ok_or_else(|| no_such_message(uuid, &place))?
@@ -142,7 +146,8 @@ fn open(home: &ConfigHome, place: SessionPlace, args: &Args) -> Result<Start, Co
     };
     let notes = note_of(&skipped, &place).into_iter().collect();
     let n_bytes = std::fs::metadata(place.file()).map_or(0, |metadata| metadata.len());
-    Ok(Start { model, mode, n_bytes, place, past, notes, lease: None })
+    let snapshots = snapshots_of(&metadata);
+    Ok(Start { model, mode, snapshots, n_bytes, place, past, notes, lease: None })
 }
 
 /// Returns the mode a session goes on in. Bypassing and planning are chosen anew each time, and a file from

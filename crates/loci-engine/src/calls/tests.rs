@@ -59,6 +59,7 @@ async fn check(run_tool: fn() -> ToolFuture<'static>, is_cancelled: bool, expect
         tmp: SessionTmp::below("/dev/null/ours".into()),
         events,
         state: Arc::new(loci_stdx::Store::new(loci_core::app_state::AppState::default())),
+        keeper: None,
     });
     let call = PreparedCall {
         id: "toolu_1".into(),

@@ -168,6 +168,7 @@ fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) -> SessionC
         instructions: loci_storage::Instructions::default(),
         lazy_instructions: None,
         read_instructions: None,
+        file_history: None,
         child_env: vec![("PATH".to_owned(), path)],
         tmp: SessionTmp::below(cwd.join("tmp")),
         home: ConfigHome::from_env(&Env::for_test(cwd.join("home"), cwd)),

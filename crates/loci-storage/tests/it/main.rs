@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
 mod credentials;
+mod file_history;
 mod find;
 mod fork;
 mod git;

@@ -101,8 +101,8 @@ impl Host for ShellHost {
     fn files(&self) -> &Mutex<FileStates> {
         self.inner.files()
     }
-    fn checkpoint<'a>(&'a self, path: &'a Path) -> HostFuture<'a, io::Result<()>> {
-        self.inner.checkpoint(path)
+    fn checkpoint<'a>(&'a self, call: &'a ToolUseId, path: &'a Path) -> HostFuture<'a, io::Result<()>> {
+        self.inner.checkpoint(call, path)
     }
     fn is_read_denied(&self, path: &Path) -> bool {
         self.inner.is_read_denied(path)

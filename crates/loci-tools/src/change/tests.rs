@@ -6,6 +6,7 @@ use loci_core::ids::ToolUseId;
 use loci_core::tool::ToolContent;
 use loci_stdx::Env;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::edit::Edit;
@@ -41,7 +42,7 @@ impl Host for BusyHost {
         self.inner.files()
     }
 
-    fn checkpoint<'a>(&'a self, _path: &'a Path) -> HostFuture<'a, io::Result<()>> {
+    fn checkpoint<'a>(&'a self, _call: &'a ToolUseId, _path: &'a Path) -> HostFuture<'a, io::Result<()>> {
         let result = (self.meanwhile)();
         Box::pin(async { result })
     }

@@ -1,6 +1,7 @@
 //! `--fork-session`: a copy of a session under a new id, which begins on disk with its first prompt.
 
 use loci_core::conversation::Conversation;
+use loci_core::file_history::snapshots_of;
 use loci_core::ids::EntryId;
 use loci_engine::Past;
 use loci_stdx::Env;
@@ -41,10 +42,12 @@ pub(super) fn start(
         inherited,
         ..Past::default()
     };
+    let snapshots = snapshots_of(&entries);
     let mode = restored_mode(home, source, &conversation);
     Ok(Start {
         model: conversation.last_model().map(str::to_owned),
         mode,
+        snapshots,
         n_bytes: 0,
         place,
         past,

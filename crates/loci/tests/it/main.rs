@@ -11,6 +11,7 @@ mod control;
 mod credentials;
 mod environment;
 mod failures;
+mod file_history;
 mod forks;
 #[cfg(target_os = "linux")]
 mod full_disk;

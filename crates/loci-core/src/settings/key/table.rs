@@ -82,7 +82,7 @@ pub(super) const KEYS: &[Key] = &[
     key("readAgentsMd", Bool, "whether AGENTS.md is read in directories without a CLAUDE.md").free().used(),
     key("claudeMdExcludes", Texts, "instruction files to leave out, as patterns on whole paths").used(),
     key("env", TextMap, "environment variables of loci and of all it runs").trust(Environment).used(),
-    key("fileCheckpointingEnabled", Bool, "keep what files held before they were changed"),
+    key("fileCheckpointingEnabled", Bool, "keep what files held before they were changed").used(),
     key("plansDirectory", Text, "where plans are kept, relative to the project"),
     key("skillListingBudgetFraction", Number(0.0, 1.0), "the share of the context for the list of skills").free(),
     key("skillListingMaxDescChars", Integer(1, i64::MAX), "the longest description in the list of skills").free(),
