@@ -70,7 +70,7 @@ pub(super) fn fit_command(pattern: &str, command: &str) -> Fit {
 pub(super) fn fit(pattern: &str, text: &str) -> Fit {
     if matches(pattern, text) {
         Fit::Certain
-    } else if text.contains(HOLE) && could_match(pattern, text) {
+    } else if text.contains(HOLE) && begin_alike(pattern, text) && could_match(pattern, text) {
         Fit::Possible
     } else {
         Fit::No
@@ -96,32 +96,41 @@ pub(super) fn matches(pattern: &str, text: &str) -> bool {
     rest.ends_with(last)
 }
 
+/// Compares what stands before the first star with what stands before the first hole; nearly all pairs part there.
+fn begin_alike(pattern: &str, text: &str) -> bool {
+    let wanted = pattern.bytes().take_while(|byte| *byte != b'*');
+    let found = text.bytes().take_while(|byte| *byte != HOLE as u8);
+    wanted.zip(found).all(|(wanted, found)| wanted == found)
+}
+
 /// Returns true when the pattern and the text, both with parts that stand for anything, have a text in common.
 fn could_match(pattern: &str, text: &str) -> bool {
     let text: Vec<char> = text.chars().collect();
     // reach[n]: the pattern so far fits the first n characters of the text.
     let mut reach = vec![false; text.len() + 1];
+    let mut next = reach.clone();
     reach[0] = true;
     spread_holes(&mut reach, &text);
     for wanted in pattern.chars() {
-        let mut next = vec![false; text.len() + 1];
-        for at in 0..=text.len() {
-            if !reach[at] {
-                continue;
+        let Some(first) = reach.iter().position(|is_reached| *is_reached) else { return false };
+        next.fill(false);
+        if wanted == '*' {
+            next[first..].fill(true);
+        } else {
+            for at in (first..=text.len()).filter(|at| reach[*at]) {
+                match text.get(at) {
+                    Some(&HOLE) => next[at] = true,
+                    Some(found) if *found == wanted => next[at + 1] = true,
+                    _ => {}
+                }
+                // A hole just passed may have held this character too.
+                if at > 0 && text[at - 1] == HOLE {
+                    next[at] = true;
+                }
             }
-            match text.get(at) {
-                _ if wanted == '*' => next[at..].fill(true),
-                Some(&HOLE) => next[at] = true,
-                Some(found) if *found == wanted => next[at + 1] = true,
-                _ => {}
-            }
-            // A hole just passed may have held this character too.
-            if wanted != '*' && at > 0 && text[at - 1] == HOLE {
-                next[at] = true;
-            }
+            spread_holes(&mut next, &text);
         }
-        spread_holes(&mut next, &text);
-        reach = next;
+        std::mem::swap(&mut reach, &mut next);
     }
     reach[text.len()]
 }

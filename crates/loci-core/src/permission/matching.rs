@@ -22,17 +22,17 @@ pub(super) struct Restrictions<'b> {
 
 /// Compares a call with every rule that restricts, once.
 pub(super) fn restrictions<'b>(call: &Call<'_>, book: &'b Rulebook) -> Restrictions<'b> {
-    let paths = Paths::of(call, book);
+    let parts = Parts::of(call, book);
     let mut found = Restrictions::default();
     for rule in &book.deny {
-        match fit_call(rule, call, &paths) {
+        match fit_call(rule, call, &parts) {
             Fit::Certain => return Restrictions { denied: Some(rule), ..found },
             Fit::Possible => found.evaded = found.evaded.or(Some(rule)),
             Fit::No => {}
         }
     }
     for rule in &book.ask {
-        match fit_call(rule, call, &paths) {
+        match fit_call(rule, call, &parts) {
             Fit::Certain => return Restrictions { asked: Some(rule), ..found },
             Fit::Possible => found.evaded = found.evaded.or(Some(rule)),
             Fit::No => {}
@@ -41,15 +41,17 @@ pub(super) fn restrictions<'b>(call: &Call<'_>, book: &'b Rulebook) -> Restricti
     found
 }
 
-/// The paths of a call, taken apart once for all rules.
-struct Paths {
+/// A call, taken apart once for all rules.
+struct Parts<'c> {
     anchors: Anchors,
     reads: Vec<Names>,
     writes: Vec<Names>,
+    /// Every reading of every command, and the whole line.
+    texts: Vec<&'c str>,
 }
 
-impl Paths {
-    fn of(call: &Call<'_>, book: &Rulebook) -> Self {
+impl<'c> Parts<'c> {
+    fn of(call: &Call<'c>, book: &Rulebook) -> Self {
         let spellings = |paths: &[PathEffect]| {
             let both = paths.iter().flat_map(|path| {
                 let real = (path.real != path.requested).then_some(&path.real);
@@ -58,7 +60,17 @@ impl Paths {
             both.map(|path| Names::of(path)).collect()
         };
         let effects = call.effects;
-        Self { anchors: book.anchors(), reads: spellings(&effects.reads), writes: spellings(&effects.writes) }
+        let readings =
+            effects.commands.iter().flat_map(|command| command.readings.iter().chain([&command.text]));
+        let mut texts: Vec<&str> = readings.map(String::as_str).chain(call.command).map(str::trim).collect();
+        texts.sort_unstable();
+        texts.dedup();
+        Self {
+            anchors: book.anchors(),
+            reads: spellings(&effects.reads),
+            writes: spellings(&effects.writes),
+            texts,
+        }
     }
 }
 
@@ -91,9 +103,9 @@ pub enum RuleFit {
 /// Returns every rule that is about the call's tool, or about paths and hosts the call may touch, and how it fits.
 pub fn fits<'b>(call: &Call<'_>, book: &'b Rulebook) -> Vec<(&'b Rule, RuleFit)> {
     let about = |rule: &Rule| rule.names(call.tool) || matches!(rule.spec(), Spec::Path(_));
-    let paths = Paths::of(call, book);
+    let parts = Parts::of(call, book);
     let restricting = book.deny.iter().chain(&book.ask).map(|rule| {
-        let fit = match fit_call(rule, call, &paths) {
+        let fit = match fit_call(rule, call, &parts) {
             Fit::No => RuleFit::No,
             Fit::Possible => RuleFit::Possible,
             Fit::Certain => RuleFit::Certain,
@@ -126,9 +138,9 @@ pub(super) fn is_covered(command: &CommandEffect, call: &Call<'_>, book: &Rulebo
 }
 
 /// Compares a restricting rule with every reading of a call.
-fn fit_call(rule: &Rule, call: &Call<'_>, paths: &Paths) -> Fit {
+fn fit_call(rule: &Rule, call: &Call<'_>, parts: &Parts<'_>) -> Fit {
     let by_path = match rule.spec() {
-        Spec::Path(pattern) => fit_paths(rule, pattern, call, paths),
+        Spec::Path(pattern) => fit_paths(rule, pattern, call, parts),
         _ => Fit::No,
     };
     if !rule.names(call.tool) {
@@ -138,19 +150,16 @@ fn fit_call(rule: &Rule, call: &Call<'_>, paths: &Paths) -> Fit {
         Some(parameter) if has_parameter(parameter, call.input) => Fit::Certain,
         _ => Fit::No,
     };
-    by_path.max(by_parameter).max(fit_spec(rule, call))
+    by_path.max(by_parameter).max(fit_spec(rule, call, parts))
 }
 
-fn fit_spec(rule: &Rule, call: &Call<'_>) -> Fit {
+fn fit_spec(rule: &Rule, call: &Call<'_>, parts: &Parts<'_>) -> Fit {
     let at_least = |is_possible: bool| if is_possible { Fit::Possible } else { Fit::No };
     match rule.spec() {
         Spec::Any => Fit::Certain,
         Spec::Command(pattern) => {
-            let readings = call.effects.commands.iter().flat_map(|command| &command.readings);
-            let texts = call.effects.commands.iter().map(|command| &command.text);
-            let parts = readings.chain(texts).map(|text| pattern.fit(text)).max();
-            let line = call.command.map_or(Fit::No, |line| pattern.fit(line));
-            line.max(parts.unwrap_or(Fit::No)).max(at_least(!call.effects.unknown.is_empty()))
+            let best = parts.texts.iter().map(|text| pattern.fit(text)).max().unwrap_or(Fit::No);
+            best.max(at_least(!call.effects.unknown.is_empty()))
         }
         Spec::Host(pattern) => {
             let is_hit = call.effects.hosts.iter().any(|host| pattern.matches(host));
@@ -162,12 +171,12 @@ fn fit_spec(rule: &Rule, call: &Call<'_>) -> Fit {
 }
 
 /// `Read` rules govern what is read and, when they forbid, what is written too; `Edit` rules what is written.
-fn fit_paths(rule: &Rule, pattern: &PathPattern, call: &Call<'_>, paths: &Paths) -> Fit {
+fn fit_paths(rule: &Rule, pattern: &PathPattern, call: &Call<'_>, parts: &Parts<'_>) -> Fit {
     let effects = call.effects;
     let is_read = rule.tool() == "Read";
     let forbids_writes = !is_read || (rule.list() == RuleList::Deny && call.tool != "NotebookEdit");
-    let is_hit = |path: &Names| pattern.matches(path, &paths.anchors);
-    if (is_read && paths.reads.iter().any(is_hit)) || (forbids_writes && paths.writes.iter().any(is_hit)) {
+    let is_hit = |path: &Names| pattern.matches(path, &parts.anchors);
+    if (is_read && parts.reads.iter().any(is_hit)) || (forbids_writes && parts.writes.iter().any(is_hit)) {
         return Fit::Certain;
     }
     let is_unclear = effects.unclear.iter().any(|unclear| match unclear {

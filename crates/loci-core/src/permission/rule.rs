@@ -114,6 +114,8 @@ impl Eq for Rule {}
 struct Body {
     text: String,
     tool: String,
+    /// Whether the name is a pattern, or that of an MCP server, which stands for all its tools.
+    is_broad: bool,
     spec: Spec,
     parameter: Option<Parameter>,
     list: RuleList,
@@ -198,6 +200,7 @@ impl Rule {
             Some(Self(Arc::new(Body {
                 text: text.to_owned(),
                 tool: tool.to_owned(),
+                is_broad: tool.contains('*') || tool.starts_with("mcp__"),
                 spec,
                 parameter,
                 list,
@@ -258,11 +261,10 @@ impl Rule {
     pub fn names(&self, tool: &str) -> bool {
         let own = canonical(&self.0.tool);
         let tool = canonical(tool);
-        if own.contains('*') {
-            return glob::matches(own, tool);
+        if !self.0.is_broad {
+            return own == tool;
         }
-        own == tool
-            || (own.starts_with("mcp__") && tool.strip_prefix(own).is_some_and(|rest| rest.starts_with("__")))
+        glob::matches(own, tool) || tool.strip_prefix(own).is_some_and(|rest| rest.starts_with("__"))
     }
 
     pub(super) fn tool(&self) -> &str {
