@@ -27,6 +27,13 @@ pub(crate) enum Stop {
     Fail(String),
 }
 
+impl Stop {
+    /// The model would change what it has not seen.
+    pub(crate) fn unread(shown: &str) -> Self {
+        Self::Refuse(format!("`{shown}` was not read in this conversation. Read it before changing it."))
+    }
+}
+
 impl From<Stop> for ToolOutcome {
     fn from(stop: Stop) -> Self {
         match stop {

@@ -186,9 +186,7 @@ fn check_seen(
         )));
     }
     match seen {
-        None => {
-            Err(Stop::Refuse("File has not been read yet. Read it first before writing to it.".to_owned()))
-        }
+        None => Err(Stop::unread(shown)),
         Some(seen) if seen.is_partial_view => Err(Stop::Refuse(format!(
             "Only a shortened form of `{shown}` has been seen. Read it first before changing it."
         ))),

@@ -92,9 +92,7 @@ async fn run(call: ToolCall, host: &dyn Host) -> Result<ToolOutcome, Stop> {
 /// Refuses to replace what the model has not seen.
 fn check_seen(shown: &str, original: &Original, seen: Option<&FileState>) -> Result<(), Stop> {
     let Some(seen) = seen else {
-        return Err(Stop::Refuse(
-            "File has not been read yet. Read it first before writing to it.".to_owned(),
-        ));
+        return Err(Stop::unread(shown));
     };
     if !seen.is_whole() {
         return Err(Stop::Refuse(format!(

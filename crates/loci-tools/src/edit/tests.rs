@@ -198,10 +198,7 @@ async fn what_was_not_read_is_not_changed() {
     read(&host, &denied).await;
     host.denied.lock().unwrap().push(denied.clone());
     for (path, says) in [
-        (
-            &unread,
-            "<tool_use_error>File has not been read yet. Read it first before writing to it.</tool_use_error>",
-        ),
+        (&unread, "was not read in this conversation. Read it before changing it.</tool_use_error>"),
         (&injected, "Only a shortened form"),
         (&denied, "forbids reading"),
         (&host.project(), "it is a directory"),

@@ -73,7 +73,7 @@ async fn nothing_unseen_is_lost() {
     read(&host, &denied).await;
     host.denied.lock().unwrap().push(denied.clone());
     for (path, says) in [
-        (&unread, "File has not been read yet. Read it first before writing to it."),
+        (&unread, "was not read in this conversation"),
         (&part, "Only a part"),
         (&injected, "Only a part"),
         (&changed, "has changed on disk since it was read"),
