@@ -154,3 +154,25 @@ async fn without_a_terminal_nobody_is_asked() {
     assert!(!output.stderr.contains("Do you trust"), "{output:?}");
     assert!(!world.home.home().join(".claude.json").exists());
 }
+
+/// The question comes before anything of the folder is applied; a no changes nothing, a yes is kept.
+#[tokio::test]
+async fn the_first_start_at_a_terminal_asks() {
+    let world = World::new(Step::text("x")).await;
+    world.home.write(".claude/settings.json", r#"{"env": {"PLANTED": "1"}}"#);
+    for (answer, says) in [
+        ("n", "This folder is not trusted, so nothing was started"),
+        ("y", "The terminal interface is not part of this version"),
+    ] {
+        let mut terminal = world.start_at_terminal(&loci());
+        let question = terminal.wait_for("Trust it? [y/N] ");
+        assert!(question.contains(r#"env: {"PLANTED":"1"}"#), "{question}");
+        terminal.type_line(answer);
+        let output = terminal.finish();
+        assert_eq!(output.code, Some(1), "{output:?}");
+        assert!(output.stderr.contains(says), "{output:?}");
+        assert_eq!(counts(&world, "env"), answer == "y");
+    }
+    let again = world.start_at_terminal(&loci()).finish();
+    assert!(!again.stderr.contains("Trust it?"), "asked once only: {again:?}");
+}
