@@ -85,7 +85,17 @@ pub struct FollowSettings {
 }
 
 /// Given the rules in force, returns what takes their place, or nothing when no settings changed.
-pub type PollSettings = Box<dyn FnMut(&Rulebook) -> Option<Followed> + Send>;
+pub type PollSettings = Box<dyn FnMut(&Rulebook, Moment) -> Option<Followed> + Send>;
+
+/// When settings are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// A prompt has come, and nothing is under way.
+    Prompt,
+    /// A call is about to be judged.
+    Call,
+}
+
 /// Returns the world as settings have it now.
 pub type ApplySettings = Box<dyn Fn() -> Ambient + Send + Sync>;
 

@@ -24,7 +24,7 @@ pub mod turn;
 pub use classifier::{Classifier, ClassifierCall, ClassifierFuture};
 pub use command::{Answer, Command, Prompt};
 pub use config::{
-    Ambient, ApplySettings, CompactionConfig, FollowSettings, Followed, Grants, ModelConfig, Past,
+    Ambient, ApplySettings, CompactionConfig, FollowSettings, Followed, Grants, ModelConfig, Moment, Past,
     PollSettings, ReadInstructions, SaveUpdate, SessionConfig, TurnLimits,
 };
 pub use event::{AssistantBlock, EngineEvent, Question, TurnReport, TurnStart, UserMessage};

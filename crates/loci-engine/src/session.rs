@@ -32,7 +32,8 @@ use tokio_util::sync::CancellationToken;
 use crate::classifier::{Blocks, Classifier};
 use crate::command::{Answer, Command, Prompt};
 use crate::config::{
-    Ambient, CompactionConfig, Grants, ModelConfig, PollSettings, ReadInstructions, SessionConfig, TurnLimits,
+    Ambient, CompactionConfig, Grants, ModelConfig, Moment, PollSettings, ReadInstructions, SessionConfig,
+    TurnLimits,
 };
 use crate::event::{EngineEvent, TurnStart};
 use crate::file_history::Checkpoints;
@@ -371,7 +372,7 @@ impl Session {
     }
 
     fn begin(&mut self) {
-        self.rules_now();
+        self.follow_settings(Moment::Prompt);
         if let Some(branch) = loci_storage::head_branch(&self.env.cwd) {
             self.recorder.set_branch(branch);
         }

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use loci_core::settings::Settings;
 use loci_core::stream::{Failure, FailureKind};
+use loci_engine::Moment;
 use loci_llm::{Auth, AuthFuture, AuthSource, Secret};
 use loci_stdx::Env;
 use loci_storage::{ConfigHome, StoredLoginError, stored_login};
@@ -36,6 +37,8 @@ pub(crate) struct Credentials {
 struct State {
     wish: Wish,
     key: Option<Key>,
+    /// Another command of the settings, until the next prompt.
+    waiting: Option<String>,
     /// Counts changes of the settings: a key that was asked for before one is not kept after it.
     generation: u64,
 }
@@ -75,22 +78,35 @@ impl Wish {
 impl Credentials {
     /// Takes what environment and settings say; nothing is run or read yet.
     pub(crate) fn new(home: &ConfigHome, env: &Env, settings: &Settings) -> Self {
-        let state = State { wish: Wish::new(env, settings), key: None, generation: 0 };
+        let state = State { wish: Wish::new(env, settings), key: None, waiting: None, generation: 0 };
         Self { home: home.clone(), state: Mutex::new(state), helper: tokio::sync::Mutex::default() }
     }
 
-    /// Takes what environment and settings say now, and forgets keys got before. A new command waits for the
-    /// next start, since a call of this very session may have written it; returns whether one does.
-    pub(crate) fn follow(&self, env: &Env, settings: &Settings) -> bool {
+    /// Takes what environment and settings say now, and forgets keys got before. Between prompts a new command
+    /// waits, since a call of this very turn may have written it; returns whether one does.
+    pub(crate) fn follow(&self, env: &Env, settings: &Settings, moment: Moment) -> bool {
         let mut state = self.state();
         let generation = state.generation + 1;
         let mut wish = Wish::new(env, settings);
-        let waits = wish.helper.is_some() && wish.helper != state.wish.helper;
-        if waits {
-            wish.helper.clone_from(&state.wish.helper);
-        }
-        *state = State { wish, key: None, generation };
+        let is_new = wish.helper.is_some() && wish.helper != state.wish.helper;
+        let waiting = if is_new && moment == Moment::Call {
+            std::mem::replace(&mut wish.helper, state.wish.helper.clone())
+        } else {
+            None
+        };
+        let waits = waiting.is_some();
+        *state = State { wish, key: None, waiting, generation };
         waits
+    }
+
+    /// A prompt has come: a command that waited for it counts.
+    pub(crate) fn take_up_waiting(&self) {
+        let mut state = self.state();
+        if let Some(command) = state.waiting.take() {
+            state.wish.helper = Some(command);
+            state.key = None;
+            state.generation += 1;
+        }
     }
 
     /// Names where credentials come from; none when there are none, and why when they cannot be used.

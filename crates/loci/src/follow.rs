@@ -1,22 +1,23 @@
 //! A session that follows its settings files while it runs.
 //!
 //! Rules: what restricts counts from the next call on, a new deny or ask rule, an allow rule or directory that is
-//! gone. What loosens waits for the next start, since a command of this very session may have written it; the
-//! user is told. So a file that is read while half written can only make the session stricter, and the rules it
-//! had come back with the whole file.
+//! gone. What loosens waits for the next prompt, since a command of this very turn may have written it; the user is
+//! told. A file that cannot be read whole loosens nothing: one that is read while half written can only make the
+//! session stricter, and the rules it had come back with the whole file.
 //!
 //! Variables: those of the settings count for our own code and for commands from the next call on, and keys got
-//! before are got again. Where requests go, and which command gives the key, stays as it was at the start.
+//! before are got again. A new command that gives the key waits for the next prompt, too. Where requests go stays
+//! as it was at the start.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use loci_core::permission::{Rule, RuleSource, Rulebook};
-use loci_core::settings::{Merged, Settings};
-use loci_engine::{Ambient, ApplySettings, FollowSettings, Followed, PollSettings};
+use loci_core::settings::{Merged, Settings, Severity};
+use loci_engine::{Ambient, ApplySettings, FollowSettings, Followed, Moment, PollSettings};
 use loci_stdx::Env;
-use loci_storage::SettingsWatch;
+use loci_storage::{LoadedSettings, SettingsWatch};
 use serde_json::Value;
 
 use crate::child_env::{self, child_env};
@@ -39,9 +40,12 @@ pub(crate) struct Start {
     pub(crate) credentials: Arc<Credentials>,
 }
 
+/// The settings of the last look, and when that was.
+type Latest = (Settings, Moment);
+
 /// Follows the files of `watch` from what they were at the start.
 pub(crate) fn follow(watch: SettingsWatch, start: Start) -> FollowSettings {
-    let latest = Arc::new(Mutex::new(Settings::default()));
+    let latest = Arc::new(Mutex::new((Settings::default(), Moment::Prompt)));
     let (inherited, env, credentials) =
         (start.inherited.clone(), start.env.clone(), Arc::clone(&start.credentials));
     FollowSettings {
@@ -50,45 +54,76 @@ pub(crate) fn follow(watch: SettingsWatch, start: Start) -> FollowSettings {
     }
 }
 
-fn poll(mut watch: SettingsWatch, start: Start, latest: Arc<Mutex<Settings>>) -> PollSettings {
+fn poll(mut watch: SettingsWatch, start: Start, latest: Arc<Mutex<Latest>>) -> PollSettings {
     let mut shown = start.settings.clone();
-    Box::new(move |current| {
-        let loaded = watch.poll()?;
+    let mut last = start.rulebook.clone();
+    let mut waiting = None;
+    Box::new(move |current, moment| {
+        let changed = watch.poll();
+        if moment == Moment::Prompt {
+            start.credentials.take_up_waiting();
+        }
+        let loaded = match (changed, moment) {
+            (Some(loaded), _) => loaded,
+            (None, Moment::Prompt) => waiting.take()?,
+            (None, Moment::Call) => return None,
+        };
         let mut fresh = start.base.clone();
         let settings = loaded.settings();
         let mut notes =
             rulebook_from_settings(&start.env, &settings.permissions, Some(current.mode), &mut fresh);
-        let rulebook = tightened(current, &start.rulebook, &fresh);
-        let is_looser = is_looser(&rulebook, &fresh);
+        let may_loosen = moment == Moment::Prompt && is_whole(&loaded);
+        let rulebook = match may_loosen {
+            true => replaced(current, &last, &fresh),
+            false => tightened(current, &last, &fresh),
+        };
+        let waits = is_looser(&rulebook, &fresh);
         let now = in_force(&loaded.merged);
-        if rulebook == *current && !is_looser && now == shown {
+        if may_loosen {
+            last = fresh;
+        }
+        if rulebook == *current && !waits && now == shown {
             return None;
         }
         notes.extend(crate::settings::notes(&loaded));
-        if rulebook != *current || is_looser {
-            notes.push("Settings changed: what restricts counts from now on".to_owned());
-        }
-        if is_looser {
-            notes.push("Settings changed: what allows more counts from the next start".to_owned());
+        if rulebook != *current || waits {
+            notes.push(told(may_loosen, waits).to_owned());
         }
         notes.into_iter().for_each(|note| say(&note));
-        *latest.lock().unwrap_or_else(PoisonError::into_inner) = settings;
+        *latest.lock().unwrap_or_else(PoisonError::into_inner) = (settings, moment);
         shown.clone_from(&now);
+        waiting = waits.then_some(loaded);
         Some(Followed { rulebook, settings: now })
     })
+}
+
+/// Tells people which of the new rules count.
+fn told(may_loosen: bool, waits: bool) -> &'static str {
+    match (may_loosen, waits) {
+        (true, _) => "Settings changed: the permission rules are now those of the files",
+        (false, false) => "Settings changed: what restricts counts from now on",
+        (false, true) => {
+            "Settings changed: what restricts counts from now on, what allows more from the next prompt on"
+        }
+    }
+}
+
+/// Returns true when every file was read to its end.
+fn is_whole(loaded: &LoadedSettings) -> bool {
+    loaded.diagnostics.iter().all(|diagnostic| diagnostic.severity < Severity::Error)
 }
 
 fn apply(
     inherited: Env,
     start: Env,
     credentials: Arc<Credentials>,
-    latest: Arc<Mutex<Settings>>,
+    latest: Arc<Mutex<Latest>>,
 ) -> ApplySettings {
     Box::new(move || {
-        let settings = latest.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (settings, moment) = latest.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let env = child_env::with_secrets_as_in(&start, applied(&inherited, &settings));
-        if credentials.follow(&env, &settings) {
-            say("Settings changed: the new command of `apiKeyHelper` counts from the next start");
+        if credentials.follow(&env, &settings, moment) {
+            say("Settings changed: the new command of `apiKeyHelper` counts from the next prompt on");
         }
         Ambient { child_env: child_env(&env), env }
     })
@@ -113,7 +148,23 @@ pub(crate) fn in_force(merged: &Merged) -> Value {
     value
 }
 
-/// Returns `current` made stricter by `fresh`; what was allowed at the start may come back.
+/// Returns what the files say, with what this session granted and added.
+fn replaced(current: &Rulebook, last: &Rulebook, fresh: &Rulebook) -> Rulebook {
+    let with_own = |rules: &[Rule], own: &[Rule]| -> Vec<Rule> {
+        let own = own.iter().filter(|rule| rule.source() == RuleSource::Session);
+        rules.iter().chain(own).cloned().collect()
+    };
+    let added = current.dirs.iter().filter(|dir| !last.dirs.contains(dir) && !fresh.dirs.contains(dir));
+    Rulebook {
+        allow: with_own(&fresh.allow, &current.allow),
+        ask: with_own(&fresh.ask, &current.ask),
+        deny: with_own(&fresh.deny, &current.deny),
+        dirs: fresh.dirs.iter().chain(added).cloned().collect(),
+        ..current.clone()
+    }
+}
+
+/// Returns `current` made stricter by `fresh`; what was allowed at the last prompt may come back.
 fn tightened(current: &Rulebook, start: &Rulebook, fresh: &Rulebook) -> Rulebook {
     let has = |rules: &[Rule], rule: &Rule| rules.contains(rule);
     let grown = |rules: &[Rule], more: &[Rule]| -> Vec<Rule> {
@@ -169,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_only_restrict_until_the_next_start() {
+    fn changes_only_restrict_until_the_next_prompt() {
         let start = book("Read Edit", "Glob", "Bash");
         for (fresh, expected, is_looser_now) in [
             (book("Read Edit", "Glob", "Bash"), "allow Read Edit ask Glob deny Bash", false),
@@ -182,6 +233,7 @@ mod tests {
             assert_eq!(is_looser(&now, &fresh), is_looser_now, "{expected}");
             // A file that was half written when it was read costs nothing once it is whole.
             assert!(show(&tightened(&now, &start, &start)).contains("allow Read Edit"));
+            assert_eq!(show(&replaced(&now, &start, &fresh)), show(&fresh));
         }
     }
 }

@@ -5,7 +5,7 @@ mod sources;
 mod verbs;
 
 use expect_test::{Expect, expect};
-use loci_testkit::{Binary, Output, Step};
+use loci_testkit::{Binary, Gate, Output, Step};
 use serde_json::json;
 
 use crate::support::{MODEL, World, assert_fine, is_result, loci, print, stream, user};
@@ -239,25 +239,47 @@ async fn instructions_bring_their_imports_and_rules_and_nothing_from_outside() {
 
 /// P-13.
 #[tokio::test]
-async fn a_changed_file_restricts_from_the_next_call_on() {
+async fn a_changed_file_restricts_from_the_next_call_on_and_allows_from_the_next_prompt_on() {
     let touch = |name: &str| Step::new().tool("Bash", json!({"command": format!("touch {name}")}));
-    let script = [touch("a"), Step::text("1"), touch("b"), Step::text("2"), touch("c"), Step::text("3")];
+    let (tighten, loosen) = (Gate::new(), Gate::new());
+    let script = [
+        touch("a"),
+        touch("b").wait_for(tighten.clone()),
+        touch("c").wait_for(loosen.clone()),
+        Step::text("1"),
+        touch("d"),
+        Step::text("2"),
+        touch("e"),
+        Step::text("3"),
+    ];
     let world = World::new(script).await;
-    let allow = r#"{"permissions": {"allow": ["Bash(touch *)"]}}"#;
+    let (allow, deny) = (
+        r#"{"permissions": {"allow": ["Bash(touch *)"]}}"#,
+        r#"{"permissions": {"deny": ["Bash(touch *)"]}}"#,
+    );
+    let more = r#"{"permissions": {"allow": ["Bash(touch *)", "Bash(make *)"]}}"#;
     world.home.write_config("settings.json", allow);
     let mut session = world.start(&stream([]));
-    let mut turn = |prompt: &str| {
-        session.write_json(&user(prompt));
-        session.wait_for_json(is_result);
-    };
-    turn("first");
-    world.home.write_config("settings.json", r#"{"permissions": {"deny": ["Bash(touch *)"]}}"#);
-    turn("second");
-    world.home.write_config("settings.json", allow);
-    turn("third");
+    session.write_json(&user("first"));
+    tighten.reached().await;
+    world.home.write_config("settings.json", deny);
+    tighten.release();
+    loosen.reached().await;
+    world.home.write_config("settings.json", more);
+    loosen.release();
+    session.wait_for_json(is_result);
+    session.write_json(&user("the rules of now"));
+    session.wait_for_json(is_result);
+    // A file that cannot be read to its end takes away, and gives nothing.
+    world.home.write_config("settings.json", r#"{"permissions": {"allow": ["Bash(touch"#);
+    session.write_json(&user("torn"));
+    session.wait_for_json(is_result);
     let output = session.finish();
-    let made = ["a", "b", "c"].map(|name| world.home.project().join(name).exists());
-    assert_eq!(made, [true, false, false], "{output:?}");
-    assert!(output.stderr.contains("what restricts counts from now on"), "{output:?}");
-    assert!(output.stderr.contains("what allows more counts from the next start"), "{output:?}");
+    let made = ["a", "b", "c", "d", "e"].map(|name| world.home.project().join(name).exists());
+    assert_eq!(made, [true, false, false, true, false], "{output:?}");
+    for note in
+        ["what allows more from the next prompt on", "the permission rules are now those of the files"]
+    {
+        assert!(output.stderr.contains(note), "{note}: {output:?}");
+    }
 }
