@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use loci_core::entry::Entry;
 
+pub(crate) use line::read as read_line;
 pub use live::{LiveLoad, load_at, load_live};
 
 /// How much is read at once.

@@ -18,7 +18,7 @@ use super::{Loaded, SkipReason, Skipped};
 const TRIES: usize = 1_000;
 
 /// Reads one line into `loaded`.
-pub(super) fn read(line: Line<'_>, loaded: &mut Loaded) {
+pub(crate) fn read(line: Line<'_>, loaded: &mut Loaded) {
     let bytes = line.bytes.trim_ascii();
     let without_nul = trim_nul(bytes);
     if without_nul.is_empty() {

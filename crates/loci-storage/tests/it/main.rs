@@ -11,6 +11,7 @@ mod instructions;
 mod labels;
 mod listing;
 mod loading;
+mod recall;
 mod remove;
 mod sent;
 mod session_file;

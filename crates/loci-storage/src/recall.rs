@@ -1,0 +1,233 @@
+//! Looking up earlier messages of a session in its own file, those before compactions too.
+//!
+//! The file is read once from its beginning, and of each passage that has a word of the query only a few numbers are
+//! kept: how rare a word is shows only at the end. The best are then read again. What was asked of this very lookup,
+//! and what it answered, is not among what is found: it would always be the best answer to itself.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use loci_core::entry::Entry;
+use loci_core::passage::{CallNames, Passage, Voice, passages};
+use loci_core::recall::{RecallHit, RecallSearch, RecallSource, RecallWish, Recalled};
+use loci_core::search::{Corpus, Match, Query, Scorer, snippet};
+use serde_json::Value;
+
+use crate::session_file::{LoadError, Loaded, each_line, read_line};
+
+/// The tool whose own calls and results are left out.
+pub const RECALL_TOOL: &str = "Recall";
+/// What a passage that the model still sees counts, and one that only summarises.
+const IN_VIEW: f64 = 0.5;
+const SUMMARY: f64 = 0.4;
+
+/// Looks up what is asked for in a session file; `stop` ends it early, with what was found up to there.
+pub fn recall(file: &Path, wish: &RecallWish, stop: &AtomicBool) -> Result<Recalled, LoadError> {
+    let failed = |source| LoadError { path: file.to_owned(), source };
+    let reader = File::open(file).map_err(failed)?;
+    match wish {
+        RecallWish::Search(search) => find(&reader, search, stop).map_err(failed),
+        RecallWish::Quote { message, offset, limit } => {
+            quote(&reader, message, *offset, *limit, stop).map_err(failed)
+        }
+    }
+}
+
+/// Where a line lies.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    offset: u64,
+    len: usize,
+}
+
+/// Hands out the entries of a conversation with the passages in them, until `stop` says so.
+fn each_entry(
+    file: &File,
+    stop: &AtomicBool,
+    mut take: impl FnMut(Span, usize, &Entry, Vec<Passage>),
+) -> io::Result<()> {
+    let mut names = CallNames::default();
+    each_line(&mut &*file, |line| {
+        let span = Span { offset: line.offset, len: line.bytes.len() };
+        let mut loaded = Loaded::default();
+        read_line(line, &mut loaded);
+        for (idx, entry) in loaded.entries.iter().enumerate().filter(|(_, it)| !it.head().is_sidechain) {
+            let mut said = passages(entry);
+            said.iter_mut().for_each(|passage| names.complete(passage));
+            take(span, idx, entry, said);
+        }
+        !stop.load(Ordering::Relaxed)
+    })
+}
+
+/// A passage with a word of the query.
+struct Candidate {
+    span: Span,
+    entry: usize,
+    part: usize,
+    counts: Vec<u32>,
+    n_words: u32,
+    n_literals: usize,
+    voice: Voice,
+    uuid: String,
+    tool: Option<String>,
+}
+
+#[derive(Default)]
+struct Search {
+    corpus: Corpus,
+    candidates: Vec<Candidate>,
+    seen: HashSet<(String, usize)>,
+    /// Where the last compaction lies, and what it preserved.
+    boundary: u64,
+    preserved: HashSet<String>,
+}
+
+fn find(file: &File, wish: &RecallSearch, stop: &AtomicBool) -> io::Result<Recalled> {
+    let query = Query::parse(&wish.query);
+    let mut search = Search::default();
+    search.corpus.n_with_term = vec![0; query.terms().len()];
+    let mut counts = Vec::new();
+    each_entry(file, stop, |span, idx, entry, said| {
+        if entry.is_compact_boundary() {
+            search.compacted(span, entry);
+        }
+        let Some(uuid) = entry.head().uuid.as_ref() else { return };
+        for (part, passage) in said.into_iter().enumerate() {
+            let is_own = passage.tool.as_deref() == Some(RECALL_TOOL);
+            if is_own || wish.voice.is_some_and(|voice| voice != passage.voice) {
+                continue;
+            }
+            let n_words = query.count(&passage.text, &mut counts);
+            search.corpus.n_texts += 1;
+            search.corpus.n_words += u64::from(n_words);
+            if counts.iter().all(|count| *count == 0) {
+                continue;
+            }
+            let Some(n_literals) = query.n_literals(&passage.text) else { continue };
+            if !search.seen.insert((uuid.to_string(), part)) {
+                continue;
+            }
+            for (sum, count) in search.corpus.n_with_term.iter_mut().zip(&counts) {
+                *sum += u64::from(*count > 0);
+            }
+            search.candidates.push(Candidate {
+                span,
+                entry: idx,
+                part,
+                counts: counts.clone(),
+                n_words,
+                n_literals,
+                voice: passage.voice,
+                uuid: uuid.to_string(),
+                tool: passage.tool,
+            });
+        }
+    })?;
+    search.answer(file, &query, wish)
+}
+
+impl Search {
+    fn compacted(&mut self, span: Span, boundary: &Entry) {
+        self.boundary = span.offset;
+        let about: Value = boundary.fields().read("compactMetadata").unwrap_or_default();
+        let kept = about["preservedMessages"]["uuids"].as_array().into_iter().flatten();
+        self.preserved = kept.filter_map(Value::as_str).map(str::to_owned).collect();
+    }
+
+    fn is_compacted(&self, candidate: &Candidate) -> bool {
+        candidate.span.offset < self.boundary && !self.preserved.contains(&candidate.uuid)
+    }
+
+    fn score(&self, scorer: &Scorer, candidate: &Candidate) -> f64 {
+        let found =
+            Match { counts: &candidate.counts, n_words: candidate.n_words, n_literals: candidate.n_literals };
+        let in_view = if self.is_compacted(candidate) { 1.0 } else { IN_VIEW };
+        let summary = if candidate.voice == Voice::Summary { SUMMARY } else { 1.0 };
+        scorer.score(found) * in_view * summary
+    }
+
+    fn answer(&self, file: &File, query: &Query, wish: &RecallSearch) -> io::Result<Recalled> {
+        let scorer = self.corpus.scorer();
+        let mut ranked: Vec<(f64, &Candidate)> =
+            self.candidates.iter().map(|candidate| (self.score(&scorer, candidate), candidate)).collect();
+        // Of two equal answers the newer counts.
+        ranked.sort_by(|left, right| {
+            right.0.total_cmp(&left.0).then(right.1.span.offset.cmp(&left.1.span.offset))
+        });
+        let wanted = ranked.into_iter().skip(wish.skip).take(wish.limit);
+        let hits: io::Result<Vec<Option<RecallHit>>> =
+            wanted.map(|(_, candidate)| self.hit(file, query, wish, candidate)).collect();
+        Ok(Recalled::Found {
+            n_found: self.candidates.len(),
+            n_searched: usize::try_from(self.corpus.n_texts).unwrap_or(usize::MAX),
+            hits: hits?.into_iter().flatten().collect(),
+        })
+    }
+
+    fn hit(
+        &self,
+        file: &File,
+        query: &Query,
+        wish: &RecallSearch,
+        candidate: &Candidate,
+    ) -> io::Result<Option<RecallHit>> {
+        let Some((entry, passage)) = read_again(file, candidate)? else { return Ok(None) };
+        let text = &passage.text;
+        let range = snippet(query, text, wish.excerpt).range;
+        Ok(Some(RecallHit {
+            source: source(&entry, passage.voice, candidate.tool.clone()),
+            excerpt: text[range.clone()].to_owned(),
+            offset: text[..range.start].chars().count(),
+            n_chars: text.chars().count(),
+            is_compacted: self.is_compacted(candidate),
+        }))
+    }
+}
+
+/// Reads a candidate's passage; `None` when the file has changed under our hands.
+fn read_again(file: &File, candidate: &Candidate) -> io::Result<Option<(Entry, Passage)>> {
+    let mut bytes = vec![0; candidate.span.len];
+    file.read_exact_at(&mut bytes, candidate.span.offset)?;
+    let mut loaded = Loaded::default();
+    read_line(loci_stdx::Line { offset: 0, bytes: &bytes, terminated: true }, &mut loaded);
+    let Some(entry) = loaded.entries.get(candidate.entry) else { return Ok(None) };
+    let passage = passages(entry).into_iter().nth(candidate.part);
+    Ok(passage.map(|passage| (Entry::clone(entry), passage)))
+}
+
+fn source(entry: &Entry, voice: Voice, tool: Option<String>) -> RecallSource {
+    let head = entry.head();
+    RecallSource {
+        message: head.uuid.as_ref().map(|uuid| uuid.to_string()).unwrap_or_default(),
+        voice,
+        tool,
+        time: head.timestamp.as_deref().map(str::to_owned),
+    }
+}
+
+fn quote(file: &File, message: &str, offset: usize, limit: usize, stop: &AtomicBool) -> io::Result<Recalled> {
+    let mut found: Option<(RecallSource, String)> = None;
+    let mut matching = HashSet::new();
+    each_entry(file, stop, |_, _, entry, said| {
+        let Some(uuid) = entry.head().uuid.as_ref().map(|uuid| uuid.as_str()) else { return };
+        if message.is_empty() || !uuid.starts_with(message) || said.is_empty() {
+            return;
+        }
+        matching.insert(uuid.to_owned());
+        let texts: Vec<&str> = said.iter().map(|passage| passage.text.as_str()).collect();
+        found = Some((source(entry, said[0].voice, said[0].tool.clone()), texts.join("\n\n")));
+    })?;
+    Ok(match found.filter(|_| matching.len() == 1) {
+        Some((source, text)) => Recalled::Quoted {
+            source,
+            n_chars: text.chars().count(),
+            text: text.chars().skip(offset).take(limit).collect(),
+        },
+        None => Recalled::NoSuchMessage { n_matching: matching.len() },
+    })
+}

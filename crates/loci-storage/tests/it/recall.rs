@@ -1,0 +1,153 @@
+//! Looking up earlier messages in a session's own file.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use loci_core::passage::Voice;
+use loci_core::recall::{RecallHit, RecallSearch, RecallWish, Recalled};
+use loci_storage::recall;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::support::World;
+
+fn line(uuid: &str, kind: &str, content: Value) -> Value {
+    json!({"type": kind, "uuid": uuid, "parentUuid": null, "timestamp": "2026-01-01T00:00:00.000Z",
+        "message": {"role": kind, "content": content}, "sessionId": "s"})
+}
+
+fn write(world: &World, lines: &[Value]) -> PathBuf {
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    world.write("s.jsonl", text)
+}
+
+fn search(query: &str) -> RecallSearch {
+    RecallSearch { query: query.to_owned(), voice: None, skip: 0, limit: 8, excerpt: 400 }
+}
+
+fn look(file: &Path, search: RecallSearch) -> (usize, Vec<RecallHit>) {
+    let recalled = recall(file, &RecallWish::Search(search), &AtomicBool::new(false)).unwrap();
+    let found = match recalled {
+        Recalled::Found { n_found, hits, .. } => Some((n_found, hits)),
+        Recalled::Quoted { .. } | Recalled::NoSuchMessage { .. } => None,
+    };
+    found.unwrap()
+}
+
+fn ids(hits: &[RecallHit]) -> Vec<&str> {
+    hits.iter().map(|hit| hit.source.message.as_str()).collect()
+}
+
+/// A compaction between what was said about ports.
+fn compacted(world: &World) -> PathBuf {
+    let call =
+        json!([{"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "grep port conf"}}]);
+    let result = json!([{"type": "tool_result", "tool_use_id": "t1", "content": "port=48213 # staging"}]);
+    let own = json!([{"type": "tool_use", "id": "t2", "name": "Recall", "input": {"query": "staging port"}}]);
+    let answer =
+        json!([{"type": "tool_result", "tool_use_id": "t2", "content": "staging port staging port"}]);
+    write(
+        world,
+        &[
+            line("u1", "user", json!("Use the staging port, never the other one.")),
+            line("a1", "assistant", call),
+            line("r1", "user", result),
+            line("a2", "assistant", json!([{"type": "text", "text": "Noted, something else entirely."}])),
+            line("k1", "assistant", json!([{"type": "text", "text": "The staging port is kept."}])),
+            json!({"type": "system", "subtype": "compact_boundary", "uuid": "b", "parentUuid": null,
+                "compactMetadata": {"preservedMessages": {"uuids": ["k1"]}}}),
+            json!({"type": "user", "uuid": "s", "isCompactSummary": true, "message": {"content": "staging port"}}),
+            line("a3", "assistant", own),
+            line("r3", "user", answer),
+            line("u2", "user", json!("Which staging port was it?")),
+        ],
+    )
+}
+
+#[test]
+fn what_precedes_a_compaction_is_found_first() {
+    let world = World::new();
+    let file = compacted(&world);
+    let (n_found, hits) = look(&file, search("staging port"));
+    assert_eq!(n_found, 6, "the lookup's own call and result are left out");
+    let mut best = ids(&hits)[..2].to_vec();
+    best.sort_unstable();
+    assert_eq!(best, ["r1", "u1"]);
+    let compacted: Vec<&str> =
+        hits.iter().filter(|hit| hit.is_compacted).map(|hit| hit.source.message.as_str()).collect();
+    assert!(
+        compacted.contains(&"r1") && !compacted.contains(&"k1") && !compacted.contains(&"u2"),
+        "{compacted:?}"
+    );
+    let result = hits.iter().find(|hit| hit.source.message == "r1").unwrap();
+    assert_eq!((result.source.voice, result.source.tool.as_deref()), (Voice::Result, Some("Bash")));
+    assert_eq!(result.excerpt, "port=48213 # staging");
+}
+
+#[test]
+fn a_search_can_be_narrowed_and_gone_on_with() {
+    let world = World::new();
+    let file = compacted(&world);
+    let calls = RecallSearch { voice: Some(Voice::Call), ..search("port") };
+    assert_eq!(ids(&look(&file, calls).1), ["a1"]);
+    let quoted = look(&file, search("\"STAGING port, never\""));
+    assert_eq!((quoted.0, ids(&quoted.1)), (1, vec!["u1"]));
+    let (_, all) = look(&file, search("port"));
+    let pages: Vec<RecallHit> = (0..4)
+        .flat_map(|page| look(&file, RecallSearch { skip: page * 2, limit: 2, ..search("port") }).1)
+        .collect();
+    assert_eq!(pages, all);
+    assert_eq!(look(&file, search("absent")), (0, vec![]));
+}
+
+#[test]
+fn a_message_is_quoted_word_for_word() {
+    let world = World::new();
+    let file = compacted(&world);
+    let quote = |message: &str, offset, limit| {
+        let wish = RecallWish::Quote { message: message.to_owned(), offset, limit };
+        recall(&file, &wish, &AtomicBool::new(false)).unwrap()
+    };
+    let Recalled::Quoted { text, n_chars, .. } = quote("r1", 0, 100) else { panic!() };
+    assert_eq!((text.as_str(), n_chars), ("port=48213 # staging", 20));
+    let Recalled::Quoted { text, .. } = quote("r1", 5, 5) else { panic!() };
+    assert_eq!(text, "48213");
+    assert_eq!(quote("nobody", 0, 9), Recalled::NoSuchMessage { n_matching: 0 });
+    assert_eq!(quote("u", 0, 9), Recalled::NoSuchMessage { n_matching: 2 });
+    assert_eq!(quote("", 0, 9), Recalled::NoSuchMessage { n_matching: 0 });
+}
+
+#[test]
+fn broken_lines_cost_themselves_and_no_more() {
+    let world = World::new();
+    let good = line("u1", "user", json!("the port"));
+    let file = world
+        .write("s.jsonl", format!("null\n{{\"type\":\"user\",\"uu\n{good}{good}\n\0\0\n[1]\n{{\"type\""));
+    let (n_found, hits) = look(&file, search("port"));
+    assert_eq!((n_found, ids(&hits)), (1, vec!["u1"]), "the same message twice is one");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever was said is found by any of its words, and quoted as it was said.
+    /// Invariant 8 of `docs/design/compaction.md`.
+    #[test]
+    fn whatever_was_said_is_found(texts in prop::collection::vec("[a-c é日_]{0,6}[a-d]{1,3}\\PC{0,20}", 1..20), at in 0_usize..20) {
+        let world = World::new();
+        let lines: Vec<Value> =
+            texts.iter().enumerate().map(|(idx, text)| line(&format!("m{idx}-"), "user", json!(text))).collect();
+        let file = write(&world, &lines);
+        let at = at % texts.len();
+        let word = loci_core::search::words(&texts[at]).remove(0);
+        let wish = RecallSearch { limit: 100, excerpt: 4_000, ..search(&format!("\"{word}\"")) };
+        let (n_found, hits) = look(&file, wish);
+        let expected = texts.iter().filter(|text| loci_core::search::words(text).contains(&word)).count();
+        prop_assert_eq!(n_found, expected);
+        let hit = hits.iter().find(|hit| hit.source.message == format!("m{at}-")).unwrap();
+        prop_assert_eq!(&hit.excerpt, &texts[at]);
+        let quote = RecallWish::Quote { message: format!("m{at}-"), offset: 0, limit: 4_000 };
+        let Recalled::Quoted { text, .. } = recall(&file, &quote, &AtomicBool::new(false)).unwrap() else { panic!() };
+        prop_assert_eq!(&text, &texts[at]);
+    }
+}
