@@ -38,7 +38,7 @@ use crate::usage::Usage;
 pub use branches::{Branches, Leaf};
 pub use end::{Gap, Living};
 pub use facts::Titles;
-pub use outline::{Outline, OutlineNode, history};
+pub use outline::{Outline, OutlineNode, history, history_before};
 pub use repair::{Repair, Under};
 
 use facts::Facts;

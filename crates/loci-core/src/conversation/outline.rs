@@ -11,6 +11,7 @@ use rustc_hash::FxHashSet;
 use super::tree::Tree;
 use super::{Conversation, leaf};
 use crate::entry::Entry;
+use crate::ids::EntryId;
 
 /// Every node of a session file, in file order.
 #[derive(Debug, Clone, Default)]
@@ -100,6 +101,15 @@ pub fn history(entries: &[Arc<Entry>]) -> Vec<Arc<Entry>> {
     in_order.filter(|idx| told.insert(*idx)).map(|idx| Arc::clone(&entries[idx])).collect()
 }
 
+/// Returns everything that was said until a boundary was written, as [`history`] tells it; `None` when there is no such
+/// boundary. A session file only grows, so what precedes the boundary's line is the session as it was.
+pub fn history_before(entries: &[Arc<Entry>], boundary: &EntryId) -> Option<Vec<Arc<Entry>>> {
+    let is_it =
+        |entry: &Arc<Entry>| entry.is_compact_boundary() && entry.head().uuid.as_ref() == Some(boundary);
+    let at = entries.iter().position(is_it)?;
+    Some(history(&entries[..at]))
+}
+
 /// Returns the last node that a boundary put behind it.
 ///
 /// The node its line names may be among the preserved ones, which now follow the boundary; then it is the one that
@@ -161,6 +171,15 @@ mod tests {
         let names: Vec<&str> = history.iter().map(|entry| name(entry)).collect();
         assert_eq!(names, ["u1", "a1", "u2", "b", "s", "a2", "u3", "a3"]);
         assert!(super::history(&[]).is_empty());
+    }
+
+    #[test]
+    fn what_preceded_a_boundary_is_told_as_it_was() {
+        let entries = compacted();
+        let before = history_before(&entries, &EntryId::from("b")).unwrap();
+        let names: Vec<&str> = before.iter().map(|entry| name(entry)).collect();
+        assert_eq!(names, ["u1", "a1", "u2", "a2", "u3"]);
+        assert!(history_before(&entries, &EntryId::from("s")).is_none());
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! `loci sessions show`: the facts and the conversation, as text.
 
+mod before;
+
 use std::sync::Arc;
 
 use loci_core::conversation::history;
@@ -22,6 +24,11 @@ pub(super) struct ShowArgs {
     /// The session: id, title or path.
     session: String,
 
+    /// Show the session as it was before a compaction: `last`, the number of the compaction counted from one, or
+    /// the id of its boundary.
+    #[arg(long, value_name = "BOUNDARY")]
+    before: Option<String>,
+
     /// Print the entries as they are stored, one a line.
     #[arg(long, conflicts_with = "json")]
     raw: bool,
@@ -35,7 +42,10 @@ pub(super) struct ShowArgs {
 pub(super) fn run(desk: &Desk<'_>, args: &ShowArgs) -> Result<(), Complaint> {
     let place = target::find(desk, "show", &args.session)?;
     let entries = target::entries(&place)?;
-    let history = history(&entries);
+    let history = match &args.before {
+        Some(name) => before::history(&entries, name)?,
+        None => history(&entries),
+    };
     if args.raw {
         let lines: String = history.iter().map(|entry| format!("{}\n", entry.line())).collect();
         return output::print(&lines);
