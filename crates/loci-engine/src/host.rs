@@ -2,13 +2,15 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use loci_context::prose_tokens;
 use loci_core::app_state::AppState;
 use loci_core::ids::ToolUseId;
+use loci_core::recall::{RecallWish, Recalled};
 use loci_stdx::{Env, Store};
-use loci_storage::SessionTmp;
+use loci_storage::{SessionTmp, recall};
 use loci_tools::{FileState, FileStates, Host, HostFuture, Place, Tasks, ToolProgress};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -32,6 +34,8 @@ pub(crate) struct SessionHost {
     state: Arc<Store<AppState>>,
     /// Keeps files before they are changed, where that is wanted.
     keeper: Option<Arc<FileKeeper>>,
+    /// The session's own record, if one is kept.
+    transcript: Option<PathBuf>,
 }
 
 /// Where long results go.
@@ -51,6 +55,7 @@ pub(crate) struct HostParts {
     pub(crate) events: UnboundedSender<EngineEvent>,
     pub(crate) state: Arc<Store<AppState>>,
     pub(crate) keeper: Option<Arc<FileKeeper>>,
+    pub(crate) transcript: Option<PathBuf>,
 }
 
 impl SessionHost {
@@ -65,6 +70,7 @@ impl SessionHost {
             events: parts.events,
             state: parts.state,
             keeper: parts.keeper,
+            transcript: parts.transcript,
         }
     }
 }
@@ -170,9 +176,32 @@ impl Host for SessionHost {
         &self.tasks
     }
 
+    fn recall(&self, wish: RecallWish) -> HostFuture<'_, Result<Recalled, String>> {
+        let transcript = self.transcript.clone();
+        Box::pin(async move {
+            let file =
+                transcript.ok_or("Nothing of this conversation is saved, so nothing can be looked up")?;
+            let stop = StopOnDrop::default();
+            let is_over = Arc::clone(&stop.0);
+            let looked = tokio::task::spawn_blocking(move || recall(&file, &wish, &is_over)).await;
+            let told = |error: loci_storage::LoadError| format!("{error}: {}", error.source);
+            looked.map_err(|error| format!("The lookup broke off: {error}"))?.map_err(told)
+        })
+    }
+
     fn progress(&self, call: &ToolUseId, progress: ToolProgress) {
         // A front end that has gone away does not stop a tool.
         drop(self.events.send(EngineEvent::Progress { call: call.clone(), progress }));
+    }
+}
+
+/// Ends a lookup that nobody waits for any more.
+#[derive(Default)]
+struct StopOnDrop(Arc<AtomicBool>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 

@@ -10,7 +10,7 @@ mod perform;
 mod tally;
 
 use std::collections::{HashMap, VecDeque};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -196,6 +196,7 @@ impl Session {
             events: events.clone(),
             state: Arc::clone(&state),
             keeper: checkpoints.keeper(),
+            transcript: config.log.path().map(Path::to_path_buf),
         });
         let base = RequestBase::new(&config.prompt, &config.toolbox, &config.model, who.id().as_str());
         let past = config.past.path.clone();

@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::sync::Mutex;
 
 use loci_core::ids::ToolUseId;
+use loci_core::recall::{RecallWish, Recalled};
 use loci_stdx::Env;
 
 use crate::{FileStates, Place, Tasks};
@@ -46,6 +47,9 @@ pub trait Host: Send + Sync {
 
     /// Background tasks of this session.
     fn tasks(&self) -> &Tasks;
+
+    /// Looks up earlier messages of this conversation; the error says why that cannot be done.
+    fn recall(&self, wish: RecallWish) -> HostFuture<'_, Result<Recalled, String>>;
 
     /// Tells the front ends how a call is getting on.
     fn progress(&self, call: &ToolUseId, progress: ToolProgress);

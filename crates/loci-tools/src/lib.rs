@@ -23,6 +23,7 @@ mod edit;
 mod glob;
 mod grep;
 mod read;
+mod recall;
 mod task_output;
 mod task_stop;
 mod write;

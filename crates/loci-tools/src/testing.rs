@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use loci_core::ids::ToolUseId;
+use loci_core::recall::{RecallWish, Recalled};
 use loci_core::tool::ToolOutcome;
 use loci_stdx::Env;
 use serde_json::Value;
@@ -25,6 +26,8 @@ pub(crate) struct TestHost {
     pub(crate) denied: Mutex<Vec<PathBuf>>,
     /// Environment of children.
     pub(crate) child_env: Mutex<Vec<(String, String)>>,
+    /// What was said earlier; nothing is kept unless it is set.
+    pub(crate) recalled: Mutex<Option<Recalled>>,
     /// What happens between the verdict and the run.
     pub(crate) between: Mutex<Box<dyn FnMut() + Send>>,
 }
@@ -53,6 +56,7 @@ impl TestHost {
             checkpoints: Mutex::default(),
             denied: Mutex::default(),
             child_env: Mutex::new(vec![("PATH".to_owned(), path)]),
+            recalled: Mutex::default(),
             between: Mutex::new(Box::new(|| {})),
         }
     }
@@ -140,6 +144,11 @@ impl Host for TestHost {
 
     fn tasks(&self) -> &Tasks {
         &self.tasks
+    }
+
+    fn recall(&self, _wish: RecallWish) -> HostFuture<'_, Result<Recalled, String>> {
+        let recalled = self.recalled.lock().unwrap().clone();
+        Box::pin(async { recalled.ok_or_else(|| "nothing is kept".to_owned()) })
     }
 
     fn progress(&self, _call: &ToolUseId, _progress: ToolProgress) {}

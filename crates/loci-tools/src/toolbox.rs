@@ -37,6 +37,7 @@ impl Toolbox {
             Arc::new(crate::glob::Glob::default()),
             Arc::new(crate::grep::Grep::default()),
             Arc::new(crate::read::Read::default()),
+            Arc::new(crate::recall::Recall::default()),
             Arc::new(crate::task_output::TaskOutput::default()),
             Arc::new(crate::task_stop::TaskStop::default()),
             Arc::new(crate::write::Write::default()),

@@ -14,8 +14,8 @@ use loci_llm::{AuthSource, Client, ProviderConfig, RetryPolicy};
 use loci_serve::Asks;
 use loci_stdx::Env;
 use loci_storage::{
-    ConfigHome, GitSnapshot, Instructions, LazyInstructions, SessionLog, discover_instructions, git_snapshot,
-    head_branch,
+    ConfigHome, GitSnapshot, Instructions, LazyInstructions, RECALL_TOOL, SessionLog, discover_instructions,
+    git_snapshot, head_branch,
 };
 use loci_tools::{Toolbox, real_path};
 
@@ -128,7 +128,7 @@ pub(crate) fn compose(
         };
         follow::follow(watch, start)
     });
-    let toolbox = toolbox(args, &rulebook)?;
+    let toolbox = toolbox(args, &settings, &rulebook)?;
     let mut model = choose_model::choose(env, args, &settings, start.model.as_deref())?;
     model.user_id = loci_storage::known_user_id(home);
     let (git, (instructions, lazy_instructions), read_instructions) = background.join();
@@ -274,7 +274,7 @@ fn check_bypass(env: &Env) -> Result<(), Complaint> {
 }
 
 /// Returns the tools on offer.
-pub(crate) fn toolbox(args: &Args, rulebook: &Rulebook) -> Result<Toolbox, Complaint> {
+pub(crate) fn toolbox(args: &Args, settings: &Settings, rulebook: &Rulebook) -> Result<Toolbox, Complaint> {
     let mut toolbox = Toolbox::builtin();
     if let Some(lists) = &args.tools {
         let names: Vec<&str> =
@@ -287,6 +287,10 @@ pub(crate) fn toolbox(args: &Args, rulebook: &Rulebook) -> Result<Toolbox, Compl
         }
     }
     toolbox.retain(|tool| !rulebook.is_tool_denied(&tool.name));
+    // Without a record there is nothing to look up.
+    if args.no_session_persistence || settings.recall_enabled == Some(false) {
+        toolbox.retain(|tool| tool.name != RECALL_TOOL);
+    }
     Ok(toolbox)
 }
 

@@ -39,7 +39,8 @@ fn between<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
 pub fn summary_text(summary: &str, transcript: Option<&str>) -> String {
     let place = transcript
         .map(|path| {
-            format!("\n\nNothing is lost: the whole conversation is in {path}, one JSON object a line.")
+            format!("\n\nNothing is lost: the whole conversation is in {path}, one JSON object a line; where you have \
+                 the Recall tool, it finds and quotes any message of it.")
         })
         .unwrap_or_default();
     format!(

@@ -25,6 +25,8 @@ pub struct Settings {
     pub auto_compact_window: Option<u64>,
     /// Whether what files held before they were changed is kept.
     pub file_checkpointing_enabled: Option<bool>,
+    /// Whether the model may look up earlier messages of its session.
+    pub recall_enabled: Option<bool>,
     /// Days that sessions are kept.
     pub cleanup_period_days: Option<u64>,
     /// Whether the prompt tells about git.
@@ -101,6 +103,7 @@ impl From<&Merged> for Settings {
             auto_compact_enabled: flag("autoCompactEnabled"),
             auto_compact_window: merged.value("autoCompactWindow").and_then(Value::as_u64),
             file_checkpointing_enabled: flag("fileCheckpointingEnabled"),
+            recall_enabled: flag("recallEnabled"),
             cleanup_period_days: merged.value("cleanupPeriodDays").and_then(Value::as_u64),
             include_git_instructions: flag("includeGitInstructions"),
             claude_md_excludes: texts("claudeMdExcludes").unwrap_or_default(),

@@ -60,6 +60,7 @@ async fn check(run_tool: fn() -> ToolFuture<'static>, is_cancelled: bool, expect
         events,
         state: Arc::new(loci_stdx::Store::new(loci_core::app_state::AppState::default())),
         keeper: None,
+        transcript: None,
     });
     let call = PreparedCall {
         id: "toolu_1".into(),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use loci_core::ids::ToolUseId;
+use loci_core::recall::{RecallWish, Recalled};
 use loci_core::tool::{ToolContent, ToolOutcome};
 use loci_stdx::Env;
 use serde_json::{Value, json};
@@ -115,6 +116,9 @@ impl Host for ShellHost {
     }
     fn tasks(&self) -> &Tasks {
         self.inner.tasks()
+    }
+    fn recall(&self, wish: RecallWish) -> HostFuture<'_, Result<Recalled, String>> {
+        self.inner.recall(wish)
     }
     fn progress(&self, _call: &ToolUseId, progress: ToolProgress) {
         if let ToolProgress::Output(text) = progress {

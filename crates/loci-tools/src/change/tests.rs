@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use loci_core::ids::ToolUseId;
+use loci_core::recall::{RecallWish, Recalled};
 use loci_core::tool::ToolContent;
 use loci_stdx::Env;
 use serde_json::{Value, json};
@@ -61,6 +62,10 @@ impl Host for BusyHost {
 
     fn tasks(&self) -> &Tasks {
         self.inner.tasks()
+    }
+
+    fn recall(&self, wish: RecallWish) -> HostFuture<'_, Result<Recalled, String>> {
+        self.inner.recall(wish)
     }
 
     fn progress(&self, call: &ToolUseId, progress: ToolProgress) {

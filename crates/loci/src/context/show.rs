@@ -86,10 +86,10 @@ impl Context {
         let env = configured.env.clone();
         let home = ConfigHome::from_env(&env);
         let (_, rulebook, _) = rulebook(&env, flags, &configured.settings, None)?;
+        let tools = toolbox(flags, &configured.settings, &rulebook)?;
         let model = choose_model::choose(&env, flags, &configured.settings, None)?;
         let (git, (found, _), _) = Background::start(&env, &home, flags, configured).join();
         let prompt = prefix::prompt_parts(&env, flags, &rulebook, &model.main, git)?;
-        let tools = toolbox(flags, &rulebook)?;
         let mut pieces: Vec<Piece> = system_prompt(&prompt)
             .into_iter()
             .map(|fragment| {
@@ -222,8 +222,8 @@ fn frame(found: &Instructions, date: &str) -> Piece {
 fn left_out(tools: &Toolbox, found: &Instructions) -> Vec<(String, String)> {
     let all = Toolbox::builtin();
     let missing = all.descriptors().filter(|tool| tools.find(&tool.name).is_none());
-    let missing =
-        missing.map(|tool| (tool.name.clone(), "a tool that --tools or a rule takes away".to_owned()));
+    let missing = missing
+        .map(|tool| (tool.name.clone(), "a tool that --tools, a rule or a setting takes away".to_owned()));
     let files = found.left_out.iter().chain(&found.diagnostics);
     missing.chain(files.map(|note| (note.path.display().to_string(), note.message.clone()))).collect()
 }

@@ -50,7 +50,7 @@ async fn before_a_request_that_would_not_fit() {
 
         1. The user wants ports compared.
 
-        Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line.
+        Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line; where you have the Recall tool, it finds and quotes any message of it.
         system status 
         assistant Both are 9000.
         result success completed
@@ -63,7 +63,7 @@ async fn before_a_request_that_would_not_fit() {
 
         1. The user wants ports compared.
 
-        Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line.
+        Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line; where you have the Recall tool, it finds and quotes any message of it.
         assistant: Read {"file_path":"notes.txt"} <toolu-1>
         user: <toolu-1>: `<project>/notes.txt` has not changed since you last read it: that result still holds.
         user: <system-reminder>
@@ -85,7 +85,7 @@ async fn before_a_request_that_would_not_fit() {
 
         1. The user wants ports compared.
 
-        Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line.
+        Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line; where you have the Recall tool, it finds and quotes any message of it.
         10 <- 9: attachment {"type":"file","filename":"<project>/notes.txt","content":{"type":"text","file":{"filePath":"<project>/notes.txt","content":"port=9000\n","numLines":1,"startLine":1,"totalLines":1}},"displayPath":"notes.txt"}
         11 <- 10: assistant Both are 9000.
         12 last-prompt -> 11
@@ -133,7 +133,7 @@ async fn after_the_server_refused() {
 
         1. The user wants ports compared.
 
-        Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line.
+        Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line; where you have the Recall tool, it finds and quotes any message of it.
         system status 
         assistant Done.
         result success completed
@@ -144,7 +144,7 @@ async fn after_the_server_refused() {
 
         1. The user wants ports compared.
 
-        Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line.
+        Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line; where you have the Recall tool, it finds and quotes any message of it.
         assistant: Read {"file_path":"notes.txt"} <toolu-1>
         user: <toolu-1>: `<project>/notes.txt` has not changed since you last read it: that result still holds.
         assistant: Read {"file_path":"notes.txt"} <toolu-2>
@@ -179,7 +179,7 @@ async fn a_refusal_that_compacting_does_not_mend_is_told() {
 
         1. The user wants ports compared.
 
-        Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line.
+        Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line; where you have the Recall tool, it finds and quotes any message of it.
         system status 
         assistant API Error: The prompt does not fit the model's window (400): prompt is too long: 210000 tokens > 200000 maximum
         Compact the conversation, or start a new one.
@@ -224,7 +224,7 @@ async fn at_the_users_wish() {
 
         1. The user wants ports compared.
 
-        Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line.
+        Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line; where you have the Recall tool, it finds and quotes any message of it.
         assistant: Two.
         user: third
     "#]].assert_eq(&world.conversation());
@@ -363,7 +363,7 @@ async fn a_fork_can_begin_with_a_compaction() {
 
         1. The user wants ports compared.
 
-        Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line.
+        Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line; where you have the Recall tool, it finds and quotes any message of it.
         assistant: Two.
         user: third
     "#]].assert_eq(&world.conversation());
@@ -386,7 +386,7 @@ async fn a_session_cut_short_can_be_compacted() {
 
         1. The user wants ports compared.
 
-        Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line.
+        Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line; where you have the Recall tool, it finds and quotes any message of it.
         assistant: No response requested.
         user: go on
     "#]].assert_eq(&world.conversation());

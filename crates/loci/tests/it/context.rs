@@ -80,13 +80,14 @@ async fn each_piece_has_its_source_size_and_reason() {
           #  date and headings  (built in; always)
 
         Left out:
-          Bash  (a tool that --tools or a rule takes away)
-          Edit  (a tool that --tools or a rule takes away)
-          Glob  (a tool that --tools or a rule takes away)
-          Grep  (a tool that --tools or a rule takes away)
-          TaskOutput  (a tool that --tools or a rule takes away)
-          TaskStop  (a tool that --tools or a rule takes away)
-          Write  (a tool that --tools or a rule takes away)
+          Bash  (a tool that --tools, a rule or a setting takes away)
+          Edit  (a tool that --tools, a rule or a setting takes away)
+          Glob  (a tool that --tools, a rule or a setting takes away)
+          Grep  (a tool that --tools, a rule or a setting takes away)
+          Recall  (a tool that --tools, a rule or a setting takes away)
+          TaskOutput  (a tool that --tools, a rule or a setting takes away)
+          TaskStop  (a tool that --tools, a rule or a setting takes away)
+          Write  (a tool that --tools, a rule or a setting takes away)
           <project>/.claude/rules/ts.md  (Waits until a file is read that fits src/*.ts)
 
         About # tokens in all, for claude-opus-4-8"#]]

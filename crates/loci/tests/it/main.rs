@@ -22,6 +22,7 @@ mod interrupts;
 mod permission_verbs;
 #[cfg(unix)]
 mod permissions;
+mod recall;
 mod recovery;
 mod resume;
 mod sdk_sessions;

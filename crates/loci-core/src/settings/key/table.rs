@@ -76,6 +76,7 @@ pub(super) const KEYS: &[Key] = &[
     // Memory and context
     key("autoCompactEnabled", Bool, "compact the conversation when it grows too long").free().used(),
     key("autoCompactWindow", Integer(100_000, 1_000_000), "the window to compact within, in tokens").free().used(),
+    key("recallEnabled", Bool, "whether the model may look up earlier messages of its session").free().used(),
     key("autoMemoryEnabled", Bool, "keep notes between sessions").free(),
     key("autoMemoryDirectory", Text, "where those notes lie"),
     key("claudeMd", Text, "the administrator's instructions").only(Managed).used(),

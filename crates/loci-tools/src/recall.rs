@@ -1,0 +1,191 @@
+//! Recall: earlier messages of this conversation, found and quoted word for word.
+
+use loci_core::passage::Voice;
+use loci_core::recall::{RecallHit, RecallSearch, RecallSource, RecallWish, Recalled};
+use loci_core::tool::{Effects, ToolDescriptor, ToolOutcome};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{Host, Place, Tool, ToolCall, ToolFuture};
+
+#[cfg(test)]
+mod tests;
+
+/// The tool's name.
+const NAME: &str = "Recall";
+/// How many matches are shown unless more or fewer are wanted, and the most.
+const LIMIT: usize = 8;
+const MOST: usize = 20;
+/// The most bytes of a match, and of all matches together.
+const EXCERPT: usize = 900;
+const ALL_EXCERPTS: usize = 9_000;
+/// The most characters of one message at a time.
+const PAGE: usize = 10_000;
+
+/// The Recall tool.
+pub(crate) struct Recall {
+    descriptor: ToolDescriptor,
+}
+
+impl Default for Recall {
+    fn default() -> Self {
+        let roles: Vec<&str> = Voice::ALL.iter().map(|voice| voice.name()).collect();
+        let descriptor = ToolDescriptor {
+            name: NAME.to_owned(),
+            aliases: &[],
+            description: include_str!("recall.md").trim_end().to_owned(),
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "query": {"type": "string", "description": "A few words to search earlier messages for"},
+                    "message": {"type": "string", "description": "The id of one message, to read it whole"},
+                    "role": {"type": "string", "enum": roles, "description": "Only what this role said"},
+                    "skip": {"type": "integer", "minimum": 0, "description": "How many of the best matches to pass over"},
+                    "limit": {"type": "integer", "minimum": 1, "maximum": MOST, "description": "How many matches to show"},
+                    "offset": {"type": "integer", "minimum": 0, "description": "With `message`: the character to go on from"},
+                },
+                "additionalProperties": false,
+            }),
+            max_result_chars: None,
+        };
+        Self { descriptor }
+    }
+}
+
+#[derive(Deserialize)]
+struct Input {
+    query: Option<String>,
+    message: Option<String>,
+    role: Option<String>,
+    skip: Option<usize>,
+    limit: Option<usize>,
+    offset: Option<usize>,
+}
+
+fn wish(input: &Value) -> Result<RecallWish, String> {
+    let input = Input::deserialize(input).map_err(|error| error.to_string())?;
+    let given =
+        |text: Option<String>| text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+    if let Some(message) = given(input.message) {
+        return Ok(RecallWish::Quote { message, offset: input.offset.unwrap_or(0), limit: PAGE });
+    }
+    let query = given(input.query).filter(|query| query.chars().any(char::is_alphanumeric));
+    let query = query.ok_or("Give `query`, a few words to search for, or `message`, the id of a message")?;
+    let limit = input.limit.unwrap_or(LIMIT).clamp(1, MOST);
+    Ok(RecallWish::Search(RecallSearch {
+        query,
+        voice: input.role.as_deref().and_then(Voice::from_name),
+        skip: input.skip.unwrap_or(0),
+        limit,
+        excerpt: EXCERPT.min(ALL_EXCERPTS / limit),
+    }))
+}
+
+impl Tool for Recall {
+    fn descriptor(&self) -> &ToolDescriptor {
+        &self.descriptor
+    }
+
+    /// The record is the session's own: the model has seen all of it before.
+    fn effects(&self, _input: &Value, _place: &Place) -> Effects {
+        Effects::default()
+    }
+
+    fn is_concurrency_safe(&self, _input: &Value) -> bool {
+        true
+    }
+
+    fn validate(&self, input: &Value, _host: &dyn Host) -> Result<(), Box<ToolOutcome>> {
+        wish(input).map(|_| ()).map_err(|problem| Box::new(ToolOutcome::refusal(problem)))
+    }
+
+    fn run<'a>(&'a self, call: ToolCall, host: &'a dyn Host) -> ToolFuture<'a> {
+        Box::pin(async move {
+            let wish = match wish(&call.input) {
+                Ok(wish) => wish,
+                Err(problem) => return ToolOutcome::refusal(problem),
+            };
+            tokio::select! {
+                () = call.cancel.cancelled() => ToolOutcome::error("The lookup was interrupted."),
+                recalled = host.recall(wish.clone()) => match recalled {
+                    Ok(recalled) => outcome(&wish, &recalled),
+                    Err(problem) => ToolOutcome::error(problem),
+                },
+            }
+        })
+    }
+}
+
+fn outcome(wish: &RecallWish, recalled: &Recalled) -> ToolOutcome {
+    match (wish, recalled) {
+        (_, Recalled::NoSuchMessage { n_matching: 0 }) => ToolOutcome::error(
+            "No message of this conversation has that id. Search with `query`; each match names its message.",
+        ),
+        (_, Recalled::NoSuchMessage { n_matching }) => {
+            ToolOutcome::error(format!("{n_matching} messages have an id that begins so. Give more of it."))
+        }
+        (RecallWish::Quote { offset, .. }, Recalled::Quoted { source, text, n_chars }) => {
+            quoted(*offset, source, text, *n_chars)
+        }
+        (RecallWish::Search(search), Recalled::Found { n_found, n_searched, hits }) => {
+            found(search, *n_found, *n_searched, hits)
+        }
+        (RecallWish::Quote { .. }, Recalled::Found { .. })
+        | (RecallWish::Search(_), Recalled::Quoted { .. }) => {
+            ToolOutcome::error("The lookup answered something else than was asked. Try again.")
+        }
+    }
+}
+
+fn quoted(offset: usize, source: &RecallSource, text: &str, n_chars: usize) -> ToolOutcome {
+    let end = offset + text.chars().count();
+    let mut said = format!("{}\n{text}", heading(source));
+    if offset > 0 || end < n_chars {
+        said.push_str(&format!("\n(Characters {offset} to {end} of {n_chars}."));
+        if end < n_chars {
+            said.push_str(&format!(" Go on with `offset` {end}."));
+        }
+        said.push(')');
+    }
+    let structured = json!({"message": source.message, "offset": offset, "numChars": n_chars, "text": text});
+    ToolOutcome::text(said, structured)
+}
+
+fn found(search: &RecallSearch, n_found: usize, n_searched: usize, hits: &[RecallHit]) -> ToolOutcome {
+    let structured = json!({
+        "numFound": n_found,
+        "numSearched": n_searched,
+        "messages": hits.iter().map(|hit| hit.source.message.as_str()).collect::<Vec<_>>(),
+    });
+    if hits.is_empty() {
+        let text = match n_found {
+            0 => format!("None of {n_searched} earlier messages has a word of this. Try other words."),
+            _ => format!("There are {n_found} matches and no more after them."),
+        };
+        return ToolOutcome::text(text, structured);
+    }
+    let (first, last) = (search.skip + 1, search.skip + hits.len());
+    let mut text = format!("Matches {first} to {last} of {n_found}, the best first, word for word:");
+    for (idx, hit) in hits.iter().enumerate() {
+        text.push_str(&format!("\n\n{}. {}\n{}", first + idx, heading_of(hit), hit.excerpt));
+        if hit.excerpt.chars().count() < hit.n_chars {
+            let at = hit.offset;
+            text.push_str(&format!("\n[from character {at} of {}; `message` shows all]", hit.n_chars));
+        }
+    }
+    if last < n_found {
+        text.push_str(&format!("\n\n(Go on with `skip` {last}.)"));
+    }
+    ToolOutcome::text(text, structured)
+}
+
+fn heading_of(hit: &RecallHit) -> String {
+    let seen = if hit.is_compacted { ", before a compaction" } else { "" };
+    format!("{}{seen}", heading(&hit.source))
+}
+
+fn heading(source: &RecallSource) -> String {
+    let tool = source.tool.as_deref().map(|tool| format!(" of {tool}")).unwrap_or_default();
+    let time = source.time.as_deref().map(|time| format!(", {time}")).unwrap_or_default();
+    format!("[{}] {}{tool}{time}", source.message, source.voice.name())
+}
