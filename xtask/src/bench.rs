@@ -11,6 +11,7 @@ mod isolation;
 mod machine;
 mod page;
 mod permissions;
+mod recall;
 mod sessions;
 mod settings;
 mod tables;
@@ -31,6 +32,7 @@ pub(crate) fn run(root: &Path, words: Vec<String>) -> anyhow::Result<()> {
     match words.split_first().map(|(first, more)| (first.as_str(), more)) {
         Some(("sessions", more)) => return sessions::run(root, more),
         Some(("permissions", more)) => return permissions::run(root, more),
+        Some(("recall", more)) => return recall::run(root, more),
         Some(("settings", more)) => return settings::run(root, more),
         _ => {}
     }

@@ -18,6 +18,8 @@ Usage: cargo xtask <chore>
                           measures loci beside its peers; `cargo xtask bench --help` says more
   bench settings [--write]
                           measures what settings and instruction files add to a start
+  bench recall [--write]
+                          measures what one lookup finds in compacted conversations
   torture <kind> [options]
                           the tests that are cruel to sessions, at full size; `cargo xtask torture` says more";
 

@@ -14,6 +14,9 @@ pub(crate) const PERMISSIONS: &str = "bench permissions";
 /// The part with the cost of settings and instruction files.
 pub(crate) const SETTINGS: &str = "bench settings";
 
+/// The part with what lookups in a compacted conversation find.
+pub(crate) const RECALL: &str = "bench recall";
+
 /// Replaces what stands between the marks of one part of the page.
 pub(crate) fn write(root: &Path, part: &str, text: &str) -> anyhow::Result<()> {
     let path = root.join(PATH);
