@@ -3,7 +3,7 @@
 //! [`decide`] is the only road to running a tool. It looks at the call's effects, never at prose, and fails
 //! closed: what it cannot understand is asked about, and denied where nobody can be asked. The order is
 //! hooks that deny, deny rules, ask rules, hooks that ask, rules that unknown parts may evade, critical removals,
-//! protected paths, allow rules, hooks that allow, read-only, mode, ask (S-2). [`explain`] lists the outcome of each,
+//! memories, protected paths, allow rules, hooks that allow, read-only, mode, ask (S-2). [`explain`] lists the outcome of each,
 //! [`fits`] what each rule has to do with a call, and [`suggest`] what would let it run.
 //!
 //! What must stay true is numbered in `docs/design/permissions.md` (P-1 to P-14).
@@ -16,6 +16,7 @@ mod decide;
 mod glob;
 mod host;
 mod matching;
+mod memory;
 mod mode;
 mod path_pattern;
 mod protected;
@@ -31,6 +32,7 @@ mod tests;
 pub use decide::{Call, Classified, Decision, HookVerdict, Step, Verdict, decide, explain};
 pub use host::canonical_host;
 pub use matching::{RuleFit, fits};
+pub use memory::is_memory_file;
 pub use mode::{BadMode, Mode};
 pub use path_pattern::matches_name;
 pub use protected::is_protected;

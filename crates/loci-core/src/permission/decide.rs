@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::critical::critical_removal;
 use super::host::is_documentation;
 use super::matching::{Restrictions, allowing, may_match, restrictions};
+use super::memory::written_memory;
 use super::protected::{is_protected, is_protected_target};
 use super::{Mode, Reason, Rule, Rulebook};
 use crate::tool::{Effects, Unclear};
@@ -104,6 +105,9 @@ const STEPS: &[(&str, Check)] = &[
     }),
     ("critical removals", |call, book, _| critical_removal(call, book).map(Reason::CriticalRemoval).map(ask)),
     ("bypassed permissions", |_, book, _| bypassed(book)),
+    ("memories", |call, book, _| {
+        written_memory(call.effects, book).map(|path| allow(Reason::Memory(path.to_owned())))
+    }),
     ("protected paths", |call, _, _| protected_write(call.effects)),
     ("allow rules", |call, book, _| allowing(call, book).map(|rule| by_rule(Verdict::Allow, rule))),
     ("hooks that allow", |call, _, _| by_hook(Verdict::Allow, call)),

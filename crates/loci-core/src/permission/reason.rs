@@ -18,6 +18,8 @@ pub enum Reason {
     MayMatch(Rule, String),
     /// Only reading, in the session's directories.
     ReadOnly,
+    /// It writes a memory, in the directory that is there for them.
+    Memory(PathBuf),
     /// Fetching from the built-in list of documentation.
     Documentation(String),
     /// The mode lets it run.
@@ -49,6 +51,7 @@ impl Reason {
             Self::CriticalRemoval(_) | Self::ProtectedPath(_) => "safetyCheck",
             Self::Outside(_) => "workingDir",
             Self::ReadOnly
+            | Self::Memory(_)
             | Self::Documentation(_)
             | Self::UnclearPath(_)
             | Self::NotUnderstood(_)
@@ -91,6 +94,7 @@ impl fmt::Display for Reason {
             Self::Classifier(said) => write!(f, "the classifier: {said}"),
             Self::MayMatch(rule, what) => write!(f, "the rule {rule} may apply: {what}"),
             Self::ReadOnly => f.write_str("it only reads, inside the working directories"),
+            Self::Memory(path) => write!(f, "`{}` is a memory", path.display()),
             Self::Documentation(host) => write!(f, "`{host}` is documentation that may be fetched"),
             Self::Mode(mode) => write!(f, "permission mode {mode}"),
             Self::NotAsked(mode, reason) => write!(f, "{reason}, and mode {mode} does not ask"),

@@ -23,6 +23,8 @@ pub struct Rulebook {
     pub dirs: Vec<PathBuf>,
     /// Directories that may be read and never changed: where the session keeps what it shows the model.
     pub read_dirs: Vec<PathBuf>,
+    /// Where memories lie, in every spelling; tools write them without a question.
+    pub memory_dirs: Vec<PathBuf>,
     /// Where the shell stands.
     pub cwd: PathBuf,
     /// The user's home.

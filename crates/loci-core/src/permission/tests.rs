@@ -16,6 +16,7 @@ fn book(mode: &str, rules: &str) -> Rulebook {
         mode: mode.parse().unwrap(),
         dirs: vec!["/p".into(), "/extra".into()],
         read_dirs: vec!["/spill".into()],
+        memory_dirs: vec!["/home/dev/.claude/m".into()],
         cwd: "/p".into(),
         home: "/home/dev".into(),
         ..Rulebook::default()
@@ -96,6 +97,17 @@ fn check(mode: &str, rules: &str, text: &str, expected: &str) {
     assert_eq!(found, expected, "{mode} | {rules} | {text}: {}", decision.reason);
 }
 
+/// Memories are written unasked, but people's own rules come first.
+/// Invariant 4 of `docs/design/memory.md`.
+#[test]
+fn rules_that_restrict_hold_for_memories_too() {
+    let write = "Write write /home/dev/.claude/m/a.md";
+    check("default", "", write, "allow");
+    check("default", "deny: Write", write, "deny");
+    check("default", "deny: Edit(~/.claude/**)", write, "deny");
+    check("acceptEdits", "ask: Edit(~/.claude/m/**)", write, "ask");
+}
+
 #[test]
 fn modes_without_rules() {
     for (text, expected) in [
@@ -108,6 +120,12 @@ fn modes_without_rules() {
         ("Read read /spill/toolu_1.txt", "allow allow allow allow allow"),
         ("Edit write /spill/toolu_1.txt", "ask ask ask deny allow"),
         ("Edit write /p/a", "ask allow ask deny allow"),
+        ("Write write /home/dev/.claude/m/a.md", "allow allow ask allow allow"),
+        ("Write write /home/dev/.claude/m/a.sh", "ask ask ask deny allow"),
+        ("Write write /home/dev/.claude/m/CLAUDE.md", "ask ask ask deny allow"),
+        ("Write write /home/dev/.claude/m/a.md=/p/CLAUDE.md", "ask ask ask deny allow"),
+        ("Write write /home/dev/.claude/settings.md", "ask ask ask deny allow"),
+        ("Bash +tee x > /home/dev/.claude/m/a.md", "ask ask ask deny allow"),
         ("Edit write /etc/hosts", "ask ask ask deny allow"),
         ("Edit write /p/.git/config", "ask ask ask deny allow"),
         ("Edit write /p/link=/p/.GIT/config", "ask ask ask deny allow"),

@@ -27,6 +27,10 @@ pub struct Settings {
     pub file_checkpointing_enabled: Option<bool>,
     /// Whether the model may look up earlier messages of its session.
     pub recall_enabled: Option<bool>,
+    /// Running notes of a session.
+    pub session_memory: SessionMemorySettings,
+    /// Memories between sessions.
+    pub auto_memory: AutoMemorySettings,
     /// Days that sessions are kept.
     pub cleanup_period_days: Option<u64>,
     /// Whether the prompt tells about git.
@@ -43,6 +47,34 @@ pub struct Settings {
     pub force_login_method: Option<String>,
     /// Whether only some organisations may be logged in to.
     pub forces_login_org: bool,
+}
+
+/// Running notes of a session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SessionMemorySettings {
+    /// Whether they are kept.
+    pub enabled: Option<bool>,
+    /// The size of the context at which they begin.
+    pub first_tokens: Option<u64>,
+    /// How much it grows before they are written again.
+    pub more_tokens: Option<u64>,
+    /// Calls that are made before they are written again.
+    pub tool_calls: Option<u64>,
+}
+
+/// Memories between sessions.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AutoMemorySettings {
+    /// Whether there are any.
+    pub enabled: Option<bool>,
+    /// Where they lie.
+    pub directory: Option<String>,
+    /// Whether those found in the background count at once.
+    pub review: Option<String>,
+    /// Whether they are looked for in the background.
+    pub extraction: Option<bool>,
+    /// How much must have been said since the last time.
+    pub least_tokens: Option<u64>,
 }
 
 /// What may run.
@@ -79,6 +111,7 @@ impl From<&Merged> for Settings {
     fn from(merged: &Merged) -> Self {
         let text = |path: &str| merged.value(path).and_then(Value::as_str).map(str::to_owned);
         let flag = |path: &str| merged.value(path).and_then(Value::as_bool);
+        let number = |path: &str| merged.value(path).and_then(Value::as_u64);
         let texts = |path: &str| merged.value(path).map(texts_of);
         let variables = merged.value("env").and_then(Value::as_object);
         Self {
@@ -101,10 +134,23 @@ impl From<&Merged> for Settings {
                 managed_rules_only: flag("allowManagedPermissionRulesOnly") == Some(true),
             },
             auto_compact_enabled: flag("autoCompactEnabled"),
-            auto_compact_window: merged.value("autoCompactWindow").and_then(Value::as_u64),
             file_checkpointing_enabled: flag("fileCheckpointingEnabled"),
             recall_enabled: flag("recallEnabled"),
-            cleanup_period_days: merged.value("cleanupPeriodDays").and_then(Value::as_u64),
+            auto_compact_window: number("autoCompactWindow"),
+            session_memory: SessionMemorySettings {
+                enabled: flag("sessionMemory.enabled"),
+                first_tokens: number("sessionMemory.firstTokens"),
+                more_tokens: number("sessionMemory.moreTokens"),
+                tool_calls: number("sessionMemory.toolCalls"),
+            },
+            auto_memory: AutoMemorySettings {
+                enabled: flag("autoMemoryEnabled"),
+                directory: text("autoMemoryDirectory").filter(|dir| !dir.trim().is_empty()),
+                review: text("memoryReview"),
+                extraction: flag("memoryExtraction.enabled"),
+                least_tokens: number("memoryExtraction.leastTokens"),
+            },
+            cleanup_period_days: number("cleanupPeriodDays"),
             include_git_instructions: flag("includeGitInstructions"),
             claude_md_excludes: texts("claudeMdExcludes").unwrap_or_default(),
             claude_md: text("claudeMd"),

@@ -72,6 +72,7 @@ async fn an_asked_call_is_explained_with_what_would_allow_it() {
           rules that unknown parts may evade   nothing to say
           critical removals                    nothing to say
           bypassed permissions                 nothing to say
+          memories                             nothing to say
           protected paths                      nothing to say
           allow rules                          nothing to say
           hooks that allow                     nothing to say
@@ -327,6 +328,11 @@ async fn rules_are_added_and_removed_and_nothing_else_changes() {
             },
             {
               "check": "bypassed permissions",
+              "verdict": null,
+              "reason": null
+            },
+            {
+              "check": "memories",
               "verdict": null,
               "reason": null
             },
