@@ -7,7 +7,9 @@
 mod compaction;
 mod fragment;
 mod ledger;
+mod memory;
 mod projection;
+mod session_notes;
 mod tokens;
 mod window;
 
@@ -16,6 +18,15 @@ pub use fragment::{
     Fragment, GitContext, Instruction, PromptParts, Surroundings, system_prompt, user_context,
 };
 pub use ledger::context_tokens;
+pub use memory::{
+    Flag, INDEX_BYTES, INDEX_LINES, IndexLevel, IndexLine, MemoryFile, MemoryKind, Mention,
+    extraction_instruction, index_level, index_line, index_lines, mentions, same_subject, shown_index,
+    stamped, with_index_line, without_index_lines,
+};
 pub use projection::Projection;
+pub use session_notes::{
+    NOTES_TEMPLATE, NOTES_TOKENS, NotesPace, SECTION_TOKENS, SinceNotes, bounded_notes, noted,
+    notes_instruction,
+};
 pub use tokens::{estimate_messages, json_tokens, prose_tokens};
 pub use window::{Level, Thresholds, Window};

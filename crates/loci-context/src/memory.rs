@@ -1,0 +1,42 @@
+//! Memories: what outlasts a session. One Markdown file each, and an index that is put before the model.
+//!
+//! ```text
+//! ---
+//! name: prefers-small-commits
+//! description: commits hold one idea; asked for twice
+//! type: feedback
+//! modified: 2026-01-02T03:04:05.000Z
+//! ---
+//! The text, free Markdown.
+//! ```
+//!
+//! This is their form alone; files are `loci-storage`'s.
+
+mod file;
+mod flags;
+mod index;
+mod mentions;
+
+pub use file::{MemoryFile, MemoryKind, stamped};
+pub use flags::{Flag, same_subject};
+pub use index::{
+    INDEX_BYTES, INDEX_LINES, IndexLevel, IndexLine, index_level, index_line, index_lines, shown_index,
+    with_index_line, without_index_lines,
+};
+pub use mentions::{Mention, mentions};
+
+const EXTRACTION: &str = include_str!("memory/extraction.md");
+const PROPOSING: &str = include_str!("memory/proposing.md");
+
+/// Returns what the agent that looks for memories is asked. `dir` is where it writes, `index` the index as it is; with
+/// `is_proposing` it writes proposals, which a person looks at first.
+pub fn extraction_instruction(dir: &str, index: &str, is_proposing: bool) -> String {
+    let index = if index.trim().is_empty() { "(empty)" } else { index.trim_end() };
+    let how = if is_proposing { PROPOSING } else { EXTRACTION };
+    include_str!("memory/looking.md")
+        .trim_end()
+        .replace("{how}", how.trim_end())
+        .replace("{types}", include_str!("memory/types.md").trim_end())
+        .replace("{dir}", dir)
+        .replace("{index}", index)
+}
