@@ -9,6 +9,7 @@ mod args;
 mod figures;
 mod isolation;
 mod machine;
+mod memory;
 mod page;
 mod permissions;
 mod recall;
@@ -31,6 +32,7 @@ const GROWTH: [&str; 3] = ["turns:20", "turns:200", "turns:400"];
 pub(crate) fn run(root: &Path, words: Vec<String>) -> anyhow::Result<()> {
     match words.split_first().map(|(first, more)| (first.as_str(), more)) {
         Some(("sessions", more)) => return sessions::run(root, more),
+        Some(("memory", more)) => return memory::run(root, more),
         Some(("permissions", more)) => return permissions::run(root, more),
         Some(("recall", more)) => return recall::run(root, more),
         Some(("settings", more)) => return settings::run(root, more),

@@ -21,12 +21,14 @@ mod labels;
 mod layout;
 mod lease;
 mod listing;
+mod memory;
 mod project;
 mod recall;
 mod remove;
 mod repository;
 mod session_file;
 mod session_log;
+mod session_notes;
 mod settings;
 mod state_file;
 mod unsaved;
@@ -47,12 +49,17 @@ pub use labels::{LabelError, LabelWatch, rename_session, tag_session, untag_sess
 pub use layout::{ConfigHome, SessionPlace};
 pub use lease::{Lease, LeaseError, Owner, lease_owner};
 pub use listing::{Count, Facts, Labels, SessionSummary, list_all, list_project, session_totals, summary_of};
+pub use memory::{
+    Act, Author, Change, ChangeWish, Edit, FileChange, MEMORY_INDEX, MemoryBook, MemoryError, MemoryPlace,
+    MemoryPlaceError, MemorySource, MemoryText, Shelf, memory_files, memory_place, read_memory,
+};
 pub use project::Project;
 pub use recall::{RECALL_TOOL, recall};
 pub use remove::{RemoveError, remove_session, removed_sessions, restore_session};
 pub use repository::{Repository, repository_of};
 pub use session_file::{LiveLoad, LoadError, Loaded, SkipReason, Skipped, load, load_at, load_live};
 pub use session_log::{AppendError, DiskSink, MemorySink, SessionLog, Sink, Trouble, last_prompt_text};
+pub use session_notes::{Covered, NotesError, SessionNotes};
 pub use settings::{
     FILE_LIMIT as SETTINGS_LIMIT, GivenSettings, LoadedSettings, MANAGED_DIR, SettingsEditError,
     SettingsFile, SettingsPlaces, SettingsSources, SettingsWatch, TrustState, edit_settings,

@@ -1,0 +1,96 @@
+//! Measures what a start and `loci memory` spend on ten thousand memories.
+//!
+//! `cargo xtask bench memory` runs it. Each line of output is a piece of work, and the median, the 95th percentile and
+//! the first of many rounds, in microseconds.
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a measurement talks, and stops when it cannot go on"
+)]
+
+use std::time::Instant;
+
+use loci_context::{MemoryFile, index_line, same_subject, shown_index};
+use loci_stdx::Env;
+use loci_storage::{
+    Act, Author, ChangeWish, ConfigHome, Edit, MEMORY_INDEX, MemoryBook, memory_files, read_memory,
+    strip_html_comments,
+};
+
+const MEMORIES: usize = 10_000;
+const PROPOSALS: usize = 100;
+const ROUNDS: usize = 30;
+
+fn main() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    let env = Env::for_test(&root, &root);
+    let book = MemoryBook::new(&ConfigHome::from_env(&env), &root.join("m"));
+    fill(&env, &book);
+    report("index", || index(&book));
+    report("review", || review(&book));
+    report("list", || list(&book));
+}
+
+fn report(name: &str, work: impl Fn() -> usize) {
+    let mut times: Vec<u128> = (0..ROUNDS)
+        .map(|_| {
+            let started = Instant::now();
+            assert!(work() > 0, "{name} found nothing");
+            started.elapsed().as_micros()
+        })
+        .collect();
+    let first = times[0];
+    times.sort_unstable();
+    println!("{name} {} {} {first}", times[ROUNDS / 2], times[ROUNDS * 95 / 100]);
+}
+
+/// What a start reads.
+fn index(book: &MemoryBook) -> usize {
+    let text = read_memory(book.dir(), MEMORY_INDEX).unwrap().unwrap();
+    let body = MemoryFile::parse(&strip_html_comments(&text)).body;
+    shown_index(&body, "MEMORY.md").len()
+}
+
+/// What `loci memory review` reads: the proposals, and the whole journal for where they come from.
+fn review(book: &MemoryBook) -> usize {
+    let changes = book.changes().unwrap();
+    let proposals = book.pending();
+    let read = proposals.iter().map(|it| MemoryFile::parse(&it.text)).filter(|it| it.problems.is_empty());
+    assert_eq!(read.count(), PROPOSALS);
+    changes.len()
+}
+
+/// What `loci memory list` reads: every memory, compared with all others.
+fn list(book: &MemoryBook) -> usize {
+    let files = memory_files(book.dir());
+    let read: Vec<(String, MemoryFile)> =
+        files.into_iter().map(|it| (it.file, MemoryFile::parse(&it.text))).collect();
+    let flags = same_subject(read.iter().map(|(file, memory)| (file.as_str(), memory)));
+    flags.len() + read.len()
+}
+
+fn fill(env: &Env, book: &MemoryBook) {
+    let text = |n: usize| {
+        let body = "What was decided, why, and how to apply it.\n".repeat(12);
+        format!("---\nname: memory-{n}\ndescription: what number {n} is about\ntype: project\n---\n{body}")
+    };
+    std::fs::create_dir_all(book.dir()).unwrap();
+    let mut lines = String::new();
+    let mut edits = Vec::new();
+    for n in 0..MEMORIES {
+        let file = format!("memory-{n}.md");
+        std::fs::write(book.dir().join(&file), text(n)).unwrap();
+        lines.push_str(&index_line(&format!("memory-{n}"), &file, "what it is about"));
+        lines.push('\n');
+        edits.push((Edit::memory(&file, None, Some(text(n))), Some(text(n))));
+    }
+    std::fs::write(book.dir().join(MEMORY_INDEX), lines).unwrap();
+    // The journal has a line for every memory; they are recorded in a hundred changes to make it quickly.
+    let wish = |act| ChangeWish { act, by: Author::Model, session: Some("s".to_owned()), message: None };
+    for some in edits.chunks(MEMORIES / 100) {
+        book.record(env, &wish(Act::Write), some.to_vec()).unwrap();
+    }
+    let proposals = (0..PROPOSALS).map(|n| Edit::pending(&format!("new-{n}.md"), None, Some(text(n))));
+    book.apply(env, &wish(Act::Propose), proposals.collect()).unwrap();
+}

@@ -1,0 +1,27 @@
+//! The directory of memories, and the book that is kept about it.
+//!
+//! ```text
+//! <memory dir>/MEMORY.md                         the index
+//! <memory dir>/<name>.md                         one memory each
+//! <memory dir>/logs/YYYY/MM/YYYY-MM-DD.md        logs of days
+//! <config home>/loci/memory/<slug>/journal.jsonl every change: when, by whom, from which session, before and after
+//! <config home>/loci/memory/<slug>/applied       the number of the last change whose files are all written
+//! <config home>/loci/memory/<slug>/pending/      proposals that wait for a person's word
+//! <config home>/loci/memory/<slug>/lock
+//! ```
+//!
+//! `<slug>` is made from the memory directory's path as those of projects are. The directory is shared with other
+//! programs and edited by hand; the book is ours alone, and precious: it is what changes are undone from.
+
+mod book;
+mod files;
+mod journal;
+mod place;
+
+pub use book::{ChangeWish, Edit, MemoryBook, MemoryError};
+pub use files::{MemoryText, memory_files, read_memory};
+pub use journal::{Act, Author, Change, FileChange, Shelf};
+pub use place::{MemoryPlace, MemoryPlaceError, MemorySource, memory_place};
+
+/// The name of the index.
+pub const MEMORY_INDEX: &str = "MEMORY.md";

@@ -1,0 +1,306 @@
+//! The book of memories: every change goes through it, under a lock, and can be taken back.
+//!
+//! A change is written to the journal first and to the files second; then its number goes to `applied`. After a crash
+//! in between, whoever takes the lock next finishes it. A file is changed only if it still is what the change was made
+//! from, so that what others wrote meanwhile, by hand or by another program, is never written over.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use loci_core::path::project_slug;
+use loci_stdx::{Env, FileLock, LockError, WriteError, WriteOptions, rfc3339_millis, write_atomic};
+
+use super::journal::{self, Act, Author, Change, FileChange, Shelf};
+use super::{MemoryText, files};
+use crate::layout::ConfigHome;
+
+/// How long to wait for other processes; each change is short, but there may be many.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The book of one memory directory.
+#[derive(Debug, Clone)]
+pub struct MemoryBook {
+    dir: PathBuf,
+    desk: PathBuf,
+}
+
+/// What somebody wants changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangeWish {
+    /// What is done.
+    pub act: Act,
+    /// By whom.
+    pub by: Author,
+    /// The session it comes from.
+    pub session: Option<String>,
+    /// The call, message or agent of that session.
+    pub message: Option<String>,
+}
+
+/// One file of a change, with the text it was made from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit {
+    /// Where the file lies.
+    pub shelf: Shelf,
+    /// Its name.
+    pub file: String,
+    /// What it must hold now.
+    pub before: Option<String>,
+    /// What it is to hold.
+    pub after: Option<String>,
+}
+
+impl Edit {
+    /// A change among the memories.
+    pub fn memory(file: &str, before: Option<String>, after: Option<String>) -> Self {
+        Self { shelf: Shelf::Memory, file: file.to_owned(), before, after }
+    }
+
+    /// A change among the proposals.
+    pub fn pending(file: &str, before: Option<String>, after: Option<String>) -> Self {
+        Self { shelf: Shelf::Pending, file: file.to_owned(), before, after }
+    }
+}
+
+/// Why memories were not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum MemoryError {
+    /// A file is no longer what the change was made from.
+    #[error("Not changed, because it was edited meanwhile: `{file}`")]
+    Conflict {
+        /// The file.
+        file: String,
+    },
+    /// There is no such change.
+    #[error("No such change: {0}")]
+    NoChange(u64),
+    /// It was taken back already.
+    #[error("Change {0} was taken back already, by change {1}")]
+    Undone(u64, u64),
+    /// The lock could not be taken.
+    #[error("Failed to lock the book of memories")]
+    Lock(#[from] LockError),
+    /// A memory could not be read.
+    #[error("Failed to read memory: `{file}`")]
+    Read {
+        /// The file.
+        file: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A memory could not be written.
+    #[error("Failed to write memory: `{file}`")]
+    Write {
+        /// The file.
+        file: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The journal could not be read or written.
+    #[error("Failed to keep the journal of memories: `{}`", path.display())]
+    Journal {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The mark of the last change could not be written.
+    #[error("Failed to keep the book of memories")]
+    Mark(#[from] WriteError),
+}
+
+impl MemoryBook {
+    /// Opens the book of a memory directory; nothing is made before the first change.
+    pub fn new(home: &ConfigHome, memory_dir: &Path) -> Self {
+        let slug = project_slug(&memory_dir.to_string_lossy());
+        Self { dir: memory_dir.to_owned(), desk: home.loci_dir().join("memory").join(slug) }
+    }
+
+    /// Returns the directory of memories.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Returns the directory of proposals.
+    pub fn pending_dir(&self) -> PathBuf {
+        self.desk.join("pending")
+    }
+
+    /// Returns all changes, oldest first.
+    pub fn changes(&self) -> Result<Vec<Change>, MemoryError> {
+        let path = self.journal();
+        journal::read(&path).map_err(|source| MemoryError::Journal { path, source })
+    }
+
+    /// Returns the proposals.
+    pub fn pending(&self) -> Vec<MemoryText> {
+        files::memory_files(&self.pending_dir())
+    }
+
+    /// Returns a file's text; `None` when it is not there.
+    pub fn text(&self, shelf: Shelf, file: &str) -> Result<Option<String>, MemoryError> {
+        let dir = self.shelf(shelf);
+        files::read_memory(&dir, file).map_err(|source| MemoryError::Read { file: file.to_owned(), source })
+    }
+
+    /// Makes a change, all of it or nothing, and returns it as it is in the journal.
+    pub fn apply(&self, env: &Env, wish: &ChangeWish, edits: Vec<Edit>) -> Result<Change, MemoryError> {
+        self.locked(|changes| self.commit(env, wish, edits, None, changes))
+    }
+
+    /// Takes note of a change that a tool has made already. With each edit comes the text that was found; where it
+    /// differs from what the file is to hold (by a stamp), it is brought there, unless it was edited since.
+    pub fn record(
+        &self,
+        env: &Env,
+        wish: &ChangeWish,
+        edits: Vec<(Edit, Option<String>)>,
+    ) -> Result<Change, MemoryError> {
+        self.locked(|changes| {
+            let (edits, found): (Vec<Edit>, Vec<Option<String>>) = edits.into_iter().unzip();
+            let change = self.numbered(env, wish, edits, None, changes);
+            self.append(&change)?;
+            for (file, found) in change.files.iter().zip(found) {
+                let is_as_found = file.after != found && self.text(file.shelf, &file.file)? == found;
+                if let (true, Some(text)) = (is_as_found, &file.after) {
+                    files::write(&self.shelf(file.shelf), &file.file, text)
+                        .map_err(|source| MemoryError::Write { file: file.file.clone(), source })?;
+                }
+            }
+            self.mark(change.id)?;
+            Ok(change)
+        })
+    }
+
+    /// Takes a change back; what was edited since stays, and nothing is changed then.
+    pub fn undo(&self, env: &Env, id: u64) -> Result<Change, MemoryError> {
+        self.locked(|changes| {
+            if let Some(by) = changes.iter().find(|change| change.undoes == Some(id)) {
+                return Err(MemoryError::Undone(id, by.id));
+            }
+            let change = changes.iter().find(|change| change.id == id).ok_or(MemoryError::NoChange(id))?;
+            let touched = change.files.iter().rev().filter(|it| it.before != it.after);
+            let back = touched.map(|it| Edit {
+                shelf: it.shelf,
+                file: it.file.clone(),
+                before: it.after.clone(),
+                after: it.before.clone(),
+            });
+            let wish = ChangeWish { act: Act::Undo, by: Author::Person, session: None, message: None };
+            self.commit(env, &wish, back.collect(), Some(id), changes)
+        })
+    }
+
+    fn commit(
+        &self,
+        env: &Env,
+        wish: &ChangeWish,
+        edits: Vec<Edit>,
+        undoes: Option<u64>,
+        changes: &[Change],
+    ) -> Result<Change, MemoryError> {
+        for edit in &edits {
+            if self.text(edit.shelf, &edit.file)? != edit.before {
+                return Err(MemoryError::Conflict { file: edit.file.clone() });
+            }
+        }
+        let change = self.numbered(env, wish, edits, undoes, changes);
+        self.append(&change)?;
+        self.carry_out(&change)?;
+        self.mark(change.id)?;
+        Ok(change)
+    }
+
+    fn numbered(
+        &self,
+        env: &Env,
+        wish: &ChangeWish,
+        edits: Vec<Edit>,
+        undoes: Option<u64>,
+        changes: &[Change],
+    ) -> Change {
+        let files = edits.into_iter().map(|edit| FileChange {
+            shelf: edit.shelf,
+            file: edit.file,
+            before: edit.before,
+            after: edit.after,
+        });
+        Change {
+            id: changes.iter().map(|change| change.id).max().unwrap_or(0) + 1,
+            at: rfc3339_millis(env.clock.now()),
+            act: wish.act,
+            by: wish.by,
+            session: wish.session.clone(),
+            message: wish.message.clone(),
+            undoes,
+            files: files.collect(),
+        }
+    }
+
+    /// Brings every file that still is as it was before the change to what it is to be; others are left alone.
+    fn carry_out(&self, change: &Change) -> Result<(), MemoryError> {
+        for file in &change.files {
+            if self.text(file.shelf, &file.file)? != file.before {
+                continue;
+            }
+            let dir = self.shelf(file.shelf);
+            let done = match &file.after {
+                Some(text) => files::write(&dir, &file.file, text),
+                None if file.before.is_some() => files::remove(&dir, &file.file),
+                None => Ok(()),
+            };
+            done.map_err(|source| MemoryError::Write { file: file.file.clone(), source })?;
+        }
+        Ok(())
+    }
+
+    /// Works under the lock, with what a crash left unfinished finished.
+    fn locked<T>(&self, work: impl FnOnce(&[Change]) -> Result<T, MemoryError>) -> Result<T, MemoryError> {
+        let _lock = FileLock::acquire(&self.desk.join("lock"), LOCK_TIMEOUT)?;
+        let changes = self.changes()?;
+        if let Some(last) = changes.last().filter(|last| last.id > self.applied()) {
+            self.carry_out(last)?;
+            self.mark(last.id)?;
+        }
+        work(&changes)
+    }
+
+    fn append(&self, change: &Change) -> Result<(), MemoryError> {
+        let path = self.journal();
+        journal::append(&path, change).map_err(|source| MemoryError::Journal { path, source })
+    }
+
+    /// Returns the last change whose files are all written; a mark that cannot be read means that all are.
+    fn applied(&self) -> u64 {
+        let text = fs::read_to_string(self.mark_file());
+        match text {
+            Ok(text) => text.trim().parse().unwrap_or(u64::MAX),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+            Err(_) => u64::MAX,
+        }
+    }
+
+    fn mark(&self, id: u64) -> Result<(), MemoryError> {
+        Ok(write_atomic(&self.mark_file(), format!("{id}\n").as_bytes(), &WriteOptions::private())?)
+    }
+
+    fn shelf(&self, shelf: Shelf) -> PathBuf {
+        match shelf {
+            Shelf::Memory => self.dir.clone(),
+            Shelf::Pending => self.pending_dir(),
+        }
+    }
+
+    fn journal(&self) -> PathBuf {
+        self.desk.join("journal.jsonl")
+    }
+
+    fn mark_file(&self) -> PathBuf {
+        self.desk.join("applied")
+    }
+}
+
+#[cfg(test)]
+mod tests;

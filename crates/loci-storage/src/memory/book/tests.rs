@@ -1,0 +1,149 @@
+use super::*;
+use proptest::prelude::*;
+
+struct World {
+    root: tempfile::TempDir,
+    env: Env,
+    book: MemoryBook,
+}
+
+fn world() -> World {
+    let root = tempfile::tempdir().unwrap();
+    let env = Env::for_test(root.path(), root.path());
+    let home = ConfigHome::from_env(&env);
+    let book = MemoryBook::new(&home, &root.path().join("m"));
+    World { root, env, book }
+}
+
+fn wish(act: Act) -> ChangeWish {
+    ChangeWish { act, by: Author::Person, session: Some("s1".to_owned()), message: None }
+}
+
+fn some(text: &str) -> Option<String> {
+    Some(text.to_owned())
+}
+
+impl World {
+    fn write(&self, file: &str, before: Option<&str>, after: Option<&str>) -> Result<Change, MemoryError> {
+        let edit = Edit::memory(file, before.map(str::to_owned), after.map(str::to_owned));
+        self.book.apply(&self.env, &wish(Act::Edit), vec![edit])
+    }
+
+    fn read(&self, file: &str) -> Option<String> {
+        self.book.text(Shelf::Memory, file).unwrap()
+    }
+}
+
+/// Invariant 7 of `docs/design/memory.md`.
+#[test]
+fn every_change_can_be_taken_back_and_that_too() {
+    let world = world();
+    world.write("a.md", None, Some("one")).unwrap();
+    world.write("a.md", Some("one"), Some("two")).unwrap();
+    let gone = world.write("a.md", Some("two"), None).unwrap();
+    assert_eq!(world.read("a.md"), None);
+    let back = world.book.undo(&world.env, gone.id).unwrap();
+    assert_eq!(world.read("a.md"), some("two"));
+    world.book.undo(&world.env, back.id).unwrap();
+    assert_eq!(world.read("a.md"), None);
+    assert!(matches!(world.book.undo(&world.env, gone.id), Err(MemoryError::Undone(3, 4))));
+    assert!(matches!(world.book.undo(&world.env, 99), Err(MemoryError::NoChange(99))));
+    let ids: Vec<u64> = world.book.changes().unwrap().iter().map(|change| change.id).collect();
+    assert_eq!(ids, [1, 2, 3, 4, 5]);
+}
+
+/// Invariant 6 of `docs/design/memory.md`.
+#[test]
+fn what_was_edited_by_hand_is_never_written_over() {
+    let world = world();
+    let made = world.write("a.md", None, Some("ours")).unwrap();
+    fs::write(world.root.path().join("m/a.md"), "by hand").unwrap();
+    for result in [world.write("a.md", Some("ours"), Some("new")), world.book.undo(&world.env, made.id)] {
+        assert!(matches!(result, Err(MemoryError::Conflict { file }) if file == "a.md"));
+        assert_eq!(world.read("a.md"), some("by hand"));
+    }
+    assert!(world.write("a.md", None, Some("new")).is_err(), "nor is a file that has appeared");
+    // Of several files none is changed when one cannot be.
+    let edits = vec![Edit::memory("b.md", None, some("b")), Edit::memory("a.md", some("ours"), some("new"))];
+    assert!(world.book.apply(&world.env, &wish(Act::Accept), edits).is_err());
+    assert_eq!(world.read("b.md"), None);
+    assert_eq!(world.book.changes().unwrap().len(), 1, "and nothing is recorded");
+}
+
+/// Invariant 7 of `docs/design/memory.md`.
+#[test]
+fn a_change_that_a_crash_cut_short_is_finished() {
+    let world = world();
+    world.write("a.md", None, Some("one")).unwrap();
+    world.write("b.md", None, Some("b")).unwrap();
+    // As if the process had died after the journal, with one file of two written.
+    let edits = vec![Edit::memory("a.md", some("one"), some("two")), Edit::memory("b.md", some("b"), None)];
+    let change =
+        world.book.numbered(&world.env, &wish(Act::Edit), edits, None, &world.book.changes().unwrap());
+    world.book.append(&change).unwrap();
+    fs::write(world.root.path().join("m/a.md"), "two").unwrap();
+    world.write("c.md", None, Some("next")).unwrap();
+    assert_eq!((world.read("a.md"), world.read("b.md")), (some("two"), None));
+    world.book.undo(&world.env, change.id).unwrap();
+    assert_eq!((world.read("a.md"), world.read("b.md")), (some("one"), some("b")));
+}
+
+/// Invariant 7 of `docs/design/memory.md`.
+#[test]
+fn a_torn_line_costs_itself_alone() {
+    let world = world();
+    world.write("a.md", None, Some("one")).unwrap();
+    let journal = world.book.journal();
+    let whole = fs::read(&journal).unwrap();
+    for n in 1..whole.len() - 1 {
+        fs::write(&journal, &whole[..n]).unwrap();
+        fs::remove_file(world.book.mark_file()).ok();
+        let file = format!("x{n}.md");
+        world.write(&file, None, Some("x")).unwrap();
+        assert_eq!(world.book.changes().unwrap().len(), 1, "cut after {n}");
+        assert_eq!(world.read(&file), some("x"));
+    }
+}
+
+#[test]
+fn proposals_lie_apart_and_move_over_in_one_change() {
+    let world = world();
+    let proposed = vec![Edit::pending("a.md", None, some("new"))];
+    world.book.apply(&world.env, &wish(Act::Propose), proposed).unwrap();
+    assert_eq!(world.book.pending().len(), 1);
+    assert_eq!(world.read("a.md"), None);
+    let edits = vec![
+        Edit::memory("a.md", None, some("new")),
+        Edit::memory("MEMORY.md", None, some("- [a](a.md)\n")),
+        Edit::pending("a.md", some("new"), None),
+    ];
+    let accepted = world.book.apply(&world.env, &wish(Act::Accept), edits).unwrap();
+    assert_eq!((world.book.pending().len(), world.read("a.md")), (0, some("new")));
+    world.book.undo(&world.env, accepted.id).unwrap();
+    assert_eq!((world.book.pending().len(), world.read("a.md"), world.read("MEMORY.md")), (1, None, None));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Taking every change back, newest first, leaves what was there at the beginning.
+    /// Invariant 7 of `docs/design/memory.md`.
+    #[test]
+    fn all_changes_taken_back_leave_the_beginning(steps in proptest::collection::vec((0..3usize, proptest::option::of("[a-z]{0,5}")), 1..12)) {
+        let world = world();
+        let mut made = Vec::new();
+        for (n, after) in steps {
+            let file = ["a.md", "b.md", "logs/c.md"][n];
+            let before = world.read(file);
+            if before != after {
+                made.push(world.write(file, before.as_deref(), after.as_deref()).unwrap().id);
+            }
+        }
+        for id in made.into_iter().rev() {
+            world.book.undo(&world.env, id).unwrap();
+        }
+        for file in ["a.md", "b.md", "logs/c.md"] {
+            prop_assert_eq!(world.read(file), None);
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Every change to memories, one line each: what it was before and after, when, by whom, and from where.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+/// One change, which may touch several files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// Counted from one.
+    pub id: u64,
+    /// When.
+    pub at: String,
+    /// What was done.
+    pub act: Act,
+    /// By whom.
+    pub by: Author,
+    /// The session it came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The call, message or agent of that session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The change that this one takes back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undoes: Option<u64>,
+    /// What became of each file.
+    pub files: Vec<FileChange>,
+}
+
+/// What became of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileChange {
+    /// Where it lies.
+    #[serde(default)]
+    pub shelf: Shelf,
+    /// Its name.
+    pub file: String,
+    /// Its text before; none when it was not there.
+    pub before: Option<String>,
+    /// Its text after; none when it is gone.
+    pub after: Option<String>,
+}
+
+/// Where a file lies.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Shelf {
+    /// Among the memories.
+    #[default]
+    Memory,
+    /// Among the proposals.
+    Pending,
+}
+
+/// What was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Act {
+    /// A memory was written.
+    Write,
+    /// One was proposed.
+    Propose,
+    /// A proposal was accepted.
+    Accept,
+    /// A proposal was turned down.
+    Reject,
+    /// A person changed one.
+    Edit,
+    /// A person had one forgotten.
+    Forget,
+    /// A change was taken back.
+    Undo,
+}
+
+impl Act {
+    /// Returns its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Write => "write",
+            Self::Propose => "propose",
+            Self::Accept => "accept",
+            Self::Reject => "reject",
+            Self::Edit => "edit",
+            Self::Forget => "forget",
+            Self::Undo => "undo",
+        }
+    }
+}
+
+/// Who made a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Author {
+    /// The model, in the conversation.
+    Model,
+    /// The agent that looks for memories beside it.
+    Extraction,
+    /// A person, with our commands.
+    Person,
+}
+
+impl Author {
+    /// Returns its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Extraction => "extraction",
+            Self::Person => "person",
+        }
+    }
+}
+
+/// Reads all changes, oldest first; lines that cannot be read are skipped.
+pub(super) fn read(path: &Path) -> io::Result<Vec<Change>> {
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    Ok(lines.filter_map(|line| serde_json::from_slice(line).ok()).collect())
+}
+
+/// Appends a change and makes it safe on disk. What a crash cut short before is ended first, so that it costs its own
+/// line alone.
+pub(super) fn append(path: &Path, change: &Change) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).create(true).mode(0o600);
+    let mut file = options.open(path)?;
+    let mut line = if is_torn(&mut file)? { vec![b'\n'] } else { Vec::new() };
+    serde_json::to_writer(&mut line, change)?;
+    line.push(b'\n');
+    file.write_all(&line)?;
+    file.sync_all()
+}
+
+fn is_torn(file: &mut File) -> io::Result<bool> {
+    if file.metadata()?.len() == 0 {
+        return Ok(false);
+    }
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    Ok(last != *b"\n")
+}
