@@ -6,6 +6,7 @@ mod environment;
 mod git;
 mod identity;
 mod instructions;
+mod memory;
 mod today;
 mod working;
 
@@ -31,6 +32,8 @@ pub struct PromptParts {
     pub appendix: Option<String>,
     /// Where the session runs.
     pub surroundings: Surroundings,
+    /// Where memories lie, if any are kept.
+    pub memory_dir: Option<String>,
     /// What git says, inside a repository.
     pub git: Option<GitContext>,
 }
@@ -43,6 +46,7 @@ pub fn system_prompt(parts: &PromptParts) -> Vec<Fragment> {
         Some(text) => fragments.push(Fragment { name: "replacement", text: text.clone() }),
         None => {
             fragments.push(working::fragment());
+            fragments.extend(parts.memory_dir.as_deref().map(memory::fragment));
             fragments.push(environment::fragment(&parts.surroundings));
             fragments.extend(parts.git.as_ref().map(git::fragment));
         }

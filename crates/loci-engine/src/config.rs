@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use loci_context::PromptParts;
+use loci_context::{NotesPace, PromptParts};
 use loci_core::conversation::Repair;
 use loci_core::entry::Entry;
 use loci_core::entry::draft::Stamp;
@@ -13,7 +13,7 @@ use loci_core::session::SessionIdentity;
 use loci_llm::{Client, RetryPolicy};
 use loci_stdx::Env;
 use loci_storage::{
-    ConfigHome, FileHistory, Instructions, LabelWatch, LazyInstructions, SessionLog, SessionTmp,
+    ConfigHome, FileHistory, Instructions, LabelWatch, LazyInstructions, MemoryBook, SessionLog, SessionTmp,
 };
 use loci_tools::Toolbox;
 use serde_json::Value;
@@ -56,6 +56,10 @@ pub struct SessionConfig {
     pub limits: TurnLimits,
     /// When the conversation is compacted.
     pub compaction: CompactionConfig,
+    /// The memories of the project, if any are kept.
+    pub memory: Option<MemoryBook>,
+    /// What is done beside the conversation.
+    pub background: BackgroundConfig,
     /// The parts of the system prompt.
     pub prompt: PromptParts,
     /// Instruction files.
@@ -191,6 +195,32 @@ impl Default for CompactionConfig {
     fn default() -> Self {
         Self { is_on: true, is_automatic: true, window: None, percent: None }
     }
+}
+
+/// What is done beside the conversation. Each costs requests of its own, so nothing is on unless somebody says so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackgroundConfig {
+    /// Keeps running notes of the conversation, at this pace.
+    pub notes: Option<NotesPace>,
+    /// Looks for memories when the model has answered.
+    pub extraction: Option<ExtractionConfig>,
+    /// How long the end of a session waits for what is under way.
+    pub drain: Duration,
+}
+
+impl Default for BackgroundConfig {
+    fn default() -> Self {
+        Self { notes: None, extraction: None, drain: Duration::from_secs(10) }
+    }
+}
+
+/// How memories are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExtractionConfig {
+    /// How much must have been said since the last time, in tokens.
+    pub least_tokens: u64,
+    /// Whether what is found waits for a person's word.
+    pub is_proposing: bool,
 }
 
 /// Limits of a turn.

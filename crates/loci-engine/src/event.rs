@@ -113,6 +113,8 @@ pub struct TurnStart {
     pub tools: Vec<String>,
     /// Where the credentials come from.
     pub api_key_source: String,
+    /// Where memories lie, if any are kept.
+    pub memory_dir: Option<PathBuf>,
 }
 
 /// One complete block of a response.

@@ -3,6 +3,7 @@
 //! Front ends see commands going in ([`Command`]), events coming out ([`EngineEvent`]) and snapshots of the
 //! state. The machine in [`turn`] decides; [`Session`] performs.
 
+mod background;
 mod calls;
 mod classifier;
 mod command;
@@ -12,6 +13,7 @@ mod file_history;
 mod host;
 mod instructions;
 mod judge;
+mod memory;
 mod model_name;
 mod outside;
 mod recorder;
@@ -24,11 +26,12 @@ pub mod turn;
 pub use classifier::{Classifier, ClassifierCall, ClassifierFuture};
 pub use command::{Answer, Command, Prompt};
 pub use config::{
-    Ambient, ApplySettings, CompactionConfig, FollowSettings, Followed, Grants, ModelConfig, Moment, Past,
-    PollSettings, ReadInstructions, SaveUpdate, SessionConfig, TurnLimits,
+    Ambient, ApplySettings, BackgroundConfig, CompactionConfig, ExtractionConfig, FollowSettings, Followed,
+    Grants, ModelConfig, Moment, Past, PollSettings, ReadInstructions, SaveUpdate, SessionConfig, TurnLimits,
 };
 pub use event::{AssistantBlock, EngineEvent, Question, TurnReport, TurnStart, UserMessage};
 pub use instructions::shown_instructions;
+pub use memory::shown_memory_index;
 pub use model_name::resolve_model;
 pub use session::{Session, SessionHandle};
 pub use state::{Outside, change, change_identity, wire};

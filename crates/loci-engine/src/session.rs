@@ -7,9 +7,10 @@ mod asking;
 mod compacting;
 mod keeping;
 mod perform;
+mod remembering;
 mod tally;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -29,6 +30,7 @@ use loci_tools::{Host, Place, Toolbox};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
+use crate::background::{Backstage, Extractor, NotesKeeper};
 use crate::classifier::{Blocks, Classifier};
 use crate::command::{Answer, Command, Prompt};
 use crate::config::{
@@ -40,6 +42,7 @@ use crate::file_history::Checkpoints;
 use crate::host::{HostParts, SessionHost, Spill};
 use crate::instructions::shown_instructions;
 use crate::judge::PreparedCall;
+use crate::memory::MemoryDesk;
 use crate::model_name::resolve_model;
 use crate::outside::SessionOutside;
 use crate::recorder::Recorder;
@@ -74,7 +77,7 @@ pub struct Session {
     host: Arc<SessionHost>,
     toolbox: Toolbox,
     client: Client,
-    base: RequestBase,
+    base: Arc<RequestBase>,
     model: ModelConfig,
     limits: TurnLimits,
     can_ask: bool,
@@ -107,6 +110,16 @@ pub struct Session {
     compaction: CompactionConfig,
     compactor: Compactor,
     checkpoints: Checkpoints,
+    /// Keeps running notes of the conversation.
+    notes: Option<NotesKeeper>,
+    /// The memories of the project.
+    memory: Option<Arc<MemoryDesk>>,
+    /// Looks for new ones.
+    extractor: Option<Extractor>,
+    /// The date the model was last told.
+    told_date: String,
+    /// How long the end waits for what is done beside the conversation.
+    drain: Duration,
 }
 
 /// What a turn has under way.
@@ -118,6 +131,8 @@ struct Underway {
     prepared: HashMap<ToolUseId, PreparedCall>,
     /// Files that running calls read.
     reading: HashMap<ToolUseId, PathBuf>,
+    /// Running calls that change memories.
+    remembering: HashSet<ToolUseId>,
     questions: HashMap<String, PreparedCall>,
     tally: Tally,
     has_interrupted: bool,
@@ -134,6 +149,7 @@ impl Underway {
             calls: CancellationToken::new(),
             prepared: HashMap::new(),
             reading: HashMap::new(),
+            remembering: HashSet::new(),
             questions: HashMap::new(),
             tally: Tally::begin(now),
             has_interrupted: false,
@@ -189,16 +205,38 @@ impl Session {
         let state = Arc::new(wire(state, outside));
         let checkpoints = Checkpoints::new(&config.env, config.file_history);
         let host = SessionHost::new(HostParts {
-            ambient,
+            ambient: Arc::clone(&ambient),
             place,
             spill: spill(&who),
-            tmp: config.tmp,
+            tmp: config.tmp.clone(),
             events: events.clone(),
             state: Arc::clone(&state),
             keeper: checkpoints.keeper(),
             transcript: config.log.path().map(Path::to_path_buf),
         });
         let base = RequestBase::new(&config.prompt, &config.toolbox, &config.model, who.id().as_str());
+        let base = Arc::new(base);
+        let desk = |book| MemoryDesk::new(config.env.clone(), Arc::clone(&identity), book);
+        let memory = config.memory.map(desk).map(Arc::new);
+        let stage = Backstage {
+            env: config.env.clone(),
+            client: config.client.clone(),
+            base: Arc::clone(&base),
+            toolbox: config.toolbox.clone(),
+            state: Arc::clone(&state),
+            identity: Arc::clone(&identity),
+            ambient,
+            tmp: config.tmp,
+            stamp: config.stamp.clone(),
+            max_budget_usd: config.limits.max_budget_usd,
+            memory: memory.clone(),
+        };
+        // Notes lie beside the transcript; a session that leaves none has no place for them.
+        let pace = config.background.notes.filter(|_| who.is_persistent());
+        let notes = pace.map(|pace| NotesKeeper::new(stage.clone(), &who, pace));
+        let looking = memory.clone().zip(config.background.extraction);
+        let extractor =
+            looking.map(|(desk, extraction)| Extractor::new(stage, desk, extraction, &config.past.path));
         let past = config.past.path.clone();
         let recorder = Recorder::new(config.env.clone(), config.log, config.stamp, config.past);
         let session = Self {
@@ -234,6 +272,11 @@ impl Session {
             compaction: config.compaction,
             compactor: Compactor::default(),
             checkpoints,
+            notes,
+            memory,
+            extractor,
+            told_date: String::new(),
+            drain: config.background.drain,
         };
         (session, SessionHandle { commands: command_in }, events_out)
     }
@@ -253,6 +296,7 @@ impl Session {
         while let Some(prompt) = self.next_prompt().await {
             self.turn(prompt).await;
         }
+        self.wait_for_background().await;
         self.host.tasks().shutdown().await;
         self.recorder.close();
         self.tell_trouble();
@@ -291,6 +335,7 @@ impl Session {
             Command::Close => self.close(),
             Command::Quit => {
                 self.queue.clear();
+                self.drain = Duration::ZERO;
                 self.close();
             }
             // Nothing is under way that could be stopped or answered.
@@ -324,6 +369,7 @@ impl Session {
             }
             None => {
                 self.record_prompt(&prompt);
+                self.tell_date();
                 turn.handle(Event::Begin)
             }
         };
@@ -389,13 +435,17 @@ impl Session {
             mode,
             tools: self.toolbox.descriptors().map(|descriptor| descriptor.name.clone()).collect(),
             api_key_source: self.api_key_source.clone(),
+            memory_dir: self.memory.as_ref().map(|memory| memory.dir().to_owned()),
         }));
     }
 
     /// Makes what opens the conversation; it stays the same until a compaction.
     fn make_context(&mut self) {
         let date = self.env.clock.local_date().to_string();
-        self.context = Some(Block::new_text(&user_context(&shown_instructions(&self.instructions), &date)));
+        let mut shown = shown_instructions(&self.instructions);
+        shown.extend(self.memory.as_ref().and_then(|memory| memory.shown_index()));
+        self.context = Some(Block::new_text(&user_context(&shown, &date)));
+        self.told_date = date;
     }
 
     /// Ends a turn whose prompt says nothing: the model would refuse it, so nothing is asked and nothing recorded.
@@ -485,6 +535,7 @@ impl Session {
     }
 
     fn end(&mut self, end: TurnEnd, underway: &Underway) {
+        let has_answered = end.outcome == Outcome::Completed && end.round_trips > 0;
         self.recorder.settle();
         self.tell_trouble();
         let denials = self.state.get().permission.denials.clone();
@@ -492,6 +543,10 @@ impl Session {
         let now = self.env.clock.monotonic();
         let report = underway.tally.report(end, denials, &identity, now);
         self.tell(EngineEvent::TurnEnded(Box::new(report)));
+        self.consider_notes(None);
+        if has_answered {
+            self.consider_memories();
+        }
     }
 
     fn save_again(&mut self) {

@@ -96,6 +96,7 @@ impl Frames {
     }
 
     fn init(&self, start: &TurnStart) -> Value {
+        let memory = start.memory_dir.as_ref().map(|dir| json!({"auto": format!("{}/", dir.display())}));
         self.system(
             "init",
             json!({
@@ -111,6 +112,7 @@ impl Frames {
                 "agents": [],
                 "skills": [],
                 "plugins": [],
+                "memory_paths": memory.unwrap_or_else(|| json!({})),
                 "fast_mode_state": "off",
                 "analytics_disabled": true,
                 "product_feedback_disabled": true,

@@ -145,6 +145,9 @@ impl TestHome {
         let mut vars = self.git_vars();
         vars.insert("ANTHROPIC_BASE_URL".into(), base_url.into());
         vars.insert("ANTHROPIC_API_KEY".into(), "sk-ant-test".into());
+        // Requests made beside the conversation would take the steps of a script that does not know of them.
+        vars.insert("LOCI_SESSION_MEMORY".into(), "0".into());
+        vars.insert("LOCI_MEMORY_EXTRACTION".into(), "0".into());
         vars
     }
 

@@ -156,6 +156,10 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(crate) no_session_persistence: bool,
 
+    /// Do without instruction files, memories and most tools: Bash, Read and Edit are left.
+    #[arg(long)]
+    pub(crate) bare: bool,
+
     /// Print the version.
     #[arg(short = 'v', long, short_alias = 'V', action = clap::ArgAction::SetTrue)]
     pub(crate) version: bool,
@@ -174,6 +178,8 @@ pub(crate) enum Subcommand {
     Context(crate::context::ContextArgs),
     /// Examine this installation; exits with 1 when something is wrong.
     Doctor(crate::doctor::DoctorArgs),
+    /// Look at what is remembered between sessions, review it, change it, take changes back.
+    Memory(crate::memory::MemoryArgs),
     /// See what rules say about a call, list them, add and remove them.
     Permissions(crate::permissions::PermissionsArgs),
     /// List, read, branch, export, name and remove sessions.

@@ -21,12 +21,14 @@ use loci_tools::{Toolbox, real_path};
 
 use crate::args::Args;
 use crate::asks::asks;
+use crate::background::background as beside;
 use crate::checkpoints::file_history;
 use crate::child_env::child_env;
 use crate::compaction::compaction;
 use crate::complaint::Complaint;
 use crate::credentials::Credentials;
 use crate::follow;
+use crate::memory::{is_bare, memory};
 use crate::past::Start;
 use crate::prefix;
 use crate::rules::{add_flag_rules, rulebook_from_settings};
@@ -54,7 +56,7 @@ impl Background {
         let git_env = env.clone();
         let git =
             std::thread::spawn(move || wants_git.then(|| git_snapshot(&git_env.cwd, &git_env)).flatten());
-        let is_off = env.vars.is_truthy("CLAUDE_CODE_DISABLE_CLAUDE_MDS");
+        let is_off = env.vars.is_truthy("CLAUDE_CODE_DISABLE_CLAUDE_MDS") || is_bare(env, args);
         let (env, home) = (env.clone(), home.clone());
         let wish = configured.instructions.clone();
         let mut read: ReadInstructions = Box::new(move || {
@@ -100,6 +102,7 @@ pub(crate) fn compose(
 ) -> Result<Composed, Complaint> {
     let entrypoint = env.vars.non_empty("CLAUDE_CODE_ENTRYPOINT").unwrap_or("sdk-cli").to_owned();
     let credentials = Arc::new(Credentials::new(home, env, &background.configured.settings));
+    let is_scripted = client.is_some();
     let (client, api_key_source) = match client {
         Some(client) => (client, "none".to_owned()),
         None => provider(env, &credentials)?,
@@ -111,10 +114,21 @@ pub(crate) fn compose(
     notes.extend(background.configured.notes.iter().cloned());
     let (base, rulebook, rule_notes) = rulebook(env, args, &settings, start.mode)?;
     notes.extend(rule_notes);
-    let rulebook = Rulebook {
+    // A scripted model has nothing to remember.
+    let (memory, memory_note) = match is_scripted {
+        true => (None, None),
+        false => {
+            memory(env, home, is_bare(env, args), &settings, background.configured.instructions.memory_root())
+        }
+    };
+    notes.extend(memory_note);
+    let mut rulebook = Rulebook {
         read_dirs: own_dirs.iter().flat_map(|dir| [dir.clone(), real_path(dir)]).collect(),
         ..rulebook
     };
+    if let Some(memory) = &memory {
+        memory.admit(&mut rulebook);
+    }
     let watch = background.configured.watch.take();
     let in_force = background.configured.in_force.clone();
     let follow = watch.map(|watch| {
@@ -128,7 +142,7 @@ pub(crate) fn compose(
         };
         follow::follow(watch, start)
     });
-    let toolbox = toolbox(args, &settings, &rulebook)?;
+    let toolbox = toolbox(env, args, &settings, &rulebook)?;
     let mut model = choose_model::choose(env, args, &settings, start.model.as_deref())?;
     model.user_id = loci_storage::known_user_id(home);
     let (git, (instructions, lazy_instructions), read_instructions) = background.join();
@@ -154,7 +168,8 @@ pub(crate) fn compose(
         git_branch: head_branch(&env.cwd).unwrap_or_else(|| "HEAD".to_owned()),
         entrypoint,
     };
-    let prompt = prefix::prompt_parts(env, args, &rulebook, &model.main, git)?;
+    let memory_dir = memory.as_ref().map(|memory| memory.place.dir.as_path());
+    let prompt = prefix::prompt_parts(env, args, &rulebook, &model.main, git, memory_dir)?;
     let main_model = model.main.clone();
     let models = std::iter::once(model.main.clone()).chain(model.fallbacks.clone()).collect();
     let config = SessionConfig {
@@ -180,6 +195,8 @@ pub(crate) fn compose(
         model,
         limits: limits(env, args)?,
         compaction: compaction(env, &settings, &main_model),
+        background: beside(env, args, &settings, memory.as_ref().is_some_and(|memory| memory.is_reviewed)),
+        memory: memory.map(|memory| memory.book),
         prompt,
         instructions,
         lazy_instructions,
@@ -274,8 +291,16 @@ fn check_bypass(env: &Env) -> Result<(), Complaint> {
 }
 
 /// Returns the tools on offer.
-pub(crate) fn toolbox(args: &Args, settings: &Settings, rulebook: &Rulebook) -> Result<Toolbox, Complaint> {
+pub(crate) fn toolbox(
+    env: &Env,
+    args: &Args,
+    settings: &Settings,
+    rulebook: &Rulebook,
+) -> Result<Toolbox, Complaint> {
     let mut toolbox = Toolbox::builtin();
+    if is_bare(env, args) && args.tools.is_none() {
+        toolbox.retain(|tool| ["Bash", "Edit", "Read"].contains(&tool.name.as_str()));
+    }
     if let Some(lists) = &args.tools {
         let names: Vec<&str> =
             lists.iter().flat_map(|list| list.split([',', ' '])).filter(|name| !name.is_empty()).collect();

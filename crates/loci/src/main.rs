@@ -5,6 +5,7 @@
 
 mod args;
 mod asks;
+mod background;
 mod checkpoints;
 mod child_env;
 mod choose_model;
@@ -17,6 +18,7 @@ mod credentials;
 mod demo;
 mod doctor;
 mod follow;
+mod memory;
 mod past;
 mod permissions;
 mod prefix;
@@ -65,6 +67,7 @@ fn run(args: Args, started: std::time::Instant) -> Result<u8, Complaint> {
         Some(Subcommand::Config(config)) => config::run(&env, config),
         Some(Subcommand::Context(context)) => context::run(&env, context),
         Some(Subcommand::Doctor(doctor)) => doctor::run(&env, doctor),
+        Some(Subcommand::Memory(memory)) => memory::run(&env, memory),
         Some(Subcommand::Permissions(permissions)) => permissions::run(&env, permissions),
         Some(Subcommand::Sessions(sessions)) => sessions::run(&env, sessions),
         None if args.is_headless() => print::run(env, args, started),

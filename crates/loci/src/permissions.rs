@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::complaint::Complaint;
 use crate::config::{Desk, write};
+use crate::memory::memory;
 use crate::rules::rulebook_from_settings;
 
 #[derive(Debug, clap::Args)]
@@ -84,7 +85,13 @@ fn rulebook(desk: &Desk, mode: Option<Mode>) -> (Rulebook, Vec<String>) {
         home: env.home.clone(),
         ..Rulebook::default()
     };
-    let notes = rulebook_from_settings(env, &desk.loaded.settings().permissions, mode, &mut book);
+    let settings = desk.loaded.settings();
+    let notes = rulebook_from_settings(env, &settings.permissions, mode, &mut book);
+    let root = desk.places.main_checkout().unwrap_or(desk.places.tree_root());
+    let is_bare = env.vars.is_truthy("CLAUDE_CODE_SIMPLE");
+    if let (Some(memory), _) = memory(env, &desk.home, is_bare, &settings, root) {
+        memory.admit(&mut book);
+    }
     (book, notes)
 }
 

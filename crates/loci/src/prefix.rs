@@ -17,6 +17,7 @@ pub(crate) fn prompt_parts(
     rulebook: &Rulebook,
     model: &str,
     git: Option<GitSnapshot>,
+    memory_dir: Option<&Path>,
 ) -> Result<PromptParts, Complaint> {
     let surroundings = Surroundings {
         cwd: env.cwd.display().to_string(),
@@ -32,6 +33,7 @@ pub(crate) fn prompt_parts(
             args.append_system_prompt_file.as_deref(),
         )?,
         surroundings,
+        memory_dir: memory_dir.map(|dir| dir.display().to_string()),
         git: git.map(git_context),
     })
 }

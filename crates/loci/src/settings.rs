@@ -64,6 +64,11 @@ impl InstructionWish {
         }
     }
 
+    /// Returns the root that memories belong to: the main checkout's, or the project's.
+    pub(crate) fn memory_root(&self) -> &Path {
+        self.main_checkout.as_deref().unwrap_or(&self.root)
+    }
+
     /// Returns where to look; `env` has the variables of the settings.
     pub(crate) fn places(&self, env: &Env, home: &ConfigHome) -> InstructionPlaces {
         let wants_extra = env.vars.is_truthy("CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD");

@@ -106,7 +106,7 @@ impl Session {
         }
     }
 
-    fn tokens(&self) -> u64 {
+    pub(super) fn tokens(&self) -> u64 {
         context_tokens(self.recorder.path(), self.base.tokens())
     }
 
@@ -195,6 +195,7 @@ impl Session {
         }
         self.reread_instructions();
         self.restore_files();
+        self.note_compaction();
         self.tell(EngineEvent::Compacted {
             metadata: boundary.fields().read("compactMetadata").unwrap_or_default(),
         });

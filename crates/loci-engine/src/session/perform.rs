@@ -10,6 +10,7 @@ use loci_core::message::{Block, BlockKind, ToolUse};
 use loci_core::model::facts;
 use loci_core::stream::{Failure, StreamEvent};
 use loci_core::tool::{Note, ToolOutcome};
+use loci_storage::Author;
 use loci_tools::Host;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
@@ -86,6 +87,7 @@ impl Session {
             return;
         }
         let messages = self.recorder.messages(&self.context_block());
+        self.consider_notes(Some(&messages));
         let request = Arc::new(self.base.request(plan, &self.model, messages));
         self.asked_model.clone_from(&plan.model);
         underway.generation += 1;
@@ -103,6 +105,7 @@ impl Session {
                     underway.tally.text = text;
                 }
                 self.recorder.response(&started, &blocks, ended.as_ref());
+                self.note_response(blocks.iter().filter(|it| it.kind() == BlockKind::ToolUse).count());
                 self.compactor.heard_response();
             }
             Record::PartialText(text) => {
@@ -113,6 +116,9 @@ impl Session {
             Record::ToolResult { call, mut outcome } => {
                 if let Some(file) = underway.reading.remove(&call).filter(|_| !outcome.is_failure()) {
                     outcome.notes.extend(self.meet_instructions(&file));
+                }
+                if underway.remembering.remove(&call) && !outcome.is_failure() {
+                    self.note_memory();
                 }
                 let entry = self.recorder.tool_result(&call, &outcome);
                 self.tell_user(entry.as_deref(), Some(outcome.structured));
@@ -240,13 +246,20 @@ impl Session {
         if let Some(file) = read_path(&call) {
             underway.reading.insert(call.id.clone(), self.host.place().resolve(file).requested);
         }
+        if self.memory.as_ref().is_some_and(|memory| memory.is_touched(&call.effects)) {
+            underway.remembering.insert(call.id.clone());
+        }
         let inbox = underway.inbox.clone();
         let id = call.id.clone();
+        let memory = self.memory.clone();
         let tool = self.toolbox.find_shared(&call.tool);
         let (host, cancel) = (Arc::clone(&self.host), underway.calls.child_token());
         tokio::spawn(async move {
             let outcome = match tool {
-                Some(tool) => crate::calls::run(tool, host, call, cancel).await,
+                Some(tool) => {
+                    let desk = memory.as_deref();
+                    crate::memory::run(desk, Author::Model, tool, host, call, cancel).await
+                }
                 None => ToolOutcome::error(format!("{} is no longer available", call.tool)),
             };
             drop(inbox.send(Message::Other(Event::Finished { call: id, outcome })));

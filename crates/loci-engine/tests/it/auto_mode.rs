@@ -10,8 +10,8 @@ use loci_core::message::{Block, Role};
 use loci_core::permission::{Classified, Mode, RuleList, RuleOrigin, RuleSource, Rulebook};
 use loci_core::session::{Beginning, SessionIdentity};
 use loci_engine::{
-    Answer, Classifier, ClassifierCall, ClassifierFuture, Command, CompactionConfig, EngineEvent, Grants,
-    ModelConfig, Past, Prompt, Session, SessionConfig, TurnLimits,
+    Answer, BackgroundConfig, Classifier, ClassifierCall, ClassifierFuture, Command, CompactionConfig,
+    EngineEvent, Grants, ModelConfig, Past, Prompt, Session, SessionConfig, TurnLimits,
 };
 use loci_llm::Client;
 use loci_stdx::Env;
@@ -153,9 +153,12 @@ fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) -> SessionC
         },
         limits: TurnLimits::default(),
         compaction: CompactionConfig::default(),
+        memory: None,
+        background: BackgroundConfig::default(),
         prompt: PromptParts {
             replacement: Some(String::new()),
             appendix: None,
+            memory_dir: None,
             surroundings: Surroundings {
                 cwd: cwd.display().to_string(),
                 extra_dirs: Vec::new(),

@@ -1,9 +1,9 @@
 //! `loci context show`: every fragment that would be sent, with source, tokens and why it is there.
 
 use clap::Parser;
-use loci_context::{json_tokens, prose_tokens, system_prompt, user_context};
+use loci_context::{Instruction, json_tokens, prose_tokens, system_prompt, user_context};
 use loci_core::tool::ToolDescriptor;
-use loci_engine::shown_instructions;
+use loci_engine::{shown_instructions, shown_memory_index};
 use loci_stdx::Env;
 use loci_storage::{ConfigHome, InstructionFile, Instructions, Scope};
 use loci_tools::Toolbox;
@@ -14,6 +14,7 @@ use crate::choose_model;
 use crate::complaint::Complaint;
 use crate::compose::{Background, rulebook, toolbox};
 use crate::config::pretty;
+use crate::memory::{is_bare, memory};
 use crate::prefix;
 use crate::settings::Configured;
 
@@ -86,10 +87,13 @@ impl Context {
         let env = configured.env.clone();
         let home = ConfigHome::from_env(&env);
         let (_, rulebook, _) = rulebook(&env, flags, &configured.settings, None)?;
-        let tools = toolbox(flags, &configured.settings, &rulebook)?;
+        let tools = toolbox(&env, flags, &configured.settings, &rulebook)?;
         let model = choose_model::choose(&env, flags, &configured.settings, None)?;
+        let root = configured.instructions.memory_root().to_owned();
+        let (memory, _) = memory(&env, &home, is_bare(&env, flags), &configured.settings, &root);
         let (git, (found, _), _) = Background::start(&env, &home, flags, configured).join();
-        let prompt = prefix::prompt_parts(&env, flags, &rulebook, &model.main, git)?;
+        let memory_dir = memory.as_ref().map(|memory| memory.place.dir.as_path());
+        let prompt = prefix::prompt_parts(&env, flags, &rulebook, &model.main, git, memory_dir)?;
         let mut pieces: Vec<Piece> = system_prompt(&prompt)
             .into_iter()
             .map(|fragment| {
@@ -99,6 +103,7 @@ impl Context {
             .collect();
         pieces.extend(tools.descriptors().map(tool));
         pieces.extend(found.files.iter().filter(|file| !file.content.trim().is_empty()).map(instruction));
+        pieces.extend(memory.and_then(|memory| shown_memory_index(&memory.book)).map(index));
         let date = env.clock.local_date().to_string();
         pieces.push(frame(&found, &date));
         Ok(Self { model: model.main, pieces, left_out: left_out(&tools, &found) })
@@ -167,6 +172,7 @@ fn origin(name: &str) -> (&'static str, &'static str) {
     match name {
         "identity" => ("built in", "always"),
         "working" => ("built in", "always, unless --system-prompt takes its place"),
+        "memory" => ("built in", "memories are kept; autoMemoryEnabled turns them off"),
         "environment" => ("this machine", "always, unless --system-prompt takes its place"),
         "git" => ("git", "the folder is a repository; includeGitInstructions turns it off"),
         "replacement" => ("--system-prompt", "you asked for it"),
@@ -208,6 +214,11 @@ fn instruction(file: &InstructionFile) -> Piece {
     };
     let text = file.content.trim_end().to_owned();
     Piece::prose(Part::FirstMessage, file.path.display().to_string(), source, why, text)
+}
+
+fn index(index: Instruction) -> Piece {
+    let why = "the index of memories, read at the start";
+    Piece::prose(Part::FirstMessage, index.path, "what earlier sessions remembered", why, index.text)
 }
 
 /// The date, and the words between the files.

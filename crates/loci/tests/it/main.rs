@@ -19,6 +19,9 @@ mod headless;
 mod instructions;
 #[cfg(unix)]
 mod interrupts;
+mod memory;
+mod memory_verbs;
+mod notes;
 mod permission_verbs;
 #[cfg(unix)]
 mod permissions;

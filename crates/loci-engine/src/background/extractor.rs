@@ -1,0 +1,145 @@
+//! Auto memory: an agent that looks for what outlasts the session, once the model has answered.
+//!
+//! The extractor is a value: its cursor says how far it has looked. While an agent is out, the latest request waits;
+//! one trailing run takes it up. Where the model has written memories itself since the cursor, there is nothing to
+//! look for, and the cursor moves on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use loci_context::{Projection, estimate_messages, extraction_instruction};
+use loci_core::entry::Entry;
+use loci_core::ids::EntryId;
+use loci_storage::{Author, MEMORY_INDEX, Shelf};
+use loci_tools::{FileState, FileStates};
+use tokio_util::sync::CancellationToken;
+
+use super::{Backstage, Errand, Lane, Policy, Standpoint};
+use crate::config::ExtractionConfig;
+use crate::memory::MemoryDesk;
+
+const MAX_TURNS: u32 = 5;
+
+/// Looks for memories when the model has answered.
+pub(crate) struct Extractor {
+    least_tokens: u64,
+    /// The last entry that was looked at.
+    cursor: Option<EntryId>,
+    /// Whether the model has written memories since then.
+    has_written: bool,
+    lane: Lane<Standpoint>,
+}
+
+/// What is to be done when the model has answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// Too little was said to be worth a request; it counts next time.
+    Wait,
+    /// The model has seen to it itself.
+    Skip,
+    /// An agent looks.
+    Look,
+}
+
+fn next(has_written: bool, new_tokens: u64, least_tokens: u64) -> Next {
+    if has_written {
+        Next::Skip
+    } else if new_tokens < least_tokens {
+        Next::Wait
+    } else {
+        Next::Look
+    }
+}
+
+impl Extractor {
+    /// Begins behind what an earlier process has said.
+    pub(crate) fn new(
+        stage: Backstage,
+        desk: Arc<MemoryDesk>,
+        config: ExtractionConfig,
+        past: &[Arc<Entry>],
+    ) -> Self {
+        let stage = Arc::new(stage);
+        let lane = Lane::new(move |standpoint, cancel: CancellationToken| {
+            let (stage, desk) = (Arc::clone(&stage), Arc::clone(&desk));
+            async move {
+                let errand = errand(&desk, config, standpoint);
+                super::run(&stage, errand, &cancel).await;
+            }
+        });
+        let cursor = past.last().and_then(|entry| entry.head().uuid.clone());
+        Self { least_tokens: config.least_tokens, cursor, has_written: false, lane }
+    }
+
+    /// Takes note that the model wrote a memory itself.
+    pub(crate) fn main_wrote(&mut self) {
+        self.has_written = true;
+    }
+
+    /// Looks for memories in what is new, if that is worth it.
+    pub(crate) fn consider(&mut self, path: &[Arc<Entry>], standpoint: impl FnOnce() -> Standpoint) {
+        match next(self.has_written, self.new_tokens(path), self.least_tokens) {
+            Next::Wait => return,
+            Next::Skip => {}
+            Next::Look => self.lane.submit(standpoint()),
+        }
+        self.has_written = false;
+        self.cursor = path.last().and_then(|entry| entry.head().uuid.clone());
+    }
+
+    fn new_tokens(&self, path: &[Arc<Entry>]) -> u64 {
+        let known = path.iter().rposition(|entry| entry.head().uuid == self.cursor && self.cursor.is_some());
+        let new = &path[known.map_or(0, |idx| idx + 1)..];
+        estimate_messages(&Projection::of(new.iter().map(Arc::as_ref)).messages(None))
+    }
+
+    /// Waits for everything under way, so long at most.
+    pub(crate) async fn drain(&self, limit: Duration) {
+        self.lane.drain(limit).await;
+    }
+}
+
+fn errand(desk: &MemoryDesk, config: ExtractionConfig, standpoint: Standpoint) -> Errand {
+    let shelf = if config.is_proposing { Shelf::Pending } else { Shelf::Memory };
+    let dir = desk.real_dir(shelf);
+    let index = desk.index();
+    let shown_dir = dir.display().to_string();
+    Errand {
+        kind: "memory-extraction",
+        standpoint,
+        instruction: extraction_instruction(&shown_dir, &index, config.is_proposing),
+        policy: Policy::Memory(dir.clone()),
+        max_turns: MAX_TURNS,
+        files: seen(&dir.join(MEMORY_INDEX), index),
+        author: Author::Extraction,
+    }
+}
+
+/// The agent is shown the index; when that is all of the file, it has read it.
+fn seen(path: &std::path::Path, index: String) -> FileStates {
+    let mut files = FileStates::default();
+    let is_all = std::fs::read_to_string(path).is_ok_and(|text| text == index);
+    if let (true, Ok(modified)) = (is_all, std::fs::metadata(path).and_then(|it| it.modified())) {
+        let state = FileState { content: index, modified, offset: None, limit: None, is_partial_view: false };
+        files.insert(path.to_owned(), state);
+    }
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_looks_when_enough_is_new_and_the_model_wrote_nothing() {
+        for (has_written, new, least, expected) in [
+            (false, 999, 1_000, Next::Wait),
+            (false, 1_000, 1_000, Next::Look),
+            (false, 0, 0, Next::Look),
+            (true, 5_000, 1_000, Next::Skip),
+            (true, 10, 1_000, Next::Skip),
+        ] {
+            assert_eq!(next(has_written, new, least), expected, "{has_written} {new} {least}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! A lane of background work: jobs of one kind, strictly one at a time, of those that wait only the latest.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::latest::Latest;
+use crate::host::lock;
+
+type Work<T> = dyn Fn(T, CancellationToken) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync;
+
+/// How long a job that was called back may take to end.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// A lane; dropping it calls back what runs.
+pub(crate) struct Lane<T> {
+    shared: Arc<Shared<T>>,
+}
+
+struct Shared<T> {
+    /// What runs and what waits.
+    queue: Mutex<Latest<T>>,
+    is_busy: watch::Sender<bool>,
+    cancel: CancellationToken,
+    work: Box<Work<T>>,
+}
+
+impl<T: Send + 'static> Lane<T> {
+    /// Makes a lane whose jobs are done by `work`.
+    pub(crate) fn new<F>(work: impl Fn(T, CancellationToken) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let shared = Shared {
+            queue: Mutex::default(),
+            is_busy: watch::Sender::new(false),
+            cancel: CancellationToken::new(),
+            work: Box::new(move |job, cancel| Box::pin(work(job, cancel))),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Begins a job, or lets it wait in the place of whatever waited. Returns at once.
+    pub(crate) fn submit(&self, job: T) {
+        let mut queue = lock(&self.shared.queue);
+        if let Some(job) = queue.submit(job) {
+            self.shared.is_busy.send_replace(true);
+            tokio::spawn(work_off(Arc::clone(&self.shared), job));
+        }
+    }
+
+    /// Tells whether a job runs or waits.
+    #[cfg(test)]
+    pub(crate) fn is_busy(&self) -> bool {
+        *self.shared.is_busy.borrow()
+    }
+
+    /// Waits until nothing runs and nothing waits, so long at most; then calls back what runs.
+    pub(crate) async fn drain(&self, limit: Duration) {
+        if tokio::time::timeout(limit, self.idle()).await.is_err() {
+            lock(&self.shared.queue).clear();
+            self.shared.cancel.cancel();
+            // What does not end even now dies with the process; its files are whole at any moment.
+            drop(tokio::time::timeout(GRACE, self.idle()).await);
+        }
+    }
+
+    async fn idle(&self) {
+        let mut is_busy = self.shared.is_busy.subscribe();
+        // The sender lives as long as we do.
+        drop(is_busy.wait_for(|busy| !busy).await);
+    }
+}
+
+impl<T> Drop for Lane<T> {
+    fn drop(&mut self) {
+        self.shared.cancel.cancel();
+    }
+}
+
+async fn work_off<T: Send + 'static>(shared: Arc<Shared<T>>, first: T) {
+    let mut next = Some(first);
+    while let Some(job) = next {
+        // In a task of its own, so that a panic costs one job and not the lane.
+        drop(tokio::spawn((shared.work)(job, shared.cancel.clone())).await);
+        let mut queue = lock(&shared.queue);
+        next = queue.finished();
+        if next.is_none() {
+            shared.is_busy.send_replace(false);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn jobs_run_one_at_a_time_and_drain_waits_for_the_trailing_one() {
+        let done = Arc::new(Mutex::new(Vec::new()));
+        let gate = Arc::new(tokio::sync::Semaphore::new(0));
+        let (seen, held) = (Arc::clone(&done), Arc::clone(&gate));
+        let lane = Lane::new(move |n: u32, _| {
+            let (seen, held) = (Arc::clone(&seen), Arc::clone(&held));
+            async move {
+                held.acquire().await.unwrap().forget();
+                seen.lock().unwrap().push(n);
+            }
+        });
+        assert!(!lane.is_busy());
+        for n in 1..=4 {
+            lane.submit(n);
+        }
+        assert!(lane.is_busy() && done.lock().unwrap().is_empty());
+        gate.add_permits(2);
+        lane.drain(Duration::from_secs(60)).await;
+        assert_eq!(*done.lock().unwrap(), [1, 4]);
+        assert!(!lane.is_busy());
+    }
+
+    #[tokio::test]
+    async fn drain_is_bounded_and_calls_back_what_runs() {
+        let lane = Lane::new(|(), cancel: CancellationToken| async move { cancel.cancelled().await });
+        lane.submit(());
+        lane.submit(());
+        lane.drain(Duration::ZERO).await;
+        assert!(!lane.is_busy(), "called back, and nothing waits");
+    }
+
+    #[tokio::test]
+    async fn a_panic_costs_one_job() {
+        let lane = Lane::new(|fails: bool, _| async move { assert!(!fails, "on purpose") });
+        lane.submit(true);
+        lane.drain(Duration::from_secs(60)).await;
+        lane.submit(false);
+        lane.drain(Duration::from_secs(60)).await;
+        assert!(!lane.is_busy());
+    }
+}

@@ -1,0 +1,128 @@
+//! Session memory: running notes of the conversation, kept by an agent beside it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use loci_context::{NOTES_TEMPLATE, NotesPace, SinceNotes, bounded_notes, noted, notes_instruction};
+use loci_core::ids::EntryId;
+use loci_core::session::SessionIdentity;
+use loci_stdx::rfc3339_millis;
+use loci_storage::{Author, Covered, NotesError, SessionNotes};
+use loci_tools::{FileState, FileStates, real_path};
+use tokio_util::sync::CancellationToken;
+
+use super::{Backstage, End, Errand, Lane, Policy, Standpoint};
+
+/// One round to think, one to mend edits that did not fit, one to stop.
+const MAX_TURNS: u32 = 4;
+
+/// Keeps the notes of one session.
+pub(crate) struct NotesKeeper {
+    pace: NotesPace,
+    since: SinceNotes,
+    /// Whether the last response made no calls.
+    is_pause: bool,
+    notes: SessionNotes,
+    lane: Lane<Job>,
+}
+
+/// Bring the notes up to date with this.
+struct Job {
+    standpoint: Standpoint,
+    covers: EntryId,
+    tokens: u64,
+}
+
+impl NotesKeeper {
+    /// Goes on with the notes that are there.
+    pub(crate) fn new(stage: Backstage, identity: &SessionIdentity, pace: NotesPace) -> Self {
+        let notes = SessionNotes::of(&identity.companion_dir());
+        let since = notes.covered().map(|it| SinceNotes::resumed(it.tokens)).unwrap_or_default();
+        let (stage, kept) = (Arc::new(stage), notes.clone());
+        let lane = Lane::new(move |job, cancel| {
+            let (stage, notes) = (Arc::clone(&stage), kept.clone());
+            async move {
+                // What could not be noted is noted next time; the transcript has it all.
+                drop(update(&stage, &notes, job, &cancel).await);
+            }
+        });
+        Self { pace, since, is_pause: false, notes, lane }
+    }
+
+    /// Takes note of a response.
+    pub(crate) fn heard(&mut self, n_calls: usize) {
+        self.is_pause = n_calls == 0;
+        self.since.heard(n_calls);
+    }
+
+    /// Takes note that the conversation is shorter now.
+    pub(crate) fn shortened(&mut self, tokens: u64) {
+        self.since.shortened(tokens);
+    }
+
+    /// Tells whether the notes are to be brought up to date.
+    pub(crate) fn is_due(&self, tokens: u64) -> bool {
+        self.since.is_due(&self.pace, tokens, self.is_pause)
+    }
+
+    /// Sends the agent out; `covers` is the last entry of the standpoint's messages.
+    pub(crate) fn send(&mut self, standpoint: Standpoint, covers: EntryId, tokens: u64) {
+        self.since.asked(tokens);
+        self.lane.submit(Job { standpoint, covers, tokens });
+    }
+
+    /// Returns what was noted and the last entry that is covered.
+    #[expect(dead_code, reason = "compaction from notes asks for it")]
+    pub(crate) fn current(&self) -> Option<(String, EntryId)> {
+        let covered = self.notes.covered()?;
+        let text = self.notes.read().ok().flatten()?;
+        let text = bounded_notes(&text).unwrap_or(text);
+        Some((noted(&text)?, covered.covers))
+    }
+
+    /// Waits for what runs, so long at most.
+    pub(crate) async fn drain(&self, limit: Duration) {
+        self.lane.drain(limit).await;
+    }
+}
+
+async fn update(
+    stage: &Backstage,
+    notes: &SessionNotes,
+    job: Job,
+    cancel: &CancellationToken,
+) -> Result<(), NotesError> {
+    let text = notes.begin(NOTES_TEMPLATE)?;
+    let file = real_path(&notes.file());
+    let errand = Errand {
+        kind: "session-memory",
+        standpoint: job.standpoint,
+        instruction: notes_instruction(&file.display().to_string(), &text),
+        policy: Policy::OneFile(file.clone()),
+        max_turns: MAX_TURNS,
+        files: seen(&file, text),
+        author: Author::Model,
+    };
+    let report = super::run(stage, errand, cancel).await;
+    let is_whole = matches!(report.end, End::Done | End::OutOfTurns);
+    // An agent that changed nothing has covered nothing.
+    if !is_whole || report.written.is_empty() {
+        return Ok(());
+    }
+    if let Some(bounded) = notes.read()?.as_deref().and_then(bounded_notes) {
+        notes.write(&bounded)?;
+    }
+    let at = rfc3339_millis(stage.env.clock.now());
+    notes.set_covered(&Covered { covers: job.covers, tokens: job.tokens, at })
+}
+
+/// The agent is shown the notes, so it has read them.
+fn seen(file: &std::path::Path, content: String) -> FileStates {
+    let mut files = FileStates::default();
+    let modified = std::fs::metadata(file).and_then(|metadata| metadata.modified());
+    if let Ok(modified) = modified {
+        let state = FileState { content, modified, offset: None, limit: None, is_partial_view: false };
+        files.insert(file.to_owned(), state);
+    }
+    files
+}

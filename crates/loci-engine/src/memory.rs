@@ -1,0 +1,209 @@
+//! Memories in a session: the index that is shown, and what tools write.
+//!
+//! Whatever a call changes in the memory directory, or among the proposals, goes through here: the file is stamped with
+//! its time, the change is kept in the book with the session and the call it came from, and the model is told when the
+//! index is full.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use loci_context::{IndexLevel, Instruction, MemoryFile, index_level, shown_index, stamped};
+use loci_core::ids::ToolUseId;
+use loci_core::permission::is_memory_file;
+use loci_core::session::SessionIdentity;
+use loci_core::tool::{Effects, PathEffect, ToolContent, ToolOutcome};
+use loci_stdx::{Env, Store, rfc3339_millis};
+use loci_storage::{
+    Act, Author, ChangeWish, Edit, MEMORY_INDEX, MemoryBook, Shelf, read_memory, strip_html_comments,
+};
+use loci_tools::{FileState, Host, Tool, real_path};
+use tokio_util::sync::CancellationToken;
+
+use crate::host::{SessionHost, lock};
+use crate::judge::PreparedCall;
+
+/// The memories of a session's project.
+pub(crate) struct MemoryDesk {
+    env: Env,
+    identity: Arc<Store<SessionIdentity>>,
+    book: MemoryBook,
+    /// Every spelling of a place that holds memories or proposals.
+    shelves: Vec<(Shelf, PathBuf)>,
+}
+
+/// A memory that a call is about to change.
+struct Touched {
+    shelf: Shelf,
+    file: String,
+    path: PathEffect,
+    before: Option<String>,
+}
+
+impl MemoryDesk {
+    pub(crate) fn new(env: Env, identity: Arc<Store<SessionIdentity>>, book: MemoryBook) -> Self {
+        let places = [(Shelf::Memory, book.dir().to_owned()), (Shelf::Pending, book.pending_dir())];
+        let shelves = places.into_iter().flat_map(|(shelf, dir)| {
+            let real = real_path(&dir);
+            [(shelf, dir), (shelf, real)]
+        });
+        Self { env, identity, shelves: shelves.collect(), book }
+    }
+
+    /// Returns the directory of memories.
+    pub(crate) fn dir(&self) -> &Path {
+        self.book.dir()
+    }
+
+    /// Returns a directory of memories or proposals without links.
+    pub(crate) fn real_dir(&self, shelf: Shelf) -> PathBuf {
+        match shelf {
+            Shelf::Memory => real_path(self.book.dir()),
+            Shelf::Pending => real_path(&self.book.pending_dir()),
+        }
+    }
+
+    /// Returns the index as it is on disk, without front matter and comments.
+    pub(crate) fn index(&self) -> String {
+        index_of(&self.book)
+    }
+
+    /// Returns the index as the model is shown it.
+    pub(crate) fn shown_index(&self) -> Option<Instruction> {
+        shown_memory_index(&self.book)
+    }
+
+    /// Tells whether a call changes memories.
+    pub(crate) fn is_touched(&self, effects: &Effects) -> bool {
+        effects
+            .writes
+            .iter()
+            .any(|path| self.locate(&path.real).is_some_and(|(shelf, _)| shelf == Shelf::Memory))
+    }
+
+    fn locate(&self, path: &Path) -> Option<(Shelf, String)> {
+        let found = self.shelves.iter().find(|(_, dir)| is_memory_file(dir, path))?;
+        let file = path.strip_prefix(&found.1).ok()?.to_str()?;
+        Some((found.0, file.to_owned()))
+    }
+
+    fn touched(&self, effects: &Effects) -> Vec<Touched> {
+        let known = effects.writes.iter().filter_map(|path| {
+            let (shelf, file) = self.locate(&path.real)?;
+            let before = self.book.text(shelf, &file).ok()?;
+            Some(Touched { shelf, file, path: path.clone(), before })
+        });
+        known.collect()
+    }
+
+    /// Keeps what a call has changed, and says what the model should know about it.
+    fn settle(
+        &self,
+        by: Author,
+        host: &SessionHost,
+        call: &ToolUseId,
+        touched: Vec<Touched>,
+        mut outcome: ToolOutcome,
+    ) -> ToolOutcome {
+        let act = if touched.iter().any(|it| it.shelf == Shelf::Pending) { Act::Propose } else { Act::Write };
+        let session = Some(self.identity.get().id().to_string());
+        let wish = ChangeWish { act, by, session, message: Some(call.to_string()) };
+        let now = rfc3339_millis(self.env.clock.now());
+        let mut edits = Vec::new();
+        for it in touched {
+            let found = self.book.text(it.shelf, &it.file).ok().flatten();
+            if found == it.before {
+                continue;
+            }
+            let is_memory = it.file != MEMORY_INDEX && !it.file.starts_with("logs/");
+            let after = found.as_deref().filter(|_| is_memory).and_then(|text| stamped(text, &now));
+            let after = after.or_else(|| found.clone());
+            if it.file == MEMORY_INDEX && it.shelf == Shelf::Memory {
+                outcome = with_level(outcome, &index_level(found.as_deref().unwrap_or_default()));
+            }
+            if it.shelf == Shelf::Pending {
+                // What the memory was when the proposal was made tells later whether it was edited since.
+                let now = self.book.text(Shelf::Memory, &it.file).ok().flatten();
+                let base = Edit::memory(&it.file, now.clone(), now.clone());
+                edits.push((base, now, it.path.clone()));
+            }
+            edits.push((Edit { shelf: it.shelf, file: it.file, before: it.before, after }, found, it.path));
+        }
+        if edits.is_empty() {
+            return outcome;
+        }
+        let records = edits.iter().map(|(edit, found, _)| (edit.clone(), found.clone())).collect();
+        if let Err(error) = self.book.record(&self.env, &wish, records) {
+            return noted(outcome, &format!("The change is made, but not in the book of memories: {error}"));
+        }
+        for (edit, found, path) in edits.iter().filter(|(edit, found, _)| edit.after != *found) {
+            seen(host, path, found.as_deref(), edit.after.as_deref());
+        }
+        outcome
+    }
+}
+
+/// Returns the index without front matter and comments; nothing when it cannot be read.
+fn index_of(book: &MemoryBook) -> String {
+    let text = read_memory(book.dir(), MEMORY_INDEX).ok().flatten().unwrap_or_default();
+    MemoryFile::parse(&strip_html_comments(&text)).body
+}
+
+/// Returns the index of memories as the model is shown it; nothing when there is none.
+pub fn shown_memory_index(book: &MemoryBook) -> Option<Instruction> {
+    let path = book.dir().join(MEMORY_INDEX).display().to_string();
+    let text = shown_index(&index_of(book), &path);
+    let scope = "the index of what earlier sessions remembered of this project";
+    (!text.trim().is_empty()).then_some(Instruction { path, scope, text })
+}
+
+/// Runs a call; what it changes among memories is kept.
+pub(crate) async fn run(
+    desk: Option<&MemoryDesk>,
+    by: Author,
+    tool: Arc<dyn Tool>,
+    host: Arc<SessionHost>,
+    call: PreparedCall,
+    cancel: CancellationToken,
+) -> ToolOutcome {
+    let touched = desk.map(|desk| desk.touched(&call.effects)).unwrap_or_default();
+    let id = call.id.clone();
+    let outcome = crate::calls::run(tool, Arc::clone(&host), call, cancel).await;
+    match desk {
+        // A shell command that fails may have written all the same.
+        Some(desk) if !touched.is_empty() => desk.settle(by, &host, &id, touched, outcome),
+        _ => outcome,
+    }
+}
+
+/// Tells the model's memory of files that a stamp is no change behind its back.
+fn seen(host: &SessionHost, path: &PathEffect, found: Option<&str>, after: Option<&str>) {
+    let modified = std::fs::metadata(&path.real).and_then(|metadata| metadata.modified());
+    let (Some(found), Some(after), Ok(modified)) = (found, after, modified) else { return };
+    let mut files = lock(host.files());
+    let is_known = files
+        .get(&path.requested)
+        .is_some_and(|state| state.is_whole() && state.content == found.replace("\r\n", "\n"));
+    if is_known {
+        let content = after.replace("\r\n", "\n");
+        let state = FileState { content, modified, offset: None, limit: None, is_partial_view: false };
+        files.insert(path.requested.clone(), state);
+    }
+}
+
+/// Near the limit the model is reminded; over it the write stands, and the answer is an error that says what to do.
+fn with_level(outcome: ToolOutcome, level: &IndexLevel) -> ToolOutcome {
+    match level {
+        IndexLevel::Fine => outcome,
+        IndexLevel::Near(words) => noted(outcome, words),
+        IndexLevel::Over(words) => ToolOutcome { is_error: Some(true), ..noted(outcome, words) },
+    }
+}
+
+fn noted(outcome: ToolOutcome, words: &str) -> ToolOutcome {
+    match outcome.content {
+        ToolContent::Text(text) => {
+            ToolOutcome { content: ToolContent::Text(format!("{text}\n\n{words}")), ..outcome }
+        }
+        ToolContent::Blocks(_) => outcome,
+    }
+}

@@ -1,0 +1,92 @@
+//! What the session remembers beside the conversation: when agents are sent out for it, and what they leave.
+
+use loci_core::message::Message;
+use serde_json::json;
+
+use super::Session;
+use crate::background::Standpoint;
+
+impl Session {
+    /// Has the notes brought up to date when it is time. `messages` are those of the request that is about to go out;
+    /// at the end of a turn there is none. The conversation does not wait.
+    pub(super) fn consider_notes(&mut self, messages: Option<&[Message]>) {
+        let tokens = match &self.notes {
+            Some(_) => self.tokens(),
+            None => return,
+        };
+        let covers = self.recorder.path().last().and_then(|entry| entry.head().uuid.clone());
+        let Some(covers) = covers.filter(|_| self.notes.as_ref().is_some_and(|it| it.is_due(tokens))) else {
+            return;
+        };
+        let standpoint = self.standpoint(messages);
+        if let Some(notes) = &mut self.notes {
+            notes.send(standpoint, covers, tokens);
+        }
+    }
+
+    /// Returns how the conversation stands, for an agent that is to see it as the next request would.
+    fn standpoint(&self, messages: Option<&[Message]>) -> Standpoint {
+        let messages = match messages {
+            Some(messages) => messages.to_vec(),
+            None => self.recorder.messages(&self.context_block()),
+        };
+        Standpoint {
+            model: self.current_model(),
+            config: self.model.clone(),
+            messages,
+            place: loci_tools::Host::place(self.host.as_ref()),
+        }
+    }
+
+    /// Has memories looked for in what is new; the conversation does not wait.
+    pub(super) fn consider_memories(&mut self) {
+        let Some(mut extractor) = self.extractor.take() else { return };
+        extractor.consider(self.recorder.path(), || self.standpoint(None));
+        self.extractor = Some(extractor);
+    }
+
+    /// Takes note that the model has written a memory.
+    pub(super) fn note_memory(&mut self) {
+        if let Some(extractor) = &mut self.extractor {
+            extractor.main_wrote();
+        }
+    }
+
+    /// Tells the model when the date has changed since it was last told. The prefix stays as it is.
+    pub(super) fn tell_date(&mut self) {
+        let date = self.env.clock.local_date().to_string();
+        if date != self.told_date {
+            self.recorder.attachment(json!({"type": "date_change", "newDate": date}));
+            self.told_date = date;
+        }
+    }
+
+    pub(super) fn note_response(&mut self, n_calls: usize) {
+        if let Some(notes) = &mut self.notes {
+            notes.heard(n_calls);
+        }
+    }
+
+    pub(super) fn note_compaction(&mut self) {
+        let tokens = self.tokens();
+        if let Some(notes) = &mut self.notes {
+            notes.shortened(tokens);
+        }
+    }
+
+    /// Waits for what is done beside the conversation, so long at most.
+    pub(super) async fn wait_for_background(&mut self) {
+        let limit = self.drain;
+        let notes = async {
+            if let Some(notes) = &self.notes {
+                notes.drain(limit).await;
+            }
+        };
+        let memories = async {
+            if let Some(extractor) = &self.extractor {
+                extractor.drain(limit).await;
+            }
+        };
+        tokio::join!(notes, memories);
+    }
+}

@@ -1,0 +1,108 @@
+//! What is done beside the conversation: settings and variables.
+//!
+//! Notes of a session, and the search for memories, cost requests of their own. They pay where a session goes on for
+//! long, so they are on by default only where one is likely to: prompts come as a stream, or an earlier session is continued.
+
+use std::time::Duration;
+
+use loci_context::NotesPace;
+use loci_core::settings::Settings;
+use loci_engine::{BackgroundConfig, ExtractionConfig};
+use loci_stdx::Env;
+
+use crate::args::{Args, Input};
+
+/// How much must have been said before memories are looked for, in tokens.
+const LEAST_TOKENS: u64 = 1_000;
+
+/// Reads what settings and environment say. `is_reviewed` tells whether a person looks at memories before they count.
+pub(crate) fn background(env: &Env, args: &Args, settings: &Settings, is_reviewed: bool) -> BackgroundConfig {
+    BackgroundConfig {
+        notes: notes(env, args, settings),
+        extraction: extraction(env, args, settings, is_reviewed),
+        drain: drain(env),
+    }
+}
+
+/// How long the end of a run waits for what is under way: ten seconds, or so many milliseconds as a variable says.
+fn drain(env: &Env) -> Duration {
+    let said = env.vars.non_empty("LOCI_DRAIN_MS").and_then(|text| text.trim().parse().ok());
+    said.map_or(BackgroundConfig::default().drain, Duration::from_millis)
+}
+
+fn extraction(env: &Env, args: &Args, settings: &Settings, is_reviewed: bool) -> Option<ExtractionConfig> {
+    let chosen = &settings.auto_memory;
+    let is_off = chosen.review.as_deref() == Some("off") || args.no_session_persistence;
+    let is_on = switch(env, "LOCI_MEMORY_EXTRACTION").or(chosen.extraction);
+    (!is_off && is_on.unwrap_or_else(|| is_long_lived(args))).then(|| ExtractionConfig {
+        least_tokens: chosen.least_tokens.unwrap_or(LEAST_TOKENS),
+        is_proposing: is_reviewed,
+    })
+}
+
+/// Tells whether more prompts than one are to be expected.
+fn is_long_lived(args: &Args) -> bool {
+    args.input_format == Input::StreamJson || args.continues()
+}
+
+fn notes(env: &Env, args: &Args, settings: &Settings) -> Option<NotesPace> {
+    let chosen = settings.session_memory;
+    let is_on = switch(env, "LOCI_SESSION_MEMORY").or(chosen.enabled).unwrap_or_else(|| is_long_lived(args));
+    let usual = NotesPace::default();
+    is_on.then(|| NotesPace {
+        first_tokens: chosen.first_tokens.unwrap_or(usual.first_tokens),
+        more_tokens: chosen.more_tokens.unwrap_or(usual.more_tokens),
+        calls: chosen.tool_calls.and_then(|n| u32::try_from(n).ok()).unwrap_or(usual.calls),
+    })
+}
+
+/// Reads a variable that switches something on or off; anything else leaves it as it is.
+pub(crate) fn switch(env: &Env, name: &str) -> Option<bool> {
+    let value = env.vars.non_empty(name)?;
+    let is_off = ["0", "false", "no", "off"].iter().any(|word| value.trim().eq_ignore_ascii_case(word));
+    if env.vars.is_truthy(name) { Some(true) } else { is_off.then_some(false) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use loci_core::settings::SessionMemorySettings;
+
+    #[test]
+    fn notes_are_kept_where_a_session_goes_on_and_where_somebody_says_so() {
+        let (on, off) = (Some(true), Some(false));
+        for (line, var, setting, expected) in [
+            ("-p hi", None, None, false),
+            ("-p hi -c", None, None, true),
+            ("-p hi -r some", None, None, true),
+            ("-p --input-format stream-json", None, None, true),
+            ("-p hi", None, on, true),
+            ("-p hi -c", None, off, false),
+            ("-p hi", Some("1"), off, true),
+            ("-p hi -c", Some("0"), on, false),
+            ("-p hi", Some("maybe"), None, false),
+        ] {
+            let args = Args::try_parse_from(std::iter::once("loci").chain(line.split(' '))).unwrap();
+            let mut env = Env::for_test("/home", "/p");
+            env.vars = var.map(|value| ("LOCI_SESSION_MEMORY", value)).into_iter().collect();
+            let session_memory = SessionMemorySettings { enabled: setting, ..Default::default() };
+            let settings = Settings { session_memory, ..Settings::default() };
+            assert_eq!(notes(&env, &args, &settings).is_some(), expected, "{line} {var:?} {setting:?}");
+        }
+    }
+
+    #[test]
+    fn the_pace_is_a_setting() {
+        let args = Args::try_parse_from(["loci", "-p", "hi", "-c"]).unwrap();
+        let session_memory = SessionMemorySettings {
+            first_tokens: Some(8_000),
+            more_tokens: Some(15_000),
+            tool_calls: Some(5),
+            ..Default::default()
+        };
+        let settings = Settings { session_memory, ..Settings::default() };
+        let pace = notes(&Env::for_test("/home", "/p"), &args, &settings);
+        assert_eq!(pace, Some(NotesPace { first_tokens: 8_000, more_tokens: 15_000, calls: 5 }));
+    }
+}

@@ -1,0 +1,187 @@
+//! `loci memory`: what is remembered between sessions, for people and for scripts.
+//!
+//! One verb, one file. Each takes what is on disk and returns the text for standard output; with `--json` that is JSON.
+//! Every verb that changes something does it through the book of memories, so `undo` can take it back.
+
+mod accept;
+mod config;
+mod doctor;
+mod edit;
+mod forget;
+mod history;
+mod known;
+mod list;
+mod reject;
+mod review;
+mod search;
+mod show;
+mod stale;
+mod undo;
+
+use std::path::PathBuf;
+
+use loci_stdx::Env;
+use loci_storage::{Act, Author, ChangeWish, ConfigHome, Edit, MEMORY_INDEX, MemoryBook, MemoryError, Shelf};
+
+use crate::complaint::Complaint;
+use crate::config::Desk as SettingsDesk;
+pub(crate) use config::{is_bare, memory};
+use known::Known;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct MemoryArgs {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// List memories, and what is the matter with them.
+    List(list::ListArgs),
+    /// Print a memory and where it comes from.
+    Show(show::ShowArgs),
+    /// Find memories by words in them.
+    Search(search::SearchArgs),
+    /// Look at what was found and waits for your word.
+    Review(review::ReviewArgs),
+    /// Let proposals count.
+    Accept(accept::AcceptArgs),
+    /// Turn proposals down.
+    Reject(reject::RejectArgs),
+    /// Change a memory's text.
+    Edit(edit::EditArgs),
+    /// Remove a memory and its line in the index.
+    Forget(forget::ForgetArgs),
+    /// List every change, by whom and from which session.
+    History(history::HistoryArgs),
+    /// Take a change back.
+    Undo(undo::UndoArgs),
+    /// Look for memories that need a look; exits with 1 when there are any.
+    Doctor(doctor::DoctorArgs),
+}
+
+/// What every verb looks at.
+struct Desk {
+    env: Env,
+    book: MemoryBook,
+    /// The root of the project, which memories name files of.
+    root: PathBuf,
+}
+
+impl Desk {
+    fn new(env: &Env) -> Result<Self, Complaint> {
+        let home = ConfigHome::from_env(env);
+        let settings = SettingsDesk::new(env);
+        let places = &settings.places;
+        let root = places.main_checkout().unwrap_or(places.tree_root()).to_owned();
+        let chosen = settings.loaded.settings().auto_memory.directory;
+        let place = loci_storage::memory_place(env, &home, &root, chosen.as_deref())
+            .map_err(|error| Complaint::from_error(&error))?;
+        Ok(Self {
+            env: env.clone(),
+            book: MemoryBook::new(&home, &place.dir),
+            root: places.tree_root().to_owned(),
+        })
+    }
+
+    /// Returns the text of a file; `None` when it is not there.
+    fn text(&self, shelf: Shelf, file: &str) -> Result<Option<String>, Complaint> {
+        self.book.text(shelf, file).map_err(|error| complain(&error))
+    }
+
+    /// Finds a memory by its file, with or without `.md`, or by its name.
+    fn find(&self, name: &str) -> Result<(String, String), Complaint> {
+        let files = loci_storage::memory_files(self.book.dir());
+        find(files, name).ok_or_else(|| {
+            Complaint::new(format!("No such memory: `{name}`"))
+                .hint("`loci memory list` shows what there is.")
+        })
+    }
+
+    /// Finds a proposal in the same way.
+    fn find_pending(&self, name: &str) -> Result<(String, String), Complaint> {
+        find(self.book.pending(), name).ok_or_else(|| {
+            Complaint::new(format!("No such proposal: `{name}`"))
+                .hint("`loci memory review` shows what there is.")
+        })
+    }
+
+    /// Returns the proposals that are named, or all of them.
+    fn chosen(&self, names: &[String], all: bool) -> Result<Vec<(String, String)>, Complaint> {
+        if all {
+            return Ok(self.book.pending().into_iter().map(|it| (it.file, it.text)).collect());
+        }
+        if names.is_empty() {
+            return Err(Complaint::new("No proposal is named")
+                .hint("Name some, or say --all; `loci memory review` shows what there is."));
+        }
+        names.iter().map(|name| self.find_pending(name)).collect()
+    }
+
+    /// Makes a change in the name of the person at the keyboard; returns its number.
+    fn apply(&self, act: Act, edits: Vec<Edit>) -> Result<u64, Complaint> {
+        let wish = ChangeWish { act, by: Author::Person, session: None, message: None };
+        self.book.apply(&self.env, &wish, edits).map(|change| change.id).map_err(|error| complain(&error))
+    }
+
+    /// Returns the index as it is, and as it is to be.
+    fn index_edit(&self, change: impl FnOnce(&str) -> Option<String>) -> Result<Option<Edit>, Complaint> {
+        let before = self.text(Shelf::Memory, MEMORY_INDEX)?;
+        let after = change(before.as_deref().unwrap_or_default());
+        Ok(after
+            .filter(|after| before.as_ref() != Some(after))
+            .map(|after| Edit::memory(MEMORY_INDEX, before, Some(after))))
+    }
+}
+
+fn find(files: Vec<loci_storage::MemoryText>, name: &str) -> Option<(String, String)> {
+    let wanted = name.trim().trim_end_matches(".md");
+    let by_file = files.iter().position(|it| it.file.trim_end_matches(".md") == wanted);
+    let by_name = || {
+        files.iter().position(|it| {
+            loci_context::MemoryFile::parse(&it.text).name.is_some_and(|it| it.eq_ignore_ascii_case(wanted))
+        })
+    };
+    let idx = by_file.or_else(by_name)?;
+    files.into_iter().nth(idx).map(|it| (it.file, it.text))
+}
+
+fn complain(error: &MemoryError) -> Complaint {
+    let complaint = Complaint::from_error(error);
+    match error {
+        MemoryError::Conflict { .. } => {
+            complaint.hint("What was edited stays. Look at it with `loci memory show`, then decide again.")
+        }
+        MemoryError::NoChange(_) => complaint.hint("`loci memory history` lists the changes there are."),
+        MemoryError::Undone(_, by) => complaint.hint(format!("`loci memory undo {by}` takes that back.")),
+        _ => complaint,
+    }
+}
+
+/// Runs a verb and returns the exit code.
+pub(crate) fn run(env: &Env, args: &MemoryArgs) -> Result<u8, Complaint> {
+    let desk = Desk::new(env)?;
+    let (text, code) = match &args.verb {
+        Verb::List(args) => (list::run(&desk, args)?, 0),
+        Verb::Show(args) => (show::run(&desk, args)?, 0),
+        Verb::Search(args) => (search::run(&desk, args)?, 0),
+        Verb::Review(args) => (review::run(&desk, args)?, 0),
+        Verb::Accept(args) => (accept::run(&desk, args)?, 0),
+        Verb::Reject(args) => (reject::run(&desk, args)?, 0),
+        Verb::Edit(args) => (edit::run(&desk, args)?, 0),
+        Verb::Forget(args) => (forget::run(&desk, args)?, 0),
+        Verb::History(args) => (history::run(&desk, args)?, 0),
+        Verb::Undo(args) => (undo::run(&desk, args)?, 0),
+        Verb::Doctor(args) => doctor::run(&desk, args)?,
+    };
+    crate::config::write(&text)?;
+    Ok(code)
+}
+
+/// Says what a change was numbered, and how to take it back.
+fn done(what: &str, id: u64, json: bool) -> String {
+    match json {
+        true => format!("{}\n", serde_json::json!({"change": id, "done": what})),
+        false => format!("{what} (`loci memory undo {id}` takes it back)\n"),
+    }
+}

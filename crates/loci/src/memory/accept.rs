@@ -1,0 +1,59 @@
+//! `loci memory accept`.
+
+use loci_context::{MemoryFile, index_line, stamped, with_index_line};
+use loci_stdx::rfc3339_millis;
+use loci_storage::{Act, Edit, Shelf};
+
+use super::{Desk, complain, done};
+use crate::complaint::Complaint;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct AcceptArgs {
+    /// The proposals' files or names.
+    names: Vec<String>,
+    /// All of them.
+    #[arg(long)]
+    all: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(desk: &Desk, args: &AcceptArgs) -> Result<String, Complaint> {
+    let mut said = String::new();
+    for (file, text) in desk.chosen(&args.names, args.all)? {
+        let id = accept(desk, &file, text)?;
+        said.push_str(&done(&format!("`{file}` counts from now on"), id, args.json));
+    }
+    Ok(if said.is_empty() { "Nothing waits for your word\n".to_owned() } else { said })
+}
+
+fn accept(desk: &Desk, file: &str, text: String) -> Result<u64, Complaint> {
+    let now = desk.text(Shelf::Memory, file)?;
+    if base(desk, file)?.is_some_and(|base| base != now) {
+        return Err(Complaint::new(format!(
+            "Not accepted, because it was edited since it was proposed: `{file}`"
+        ))
+        .hint("`loci memory review` shows both; edit the memory yourself, then reject the proposal."));
+    }
+    let stamp = rfc3339_millis(desk.env.clock.now());
+    let after = stamped(&text, &stamp).unwrap_or_else(|| text.clone());
+    let memory = MemoryFile::parse(&text);
+    let name = memory.name.as_deref().unwrap_or(file.trim_end_matches(".md"));
+    let line = index_line(name, file, memory.description.as_deref().unwrap_or_default());
+    let mut edits = vec![Edit::memory(file, now, Some(after))];
+    edits.extend(desk.index_edit(|index| Some(with_index_line(index, file, &line)))?);
+    edits.push(Edit::pending(file, Some(text), None));
+    desk.apply(Act::Accept, edits)
+}
+
+/// Returns what the memory was when the proposal was made; `None` when that is not known.
+fn base(desk: &Desk, file: &str) -> Result<Option<Option<String>>, Complaint> {
+    let changes = desk.book.changes().map_err(|error| complain(&error))?;
+    let proposal = changes.iter().rev().find(|change| {
+        change.act == Act::Propose
+            && change.files.iter().any(|it| it.shelf == Shelf::Pending && it.file == file)
+    });
+    let files = proposal.map(|change| change.files.as_slice()).unwrap_or_default();
+    Ok(files.iter().find(|it| it.shelf == Shelf::Memory && it.file == file).map(|it| it.before.clone()))
+}

@@ -1,0 +1,102 @@
+//! Whether memories are kept, where, and how: settings, variables and flags.
+
+use loci_core::permission::Rulebook;
+use loci_core::settings::Settings;
+use loci_stdx::Env;
+use loci_storage::{ConfigHome, MemoryBook, MemoryPlace, memory_place};
+use loci_tools::real_path;
+use std::path::Path;
+
+use crate::args::Args;
+use crate::background::switch;
+
+/// The memories of a run.
+pub(crate) struct Memory {
+    pub(crate) place: MemoryPlace,
+    pub(crate) book: MemoryBook,
+    /// Whether a person looks at what is found before it counts.
+    pub(crate) is_reviewed: bool,
+}
+
+impl Memory {
+    /// Lets the session read memories, and write them unless they are reviewed first.
+    pub(crate) fn admit(&self, rulebook: &mut Rulebook) {
+        let spellings = |dir: &Path| [dir.to_owned(), real_path(dir)];
+        rulebook.read_dirs.extend(spellings(&self.place.dir));
+        rulebook.read_dirs.extend(spellings(&self.book.pending_dir()));
+        if !self.is_reviewed {
+            rulebook.memory_dirs.extend(spellings(&self.place.dir));
+        }
+    }
+}
+
+/// Tells whether the run is to do without everything it is not told to do.
+pub(crate) fn is_bare(env: &Env, args: &Args) -> bool {
+    args.bare || env.vars.is_truthy("CLAUDE_CODE_SIMPLE")
+}
+
+/// Finds the memories of a run; none where they are switched off. A directory that cannot be used is said, and the run
+/// goes on without memories. `root` is that of the main checkout.
+pub(crate) fn memory(
+    env: &Env,
+    home: &ConfigHome,
+    is_bare: bool,
+    settings: &Settings,
+    root: &Path,
+) -> (Option<Memory>, Option<String>) {
+    let chosen = &settings.auto_memory;
+    // The variable says that they are off, so its opposite forces them on.
+    let by_variable = switch(env, "CLAUDE_CODE_DISABLE_AUTO_MEMORY").map(|is_off| !is_off);
+    let is_on = !is_bare && by_variable.or(chosen.enabled).unwrap_or(true);
+    if !is_on {
+        return (None, None);
+    }
+    match memory_place(env, home, root, chosen.directory.as_deref()) {
+        Ok(place) => {
+            let book = MemoryBook::new(home, &place.dir);
+            let is_reviewed = chosen.review.as_deref() == Some("review-first");
+            (Some(Memory { place, book, is_reviewed }), None)
+        }
+        Err(error) => (None, Some(format!("{error}; see `loci config explain autoMemoryDirectory`"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use loci_core::settings::AutoMemorySettings;
+
+    #[test]
+    fn switches_in_their_order() {
+        let (on, off) = (Some(true), Some(false));
+        for (line, vars, enabled, expected) in [
+            ("-p hi", &[][..], None, true),
+            ("-p hi", &[], off, false),
+            ("-p hi", &[("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "1")], on, false),
+            ("-p hi", &[("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "0")], off, true),
+            ("-p hi --bare", &[("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "0")], on, false),
+            ("-p hi", &[("CLAUDE_CODE_SIMPLE", "1")], on, false),
+        ] {
+            let args = Args::try_parse_from(std::iter::once("loci").chain(line.split(' '))).unwrap();
+            let mut env = Env::for_test("/home", "/p");
+            env.vars = vars.iter().copied().collect();
+            let auto_memory = AutoMemorySettings { enabled, ..Default::default() };
+            let settings = Settings { auto_memory, ..Settings::default() };
+            let home = ConfigHome::from_env(&env);
+            let (found, note) = memory(&env, &home, is_bare(&env, &args), &settings, Path::new("/p"));
+            assert_eq!((found.is_some(), note), (expected, None), "{line} {vars:?} {enabled:?}");
+        }
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_used_is_said() {
+        let args = Args::try_parse_from(["loci", "-p", "hi"]).unwrap();
+        let env = Env::for_test("/home", "/p");
+        let auto_memory = AutoMemorySettings { directory: Some("/".to_owned()), ..Default::default() };
+        let settings = Settings { auto_memory, ..Settings::default() };
+        let home = ConfigHome::from_env(&env);
+        let (found, note) = memory(&env, &home, is_bare(&env, &args), &settings, Path::new("/p"));
+        assert!(found.is_none() && note.is_some_and(|note| note.contains("autoMemoryDirectory")));
+    }
+}

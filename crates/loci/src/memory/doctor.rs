@@ -1,0 +1,77 @@
+//! `loci memory doctor`.
+
+use loci_context::{IndexLevel, Mention, index_level, index_lines, mentions};
+use loci_storage::{MEMORY_INDEX, Shelf};
+use serde_json::{Value, json};
+
+use super::{Desk, Known, known, stale};
+use crate::complaint::Complaint;
+use crate::config::pretty;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct DoctorArgs {
+    /// Print a JSON array.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Returns what was found and the exit code.
+pub(super) fn run(desk: &Desk, args: &DoctorArgs) -> Result<(String, u8), Complaint> {
+    let all = known::memories(desk)?;
+    let mut problems: Vec<(String, String)> = Vec::new();
+    for it in &all {
+        problems.extend(it.flags.iter().map(|flag| (it.file.clone(), flag.to_string())));
+    }
+    problems.extend(symbol_problems(desk, &all));
+    problems.extend(index_problems(desk, &all)?);
+    let code = u8::from(!problems.is_empty());
+    if args.json {
+        let values = problems.iter().map(|(file, problem)| json!({"file": file, "problem": problem}));
+        return Ok((pretty(&Value::from_iter(values)), code));
+    }
+    let mut text: String = problems.iter().map(|(file, problem)| format!("{file}: {problem}\n")).collect();
+    text.push_str(&match problems.len() {
+        0 => format!("{} memories, nothing to complain about\n", all.len()),
+        n => format!(
+            "{} memories, {n} to look at: `loci memory edit` or `loci memory forget` them\n",
+            all.len()
+        ),
+    });
+    Ok((text, code))
+}
+
+fn symbol_problems(desk: &Desk, all: &[Known]) -> Vec<(String, String)> {
+    let symbols = |it: &Known| -> Vec<String> {
+        let found = mentions(&it.memory.body).into_iter();
+        found
+            .filter_map(|mention| if let Mention::Symbol(name) = mention { Some(name) } else { None })
+            .collect()
+    };
+    let mut wanted: Vec<String> = all.iter().flat_map(symbols).collect();
+    wanted.sort();
+    wanted.dedup();
+    // Where there is too much to look through, nothing is said rather than something wrong.
+    let Some(missing) = stale::missing_symbols(&desk.root, wanted).filter(|it| !it.is_empty()) else {
+        return Vec::new();
+    };
+    let gone = all.iter().flat_map(|it| symbols(it).into_iter().map(|name| (it.file.clone(), name)));
+    gone.filter(|(_, name)| missing.contains(name))
+        .map(|(file, name)| (file, format!("it names `{name}`, which is nowhere in the project")))
+        .collect()
+}
+
+fn index_problems(desk: &Desk, all: &[Known]) -> Result<Vec<(String, String)>, Complaint> {
+    let index = desk.text(Shelf::Memory, MEMORY_INDEX)?.unwrap_or_default();
+    let is_there = |file: &str| {
+        all.iter().any(|it| it.file == file) || desk.book.dir().join(file).symlink_metadata().is_ok()
+    };
+    let dangling = index_lines(&index).into_iter().filter(|line| !is_there(&line.file));
+    let mut problems: Vec<(String, String)> = dangling
+        .map(|line| (format!("{MEMORY_INDEX}:{}", line.number), format!("`{}` is not there", line.file)))
+        .collect();
+    match index_level(&index) {
+        IndexLevel::Fine => {}
+        IndexLevel::Near(words) | IndexLevel::Over(words) => problems.push((MEMORY_INDEX.to_owned(), words)),
+    }
+    Ok(problems)
+}

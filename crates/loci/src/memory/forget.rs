@@ -1,0 +1,24 @@
+//! `loci memory forget`.
+
+use loci_context::without_index_lines;
+use loci_storage::{Act, Edit};
+
+use super::{Desk, done};
+use crate::complaint::Complaint;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ForgetArgs {
+    /// The memory's file or name.
+    name: String,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(desk: &Desk, args: &ForgetArgs) -> Result<String, Complaint> {
+    let (file, text) = desk.find(&args.name)?;
+    let mut edits = vec![Edit::memory(&file, Some(text), None)];
+    edits.extend(desk.index_edit(|index| without_index_lines(index, &file))?);
+    let id = desk.apply(Act::Forget, edits)?;
+    Ok(done(&format!("`{file}` is forgotten"), id, args.json))
+}

@@ -1,0 +1,147 @@
+//! Memories with everything that is known about them: their form, what is the matter with them, where they come from.
+
+use std::collections::{HashMap, HashSet};
+
+use loci_context::{Flag, MemoryFile, index_lines, same_subject};
+use loci_storage::{Change, MEMORY_INDEX, Shelf, memory_files};
+use serde_json::{Value, json};
+
+use super::{Desk, complain, stale};
+use crate::complaint::Complaint;
+
+/// One memory, or one proposal.
+pub(super) struct Known {
+    pub(super) file: String,
+    pub(super) text: String,
+    pub(super) memory: MemoryFile,
+    pub(super) flags: Vec<Flag>,
+    pub(super) origin: Option<Origin>,
+}
+
+/// Where a text comes from.
+#[derive(Debug, Clone)]
+pub(super) struct Origin {
+    pub(super) change: u64,
+    pub(super) at: String,
+    pub(super) by: &'static str,
+    pub(super) session: Option<String>,
+    pub(super) message: Option<String>,
+    /// Whether it was edited by hand since.
+    pub(super) is_edited: bool,
+}
+
+impl Known {
+    /// Returns what it is called.
+    pub(super) fn title(&self) -> &str {
+        self.memory.name.as_deref().unwrap_or(&self.file)
+    }
+
+    pub(super) fn kind(&self) -> &'static str {
+        self.memory.kind.map_or("-", loci_context::MemoryKind::as_str)
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        let origin = self.origin.as_ref().map(|it| {
+            json!({
+                "change": it.change, "at": it.at, "by": it.by, "session": it.session, "message": it.message,
+                "editedSince": it.is_edited,
+            })
+        });
+        json!({
+            "file": self.file,
+            "name": self.memory.name,
+            "type": self.memory.kind.map(loci_context::MemoryKind::as_str),
+            "description": self.memory.description,
+            "modified": self.memory.modified,
+            "flags": self.flags.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "origin": origin,
+        })
+    }
+}
+
+impl Origin {
+    pub(super) fn in_words(&self) -> String {
+        let session = self.session.as_ref().map(|it| format!(", session {it}")).unwrap_or_default();
+        let message = self.message.as_ref().map(|it| format!(", {it}")).unwrap_or_default();
+        let edited = if self.is_edited { ", edited by hand since" } else { "" };
+        format!("change {} at {} by {}{session}{message}{edited}", self.change, self.at, self.by)
+    }
+}
+
+/// Reads all memories and what is the matter with them.
+pub(super) fn memories(desk: &Desk) -> Result<Vec<Known>, Complaint> {
+    let origins = Origins::read(desk)?;
+    let known =
+        memory_files(desk.book.dir()).into_iter().map(|it| origins.known(Shelf::Memory, it.file, it.text));
+    let mut all: Vec<Known> = known.collect();
+    let index = desk.text(Shelf::Memory, MEMORY_INDEX)?.unwrap_or_default();
+    let listed: HashSet<String> = index_lines(&index).into_iter().map(|line| line.file).collect();
+    let mut subjects: HashMap<String, Vec<Flag>> = HashMap::new();
+    for (file, flag) in same_subject(all.iter().map(|it| (it.file.as_str(), &it.memory))) {
+        subjects.entry(file).or_default().push(flag);
+    }
+    let world = stale::World::of(desk);
+    for it in &mut all {
+        it.flags.extend(subjects.remove(&it.file).unwrap_or_default());
+        if !listed.contains(&it.file) {
+            it.flags.push(Flag::NotInIndex);
+        }
+        it.flags.extend(world.stale(&it.memory.body).into_iter().map(Flag::Stale));
+    }
+    Ok(all)
+}
+
+/// Reads all proposals.
+pub(super) fn proposals(desk: &Desk) -> Result<Vec<Known>, Complaint> {
+    let origins = Origins::read(desk)?;
+    let world = stale::World::of(desk);
+    let known = desk.book.pending().into_iter().map(|it| {
+        let mut known = origins.known(Shelf::Pending, it.file, it.text);
+        known.flags.extend(world.stale(&known.memory.body).into_iter().map(Flag::Stale));
+        known
+    });
+    Ok(known.collect())
+}
+
+/// Reads one of them.
+pub(super) fn one(desk: &Desk, shelf: Shelf, file: String, text: String) -> Result<Known, Complaint> {
+    let mut known = Origins::read(desk)?.known(shelf, file, text);
+    known.flags.extend(stale::World::of(desk).stale(&known.memory.body).into_iter().map(Flag::Stale));
+    Ok(known)
+}
+
+/// The last change of each file.
+struct Origins {
+    changes: Vec<Change>,
+    last: HashMap<(bool, String), (usize, usize)>,
+}
+
+impl Origins {
+    fn read(desk: &Desk) -> Result<Self, Complaint> {
+        let changes = desk.book.changes().map_err(|error| complain(&error))?;
+        let mut last = HashMap::new();
+        for (n, change) in changes.iter().enumerate() {
+            for (m, file) in change.files.iter().enumerate().filter(|(_, file)| file.before != file.after) {
+                last.insert((file.shelf == Shelf::Pending, file.file.clone()), (n, m));
+            }
+        }
+        Ok(Self { changes, last })
+    }
+
+    fn known(&self, shelf: Shelf, file: String, text: String) -> Known {
+        let memory = MemoryFile::parse(&text);
+        let flags = memory.problems.iter().cloned().map(Flag::Malformed).collect();
+        let origin = self.last.get(&(shelf == Shelf::Pending, file.clone())).map(|(n, m)| {
+            let change = &self.changes[*n];
+            Origin {
+                change: change.id,
+                at: change.at.clone(),
+                by: change.by.as_str(),
+                session: change.session.clone(),
+                message: change.message.clone(),
+                is_edited: change.files[*m].after.as_ref() != Some(&text),
+            }
+        });
+        Known { file, text, memory, flags, origin }
+    }
+}

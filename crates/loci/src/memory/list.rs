@@ -1,0 +1,36 @@
+//! `loci memory list`.
+
+use loci_stdx::single_line;
+use serde_json::Value;
+
+use super::{Desk, known};
+use crate::complaint::Complaint;
+use crate::config::pretty;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ListArgs {
+    /// Print a JSON array.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(desk: &Desk, args: &ListArgs) -> Result<String, Complaint> {
+    let all = known::memories(desk)?;
+    if args.json {
+        return Ok(pretty(&Value::from_iter(all.iter().map(known::Known::to_json))));
+    }
+    if all.is_empty() {
+        return Ok(format!("There are no memories in `{}`\n", desk.book.dir().display()));
+    }
+    let mut lines = Vec::new();
+    for it in &all {
+        let description = it.memory.description.as_deref().unwrap_or_default();
+        lines.push(format!("{:<10} {}  {}", it.kind(), it.file, single_line(description, 100)));
+        lines.extend(it.flags.iter().map(|flag| format!("           ! {flag}")));
+    }
+    let n_pending = desk.book.pending().len();
+    if n_pending > 0 {
+        lines.push(format!("{n_pending} proposals wait for your word: `loci memory review`"));
+    }
+    Ok(lines.join("\n") + "\n")
+}

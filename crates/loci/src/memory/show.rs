@@ -1,0 +1,36 @@
+//! `loci memory show`.
+
+use loci_storage::Shelf;
+use serde_json::json;
+
+use super::{Desk, known};
+use crate::complaint::Complaint;
+use crate::config::pretty;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ShowArgs {
+    /// The memory's file or name.
+    name: String,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(desk: &Desk, args: &ShowArgs) -> Result<String, Complaint> {
+    let (file, text) = desk.find(&args.name)?;
+    let known = known::one(desk, Shelf::Memory, file, text)?;
+    if args.json {
+        let mut value = known.to_json();
+        value["text"] = json!(known.text);
+        return Ok(pretty(&value));
+    }
+    let origin = known
+        .origin
+        .as_ref()
+        .map_or("not known: it was written by other means".to_owned(), |it| it.in_words());
+    let mut lines = vec![known.text.trim_end().to_owned(), String::new()];
+    lines.push(format!("file: {}", desk.book.dir().join(&known.file).display()));
+    lines.push(format!("from: {origin}"));
+    lines.extend(known.flags.iter().map(|flag| format!("! {flag}")));
+    Ok(lines.join("\n") + "\n")
+}

@@ -1,0 +1,258 @@
+//! Memories between sessions: what the model is shown, what it writes, and what is found beside the conversation.
+
+use crate::support::{World, is_result, loci, print, stream, user};
+use loci_testkit::{Gate, Recorded, Script, Step};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+const LOOKING: &str = "Look through the conversation above";
+
+pub(crate) fn memory_dir(world: &World) -> PathBuf {
+    let slug: String = world
+        .home
+        .project()
+        .display()
+        .to_string()
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .collect();
+    world.home.config_home().join("projects").join(slug).join("memory")
+}
+
+pub(crate) fn remember(world: &World, file: &str, text: &str) -> PathBuf {
+    let path = memory_dir(world).join(file);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+fn read(world: &World, file: &str) -> String {
+    std::fs::read_to_string(memory_dir(world).join(file)).unwrap_or_default()
+}
+
+pub(crate) fn memory(name: &str, description: &str) -> String {
+    format!("---\nname: {name}\ndescription: {description}\ntype: feedback\n---\nText.\n")
+}
+
+fn write(world: &World, file: &str, text: &str) -> Step {
+    let path = memory_dir(world).join(file).display().to_string();
+    Step::call("Write", json!({"file_path": path, "content": text}))
+}
+
+fn is_looking(request: &Recorded) -> bool {
+    request.messages().iter().any(|message| message["content"].to_string().contains(LOOKING))
+}
+
+fn journal(world: &World) -> Vec<Value> {
+    let output = world.run(&loci().args(["memory", "history", "--json"]));
+    assert_eq!(output.code, Some(0), "{output:?}");
+    serde_json::from_str::<Value>(&output.stdout).unwrap().as_array().cloned().unwrap()
+}
+
+/// Invariant 5 of `docs/design/memory.md`.
+#[tokio::test]
+async fn the_index_is_shown_and_the_prompt_says_where_memories_lie() {
+    let world = World::with_git([Step::text("ok"), Step::text("ok")]).await;
+    let index = format!("<!-- hidden -->\n{}", "- [small](small.md): commits hold one idea\n".repeat(201));
+    remember(&world, "MEMORY.md", &index);
+    std::fs::create_dir(world.home.project().join("sub")).unwrap();
+    // A subdirectory shares the memories of its repository.
+    let output = world.run(&print(["hi"]).cwd(world.home.project().join("sub")));
+    assert_eq!(output.code, Some(0), "{output:?}");
+    let request = world.last_request();
+    let first = request.messages()[0]["content"].to_string();
+    assert!(first.contains("commits hold one idea") && !first.contains("hidden"), "{first}");
+    assert!(first.contains("its last 1 of 201 lines"), "what does not fit is named");
+    assert!(first.contains(&memory_dir(&world).join("MEMORY.md").display().to_string()));
+    let system = request.system_text();
+    assert!(system.contains(&memory_dir(&world).display().to_string()) && system.contains("logs/YYYY/MM/"));
+    for switch in ["CLAUDE_CODE_DISABLE_AUTO_MEMORY", "CLAUDE_CODE_SIMPLE"] {
+        world.run(&print(["hi"]).env(switch, "1"));
+        let request = world.last_request();
+        assert!(!request.system_text().contains("# Memory"), "{switch}");
+        assert!(!request.messages()[0].to_string().contains("one idea"), "{switch}");
+    }
+}
+
+/// Invariant 4 of `docs/design/memory.md`.
+#[tokio::test]
+async fn the_model_writes_memories_unasked_and_the_book_knows_from_where() {
+    let world = World::new([]).await;
+    let script = Script::new([
+        write(&world, "small.md", &memory("small", "one idea")),
+        write(&world, "run.sh", "rm -rf /"),
+        Step::text("Remembered."),
+    ]);
+    let world = world.then(script).await;
+    let output = world.print(["remember", "--output-format", "json"]);
+    assert_eq!(output.code, Some(0), "{output:?}");
+    let text = read(&world, "small.md");
+    assert!(text.contains("modified: 20") && text.ends_with("---\nText.\n"), "stamped, and no more: {text}");
+    assert!(!memory_dir(&world).join("run.sh").exists(), "a memory is a Markdown file");
+    let changes = journal(&world);
+    assert_eq!(changes.len(), 1);
+    let result: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!(changes[0]["session"], result["session_id"]);
+    assert_eq!((&changes[0]["by"], &changes[0]["act"]), (&json!("model"), &json!("write")));
+    assert!(changes[0]["message"].as_str().is_some_and(|id| id.starts_with("toolu_")));
+    assert_eq!(changes[0]["files"][0]["after"], json!(text));
+}
+
+#[tokio::test]
+async fn an_edit_after_the_stamp_is_no_conflict() {
+    let world = World::new([]).await;
+    let path = memory_dir(&world).join("small.md").display().to_string();
+    let script = Script::new([
+        write(&world, "small.md", &memory("small", "one idea")),
+        Step::call("Edit", json!({"file_path": path, "old_string": "Text.", "new_string": "More."})),
+        write(&world, "small.md", &memory("small", "whole again")),
+        Step::text("Done."),
+    ]);
+    let world = world.then(script).await;
+    assert_eq!(world.print(["remember"]).code, Some(0));
+    assert!(read(&world, "small.md").contains("description: whole again"));
+    assert_eq!(journal(&world).len(), 3);
+}
+
+#[tokio::test]
+async fn a_full_index_is_written_and_answered_with_an_error() {
+    let world = World::new([]).await;
+    let lines = |n: usize| "- [a](a.md): b\n".repeat(n);
+    let script = Script::new([
+        write(&world, "MEMORY.md", &lines(190)),
+        write(&world, "MEMORY.md", &lines(201)),
+        Step::text("Done."),
+    ]);
+    let world = world.then(script).await;
+    assert_eq!(world.print(["remember"]).code, Some(0));
+    let answers: Vec<_> = world.requests()[1..].iter().map(|it| it.tool_results().remove(0)).collect();
+    assert!(!answers[0].is_error && answers[0].text.contains("nearly full: 190 of 200"), "{answers:?}");
+    assert!(answers[1].is_error && answers[1].text.contains("Shorten it now"), "{answers:?}");
+    assert_eq!(read(&world, "MEMORY.md"), lines(201), "the write stands");
+}
+
+/// An agent that writes one memory with its line, and tries what it may not.
+fn looking(world: &World, hold: Gate) -> Step {
+    let dir = memory_dir(world).display().to_string();
+    let outside = world.path("outside.md");
+    Step::dynamic(move |request| {
+        if !request.tool_results().is_empty() {
+            return Step::text("Saved.");
+        }
+        let text = request.last_user_text();
+        let dir = if text.contains("Write proposals") {
+            text.split("one file each in ")
+                .nth(1)
+                .and_then(|rest| rest.split(", named").next())
+                .unwrap()
+                .to_owned()
+        } else {
+            dir.clone()
+        };
+        Step::call(
+            "Write",
+            json!({"file_path": format!("{dir}/small.md"), "content": memory("small", "one idea")}),
+        )
+        .tool("Write", json!({"file_path": outside, "content": "no"}))
+        .tool("Bash", json!({"command": "touch outside.md"}))
+        .wait_before_headers(hold.clone())
+    })
+}
+
+fn long_answer() -> Step {
+    Step::text("word ".repeat(1_200))
+}
+
+/// Invariant 1 of `docs/design/memory.md`.
+#[tokio::test]
+async fn memories_are_looked_for_beside_the_conversation_and_waited_for_at_the_end() {
+    let world = World::new([]).await;
+    let hold = Gate::new();
+    let script = Script::new([long_answer(), Step::text("Short."), Step::text("Last.")]);
+    let world2 = looking(&world, hold.clone());
+    let world = world.then(script.answer_when(world2, is_looking)).await;
+    let mut session = world.start(&stream([]).env("LOCI_MEMORY_EXTRACTION", "1"));
+    for _ in 0..2 {
+        session.write_json(&user("go on"));
+        session.wait_for_json(is_result);
+        hold.reached().await;
+    }
+    assert!(!memory_dir(&world).join("small.md").exists(), "the agent is still held, the turns are over");
+    hold.release();
+    let output = session.finish();
+    assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""));
+    assert!(read(&world, "small.md").contains("one idea"), "waited for at the end");
+    assert!(!world.home.project().join("outside.md").exists());
+    let looked = world.requests().into_iter().filter(is_looking).count();
+    assert_eq!(looked, 2, "two requests of one agent; a short turn is not worth another");
+    assert_eq!(journal(&world)[0]["by"], "extraction");
+}
+
+#[tokio::test]
+async fn nothing_is_looked_for_where_the_model_has_written_memories_itself() {
+    let world = World::new([]).await;
+    let script = Script::new([write(&world, "small.md", &memory("small", "x")), long_answer()]);
+    let world = world.then(script).await;
+    let mut session = world.start(&stream([]).env("LOCI_MEMORY_EXTRACTION", "1"));
+    session.write_json(&user("remember"));
+    session.wait_for_json(is_result);
+    session.finish();
+    assert_eq!(world.requests().iter().filter(|it| is_looking(it)).count(), 0);
+}
+
+/// A model that never answers does not keep the process.
+#[tokio::test]
+async fn waiting_at_the_end_is_bounded() {
+    let world = World::new([]).await;
+    let never = Gate::new();
+    let step = looking(&world, never.clone());
+    let world = world.then(Script::new([long_answer()]).answer_when(step, is_looking)).await;
+    let binary = print(["hi"]).env("LOCI_MEMORY_EXTRACTION", "1").env("LOCI_DRAIN_MS", "50");
+    let output = world.run(&binary);
+    assert_eq!(output.code, Some(0), "{output:?}");
+    assert!(!memory_dir(&world).join("small.md").exists());
+}
+
+/// Invariant 9 of `docs/design/memory.md`.
+#[tokio::test]
+async fn with_review_first_nothing_counts_before_a_person_says_so() {
+    let world = World::new([]).await;
+    world.home.write_config("settings.json", r#"{"memoryReview": "review-first"}"#);
+    let open = Gate::new();
+    open.release();
+    let step = looking(&world, open);
+    let mine = write(&world, "mine.md", &memory("mine", "unasked"));
+    let script = Script::new([mine, long_answer()]).answer_when(step, is_looking);
+    let world = world.then(script).await;
+    let output = world.run(&print(["hi"]).env("LOCI_MEMORY_EXTRACTION", "1"));
+    assert_eq!(output.code, Some(0), "{output:?}");
+    assert!(!memory_dir(&world).exists(), "neither the model nor the agent has written a memory");
+    let run = |args: &[&str]| {
+        let output = world.run(&loci().arg("memory").args(args.iter().copied()));
+        assert_eq!(output.code, Some(0), "{args:?} {output:?}");
+        output.stdout
+    };
+    let review = run(&["review"]);
+    assert!(review.contains("== small.md (small) is new") && review.contains("by extraction"), "{review}");
+    run(&["accept", "small"]);
+    assert!(read(&world, "small.md").contains("one idea"));
+    assert_eq!(read(&world, "MEMORY.md"), "- [small](small.md): one idea\n");
+    assert_eq!(run(&["review"]), "Nothing waits for your word\n");
+    run(&["undo"]);
+    assert_eq!((read(&world, "small.md"), read(&world, "MEMORY.md")), (String::new(), String::new()));
+    assert!(run(&["review"]).contains("small.md"));
+    run(&["reject", "--all"]);
+    assert_eq!(run(&["review"]), "Nothing waits for your word\n");
+}
+
+#[tokio::test]
+async fn bare_runs_have_three_tools_and_no_memories() {
+    let world = World::new([Step::text("ok")]).await;
+    remember(&world, "MEMORY.md", "- [a](a.md): b\n");
+    world.home.write("CLAUDE.md", "Be terse.");
+    assert_eq!(world.print(["--bare", "hi"]).code, Some(0));
+    let request = world.last_request();
+    assert_eq!(request.tool_names(), ["Bash", "Edit", "Read"]);
+    let all = request.json.to_string();
+    assert!(!all.contains("Be terse") && !all.contains("a.md"), "{all}");
+}

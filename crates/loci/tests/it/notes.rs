@@ -1,0 +1,155 @@
+//! Session memory: notes that an agent keeps beside the conversation, which does not wait for it.
+
+use crate::support::{World, is_result, stream, user};
+use loci_testkit::{Gate, Recorded, Script, Session, Step};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+const MARK: &str = "You keep running notes of this conversation in ";
+
+/// Whether a request is the notes agent's.
+fn is_notes(request: &Recorded) -> bool {
+    request.messages().iter().any(|message| message["content"].to_string().contains(MARK))
+}
+
+/// What the agent does: adds a line to the worklog, then stops.
+fn keeping_notes(hold_first: Gate, hold_second: Gate) -> Step {
+    Step::dynamic(move |request| {
+        if !request.tool_results().is_empty() && request.last_user_text().is_empty() {
+            return Step::text("Noted.").usage(5, 5, 0, 0).wait_before_headers(hold_second.clone());
+        }
+        let text = request.last_user_text();
+        let path = text.split(MARK).nth(1).and_then(|rest| rest.split(".md").next()).unwrap();
+        let hint =
+            "_Step by step, in as few words as possible: what was tried and done. The newest at the end._";
+        let input = json!({
+            "file_path": format!("{path}.md"),
+            "old_string": hint,
+            "new_string": format!("{hint}\n- asked about ports"),
+        });
+        let stray = json!({"file_path": "stray.txt", "content": "no"});
+        let step = Step::call("Edit", input).tool("Write", stray).usage(7, 7, 0, 0);
+        step.wait_before_headers(hold_first.clone())
+    })
+}
+
+fn long_answer() -> Step {
+    Step::text("Port 9000.").usage(10, 20, 12_000, 0)
+}
+
+async fn world(first: &Gate, second: &Gate) -> World {
+    let script = Script::new([long_answer(), Step::text("Again.").usage(10, 20, 12_100, 0)]);
+    World::new(script.answer_when(keeping_notes(first.clone(), second.clone()), is_notes)).await
+}
+
+fn notes_dir(world: &World) -> PathBuf {
+    let transcript =
+        world.home.sessions().into_iter().find(|path| !path.to_string_lossy().contains("subagents"));
+    transcript.unwrap().with_extension("").join("session-memory")
+}
+
+fn answer(session: &mut Session, text: &str) -> Value {
+    session.write_json(&user(text));
+    session.wait_for_json(is_result)
+}
+
+/// The agent's answer is held open by the server until the next turn is over.
+/// Invariant 1 of `docs/design/memory.md`.
+#[tokio::test]
+async fn the_conversation_does_not_wait_for_its_notes() {
+    let (first, second) = (Gate::new(), Gate::new());
+    let world = world(&first, &second).await;
+    let mut session = world.start(&stream([]).env("LOCI_SESSION_MEMORY", "1"));
+    let before = answer(&mut session, "which port?");
+    first.reached().await;
+    let next = answer(&mut session, "again?");
+    assert_eq!((&before["result"], &next["result"]), (&json!("Port 9000."), &json!("Again.")));
+    assert!(!notes_dir(&world).join("state.json").exists(), "nothing is covered before the agent is done");
+    first.release();
+    second.release();
+    let output = session.finish();
+    assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""));
+
+    let notes = std::fs::read_to_string(notes_dir(&world).join("summary.md")).unwrap();
+    assert!(notes.contains("- asked about ports") && notes.contains("# Title"), "{notes}");
+    assert!(!world.home.project().join("stray.txt").exists(), "it may change its one file only");
+    let (main, side): (Vec<_>, Vec<_>) =
+        world.home.sessions().into_iter().partition(|path| !path.to_string_lossy().contains("subagents"));
+    let main = world.home.read_session(&main[0]);
+    assert!(!main.iter().any(|entry| entry.to_string().contains(MARK)), "the transcript knows nothing of it");
+    let state: Value =
+        serde_json::from_str(&std::fs::read_to_string(notes_dir(&world).join("state.json")).unwrap())
+            .unwrap();
+    let covered = main.iter().find(|entry| entry["uuid"] == state["covers"]).unwrap();
+    assert_eq!(covered["message"]["content"][0]["text"], "Port 9000.", "it saw the first turn");
+    let side = world.home.read_session(&side[0]);
+    assert!(side.iter().all(|entry| entry["isSidechain"] == true && entry["agentId"].is_string()));
+    assert_eq!(side[0]["parentUuid"], Value::Null);
+    assert!(side.windows(2).all(|pair| pair[1]["parentUuid"] == pair[0]["uuid"]), "one chain");
+}
+
+/// The cache serves the agent only when its request begins with the same bytes.
+/// Invariant 1 of `docs/design/memory.md`.
+#[tokio::test]
+async fn the_agent_is_asked_with_the_conversations_own_prefix_and_its_cost_is_counted() {
+    let (first, second) = (Gate::new(), Gate::new());
+    first.release();
+    let world = world(&first, &second).await;
+    let mut session = world.start(&stream([]).env("LOCI_SESSION_MEMORY", "1"));
+    let before = answer(&mut session, "which port?");
+    second.reached().await;
+    let next = answer(&mut session, "again?");
+    second.release();
+    session.finish();
+    let (notes, main): (Vec<Recorded>, Vec<Recorded>) = world.requests().into_iter().partition(is_notes);
+    assert_eq!((notes.len(), main.len()), (2, 2));
+    for key in ["system", "tools", "model", "max_tokens", "thinking"] {
+        assert_eq!(notes[0].json[key], main[1].json[key], "{key}");
+    }
+    assert_eq!(notes[0].messages()[..2], main[1].messages()[..2]);
+    let used = |result: &Value| result["modelUsage"][crate::support::MODEL]["inputTokens"].as_u64();
+    assert_eq!((used(&before), used(&next)), (Some(10), Some(10 + 7 + 10)), "what the agent used is counted");
+}
+
+/// Notes outlive the process: what they cover is known to the next one.
+/// Invariant 2 of `docs/design/memory.md`.
+#[tokio::test]
+async fn a_resumed_session_goes_on_with_its_notes() {
+    let (first, second) = (Gate::new(), Gate::new());
+    first.release();
+    second.release();
+    let world = world(&first, &second).await;
+    let mut session = world.start(&stream([]).env("LOCI_SESSION_MEMORY", "1"));
+    answer(&mut session, "which port?");
+    session.finish();
+    let world = world.then(Script::new([Step::text("Yes.").usage(10, 20, 12_500, 0)])).await;
+    let output = world.run(&crate::support::print(["-c", "sure?"]).env("LOCI_SESSION_MEMORY", "1"));
+    assert_eq!((output.code, output.stdout.as_str()), (Some(0), "Yes.\n"));
+    assert_eq!(world.requests().len(), 1, "500 tokens more are not worth new notes");
+}
+
+/// A crash in the middle of the agent's work leaves notes that can be used, and claims nothing.
+/// Invariant 2 of `docs/design/memory.md`.
+#[tokio::test]
+async fn a_crash_leaves_whole_notes_that_claim_nothing_new() {
+    let (first, second) = (Gate::new(), Gate::new());
+    first.release();
+    let world = world(&first, &second).await;
+    let mut session = world.start(&stream([]).env("LOCI_SESSION_MEMORY", "1"));
+    answer(&mut session, "which port?");
+    second.reached().await;
+    session.crash();
+    let notes = std::fs::read_to_string(notes_dir(&world).join("summary.md")).unwrap();
+    assert!(notes.contains("- asked about ports"), "{notes}");
+    assert!(!notes_dir(&world).join("state.json").exists());
+}
+
+/// One prompt and its answer are no long-lived session.
+#[tokio::test]
+async fn a_single_prompt_keeps_no_notes() {
+    let world = World::new([long_answer()]).await;
+    let output = world.run(&crate::support::print(["which port?"]).env("LOCI_SESSION_MEMORY", ""));
+    assert_eq!(output.code, Some(0));
+    assert_eq!(world.requests().len(), 1);
+    assert!(!notes_dir(&world).exists());
+}
