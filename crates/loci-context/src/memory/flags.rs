@@ -31,10 +31,13 @@ impl std::fmt::Display for Flag {
     }
 }
 
+/// What a memory is about: its type, and words of it.
+type Subject = (Option<super::MemoryKind>, String);
+
 /// Finds memories on the same subject: the same name, the same words in it, or the same description. Returns for each
 /// of them a flag that names another; the one written last is superseded by none.
 pub fn same_subject<'a>(files: impl IntoIterator<Item = (&'a str, &'a MemoryFile)>) -> Vec<(String, Flag)> {
-    let mut groups: HashMap<(Option<super::MemoryKind>, String), Vec<(&str, &str)>> = HashMap::new();
+    let mut groups: HashMap<Subject, Vec<(&str, &str)>> = HashMap::new();
     for (path, file) in files {
         let modified = file.modified.as_deref().unwrap_or_default();
         let keys: BTreeSet<String> =
