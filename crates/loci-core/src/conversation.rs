@@ -40,6 +40,7 @@ pub use end::{Gap, Living};
 pub use facts::Titles;
 pub use outline::{Outline, OutlineNode, history, history_before};
 pub use repair::{Repair, Under};
+pub use tree::millis;
 
 use facts::Facts;
 use tree::Tree;

@@ -10,6 +10,8 @@ mod orphans;
 mod splice;
 mod time;
 
+pub use time::millis;
+
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{BadEntry, Entry};
-use crate::ids::{EntryId, PromptId, RequestId, SessionId};
+use crate::ids::{EntryId, PromptId, RequestId, SessionId, ToolUseId};
 
 /// The fields every chain entry ends with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -266,6 +266,15 @@ pub enum Metadata {
         /// The last entry of the chain.
         leaf: EntryId,
     },
+    /// Results are sent as something else from here on.
+    ContentReplacement {
+        /// The call of each, and what is sent.
+        replacements: Vec<(ToolUseId, String)>,
+        /// The entry it comes behind.
+        after: Option<EntryId>,
+        /// About how many tokens that frees.
+        freed_tokens: u64,
+    },
     /// How input is read; the format has one value.
     Mode,
     /// The title a model made.
@@ -301,6 +310,14 @@ impl Metadata {
             }
             Self::LastPrompt { prompt: None, leaf } => {
                 json!({"type": "last-prompt", "leafUuid": leaf.as_str(), "sessionId": session})
+            }
+            Self::ContentReplacement { replacements, after, freed_tokens } => {
+                let replacements: Vec<Value> = replacements
+                    .iter()
+                    .map(|(call, content)| json!({"toolUseId": call.as_str(), "content": content}))
+                    .collect();
+                let after = after.as_ref().map(EntryId::as_str);
+                json!({"type": "content-replacement", "sessionId": session, "replacements": replacements, "afterUuid": after, "freedTokens": freed_tokens})
             }
             Self::Mode => json!({"type": "mode", "mode": "normal", "sessionId": session}),
             Self::GeneratedTitle { title } => {

@@ -21,7 +21,7 @@ pub(super) fn late(tree: &Tree<'_>) -> Vec<bool> {
 }
 
 /// Reads `YYYY-MM-DDTHH:MM:SS[.fff]Z` as milliseconds since 1970.
-pub(super) fn millis(text: &str) -> Option<i64> {
+pub fn millis(text: &str) -> Option<i64> {
     let text = text.strip_suffix('Z')?;
     let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
     let bytes = seconds.as_bytes();
