@@ -8,27 +8,35 @@ use loci_core::usage::Usage;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::projection::Projection;
-use crate::tokens::estimate_messages;
+use crate::replaced::Replaced;
+use crate::tokens::entry_tokens;
 
 /// Counts the tokens of a path. `overhead` is what a request has besides its messages, for paths that no response
 /// has counted yet.
 ///
 /// Blocks of one response carry the same usage, so the last of them is enough. What a compaction preserved was
-/// counted with the conversation it stood in, which says nothing about this one.
-pub fn context_tokens(path: &[Arc<Entry>], overhead: u64) -> u64 {
+/// counted with the conversation it stood in, which says nothing about this one. What was cleared since the last
+/// response is no longer there.
+pub fn context_tokens(path: &[Arc<Entry>], replaced: &Replaced, overhead: u64) -> u64 {
     let preserved = preserved(path);
     let counted = path.iter().enumerate().rev().find_map(|(idx, entry)| {
         let is_preserved = entry.head().uuid.as_ref().is_some_and(|id| preserved.contains(id.as_str()));
         usage(entry).filter(|_| !is_preserved).map(|usage| (idx, usage.context_tokens()))
     });
-    let estimate = |entries: &[Arc<Entry>]| {
-        estimate_messages(&Projection::of(entries.iter().map(Arc::as_ref)).messages(None))
-    };
     match counted {
-        Some((idx, tokens)) => tokens + estimate(&path[idx + 1..]),
-        None => overhead + estimate(path),
+        Some((idx, tokens)) => {
+            let since = estimate_path(&path[idx + 1..], replaced);
+            // Replaced results among what came since are counted as what replaces them already.
+            let freed = replaced.freed_behind(&path[idx..]);
+            tokens.saturating_sub(freed) + since
+        }
+        None => overhead + estimate_path(path, replaced),
     }
+}
+
+/// Estimates the tokens of a path.
+pub fn estimate_path(path: &[Arc<Entry>], replaced: &Replaced) -> u64 {
+    path.iter().map(|entry| entry_tokens(entry, replaced)).sum()
 }
 
 /// Returns what the server counted for the response an entry belongs to.
@@ -59,6 +67,10 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn count(path: &[Arc<Entry>], overhead: u64) -> u64 {
+        context_tokens(path, &Replaced::default(), overhead)
+    }
+
     fn entry(value: Value) -> Arc<Entry> {
         Arc::new(Entry::parse(value.to_string()).unwrap())
     }
@@ -77,19 +89,19 @@ mod tests {
 
     #[test]
     fn the_servers_count_and_an_estimate_of_what_came_after() {
-        assert_eq!(context_tokens(&[], 500), 500);
-        assert_eq!(context_tokens(&[user(10)], 500), 514);
-        assert_eq!(context_tokens(&[user(10), answer("a", 9_000)], 500), 9_000);
-        assert_eq!(context_tokens(&[user(10), answer("a", 9_000), user(10)], 500), 9_014);
+        assert_eq!(count(&[], 500), 500);
+        assert_eq!(count(&[user(10)], 500), 514);
+        assert_eq!(count(&[user(10), answer("a", 9_000)], 500), 9_000);
+        assert_eq!(count(&[user(10), answer("a", 9_000), user(10)], 500), 9_014);
         // Every block of a response says the same, and it is counted once.
-        assert_eq!(context_tokens(&[user(10), answer("a", 9_000), answer("a", 9_000), user(6)], 0), 9_010);
+        assert_eq!(count(&[user(10), answer("a", 9_000), answer("a", 9_000), user(6)], 0), 9_010);
     }
 
     #[test]
     fn what_was_not_counted_by_the_server_is_estimated() {
         let failed = entry(json!({"type": "assistant", "isApiErrorMessage": true,
             "message": {"id": "e", "content": [], "usage": {"input_tokens": 77, "output_tokens": 0}}}));
-        assert_eq!(context_tokens(&[user(10), answer("a", 9_000), failed], 0), 9_000);
+        assert_eq!(count(&[user(10), answer("a", 9_000), failed], 0), 9_000);
     }
 
     /// Otherwise a session would look full right after it was compacted.
@@ -99,9 +111,9 @@ mod tests {
         let boundary = entry(json!({"type": "system", "subtype": "compact_boundary",
             "compactMetadata": {"preservedMessages": {"uuids": ["a"]}}}));
         let path = [boundary, user(10), answer("a", 150_000)];
-        assert_eq!(context_tokens(&path, 500), 500 + 14 + 1_004);
+        assert_eq!(count(&path, 500), 500 + 14 + 1_004);
         let mut path = path.to_vec();
         path.push(answer("b", 2_000));
-        assert_eq!(context_tokens(&path, 500), 2_000);
+        assert_eq!(count(&path, 500), 2_000);
     }
 }

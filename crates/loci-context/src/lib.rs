@@ -4,26 +4,37 @@
 //! always gives the same bytes, whether it was just written or loaded again, because both roads go through
 //! [`Projection`]. Everything else put before the model is a named [`Fragment`] with a bound.
 
+mod budget;
+mod clearing;
 mod compaction;
 mod fragment;
 mod ledger;
 mod memory;
+mod pipeline;
 mod projection;
+mod replaced;
 mod session_notes;
 mod tokens;
 mod window;
 
-pub use compaction::{CompactionPlan, Keep, Trigger, summary_of, summary_request, summary_text};
+pub use budget::ResultBudget;
+pub use clearing::CLEARED;
+pub use compaction::{
+    Attempt, Carried, CompactionPlan, Guard, Keep, Notes, Room, Shares, Shorter, Source, Step, Subject,
+    Trigger, plan_from_notes, summary_request, summary_text,
+};
 pub use fragment::{
     Fragment, GitContext, Instruction, PromptParts, Surroundings, system_prompt, user_context,
 };
-pub use ledger::context_tokens;
+pub use ledger::{context_tokens, estimate_path};
 pub use memory::{
     Flag, INDEX_BYTES, INDEX_LINES, IndexLevel, IndexLine, MemoryFile, MemoryKind, Mention,
     extraction_instruction, index_level, index_line, index_lines, mentions, same_subject, shown_index,
     stamped, with_index_line, without_index_lines,
 };
+pub use pipeline::{Need, Standing, need};
 pub use projection::Projection;
+pub use replaced::{Clearing, Replaced, Replacement};
 pub use session_notes::{
     NOTES_TEMPLATE, NOTES_TOKENS, NotesPace, SECTION_TOKENS, SinceNotes, bounded_notes, noted,
     notes_instruction,

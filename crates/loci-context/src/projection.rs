@@ -7,19 +7,25 @@
 //! 1. Entries split from one response become one assistant message again, blocks in order and byte for byte.
 //! 2. Consecutive user entries become one user message: tool results first, then reminders, then text.
 //! 3. Stored API failures, blank text and responses of nothing but reasoning are not sent.
-//! 4. A message that has been followed by one of the other role never changes again.
+//! 4. A message that has been followed by one of the other role never changes again, unless a result in it is replaced.
 
 mod reminder;
+
+use std::sync::Arc;
 
 use loci_core::entry::{Entry, EntryKind};
 use loci_core::ids::MessageId;
 use loci_core::message::{Block, BlockKind, Message, Role};
+
+use crate::replaced::Replaced;
+pub(crate) use reminder::{blocks as attachment_blocks, text as attachment_text};
 
 /// The messages of a conversation, grown entry by entry.
 #[derive(Debug, Clone, Default)]
 pub struct Projection {
     done: Vec<Message>,
     open: Option<Open>,
+    replaced: Arc<Replaced>,
 }
 
 /// The last message, which may still grow.
@@ -37,9 +43,14 @@ struct UserParts {
 }
 
 impl Projection {
-    /// Projects a whole path.
+    /// Projects a whole path in which nothing is replaced.
     pub fn of<'a>(path: impl IntoIterator<Item = &'a Entry>) -> Self {
-        let mut projection = Self::default();
+        Self::with_replaced(path, &Replaced::default())
+    }
+
+    /// Projects a whole path; replaced results are sent as what replaces them.
+    pub fn with_replaced<'a>(path: impl IntoIterator<Item = &'a Entry>, replaced: &Replaced) -> Self {
+        let mut projection = Self { replaced: Arc::new(replaced.clone()), ..Self::default() };
         for entry in path {
             projection.push(entry);
         }
@@ -83,10 +94,11 @@ impl Projection {
     }
 
     fn push_user(&mut self, blocks: Vec<Block>) {
+        let replaced = Arc::clone(&self.replaced);
         let parts = self.user_parts();
         for block in blocks {
             match block.kind() {
-                BlockKind::ToolResult => parts.results.push(block),
+                BlockKind::ToolResult => parts.results.push(replaced.apply(block)),
                 BlockKind::Text if is_blank(&block) => {}
                 _ => parts.texts.push(block),
             }

@@ -3,8 +3,12 @@
 //! Claude's tokenizer is not public. Prose runs at about four characters a token, JSON at two; a picture counts two
 //! thousand whatever its size. Reasoning counts by its text alone, because signatures are not read as text.
 
+use loci_core::entry::{Entry, EntryKind};
 use loci_core::message::{Block, BlockKind, Message};
 use serde_json::Value;
+
+use crate::projection::attachment_blocks;
+use crate::replaced::Replaced;
 
 /// Tokens of a picture.
 const IMAGE: u64 = 2_000;
@@ -35,8 +39,25 @@ pub fn estimate_messages(messages: &[Message]) -> u64 {
     messages.iter().flat_map(|message| message.content.iter()).map(estimate_block).sum()
 }
 
+/// Estimates the tokens of what an entry adds to what is sent.
+pub(crate) fn entry_tokens(entry: &Entry, replaced: &Replaced) -> u64 {
+    let head = entry.head();
+    match head.kind {
+        EntryKind::User => {
+            entry.blocks().into_iter().map(|block| estimate_block(&replaced.apply(block))).sum()
+        }
+        EntryKind::Assistant if !head.is_api_error => entry.blocks().iter().map(estimate_block).sum(),
+        EntryKind::Attachment => {
+            let blocks = entry.attachment().map(|attachment| attachment_blocks(&attachment));
+            blocks.unwrap_or_default().iter().map(estimate_block).sum()
+        }
+        EntryKind::System => entry.fields().read::<String>("content").as_deref().map_or(0, prose_tokens),
+        EntryKind::Assistant | EntryKind::Progress | EntryKind::Metadata => 0,
+    }
+}
+
 /// Estimates the tokens of a block.
-fn estimate_block(block: &Block) -> u64 {
+pub(crate) fn estimate_block(block: &Block) -> u64 {
     FRAME
         + match block.kind() {
             BlockKind::Text => block.text().as_deref().map_or(0, prose_tokens),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use loci_context::{NotesPace, PromptParts};
+use loci_context::{NotesPace, PromptParts, Replaced};
 use loci_core::conversation::Repair;
 use loci_core::entry::Entry;
 use loci_core::entry::draft::Stamp;
@@ -142,6 +142,8 @@ pub struct Past {
     pub path: Vec<Arc<Entry>>,
     /// The entry the next one hangs under.
     pub leaf: Option<EntryId>,
+    /// Results of it that are replaced.
+    pub replaced: Replaced,
     /// What must be recorded before the next prompt.
     pub repairs: Vec<Repair>,
     /// What a fork takes over from its source; written with the first prompt.
@@ -189,11 +191,13 @@ pub struct CompactionConfig {
     pub window: Option<u64>,
     /// Compacts at this share of what can be used, in percent, where that is earlier.
     pub percent: Option<u8>,
+    /// Whether old tool results are cleared, before anything is summarised and after a long pause.
+    pub clears_results: bool,
 }
 
 impl Default for CompactionConfig {
     fn default() -> Self {
-        Self { is_on: true, is_automatic: true, window: None, percent: None }
+        Self { is_on: true, is_automatic: true, window: None, percent: None, clears_results: true }
     }
 }
 

@@ -117,6 +117,13 @@ impl SessionHost {
         fitting.take(most_files).map(|(path, state)| (path.to_owned(), state.content.clone())).collect()
     }
 
+    /// Writes a result that is too long for the conversation to its file; returns the file and its size.
+    pub(crate) fn spill(&self, call: &ToolUseId, text: &str) -> io::Result<(PathBuf, u64)> {
+        let path = self.spill_path(call)?;
+        std::fs::write(&path, text)?;
+        Ok((path, text.len() as u64))
+    }
+
     /// Takes over what an earlier process had read.
     pub(crate) fn restore_files(&self, states: &FileStates) {
         lock(&self.files).merge(states);

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::config::Past;
-use loci_context::Projection;
+use loci_context::{Clearing, Projection, Replaced};
 use loci_core::conversation::Repair;
 use loci_core::entry::Entry;
 use loci_core::entry::draft::{ApiErrorFields, Draft, Metadata, Stamp};
@@ -39,6 +39,8 @@ pub(crate) struct Recorder {
     projection: Projection,
     /// The entries behind the projection.
     path: Vec<Arc<Entry>>,
+    /// Results among them that are sent as something else.
+    replaced: Replaced,
     prompt: PromptId,
     last_prompt: Option<String>,
     inherited: Vec<Arc<Entry>>,
@@ -53,8 +55,9 @@ impl Recorder {
     /// Starts where the past ends; nothing is written before the next prompt.
     pub(crate) fn new(env: Env, log: SessionLog, stamp: Stamp, past: Past) -> Self {
         Self {
-            projection: Projection::of(past.path.iter().map(Arc::as_ref)),
+            projection: Projection::with_replaced(past.path.iter().map(Arc::as_ref), &past.replaced),
             path: past.path,
+            replaced: past.replaced,
             env,
             log,
             stamp,
@@ -79,6 +82,11 @@ impl Recorder {
     /// Returns the entries that the conversation is made from, oldest first.
     pub(crate) fn path(&self) -> &[Arc<Entry>] {
         &self.path
+    }
+
+    /// Returns which of their results are sent as something else.
+    pub(crate) fn replaced(&self) -> &Replaced {
+        &self.replaced
     }
 
     /// Takes what went wrong with writing, to be told once.
@@ -216,6 +224,25 @@ impl Recorder {
     /// Records context behind what was said last.
     pub(crate) fn attachment(&mut self, attachment: Value) {
         self.append(&Draft::attachment(attachment));
+    }
+
+    /// Records that results are sent as something else from now on.
+    pub(crate) fn clear(&mut self, clearing: &Clearing) {
+        let replacements = clearing.replacements.iter();
+        let line = Metadata::ContentReplacement {
+            replacements: replacements.map(|it| (it.call.clone(), it.content.clone())).collect(),
+            after: self.tail.clone(),
+            freed_tokens: clearing.freed,
+        };
+        let Some(entry) = self.metadata(&line) else { return };
+        self.log(&[entry]);
+        self.replaced.add(clearing, self.tail.clone());
+        self.project();
+    }
+
+    /// Makes the messages anew from the path.
+    fn project(&mut self) {
+        self.projection = Projection::with_replaced(self.path.iter().map(Arc::as_ref), &self.replaced);
     }
 
     /// Mends a session that ended in the middle of something, before it goes on.

@@ -8,6 +8,7 @@ mod compacting;
 mod keeping;
 mod perform;
 mod remembering;
+mod summarising;
 mod tally;
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -54,6 +55,7 @@ use tally::Tally;
 
 /// How long what could not be saved waits before the disk is tried again, should nothing else happen.
 const SAVE_AGAIN: Duration = Duration::from_millis(500);
+const BLANK: &str = "The prompt is empty. Send some text, or a picture.";
 
 /// The way to talk to a session.
 #[derive(Debug, Clone)]
@@ -133,6 +135,8 @@ struct Underway {
     reading: HashMap<ToolUseId, PathBuf>,
     /// Running calls that change memories.
     remembering: HashSet<ToolUseId>,
+    /// What the results of the calls at hand take of the window so far.
+    result_tokens: u64,
     questions: HashMap<String, PreparedCall>,
     tally: Tally,
     has_interrupted: bool,
@@ -150,6 +154,7 @@ impl Underway {
             prepared: HashMap::new(),
             reading: HashMap::new(),
             remembering: HashSet::new(),
+            result_tokens: 0,
             questions: HashMap::new(),
             tally: Tally::begin(now),
             has_interrupted: false,
@@ -357,10 +362,14 @@ impl Session {
         let mut underway = Underway::new(inbox, self.env.clock.monotonic());
         self.begin();
         if prompt.content.is_blank() {
-            return self.refuse_blank(&mut underway);
+            return self.refuse_prompt(BLANK.to_owned(), &mut underway);
+        }
+        let wish = compaction_wish(&prompt);
+        if let Some(text) = self.refusal_of_prompts().filter(|_| wish.is_none()) {
+            return self.refuse_prompt(text, &mut underway);
         }
         let mut turn = Turn::new(self.turn_limits());
-        let mut effects = match compaction_wish(&prompt) {
+        let mut effects = match wish {
             Some(focus) => {
                 if !self.recorder.path().is_empty() {
                     self.recorder.command(&prompt.content.text());
@@ -396,7 +405,9 @@ impl Session {
                     Some(Message::Other(event)) => return event,
                     Some(Message::Classified(call, said)) => self.classified(underway, &call, said),
                     Some(Message::Summary(generation, said)) if generation == underway.generation => {
-                        return self.summarised(said, underway);
+                        if let Some(event) = self.summarised(said, underway) {
+                            return event;
+                        }
                     }
                     Some(Message::Request(..) | Message::Summary(..)) | None => {}
                 },
@@ -448,10 +459,9 @@ impl Session {
         self.told_date = date;
     }
 
-    /// Ends a turn whose prompt says nothing: the model would refuse it, so nothing is asked and nothing recorded.
-    fn refuse_blank(&mut self, underway: &mut Underway) {
-        let text = "The prompt is empty. Send some text, or a picture.";
-        underway.tally.text = text.to_owned();
+    /// Ends a turn whose prompt the model would refuse: nothing is asked and nothing recorded.
+    fn refuse_prompt(&mut self, text: String, underway: &mut Underway) {
+        underway.tally.text.clone_from(&text);
         let failure = Failure::new(FailureKind::InvalidRequest, text);
         let end = TurnEnd { outcome: Outcome::ApiError(failure), round_trips: 0, stop_reason: None };
         self.end(end, underway);

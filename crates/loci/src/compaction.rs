@@ -23,6 +23,7 @@ pub(crate) fn compaction(env: &Env, settings: &Settings, model: &str) -> Compact
             && !env.vars.is_truthy("DISABLE_AUTO_COMPACT"),
         window: window.filter(|window| *window >= LEAST_WINDOW),
         percent: percent.and_then(|percent| u8::try_from(percent).ok()),
+        clears_results: is_on && !env.vars.is_truthy("LOCI_DISABLE_CLEARING"),
     }
 }
 
@@ -51,7 +52,7 @@ mod tests {
                 &[("DISABLE_COMPACT", "1")],
                 &plain,
                 "claude-x",
-                CompactionConfig { is_on: false, is_automatic: false, ..usual },
+                CompactionConfig { is_on: false, is_automatic: false, clears_results: false, ..usual },
             ),
             (
                 &[("DISABLE_AUTO_COMPACT", "1")],
@@ -71,6 +72,12 @@ mod tests {
                 &plain,
                 "claude-x",
                 CompactionConfig { percent: Some(50), ..usual },
+            ),
+            (
+                &[("LOCI_DISABLE_CLEARING", "1")],
+                &plain,
+                "claude-x",
+                CompactionConfig { clears_results: false, ..usual },
             ),
             (&[("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", "500")], &plain, "claude-x", usual),
             (&[("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "many")], &plain, "claude-x", usual),

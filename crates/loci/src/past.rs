@@ -2,6 +2,9 @@
 
 mod fork;
 
+use std::sync::Arc;
+
+use loci_context::Replaced;
 use loci_core::conversation::Conversation;
 use loci_core::file_history::{Snapshot, snapshots_of};
 use loci_core::ids::{EntryId, SessionId};
@@ -141,6 +144,7 @@ fn open(home: &ConfigHome, place: SessionPlace, args: &Args) -> Result<Start, Co
         leaf: conversation.leaf().cloned(),
         repairs: conversation.repairs().to_vec(),
         path: conversation.into_path(),
+        replaced: Replaced::of(metadata.iter().map(Arc::as_ref)),
         labels: LabelWatch::new(&labels),
         ..Past::default()
     };

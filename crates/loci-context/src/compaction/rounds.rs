@@ -6,7 +6,7 @@ use std::sync::Arc;
 use loci_core::entry::{Entry, EntryKind};
 
 /// Splits a path into rounds; a new one begins with every response. Stored failures belong to the round they are in.
-pub(super) fn rounds(path: &[Arc<Entry>]) -> Vec<Range<usize>> {
+pub(crate) fn rounds(path: &[Arc<Entry>]) -> Vec<Range<usize>> {
     let mut rounds: Vec<Range<usize>> = Vec::new();
     let mut response = None;
     for (idx, entry) in path.iter().enumerate() {

@@ -6,7 +6,7 @@ use loci_core::message::Block;
 use serde_json::Value;
 
 /// Returns what an attachment adds to the user message it belongs to.
-pub(super) fn blocks(attachment: &Value) -> Vec<Block> {
+pub(crate) fn blocks(attachment: &Value) -> Vec<Block> {
     let text = |key: &str| attachment.get(key).and_then(Value::as_str).unwrap_or_default();
     match text("type") {
         "queued_command" => match attachment.get("prompt") {
@@ -38,6 +38,11 @@ pub(super) fn blocks(attachment: &Value) -> Vec<Block> {
         }
         _ => Vec::new(),
     }
+}
+
+/// Returns the same as text.
+pub(crate) fn text(attachment: &Value) -> String {
+    blocks(attachment).iter().filter_map(Block::text).collect::<Vec<_>>().join("\n")
 }
 
 fn file(attachment: &Value) -> Vec<Block> {

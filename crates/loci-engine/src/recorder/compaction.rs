@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use loci_context::{CompactionPlan, Projection, Trigger, estimate_messages, prose_tokens, summary_text};
+use loci_context::{Shorter, Trigger, estimate_path, prose_tokens, summary_text};
 use loci_core::entry::Entry;
 use loci_core::entry::draft::{Draft, Metadata};
 use loci_core::ids::EntryId;
@@ -13,12 +13,10 @@ use super::Recorder;
 
 /// A compaction to be recorded.
 pub(crate) struct Shortened<'a> {
-    /// What it summarises and keeps.
-    pub(crate) plan: &'a CompactionPlan,
+    /// What it summarises and keeps, and the summary.
+    pub(crate) shorter: &'a Shorter,
     /// Who wanted it.
     pub(crate) trigger: Trigger,
-    /// The summary.
-    pub(crate) summary: &'a str,
     /// How full the context was.
     pub(crate) tokens_before: u64,
     /// What a request has besides its messages.
@@ -32,11 +30,12 @@ impl Recorder {
     /// every entry, and what goes on hangs under the summary, as other readers of the format expect.
     pub(crate) fn compact(&mut self, shortened: &Shortened<'_>) -> Option<(Arc<Entry>, Arc<Entry>)> {
         let transcript = self.log.path().map(|path| path.display().to_string());
-        let text = summary_text(shortened.summary, transcript.as_deref());
-        let kept = self.path[shortened.plan.preserved.clone()].to_vec();
+        let Shorter { plan, summary, .. } = shortened.shorter;
+        let text = summary_text(summary, transcript.as_deref());
+        let kept = self.path[plan.preserved.clone()].to_vec();
         let anchor = self.fresh_id();
-        let tokens_after = estimate(&text, &kept) + shortened.overhead;
-        let metadata = metadata(shortened, tokens_after, &anchor, &shortened.plan.preserved_ids(&self.path));
+        let tokens_after = prose_tokens(&text) + estimate_path(&kept, &self.replaced) + shortened.overhead;
+        let metadata = metadata(shortened, tokens_after, &anchor, &plan.preserved_ids(&self.path));
         let pointer = self.pointer();
         let last = self.tail.take();
         let boundary = self.seal(&Draft::boundary(last.as_ref(), metadata), None);
@@ -48,7 +47,7 @@ impl Recorder {
         let lines: Vec<Arc<Entry>> = pointer.into_iter().chain([boundary.clone(), summary.clone()]).collect();
         self.log(&lines);
         self.path = [boundary.clone(), summary.clone()].into_iter().chain(kept).collect();
-        self.projection = Projection::of(self.path.iter().map(Arc::as_ref));
+        self.project();
         Some((boundary, summary))
     }
 
@@ -59,20 +58,21 @@ impl Recorder {
     }
 }
 
-fn estimate(summary: &str, kept: &[Arc<Entry>]) -> u64 {
-    let kept = Projection::of(kept.iter().map(Arc::as_ref)).messages(None);
-    prose_tokens(summary) + estimate_messages(&kept)
-}
-
 fn metadata(shortened: &Shortened<'_>, tokens_after: u64, anchor: &EntryId, kept: &[EntryId]) -> Value {
     let ids: Vec<&str> = kept.iter().map(EntryId::as_str).collect();
-    json!({
+    let mut metadata = json!({
         "trigger": shortened.trigger.as_str(),
         "preTokens": shortened.tokens_before,
         "durationMs": shortened.duration.as_millis() as u64,
-        "preservedSegment": {"headUuid": ids.first(), "anchorUuid": anchor.as_str(), "tailUuid": ids.last()},
-        "preservedMessages": {"anchorUuid": anchor.as_str(), "uuids": ids, "allUuids": ids},
-        "postTokens": tokens_after,
-        "cumulativeDroppedTokens": shortened.tokens_before.saturating_sub(tokens_after),
-    })
+    });
+    // Readers take these fields for a segment that is there.
+    if let (Some(head), Some(tail)) = (ids.first(), ids.last()) {
+        let anchor = anchor.as_str();
+        metadata["preservedSegment"] = json!({"headUuid": head, "anchorUuid": anchor, "tailUuid": tail});
+        metadata["preservedMessages"] = json!({"anchorUuid": anchor, "uuids": ids, "allUuids": ids});
+    }
+    metadata["postTokens"] = json!(tokens_after);
+    metadata["cumulativeDroppedTokens"] = json!(shortened.tokens_before.saturating_sub(tokens_after));
+    shortened.shorter.carried.keep_in(&mut metadata);
+    metadata
 }

@@ -1,21 +1,22 @@
-//! Making the conversation shorter: when, how the summary is asked for, and what becomes of it.
+//! Making the conversation shorter: when, from what, and what becomes of it.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt;
 use loci_context::{
-    CompactionPlan, Projection, Trigger, Window, context_tokens, summary_of, summary_request,
+    Attempt, Carried, Guard, Level, Need, Notes, ResultBudget, Room, Shorter, Standing, Step, Subject,
+    Trigger, Window, context_tokens, estimate_path, need, prose_tokens,
 };
-use loci_core::message::{Block, Message as Said, Role};
+use loci_core::ids::ToolUseId;
+use loci_core::message::Block;
 use loci_core::model::facts;
-use loci_core::stream::{Ended, Failure, FailureKind, StreamEvent};
-use loci_llm::EventStream;
+use loci_core::stream::{Ended, Failure, FailureKind};
+use loci_core::tool::{ToolContent, ToolOutcome};
+use loci_tools::{Host, TaskStatus, persisted_output};
 use serde_json::json;
-use tokio::sync::mpsc::UnboundedSender;
-use tokio_util::sync::CancellationToken;
 
+use super::summarising::Asking;
 use super::{Message, Session, Underway};
 use crate::config::CompactionConfig;
 use crate::event::EngineEvent;
@@ -23,11 +24,6 @@ use crate::instructions::resume;
 use crate::recorder::Shortened;
 use crate::state::change_identity;
 use crate::turn::{Compacted, CompactionWish, Event, OutputLimit, RequestPlan};
-
-/// Failures in a row after which nothing is compacted unasked.
-const MOST_FAILURES: u32 = 3;
-/// Compactions in a row, each needed at once after the other, after which nothing is compacted unasked.
-const MOST_REFILLS: u32 = 3;
 
 /// Files that are put before the model again.
 const MOST_FILES: usize = 5;
@@ -37,64 +33,96 @@ const MOST_FILE_TOKENS: u64 = 50_000;
 const SWITCHED_OFF: &str = "Compaction is switched off; unset DISABLE_COMPACT to use it";
 const NOTHING_TO_COMPACT: &str =
     "There is too little to compact: the conversation has no more than its last exchange.";
+const NO_HELP: &str = "The conversation is nearly too long, and compacting it does not help any more. Ask for less \
+     output at a time, or begin a new session.";
 
 /// What is remembered from one compaction to the next.
 #[derive(Debug, Default)]
 pub(super) struct Compactor {
-    failures: u32,
-    refills: u32,
-    /// Responses since the last compaction; `None` before the first.
-    responses_since: Option<u32>,
-    has_warned: bool,
+    guard: Guard,
+    /// What a model summarised before it failed; the next attempt goes on from there.
+    so_far: Option<Notes>,
 }
 
 impl Compactor {
     pub(super) fn heard_response(&mut self) {
-        if let Some(n) = &mut self.responses_since {
-            *n += 1;
-        }
-    }
-
-    /// Tells whether it is worth trying; notes that room is needed again.
-    fn may_try(&mut self) -> bool {
-        let is_refill = self.responses_since.is_some_and(|n| n <= 1);
-        self.refills = if is_refill { self.refills + 1 } else { 0 };
-        self.failures < MOST_FAILURES && self.refills < MOST_REFILLS
-    }
-
-    fn succeeded(&mut self) {
-        self.failures = 0;
-        self.responses_since = Some(0);
+        self.guard.heard_response();
     }
 }
 
 /// A compaction whose summary is being written.
 pub(super) struct Pending {
-    plan: CompactionPlan,
-    wish: CompactionWish,
-    model: String,
+    attempt: Attempt,
+    room: Room,
+    trigger: Trigger,
+    /// Whether going on as it is would be refused.
+    must: bool,
     tokens: u64,
     began: Duration,
+    pub(super) asking: Asking,
 }
 
 impl Session {
-    /// Tells whether the conversation is to be made shorter before a request. When that has stopped helping, the user
-    /// is told, once.
+    /// Tells whether the conversation is to be made shorter by a summary before a request. Old results are cleared
+    /// first. When compacting has stopped helping, the user is told, once.
     pub(super) fn needs_room(&mut self, plan: &RequestPlan) -> bool {
-        let config = self.compaction;
-        if !(plan.may_compact
-            && config.is_automatic
-            && self.tokens() >= self.window(plan).thresholds().compact)
-        {
+        if !(plan.may_compact && self.compaction.is_automatic) {
             return false;
         }
-        let may_try = self.compactor.may_try();
-        if !may_try && !std::mem::replace(&mut self.compactor.has_warned, true) {
-            let text = "The conversation is nearly too long, and compacting it does not help any more. Ask for less \
-                        output at a time, or begin a new session.";
-            self.tell(EngineEvent::Trouble(text.to_owned()));
+        loop {
+            match need(&self.standing(plan)) {
+                Need::Nothing => return false,
+                Need::Clear(clearing) => self.recorder.clear(&clearing),
+                Need::Compact => return true,
+                Need::NoHelp => {
+                    if self.compactor.guard.take_news() {
+                        self.tell(EngineEvent::Trouble(NO_HELP.to_owned()));
+                    }
+                    return false;
+                }
+            }
         }
-        may_try
+    }
+
+    fn standing(&self, plan: &RequestPlan) -> Standing<'_> {
+        Standing {
+            path: self.recorder.path(),
+            replaced: self.recorder.replaced(),
+            window: self.window(plan),
+            tokens: self.tokens(),
+            guard: &self.compactor.guard,
+            clears: self.compaction.clears_results,
+            now_ms: self.env.clock.now().as_millisecond(),
+        }
+    }
+
+    /// Puts a result that takes too much of the window into a file, and a preview in its place.
+    pub(super) fn within_budget(&self, call: &ToolUseId, outcome: &mut ToolOutcome, underway: &mut Underway) {
+        let ToolContent::Text(text) = &outcome.content else { return };
+        let tokens = prose_tokens(text);
+        let budget = ResultBudget::of(&self.window(&self.usual_plan()));
+        if !budget.allows(tokens, underway.result_tokens) {
+            let shown = persisted_output(text, text.len() as u64, self.host.spill(call, text));
+            outcome.content = ToolContent::Text(shown);
+        }
+        if let ToolContent::Text(text) = &outcome.content {
+            underway.result_tokens += prose_tokens(text);
+        }
+    }
+
+    /// Says why no prompt is taken, when nothing makes room unasked and there is none left.
+    pub(super) fn refusal_of_prompts(&self) -> Option<String> {
+        let plan = self.usual_plan();
+        if self.compaction.is_automatic || self.window(&plan).level(self.tokens()) < Level::Blocked {
+            return None;
+        }
+        let advice = match self.compaction.is_on {
+            true => {
+                "Make it shorter with /compact, or begin a new session. Automatic compaction is switched off."
+            }
+            false => "Begin a new session. Compaction is switched off (DISABLE_COMPACT).",
+        };
+        Some(format!("The conversation fills the model's window, and the prompt was not sent. {advice}"))
     }
 
     fn window(&self, plan: &RequestPlan) -> Window {
@@ -106,83 +134,142 @@ impl Session {
         }
     }
 
-    pub(super) fn tokens(&self) -> u64 {
-        context_tokens(self.recorder.path(), self.base.tokens())
+    pub(super) fn usual_plan(&self) -> RequestPlan {
+        RequestPlan {
+            model: self.current_model(),
+            output: OutputLimit::Usual,
+            is_streaming: true,
+            may_compact: false,
+        }
     }
 
-    /// Asks for a summary of what is not kept.
-    pub(super) fn compact(&mut self, wish: CompactionWish, underway: &mut Underway) {
+    pub(super) fn tokens(&self) -> u64 {
+        context_tokens(self.recorder.path(), self.recorder.replaced(), self.overhead())
+    }
+
+    /// Returns about how many tokens a request has besides the conversation.
+    fn overhead(&self) -> u64 {
+        let context = self.context.as_ref().and_then(Block::text);
+        self.base.tokens() + context.as_deref().map_or(0, prose_tokens)
+    }
+
+    /// Returns the running notes of the conversation, if somebody keeps any.
+    fn notes_for_compaction(&self) -> Option<Notes> {
+        None
+    }
+
+    /// Makes the conversation shorter, or begins to.
+    pub(super) fn compact(&mut self, wish: &CompactionWish, underway: &mut Underway) {
         self.tell(EngineEvent::Compacting);
         if !self.compaction.is_on {
             let failure = Failure::new(FailureKind::InvalidRequest, SWITCHED_OFF);
             return self.compaction_over(underway, Compacted::Failed(failure));
         }
-        let path = self.recorder.path();
-        let Some(plan) = CompactionPlan::new(path, wish.keep) else {
+        let subject = self.subject(wish);
+        let room = subject.room;
+        let (notes, so_far) = (self.notes_for_compaction(), self.compactor.so_far.take());
+        let Some(attempt) = Attempt::new(subject, wish.keep, notes.as_ref(), so_far) else {
             underway.tally.text = NOTHING_TO_COMPACT.to_owned();
             return self.compaction_over(underway, Compacted::NothingToDo);
         };
-        let older = Projection::of(path[plan.summarised.clone()].iter().map(Arc::as_ref));
-        let messages =
-            asking(older.messages(Some(&self.context_block())), &summary_request(wish.focus.as_deref()));
-        let model = self.current_model();
-        let request_plan = RequestPlan {
-            model: model.clone(),
-            output: OutputLimit::Usual,
-            is_streaming: true,
-            may_compact: false,
+        let may_ask = wish.trigger == Trigger::Manual || self.compactor.guard.may_ask();
+        let step = if may_ask { attempt.begin() } else { Step::Record(attempt.last_resort()) };
+        let tokens = self.tokens();
+        let pending = Pending {
+            attempt,
+            room,
+            trigger: wish.trigger,
+            must: wish.refusal.is_some() || tokens >= room.window.thresholds().usable,
+            tokens,
+            began: self.env.clock.monotonic(),
+            asking: Asking::new(self.turn_limits().models),
         };
-        let request = Arc::new(self.base.request(&request_plan, &self.model, messages));
-        underway.pending =
-            Some(Pending { plan, wish, model, tokens: self.tokens(), began: self.env.clock.monotonic() });
-        underway.generation += 1;
-        underway.request = CancellationToken::new();
-        let stream = self.client.stream(request, underway.request.clone());
-        tokio::spawn(listen(stream, underway.inbox.clone(), underway.generation));
+        match step {
+            Step::Ask(messages) => self.ask_for_summary(pending, messages, underway),
+            Step::Record(shorter) => {
+                let end = self.put_in_place(&shorter, &pending, underway);
+                self.compaction_over(underway, end);
+            }
+        }
     }
 
-    /// Puts the summary in the place of what it stands for.
+    fn subject(&self, wish: &CompactionWish) -> Subject {
+        let (path, replaced) = (self.recorder.path(), self.recorder.replaced());
+        let estimated = self.overhead() + estimate_path(path, replaced);
+        let room = Room::new(self.window(&self.usual_plan()), self.overhead());
+        let running = self.host.tasks().list().into_iter().filter(|task| task.status == TaskStatus::Running);
+        Subject {
+            path: path.to_vec(),
+            replaced: replaced.clone(),
+            room: match &wish.refusal {
+                Some(message) => room.refused(message, estimated),
+                None => room.counted(self.tokens(), estimated),
+            },
+            context: self.context_block(),
+            tasks: running.map(|task| format!("{}: {}", task.id, task.command)).collect(),
+            focus: wish.focus.clone(),
+        }
+    }
+
+    /// Takes what the model said when it was asked for a summary: records it, asks on, or makes do without.
     pub(super) fn summarised(
         &mut self,
         said: Result<(String, Ended), Failure>,
         underway: &mut Underway,
-    ) -> Event {
-        let Some(pending) = underway.pending.take() else { return Event::Compacted(Compacted::NothingToDo) };
-        let end = self.shorten(said, &pending, underway);
-        match &end {
-            Compacted::Done => self.compactor.succeeded(),
-            Compacted::Failed(_) => self.compactor.failures += 1,
-            Compacted::NothingToDo => {}
-        }
+    ) -> Option<Event> {
+        let mut pending = underway.pending.take()?;
+        let step = match said {
+            Ok((text, ended)) => {
+                self.account_summary(&pending, &ended, underway);
+                let empty = || Failure::new(FailureKind::Malformed, "The summary is empty");
+                pending.attempt.heard(&text).ok_or_else(empty)
+            }
+            Err(failure) => match self.wait_before_asking_again(&mut pending.asking, &failure) {
+                Some(wait) => {
+                    self.send_summary_request(pending, wait, underway);
+                    return None;
+                }
+                None => Err(failure),
+            },
+        };
+        let end = match step {
+            Ok(Step::Ask(messages)) => {
+                self.ask_for_summary(pending, messages, underway);
+                return None;
+            }
+            Ok(Step::Record(shorter)) => self.put_in_place(&shorter, &pending, underway),
+            Err(failure) => self.fail(failure, &pending, underway),
+        };
         self.tell(EngineEvent::CompactionEnded { failure: failure_of(&end) });
-        Event::Compacted(end)
+        Some(Event::Compacted(end))
     }
 
-    fn shorten(
-        &mut self,
-        said: Result<(String, Ended), Failure>,
-        pending: &Pending,
-        underway: &mut Underway,
-    ) -> Compacted {
-        let (text, ended) = match said {
-            Ok(said) => said,
-            Err(failure) => return Compacted::Failed(failure),
-        };
+    fn account_summary(&mut self, pending: &Pending, ended: &Ended, underway: &mut Underway) {
         underway.tally.usage.add(&ended.usage);
+        let model = pending.asking.model();
         change_identity(&self.identity, |identity| {
-            identity.totals.add(&pending.model, &facts(&pending.model), &ended.usage);
+            identity.totals.add(model, &facts(model), &ended.usage);
         });
-        let Some(summary) = summary_of(&text) else {
-            return Compacted::Failed(Failure::new(FailureKind::Malformed, "The summary is empty"));
-        };
-        let duration = self.env.clock.monotonic().saturating_sub(pending.began);
+    }
+
+    /// No summary could be had. What must be shorter is made shorter by rule; anything else is left as it is.
+    fn fail(&mut self, failure: Failure, pending: &Pending, underway: &mut Underway) -> Compacted {
+        self.compactor.guard.failed();
+        self.compactor.so_far = pending.attempt.so_far().cloned();
+        match pending.must {
+            true => self.put_in_place(&pending.attempt.last_resort(), pending, underway),
+            false => Compacted::Failed(failure),
+        }
+    }
+
+    /// Puts a summary in the place of what it stands for.
+    fn put_in_place(&mut self, shorter: &Shorter, pending: &Pending, underway: &mut Underway) -> Compacted {
         let shortened = self.recorder.compact(&Shortened {
-            plan: &pending.plan,
-            trigger: pending.wish.trigger,
-            summary: &summary,
+            shorter,
+            trigger: pending.trigger,
             tokens_before: pending.tokens,
-            overhead: self.base.tokens(),
-            duration,
+            overhead: self.overhead(),
+            duration: self.env.clock.monotonic().saturating_sub(pending.began),
         });
         let Some((boundary, summary)) = shortened else {
             return Compacted::Failed(Failure::new(
@@ -190,14 +277,16 @@ impl Session {
                 "The summary could not be written",
             ));
         };
-        if pending.wish.trigger == Trigger::Manual {
+        if pending.trigger == Trigger::Manual {
             underway.tally.text = "The conversation goes on from its summary.".to_owned();
         }
         self.reread_instructions();
-        self.restore_files();
+        let room = pending.room.target().saturating_sub(self.tokens());
+        self.restore_files(room.min(MOST_FILE_TOKENS));
+        self.compactor.guard.succeeded();
         self.note_compaction();
         self.tell(EngineEvent::Compacted {
-            metadata: boundary.fields().read("compactMetadata").unwrap_or_default(),
+            metadata: Carried::strip(boundary.fields().read("compactMetadata").unwrap_or_default()),
         });
         self.tell_user(Some(&summary), None);
         Compacted::Done
@@ -217,9 +306,9 @@ impl Session {
 
     /// Puts the files that were read last before the model again: the summary does not hold their text.
     /// Instructions of the start are sent all the same; those met on the way come back with their files.
-    fn restore_files(&mut self) {
+    fn restore_files(&mut self, most_tokens: u64) {
         let is_told = |path: &Path| self.lazy_instructions.as_ref().is_some_and(|lazy| lazy.has(path));
-        let files = self.host.files_to_restore(MOST_FILES, MOST_FILE_TOKENS, is_told);
+        let files = self.host.files_to_restore(MOST_FILES, most_tokens, is_told);
         if let Some(lazy) = &mut self.lazy_instructions {
             lazy.forget();
         }
@@ -252,37 +341,5 @@ fn failure_of(end: &Compacted) -> Option<String> {
         Compacted::Done => None,
         Compacted::NothingToDo => Some(NOTHING_TO_COMPACT.to_owned()),
         Compacted::Failed(failure) => Some(failure.message.clone()),
-    }
-}
-
-/// Appends the request to the last words of the user, so that the prefix stays the one that is cached.
-fn asking(mut messages: Vec<Said>, request: &str) -> Vec<Said> {
-    let block = Block::new_text(request);
-    match messages.last_mut().filter(|last| last.role == Role::User) {
-        Some(last) => {
-            let content: Vec<Block> = last.content.iter().cloned().chain([block]).collect();
-            *last = Said::new(Role::User, content);
-        }
-        None => messages.push(Said::new(Role::User, vec![block])),
-    }
-    messages
-}
-
-/// Listens to the summary. Calls that the model makes all the same are not run.
-async fn listen(mut stream: EventStream, inbox: UnboundedSender<Message>, generation: u64) {
-    let mut text = String::new();
-    while let Some(item) = stream.next().await {
-        match item {
-            Ok(StreamEvent::BlockDone { block, .. }) => text.push_str(&block.text().unwrap_or_default()),
-            Ok(StreamEvent::Ended(ended)) => {
-                drop(inbox.send(Message::Summary(generation, Ok((text, ended)))));
-                return;
-            }
-            Ok(_) => {}
-            Err(failure) => {
-                drop(inbox.send(Message::Summary(generation, Err(failure))));
-                return;
-            }
-        }
     }
 }

@@ -32,7 +32,7 @@ impl Session {
         match effect {
             Effect::Record(record) => self.record(record, underway),
             Effect::Request(plan) => self.request(&plan, underway),
-            Effect::Compact(wish) => self.compact(wish, underway),
+            Effect::Compact(wish) => self.compact(&wish, underway),
             Effect::CancelRequest => underway.request.cancel(),
             Effect::Wait(delay) => {
                 let (inbox, generation) = (underway.inbox.clone(), underway.generation);
@@ -120,6 +120,7 @@ impl Session {
                 if underway.remembering.remove(&call) && !outcome.is_failure() {
                     self.note_memory();
                 }
+                self.within_budget(&call, &mut outcome, underway);
                 let entry = self.recorder.tool_result(&call, &outcome);
                 self.tell_user(entry.as_deref(), Some(outcome.structured));
             }
@@ -212,6 +213,7 @@ impl Session {
 
     fn prepare(&mut self, calls: &[ToolUse], underway: &mut Underway) {
         underway.calls = CancellationToken::new();
+        underway.result_tokens = 0;
         if let Some(past) = self.past.take() {
             self.remember_files(&past);
         }

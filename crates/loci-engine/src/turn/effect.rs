@@ -60,6 +60,8 @@ pub struct CompactionWish {
     pub keep: Keep,
     /// What the user wants to be kept above all.
     pub focus: Option<String>,
+    /// What the server said when it refused the conversation for its length.
+    pub refusal: Option<String>,
 }
 
 /// Something for the transcript.

@@ -21,12 +21,14 @@ pub(super) enum Cause {
 impl Turn {
     /// The user asks for a compaction and nothing else.
     pub(super) fn compact_at_wish(&mut self, focus: Option<String>) -> Vec<Effect> {
-        self.compact(Cause::Wish, CompactionWish { trigger: Trigger::Manual, keep: Keep::LastRound, focus })
+        let wish = CompactionWish { trigger: Trigger::Manual, keep: Keep::LastRound, focus, refusal: None };
+        self.compact(Cause::Wish, wish)
     }
 
     /// The request was not sent because it would not fit.
     pub(super) fn make_room(&mut self) -> Vec<Effect> {
-        let wish = CompactionWish { trigger: Trigger::Auto, keep: Keep::LastRound, focus: None };
+        let wish =
+            CompactionWish { trigger: Trigger::Auto, keep: Keep::LastRound, focus: None, refusal: None };
         self.compact(Cause::Full, wish)
     }
 
@@ -34,7 +36,8 @@ impl Turn {
     pub(super) fn make_room_after(&mut self, failure: &Failure) -> Option<Vec<Effect>> {
         let may_help = failure.kind == FailureKind::PromptTooLong && self.recovery.may_compact();
         may_help.then(|| {
-            let wish = CompactionWish { trigger: Trigger::Auto, keep: Keep::NewerHalf, focus: None };
+            let refusal = Some(failure.message.clone());
+            let wish = CompactionWish { trigger: Trigger::Auto, keep: Keep::NewerHalf, focus: None, refusal };
             self.compact(Cause::Refused(failure.clone()), wish)
         })
     }

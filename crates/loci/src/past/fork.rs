@@ -1,5 +1,8 @@
 //! `--fork-session`: a copy of a session under a new id, which begins on disk with its first prompt.
 
+use std::sync::Arc;
+
+use loci_context::Replaced;
 use loci_core::conversation::Conversation;
 use loci_core::file_history::snapshots_of;
 use loci_core::ids::EntryId;
@@ -38,6 +41,7 @@ pub(super) fn start(
         leaf: conversation.leaf().cloned(),
         repairs: conversation.repairs().to_vec(),
         path: conversation.path().to_vec(),
+        replaced: Replaced::of(entries.iter().map(Arc::as_ref)),
         title: title(source),
         inherited,
         ..Past::default()

@@ -2,7 +2,7 @@
 
 use crate::support::{World, assert_fine, is_result, print, shape, stream, user, watched};
 use expect_test::expect;
-use loci_testkit::{Output, Recorded, Step};
+use loci_testkit::{Binary, Output, Recorded, Step};
 use serde_json::{Value, json};
 
 const SUMMARY: &str = "<analysis>Scratch.</analysis>\n<summary>1. The user wants ports compared.</summary>";
@@ -50,6 +50,9 @@ async fn before_a_request_that_would_not_fit() {
 
         1. The user wants ports compared.
 
+        The user's last message, word for word:
+        compare
+
         Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line; where you have the Recall tool, it finds and quotes any message of it.
         system status 
         assistant Both are 9000.
@@ -62,6 +65,9 @@ async fn before_a_request_that_would_not_fit() {
         user: This conversation was compacted to make room. Its earlier part is summarised here; the messages after this one are as they were.
 
         1. The user wants ports compared.
+
+        The user's last message, word for word:
+        compare
 
         Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line; where you have the Recall tool, it finds and quotes any message of it.
         assistant: Read {"file_path":"notes.txt"} <toolu-1>
@@ -84,6 +90,9 @@ async fn before_a_request_that_would_not_fit() {
         9 <- 8: user This conversation was compacted to make room. Its earlier part is summarised here; the messages after this one are as they were.
 
         1. The user wants ports compared.
+
+        The user's last message, word for word:
+        compare
 
         Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line; where you have the Recall tool, it finds and quotes any message of it.
         10 <- 9: attachment {"type":"file","filename":"<project>/notes.txt","content":{"type":"text","file":{"filePath":"<project>/notes.txt","content":"port=9000\n","numLines":1,"startLine":1,"totalLines":1}},"displayPath":"notes.txt"}
@@ -133,6 +142,9 @@ async fn after_the_server_refused() {
 
         1. The user wants ports compared.
 
+        The user's last message, word for word:
+        compare
+
         Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line; where you have the Recall tool, it finds and quotes any message of it.
         system status 
         assistant Done.
@@ -143,6 +155,9 @@ async fn after_the_server_refused() {
         user: This conversation was compacted to make room. Its earlier part is summarised here; the messages after this one are as they were.
 
         1. The user wants ports compared.
+
+        The user's last message, word for word:
+        compare
 
         Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line; where you have the Recall tool, it finds and quotes any message of it.
         assistant: Read {"file_path":"notes.txt"} <toolu-1>
@@ -178,6 +193,9 @@ async fn a_refusal_that_compacting_does_not_mend_is_told() {
         user This conversation was compacted to make room. Its earlier part is summarised here; the messages after this one are as they were.
 
         1. The user wants ports compared.
+
+        The user's last message, word for word:
+        compare
 
         Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line; where you have the Recall tool, it finds and quotes any message of it.
         system status 
@@ -223,6 +241,9 @@ async fn at_the_users_wish() {
         user: This conversation was compacted to make room. Its earlier part is summarised here; the messages after this one are as they were.
 
         1. The user wants ports compared.
+
+        The user's last message, word for word:
+        second
 
         Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line; where you have the Recall tool, it finds and quotes any message of it.
         assistant: Two.
@@ -363,6 +384,9 @@ async fn a_fork_can_begin_with_a_compaction() {
 
         1. The user wants ports compared.
 
+        The user's last message, word for word:
+        second
+
         Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line; where you have the Recall tool, it finds and quotes any message of it.
         assistant: Two.
         user: third
@@ -386,9 +410,214 @@ async fn a_session_cut_short_can_be_compacted() {
 
         1. The user wants ports compared.
 
+        The user's last message, word for word:
+        second
+
         Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line; where you have the Recall tool, it finds and quotes any message of it.
         assistant: No response requested.
         user: go on
     "#]].assert_eq(&world.conversation());
     assert!(world.requests().iter().all(|request| request.violations.is_empty()));
+}
+
+fn failed() -> Step {
+    Step::status(400).error("invalid_request_error", "no")
+}
+
+/// The model gives no summary, but what was refused cannot be sent again as it is.
+/// Invariant 12 of `docs/design/compaction.md`.
+#[tokio::test]
+async fn what_was_refused_becomes_shorter_even_without_a_model() {
+    let steps = vec![reading(900), reading(1_000), reading(1_100), too_long(), failed(), Step::text("Done.")];
+    let world = world(steps).await;
+    assert_fine(&world.run(&print(["compare the ports"])));
+    expect![[r#"
+        user: This conversation was compacted to make room. Its earlier part is summarised here; the messages after this one are as they were.
+
+        No model could be asked for a summary. What follows was put together from the record by rule, without understanding it: look into the transcript wherever something seems to be missing.
+
+        What the user said, word for word:
+        - compare the ports
+
+        Calls so far: Read 1. The last ones:
+        - Read {"file_path":"notes.txt"}
+
+        The user's last message, word for word:
+        compare the ports
+
+        Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line; where you have the Recall tool, it finds and quotes any message of it.
+        assistant: Read {"file_path":"notes.txt"} <toolu-1>
+        user: <toolu-1>: `<project>/notes.txt` has not changed since you last read it: that result still holds.
+        assistant: Read {"file_path":"notes.txt"} <toolu-2>
+        user: <toolu-2>: `<project>/notes.txt` has not changed since you last read it: that result still holds.
+        user: <system-reminder>
+        The file <project>/notes.txt was read for you. Its contents:
+        port=9000
+        </system-reminder>
+    "#]].assert_eq(&world.conversation());
+    assert_eq!(world.requests().len(), 6);
+    assert!(world.requests().iter().all(|request| request.violations.is_empty()));
+}
+
+/// A conversation that was made for a large window goes on in a small one: it is read part by part, and no part twice.
+#[tokio::test]
+async fn a_conversation_too_long_for_one_request_is_summarised_in_parts() {
+    let long =
+        |n: u64| Step::text(format!("answer {n} {}", "word ".repeat(4_000))).usage(10, 5_000, 5_000 * n, 0);
+    let mut steps: Vec<Step> = (0..8).map(long).collect();
+    steps.extend((1..=3).map(|n| Step::text(format!("<summary>summary {n}</summary>"))));
+    steps.push(Step::text("Going on."));
+    let world = world(steps).await;
+    let mut session = world.start(&stream([]));
+    for n in 0..8 {
+        session.write_json(&user(&format!("question {n}")));
+        session.wait_for_json(is_result);
+    }
+    session.finish();
+    let small = print(["and now", "-c"]).env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "40000");
+    assert_fine(&world.run(&small.env("CLAUDE_CODE_MAX_OUTPUT_TOKENS", "4000")));
+    let requests = world.requests();
+    let asked: Vec<String> = requests[8..requests.len() - 1]
+        .iter()
+        .map(|request| request.json["messages"][0]["content"][0]["text"].as_str().unwrap().to_owned())
+        .collect();
+    assert!(asked.len() > 1, "{}", asked.len());
+    for n in 0..7 {
+        let reads = asked.iter().filter(|text| text.contains(&format!("Assistant: answer {n} "))).count();
+        assert_eq!(reads, 1, "answer {n}");
+    }
+    for (idx, text) in asked.iter().enumerate() {
+        assert_eq!(text.contains(&format!("\n\nsummary {idx}\n\n")), idx > 0, "{idx}");
+    }
+    let last = requests.last().unwrap().json["messages"].to_string();
+    assert!(last.contains(&format!("summary {}", asked.len())) && last.contains("and now"), "{last}");
+}
+
+/// A summary that is refused for want of room for the answer, or because the server is busy, is asked for again.
+#[tokio::test]
+async fn a_summary_is_asked_for_again_where_that_helps() {
+    let no_room = Step::status(400).error(
+        "invalid_request_error",
+        "input length and `max_tokens` exceed context limit: 180000 + 32000 > 200000, decrease input length or `max_tokens` and try again",
+    );
+    let busy = Step::status(529).header("retry-after", "0");
+    let steps = vec![
+        Step::text("One."),
+        Step::text("Two."),
+        no_room,
+        busy,
+        Step::text(SUMMARY),
+        Step::text("Three."),
+    ];
+    let world = world(steps).await;
+    let mut session = world.start(&stream([]));
+    for prompt in ["first", "second", "/compact", "third"] {
+        session.write_json(&user(prompt));
+        assert_eq!(session.wait_for_json(is_result)["is_error"], false);
+    }
+    session.finish();
+    let limits: Vec<u64> =
+        world.requests()[2..5].iter().map(|request| request.json["max_tokens"].as_u64().unwrap()).collect();
+    assert!(limits[1] < limits[0] && limits[2] == limits[1], "{limits:?}");
+    assert!(world.conversation().contains("The user wants ports compared."), "{}", world.conversation());
+}
+
+/// The last message of the user, changed paths and running commands go over word for word.
+#[tokio::test]
+async fn what_was_said_changed_and_started_goes_over_a_compaction() {
+    let write = |name: &str| Step::call("Write", json!({"file_path": name, "content": "x"}));
+    let start = Step::call("Bash", json!({"command": "sleep 30", "run_in_background": true}));
+    let steps = vec![
+        write("one.txt"),
+        start,
+        reading(67_500),
+        Step::text(SUMMARY),
+        write("two.txt"),
+        reading(67_500),
+        Step::text(SUMMARY),
+        Step::text("Done."),
+    ];
+    let world = world(steps).await;
+    let run = print(["Compare.\nNever touch <main>.", "--allowedTools", "Bash,Write,Read"]);
+    assert_fine(&world.run(&run.env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000")));
+    let conversation = world.conversation();
+    let carried = conversation.split("1. The user wants ports compared.").nth(1).unwrap();
+    let carried = carried.split("Nothing is lost").next().unwrap();
+    let (said, rest) = carried.split_once("Still running").unwrap();
+    assert_eq!(said.trim(), "The user's last message, word for word:\nCompare.\nNever touch <main>.");
+    assert!(rest.contains(": sleep 30\n"), "{rest}");
+    let files = rest.split("Files changed so far:\n").nth(1).unwrap().trim();
+    assert_eq!(files, "- <project>/one.txt\n- <project>/two.txt");
+    assert_eq!(conversation.matches("Never touch <main>.").count(), 1);
+}
+
+/// Old results are cleared before anybody is asked for a summary.
+/// Invariant 1 of `docs/design/compaction.md`.
+#[tokio::test]
+async fn cleared_results_stay_cleared_in_a_resumed_session_and_a_fork() {
+    let read = |n: usize, tokens: u64| {
+        Step::call("Read", json!({"file_path": format!("long{n}.txt")})).usage(10, 20, tokens - 30, 0)
+    };
+    let mut steps: Vec<Step> = (0..5).map(|n| read(n, 11_500 * (n as u64 + 1))).collect();
+    steps.extend(["Done.", "Again.", "Forked."].map(|text| Step::text(text).usage(10, 20, 30_000, 0)));
+    let world = world(steps).await;
+    for n in 0..5 {
+        world.home.write(format!("long{n}.txt"), format!("file {n} {}\n", "words ".repeat(40)).repeat(200));
+    }
+    let windowed = |run: Binary| run.env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000");
+    assert_fine(&world.run(&windowed(print(["compare"]))));
+    let sent = |idx: usize| world.requests()[idx].json["messages"].clone();
+    let count = |messages: &Value| messages.to_string().matches("[Old tool result content cleared]").count();
+    assert_eq!((count(&sent(4)), count(&sent(5))), (0, 4));
+    assert!(!world.sketch().contains("compact_boundary"));
+    assert_fine(&world.run(&windowed(print(["and now", "-c"]))));
+    assert_fine(&world.run(&windowed(print(["and here", "-c", "--fork-session"]))));
+    let bare = |messages: &Value| -> Vec<String> {
+        let mark = r#","cache_control":{"type":"ephemeral"}"#;
+        messages.as_array().unwrap().iter().map(|message| message.to_string().replace(mark, "")).collect()
+    };
+    let (first, resumed, forked) = (bare(&sent(5)), bare(&sent(6)), bare(&sent(7)));
+    assert_eq!(resumed[..first.len()], first[..]);
+    assert_eq!(forked[..first.len()], first[..]);
+}
+
+#[tokio::test]
+async fn clearing_can_be_switched_off() {
+    let read = |n: usize, tokens: u64| {
+        Step::call("Read", json!({"file_path": format!("long{n}.txt")})).usage(10, 20, tokens - 30, 0)
+    };
+    let mut steps: Vec<Step> = (0..5).map(|n| read(n, 11_500 * (n as u64 + 1))).collect();
+    steps.extend([Step::text(SUMMARY), Step::text("Done.")]);
+    let world = world(steps).await;
+    for n in 0..5 {
+        world.home.write(format!("long{n}.txt"), format!("file {n} {}\n", "words ".repeat(40)).repeat(200));
+    }
+    let run =
+        print(["compare"]).env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000").env("LOCI_DISABLE_CLEARING", "1");
+    assert_fine(&world.run(&run));
+    assert!(!world.requests()[6].json.to_string().contains("[Old tool result content cleared]"));
+    assert!(world.sketch().contains("This conversation was compacted"));
+}
+
+/// Where nothing makes room unasked, a prompt that would not fit is refused, and says what to do.
+#[tokio::test]
+async fn a_full_window_refuses_prompts_where_nothing_makes_room() {
+    let full = Step::text("One.").usage(10, 20, 90_000, 0);
+    let world = world(vec![Step::text("Zero."), full, Step::text(SUMMARY), Step::text("Two.")]).await;
+    let run = stream([]).env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000").env("DISABLE_AUTO_COMPACT", "1");
+    let mut session = world.start(&run);
+    for (prompt, is_error) in
+        [("zero", false), ("first", false), ("second", true), ("/compact", false), ("third", false)]
+    {
+        session.write_json(&user(prompt));
+        let result = session.wait_for_json(is_result);
+        assert_eq!(result["is_error"], is_error, "{prompt}: {result}");
+        assert_eq!(
+            result["result"].as_str().unwrap().contains("shorter with /compact"),
+            is_error,
+            "{result}"
+        );
+    }
+    session.finish();
+    assert!(!world.conversation().contains("second"), "{}", world.conversation());
 }

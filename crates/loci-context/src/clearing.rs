@@ -1,0 +1,113 @@
+//! Clearing old tool results without a model: their content becomes a fixed marker, call and result stay a pair.
+//!
+//! Two rules share the marker. *Snip* comes before a summary: when the window fills, results beyond the newest are
+//! cleared, but only when that frees a good part of the window, since every clearing costs the prompt cache behind it.
+//! *Cold* clearing comes after a long pause, when the cache has expired anyway: of the compactable tools only the
+//! newest results are kept.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use loci_core::conversation::millis;
+use loci_core::entry::{Entry, EntryKind};
+use loci_core::ids::ToolUseId;
+use loci_core::message::{Block, BlockKind};
+use serde::Deserialize;
+
+use crate::compaction::rounds;
+use crate::replaced::{Clearing, Replaced, Replacement};
+use crate::tokens::estimate_block;
+use crate::window::Window;
+
+/// What stands in the place of a result that was cleared.
+pub const CLEARED: &str = "[Old tool result content cleared]";
+
+/// Results of these tools can be had again, so they may go after a pause.
+const COMPACTABLE: [&str; 8] = ["Bash", "Glob", "Grep", "WebSearch", "WebFetch", "Edit", "Write", "Read"];
+/// How many of them are kept after a pause.
+const KEPT_COLD: usize = 5;
+/// How long a pause is, in milliseconds.
+const PAUSE_MS: i64 = 60 * 60 * 1_000;
+/// Results smaller than this are not worth clearing.
+const LEAST_TOKENS: u64 = 100;
+/// What a marker takes.
+const MARKER_TOKENS: u64 = 12;
+
+/// One result of a path.
+struct Found {
+    call: ToolUseId,
+    tokens: u64,
+}
+
+/// Clears what is old when the window fills: all results but those of the last round and the newest others that
+/// together take no more than a quarter of what can be used. `None` when that frees less than a fifth.
+pub(crate) fn snip(path: &[Arc<Entry>], replaced: &Replaced, window: &Window) -> Option<Clearing> {
+    let usable = window.thresholds().usable;
+    let last_round = rounds(path).last().map_or(0, |round| round.start);
+    let mut kept: u64 = results(&path[last_round..], replaced).iter().map(|found| found.tokens).sum();
+    let old = results(&path[..last_round], replaced).into_iter().rev().filter(|found| {
+        kept += found.tokens;
+        kept > usable / 4
+    });
+    Some(clear(old)).filter(|clearing| clearing.freed >= usable / 5)
+}
+
+/// Clears results of compactable tools after a pause since the model last spoke; the newest few are kept.
+/// `now_ms` is the time in milliseconds since 1970. `None` when there was no pause or nothing worth it.
+pub(crate) fn clear_cold(
+    path: &[Arc<Entry>],
+    replaced: &Replaced,
+    window: &Window,
+    now_ms: i64,
+) -> Option<Clearing> {
+    let last = path.iter().rev().find(|entry| is_said(entry))?;
+    let spoke = millis(last.head().timestamp.as_deref()?)?;
+    if now_ms.saturating_sub(spoke) <= PAUSE_MS {
+        return None;
+    }
+    let last_round = rounds(path).last().map_or(0, |round| round.start);
+    let tools = tools(path);
+    let is_compactable =
+        |found: &Found| tools.get(&found.call).is_some_and(|tool| COMPACTABLE.contains(&tool.as_str()));
+    let old = results(&path[..last_round], replaced).into_iter().filter(is_compactable).rev().skip(KEPT_COLD);
+    Some(clear(old)).filter(|clearing| clearing.freed >= window.thresholds().usable / 10)
+}
+
+fn is_said(entry: &Entry) -> bool {
+    entry.head().kind == EntryKind::Assistant && !entry.head().is_api_error
+}
+
+fn clear(old: impl Iterator<Item = Found>) -> Clearing {
+    let mut clearing = Clearing::default();
+    for found in old.filter(|found| found.tokens >= LEAST_TOKENS) {
+        clearing.freed += found.tokens - MARKER_TOKENS;
+        clearing.replacements.push(Replacement { call: found.call, content: CLEARED.to_owned() });
+    }
+    clearing.replacements.reverse();
+    clearing
+}
+
+/// Returns the results of a path that are not replaced yet, oldest first.
+fn results(path: &[Arc<Entry>], replaced: &Replaced) -> Vec<Found> {
+    #[derive(Deserialize)]
+    struct Head {
+        tool_use_id: ToolUseId,
+    }
+    let of_user = path.iter().filter(|entry| entry.head().kind == EntryKind::User);
+    let blocks = of_user.flat_map(|entry| entry.blocks());
+    let found = blocks.filter(|block| block.kind() == BlockKind::ToolResult).filter_map(|block| {
+        let head: Head = block.json().read().ok()?;
+        Some(Found { call: head.tool_use_id, tokens: estimate_block(&block) })
+    });
+    let mut seen = HashSet::new();
+    found.filter(|found| !replaced.has(&found.call) && seen.insert(found.call.clone())).collect()
+}
+
+/// Returns the names of the tools that were called.
+fn tools(path: &[Arc<Entry>]) -> HashMap<ToolUseId, String> {
+    let said = path.iter().filter(|entry| is_said(entry)).flat_map(|entry| entry.blocks());
+    said.filter_map(|block: Block| block.tool_use()).map(|call| (call.id, call.name)).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,269 @@
+//! One attempt to make a conversation shorter, step by step, each stronger than the one before: from notes, from one
+//! summary, from a summary made in parts, and at last by rule.
+//!
+//! What must stay true:
+//! 1. Sizes are settled before a model is asked: what is kept, carried and summarised has its share, so whatever comes
+//!    of it fits below the trigger.
+//! 2. No part of a conversation is summarised by a model twice. An attempt that fails half way hands on what it has as
+//!    notes, and the next begins behind them.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use loci_core::entry::Entry;
+use loci_core::message::{Block, Message, Role};
+
+use super::carried::{Carried, prompt};
+use super::chunks::{Part, part_request, parts};
+use super::clip::clip_tokens;
+use super::mechanical::mechanical;
+use super::notes::{Notes, plan_from_notes};
+use super::room::Room;
+use super::rounds::rounds;
+use super::summary::{summary_of, summary_request};
+use super::{CompactionPlan, Keep};
+use crate::projection::Projection;
+use crate::replaced::Replaced;
+use crate::tokens::{entry_tokens, estimate_messages, prose_tokens};
+
+/// Characters of a conversation's text to a token, cautiously: it may be code or JSON.
+const CHARS_A_TOKEN: u64 = 3;
+
+/// A conversation that is to be made shorter.
+#[derive(Debug, Clone)]
+pub struct Subject {
+    /// Its entries.
+    pub path: Vec<Arc<Entry>>,
+    /// Results that are replaced.
+    pub replaced: Replaced,
+    /// What bounds it.
+    pub room: Room,
+    /// What opens its first message.
+    pub context: Block,
+    /// Commands that run in the background.
+    pub tasks: Vec<String>,
+    /// What the user wants to be kept above all.
+    pub focus: Option<String>,
+}
+
+/// What to do next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Ask the model with these messages; what it says goes to [`Attempt::heard`].
+    Ask(Vec<Message>),
+    /// Record this; the attempt is over.
+    Record(Shorter),
+}
+
+/// What stands for the summarised part of a conversation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shorter {
+    /// What is summarised and what is kept.
+    pub plan: CompactionPlan,
+    /// The summary, what is carried over included.
+    pub summary: String,
+    /// What is carried over, for the next compaction.
+    pub carried: Carried,
+    /// How it was made.
+    pub source: Source,
+}
+
+/// How a summary was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// From notes.
+    Notes,
+    /// By a model.
+    Model,
+    /// By rule.
+    Rule,
+}
+
+/// An attempt under way.
+#[derive(Debug, Clone)]
+pub struct Attempt {
+    subject: Subject,
+    plan: CompactionPlan,
+    carried: Carried,
+    course: Course,
+    /// What a model has summarised so far.
+    so_far: Option<Notes>,
+}
+
+#[derive(Debug, Clone)]
+enum Course {
+    /// Notes stand for it.
+    Notes(String),
+    /// One request.
+    Whole,
+    /// Part by part; the first is being read.
+    Parts(VecDeque<Part>),
+    /// There is nothing a model could be asked about.
+    Rule,
+}
+
+impl Attempt {
+    /// Plans an attempt; `None` when there is too little to make shorter. `notes` are the running notes of the
+    /// conversation, `so_far` is what an attempt before this one left.
+    pub fn new(subject: Subject, keep: Keep, notes: Option<&Notes>, so_far: Option<Notes>) -> Option<Self> {
+        let carried = Carried::of(&subject.path, subject.tasks.clone());
+        let from_notes = notes.filter(|_| subject.focus.is_none()).and_then(|notes| {
+            let plan = plan_from_notes(&subject.path, &subject.replaced, notes, &subject.room)?;
+            Some((plan, Course::Notes(notes.text.clone())))
+        });
+        let (plan, course) = match from_notes {
+            Some(planned) => planned,
+            None => {
+                let plan = fitting_plan(&subject, keep, &carried)?;
+                let course = course(&subject, &plan, so_far.as_ref());
+                (plan, course)
+            }
+        };
+        let is_on_it = |notes: &Notes| position(&subject.path[plan.summarised.clone()], notes).is_some();
+        let so_far = so_far.filter(|notes| matches!(course, Course::Parts(_)) && is_on_it(notes));
+        Some(Self { subject, plan, carried, course, so_far })
+    }
+
+    /// Says what to do first.
+    pub fn begin(&self) -> Step {
+        match &self.course {
+            Course::Notes(text) => Step::Record(self.shorter(text, Source::Notes)),
+            Course::Rule => Step::Record(self.last_resort()),
+            Course::Whole => Step::Ask(self.ask_whole()),
+            Course::Parts(parts) => match parts.front() {
+                Some(part) => Step::Ask(self.ask_part(part, parts.len() - 1)),
+                None => Step::Record(self.last_resort()),
+            },
+        }
+    }
+
+    /// Takes the model's answer; `None` when there is no summary in it.
+    pub fn heard(&mut self, answer: &str) -> Option<Step> {
+        let most = self.subject.room.shares().summary;
+        let summary = clip_tokens(&summary_of(answer)?, most);
+        let Course::Parts(parts) = &mut self.course else {
+            return Some(Step::Record(self.shorter(&summary, Source::Model)));
+        };
+        let done = parts.pop_front();
+        let next = parts.front().cloned();
+        let n_left = parts.len().saturating_sub(1);
+        if let Some(covers) = done.and_then(|part| part.last) {
+            self.so_far = Some(Notes { text: summary.clone(), covers });
+        }
+        Some(match next {
+            Some(part) => Step::Ask(self.ask_part(&part, n_left)),
+            None => Step::Record(self.shorter(&summary, Source::Model)),
+        })
+    }
+
+    /// Returns what a model has summarised so far, for an attempt after this one.
+    pub fn so_far(&self) -> Option<&Notes> {
+        self.so_far.as_ref()
+    }
+
+    /// Returns what can be had without a model: it always fits.
+    pub fn last_resort(&self) -> Shorter {
+        let span = &self.subject.path[self.plan.summarised.clone()];
+        self.shorter(&mechanical(span, self.subject.room.shares().summary), Source::Rule)
+    }
+
+    fn shorter(&self, summary: &str, source: Source) -> Shorter {
+        // What is kept has the user's last message in its place.
+        let kept = &self.subject.path[self.plan.preserved.clone()];
+        let prompt =
+            self.carried.prompt.clone().filter(|_| !kept.iter().any(|entry| prompt(entry).is_some()));
+        let carried = Carried { prompt, ..self.carried.clone() }.text(self.subject.room.shares().carried);
+        let parts = [summary, carried.as_str()];
+        let summary = parts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n");
+        Shorter { plan: self.plan.clone(), summary, carried: self.carried.clone(), source }
+    }
+
+    /// The same beginning as the conversation's, so that the prompt cache serves it.
+    fn ask_whole(&self) -> Vec<Message> {
+        let span = &self.subject.path[self.plan.summarised.clone()];
+        let messages = projected(span, &self.subject.replaced).messages(Some(&self.subject.context));
+        asking(messages, &summary_request(self.subject.focus.as_deref()))
+    }
+
+    fn ask_part(&self, part: &Part, n_left: usize) -> Vec<Message> {
+        let so_far = self.so_far.as_ref().map(|notes| notes.text.as_str());
+        let request = summary_request(self.subject.focus.as_deref());
+        vec![Message::user_text(&part_request(part, so_far, n_left, &request))]
+    }
+}
+
+/// Chooses what is kept: what was wished for, less where that does not fit, nothing where not even the last round does.
+fn fitting_plan(subject: &Subject, keep: Keep, carried: &Carried) -> Option<CompactionPlan> {
+    let Subject { path, replaced, room, .. } = subject;
+    let rounds = rounds(path);
+    let sizes: Vec<u64> = rounds
+        .iter()
+        .map(|round| path[round.clone()].iter().map(|entry| entry_tokens(entry, replaced)).sum())
+        .collect();
+    let shares = room.shares();
+    let words = prose_tokens(&carried.text(shares.carried));
+    let mut left = shares.all.saturating_sub(shares.summary + words);
+    let fitting = sizes.iter().rev().take_while(|size| {
+        let fits = **size <= left;
+        left = left.saturating_sub(**size);
+        fits
+    });
+    let wished = match keep {
+        Keep::LastRound => rounds.len().checked_sub(1)?,
+        Keep::NewerHalf => rounds.len() / 2,
+    };
+    let from = wished.max(rounds.len() - fitting.count());
+    let total = room.overhead + room.scaled(sizes.iter().sum());
+    let is_full = total >= room.window.thresholds().compact;
+    let from = match from {
+        // A prompt alone, or a summary alone, is no conversation to summarise, unless it fills the window.
+        0 | 1 if !is_full => return None,
+        0 | 1 => rounds.len(),
+        from => from,
+    };
+    let cut = rounds.get(from).map_or(path.len(), |round| round.start);
+    Some(CompactionPlan { summarised: 0..cut, preserved: cut..path.len() })
+}
+
+fn course(subject: &Subject, plan: &CompactionPlan, so_far: Option<&Notes>) -> Course {
+    let Subject { path, replaced, room, focus, .. } = subject;
+    let span = &path[plan.summarised.clone()];
+    if rounds(span).len() < 2 {
+        return Course::Rule;
+    }
+    let done = so_far.and_then(|notes| position(span, notes));
+    let request = prose_tokens(&summary_request(focus.as_deref()));
+    let left = room.request().saturating_sub(request);
+    if done.is_none() && estimate_messages(&projected(span, replaced).messages(None)) <= left {
+        return Course::Whole;
+    }
+    let rest = &span[done.map_or(0, |idx| idx + 1)..];
+    // Each part leaves room for the summary of those before it.
+    let chars = left.saturating_sub(room.shares().summary + 200) * CHARS_A_TOKEN;
+    let parts = parts(rest, replaced, usize::try_from(chars).unwrap_or(usize::MAX).max(2_000));
+    Course::Parts(parts.into())
+}
+
+fn position(span: &[Arc<Entry>], notes: &Notes) -> Option<usize> {
+    span.iter().rposition(|entry| entry.head().uuid.as_ref() == Some(&notes.covers))
+}
+
+fn projected(span: &[Arc<Entry>], replaced: &Replaced) -> Projection {
+    Projection::with_replaced(span.iter().map(Arc::as_ref), replaced)
+}
+
+/// Appends a request to the last words of the user, so that the prefix stays the one that is cached.
+fn asking(mut messages: Vec<Message>, request: &str) -> Vec<Message> {
+    let block = Block::new_text(request);
+    match messages.last_mut().filter(|last| last.role == Role::User) {
+        Some(last) => {
+            let content: Vec<Block> = last.content.iter().cloned().chain([block]).collect();
+            *last = Message::new(Role::User, content);
+        }
+        None => messages.push(Message::new(Role::User, vec![block])),
+    }
+    messages
+}
+
+#[cfg(test)]
+mod tests;

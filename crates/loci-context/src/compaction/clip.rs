@@ -1,0 +1,37 @@
+//! Cutting text to a size, honestly: what is left out is counted, and both ends stay.
+
+/// Returns a text of at most so many characters, the marker besides: its beginning, how much was left out, its end.
+pub(crate) fn clip(text: &str, most_chars: usize) -> String {
+    let n_chars = text.chars().count();
+    if n_chars <= most_chars {
+        return text.to_owned();
+    }
+    let head = most_chars * 2 / 3;
+    let tail = most_chars - head;
+    let at = |n: usize| text.char_indices().nth(n).map_or(text.len(), |(at, _)| at);
+    let (from, to) = (at(head), at(n_chars - tail));
+    format!("{}\n[… {} characters left out …]\n{}", &text[..from], n_chars - most_chars, &text[to..])
+}
+
+/// The same in tokens of prose.
+pub(crate) fn clip_tokens(text: &str, most_tokens: u64) -> String {
+    clip(text, usize::try_from(most_tokens.saturating_mul(4)).unwrap_or(usize::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ends_stay_and_the_rest_is_counted() {
+        for (text, most, expected) in [
+            ("", 0, ""),
+            ("abc", 3, "abc"),
+            ("abcdefghij", 6, "abcd\n[… 4 characters left out …]\nij"),
+            ("äöüßäöüßäö", 3, "äö\n[… 7 characters left out …]\nö"),
+            ("abc", 0, "\n[… 3 characters left out …]\n"),
+        ] {
+            assert_eq!(clip(text, most), expected, "{text} {most}");
+        }
+    }
+}

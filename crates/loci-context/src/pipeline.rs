@@ -1,0 +1,64 @@
+//! What a conversation needs before its next request: nothing, old results cleared, or to be made shorter.
+//!
+//! Cheap steps come first, and each is looked at again after the one before: whoever performs what is needed asks
+//! anew, until nothing is.
+
+use std::sync::Arc;
+
+use loci_core::entry::Entry;
+
+use crate::clearing::{clear_cold, snip};
+use crate::compaction::Guard;
+use crate::replaced::{Clearing, Replaced};
+use crate::window::Window;
+
+/// A conversation before its next request.
+#[derive(Debug, Clone, Copy)]
+pub struct Standing<'a> {
+    /// Its entries.
+    pub path: &'a [Arc<Entry>],
+    /// Results that are replaced.
+    pub replaced: &'a Replaced,
+    /// How much it may hold.
+    pub window: Window,
+    /// How much it holds.
+    pub tokens: u64,
+    /// What became of compactions before.
+    pub guard: &'a Guard,
+    /// Whether results may be cleared.
+    pub clears: bool,
+    /// The time, in milliseconds since 1970.
+    pub now_ms: i64,
+}
+
+/// What is needed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Need {
+    /// It can be sent.
+    Nothing,
+    /// These results go first.
+    Clear(Clearing),
+    /// It must be made shorter.
+    Compact,
+    /// It should be shorter, but that has stopped helping.
+    NoHelp,
+}
+
+/// Says what is needed.
+pub fn need(standing: &Standing<'_>) -> Need {
+    let Standing { path, replaced, window, tokens, guard, clears, now_ms } = *standing;
+    let thresholds = window.thresholds();
+    let cold = || clear_cold(path, replaced, &window, now_ms);
+    if let Some(clearing) = clears.then(cold).flatten() {
+        return Need::Clear(clearing);
+    }
+    if tokens < thresholds.compact {
+        return Need::Nothing;
+    }
+    if let Some(clearing) = clears.then(|| snip(path, replaced, &window)).flatten() {
+        return Need::Clear(clearing);
+    }
+    // Without a model there is still the last resort, for what would surely be refused.
+    let helps = !guard.is_thrashing() && (guard.may_ask() || tokens >= thresholds.usable);
+    if helps { Need::Compact } else { Need::NoHelp }
+}

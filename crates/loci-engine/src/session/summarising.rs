@@ -1,0 +1,136 @@
+//! Asking a model for a summary: the request, its answer, and what is tried again.
+//!
+//! A request for a summary is like any other of the conversation, but no answer to it is recorded and none of its calls
+//! is run. It is never compacted itself.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use loci_core::message::Message as Said;
+use loci_core::model::facts;
+use loci_core::stream::{Failure, FailureKind, StreamEvent};
+use loci_llm::{EventStream, delay};
+use tokio::sync::mpsc::UnboundedSender;
+use tokio_util::sync::CancellationToken;
+
+use super::compacting::Pending;
+use super::{Message, Session, Underway};
+use crate::event::EngineEvent;
+use crate::turn::{OutputLimit, RequestPlan};
+
+/// How often the output is halved when prompt and output do not fit together.
+const MOST_HALVINGS: u32 = 4;
+
+/// How a summary is being asked for.
+pub(super) struct Asking {
+    /// The model that is asked, then those to fall back to.
+    models: VecDeque<String>,
+    /// Failures of this request, counted from one.
+    attempt: u32,
+    halvings: u32,
+    /// The question, to be asked again.
+    messages: Vec<Said>,
+}
+
+impl Asking {
+    pub(super) fn new(models: Vec<String>) -> Self {
+        Self { models: models.into(), attempt: 0, halvings: 0, messages: Vec::new() }
+    }
+
+    pub(super) fn model(&self) -> &str {
+        self.models.front().map_or("", String::as_str)
+    }
+
+    /// Takes the next model, passing over those whose window is smaller: the question was made for this one's.
+    fn fall_back(&mut self) -> bool {
+        let window = facts(self.model()).window;
+        self.models.pop_front();
+        while self.models.front().is_some_and(|model| facts(model).window < window) {
+            self.models.pop_front();
+        }
+        self.attempt = 0;
+        !self.models.is_empty()
+    }
+}
+
+impl Session {
+    /// Asks for a summary; what comes of it is heard by `summarised`.
+    pub(super) fn ask_for_summary(
+        &mut self,
+        mut pending: Pending,
+        messages: Vec<Said>,
+        underway: &mut Underway,
+    ) {
+        pending.asking.messages = messages;
+        pending.asking.attempt = 0;
+        self.send_summary_request(pending, Duration::ZERO, underway);
+    }
+
+    /// Says how long to wait before asking once more after a failure; `None` where that would not help.
+    pub(super) fn wait_before_asking_again(
+        &mut self,
+        asking: &mut Asking,
+        failure: &Failure,
+    ) -> Option<Duration> {
+        asking.attempt += 1;
+        if failure.kind == FailureKind::OutputTooLong && asking.halvings < MOST_HALVINGS {
+            asking.halvings += 1;
+            return Some(Duration::ZERO);
+        }
+        let policy = self.limits.retry;
+        if policy.allows(failure, asking.attempt) {
+            let (attempt, max_retries) = (asking.attempt, policy.max_retries);
+            let wait = delay(attempt, failure.retry_after, self.env.random.unit_f64());
+            self.tell(EngineEvent::Retry { attempt, max_retries, delay: wait, failure: failure.clone() });
+            return Some(wait);
+        }
+        let from = asking.model().to_owned();
+        if !(failure.allows_fallback() && asking.fall_back()) {
+            return None;
+        }
+        let to = asking.model().to_owned();
+        self.tell(EngineEvent::Fallback { from, to, failure: failure.clone() });
+        Some(Duration::ZERO)
+    }
+
+    /// Sends the question, after a while.
+    pub(super) fn send_summary_request(&mut self, pending: Pending, wait: Duration, underway: &mut Underway) {
+        let asking = &pending.asking;
+        let output = match asking.halvings {
+            0 => OutputLimit::Usual,
+            times => OutputLimit::Halved(times),
+        };
+        let plan =
+            RequestPlan { model: asking.model().to_owned(), output, is_streaming: true, may_compact: false };
+        let request = Arc::new(self.base.request(&plan, &self.model, asking.messages.clone()));
+        underway.pending = Some(pending);
+        underway.generation += 1;
+        underway.request = CancellationToken::new();
+        let stream = self.client.stream(request, underway.request.clone());
+        tokio::spawn(listen(stream, wait, underway.inbox.clone(), underway.generation));
+    }
+}
+
+/// Waits, then asks and listens to the summary. Calls that the model makes all the same are not run.
+async fn listen(mut stream: EventStream, wait: Duration, inbox: UnboundedSender<Message>, generation: u64) {
+    if !wait.is_zero() {
+        tokio::time::sleep(wait).await;
+    }
+    let mut text = String::new();
+    while let Some(item) = stream.next().await {
+        match item {
+            Ok(StreamEvent::BlockDone { block, .. }) => text.push_str(&block.text().unwrap_or_default()),
+            Ok(StreamEvent::Ended(ended)) => {
+                drop(inbox.send(Message::Summary(generation, Ok((text, ended)))));
+                return;
+            }
+            Ok(_) => {}
+            Err(failure) => {
+                drop(inbox.send(Message::Summary(generation, Err(failure))));
+                return;
+            }
+        }
+    }
+}
