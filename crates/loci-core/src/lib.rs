@@ -20,5 +20,6 @@ pub mod search;
 pub mod session;
 pub mod settings;
 pub mod stream;
+pub mod task_list;
 pub mod tool;
 pub mod usage;

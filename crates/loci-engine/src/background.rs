@@ -27,7 +27,7 @@ use loci_core::tool::{PathEffect, ToolOutcome};
 use loci_llm::Client;
 use loci_stdx::{Env, Store};
 use loci_storage::{Author, SessionTmp};
-use loci_tools::{FileStates, Host, Place, Toolbox};
+use loci_tools::{FileStates, Host, MemoryTaskStore, Place, Toolbox};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio_util::sync::CancellationToken;
 
@@ -228,6 +228,8 @@ impl Backstage {
             // What it writes is kept in the book of memories, not with the files of the conversation.
             keeper: None,
             transcript: None,
+            // The conversation's list is not its own.
+            task_store: Arc::new(MemoryTaskStore::default()),
         });
         *lock(host.files()) = files;
         host

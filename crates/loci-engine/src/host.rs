@@ -11,7 +11,7 @@ use loci_core::ids::ToolUseId;
 use loci_core::recall::{RecallWish, Recalled};
 use loci_stdx::{Env, Store};
 use loci_storage::{SessionTmp, recall};
-use loci_tools::{FileState, FileStates, Host, HostFuture, Place, Tasks, ToolProgress};
+use loci_tools::{FileState, FileStates, Host, HostFuture, Place, TaskStore, Tasks, ToolProgress};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::config::Ambient;
@@ -36,6 +36,7 @@ pub(crate) struct SessionHost {
     keeper: Option<Arc<FileKeeper>>,
     /// The session's own record, if one is kept.
     transcript: Option<PathBuf>,
+    task_store: Arc<dyn TaskStore>,
 }
 
 /// Where long results go.
@@ -56,6 +57,7 @@ pub(crate) struct HostParts {
     pub(crate) state: Arc<Store<AppState>>,
     pub(crate) keeper: Option<Arc<FileKeeper>>,
     pub(crate) transcript: Option<PathBuf>,
+    pub(crate) task_store: Arc<dyn TaskStore>,
 }
 
 impl SessionHost {
@@ -71,6 +73,7 @@ impl SessionHost {
             state: parts.state,
             keeper: parts.keeper,
             transcript: parts.transcript,
+            task_store: parts.task_store,
         }
     }
 }
@@ -194,6 +197,10 @@ impl Host for SessionHost {
             let told = |error: loci_storage::LoadError| format!("{error}: {}", error.source);
             looked.map_err(|error| format!("The lookup broke off: {error}"))?.map_err(told)
         })
+    }
+
+    fn task_store(&self) -> Arc<dyn TaskStore> {
+        Arc::clone(&self.task_store)
     }
 
     fn progress(&self, call: &ToolUseId, progress: ToolProgress) {

@@ -21,6 +21,7 @@ mod request;
 mod restore;
 mod session;
 mod state;
+mod task_list;
 pub mod turn;
 
 pub use classifier::{Classifier, ClassifierCall, ClassifierFuture};

@@ -49,6 +49,7 @@ use crate::outside::SessionOutside;
 use crate::recorder::Recorder;
 use crate::request::RequestBase;
 use crate::state::{change, wire};
+use crate::task_list::task_store;
 use crate::turn::{Effect, Event, Limits, Outcome, RetryRules, Turn, TurnEnd};
 use compacting::{Compactor, Pending};
 use tally::Tally;
@@ -180,6 +181,7 @@ impl Session {
         let (poll, apply) = config.follow.map(|follow| (follow.poll, follow.apply)).unzip();
         let ambient = Ambient { env: config.env.clone(), child_env: config.child_env };
         let ambient = Arc::new(Mutex::new(ambient));
+        let task_store = task_store(&config.home, &identity.get(), &config.env);
         let outside = SessionOutside {
             home: config.home,
             events: events.clone(),
@@ -218,6 +220,7 @@ impl Session {
             state: Arc::clone(&state),
             keeper: checkpoints.keeper(),
             transcript: config.log.path().map(Path::to_path_buf),
+            task_store,
         });
         let base = RequestBase::new(&config.prompt, &config.toolbox, &config.model, who.id().as_str());
         let base = Arc::new(base);

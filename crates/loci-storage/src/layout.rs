@@ -7,6 +7,7 @@
 //!   projects/<slug>/<session>/subagents/agent-<id>.jsonl
 //!   projects/<slug>/<session>/tool-results/<id>.txt
 //!   file-history/<session>/
+//!   tasks/<session>/<n>.json                       the task list
 //!   loci/                                          what only loci needs
 //! <home>/.claude.json                              or $CLAUDE_CONFIG_DIR/.claude.json
 //! <tmp>/claude-<uid>/<slug>/<session>/tasks/       output of background commands, 0700
@@ -86,6 +87,11 @@ impl ConfigHome {
     /// Returns the directory of a session's file checkpoints.
     pub fn file_history_dir(&self, id: &SessionId) -> PathBuf {
         self.root.join("file-history").join(id.as_str())
+    }
+
+    /// Returns the directory of a task list.
+    pub fn tasks_dir(&self, list: &str) -> PathBuf {
+        self.root.join("tasks").join(list)
     }
 
     /// Returns the user's own instruction file.

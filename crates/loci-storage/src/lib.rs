@@ -31,6 +31,7 @@ mod session_log;
 mod session_notes;
 mod settings;
 mod state_file;
+mod task_list;
 mod unsaved;
 mod user_tmp;
 
@@ -68,5 +69,6 @@ pub use settings::{
 pub use state_file::{
     StateFileError, edit_state, external_imports, known_user_id, set_external_imports, set_trust, user_id,
 };
+pub use task_list::{TaskListDir, copy_tasks};
 pub use unsaved::{UnsavedError, bring_back_unsaved};
 pub use user_tmp::{SessionTmp, UserTmpError};

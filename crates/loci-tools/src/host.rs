@@ -4,13 +4,13 @@ use std::future::Future;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use loci_core::ids::ToolUseId;
 use loci_core::recall::{RecallWish, Recalled};
 use loci_stdx::Env;
 
-use crate::{FileStates, Place, Tasks};
+use crate::{FileStates, Place, TaskStore, Tasks};
 
 /// An answer that takes a while.
 pub type HostFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -50,6 +50,9 @@ pub trait Host: Send + Sync {
 
     /// Looks up earlier messages of this conversation; the error says why that cannot be done.
     fn recall(&self, wish: RecallWish) -> HostFuture<'_, Result<Recalled, String>>;
+
+    /// The task list of the conversation.
+    fn task_store(&self) -> Arc<dyn TaskStore>;
 
     /// Tells the front ends how a call is getting on.
     fn progress(&self, call: &ToolUseId, progress: ToolProgress);

@@ -12,6 +12,7 @@ mod patch;
 mod persisted;
 mod place;
 mod safe_write;
+mod task_store;
 mod tasks;
 mod text_file;
 mod tool;
@@ -24,8 +25,12 @@ mod glob;
 mod grep;
 mod read;
 mod recall;
+mod task_create;
+mod task_get;
+mod task_list;
 mod task_output;
 mod task_stop;
+mod task_update;
 mod write;
 
 #[cfg(test)]
@@ -36,6 +41,7 @@ pub use host::{Host, HostFuture, ToolProgress};
 pub use input::InputCheck;
 pub use persisted::persisted_output;
 pub use place::{Place, real_path};
+pub use task_store::{MemoryTaskStore, TaskStore};
 pub use tasks::{TaskStatus, TaskView, Tasks};
 pub use tool::{Tool, ToolCall, ToolFuture};
 pub use toolbox::Toolbox;

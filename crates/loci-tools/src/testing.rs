@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use loci_core::ids::ToolUseId;
 use loci_core::recall::{RecallWish, Recalled};
@@ -11,7 +11,9 @@ use loci_stdx::Env;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::{FileStates, Host, HostFuture, Place, Tasks, Tool, ToolCall, ToolProgress};
+use crate::{
+    FileStates, Host, HostFuture, MemoryTaskStore, Place, TaskStore, Tasks, Tool, ToolCall, ToolProgress,
+};
 
 /// A project in a temporary directory, and everything a tool asks for.
 pub(crate) struct TestHost {
@@ -20,6 +22,7 @@ pub(crate) struct TestHost {
     place: Mutex<Place>,
     files: Mutex<FileStates>,
     tasks: Tasks,
+    task_store: Arc<MemoryTaskStore>,
     /// Paths the tool asked to be kept before changing them.
     pub(crate) checkpoints: Mutex<Vec<PathBuf>>,
     /// Paths that rules forbid reading.
@@ -53,6 +56,7 @@ impl TestHost {
             place: Mutex::new(place),
             files: Mutex::default(),
             tasks: Tasks::default(),
+            task_store: Arc::default(),
             checkpoints: Mutex::default(),
             denied: Mutex::default(),
             child_env: Mutex::new(vec![("PATH".to_owned(), path)]),
@@ -149,6 +153,10 @@ impl Host for TestHost {
     fn recall(&self, _wish: RecallWish) -> HostFuture<'_, Result<Recalled, String>> {
         let recalled = self.recalled.lock().unwrap().clone();
         Box::pin(async { recalled.ok_or_else(|| "nothing is kept".to_owned()) })
+    }
+
+    fn task_store(&self) -> Arc<dyn TaskStore> {
+        Arc::clone(&self.task_store) as Arc<dyn TaskStore>
     }
 
     fn progress(&self, _call: &ToolUseId, _progress: ToolProgress) {}

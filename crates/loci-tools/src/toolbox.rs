@@ -38,8 +38,12 @@ impl Toolbox {
             Arc::new(crate::grep::Grep::default()),
             Arc::new(crate::read::Read::default()),
             Arc::new(crate::recall::Recall::default()),
+            Arc::new(crate::task_create::TaskCreate::default()),
+            Arc::new(crate::task_get::TaskGet::default()),
+            Arc::new(crate::task_list::TaskList::default()),
             Arc::new(crate::task_output::TaskOutput::default()),
             Arc::new(crate::task_stop::TaskStop::default()),
+            Arc::new(crate::task_update::TaskUpdate::default()),
             Arc::new(crate::write::Write::default()),
         ])
     }

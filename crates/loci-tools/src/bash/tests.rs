@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use loci_core::ids::ToolUseId;
 use loci_core::recall::{RecallWish, Recalled};
@@ -14,7 +14,9 @@ use tokio_util::sync::CancellationToken;
 use super::Bash;
 use crate::tasks::TaskStatus;
 use crate::testing::TestHost;
-use crate::{FileStates, Host, HostFuture, InputCheck, Place, Tasks, Tool, ToolCall, ToolProgress};
+use crate::{
+    FileStates, Host, HostFuture, InputCheck, Place, TaskStore, Tasks, Tool, ToolCall, ToolProgress,
+};
 
 /// A test host with variables of its own that remembers progress.
 pub(crate) struct ShellHost {
@@ -119,6 +121,9 @@ impl Host for ShellHost {
     }
     fn recall(&self, wish: RecallWish) -> HostFuture<'_, Result<Recalled, String>> {
         self.inner.recall(wish)
+    }
+    fn task_store(&self) -> Arc<dyn TaskStore> {
+        self.inner.task_store()
     }
     fn progress(&self, _call: &ToolUseId, progress: ToolProgress) {
         if let ToolProgress::Output(text) = progress {

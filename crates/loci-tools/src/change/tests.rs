@@ -1,6 +1,6 @@
 use std::io;
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use loci_core::ids::ToolUseId;
 use loci_core::recall::{RecallWish, Recalled};
@@ -14,7 +14,7 @@ use crate::edit::Edit;
 use crate::read::Read;
 use crate::testing::TestHost;
 use crate::write::Write;
-use crate::{FileStates, HostFuture, Place, Tasks, Tool, ToolCall, ToolProgress};
+use crate::{FileStates, HostFuture, Place, TaskStore, Tasks, Tool, ToolCall, ToolProgress};
 
 /// A host where something happens while the copy is being kept.
 struct BusyHost {
@@ -66,6 +66,10 @@ impl Host for BusyHost {
 
     fn recall(&self, wish: RecallWish) -> HostFuture<'_, Result<Recalled, String>> {
         self.inner.recall(wish)
+    }
+
+    fn task_store(&self) -> Arc<dyn TaskStore> {
+        self.inner.task_store()
     }
 
     fn progress(&self, call: &ToolUseId, progress: ToolProgress) {

@@ -8,7 +8,9 @@ use loci_core::file_history::snapshots_of;
 use loci_core::ids::EntryId;
 use loci_engine::Past;
 use loci_stdx::Env;
-use loci_storage::{ConfigHome, SessionPlace, Trace, fork_entries, link_backups, load, summary_of};
+use loci_storage::{
+    ConfigHome, SessionPlace, Trace, copy_tasks, fork_entries, link_backups, load, summary_of,
+};
 
 use super::{Start, fresh, lease, no_such_message, note_of, restored_mode};
 use crate::args::Args;
@@ -36,6 +38,8 @@ pub(super) fn start(
     if !args.no_session_persistence {
         let linked = link_backups(home, source.id(), place.id());
         notes.extend(linked.err().map(|error| format!("File checkpoints could not be taken over: {error}")));
+        let copied = copy_tasks(home, source.id(), place.id());
+        notes.extend(copied.err().map(|error| format!("The task list could not be taken over: {error}")));
     }
     let past = Past {
         leaf: conversation.leaf().cloned(),

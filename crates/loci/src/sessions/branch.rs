@@ -8,7 +8,7 @@ use loci_core::entry::draft::Metadata;
 use loci_core::ids::{EntryId, SessionId};
 use loci_stdx::rfc3339_millis;
 use loci_storage::{
-    SessionPlace, SessionSummary, Trace, fork_entries, last_prompt_text, link_backups, write_fork,
+    SessionPlace, SessionSummary, Trace, copy_tasks, fork_entries, last_prompt_text, link_backups, write_fork,
 };
 use serde_json::json;
 
@@ -50,6 +50,9 @@ pub(super) fn run(desk: &Desk<'_>, args: &BranchArgs) -> Result<(), Complaint> {
     write_fork(&place, &lines).map_err(failed)?;
     if let Err(error) = link_backups(&desk.home, source.id(), &id) {
         output::say(&format!("File checkpoints could not be taken over: {error}"));
+    }
+    if let Err(error) = copy_tasks(&desk.home, source.id(), &id) {
+        output::say(&format!("The task list could not be taken over: {error}"));
     }
     let resume = format!("loci -r {id}");
     if args.json {

@@ -85,8 +85,12 @@ async fn each_piece_has_its_source_size_and_reason() {
           Glob  (a tool that --tools, a rule or a setting takes away)
           Grep  (a tool that --tools, a rule or a setting takes away)
           Recall  (a tool that --tools, a rule or a setting takes away)
+          TaskCreate  (a tool that --tools, a rule or a setting takes away)
+          TaskGet  (a tool that --tools, a rule or a setting takes away)
+          TaskList  (a tool that --tools, a rule or a setting takes away)
           TaskOutput  (a tool that --tools, a rule or a setting takes away)
           TaskStop  (a tool that --tools, a rule or a setting takes away)
+          TaskUpdate  (a tool that --tools, a rule or a setting takes away)
           Write  (a tool that --tools, a rule or a setting takes away)
           <project>/.claude/rules/ts.md  (Waits until a file is read that fits src/*.ts)
 

@@ -33,6 +33,7 @@ mod session_file;
 mod sessions;
 mod settings;
 mod support;
+mod task_list;
 mod torture;
 mod trust;
 mod turn;

@@ -1,0 +1,127 @@
+//! Task lists on disk: `<config home>/tasks/<list>/<n>.json`, a file a task, changed under `.lock`.
+//!
+//! The format is shared: fields that are none of ours stay. A change that was cut off in the middle is mended at the
+//! next look, since each side of a link says it. A file that cannot be read is left out, and set aside before its
+//! number could be given again.
+
+#[cfg(test)]
+mod tests;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use loci_core::ids::SessionId;
+use loci_core::task_list::{Task, TaskList};
+use loci_stdx::{Env, FileLock, WriteOptions, create_private_dir_all, write_atomic};
+
+use crate::layout::ConfigHome;
+
+/// How long to wait for other processes that change the list.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The variable that names a list several sessions share.
+const LIST_ID: &str = "CLAUDE_CODE_TASK_LIST_ID";
+const LONGEST_NAME: usize = 64;
+
+/// A task list in its directory, which exists from the first task on.
+#[derive(Debug, Clone)]
+pub struct TaskListDir {
+    dir: PathBuf,
+}
+
+impl TaskListDir {
+    /// Names the list of a session, or the one that the environment says it shares.
+    pub fn of_session(home: &ConfigHome, id: &SessionId, env: &Env) -> Self {
+        let shared = env.vars.non_empty(LIST_ID).filter(|name| is_plain(name));
+        Self { dir: home.tasks_dir(shared.unwrap_or(id.as_str())) }
+    }
+
+    /// Returns the tasks as they are now.
+    pub fn read(&self) -> io::Result<TaskList> {
+        let mut tasks = Vec::new();
+        for file in self.files()? {
+            tasks.extend(read_task(&file)?);
+        }
+        Ok(TaskList::new(tasks))
+    }
+
+    /// Changes the list while nobody else does.
+    pub fn edit(&self, change: impl FnOnce(&mut TaskList)) -> io::Result<()> {
+        create_private_dir_all(&self.dir)?;
+        let _lock = FileLock::acquire(&self.dir.join(".lock"), PATIENCE).map_err(io::Error::other)?;
+        self.set_broken_aside()?;
+        let before = self.read()?;
+        let mut after = before.clone();
+        change(&mut after);
+        for task in after.tasks().iter().filter(|task| !before.tasks().contains(task)) {
+            let text = serde_json::to_vec_pretty(task)?;
+            let file = self.dir.join(format!("{}.json", task.id));
+            write_atomic(&file, &text, &WriteOptions::private()).map_err(io::Error::other)?;
+        }
+        let is_gone = |task: &&Task| !after.tasks().iter().any(|other| other.id == task.id);
+        for task in before.tasks().iter().filter(is_gone) {
+            fs::remove_file(self.dir.join(format!("{}.json", task.id)))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the files that hold tasks by their names.
+    fn files(&self) -> io::Result<Vec<PathBuf>> {
+        let entries = match fs::read_dir(&self.dir) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut files = Vec::new();
+        for entry in entries {
+            let path = entry?.path();
+            if number(&path).is_some() {
+                files.push(path);
+            }
+        }
+        Ok(files)
+    }
+
+    fn set_broken_aside(&self) -> io::Result<()> {
+        for file in self.files()? {
+            if read_task(&file)?.is_none() && file.exists() {
+                fs::rename(&file, file.with_extension("json.corrupted"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Gives a fork the tasks of the session it comes from; returns how many there are.
+pub fn copy_tasks(home: &ConfigHome, from: &SessionId, to: &SessionId) -> io::Result<usize> {
+    let source = TaskListDir { dir: home.tasks_dir(from.as_str()) };
+    let tasks = source.read()?;
+    if !tasks.tasks().is_empty() {
+        TaskListDir { dir: home.tasks_dir(to.as_str()) }.edit(|list| *list = tasks.clone())?;
+    }
+    Ok(tasks.tasks().len())
+}
+
+/// Reads a task; one that is gone, or is none, is no task.
+fn read_task(file: &Path) -> io::Result<Option<Task>> {
+    let bytes = match fs::read(file) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let task: Option<Task> = serde_json::from_slice(&bytes).ok();
+    // The name is what the file is found by again.
+    Ok(task.filter(|task| number(file).is_some_and(|name| name == task.id)))
+}
+
+/// Returns the number in the name of a task's file.
+fn number(file: &Path) -> Option<&str> {
+    let name = file.file_name()?.to_str()?.strip_suffix(".json")?;
+    (!name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit())).then_some(name)
+}
+
+fn is_plain(name: &str) -> bool {
+    name.len() <= LONGEST_NAME
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+}

@@ -1,0 +1,74 @@
+//! TaskList: the whole list, a line a task.
+
+use loci_core::task_list::{Task, TaskList as Tasks};
+use loci_core::tool::{Effects, ToolDescriptor, ToolOutcome};
+use serde_json::{Value, json};
+
+use crate::{Host, Place, Tool, ToolCall, ToolFuture, task_store};
+
+/// The TaskList tool.
+pub(crate) struct TaskList {
+    descriptor: ToolDescriptor,
+}
+
+impl Default for TaskList {
+    fn default() -> Self {
+        let descriptor = ToolDescriptor {
+            name: "TaskList".to_owned(),
+            aliases: &[],
+            description: include_str!("task_list.md").trim_end().to_owned(),
+            input_schema: json!({"type": "object", "properties": {}, "additionalProperties": false}),
+            max_result_chars: None,
+        };
+        Self { descriptor }
+    }
+}
+
+impl Tool for TaskList {
+    fn descriptor(&self) -> &ToolDescriptor {
+        &self.descriptor
+    }
+
+    fn effects(&self, _input: &Value, _place: &Place) -> Effects {
+        Effects::default()
+    }
+
+    fn is_concurrency_safe(&self, _input: &Value) -> bool {
+        true
+    }
+
+    fn run<'a>(&'a self, _call: ToolCall, host: &'a dyn Host) -> ToolFuture<'a> {
+        Box::pin(async move {
+            match task_store::read(host).await {
+                Ok(list) => ToolOutcome::text(told(&list), json!({"tasks": shown(&list)})),
+                Err(outcome) => outcome,
+            }
+        })
+    }
+}
+
+fn shown(list: &Tasks) -> Vec<Value> {
+    let row = |task: &Task| {
+        let blockers: Vec<&str> = list.open_blockers(task).collect();
+        json!({"id": task.id, "subject": task.subject, "status": task.status, "blockedBy": blockers})
+    };
+    list.tasks().iter().map(row).collect()
+}
+
+fn told(list: &Tasks) -> String {
+    if list.tasks().is_empty() {
+        return "The task list is empty.".to_owned();
+    }
+    list.tasks().iter().map(|task| line(list, task)).collect::<Vec<_>>().join("\n")
+}
+
+/// Tells a task in a line.
+pub(crate) fn line(list: &Tasks, task: &Task) -> String {
+    let owner = task.owner.as_ref().map(|owner| format!(" ({owner})")).unwrap_or_default();
+    let blockers: Vec<&str> = list.open_blockers(task).collect();
+    let waits = match blockers.is_empty() {
+        true => String::new(),
+        false => format!(", waits for {}", blockers.join(", ")),
+    };
+    format!("{}. [{}{waits}] {}{owner}", task.id, task.status.as_str(), task.subject)
+}
