@@ -197,6 +197,17 @@ impl TaskList {
         task.blocked_by.iter().filter(is_open).map(String::as_str)
     }
 
+    /// Tells a task in a line.
+    pub fn line(&self, task: &Task) -> String {
+        let owner = task.owner.as_ref().map(|owner| format!(" ({owner})")).unwrap_or_default();
+        let blockers: Vec<&str> = self.open_blockers(task).collect();
+        let waits = match blockers.is_empty() {
+            true => String::new(),
+            false => format!(", waits for {}", blockers.join(", ")),
+        };
+        format!("{}. [{}{waits}] {}{owner}", task.id, task.status.as_str(), task.subject)
+    }
+
     /// Adds a task and returns it.
     pub fn add(&mut self, new: NewTask) -> &Task {
         let id = self.0.last().map_or(0, number) + 1;

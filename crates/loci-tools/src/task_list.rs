@@ -59,16 +59,5 @@ fn told(list: &Tasks) -> String {
     if list.tasks().is_empty() {
         return "The task list is empty.".to_owned();
     }
-    list.tasks().iter().map(|task| line(list, task)).collect::<Vec<_>>().join("\n")
-}
-
-/// Tells a task in a line.
-pub(crate) fn line(list: &Tasks, task: &Task) -> String {
-    let owner = task.owner.as_ref().map(|owner| format!(" ({owner})")).unwrap_or_default();
-    let blockers: Vec<&str> = list.open_blockers(task).collect();
-    let waits = match blockers.is_empty() {
-        true => String::new(),
-        false => format!(", waits for {}", blockers.join(", ")),
-    };
-    format!("{}. [{}{waits}] {}{owner}", task.id, task.status.as_str(), task.subject)
+    list.tasks().iter().map(|task| list.line(task)).collect::<Vec<_>>().join("\n")
 }

@@ -42,6 +42,8 @@ pub struct Subject {
     pub context: Block,
     /// Commands that run in the background.
     pub tasks: Vec<String>,
+    /// What the task list still holds, a line a task.
+    pub to_do: Vec<String>,
     /// What the user wants to be kept above all.
     pub focus: Option<String>,
 }
@@ -106,7 +108,7 @@ impl Attempt {
     /// Plans an attempt; `None` when there is too little to make shorter. `notes` are the running notes of the
     /// conversation, `so_far` is what an attempt before this one left.
     pub fn new(subject: Subject, keep: Keep, notes: Option<&Notes>, so_far: Option<Notes>) -> Option<Self> {
-        let carried = Carried::of(&subject.path, subject.tasks.clone());
+        let carried = Carried::of(&subject.path, subject.tasks.clone(), subject.to_do.clone());
         let from_notes = notes.filter(|_| subject.focus.is_none()).and_then(|notes| {
             let plan = plan_from_notes(&subject.path, &subject.replaced, notes, &subject.room)?;
             Some((plan, Course::Notes(notes.text.clone())))

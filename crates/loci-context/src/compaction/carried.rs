@@ -1,5 +1,6 @@
 //! What goes over a compaction word for word, whatever the summary says: the user's last message, every path that
-//! was changed, commands that still run. All of it is read off the transcript, a former boundary included.
+//! was changed, commands that still run, tasks not done yet. Messages and paths are read off the transcript, a former boundary
+//! included.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -25,11 +26,13 @@ pub struct Carried {
     pub changed: Vec<String>,
     /// Commands that run in the background, each with its id.
     pub tasks: Vec<String>,
+    /// What the task list still holds, a line a task.
+    pub to_do: Vec<String>,
 }
 
 impl Carried {
-    /// Reads it off a path; `tasks` is what runs right now.
-    pub fn of(path: &[Arc<Entry>], tasks: Vec<String>) -> Self {
+    /// Reads it off a path; `tasks` is what runs right now, `to_do` what is still to be done.
+    pub fn of(path: &[Arc<Entry>], tasks: Vec<String>, to_do: Vec<String>) -> Self {
         let former = path.first().filter(|entry| entry.is_compact_boundary()).map(|entry| former(entry));
         let former = former.unwrap_or_default();
         let said = path.iter().rev().find_map(|entry| prompt(entry));
@@ -39,6 +42,7 @@ impl Carried {
             prompt: said.or(former.prompt),
             changed: changed.filter(|path| seen.insert(path.clone())).collect(),
             tasks,
+            to_do,
         }
     }
 
@@ -69,8 +73,9 @@ impl Carried {
 
     fn lists(&self, most_tokens: u64) -> String {
         let lists = [
+            list("On the task list, not done yet:", &self.to_do, most_tokens / 3),
             list("Still running in the background:", &self.tasks, most_tokens / 3),
-            list("Files changed so far:", &self.changed, most_tokens - most_tokens / 3),
+            list("Files changed so far:", &self.changed, most_tokens - most_tokens / 3 * 2),
         ];
         lists.into_iter().flatten().collect::<Vec<_>>().join("\n\n")
     }
@@ -122,7 +127,7 @@ fn former(boundary: &Entry) -> Carried {
     Carried {
         prompt: metadata[KEY]["lastPrompt"].as_str().map(str::to_owned),
         changed: paths.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
-        tasks: Vec::new(),
+        ..Carried::default()
     }
 }
 
@@ -147,21 +152,24 @@ mod tests {
     #[test]
     fn it_is_read_off_the_path_and_the_former_boundary() {
         let mut metadata = json!({"trigger": "auto"});
-        let before =
-            Carried { prompt: Some("first".to_owned()), changed: vec!["/p/a".to_owned()], tasks: vec![] };
+        let before = Carried {
+            prompt: Some("first".to_owned()),
+            changed: vec!["/p/a".to_owned()],
+            ..Carried::default()
+        };
         before.keep_in(&mut metadata);
         let boundary = json!({"type": "system", "subtype": "compact_boundary", "compactMetadata": metadata});
         let read =
             json!({"type": "user", "toolUseResult": {"type": "text", "file": {"filePath": "/p/read"}}});
         let entries = path(&[boundary.clone(), edit("/p/b"), edit("/p/a"), read]);
-        let found = Carried::of(&entries, vec!["b1: make".to_owned()]);
+        let found = Carried::of(&entries, vec!["b1: make".to_owned()], Vec::new());
         assert_eq!(found.prompt.as_deref(), Some("first"), "no newer one is on the path");
         assert_eq!(found.changed, ["/p/a", "/p/b"]);
         let meta = json!({"type": "user", "isMeta": true, "message": {"content": "go on"}});
         let mark = user(json!([{"type": "text", "text": "[Request interrupted by user for tool use]"}]));
         let summary = json!({"type": "user", "isCompactSummary": true, "message": {"content": "s"}});
         let entries = path(&[boundary, summary, user(json!("second")), edit("/p/c"), meta, mark]);
-        assert_eq!(Carried::of(&entries, Vec::new()).prompt.as_deref(), Some("second"));
+        assert_eq!(Carried::of(&entries, Vec::new(), Vec::new()).prompt.as_deref(), Some("second"));
         assert_eq!(Carried::strip(metadata), json!({"trigger": "auto"}));
     }
 
@@ -171,11 +179,15 @@ mod tests {
             prompt: Some("Make the tests pass.\nDo not touch main.".to_owned()),
             changed: vec!["/p/a.rs".to_owned(), "/p/b.rs".to_owned()],
             tasks: vec!["b1c2: cargo watch".to_owned()],
+            to_do: vec!["2. [pending] Print".to_owned()],
         };
         expect![[r#"
             The user's last message, word for word:
             Make the tests pass.
             Do not touch main.
+
+            On the task list, not done yet:
+            - 2. [pending] Print
 
             Still running in the background:
             - b1c2: cargo watch
@@ -194,6 +206,7 @@ mod tests {
             prompt: Some("please ".repeat(20_000)),
             changed: (0..5_000).map(|n| format!("/project/source/file{n}.rs")).collect(),
             tasks: (0..500).map(|n| format!("b{n}: sleep {n}")).collect(),
+            to_do: (0..500).map(|n| format!("{n}. [pending] task {n}")).collect(),
         };
         for most in [0, 100, 1_000, 16_000] {
             let text = carried.text(most);

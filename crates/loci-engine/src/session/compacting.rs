@@ -12,6 +12,7 @@ use loci_core::ids::ToolUseId;
 use loci_core::message::Block;
 use loci_core::model::facts;
 use loci_core::stream::{Ended, Failure, FailureKind};
+use loci_core::task_list;
 use loci_core::tool::{ToolContent, ToolOutcome};
 use loci_tools::{Host, TaskStatus, persisted_output};
 use serde_json::json;
@@ -207,8 +208,16 @@ impl Session {
             },
             context: self.context_block(),
             tasks: running.map(|task| format!("{}: {}", task.id, task.command)).collect(),
+            to_do: self.to_do(),
             focus: wish.focus.clone(),
         }
+    }
+
+    /// Lists the tasks that are not done; a list that cannot be read is read again when the model asks for it.
+    fn to_do(&self) -> Vec<String> {
+        let list = self.host.task_store().read().unwrap_or_default();
+        let open = list.tasks().iter().filter(|task| task.status != task_list::TaskStatus::Completed);
+        open.map(|task| list.line(task)).collect()
     }
 
     /// Takes what the model said when it was asked for a summary: records it, asks on, or makes do without.

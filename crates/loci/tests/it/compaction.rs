@@ -522,13 +522,17 @@ async fn a_summary_is_asked_for_again_where_that_helps() {
     assert!(world.conversation().contains("The user wants ports compared."), "{}", world.conversation());
 }
 
-/// The last message of the user, changed paths and running commands go over word for word.
+/// The last message of the user, open tasks, changed paths and running commands go over word for word.
 #[tokio::test]
 async fn what_was_said_changed_and_started_goes_over_a_compaction() {
     let write = |name: &str| Step::call("Write", json!({"file_path": name, "content": "x"}));
     let start = Step::call("Bash", json!({"command": "sleep 30", "run_in_background": true}));
+    let task = |subject: &str| Step::call("TaskCreate", json!({"subject": subject, "description": ""}));
     let steps = vec![
         write("one.txt"),
+        task("Compare ports"),
+        task("Tell"),
+        Step::call("TaskUpdate", json!({"taskId": "1", "status": "completed"})),
         start,
         reading(67_500),
         Step::text(SUMMARY),
@@ -543,8 +547,10 @@ async fn what_was_said_changed_and_started_goes_over_a_compaction() {
     let conversation = world.conversation();
     let carried = conversation.split("1. The user wants ports compared.").nth(1).unwrap();
     let carried = carried.split("Nothing is lost").next().unwrap();
-    let (said, rest) = carried.split_once("Still running").unwrap();
+    let (said, rest) = carried.split_once("On the task list, not done yet:\n").unwrap();
     assert_eq!(said.trim(), "The user's last message, word for word:\nCompare.\nNever touch <main>.");
+    let (tasks, rest) = rest.split_once("Still running").unwrap();
+    assert_eq!(tasks.trim(), "- 2. [pending] Tell");
     assert!(rest.contains(": sleep 30\n"), "{rest}");
     let files = rest.split("Files changed so far:\n").nth(1).unwrap().trim();
     assert_eq!(files, "- <project>/one.txt\n- <project>/two.txt");

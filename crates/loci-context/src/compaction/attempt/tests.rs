@@ -39,6 +39,7 @@ fn subject(text: &str) -> Subject {
         room: Room::new(WINDOW, 15_000),
         context: Block::new_text("context"),
         tasks: Vec::new(),
+        to_do: Vec::new(),
         focus: None,
     }
 }
