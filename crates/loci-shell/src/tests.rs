@@ -615,7 +615,7 @@ proptest! {
         reading(&command);
     }
 
-    /// What is not understood is never free and never covered by a pattern (S-3).
+    /// What is not understood is never free and never covered by a pattern (S-3; P-3 of `docs/design/permissions.md`).
     #[test]
     fn nothing_odd_is_read_only(
         command in "(ls|cat|echo|find|git log|grep -r|;|&&|\\||'|\"|2>&1|>/dev/null| |a|\\.|-n|[$`<(){}\\[\\]\\\\]){1,12}"

@@ -25,6 +25,7 @@ fn wishes() -> Vec<(&'static str, Value, bool)> {
             true,
         ),
         ("enableAllProjectMcpServers", json!({"enableAllProjectMcpServers": true}), true),
+        ("allowedMcpServers", json!({"allowedMcpServers": [{"serverName": "srv"}]}), true),
         ("enabledMcpjsonServers", json!({"enabledMcpjsonServers": ["srv"]}), true),
         ("permissions.allow", json!({"permissions": {"allow": ["Bash(touch *)"]}}), true),
         ("permissions.additionalDirectories", json!({"permissions": {"additionalDirectories": ["/"]}}), true),

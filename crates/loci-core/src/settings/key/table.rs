@@ -161,7 +161,7 @@ pub(super) const KEYS: &[Key] = &[
     key("enableAllProjectMcpServers", Bool, "approve all MCP servers of the project"),
     key("enabledMcpjsonServers", Texts, "approved MCP servers of the project"),
     key("disabledMcpjsonServers", Texts, "rejected MCP servers of the project").free(),
-    key("allowedMcpServers", List, "the only MCP servers that may be used").free().closed(Closed::Nothing),
+    key("allowedMcpServers", List, "the only MCP servers that may be used").closed(Closed::Nothing),
     key("deniedMcpServers", List, "MCP servers that may not be used").free(),
     key("allowManagedMcpServersOnly", Bool, "only the administrator's list of MCP servers counts").only(Managed).closed(Closed::On),
     key("allowAllClaudeAiMcps", Bool, "allow all connectors of the account").only(Managed),
