@@ -135,14 +135,16 @@ impl Desk {
 }
 
 fn find(files: Vec<loci_storage::MemoryText>, name: &str) -> Option<(String, String)> {
-    let wanted = name.trim().trim_end_matches(".md");
+    let name = name.trim();
+    let wanted = name.trim_end_matches(".md");
     let by_file = files.iter().position(|it| it.file.trim_end_matches(".md") == wanted);
     let by_name = || {
         files.iter().position(|it| {
             loci_context::MemoryFile::parse(&it.text).name.is_some_and(|it| it.eq_ignore_ascii_case(wanted))
         })
     };
-    let idx = by_file.or_else(by_name)?;
+    // Who names a file means that file, and no other that happens to be called so.
+    let idx = by_file.or_else(|| if name.ends_with(".md") { None } else { by_name() })?;
     files.into_iter().nth(idx).map(|it| (it.file, it.text))
 }
 
