@@ -29,7 +29,7 @@ pub use guard::Guard;
 pub use notes::{Notes, plan_from_notes};
 pub use room::{Room, Shares};
 pub(crate) use rounds::rounds;
-pub use summary::{summary_request, summary_text};
+pub use summary::{summary_of, summary_request, summary_text};
 
 /// Why a conversation is compacted, as the boundary says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,6 +6,7 @@
 //! in a side file, and what it cost is counted with the session. It has no hold on the session, so it can start no
 //! other agent and compact nothing.
 
+mod ahead;
 mod extractor;
 mod lane;
 mod latest;
@@ -38,6 +39,7 @@ use crate::memory::{self, MemoryDesk};
 use crate::request::RequestBase;
 use crate::state::change_identity;
 use crate::turn::{OutputLimit, RequestPlan};
+pub(crate) use ahead::Ahead;
 pub(crate) use extractor::Extractor;
 pub(crate) use lane::Lane;
 pub(crate) use notes::NotesKeeper;
@@ -90,6 +92,8 @@ pub(crate) struct Errand {
 pub(crate) struct Report {
     /// Files that its calls changed.
     pub(crate) written: Vec<PathEffect>,
+    /// What it said last.
+    pub(crate) text: String,
     pub(crate) end: End,
 }
 
@@ -139,6 +143,7 @@ pub(crate) async fn run(stage: &Backstage, errand: Errand, cancel: &Cancellation
             }
         };
         side.answered(answer.started.as_ref(), &answer.blocks, &answer.ended);
+        report.text = answer.blocks.iter().filter_map(Block::text).collect();
         let calls: Vec<ToolUse> = answer.blocks.iter().filter_map(Block::tool_use).collect();
         // A call that the output limit cut short was never whole.
         if calls.is_empty() || answer.ended.stop_reason.as_deref() == Some("max_tokens") {

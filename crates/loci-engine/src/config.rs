@@ -206,6 +206,8 @@ impl Default for CompactionConfig {
 pub struct BackgroundConfig {
     /// Keeps running notes of the conversation, at this pace.
     pub notes: Option<NotesPace>,
+    /// Prepares the summary of a conversation before it must be compacted.
+    pub prepares_summary: bool,
     /// Looks for memories when the model has answered.
     pub extraction: Option<ExtractionConfig>,
     /// How long the end of a session waits for what is under way.
@@ -214,7 +216,7 @@ pub struct BackgroundConfig {
 
 impl Default for BackgroundConfig {
     fn default() -> Self {
-        Self { notes: None, extraction: None, drain: Duration::from_secs(10) }
+        Self { notes: None, prepares_summary: false, extraction: None, drain: Duration::from_secs(10) }
     }
 }
 

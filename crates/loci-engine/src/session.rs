@@ -31,7 +31,7 @@ use loci_tools::{Host, Place, Toolbox};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
-use crate::background::{Backstage, Extractor, NotesKeeper};
+use crate::background::{Ahead, Backstage, Extractor, NotesKeeper};
 use crate::classifier::{Blocks, Classifier};
 use crate::command::{Answer, Command, Prompt};
 use crate::config::{
@@ -115,6 +115,8 @@ pub struct Session {
     checkpoints: Checkpoints,
     /// Keeps running notes of the conversation.
     notes: Option<NotesKeeper>,
+    /// Prepares the summary that a compaction will need.
+    ahead: Option<Ahead>,
     /// The memories of the project.
     memory: Option<Arc<MemoryDesk>>,
     /// Looks for new ones.
@@ -242,6 +244,7 @@ impl Session {
         // Notes lie beside the transcript; a session that leaves none has no place for them.
         let pace = config.background.notes.filter(|_| who.is_persistent());
         let notes = pace.map(|pace| NotesKeeper::new(stage.clone(), &who, pace));
+        let ahead = config.background.prepares_summary.then(|| Ahead::new(stage.clone()));
         let looking = memory.clone().zip(config.background.extraction);
         let extractor =
             looking.map(|(desk, extraction)| Extractor::new(stage, desk, extraction, &config.past.path));
@@ -281,6 +284,7 @@ impl Session {
             compactor: Compactor::default(),
             checkpoints,
             notes,
+            ahead,
             memory,
             extractor,
             told_date: String::new(),
@@ -557,6 +561,7 @@ impl Session {
         let report = underway.tally.report(end, denials, &identity, now);
         self.tell(EngineEvent::TurnEnded(Box::new(report)));
         self.consider_notes(None);
+        self.consider_summary(None);
         if has_answered {
             self.consider_memories();
         }

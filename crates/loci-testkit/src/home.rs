@@ -148,6 +148,7 @@ impl TestHome {
         // Requests made beside the conversation would take the steps of a script that does not know of them.
         vars.insert("LOCI_SESSION_MEMORY".into(), "0".into());
         vars.insert("LOCI_MEMORY_EXTRACTION".into(), "0".into());
+        vars.insert("LOCI_PREPARE_SUMMARY".into(), "0".into());
         vars
     }
 

@@ -19,6 +19,9 @@ const LEAST_TOKENS: u64 = 1_000;
 pub(crate) fn background(env: &Env, args: &Args, settings: &Settings, is_reviewed: bool) -> BackgroundConfig {
     BackgroundConfig {
         notes: notes(env, args, settings),
+        prepares_summary: switch(env, "LOCI_PREPARE_SUMMARY")
+            .or(settings.session_memory.prepare_summary)
+            .unwrap_or_else(|| is_long_lived(args)),
         extraction: extraction(env, args, settings, is_reviewed),
         drain: drain(env),
     }

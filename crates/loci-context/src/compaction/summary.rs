@@ -13,7 +13,7 @@ pub fn summary_request(focus: Option<&str>) -> String {
 
 /// Takes the summary out of an answer: what stands between its tags, or all that is not scratch work. `None` when
 /// nothing is left.
-pub(super) fn summary_of(answer: &str) -> Option<String> {
+pub fn summary_of(answer: &str) -> Option<String> {
     let inside = between(answer, "<summary>", "</summary>");
     let summary = match inside {
         Some(summary) => summary.to_owned(),

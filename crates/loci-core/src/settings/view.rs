@@ -60,6 +60,8 @@ pub struct SessionMemorySettings {
     pub more_tokens: Option<u64>,
     /// Calls that are made before they are written again.
     pub tool_calls: Option<u64>,
+    /// Whether a summary is prepared before the window is full.
+    pub prepare_summary: Option<bool>,
 }
 
 /// Memories between sessions.
@@ -142,6 +144,7 @@ impl From<&Merged> for Settings {
                 first_tokens: number("sessionMemory.firstTokens"),
                 more_tokens: number("sessionMemory.moreTokens"),
                 tool_calls: number("sessionMemory.toolCalls"),
+                prepare_summary: flag("sessionMemory.prepareSummary"),
             },
             auto_memory: AutoMemorySettings {
                 enabled: flag("autoMemoryEnabled"),

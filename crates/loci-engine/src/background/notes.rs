@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use loci_context::{NOTES_TEMPLATE, NotesPace, SinceNotes, bounded_notes, noted, notes_instruction};
+use loci_context::{NOTES_TEMPLATE, Notes, NotesPace, SinceNotes, bounded_notes, noted, notes_instruction};
 use loci_core::ids::EntryId;
 use loci_core::session::SessionIdentity;
 use loci_stdx::rfc3339_millis;
@@ -72,12 +72,11 @@ impl NotesKeeper {
     }
 
     /// Returns what was noted and the last entry that is covered.
-    #[expect(dead_code, reason = "compaction from notes asks for it")]
-    pub(crate) fn current(&self) -> Option<(String, EntryId)> {
+    pub(crate) fn current(&self) -> Option<Notes> {
         let covered = self.notes.covered()?;
         let text = self.notes.read().ok().flatten()?;
         let text = bounded_notes(&text).unwrap_or(text);
-        Some((noted(&text)?, covered.covers))
+        Some(Notes { text: noted(&text)?, covers: covered.covers })
     }
 
     /// Waits for what runs, so long at most.

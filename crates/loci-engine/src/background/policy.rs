@@ -15,6 +15,8 @@ use serde_json::Value;
 pub(crate) enum Policy {
     /// Change this one file with Edit.
     OneFile(PathBuf),
+    /// Nothing but answer.
+    Nothing,
     /// Look at what is permitted, and write memories in this directory.
     Memory(PathBuf),
 }
@@ -34,6 +36,7 @@ impl Policy {
     /// Judges a call.
     pub(crate) fn permit(&self, tool: &str, input: &Value, effects: &Effects) -> Permit {
         match self {
+            Self::Nothing => Permit::Refused("Answer with text only.".to_owned()),
             Self::OneFile(file) => match is_edit(effects) && tool == "Edit" {
                 true if effects.writes.iter().all(|path| is_exactly(path, file)) => Permit::Granted,
                 _ => Permit::Refused(format!(
@@ -146,6 +149,7 @@ mod tests {
             (&memory, "Bash", json!({"run_in_background": true}), command("tail -f x", true), "refused"),
             (&memory, "Bash", json!({}), command("touch x", false), "refused"),
             (&memory, "Bash", json!({}), Effects::unknown("?"), "refused"),
+            (&Policy::Nothing, "Read", json!({}), Effects::default(), "refused"),
         ] {
             let permit = policy.permit(tool, &input, &effects);
             assert_eq!(say(&permit), expected, "{policy:?} {tool} {effects:?}");

@@ -126,7 +126,7 @@ impl Session {
         Some(format!("The conversation fills the model's window, and the prompt was not sent. {advice}"))
     }
 
-    fn window(&self, plan: &RequestPlan) -> Window {
+    pub(super) fn window(&self, plan: &RequestPlan) -> Window {
         let CompactionConfig { window, percent, .. } = self.compaction;
         Window {
             tokens: window.unwrap_or(facts(&plan.model).window),
@@ -152,11 +152,6 @@ impl Session {
     fn overhead(&self) -> u64 {
         let context = self.context.as_ref().and_then(Block::text);
         self.base.tokens() + context.as_deref().map_or(0, prose_tokens)
-    }
-
-    /// Returns the running notes of the conversation, if somebody keeps any.
-    fn notes_for_compaction(&self) -> Option<Notes> {
-        None
     }
 
     /// Makes the conversation shorter, or begins to.

@@ -88,6 +88,7 @@ impl Session {
         }
         let messages = self.recorder.messages(&self.context_block());
         self.consider_notes(Some(&messages));
+        self.consider_summary(Some(&messages));
         let request = Arc::new(self.base.request(plan, &self.model, messages));
         self.asked_model.clone_from(&plan.model);
         underway.generation += 1;

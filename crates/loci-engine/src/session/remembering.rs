@@ -1,10 +1,12 @@
 //! What the session remembers beside the conversation: when agents are sent out for it, and what they leave.
 
+use loci_context::Notes;
+use loci_core::ids::EntryId;
 use loci_core::message::Message;
 use serde_json::json;
 
 use super::Session;
-use crate::background::Standpoint;
+use crate::background::{Ahead, NotesKeeper, Standpoint};
 
 impl Session {
     /// Has the notes brought up to date when it is time. `messages` are those of the request that is about to go out;
@@ -22,6 +24,37 @@ impl Session {
         if let Some(notes) = &mut self.notes {
             notes.send(standpoint, covers, tokens);
         }
+    }
+
+    /// Has a summary prepared when the window is soon full and notes do not stand for the conversation already.
+    pub(super) fn consider_summary(&mut self, messages: Option<&[Message]>) {
+        let is_wanted = self.compaction.is_automatic && self.ahead.is_some();
+        let window = self.window(&self.usual_plan());
+        let tokens = if is_wanted { self.tokens() } else { return };
+        if !self.ahead.as_ref().is_some_and(|ahead| ahead.is_due(tokens, &window)) || self.has_notes() {
+            return;
+        }
+        let standpoint = self.standpoint(messages);
+        let covers = self.recorder.path().last().and_then(|entry| entry.head().uuid.clone());
+        if let (Some(ahead), Some(covers)) = (&mut self.ahead, covers) {
+            ahead.send(standpoint, covers);
+        }
+    }
+
+    /// Returns what can stand for the conversation, up to an entry of it: a summary that was prepared, or the notes.
+    pub(super) fn notes_for_compaction(&self) -> Option<Notes> {
+        let prepared = self.ahead.as_ref().and_then(Ahead::ready);
+        let prepared = prepared.filter(|notes| self.is_on_path(&notes.covers));
+        prepared.or_else(|| self.notes.as_ref().and_then(NotesKeeper::current))
+    }
+
+    fn has_notes(&self) -> bool {
+        let notes = self.notes.as_ref().and_then(NotesKeeper::current);
+        notes.is_some_and(|notes| self.is_on_path(&notes.covers))
+    }
+
+    fn is_on_path(&self, id: &EntryId) -> bool {
+        self.recorder.path().iter().any(|entry| entry.head().uuid.as_ref() == Some(id))
     }
 
     /// Returns how the conversation stands, for an agent that is to see it as the next request would.
@@ -72,6 +105,9 @@ impl Session {
         if let Some(notes) = &mut self.notes {
             notes.shortened(tokens);
         }
+        if let Some(ahead) = &mut self.ahead {
+            ahead.shortened();
+        }
     }
 
     /// Waits for what is done beside the conversation, so long at most.
@@ -87,6 +123,11 @@ impl Session {
                 extractor.drain(limit).await;
             }
         };
-        tokio::join!(notes, memories);
+        let summary = async {
+            if let Some(ahead) = &self.ahead {
+                ahead.stop().await;
+            }
+        };
+        tokio::join!(notes, memories, summary);
     }
 }

@@ -111,7 +111,7 @@ async fn play(case: Case<'_>) -> Seen {
     seen
 }
 
-fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) -> SessionConfig {
+pub(crate) fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) -> SessionConfig {
     let id = SessionId::parse("0a0a0a0a-0001-4000-8000-000000000001").unwrap();
     let path = std::env::var("PATH").unwrap_or_default();
     SessionConfig {

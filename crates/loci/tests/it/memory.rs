@@ -76,6 +76,25 @@ async fn the_index_is_shown_and_the_prompt_says_where_memories_lie() {
 
 /// Invariant 4 of `docs/design/memory.md`.
 #[tokio::test]
+async fn worktrees_share_memories_and_a_stranger_does_not_move_them() {
+    let world = World::with_git([Step::text("ok"), Step::text("ok"), Step::text("ok")]).await;
+    let worktree = world.home.project().with_file_name("worktree");
+    world.home.git(&["worktree", "add", "--quiet", &worktree.display().to_string()]);
+    let usual = memory_dir(&world).display().to_string();
+    assert_eq!(world.run(&print(["hi"]).cwd(&worktree)).code, Some(0));
+    assert!(world.last_request().system_text().contains(&usual), "the main checkout's");
+    let elsewhere = world.home.home().join("elsewhere").display().to_string();
+    let settings = json!({"autoMemoryDirectory": elsewhere}).to_string();
+    world.home.write(".claude/settings.json", &settings);
+    world.print(["hi"]);
+    assert!(world.last_request().system_text().contains(&usual), "the folder is not trusted");
+    world.home.write_config("settings.json", &settings);
+    world.print(["hi"]);
+    assert!(world.last_request().system_text().contains(&elsewhere), "the user's own word counts");
+}
+
+/// Invariant 4 of `docs/design/memory.md`.
+#[tokio::test]
 async fn the_model_writes_memories_unasked_and_the_book_knows_from_where() {
     let world = World::new([]).await;
     let script = Script::new([

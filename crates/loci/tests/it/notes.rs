@@ -153,3 +153,63 @@ async fn a_single_prompt_keeps_no_notes() {
     assert_eq!(world.requests().len(), 1);
     assert!(!notes_dir(&world).exists());
 }
+
+/// The notes stand for what they cover: no summary is asked for.
+/// Invariant 10 of `docs/design/memory.md`.
+#[tokio::test]
+async fn a_compaction_goes_on_from_notes_without_asking() {
+    let (first, second) = (Gate::new(), Gate::new());
+    first.release();
+    second.release();
+    let answer_at = |n: u64| Step::text(format!("Answer at {n}.")).usage(10, 20, n, 0);
+    let script = Script::new([answer_at(20_000), answer_at(33_000), answer_at(67_500), answer_at(20_000)]);
+    let world = World::new(script.answer_when(keeping_notes(first.clone(), second), is_notes)).await;
+    let binary = stream([]).env("LOCI_SESSION_MEMORY", "1").env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000");
+    let mut session = world.start(&binary);
+    let long = |n: usize| "word ".repeat(n);
+    answer(&mut session, &long(16_000));
+    answer(&mut session, &long(10_000));
+    // Agents run one at a time: when the second begins, the notes of the first are there.
+    first.reached_times(2).await;
+    answer(&mut session, &long(10_000));
+    let last = answer(&mut session, "and now?");
+    assert_eq!(last["result"], "Answer at 20000.");
+    session.finish();
+    let main: Vec<Recorded> = world.requests().into_iter().filter(|it| !is_notes(it)).collect();
+    assert_eq!(main.len(), 4, "no request for a summary");
+    let first_message = main[3].messages()[0].to_string();
+    assert!(first_message.contains("- asked about ports"), "{first_message}");
+    assert!(main[3].body.len() < main[2].body.len(), "shorter than before");
+}
+
+/// A summary that was prepared beside the conversation is used at once.
+/// Invariant 10 of `docs/design/memory.md`.
+#[tokio::test]
+async fn a_summary_prepared_ahead_is_used_when_it_is_needed() {
+    let is_summary = |request: &Recorded| {
+        request
+            .messages()
+            .iter()
+            .any(|message| message["content"].to_string().contains("summary that you write now"))
+    };
+    let prepared = Step::text("<summary>1. The user sends many words.</summary>");
+    let answer_at = |n: u64| Step::text(format!("Answer at {n}.")).usage(10, 20, n, 0);
+    let hold = Gate::new();
+    let script = Script::new([answer_at(20_000), answer_at(55_000), answer_at(60_000), answer_at(20_000)]);
+    let script = script.answer_when(prepared.wait_before_headers(hold.clone()), is_summary);
+    let world = World::new(script).await;
+    let binary = stream([]).env("LOCI_PREPARE_SUMMARY", "1").env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000");
+    let mut session = world.start(&binary);
+    let long = |n: usize| "word ".repeat(n);
+    answer(&mut session, &long(16_000));
+    answer(&mut session, &long(10_000));
+    hold.reached().await;
+    hold.release();
+    answer(&mut session, &long(8_000));
+    let last = answer(&mut session, &long(8_000));
+    assert_eq!(last["result"], "Answer at 20000.");
+    session.finish();
+    let (asked, main): (Vec<Recorded>, Vec<Recorded>) = world.requests().into_iter().partition(is_summary);
+    assert_eq!((asked.len(), main.len()), (1, 4), "asked for once, ahead");
+    assert!(main[3].messages()[0].to_string().contains("The user sends many words"));
+}

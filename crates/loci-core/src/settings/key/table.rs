@@ -85,6 +85,7 @@ pub(super) const KEYS: &[Key] = &[
     key("sessionMemory.enabled", Bool, "keep running notes of a session, from which it can be compacted").used(),
     key("sessionMemory.firstTokens", Integer(1, i64::MAX), "the size of the context at which notes begin, in tokens").used(),
     key("sessionMemory.moreTokens", Integer(1, i64::MAX), "how much the context grows before notes are written again, in tokens").used(),
+    key("sessionMemory.prepareSummary", Bool, "prepare a summary beside the conversation before the window is full").used(),
     key("sessionMemory.toolCalls", Integer(0, 1_000_000), "calls that are made before notes are written again").used(),
     key("claudeMd", Text, "the administrator's instructions").only(Managed).used(),
     key("readAgentsMd", Bool, "whether AGENTS.md is read in directories without a CLAUDE.md").free().used(),

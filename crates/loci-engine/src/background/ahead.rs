@@ -1,0 +1,104 @@
+//! A summary prepared ahead: asked for beside the conversation before the window is full, so that compacting it later
+//! takes no time.
+//!
+//! It is kept in memory, with the last entry it covers. Whether it still fits is seen when it is needed: a conversation
+//! that went another way since, or was compacted already, does not have that entry any more.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use loci_context::{Notes, Window, summary_of, summary_request};
+use loci_core::ids::EntryId;
+use loci_storage::Author;
+use loci_tools::FileStates;
+use tokio_util::sync::CancellationToken;
+
+use super::{Backstage, End, Errand, Lane, Policy, Standpoint};
+use crate::host::lock;
+
+/// The share of the window before the trigger at which the summary is asked for, in percent.
+const AHEAD_PERCENT: u64 = 15;
+
+/// Prepares summaries.
+pub(crate) struct Ahead {
+    ready: Arc<Mutex<Option<Notes>>>,
+    /// Whether one was asked for since the last compaction.
+    has_asked: bool,
+    lane: Lane<(Standpoint, EntryId)>,
+}
+
+impl Ahead {
+    pub(crate) fn new(stage: Backstage) -> Self {
+        let (stage, ready) = (Arc::new(stage), Arc::new(Mutex::new(None)));
+        let place = Arc::clone(&ready);
+        let lane = Lane::new(move |(standpoint, covers), cancel: CancellationToken| {
+            let (stage, place) = (Arc::clone(&stage), Arc::clone(&place));
+            async move {
+                if let Some(text) = summary(&stage, standpoint, &cancel).await {
+                    *lock(&place) = Some(Notes { text, covers });
+                }
+            }
+        });
+        Self { ready, has_asked: false, lane }
+    }
+
+    /// Tells whether a summary is to be prepared for a conversation of so many tokens.
+    pub(crate) fn is_due(&self, tokens: u64, window: &Window) -> bool {
+        !self.has_asked && begins_at(window) <= tokens && tokens < window.thresholds().compact
+    }
+
+    /// Sends the agent out; `covers` is the last entry of the standpoint's messages.
+    pub(crate) fn send(&mut self, standpoint: Standpoint, covers: EntryId) {
+        self.has_asked = true;
+        self.lane.submit((standpoint, covers));
+    }
+
+    /// Returns the summary, if it is there.
+    pub(crate) fn ready(&self) -> Option<Notes> {
+        lock(&self.ready).clone()
+    }
+
+    /// Takes note that the conversation was compacted.
+    pub(crate) fn shortened(&mut self) {
+        self.has_asked = false;
+        *lock(&self.ready) = None;
+    }
+
+    /// Calls back what is under way: without a conversation there is nothing to compact.
+    pub(crate) async fn stop(&self) {
+        self.lane.drain(Duration::ZERO).await;
+    }
+}
+
+fn begins_at(window: &Window) -> u64 {
+    window.thresholds().compact.saturating_sub(window.tokens * AHEAD_PERCENT / 100)
+}
+
+async fn summary(stage: &Backstage, standpoint: Standpoint, cancel: &CancellationToken) -> Option<String> {
+    let errand = Errand {
+        kind: "summary-ahead",
+        standpoint,
+        instruction: summary_request(None),
+        policy: Policy::Nothing,
+        max_turns: 1,
+        files: FileStates::default(),
+        author: Author::Model,
+    };
+    let report = super::run(stage, errand, cancel).await;
+    summary_of(&report.text).filter(|_| report.end == End::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_is_prepared_before_the_trigger_and_never_behind_it() {
+        for (tokens, expected) in [(200_000, 137_000), (1_000_000, 817_000), (100_000, 52_000)] {
+            let window = Window { tokens, max_output: 32_000, percent: None };
+            assert_eq!(begins_at(&window), expected, "{tokens}");
+        }
+        let early = Window { tokens: 100_000, max_output: 32_000, percent: Some(10) };
+        assert_eq!(begins_at(&early), 0);
+    }
+}
