@@ -15,6 +15,7 @@ mod find;
 mod fork;
 mod git;
 mod html_comments;
+mod index;
 mod input_history;
 mod instructions;
 mod labels;
@@ -41,6 +42,10 @@ pub use find::{Candidate, FindError, by_id, newest_here, resolve};
 pub use fork::{ForkError, Trace, fork_entries, link_backups, write_fork};
 pub use git::{GitSnapshot, git_snapshot, head_branch};
 pub use html_comments::strip_html_comments;
+pub use index::{
+    Found, Hit, IndexUse, SearchError, SearchFilter, SearchWish, Unwatched, Watch, search_sessions,
+    update_index,
+};
 pub use input_history::{InputEntry, InputHistory, InputHistoryError, InputScope};
 pub use instructions::{
     Diagnostic, InstructionFile, InstructionPlaces, Instructions, LazyInstructions, MANAGED_INSTRUCTIONS,

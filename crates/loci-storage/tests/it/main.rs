@@ -6,6 +6,7 @@ mod file_history;
 mod find;
 mod fork;
 mod git;
+mod index;
 mod input_history;
 mod instructions;
 mod labels;

@@ -1,0 +1,160 @@
+//! Which parts of which session files the index knows, held against the files as they are now.
+//!
+//! A file only grows, so a stretch that was read once stays as it was. What does not fit that (a file that shrank,
+//! that was changed without growing, or whose bytes before the growth are not those that were read) is read anew.
+
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use loci_core::passage::CallNames;
+use rustc_hash::FxHashMap;
+
+use super::format::checksum;
+use super::segment::{Segment, Source};
+use crate::find::{FindError, session_places, subdirectories};
+use crate::layout::{ConfigHome, SessionPlace};
+
+/// How many bytes before the end of a stretch are compared.
+const TAIL: u64 = 256;
+
+/// A file that may hold messages, as it is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct OnDisk {
+    /// Relative to the directory of all projects.
+    pub(super) path: String,
+    pub(super) file: PathBuf,
+    pub(super) session: SessionPlace,
+    /// The subagent whose transcript it is.
+    pub(super) agent: Option<String>,
+    pub(super) size: u64,
+    pub(super) modified_ns: i64,
+}
+
+/// Lists the files of all sessions and of their subagents, in the order of their paths.
+pub(super) fn files_on_disk(home: &ConfigHome) -> Result<Vec<OnDisk>, FindError> {
+    let root = home.projects_dir();
+    let mut files = Vec::new();
+    for dir in subdirectories(&root)? {
+        for session in session_places(&dir)? {
+            files.extend(on_disk(&root, session.file().to_owned(), &session, None));
+            let subagents = session.subagents_dir();
+            for entry in fs::read_dir(&subagents).into_iter().flatten().flatten() {
+                let name = entry.file_name().to_string_lossy().into_owned();
+                if let Some(agent) = name.strip_suffix(".jsonl") {
+                    files.extend(on_disk(&root, entry.path(), &session, Some(agent.to_owned())));
+                }
+            }
+        }
+    }
+    files.sort_by(|left, right| left.path.cmp(&right.path));
+    Ok(files)
+}
+
+/// A file that is gone by now, or cannot be looked at, is no file.
+fn on_disk(root: &Path, file: PathBuf, session: &SessionPlace, agent: Option<String>) -> Option<OnDisk> {
+    let metadata = fs::metadata(&file).ok().filter(Metadata::is_file)?;
+    Some(OnDisk {
+        path: file.strip_prefix(root).ok()?.to_string_lossy().into_owned(),
+        session: session.clone(),
+        agent,
+        size: metadata.len(),
+        modified_ns: modified_ns(&metadata),
+        file,
+    })
+}
+
+fn modified_ns(metadata: &Metadata) -> i64 {
+    metadata.mtime().wrapping_mul(1_000_000_000).wrapping_add(metadata.mtime_nsec())
+}
+
+/// What the index knows of the files there are.
+#[derive(Debug, Default)]
+pub(super) struct Coverage {
+    /// For each segment and each of its sources the file it belongs to, if it still counts.
+    pub(super) live: Vec<Vec<Option<u32>>>,
+    /// What is not known, by file.
+    pub(super) rest: Vec<Rest>,
+}
+
+/// The end of a file that the index does not know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Rest {
+    pub(super) file: usize,
+    pub(super) start: u64,
+    pub(super) calls: CallNames,
+}
+
+impl Coverage {
+    /// Holds segments against files.
+    pub(super) fn of(files: &[OnDisk], segments: &[Segment]) -> Self {
+        let mut known: FxHashMap<&str, Vec<(usize, usize)>> = FxHashMap::default();
+        for (segment, it) in segments.iter().enumerate() {
+            for (source, stretch) in it.outline.sources.iter().enumerate() {
+                known.entry(&stretch.path).or_default().push((segment, source));
+            }
+        }
+        let mut coverage = Self {
+            live: segments.iter().map(|it| vec![None; it.outline.sources.len()]).collect(),
+            rest: Vec::new(),
+        };
+        let source = |(segment, source): (usize, usize)| &segments[segment].outline.sources[source];
+        for (idx, file) in files.iter().enumerate() {
+            let stretches = known.remove(file.path.as_str()).unwrap_or_default();
+            let chain = chain(stretches, source);
+            let last = chain.last().map(|at| source(*at)).filter(|last| is_unchanged(file, last));
+            let start = last.map_or(0, |last| last.end);
+            if last.is_some() {
+                let number = u32::try_from(idx).ok();
+                chain.iter().for_each(|(segment, source)| coverage.live[*segment][*source] = number);
+            }
+            if start < file.size {
+                let calls = last.map(|last| last.calls.iter().cloned().collect()).unwrap_or_default();
+                coverage.rest.push(Rest { file: idx, start, calls });
+            }
+        }
+        coverage
+    }
+
+    /// Returns how many bytes the index does not know.
+    pub(super) fn n_unknown(&self, files: &[OnDisk]) -> u64 {
+        self.rest.iter().map(|rest| files[rest.file].size - rest.start).sum()
+    }
+}
+
+/// Returns stretches that follow one another from the beginning of the file.
+fn chain<'a>(
+    mut stretches: Vec<(usize, usize)>,
+    source: impl Fn((usize, usize)) -> &'a Source,
+) -> Vec<(usize, usize)> {
+    stretches.sort_by_key(|at| (source(*at).start, std::cmp::Reverse(source(*at).end)));
+    let mut end = 0;
+    let mut chain = Vec::new();
+    for at in stretches {
+        if source(at).start == end && source(at).end > end {
+            end = source(at).end;
+            chain.push(at);
+        }
+    }
+    chain
+}
+
+/// Returns true when a file is what it was when its last stretch was read, or has only grown since.
+fn is_unchanged(file: &OnDisk, last: &Source) -> bool {
+    match file.size.cmp(&last.size) {
+        std::cmp::Ordering::Equal => file.modified_ns == last.modified_ns,
+        std::cmp::Ordering::Less => false,
+        std::cmp::Ordering::Greater => File::open(&file.file)
+            .and_then(|file| tail_of(&file, last.end))
+            .is_ok_and(|tail| tail == last.tail),
+    }
+}
+
+/// Returns the checksum of the last bytes before `end`.
+pub(super) fn tail_of(file: &File, end: u64) -> io::Result<u64> {
+    let start = end.saturating_sub(TAIL);
+    let mut bytes = vec![0; usize::try_from(end - start).unwrap_or(0)];
+    file.read_exact_at(&mut bytes, start)?;
+    Ok(checksum(&bytes))
+}

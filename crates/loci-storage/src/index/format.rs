@@ -1,0 +1,104 @@
+//! Bytes of the index: small numbers in few bytes, and checksums that notice any change of one word.
+
+/// Appends a number, seven bits a byte.
+pub(super) fn put_number(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push((number as u8 & 0x7f) | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// Appends a text with its length.
+pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
+    put_number(out, text.len() as u64);
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// Takes numbers and texts off the front of some bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
+
+impl<'a> Bytes<'a> {
+    /// Takes a number; `None` when the bytes end too early.
+    pub(super) fn number(&mut self) -> Option<u64> {
+        let mut number = 0_u64;
+        let mut shift = 0;
+        loop {
+            let (byte, rest) = self.0.split_first()?;
+            self.0 = rest;
+            number |= u64::from(byte & 0x7f).checked_shl(shift)?;
+            if byte & 0x80 == 0 {
+                return Some(number);
+            }
+            shift += 7;
+        }
+    }
+
+    /// Takes a number that fits 32 bits.
+    pub(super) fn small(&mut self) -> Option<u32> {
+        u32::try_from(self.number()?).ok()
+    }
+
+    /// Takes so many bytes.
+    pub(super) fn take(&mut self, n_bytes: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(n_bytes)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    /// Takes a text with its length.
+    pub(super) fn text(&mut self) -> Option<&'a str> {
+        let n_bytes = usize::try_from(self.number()?).ok()?;
+        std::str::from_utf8(self.take(n_bytes)?).ok()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Returns a number that changes with any byte. Every step is one to one, so a single changed word always shows.
+pub(super) fn checksum(bytes: &[u8]) -> u64 {
+    const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut sum = (bytes.len() as u64).wrapping_mul(MIX) | 1;
+    let mut mix = |word: u64| sum = (sum ^ word).wrapping_mul(MIX).rotate_left(29);
+    words.iter().for_each(|word| mix(u64::from_le_bytes(*word)));
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    mix(u64::from_le_bytes(last));
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_texts_come_back() {
+        let mut out = Vec::new();
+        let numbers = [0, 1, 127, 128, 300, u64::from(u32::MAX), u64::MAX];
+        numbers.iter().for_each(|number| put_number(&mut out, *number));
+        put_text(&mut out, "wörd");
+        let mut bytes = Bytes(&out);
+        let back: Vec<u64> = (0..numbers.len()).map(|_| bytes.number().unwrap()).collect();
+        assert_eq!((back.as_slice(), bytes.text()), (&numbers[..], Some("wörd")));
+        assert!(bytes.is_empty() && bytes.number().is_none());
+        assert!(Bytes(&[0xff; 12]).number().is_none() && Bytes(&[9, b'x']).text().is_none());
+    }
+
+    #[test]
+    fn any_changed_bit_changes_the_checksum() {
+        let bytes: Vec<u8> = (0..100).collect();
+        let sum = checksum(&bytes);
+        for at in 0..bytes.len() {
+            for bit in 0..8 {
+                let mut other = bytes.clone();
+                other[at] ^= 1 << bit;
+                assert_ne!(checksum(&other), sum);
+            }
+            assert_ne!(checksum(&bytes[..at]), sum);
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! Answering a search: lists of the index and a scan of the rest, counted and ranked as one.
+//!
+//! The score of a passage depends on all passages there are, indexed or not, so it does not matter which is which. What
+//! comes from the index is read in its session file before it is handed out; what is not as the index says makes its
+//! file unknown, and the search begins again.
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::fs::File;
+use std::io;
+
+use loci_core::search::{Corpus, Match, Query, Scorer};
+
+use super::coverage::{Coverage, OnDisk};
+use super::filter::SearchFilter;
+use super::scan::{Pattern, Scan, Scanned, scan};
+use super::segment::{List, Segment};
+use super::spoken::{Spot, read_spot, voice_of};
+use super::{Found, Hit, SearchWish, Watch};
+
+/// How many more than wanted are ranked at first, for those that turn out not to fit.
+const SPARE: usize = 64;
+
+/// Everything a search looks at.
+pub(super) struct Ground<'a> {
+    pub(super) files: &'a [OnDisk],
+    pub(super) segments: &'a [Segment],
+    pub(super) coverage: &'a Coverage,
+    /// Whether what is not as the index says makes the search begin again, or is passed over.
+    pub(super) is_strict: bool,
+}
+
+/// Why a search begins again.
+pub(super) enum Trouble {
+    /// This segment is damaged.
+    Segment(usize),
+    /// This file is not what the index says.
+    File(usize),
+}
+
+/// A passage that has what is looked for.
+#[derive(Debug, Clone, Copy)]
+struct Candidate {
+    score: f64,
+    time_ms: i64,
+    /// The segment and the passage there, or the place among what was scanned.
+    segment: Option<u32>,
+    number: u32,
+}
+
+pub(super) fn search(
+    ground: &Ground<'_>,
+    wish: &SearchWish,
+    pattern: &Pattern,
+    watch: &dyn Watch,
+) -> Result<Found, Trouble> {
+    let scanned = scan(ground.files, &ground.coverage.rest, pattern, &wish.filter, watch);
+    let looked = look_up(ground, pattern, &wish.filter)?;
+    let allowed = allowed_files(ground, &wish.filter, &scanned)?;
+    let mut corpus = scanned.corpus.clone();
+    looked.iter().for_each(|looked| corpus.add(&looked.corpus));
+    let ranking = Ranking { ground, scanned: &scanned, looked: &looked, allowed };
+    let candidates = ranking.candidates(&corpus.scorer())?;
+    ranking.answer(candidates, wish, pattern)
+}
+
+/// What one segment has.
+#[derive(Default)]
+struct Looked {
+    corpus: Corpus,
+    /// Passages with all words, and how often each word is in them, one after another.
+    passages: Vec<u32>,
+    counts: Vec<u32>,
+}
+
+fn look_up(ground: &Ground<'_>, pattern: &Pattern, filter: &SearchFilter) -> Result<Vec<Looked>, Trouble> {
+    let Pattern::Words(query) = pattern else { return Ok(Vec::new()) };
+    let each = ground.segments.iter().zip(&ground.coverage.live).enumerate();
+    each.map(|(idx, (segment, live))| {
+        look_up_in(segment, live, query, filter).map_err(|_| Trouble::Segment(idx))
+    })
+    .collect()
+}
+
+fn look_up_in(
+    segment: &Segment,
+    live: &[Option<u32>],
+    query: &Query,
+    filter: &SearchFilter,
+) -> io::Result<Looked> {
+    let mut looked = Looked::default();
+    for (source, _) in segment.outline.sources.iter().zip(live).filter(|(_, live)| live.is_some()) {
+        looked.corpus.n_texts += u64::from(source.n_passages);
+        looked.corpus.n_words += source.n_words;
+    }
+    let mut lists = Vec::new();
+    for term in query.terms() {
+        let mut list = segment.list(term)?;
+        if live.iter().any(Option::is_none) {
+            list = only_live(segment, live, list)?;
+        }
+        looked.corpus.n_with_term.push(list.passages.len() as u64);
+        lists.push(list);
+    }
+    (looked.passages, looked.counts) = common(&lists);
+    narrow(segment, filter, &mut looked, lists.len())?;
+    Ok(looked)
+}
+
+fn only_live(segment: &Segment, live: &[Option<u32>], list: List) -> io::Result<List> {
+    let mut kept = List::default();
+    for (passage, count) in list.passages.into_iter().zip(list.counts) {
+        let (source, _) = segment.place(passage)?;
+        if live.get(source as usize).is_some_and(Option::is_some) {
+            kept.passages.push(passage);
+            kept.counts.push(count);
+        }
+    }
+    Ok(kept)
+}
+
+/// Returns the passages that are in all lists, and the counts of each list for each of them.
+fn common(lists: &[List]) -> (Vec<u32>, Vec<u32>) {
+    let Some((first, others)) = lists.split_first() else { return (Vec::new(), Vec::new()) };
+    if others.is_empty() {
+        return (first.passages.clone(), first.counts.clone());
+    }
+    let shortest = lists.iter().min_by_key(|list| list.passages.len()).unwrap_or(first);
+    let mut at = vec![0; lists.len()];
+    let (mut passages, mut counts) = (Vec::new(), Vec::new());
+    let mut row = vec![0; lists.len()];
+    for passage in &shortest.passages {
+        let mut is_common = true;
+        for ((list, at), count) in lists.iter().zip(&mut at).zip(&mut row) {
+            *at += list.passages[*at..].partition_point(|other| other < passage);
+            match list.passages.get(*at).filter(|other| *other == passage) {
+                Some(_) => *count = list.counts[*at],
+                None => is_common = false,
+            }
+        }
+        if is_common {
+            passages.push(*passage);
+            counts.extend_from_slice(&row);
+        }
+    }
+    (passages, counts)
+}
+
+/// Leaves out the passages that the filter does not want.
+fn narrow(segment: &Segment, filter: &SearchFilter, looked: &mut Looked, n_terms: usize) -> io::Result<()> {
+    let mut keep = vec![true; looked.passages.len()];
+    let mut sieve = |wants: &dyn Fn(usize) -> bool| {
+        for (keep, passage) in keep.iter_mut().zip(&looked.passages) {
+            *keep = *keep && wants(*passage as usize);
+        }
+    };
+    if filter.has_times() {
+        let times = segment.times()?;
+        sieve(&|passage| times.get(passage).is_some_and(|time| filter.wants_time(*time)));
+    }
+    if !filter.voices.is_empty() {
+        let voices = segment.voices()?;
+        sieve(&|passage| {
+            voices.get(passage).and_then(|it| voice_of(*it)).is_some_and(|voice| filter.wants_voice(voice))
+        });
+    }
+    let name = |names: &'_ [String], number: Option<&u16>| -> Option<String> {
+        names.get(usize::from(*number?).checked_sub(1)?).cloned()
+    };
+    if filter.tool.is_some() {
+        let tools = segment.tool_numbers()?;
+        sieve(&|passage| filter.wants_tool(name(&segment.outline.tools, tools.get(passage)).as_deref()));
+    }
+    if filter.branch.is_some() {
+        let branches = segment.branch_numbers()?;
+        sieve(&|passage| {
+            filter.wants_branch(name(&segment.outline.branches, branches.get(passage)).as_deref())
+        });
+    }
+    if keep.iter().any(|keep| !keep) {
+        let kept = |idx: &usize| keep[*idx];
+        let rows = (0..keep.len()).filter(kept);
+        let counts = rows.clone().flat_map(|idx| looked.counts[idx * n_terms..(idx + 1) * n_terms].to_vec());
+        let counts: Vec<u32> = counts.collect();
+        looked.passages = rows.map(|idx| looked.passages[idx]).collect();
+        looked.counts = counts;
+    }
+    Ok(())
+}
+
+/// Returns the files whose sessions are wanted, or nothing when all are.
+fn allowed_files(
+    ground: &Ground<'_>,
+    filter: &SearchFilter,
+    scanned: &Scan,
+) -> Result<Option<Vec<bool>>, Trouble> {
+    let mut allowed: Option<Vec<bool>> = None;
+    if let Some(sessions) = &filter.sessions {
+        allowed = Some(ground.files.iter().map(|file| sessions.contains(file.session.file())).collect());
+    }
+    if filter.file.is_some() {
+        let touched = touched_sessions(ground, filter, scanned)?;
+        let was = allowed.take();
+        let is_allowed = |(idx, file): (usize, &OnDisk)| {
+            touched.contains(file.session.file()) && was.as_ref().is_none_or(|was| was[idx])
+        };
+        allowed = Some(ground.files.iter().enumerate().map(is_allowed).collect());
+    }
+    Ok(allowed)
+}
+
+fn touched_sessions(
+    ground: &Ground<'_>,
+    filter: &SearchFilter,
+    scanned: &Scan,
+) -> Result<HashSet<std::path::PathBuf>, Trouble> {
+    let mut files: HashSet<usize> = scanned.touched.iter().copied().collect();
+    for (idx, (segment, live)) in ground.segments.iter().zip(&ground.coverage.live).enumerate() {
+        let damaged = |_: io::Error| Trouble::Segment(idx);
+        for passage in segment.passages_with_file(|path| filter.means_file(path)).map_err(damaged)? {
+            let (source, _) = segment.place(passage).map_err(damaged)?;
+            files.extend(live.get(source as usize).copied().flatten().map(|file| file as usize));
+        }
+    }
+    Ok(files.into_iter().map(|file| ground.files[file].session.file().to_owned()).collect())
+}
+
+struct Ranking<'a> {
+    ground: &'a Ground<'a>,
+    scanned: &'a Scan,
+    looked: &'a [Looked],
+    allowed: Option<Vec<bool>>,
+}
+
+impl Ranking<'_> {
+    fn is_allowed(&self, file: usize) -> bool {
+        self.allowed.as_ref().is_none_or(|allowed| allowed[file])
+    }
+
+    fn candidates(&self, scorer: &Scorer) -> Result<Vec<Candidate>, Trouble> {
+        let mut all = Vec::new();
+        for (number, scanned) in
+            self.scanned.found.iter().enumerate().filter(|(_, it)| self.is_allowed(it.file))
+        {
+            let found = Match { counts: &scanned.counts, n_words: scanned.n_words, n_literals: 0 };
+            let number = u32::try_from(number).unwrap_or(u32::MAX);
+            all.push(Candidate {
+                score: scorer.score(found),
+                time_ms: scanned.time_ms,
+                segment: None,
+                number,
+            });
+        }
+        for (idx, looked) in self.looked.iter().enumerate() {
+            self.add_looked(idx, looked, scorer, &mut all).map_err(|_| Trouble::Segment(idx))?;
+        }
+        Ok(all)
+    }
+
+    fn add_looked(
+        &self,
+        idx: usize,
+        looked: &Looked,
+        scorer: &Scorer,
+        all: &mut Vec<Candidate>,
+    ) -> io::Result<()> {
+        let segment = &self.ground.segments[idx];
+        let n_terms = looked.corpus.n_with_term.len().max(1);
+        if looked.passages.is_empty() {
+            return Ok(());
+        }
+        let (lengths, times) = (segment.lengths()?, segment.times()?);
+        let number = u32::try_from(idx).unwrap_or(u32::MAX);
+        all.reserve(looked.passages.len());
+        for (passage, counts) in looked.passages.iter().zip(looked.counts.chunks(n_terms)) {
+            if self.allowed.is_some() {
+                let (source, _) = segment.place(*passage)?;
+                let file = self.ground.coverage.live[idx].get(source as usize).copied().flatten();
+                if !file.is_some_and(|file| self.is_allowed(file as usize)) {
+                    continue;
+                }
+            }
+            let (Some(n_words), Some(time_ms)) =
+                (lengths.get(*passage as usize), times.get(*passage as usize))
+            else {
+                continue;
+            };
+            let found = Match { counts, n_words: *n_words, n_literals: 0 };
+            all.push(Candidate {
+                score: scorer.score(found),
+                time_ms: *time_ms,
+                segment: Some(number),
+                number: *passage,
+            });
+        }
+        Ok(())
+    }
+
+    /// Returns the file of a candidate and its spot there.
+    fn place(&self, candidate: &Candidate) -> Result<(usize, Spot), Trouble> {
+        let Some(segment) = candidate.segment else {
+            let Scanned { file, spot, .. } = &self.scanned.found[candidate.number as usize];
+            return Ok((*file, *spot));
+        };
+        let idx = segment as usize;
+        let damaged = || Trouble::Segment(idx);
+        let (source, spot) = self.ground.segments[idx].place(candidate.number).map_err(|_| damaged())?;
+        let file =
+            self.ground.coverage.live[idx].get(source as usize).copied().flatten().ok_or_else(damaged)?;
+        Ok((file as usize, spot))
+    }
+
+    /// The best first; of equals the newest; of those the order of paths.
+    fn order(&self, left: &Candidate, right: &Candidate) -> Ordering {
+        let by_worth = right.score.total_cmp(&left.score).then(right.time_ms.cmp(&left.time_ms));
+        by_worth.then_with(|| match (self.place(left), self.place(right)) {
+            (Ok(left), Ok(right)) => left.cmp(&right),
+            _ => Ordering::Equal,
+        })
+    }
+
+    fn answer(
+        &self,
+        mut all: Vec<Candidate>,
+        wish: &SearchWish,
+        pattern: &Pattern,
+    ) -> Result<Found, Trouble> {
+        let mut n_ranked = wish.skip.saturating_add(wish.limit).saturating_add(SPARE).min(all.len());
+        let mut hits = Vec::new();
+        let (mut n_taken, mut n_wrong) = (0, 0);
+        loop {
+            if n_ranked < all.len() {
+                all.select_nth_unstable_by(n_ranked, |left, right| self.order(left, right));
+            }
+            all[..n_ranked].sort_by(|left, right| self.order(left, right));
+            while n_taken < n_ranked && hits.len() < wish.skip.saturating_add(wish.limit) {
+                match self.hit(&all[n_taken], pattern)? {
+                    Some(hit) => hits.push(hit),
+                    None => n_wrong += 1,
+                }
+                n_taken += 1;
+            }
+            if n_taken < n_ranked || n_ranked == all.len() {
+                break;
+            }
+            n_ranked = n_ranked.saturating_mul(4).min(all.len());
+        }
+        Ok(Found {
+            n_found: all.len() - n_wrong,
+            is_exact: n_wrong == 0 && !has_literals(pattern) || n_taken == all.len(),
+            hits: hits.into_iter().skip(wish.skip).collect(),
+            unread: self.scanned.unread.iter().map(|file| self.ground.files[*file].file.clone()).collect(),
+        })
+    }
+
+    /// Returns the tool whose call or result a candidate is.
+    fn tool_of(&self, candidate: &Candidate) -> Option<String> {
+        let Some(segment) = candidate.segment else {
+            return self.scanned.found[candidate.number as usize].tool.clone();
+        };
+        let segment = &self.ground.segments[segment as usize];
+        let number = *segment.tool_numbers().ok()?.get(candidate.number as usize)?;
+        segment.outline.tools.get(usize::from(number).checked_sub(1)?).cloned()
+    }
+
+    fn not_there(&self, file: usize) -> Result<Option<Hit>, Trouble> {
+        if self.ground.is_strict { Err(Trouble::File(file)) } else { Ok(None) }
+    }
+
+    /// Reads a candidate's words; `None` when they are not as the query wants them.
+    fn hit(&self, candidate: &Candidate, pattern: &Pattern) -> Result<Option<Hit>, Trouble> {
+        let (file, spot) = self.place(candidate)?;
+        let on_disk = &self.ground.files[file];
+        let read = File::open(&on_disk.file).and_then(|file| read_spot(&file, spot));
+        let Ok(Some((entry, mut passage))) = read else { return self.not_there(file) };
+        match pattern {
+            Pattern::Words(query) => {
+                let mut counts = Vec::new();
+                query.count(&passage.text, &mut counts);
+                if counts.contains(&0) {
+                    return self.not_there(file);
+                }
+                if !query.has_literals(&passage.text) {
+                    return Ok(None);
+                }
+            }
+            Pattern::Expression(_) => {}
+        }
+        passage.tool = passage.tool.or_else(|| self.tool_of(candidate));
+        Ok(Some(Hit {
+            session: on_disk.session.clone(),
+            agent: on_disk.agent.clone(),
+            message: entry.head().uuid.as_ref().map(|uuid| uuid.to_string()),
+            time: entry.head().timestamp.as_deref().map(str::to_owned),
+            score: candidate.score,
+            passage,
+        }))
+    }
+}
+
+fn has_literals(pattern: &Pattern) -> bool {
+    matches!(pattern, Pattern::Words(query) if !query.literals().is_empty())
+}

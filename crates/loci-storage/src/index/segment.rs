@@ -1,0 +1,358 @@
+//! One file of the index: passages of some stretches of session files, by their words. It is written once and never
+//! changed.
+//!
+//! ```text
+//! head       "LOCIIDX1", where the outline is, how long it is, its checksum (four times eight bytes)
+//! lists      for each word the passages that have it: the step from the passage before, and how often
+//! words      blocks of up to 64 words in order: what a word shares with the one before, the rest, its list
+//! columns    for each passage: how many words, time, voice, tool, branch, source and place
+//! outline    JSON: sources, names, where blocks and columns are
+//! ```
+//!
+//! Everything that is read has a checksum in what pointed to it, the places of passages aside: those are held against
+//! the session file itself before anybody sees them. A word that begins with U+0001 is a file that a call names.
+
+use std::cell::OnceCell;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use loci_core::search::Term;
+use serde::{Deserialize, Serialize};
+
+use super::format::{Bytes, checksum};
+use super::spoken::Spot;
+
+pub(super) const MAGIC: &[u8; 8] = b"LOCIIDX1";
+pub(super) const HEAD: usize = 32;
+/// How many bytes of `places` a passage has.
+pub(super) const PLACE: usize = 16;
+/// What the names of files begin with.
+pub(super) const FILE_MARK: char = '\u{1}';
+
+/// A stretch of a session file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Source {
+    /// The file, relative to the directory of all projects.
+    pub(super) path: String,
+    /// The stretch.
+    pub(super) start: u64,
+    pub(super) end: u64,
+    /// What the file was when it was read.
+    pub(super) size: u64,
+    pub(super) modified_ns: i64,
+    /// The checksum of the last bytes of the stretch.
+    pub(super) tail: u64,
+    /// How many passages and words it has.
+    pub(super) n_passages: u32,
+    pub(super) n_words: u64,
+    /// Calls whose results come after it.
+    pub(super) calls: Vec<(String, String)>,
+}
+
+/// A part of the file, with its checksum.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Part {
+    pub(super) at: u64,
+    pub(super) len: u64,
+    pub(super) sum: u64,
+}
+
+/// What a segment says about itself.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct Outline {
+    pub(super) n_passages: u32,
+    pub(super) sources: Vec<Source>,
+    /// Segments that this one takes the place of.
+    pub(super) replaces: Vec<String>,
+    /// Names of tools and branches; the number in a column is the place here, counted from one.
+    pub(super) tools: Vec<String>,
+    pub(super) branches: Vec<String>,
+    /// The first word of each block and where it is, as bytes of their own.
+    pub(super) blocks: Part,
+    pub(super) lengths: Part,
+    pub(super) times: Part,
+    pub(super) voices: Part,
+    pub(super) tool_numbers: Part,
+    pub(super) branch_numbers: Part,
+    pub(super) places: Part,
+}
+
+/// Which passages have a word, and how often each.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct List {
+    pub(super) passages: Vec<u32>,
+    pub(super) counts: Vec<u32>,
+}
+
+/// An open segment.
+pub(super) struct Segment {
+    pub(super) name: String,
+    pub(super) outline: Outline,
+    file: File,
+    blocks: Vec<u8>,
+    lengths: OnceCell<Vec<u32>>,
+    times: OnceCell<Vec<i64>>,
+    tool_numbers: OnceCell<Vec<u16>>,
+    places: OnceCell<Vec<u8>>,
+}
+
+/// What is not as it was written.
+fn damaged() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "the index is damaged")
+}
+
+impl Segment {
+    /// Opens a segment; one that is damaged is an error.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let mut head = [0; HEAD];
+        file.read_exact_at(&mut head, 0)?;
+        let number = |at: usize| {
+            let bytes = head.get(at..at + 8).and_then(|bytes| bytes.try_into().ok());
+            bytes.map(u64::from_le_bytes).ok_or_else(damaged)
+        };
+        if &head[..8] != MAGIC {
+            return Err(damaged());
+        }
+        let text = read(&file, Part { at: number(8)?, len: number(16)?, sum: number(24)? })?;
+        let outline: Outline = serde_json::from_slice(&text).map_err(|_| damaged())?;
+        let blocks = read(&file, outline.blocks)?;
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        Ok(Self {
+            name,
+            outline,
+            file,
+            blocks,
+            lengths: OnceCell::new(),
+            times: OnceCell::new(),
+            tool_numbers: OnceCell::new(),
+            places: OnceCell::new(),
+        })
+    }
+
+    /// Returns how many words each passage has.
+    pub(super) fn lengths(&self) -> io::Result<&[u32]> {
+        column(&self.lengths, &self.file, self.outline.lengths, |bytes: [u8; 4]| u32::from_le_bytes(bytes))
+    }
+
+    /// Returns the time of each passage.
+    pub(super) fn times(&self) -> io::Result<&[i64]> {
+        column(&self.times, &self.file, self.outline.times, |bytes: [u8; 8]| i64::from_le_bytes(bytes))
+    }
+
+    pub(super) fn voices(&self) -> io::Result<Vec<u8>> {
+        read(&self.file, self.outline.voices)
+    }
+
+    pub(super) fn tool_numbers(&self) -> io::Result<&[u16]> {
+        column(&self.tool_numbers, &self.file, self.outline.tool_numbers, |bytes: [u8; 2]| {
+            u16::from_le_bytes(bytes)
+        })
+    }
+
+    pub(super) fn branch_numbers(&self) -> io::Result<Vec<u16>> {
+        Ok(numbers(&read(&self.file, self.outline.branch_numbers)?))
+    }
+
+    /// Returns the source of a passage and its spot there.
+    pub(super) fn place(&self, passage: u32) -> io::Result<(u32, Spot)> {
+        if self.places.get().is_none() {
+            let bytes = read(&self.file, self.outline.places)?;
+            // Filled by now in any case.
+            drop(self.places.set(bytes));
+        }
+        let bytes = self.places.get().map(Vec::as_slice).unwrap_or_default();
+        let at = passage as usize * PLACE;
+        let row = bytes.get(at..at + PLACE).ok_or_else(damaged)?;
+        let (source, rest) = row.split_first_chunk::<4>().ok_or_else(damaged)?;
+        let (offset, rest) = rest.split_first_chunk::<8>().ok_or_else(damaged)?;
+        let (entry, part) = rest.split_first_chunk::<2>().ok_or_else(damaged)?;
+        let part = part.first_chunk::<2>().ok_or_else(damaged)?;
+        let spot = Spot {
+            offset: u64::from_le_bytes(*offset),
+            entry: u16::from_le_bytes(*entry),
+            part: u16::from_le_bytes(*part),
+        };
+        Ok((u32::from_le_bytes(*source), spot))
+    }
+
+    /// Returns the list of a term; words with one beginning are taken together.
+    pub(super) fn list(&self, term: &Term) -> io::Result<List> {
+        let mut found = Vec::new();
+        self.each_word(&term.text, |word, n_passages, part| {
+            if term.matches(word) && !word.starts_with(FILE_MARK) {
+                found.push((n_passages, part));
+            }
+            word == term.text || word.starts_with(&term.text)
+        })?;
+        let lists: io::Result<Vec<List>> =
+            found.into_iter().map(|(n, part)| self.read_list(n, part)).collect();
+        Ok(joined(lists?))
+    }
+
+    /// Returns the passages with calls that name a file of which `is_meant` says yes.
+    pub(super) fn passages_with_file(&self, is_meant: impl Fn(&str) -> bool) -> io::Result<Vec<u32>> {
+        let mut found = Vec::new();
+        let mark = FILE_MARK.to_string();
+        self.each_word(&mark, |word, n_passages, part| {
+            if let Some(path) = word.strip_prefix(FILE_MARK).filter(|path| is_meant(path)) {
+                let _: &str = path;
+                found.push((n_passages, part));
+            }
+            word.starts_with(FILE_MARK)
+        })?;
+        let mut passages = Vec::new();
+        for (n_passages, part) in found {
+            passages.extend(self.read_list(n_passages, part)?.passages);
+        }
+        Ok(passages)
+    }
+
+    /// Hands out words in order, from the block that may have `from` on, until `take` says no for one after it.
+    pub(super) fn each_word(
+        &self,
+        from: &str,
+        mut take: impl FnMut(&str, u32, Part) -> bool,
+    ) -> io::Result<()> {
+        for part in self.blocks_from(from)? {
+            let bytes = read(&self.file, part)?;
+            let mut bytes = Bytes(&bytes);
+            let mut word = String::new();
+            while !bytes.is_empty() {
+                let (n_passages, list) = next_word(&mut bytes, &mut word).ok_or_else(damaged)?;
+                if word.as_str() >= from && !take(&word, n_passages, list) {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the blocks that may have `word` or words after it.
+    fn blocks_from(&self, word: &str) -> io::Result<Vec<Part>> {
+        let mut bytes = Bytes(&self.blocks);
+        let mut parts: Vec<Part> = Vec::new();
+        while !bytes.is_empty() {
+            let first = bytes.text().ok_or_else(damaged)?;
+            let part = part_of(&mut bytes).ok_or_else(damaged)?;
+            if first <= word {
+                parts.clear();
+            }
+            parts.push(part);
+        }
+        Ok(parts)
+    }
+
+    pub(super) fn read_list(&self, n_passages: u32, part: Part) -> io::Result<List> {
+        let bytes = read(&self.file, part)?;
+        let mut bytes = Bytes(&bytes);
+        let n_passages = n_passages.min(self.outline.n_passages) as usize;
+        let mut list =
+            List { passages: Vec::with_capacity(n_passages), counts: Vec::with_capacity(n_passages) };
+        let mut passage = 0;
+        for idx in 0..n_passages {
+            let step = bytes.small().ok_or_else(damaged)?;
+            let count = bytes.small().ok_or_else(damaged)?;
+            passage = if idx == 0 { step } else { passage + step };
+            if passage >= self.outline.n_passages {
+                return Err(damaged());
+            }
+            list.passages.push(passage);
+            list.counts.push(count);
+        }
+        Ok(list)
+    }
+}
+
+/// Reads the next word of a block into `word`, and returns where its list is.
+fn next_word(bytes: &mut Bytes<'_>, word: &mut String) -> Option<(u32, Part)> {
+    let n_shared = usize::try_from(bytes.number()?).ok()?;
+    if !word.is_char_boundary(n_shared) || n_shared > word.len() {
+        return None;
+    }
+    word.truncate(n_shared);
+    word.push_str(bytes.text()?);
+    let n_passages = bytes.small()?;
+    Some((n_passages, part_of(bytes)?))
+}
+
+fn part_of(bytes: &mut Bytes<'_>) -> Option<Part> {
+    let (at, len) = (bytes.number()?, bytes.number()?);
+    let sum = bytes.take(8)?.try_into().ok().map(u64::from_le_bytes)?;
+    Some(Part { at, len, sum })
+}
+
+fn joined(mut lists: Vec<List>) -> List {
+    if lists.len() <= 1 {
+        return lists.pop().unwrap_or_default();
+    }
+    let pairs = lists.into_iter().flat_map(|list| list.passages.into_iter().zip(list.counts));
+    let mut pairs: Vec<(u32, u32)> = pairs.collect();
+    pairs.sort_unstable();
+    let mut all = List::default();
+    for (passage, count) in pairs {
+        match all.counts.last_mut().filter(|_| all.passages.last() == Some(&passage)) {
+            Some(sum) => *sum += count,
+            None => {
+                all.passages.push(passage);
+                all.counts.push(count);
+            }
+        }
+    }
+    all
+}
+
+fn read(file: &File, part: Part) -> io::Result<Vec<u8>> {
+    let size = file.metadata()?.len();
+    if part.at.checked_add(part.len).is_none_or(|end| end > size) {
+        return Err(damaged());
+    }
+    let mut bytes = vec![0; usize::try_from(part.len).map_err(|_| damaged())?];
+    file.read_exact_at(&mut bytes, part.at)?;
+    if checksum(&bytes) == part.sum { Ok(bytes) } else { Err(damaged()) }
+}
+
+fn column<'a, T, const N: usize>(
+    cell: &'a OnceCell<Vec<T>>,
+    file: &File,
+    part: Part,
+    of: impl Fn([u8; N]) -> T,
+) -> io::Result<&'a [T]> {
+    if cell.get().is_none() {
+        let bytes = read(file, part)?;
+        let (rows, _) = bytes.as_chunks::<N>();
+        // Filled by now in any case.
+        drop(cell.set(rows.iter().map(|row| of(*row)).collect()));
+    }
+    Ok(cell.get().map(Vec::as_slice).unwrap_or_default())
+}
+
+fn numbers(bytes: &[u8]) -> Vec<u16> {
+    bytes.as_chunks::<2>().0.iter().map(|row| u16::from_le_bytes(*row)).collect()
+}
+
+/// Opens the segments of a directory that can be read and are not replaced by another; the rest is passed over.
+pub(super) fn open_all(dir: &Path) -> (Vec<Segment>, Vec<PathBuf>) {
+    let entries = std::fs::read_dir(dir).map_or_else(|_| Vec::new(), |entries| entries.flatten().collect());
+    let mut paths: Vec<PathBuf> = entries
+        .iter()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|it| it == "seg"))
+        .collect();
+    paths.sort();
+    let mut segments = Vec::new();
+    let mut useless = Vec::new();
+    for path in paths {
+        match Segment::open(&path) {
+            Ok(segment) => segments.push(segment),
+            Err(_) => useless.push(path),
+        }
+    }
+    let replaced: Vec<String> = segments.iter().flat_map(|it| it.outline.replaces.clone()).collect();
+    let is_replaced = |segment: &Segment| replaced.contains(&segment.name);
+    useless.extend(segments.iter().filter(|it| is_replaced(it)).map(|it| dir.join(&it.name)));
+    segments.retain(|segment| !is_replaced(segment));
+    (segments, useless)
+}

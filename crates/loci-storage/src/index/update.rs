@@ -1,0 +1,170 @@
+//! Bringing the index up to date: what it does not know is read and written as further segments.
+//!
+//! One process does this at a time; another does not wait but scans. A segment is written whenever enough has been
+//! read, so whoever is interrupted loses little and the next one goes on from there.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use loci_stdx::{FileLock, create_private_dir_all};
+
+use super::builder::Builder;
+use super::coverage::{Coverage, OnDisk, Rest, tail_of};
+use super::segment::{Source, open_all};
+use super::spoken::{LastLine, each_spoken};
+use super::{Watch, merge};
+
+/// How much of session files goes into one segment.
+const SEGMENT: u64 = 96 * 1024 * 1024;
+/// More segments than this are made fewer.
+const MOST_SEGMENTS: usize = 16;
+/// How many read at once.
+const MOST_READERS: usize = 4;
+
+/// Reads what the index does not know; false when another process is at it.
+pub(super) fn update(dir: &Path, files: &[OnDisk], unique: &str, watch: &dyn Watch) -> io::Result<bool> {
+    create_private_dir_all(dir)?;
+    let Ok(Some(_lock)) = FileLock::try_acquire(&dir.join("lock")) else { return Ok(false) };
+    let (segments, useless) = open_all(dir);
+    for path in useless.iter().chain(&leftovers(dir)) {
+        fs::remove_file(path)?;
+    }
+    let coverage = Coverage::of(files, &segments);
+    drop(segments);
+    let work = Work {
+        dir,
+        files,
+        rest: &coverage.rest,
+        unique,
+        watch,
+        n_total: coverage.n_unknown(files),
+        next: AtomicUsize::new(0),
+        n_read: AtomicU64::new(0),
+        n_written: AtomicUsize::new(0),
+    };
+    work.run()?;
+    merge::merge_if_many(dir, files, MOST_SEGMENTS, unique, watch)?;
+    Ok(true)
+}
+
+/// Files that an interrupted writer left.
+fn leftovers(dir: &Path) -> Vec<std::path::PathBuf> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.filter(|path| path.extension().is_some_and(|it| it == "new")).collect()
+}
+
+struct Work<'a> {
+    dir: &'a Path,
+    files: &'a [OnDisk],
+    rest: &'a [Rest],
+    unique: &'a str,
+    watch: &'a dyn Watch,
+    n_total: u64,
+    next: AtomicUsize,
+    n_read: AtomicU64,
+    n_written: AtomicUsize,
+}
+
+impl Work<'_> {
+    fn run(&self) -> io::Result<()> {
+        let n_readers = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_READERS);
+        let failure = Mutex::new(None);
+        std::thread::scope(|scope| {
+            for _ in 0..n_readers.min(self.rest.len()) {
+                scope.spawn(|| {
+                    if let Err(error) = self.read_some() {
+                        failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                    }
+                });
+            }
+        });
+        let failure = failure.into_inner().unwrap_or_else(PoisonError::into_inner);
+        failure.map_or(Ok(()), Err)
+    }
+
+    fn read_some(&self) -> io::Result<()> {
+        let mut builder = Builder::default();
+        while let Some(rest) = self.rest.get(self.next.fetch_add(1, Ordering::Relaxed)) {
+            self.read_file(rest, &mut builder)?;
+            if self.watch.is_stopped() {
+                break;
+            }
+        }
+        self.write(builder)
+    }
+
+    /// Reads a file stretch by stretch. One that cannot be opened stays unknown; whoever searches says so.
+    fn read_file(&self, rest: &Rest, builder: &mut Builder) -> io::Result<()> {
+        let on_disk = &self.files[rest.file];
+        let Ok(file) = File::open(&on_disk.file) else { return Ok(()) };
+        let mut rest = rest.clone();
+        let mut limit = SEGMENT;
+        while rest.start < on_disk.size && !self.watch.is_stopped() {
+            let end = on_disk.size.min(rest.start + limit);
+            let next = read_stretch(&file, on_disk, &rest, end, builder)?;
+            match (next.start == rest.start, end == on_disk.size) {
+                // Its last line has no end yet.
+                (true, true) => break,
+                // A line longer than a stretch.
+                (true, false) => limit *= 2,
+                (false, _) => self.took(next.start - rest.start),
+            }
+            rest = next;
+            if builder.is_full(SEGMENT) {
+                self.write(std::mem::take(builder))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn took(&self, n_bytes: u64) {
+        let n_read = self.n_read.fetch_add(n_bytes, Ordering::Relaxed) + n_bytes;
+        self.watch.progress(n_read, self.n_total);
+    }
+
+    fn write(&self, builder: Builder) -> io::Result<()> {
+        if builder.is_empty() {
+            return Ok(());
+        }
+        let number = self.n_written.fetch_add(1, Ordering::Relaxed);
+        builder.write(self.dir, &format!("{}-{number}", self.unique))
+    }
+}
+
+/// Reads one stretch into the builder and returns what comes after it.
+fn read_stretch(
+    file: &File,
+    on_disk: &OnDisk,
+    rest: &Rest,
+    end: u64,
+    builder: &mut Builder,
+) -> io::Result<Rest> {
+    let (mut n_passages, mut n_words) = (0, 0);
+    let ending = each_spoken(file, rest.start, end, LastLine::Leave, rest.calls.clone(), |spoken| {
+        n_words += u64::from(builder.add(&spoken));
+        n_passages += 1;
+        true
+    })?;
+    let next = Rest { file: rest.file, start: ending.end, calls: ending.calls };
+    if next.start == rest.start {
+        return Ok(next);
+    }
+    let owned = |(call, tool): (&str, &str)| (call.to_owned(), tool.to_owned());
+    let mut calls: Vec<(String, String)> = next.calls.open().map(owned).collect();
+    calls.sort();
+    builder.end_source(Source {
+        path: on_disk.path.clone(),
+        start: rest.start,
+        end: next.start,
+        size: on_disk.size,
+        modified_ns: on_disk.modified_ns,
+        tail: tail_of(file, next.start)?,
+        n_passages,
+        n_words,
+        calls,
+    });
+    Ok(next)
+}

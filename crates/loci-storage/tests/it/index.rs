@@ -1,0 +1,187 @@
+//! Searching sessions: the index against a plain look at every passage, whatever happens to the index.
+
+mod damage;
+mod filters;
+mod plain;
+mod property;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use loci_storage::{Found, IndexUse, SearchFilter, SearchWish, Unwatched, search_sessions, update_index};
+use serde_json::{Value, json};
+
+use crate::support::{World, session_id};
+
+/// A line of a conversation.
+fn line(uuid: &str, kind: &str, content: Value) -> Value {
+    json!({"type": kind, "uuid": uuid, "parentUuid": null, "timestamp": "2026-01-01T00:00:00.000Z",
+        "message": {"role": kind, "content": content}, "gitBranch": "main", "sessionId": "s", "cwd": "/p"})
+}
+
+fn prompt(uuid: &str, text: &str) -> Value {
+    line(uuid, "user", json!(text))
+}
+
+/// The file of the `n`th session.
+fn file_of(world: &World, n: u32) -> PathBuf {
+    world.home.projects_dir().join(format!("-p{}/{}.jsonl", n % 3, session_id(n)))
+}
+
+fn append(file: &Path, text: &str) {
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let known = fs::read(file).unwrap_or_default();
+    // As sessions are written: appended in place.
+    let mut options = fs::OpenOptions::new();
+    let mut out = options.create(true).append(true).open(file).unwrap();
+    std::io::Write::write_all(&mut out, text.as_bytes()).unwrap();
+    assert!(fs::read(file).unwrap().starts_with(&known));
+}
+
+fn add(world: &World, n: u32, lines: &[Value]) -> PathBuf {
+    let file = file_of(world, n);
+    append(&file, &lines.iter().map(|line| format!("{line}\n")).collect::<String>());
+    file
+}
+
+fn wish(text: &str) -> SearchWish {
+    SearchWish {
+        text: text.to_owned(),
+        is_regex: false,
+        filter: SearchFilter::default(),
+        skip: 0,
+        limit: 1_000,
+    }
+}
+
+fn search(world: &World, wish: &SearchWish, how: IndexUse) -> Found {
+    search_sessions(&world.home, wish, how, "test", &Unwatched).unwrap()
+}
+
+/// Brings the index up to date, in a file of its own.
+fn update(world: &World, unique: &str) {
+    assert!(update_index(&world.home, unique, &Unwatched).unwrap());
+}
+
+fn index_dir(world: &World) -> PathBuf {
+    world.home.loci_dir().join("index")
+}
+
+fn segments(world: &World) -> Vec<PathBuf> {
+    let entries = fs::read_dir(index_dir(world)).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut paths: Vec<PathBuf> =
+        entries.filter(|path| path.extension().is_some_and(|it| it == "seg")).collect();
+    paths.sort();
+    paths
+}
+
+/// What was found, without the scores.
+fn messages(found: &Found) -> Vec<String> {
+    found.hits.iter().map(|hit| hit.message.clone().unwrap_or_default()).collect()
+}
+
+/// The same search with the index and without.
+fn check_same(world: &World, wish: &SearchWish) -> Found {
+    let plain = search(world, wish, IndexUse::None);
+    assert_eq!(search(world, wish, IndexUse::AsItIs), plain, "{wish:?}");
+    plain
+}
+
+/// What was written a moment ago is found, indexed or not.
+/// Invariant 3 of `docs/design/index.md`.
+#[test]
+fn what_was_just_written_is_found() {
+    let world = World::new();
+    add(&world, 1, &[prompt("u1", "the first port")]);
+    update(&world, "a");
+    assert_eq!(messages(&check_same(&world, &wish("port"))), ["u1"]);
+    add(&world, 1, &[prompt("u2", "port port")]);
+    add(&world, 2, &[prompt("u3", "another port of call")]);
+    assert_eq!(check_same(&world, &wish("port")).hits.len(), 3);
+    update(&world, "b");
+    assert_eq!(segments(&world).len(), 2);
+    assert_eq!(check_same(&world, &wish("port")).hits.len(), 3);
+}
+
+#[test]
+fn the_best_comes_first_and_pages_follow_one_another() {
+    let world = World::new();
+    let texts =
+        ["a long text about nothing much, with a port somewhere in it", "staging port", "port", "none"];
+    let lines: Vec<Value> =
+        texts.iter().enumerate().map(|(idx, text)| prompt(&format!("u{idx}"), text)).collect();
+    add(&world, 1, &lines);
+    update(&world, "a");
+    let all = check_same(&world, &wish("port"));
+    assert_eq!(
+        (messages(&all), all.n_found, all.is_exact),
+        (vec!["u2".into(), "u1".into(), "u0".into()], 3, true)
+    );
+    let page = check_same(&world, &SearchWish { skip: 1, limit: 1, ..wish("port") });
+    assert_eq!((messages(&page), page.n_found), (vec!["u1".to_owned()], 3));
+    assert_eq!(messages(&check_same(&world, &wish("staging port"))), ["u1"]);
+    assert_eq!(messages(&check_same(&world, &wish("stag*"))), ["u1"]);
+    assert_eq!(messages(&check_same(&world, &wish("\"port somewhere\""))), ["u0"]);
+    assert!(check_same(&world, &wish("\"somewhere port\"")).hits.is_empty());
+    assert!(check_same(&world, &wish("absent")).hits.is_empty());
+}
+
+#[test]
+fn subagents_speak_too() {
+    let world = World::new();
+    let file = add(&world, 1, &[prompt("u1", "go")]);
+    let agent = file.with_extension("").join("subagents/agent-a1.jsonl");
+    append(&agent, &format!("{}\n", prompt("s1", "deep water")));
+    update(&world, "a");
+    let found = check_same(&world, &wish("water"));
+    assert_eq!(
+        (found.hits[0].agent.as_deref(), found.hits[0].session.file()),
+        (Some("agent-a1"), file.as_path())
+    );
+}
+
+#[test]
+fn expressions_read_every_passage() {
+    let world = World::new();
+    add(&world, 1, &[prompt("u1", "port=48213\nnext"), prompt("u2", "port=x")]);
+    update(&world, "a");
+    let expression = |text: &str| SearchWish { is_regex: true, ..wish(text) };
+    assert_eq!(messages(&search(&world, &expression(r"^port=\d+$"), IndexUse::Normal)), ["u1"]);
+    assert!(search_sessions(&world.home, &expression("("), IndexUse::Normal, "t", &Unwatched).is_err());
+    assert!(search_sessions(&world.home, &wish("--"), IndexUse::Normal, "t", &Unwatched).is_err());
+}
+
+/// Many small segments become few, and nothing is lost on the way.
+/// Invariant 6 of `docs/design/index.md`.
+#[test]
+fn many_segments_become_few() {
+    let world = World::new();
+    for n in 0..40 {
+        add(&world, n % 7, &[prompt(&format!("u{n}"), &format!("word{n} port"))]);
+        update(&world, &format!("{n:03}"));
+        if n == 20 {
+            fs::remove_file(file_of(&world, 3)).unwrap();
+        }
+    }
+    assert!(segments(&world).len() <= 17, "{:?}", segments(&world));
+    let found = check_same(&world, &wish("port"));
+    assert!(found.hits.len() > 30);
+    for n in [21, 30, 39] {
+        assert_eq!(messages(&check_same(&world, &wish(&format!("word{n}")))), [format!("u{n}")]);
+    }
+}
+
+/// Another process that is indexing does not keep anybody from searching.
+/// Invariant 5 of `docs/design/index.md`.
+#[test]
+fn one_process_indexes_and_others_scan() {
+    let world = World::new();
+    add(&world, 1, &[prompt("u1", "port")]);
+    fs::create_dir_all(index_dir(&world)).unwrap();
+    let lock = loci_stdx::FileLock::try_acquire(&index_dir(&world).join("lock")).unwrap().unwrap();
+    assert!(!update_index(&world.home, "b", &Unwatched).unwrap());
+    assert_eq!(messages(&search(&world, &wish("port"), IndexUse::Normal)), ["u1"]);
+    drop(lock);
+    update(&world, "c");
+    assert_eq!(segments(&world).len(), 1);
+}
