@@ -10,6 +10,7 @@ mod list;
 mod output;
 mod rename;
 mod rm;
+mod search;
 mod show;
 mod summary;
 mod tag;
@@ -33,6 +34,8 @@ pub(crate) struct SessionsArgs {
 enum Verb {
     /// List sessions, the newest first.
     List(list::ListArgs),
+    /// Search every message of every session.
+    Search(search::SearchArgs),
     /// Print what was said in a session.
     Show(show::ShowArgs),
     /// Draw a session's branches, compactions, forks and subagents.
@@ -60,6 +63,7 @@ pub(crate) fn run(env: &Env, args: &SessionsArgs) -> Result<u8, Complaint> {
     let desk = Desk { env, home: ConfigHome::from_env(env) };
     match &args.verb {
         Verb::List(args) => list::run(&desk, args),
+        Verb::Search(args) => search::run(&desk, args),
         Verb::Show(args) => show::run(&desk, args),
         Verb::Tree(args) => tree::run(&desk, args),
         Verb::Branch(args) => branch::run(&desk, args),

@@ -29,6 +29,7 @@ mod recall;
 mod recovery;
 mod resume;
 mod sdk_sessions;
+mod search;
 mod session_file;
 mod sessions;
 mod settings;

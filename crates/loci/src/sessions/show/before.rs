@@ -24,8 +24,9 @@ fn boundary<'a>(boundaries: &[&'a EntryId], name: &str) -> Option<&'a EntryId> {
     if name == "last" {
         return boundaries.last().copied();
     }
-    if let Some(found) = name.parse::<usize>().ok().and_then(|n| boundaries.get(n.checked_sub(1)?)) {
-        return Some(found);
+    // A few digits are a number, though an id may begin so.
+    if let Some(number) = name.parse::<usize>().ok().filter(|_| name.len() < 8) {
+        return boundaries.get(number.checked_sub(1)?).copied();
     }
     let mut matching = boundaries.iter().filter(|id| !name.is_empty() && id.as_str().starts_with(name));
     matching.next().copied().filter(|_| matching.next().is_none())
@@ -49,12 +50,14 @@ mod tests {
 
     #[test]
     fn boundaries_are_named_in_three_ways() {
-        let ids: Vec<EntryId> = ["aa1", "aa2", "bb3"].into_iter().map(EntryId::from).collect();
+        let ids: Vec<EntryId> = ["aa1", "aa2", "bb3", "7c"].into_iter().map(EntryId::from).collect();
         let ids: Vec<&EntryId> = ids.iter().collect();
         for (name, expected) in [
-            ("last", Some("bb3")),
+            ("last", Some("7c")),
             ("1", Some("aa1")),
-            ("4", None),
+            ("5", None),
+            ("7", None),
+            ("7c", Some("7c")),
             ("0", None),
             ("bb", Some("bb3")),
             ("aa", None),

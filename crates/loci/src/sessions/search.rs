@@ -1,0 +1,147 @@
+//! `loci sessions search`: every message of every session, found by its words.
+
+mod progress;
+mod show;
+mod when;
+
+use std::path::PathBuf;
+
+use loci_core::passage::Voice;
+use loci_storage::{IndexUse, Project, SearchError, SearchFilter, SearchWish, list_project, search_sessions};
+use serde_json::json;
+
+use super::{Desk, output};
+use crate::complaint::Complaint;
+use progress::Progress;
+
+/// The arguments of `loci sessions search`.
+#[derive(Debug, clap::Args)]
+pub(super) struct SearchArgs {
+    /// Words that must all occur; "words in quotes" together, a star for any ending.
+    #[arg(required = true, value_name = "QUERY")]
+    query: Vec<String>,
+
+    /// Search the sessions of the project in this directory only.
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+
+    /// Nothing said before this day (`2026-01-31`) or moment, or within so long (`12h`, `7d`, `3w`).
+    #[arg(long, value_name = "WHEN")]
+    since: Option<String>,
+
+    /// Nothing said after this day or moment, or within so long.
+    #[arg(long, value_name = "WHEN")]
+    until: Option<String>,
+
+    /// Who said it: user, assistant, thinking, call, result, summary or note. Can be given more than once.
+    #[arg(long, value_name = "ROLE", value_parser = role)]
+    role: Vec<Voice>,
+
+    /// Calls of this tool and their results only.
+    #[arg(long, value_name = "TOOL")]
+    tool: Option<String>,
+
+    /// Sessions in which a call names this file, or one whose path ends so.
+    #[arg(long, value_name = "PATH")]
+    file: Option<String>,
+
+    /// What was said on this git branch only.
+    #[arg(long, value_name = "BRANCH")]
+    branch: Option<String>,
+
+    /// The query is a regular expression; the newest matches come first.
+    #[arg(long)]
+    regex: bool,
+
+    /// Show so many.
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
+    limit: usize,
+
+    /// Pass over so many of the best.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    skip: usize,
+
+    /// Read every file instead of asking the index.
+    #[arg(long)]
+    no_index: bool,
+
+    /// Print a JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+fn role(name: &str) -> Result<Voice, String> {
+    Voice::from_name(name).ok_or_else(|| {
+        let names: Vec<&str> = Voice::ALL.iter().map(|voice| voice.name()).collect();
+        format!("the roles are {}", names.join(", "))
+    })
+}
+
+/// Searches and prints what was found.
+pub(super) fn run(desk: &Desk<'_>, args: &SearchArgs) -> Result<(), Complaint> {
+    let wish = wish(desk, args)?;
+    let how = if args.no_index { IndexUse::None } else { IndexUse::Normal };
+    let progress = Progress::default();
+    let unique = format!("{:020}-{}", desk.env.clock.now().as_millisecond(), desk.env.random.uuid_v4());
+    let found = search_sessions(&desk.home, &wish, how, &unique, &progress);
+    progress.finish();
+    let found = found.map_err(|error| complain(&error))?;
+    for file in &found.unread {
+        output::say(&format!("Could not be read and was not searched: `{}`", file.display()));
+    }
+    let shown = show::Shown::new(desk, &wish);
+    if args.json {
+        let hits: Vec<_> = found.hits.iter().map(|hit| shown.json(hit)).collect();
+        let count = json!({"number": found.n_found, "isExact": found.is_exact});
+        return output::print_json(&json!({"found": count, "hits": hits}));
+    }
+    if found.hits.is_empty() {
+        output::say("Nothing was found");
+        return Ok(());
+    }
+    output::print(&shown.text(&found))
+}
+
+fn wish(desk: &Desk<'_>, args: &SearchArgs) -> Result<SearchWish, Complaint> {
+    let sessions = match &args.project {
+        Some(dir) => {
+            let dir = desk.env.cwd.join(dir);
+            let dir = dir.canonicalize().unwrap_or(dir);
+            let sessions = list_project(&desk.home, &Project::repository(&dir));
+            let sessions = sessions.map_err(|error| Complaint::from_error(&error))?;
+            Some(sessions.iter().map(|session| session.place.file().to_owned()).collect())
+        }
+        None => None,
+    };
+    let now = desk.env.clock.now();
+    let moment = |text: &Option<String>, edge| match text {
+        Some(text) => when::moment(text, now, edge).map(Some),
+        None => Ok(None),
+    };
+    Ok(SearchWish {
+        text: args.query.join(" "),
+        is_regex: args.regex,
+        filter: SearchFilter {
+            sessions,
+            since_ms: moment(&args.since, when::Edge::Start)?,
+            until_ms: moment(&args.until, when::Edge::End)?,
+            voices: args.role.clone(),
+            tool: args.tool.clone(),
+            branch: args.branch.clone(),
+            file: args.file.clone(),
+        },
+        skip: args.skip,
+        limit: args.limit,
+    })
+}
+
+fn complain(error: &SearchError) -> Complaint {
+    let complaint = Complaint::from_error(error);
+    match error {
+        SearchError::Empty { .. } => complaint.hint("Use --regex to search for signs."),
+        SearchError::Expression { .. } => {
+            complaint.hint("Leave --regex out to search for the words as they are.")
+        }
+        SearchError::Find(_) => complaint,
+    }
+}

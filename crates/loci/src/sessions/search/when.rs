@@ -1,0 +1,66 @@
+//! Moments as people write them.
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use loci_stdx::Timestamp;
+
+use crate::complaint::Complaint;
+
+/// Which end of a day is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Edge {
+    Start,
+    End,
+}
+
+/// Reads a day, a moment, or how long ago, and returns milliseconds since 1970.
+pub(super) fn moment(text: &str, now: Timestamp, edge: Edge) -> Result<i64, Complaint> {
+    let text = text.trim();
+    let found = ago(text, now)
+        .or_else(|| text.parse::<Timestamp>().ok().map(Timestamp::as_millisecond))
+        .or_else(|| day(text, edge));
+    found.ok_or_else(|| {
+        Complaint::new(format!("Not a day or a time: `{text}`"))
+            .hint("Write a day such as 2026-01-31, a moment such as 2026-01-31T12:00:00Z, or 12h, 7d or 3w.")
+    })
+}
+
+fn ago(text: &str, now: Timestamp) -> Option<i64> {
+    let unit = text.chars().last()?;
+    let number: i64 = text.strip_suffix(unit)?.parse().ok().filter(|number| *number >= 0)?;
+    let hours = match unit {
+        'h' => 1,
+        'd' => 24,
+        'w' => 24 * 7,
+        _ => return None,
+    };
+    now.as_millisecond().checked_sub(number.checked_mul(hours)?.checked_mul(3_600_000)?)
+}
+
+fn day(text: &str, edge: Edge) -> Option<i64> {
+    let day: Date = text.parse().ok()?;
+    let day = match edge {
+        Edge::Start => day,
+        Edge::End => day.tomorrow().ok()?,
+    };
+    Some(day.to_zoned(TimeZone::system()).ok()?.timestamp().as_millisecond())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_read() {
+        let now: Timestamp = "2026-02-01T00:00:00Z".parse().unwrap();
+        let at = |text: &str| text.parse::<Timestamp>().unwrap().as_millisecond();
+        assert_eq!(moment("2d", now, Edge::Start).ok(), Some(at("2026-01-30T00:00:00Z")));
+        assert_eq!(moment("1w", now, Edge::Start).ok(), Some(at("2026-01-25T00:00:00Z")));
+        assert_eq!(moment("2026-01-02T03:04:05Z", now, Edge::End).ok(), Some(at("2026-01-02T03:04:05Z")));
+        let day = moment("2026-01-02", now, Edge::Start).ok().unwrap();
+        assert_eq!(moment("2026-01-01", now, Edge::End).ok(), Some(day));
+        for text in ["", "yesterday", "-3d", "9999999999999999999d", "2026-13-01"] {
+            assert!(moment(text, now, Edge::Start).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! `loci sessions search` on sessions that the binary itself made.
+
+use expect_test::expect;
+use loci_testkit::{Binary, Step};
+use serde_json::{Value, json};
+
+use crate::support::{World, assert_fine, loci};
+
+fn search<const N: usize>(args: [&str; N]) -> Binary {
+    loci().args(["sessions", "search"]).args(args).env("TZ", "UTC")
+}
+
+fn found<const N: usize>(world: &World, args: [&str; N]) -> Value {
+    let output = world.run(&search(args).arg("--json"));
+    assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""), "{output:?}");
+    serde_json::from_str(&output.stdout).unwrap()
+}
+
+fn roles(found: &Value) -> Vec<&str> {
+    let mut roles: Vec<&str> =
+        found["hits"].as_array().unwrap().iter().map(|hit| hit["role"].as_str().unwrap()).collect();
+    roles.sort_unstable();
+    roles
+}
+
+/// A session that reads a file about ports, and one about something else.
+async fn world() -> World {
+    let world = World::with_git([]).await;
+    world.home.write("notes.txt", "staging port = 48213\n");
+    let notes = world.path("notes.txt");
+    let world = world
+        .then([
+            Step::call("Read", json!({"file_path": notes})),
+            Step::text("The staging port is 48213."),
+            Step::text("Nothing of the sort."),
+        ])
+        .await;
+    assert_fine(&world.print(["What is the staging port?", "-n", "Ports"]));
+    assert_fine(&world.print(["Something else entirely"]));
+    world
+}
+
+#[tokio::test]
+async fn messages_are_found_with_the_command_that_resumes_there() {
+    let world = world().await;
+    let all = found(&world, ["48213"]);
+    assert_eq!(all["found"], json!({"number": 2, "isExact": true}));
+    assert_eq!(roles(&all), ["assistant", "result"]);
+    assert_eq!(found(&world, ["48213", "--role", "result"])["hits"][0]["tool"], "Read");
+    let answer = found(&world, ["--role", "assistant", "staging port"]);
+    let [hit] = answer["hits"].as_array().unwrap().as_slice() else { panic!("{answer}") };
+    assert_eq!(hit["title"], "Ports");
+    assert_eq!(hit["snippet"], "The staging port is 48213.");
+    assert_eq!(hit["highlights"], json!([[4, 11], [12, 16]]));
+    let resume = hit["resume"].as_str().unwrap().to_owned();
+    assert!(resume.starts_with("loci -r ") && resume.ends_with(hit["uuid"].as_str().unwrap()), "{resume}");
+
+    let world = world.then([Step::text("Again.")]).await;
+    let words: Vec<&str> = resume.split(' ').skip(1).collect();
+    assert_fine(&world.run(&crate::support::print(["And then?"]).args(words)));
+    assert!(world.conversation().ends_with("user: And then?\n"), "{}", world.conversation());
+}
+
+#[tokio::test]
+async fn a_search_can_be_narrowed() {
+    let world = world().await;
+    for (args, expected) in [
+        (vec!["port"], 3),
+        (vec!["port", "--tool", "Read"], 1),
+        (vec!["--file", "notes.txt", "else"], 0),
+        (vec!["--file", "notes.txt", "port", "--role", "user"], 1),
+        (vec!["port", "--branch", "nowhere"], 0),
+        (vec!["port", "--since", "1h"], 3),
+        (vec!["port", "--until", "2020-01-01"], 0),
+        (vec!["port", "--project", "."], 3),
+        (vec!["port", "--project", "/"], 0),
+        (vec!["--regex", r"\d{5}"], 2),
+        (vec!["po*", "--no-index"], 3),
+        (vec!["port", "-n", "1"], 1),
+    ] {
+        let output = world.run(&search(["--json"]).args(args.iter().copied()));
+        assert_fine(&output);
+        let found: Value = serde_json::from_str(&output.stdout).unwrap();
+        assert_eq!(found["hits"].as_array().unwrap().len(), expected, "{args:?} {found}");
+    }
+}
+
+#[tokio::test]
+async fn people_read_what_was_found() {
+    let world = world().await;
+    let output = world.run(&search(["--role", "assistant", "staging"]));
+    let text = world.normaliser().text(&output.stdout);
+    let minute = text.find(" 20").map(|at| text[at + 1..at + 17].to_owned()).unwrap();
+    expect![[r#"
+        Ports  <minute>  assistant  in <project>
+          | The staging port is 48213.
+          loci -r <uuid-1> --resume-session-at <uuid-2>
+
+        1 of 1 passages
+    "#]]
+    .assert_eq(&text.replace(&minute, "<minute>"));
+    let nothing = world.run(&search(["absent"]));
+    assert_eq!((nothing.code, nothing.stderr.as_str()), (Some(0), "Nothing was found\n"));
+    for (args, needle) in [
+        (["--regex", "("], "Leave --regex out"),
+        (["--", "--"], "Use --regex"),
+        (["--since=yesterday", "x"], "2026-01-31"),
+        (["--role=nobody", "x"], "the roles are"),
+    ] {
+        let output = world.run(&search(args));
+        assert!(output.code != Some(0) && output.stderr.contains(needle), "{args:?} {output:?}");
+    }
+}
