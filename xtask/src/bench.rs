@@ -13,6 +13,7 @@ mod memory;
 mod page;
 mod permissions;
 mod recall;
+mod search;
 mod sessions;
 mod settings;
 mod tables;
@@ -35,6 +36,7 @@ pub(crate) fn run(root: &Path, words: Vec<String>) -> anyhow::Result<()> {
         Some(("memory", more)) => return memory::run(root, more),
         Some(("permissions", more)) => return permissions::run(root, more),
         Some(("recall", more)) => return recall::run(root, more),
+        Some(("search", more)) => return search::run(root, more),
         Some(("settings", more)) => return settings::run(root, more),
         _ => {}
     }

@@ -20,6 +20,8 @@ Usage: cargo xtask <chore>
                           measures what settings and instruction files add to a start
   bench recall [--write]
                           measures what one lookup finds in compacted conversations
+  bench search [--write]
+                          measures searching a gigabyte of sessions, beside ripgrep
   torture <kind> [options]
                           the tests that are cruel to sessions, at full size; `cargo xtask torture` says more";
 

@@ -19,6 +19,9 @@ pub(crate) const SETTINGS: &str = "bench settings";
 /// The part with what lookups in a compacted conversation find.
 pub(crate) const RECALL: &str = "bench recall";
 
+/// The part with what searching sessions costs.
+pub(crate) const SEARCH: &str = "bench search";
+
 /// Replaces what stands between the marks of one part of the page.
 pub(crate) fn write(root: &Path, part: &str, text: &str) -> anyhow::Result<()> {
     let path = root.join(PATH);
