@@ -1,6 +1,6 @@
 //! What a resumed conversation has read: the file-state cache, rebuilt from the transcript.
 //!
-//! The structured results of Read, Write and Edit say what the model saw. When it was seen is not known to the
+//! The structured results of Read, Write, Edit and NotebookEdit say what the model saw. When it was seen is not known to the
 //! file system's precision, so a restored state matches no modification time: tools compare the text instead,
 //! and a file that changed in between counts as changed.
 
@@ -48,6 +48,9 @@ fn seen(entry: &Entry) -> Option<(PathBuf, FileState)> {
         let state = restored(text(file, "content")?, part(number("startLine")), part(number("numLines")));
         return Some((text(file, "filePath")?.into(), state));
     }
+    if let Some(path) = text(&result, "notebook_path") {
+        return Some((path.into(), restored(text(&result, "updated_file")?, None, None)));
+    }
     let path = PathBuf::from(text(&result, "filePath")?);
     match (text(&result, "content"), text(&result, "originalFile")) {
         (Some(content), _) => Some((path, restored(content, None, None))),
@@ -91,6 +94,7 @@ mod tests {
             json!({"filePath": "/p/a", "oldString": "one", "newString": "two", "originalFile": "one", "replaceAll": false}),
             json!({"type": "create", "filePath": "/p/b", "content": "new", "originalFile": null}),
             read("/p/c", "part", 1, 9),
+            json!({"notebook_path": "/p/n.ipynb", "original_file": "{}", "updated_file": "{ }"}),
             json!({"stdout": "x"}),
             json!("Error: no"),
         ]));
@@ -100,7 +104,8 @@ mod tests {
         assert_eq!(content(&mut states, "/p/a"), Some(("two".to_owned(), true)));
         assert_eq!(content(&mut states, "/p/b"), Some(("new".to_owned(), true)));
         assert_eq!(content(&mut states, "/p/c"), Some(("part".to_owned(), false)));
-        assert_eq!(states.len(), 3);
+        assert_eq!(content(&mut states, "/p/n.ipynb"), Some(("{ }".to_owned(), true)));
+        assert_eq!(states.len(), 4);
     }
 
     #[test]

@@ -23,6 +23,7 @@ mod bash;
 mod edit;
 mod glob;
 mod grep;
+mod notebook_edit;
 mod read;
 mod recall;
 mod task_create;

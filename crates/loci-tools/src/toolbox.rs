@@ -36,6 +36,7 @@ impl Toolbox {
             Arc::new(crate::edit::Edit::default()),
             Arc::new(crate::glob::Glob::default()),
             Arc::new(crate::grep::Grep::default()),
+            Arc::new(crate::notebook_edit::NotebookEdit::default()),
             Arc::new(crate::read::Read::default()),
             Arc::new(crate::recall::Recall::default()),
             Arc::new(crate::task_create::TaskCreate::default()),

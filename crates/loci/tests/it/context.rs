@@ -84,6 +84,7 @@ async fn each_piece_has_its_source_size_and_reason() {
           Edit  (a tool that --tools, a rule or a setting takes away)
           Glob  (a tool that --tools, a rule or a setting takes away)
           Grep  (a tool that --tools, a rule or a setting takes away)
+          NotebookEdit  (a tool that --tools, a rule or a setting takes away)
           Recall  (a tool that --tools, a rule or a setting takes away)
           TaskCreate  (a tool that --tools, a rule or a setting takes away)
           TaskGet  (a tool that --tools, a rule or a setting takes away)

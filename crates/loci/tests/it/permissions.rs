@@ -194,9 +194,9 @@ async fn a_tool_that_is_disallowed_is_not_there() {
     let init = &output.json_lines()[0];
     let request = world.last_request();
     assert_eq!(init["tools"], json!(request.tool_names()));
-    expect!["Bash Edit Glob Grep Read Recall TaskCreate TaskGet TaskList TaskOutput TaskStop TaskUpdate"]
+    expect!["Bash Edit Glob Grep NotebookEdit Read Recall TaskCreate TaskGet TaskList TaskOutput TaskStop TaskUpdate"]
         .assert_eq(&request.tool_names().join(" "));
-    expect!["<tool_use_error>No such tool available: Write. The tools are: Bash, Edit, Glob, Grep, Read, Recall, TaskCreate, TaskGet, TaskList, TaskOutput, TaskStop, TaskUpdate</tool_use_error>"].assert_eq(&request.tool_results()[0].text);
+    expect!["<tool_use_error>No such tool available: Write. The tools are: Bash, Edit, Glob, Grep, NotebookEdit, Read, Recall, TaskCreate, TaskGet, TaskList, TaskOutput, TaskStop, TaskUpdate</tool_use_error>"].assert_eq(&request.tool_results()[0].text);
 }
 
 #[tokio::test]
@@ -205,7 +205,7 @@ async fn the_tools_on_offer_can_be_chosen() {
         ("Read,Grep", "Grep Read"),
         (
             "default",
-            "Bash Edit Glob Grep Read Recall TaskCreate TaskGet TaskList TaskOutput TaskStop TaskUpdate Write",
+            "Bash Edit Glob Grep NotebookEdit Read Recall TaskCreate TaskGet TaskList TaskOutput TaskStop TaskUpdate Write",
         ),
         ("", ""),
     ] {

@@ -187,7 +187,7 @@ async fn what_is_wrong_with_a_call_becomes_its_result() {
             "Teleport",
             json!({}),
             expect![
-                "<tool_use_error>No such tool available: Teleport. The tools are: Bash, Edit, Glob, Grep, Read, Recall, TaskCreate, TaskGet, TaskList, TaskOutput, TaskStop, TaskUpdate, Write</tool_use_error>"
+                "<tool_use_error>No such tool available: Teleport. The tools are: Bash, Edit, Glob, Grep, NotebookEdit, Read, Recall, TaskCreate, TaskGet, TaskList, TaskOutput, TaskStop, TaskUpdate, Write</tool_use_error>"
             ],
         ),
         (
