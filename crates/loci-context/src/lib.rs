@@ -28,9 +28,10 @@ pub use fragment::{
 };
 pub use ledger::{context_tokens, estimate_path};
 pub use memory::{
-    Flag, INDEX_BYTES, INDEX_LINES, IndexLevel, IndexLine, MemoryFile, MemoryKind, Mention,
-    extraction_instruction, index_level, index_line, index_lines, mentions, same_subject, shown_index,
-    stamped, with_index_line, without_index_lines,
+    ContentHash, EntryName, EntryNameError, Flag, Hashes, INDEX_BYTES, INDEX_LINES, IndexLevel, IndexLine,
+    MemoryFile, MemoryKind, Mention, Pull, Push, SecretFound, TEAM_DIR, TEAM_ENTRIES, TEAM_ENTRY_BYTES,
+    case_clashes, extraction_instruction, find_secrets, index_level, index_line, index_lines, mentions,
+    pull_plan, push_plan, same_subject, shown_index, stamped, with_index_line, without_index_lines,
 };
 pub use pipeline::{Need, Standing, need};
 pub use projection::Projection;

@@ -16,6 +16,7 @@ mod file;
 mod flags;
 mod index;
 mod mentions;
+mod team;
 
 pub use file::{MemoryFile, MemoryKind, stamped};
 pub use flags::{Flag, same_subject};
@@ -24,6 +25,10 @@ pub use index::{
     with_index_line, without_index_lines,
 };
 pub use mentions::{Mention, mentions};
+pub use team::{
+    ContentHash, EntryName, EntryNameError, Hashes, Pull, Push, SecretFound, TEAM_DIR, TEAM_ENTRIES,
+    TEAM_ENTRY_BYTES, case_clashes, find_secrets, pull_plan, push_plan,
+};
 
 const EXTRACTION: &str = include_str!("memory/extraction.md");
 const PROPOSING: &str = include_str!("memory/proposing.md");
