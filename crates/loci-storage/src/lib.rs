@@ -57,7 +57,8 @@ pub use lease::{Lease, LeaseError, Owner, lease_owner};
 pub use listing::{Count, Facts, Labels, SessionSummary, list_all, list_project, session_totals, summary_of};
 pub use memory::{
     Act, Author, Change, ChangeWish, Edit, FileChange, MEMORY_INDEX, MemoryBook, MemoryError, MemoryPlace,
-    MemoryPlaceError, MemorySource, MemoryText, Shelf, memory_files, memory_place, read_memory,
+    MemoryPlaceError, MemorySource, MemoryText, Shelf, TeamFile, TeamShelf, TeamState, memory_files,
+    memory_place, read_memory,
 };
 pub use project::Project;
 pub use recall::{RECALL_TOOL, recall};

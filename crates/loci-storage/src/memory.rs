@@ -3,11 +3,13 @@
 //! ```text
 //! <memory dir>/MEMORY.md                         the index
 //! <memory dir>/<name>.md                         one memory each
+//! <memory dir>/team/                              what is shared with others through a server
 //! <memory dir>/logs/YYYY/MM/YYYY-MM-DD.md        logs of days
 //! <config home>/loci/memory/<slug>/journal.jsonl every change: when, by whom, from which session, before and after
 //! <config home>/loci/memory/<slug>/applied       the number of the last change whose files are all written
 //! <config home>/loci/memory/<slug>/pending/      proposals that wait for a person's word
 //! <config home>/loci/memory/<slug>/lock
+//! <config home>/loci/memory/<slug>/team.json     what was last agreed on with the server; team.lock beside it
 //! ```
 //!
 //! `<slug>` is made from the memory directory's path as those of projects are. The directory is shared with other
@@ -17,11 +19,13 @@ mod book;
 mod files;
 mod journal;
 mod place;
+mod team;
 
 pub use book::{ChangeWish, Edit, MemoryBook, MemoryError};
 pub use files::{MemoryText, memory_files, read_memory};
 pub use journal::{Act, Author, Change, FileChange, Shelf};
 pub use place::{MemoryPlace, MemoryPlaceError, MemorySource, memory_place};
+pub use team::{TeamFile, TeamShelf, TeamState};
 
 /// The name of the index.
 pub const MEMORY_INDEX: &str = "MEMORY.md";

@@ -123,6 +123,11 @@ impl MemoryBook {
         &self.dir
     }
 
+    /// Returns the directory of the book.
+    pub(super) fn desk(&self) -> &Path {
+        &self.desk
+    }
+
     /// Returns the directory of proposals.
     pub fn pending_dir(&self) -> PathBuf {
         self.desk.join("pending")

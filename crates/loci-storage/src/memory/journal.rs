@@ -72,6 +72,8 @@ pub enum Act {
     Edit,
     /// A person had one forgotten.
     Forget,
+    /// One came from the team's server.
+    Pull,
     /// A change was taken back.
     Undo,
 }
@@ -86,6 +88,7 @@ impl Act {
             Self::Reject => "reject",
             Self::Edit => "edit",
             Self::Forget => "forget",
+            Self::Pull => "pull",
             Self::Undo => "undo",
         }
     }
@@ -101,6 +104,8 @@ pub enum Author {
     Extraction,
     /// A person, with our commands.
     Person,
+    /// Somebody of the team, through its server.
+    Team,
 }
 
 impl Author {
@@ -110,6 +115,7 @@ impl Author {
             Self::Model => "model",
             Self::Extraction => "extraction",
             Self::Person => "person",
+            Self::Team => "team",
         }
     }
 }
