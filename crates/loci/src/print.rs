@@ -24,6 +24,11 @@ const STDIN_LIMIT: u64 = 10 * 1024 * 1024;
 /// Runs without a terminal and returns the exit code.
 pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, Complaint> {
     args.check().map_err(Complaint::new)?;
+    // What a bare run starts is to be bare too.
+    let env = match args.bare {
+        true => Env { vars: env.vars.clone().with("CLAUDE_CODE_SIMPLE", "1"), ..env },
+        false => env,
+    };
     let settings = Configured::load(&env, &args)?;
     let env = settings.env.clone();
     let home = ConfigHome::from_env(&env);

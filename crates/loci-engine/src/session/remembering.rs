@@ -3,6 +3,7 @@
 use loci_context::Notes;
 use loci_core::ids::EntryId;
 use loci_core::message::Message;
+use loci_core::permission::Mode;
 use serde_json::json;
 
 use super::Session;
@@ -71,8 +72,12 @@ impl Session {
         }
     }
 
-    /// Has memories looked for in what is new; the conversation does not wait.
+    /// Has memories looked for in what is new; the conversation does not wait. While a plan is made nothing is written,
+    /// so nothing is looked for; it counts as new afterwards.
     pub(super) fn consider_memories(&mut self) {
+        if self.state.get().permission.rulebook.mode == Mode::Plan {
+            return;
+        }
         let Some(mut extractor) = self.extractor.take() else { return };
         extractor.consider(self.recorder.path(), || self.standpoint(None));
         self.extractor = Some(extractor);

@@ -219,6 +219,15 @@ async fn nothing_is_looked_for_where_the_model_has_written_memories_itself() {
     assert_eq!(world.requests().iter().filter(|it| is_looking(it)).count(), 0);
 }
 
+/// In mode `plan` nothing is written, so nothing is looked for either.
+#[tokio::test]
+async fn nothing_is_looked_for_while_a_plan_is_made() {
+    let world = World::new([long_answer()]).await;
+    let binary = print(["hi", "--permission-mode", "plan"]).env("LOCI_MEMORY_EXTRACTION", "1");
+    assert_eq!(world.run(&binary).code, Some(0));
+    assert_eq!(world.requests().len(), 1);
+}
+
 /// A model that never answers does not keep the process.
 #[tokio::test]
 async fn waiting_at_the_end_is_bounded() {
@@ -266,12 +275,14 @@ async fn with_review_first_nothing_counts_before_a_person_says_so() {
 
 #[tokio::test]
 async fn bare_runs_have_three_tools_and_no_memories() {
-    let world = World::new([Step::text("ok")]).await;
+    let tell = Step::call("Bash", json!({"command": "printenv CLAUDE_CODE_SIMPLE"}));
+    let world = World::new([tell, Step::text("ok")]).await;
     remember(&world, "MEMORY.md", "- [a](a.md): b\n");
     world.home.write("CLAUDE.md", "Be terse.");
-    assert_eq!(world.print(["--bare", "hi"]).code, Some(0));
+    assert_eq!(world.print(["--bare", "hi", "--allowedTools", "Bash(printenv *)"]).code, Some(0));
     let request = world.last_request();
     assert_eq!(request.tool_names(), ["Bash", "Edit", "Read"]);
+    assert_eq!(request.tool_results()[0].text.trim(), "1", "and so are its children");
     let all = request.json.to_string();
     assert!(!all.contains("Be terse") && !all.contains("a.md"), "{all}");
 }
