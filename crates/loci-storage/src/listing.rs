@@ -1,7 +1,8 @@
-//! Listing sessions without an index: a few facts about each, read off both ends of its file.
+//! Listing sessions: a few facts about each, read off both ends of its file, and kept for the next time.
 //!
 //! Every session file is listed, whatever wrote it. A file costs one or two reads of at most 64 KiB, spread over
-//! a few threads, so ten thousand of them take a fraction of a second and nothing can go stale. Newest first means
+//! a few threads, so ten thousand of them take a fraction of a second; of files that are as they were the facts are
+//! known from before (`kept`), and every file is looked at, so nothing can go stale. Newest first means
 //! by the last entry of the conversation: a title that was added, or a copy of the file, does not make a session
 //! new.
 //!
@@ -10,16 +11,19 @@
 //! the number of messages is an estimate and the cost is left out.
 
 mod first_prompt;
+mod kept;
 mod lite;
 mod scan;
 mod tally;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use kept::Kept;
 pub use lite::{Facts, Labels};
 pub use tally::{Count, session_totals};
 
@@ -41,7 +45,7 @@ pub struct SessionSummary {
 
 /// Lists the sessions of a project, the newest first.
 pub fn list_project(home: &ConfigHome, project: &Project) -> Result<Vec<SessionSummary>, FindError> {
-    let mut sessions = summaries(&project.session_files(home)?);
+    let mut sessions = kept_or_read(home, &project.session_files(home)?);
     sessions.retain(|session| project.owns(home, session));
     sort(&mut sessions);
     Ok(sessions)
@@ -53,7 +57,7 @@ pub fn list_all(home: &ConfigHome) -> Result<Vec<SessionSummary>, FindError> {
     for dir in crate::find::subdirectories(&home.projects_dir())? {
         files.extend(crate::find::session_places(&dir)?);
     }
-    let mut sessions = summaries(&files);
+    let mut sessions = kept_or_read(home, &files);
     sort(&mut sessions);
     Ok(sessions)
 }
@@ -70,6 +74,29 @@ fn sort(sessions: &mut [SessionSummary]) {
         let newest = right.facts.newest_ms().cmp(&left.facts.newest_ms());
         newest.then_with(|| left.place.file().cmp(right.place.file()))
     });
+}
+
+/// Takes the facts of files that are as they were from what was kept, and reads the others.
+fn kept_or_read(home: &ConfigHome, places: &[SessionPlace]) -> Vec<SessionSummary> {
+    let kept = Kept::read(home);
+    let mut all = Vec::with_capacity(places.len());
+    let mut stamps = HashMap::new();
+    let mut unknown = Vec::new();
+    for place in places {
+        // Looked at before it is read: what is written in between changes the stamp.
+        let Some(stamp) = kept::stamp(place) else { continue };
+        match kept.facts(place, stamp) {
+            Some(facts) => all.push((SessionSummary { place: place.clone(), facts }, stamp)),
+            None => {
+                stamps.insert(place.file(), stamp);
+                unknown.push(place.clone());
+            }
+        }
+    }
+    let read = summaries(&unknown).into_iter();
+    all.extend(read.filter_map(|session| stamps.get(session.place.file()).map(|stamp| (session, *stamp))));
+    kept.write(home, &all, unknown.len());
+    all.into_iter().map(|(session, _)| session).collect()
 }
 
 /// Reads many files with a few threads; one that cannot be read does not hide the others.
