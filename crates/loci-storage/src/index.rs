@@ -15,6 +15,8 @@ mod segment;
 mod spoken;
 mod update;
 
+pub(crate) use format::checksum;
+
 use std::collections::HashSet;
 use std::path::PathBuf;
 
@@ -74,6 +76,8 @@ pub struct Hit {
     pub session: SessionPlace,
     /// The subagent who said it, if one did.
     pub agent: Option<String>,
+    /// Whether the session was put away.
+    pub is_archived: bool,
     /// The id of the message.
     pub message: Option<String>,
     /// When it was said, as written.

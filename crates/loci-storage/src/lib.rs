@@ -9,6 +9,7 @@
 //! 3. What could not be written is kept and written first at the next chance; the order of lines never changes.
 //! 4. Files are readable by their owner alone.
 
+mod archive;
 mod credentials;
 mod file_history;
 mod find;
@@ -36,6 +37,10 @@ mod task_list;
 mod unsaved;
 mod user_tmp;
 
+pub use archive::{
+    ArchiveError, Archived, Swept, archive_older, archive_session, archived_sessions, is_pinned, pin_session,
+    pinned_sessions, unarchive_session, unpin_session,
+};
 pub use credentials::{StoredLogin, StoredLoginError, stored_login};
 pub use file_history::{FileHistory, KeepError};
 pub use find::{Candidate, FindError, by_id, newest_here, resolve};

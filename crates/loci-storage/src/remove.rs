@@ -16,6 +16,9 @@ mod audit;
 mod in_use;
 mod moving;
 
+pub(crate) use audit::record as audit_record;
+pub(crate) use in_use::process_on;
+
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};

@@ -23,6 +23,7 @@ mod past;
 mod permissions;
 mod prefix;
 mod print;
+mod retention;
 mod rules;
 mod save;
 mod sessions;

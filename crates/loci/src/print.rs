@@ -16,7 +16,7 @@ use crate::asks::asks;
 use crate::complaint::Complaint;
 use crate::compose::{Background, Composed, compose};
 use crate::settings::Configured;
-use crate::{COMPATIBLE_VERSION, past};
+use crate::{COMPATIBLE_VERSION, past, retention};
 
 /// The most of a piped prompt that is read.
 const STDIN_LIMIT: u64 = 10 * 1024 * 1024;
@@ -32,6 +32,7 @@ pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, Complain
     let settings = Configured::load(&env, &args)?;
     let env = settings.env.clone();
     let home = ConfigHome::from_env(&env);
+    let keeps_days = settings.settings.cleanup_period_days.filter(|_| !args.no_session_persistence);
     let background = Background::start(&env, &home, &args, settings);
     let prompt = match args.input_format {
         Input::Text => Some(Prompt::text(&read_prompt(args.prompt.as_deref())?)),
@@ -49,6 +50,7 @@ pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, Complain
         .build()
         .map_err(|error| Complaint::new(format!("The runtime cannot start: {error}")))?;
     let exit = runtime.block_on(serve(&env, &args, prompt, composed));
+    retention::sweep(&env, &home, keeps_days);
     // Standard input may still be waited for by a thread that nothing can wake.
     runtime.shutdown_background();
     Ok(exit)

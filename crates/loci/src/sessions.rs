@@ -3,12 +3,16 @@
 //! One verb, one file. Every verb takes a session by id, title or path; prints data on stdout and talk on stderr;
 //! and with `--json` prints JSON only. Reading verbs never change a file, not even its time.
 
+mod archive;
+mod audit;
 mod branch;
 mod export;
 mod format;
 mod list;
 mod output;
+mod pin;
 mod rename;
+mod restore;
 mod rm;
 mod search;
 mod show;
@@ -50,6 +54,14 @@ enum Verb {
     Tag(tag::TagArgs),
     /// Move a session to the trash, or bring one back.
     Rm(rm::RmArgs),
+    /// Pack sessions away, byte for byte; they can still be searched.
+    Archive(archive::ArchiveArgs),
+    /// Bring an archived session back.
+    Restore(restore::RestoreArgs),
+    /// Keep a session from being archived, or let it be.
+    Pin(pin::PinArgs),
+    /// Print what was archived, removed and brought back.
+    Audit(audit::AuditArgs),
 }
 
 /// What every verb is given.
@@ -71,6 +83,10 @@ pub(crate) fn run(env: &Env, args: &SessionsArgs) -> Result<u8, Complaint> {
         Verb::Rename(args) => rename::run(&desk, args),
         Verb::Tag(args) => tag::run(&desk, args),
         Verb::Rm(args) => rm::run(&desk, args),
+        Verb::Archive(args) => archive::run(&desk, args),
+        Verb::Restore(args) => restore::run(&desk, args),
+        Verb::Pin(args) => pin::run(&desk, args),
+        Verb::Audit(args) => audit::run(&desk, args),
     }?;
     Ok(0)
 }

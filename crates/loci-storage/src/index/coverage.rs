@@ -3,9 +3,9 @@
 //! A file only grows, so a stretch that was read once stays as it was. What does not fit that (a file that shrank,
 //! that was changed without growing, or whose bytes before the growth are not those that were read) is read anew.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{self, Metadata};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use loci_core::passage::CallNames;
@@ -13,6 +13,8 @@ use rustc_hash::FxHashMap;
 
 use super::format::checksum;
 use super::segment::{Segment, Source};
+use super::spoken::Body;
+use crate::archive::{PackedTranscript, packed_transcripts};
 use crate::find::{FindError, session_places, subdirectories};
 use crate::layout::{ConfigHome, SessionPlace};
 
@@ -28,6 +30,8 @@ pub(super) struct OnDisk {
     pub(super) session: SessionPlace,
     /// The subagent whose transcript it is.
     pub(super) agent: Option<String>,
+    /// The packed file, of a session that was put away.
+    pub(super) pack: Option<PathBuf>,
     pub(super) size: u64,
     pub(super) modified_ns: i64,
 }
@@ -48,8 +52,25 @@ pub(super) fn files_on_disk(home: &ConfigHome) -> Result<Vec<OnDisk>, FindError>
             }
         }
     }
+    files.extend(packed_transcripts(home).into_iter().filter_map(packed));
     files.sort_by(|left, right| left.path.cmp(&right.path));
     Ok(files)
+}
+
+/// A session that was put away and is in its place again is searched there.
+fn packed(packed: PackedTranscript) -> Option<OnDisk> {
+    if packed.session.file().exists() {
+        return None;
+    }
+    Some(OnDisk {
+        path: format!("archive:{}", packed.pack.display()),
+        file: packed.session.file().to_owned(),
+        session: packed.session,
+        agent: packed.agent,
+        pack: Some(packed.pack),
+        size: packed.size,
+        modified_ns: packed.modified_ms,
+    })
 }
 
 /// A file that is gone by now, or cannot be looked at, is no file.
@@ -59,6 +80,7 @@ fn on_disk(root: &Path, file: PathBuf, session: &SessionPlace, agent: Option<Str
         path: file.strip_prefix(root).ok()?.to_string_lossy().into_owned(),
         session: session.clone(),
         agent,
+        pack: None,
         size: metadata.len(),
         modified_ns: modified_ns(&metadata),
         file,
@@ -145,16 +167,13 @@ fn is_unchanged(file: &OnDisk, last: &Source) -> bool {
     match file.size.cmp(&last.size) {
         std::cmp::Ordering::Equal => file.modified_ns == last.modified_ns,
         std::cmp::Ordering::Less => false,
-        std::cmp::Ordering::Greater => File::open(&file.file)
-            .and_then(|file| tail_of(&file, last.end))
-            .is_ok_and(|tail| tail == last.tail),
+        std::cmp::Ordering::Greater => {
+            Body::open(file).and_then(|body| tail_of(&body, last.end)).is_ok_and(|tail| tail == last.tail)
+        }
     }
 }
 
 /// Returns the checksum of the last bytes before `end`.
-pub(super) fn tail_of(file: &File, end: u64) -> io::Result<u64> {
-    let start = end.saturating_sub(TAIL);
-    let mut bytes = vec![0; usize::try_from(end - start).unwrap_or(0)];
-    file.read_exact_at(&mut bytes, start)?;
-    Ok(checksum(&bytes))
+pub(super) fn tail_of(body: &Body, end: u64) -> io::Result<u64> {
+    Ok(checksum(&body.range(end.saturating_sub(TAIL), end)?))
 }

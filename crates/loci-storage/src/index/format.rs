@@ -59,7 +59,7 @@ impl<'a> Bytes<'a> {
 }
 
 /// Returns a number that changes with any byte. Every step is one to one, so a single changed word always shows.
-pub(super) fn checksum(bytes: &[u8]) -> u64 {
+pub(crate) fn checksum(bytes: &[u8]) -> u64 {
     const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
     let (words, rest) = bytes.as_chunks::<8>();
     let mut sum = (bytes.len() as u64).wrapping_mul(MIX) | 1;

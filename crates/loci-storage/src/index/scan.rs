@@ -1,6 +1,5 @@
 //! Searching what the index does not know: files are read, and every passage is looked at.
 
-use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -11,7 +10,7 @@ use regex::Regex;
 use super::Watch;
 use super::coverage::{OnDisk, Rest};
 use super::filter::SearchFilter;
-use super::spoken::{LastLine, Spoken, Spot, each_spoken};
+use super::spoken::{Body, LastLine, Spoken, Spot, each_spoken};
 
 /// How many read at once.
 const MOST_READERS: usize = 4;
@@ -95,13 +94,13 @@ fn scan_rest(
     filter: &SearchFilter,
     scan: &mut Scan,
 ) -> io::Result<()> {
-    let file = File::open(&on_disk.file)?;
+    let body = Body::open(on_disk)?;
     let mut counts = Vec::new();
     let mut corpus = Corpus::default();
     if let Pattern::Words(query) = pattern {
         corpus.n_with_term = vec![0; query.terms().len()];
     }
-    each_spoken(&file, rest.start, on_disk.size, LastLine::Read, rest.calls.clone(), |spoken| {
+    each_spoken(&body, rest.start, on_disk.size, LastLine::Read, rest.calls.clone(), |spoken| {
         if spoken.passage.files.iter().any(|path| filter.means_file(path)) {
             scan.touched.push(rest.file);
         }

@@ -6,7 +6,6 @@
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
-use std::fs::File;
 use std::io;
 
 use loci_core::search::{Corpus, Match, Query, Scorer};
@@ -15,7 +14,7 @@ use super::coverage::{Coverage, OnDisk};
 use super::filter::SearchFilter;
 use super::scan::{Pattern, Scan, Scanned, scan};
 use super::segment::{List, Segment};
-use super::spoken::{Spot, read_spot, voice_of};
+use super::spoken::{Body, Spot, read_spot, voice_of};
 use super::{Found, Hit, SearchWish, Watch};
 
 /// How many more than wanted are ranked at first, for those that turn out not to fit.
@@ -371,7 +370,7 @@ impl Ranking<'_> {
     fn hit(&self, candidate: &Candidate, pattern: &Pattern) -> Result<Option<Hit>, Trouble> {
         let (file, spot) = self.place(candidate)?;
         let on_disk = &self.ground.files[file];
-        let read = File::open(&on_disk.file).and_then(|file| read_spot(&file, spot));
+        let read = Body::open(on_disk).and_then(|body| read_spot(&body, spot));
         let Ok(Some((entry, mut passage))) = read else { return self.not_there(file) };
         match pattern {
             Pattern::Words(query) => {
@@ -390,6 +389,7 @@ impl Ranking<'_> {
         Ok(Some(Hit {
             session: on_disk.session.clone(),
             agent: on_disk.agent.clone(),
+            is_archived: on_disk.pack.is_some(),
             message: entry.head().uuid.as_ref().map(|uuid| uuid.to_string()),
             time: entry.head().timestamp.as_deref().map(str::to_owned),
             score: candidate.score,

@@ -6,11 +6,13 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 
+use flate2::read::GzDecoder;
 use loci_core::entry::Entry;
 use loci_core::passage::{CallNames, Passage, Voice, passages};
 use loci_stdx::{Line, Timestamp};
 use memchr::memmem;
 
+use super::coverage::OnDisk;
 use crate::session_file::{Loaded, each_line, read_line};
 
 /// The time of an entry without one.
@@ -56,17 +58,16 @@ pub(super) enum LastLine {
 
 /// Hands out the passages from `start` to `end`, both at the start of a line, until `take` returns false.
 pub(super) fn each_spoken(
-    file: &File,
+    body: &Body,
     start: u64,
     end: u64,
     last: LastLine,
     mut calls: CallNames,
     mut take: impl FnMut(Spoken<'_>) -> bool,
 ) -> io::Result<Ending> {
-    let mut reader = file;
-    reader.seek(SeekFrom::Start(start))?;
     let mut read_to = start;
-    each_line(&mut reader.take(end.saturating_sub(start)), |line| {
+    let mut reader = body.read_from(start)?;
+    each_line(&mut (&mut *reader).take(end.saturating_sub(start)), |line| {
         if last == LastLine::Leave && !line.terminated {
             return false;
         }
@@ -154,13 +155,62 @@ fn branch_of(entry: &Entry) -> Option<&str> {
 }
 
 /// Reads one passage again; `None` when there is none at this place.
-pub(super) fn read_spot(file: &File, spot: Spot) -> io::Result<Option<(Entry, Passage)>> {
-    let bytes = line_at(file, spot.offset)?;
+pub(super) fn read_spot(body: &Body, spot: Spot) -> io::Result<Option<(Entry, Passage)>> {
+    let bytes = body.line_at(spot.offset)?;
     let mut loaded = Loaded::default();
     read_line(Line { offset: 0, bytes: &bytes, terminated: true }, &mut loaded);
     let Some(entry) = loaded.entries.get(usize::from(spot.entry)) else { return Ok(None) };
     let passage = passages(entry).into_iter().nth(usize::from(spot.part));
     Ok(passage.map(|passage| (Entry::clone(entry), passage)))
+}
+
+/// What a file says: read as needed, or unpacked at once.
+pub(super) enum Body {
+    Plain(File),
+    Unpacked(Vec<u8>),
+}
+
+impl Body {
+    /// Opens a file as it is now.
+    pub(super) fn open(on_disk: &OnDisk) -> io::Result<Self> {
+        let Some(pack) = &on_disk.pack else { return Ok(Self::Plain(File::open(&on_disk.file)?)) };
+        let mut bytes = Vec::new();
+        GzDecoder::new(File::open(pack)?).read_to_end(&mut bytes)?;
+        Ok(Self::Unpacked(bytes))
+    }
+
+    fn read_from(&self, start: u64) -> io::Result<Box<dyn Read + '_>> {
+        match self {
+            Self::Plain(file) => {
+                let mut reader = file;
+                reader.seek(SeekFrom::Start(start))?;
+                Ok(Box::new(reader))
+            }
+            Self::Unpacked(bytes) => Ok(Box::new(rest_of(bytes, start))),
+        }
+    }
+
+    fn line_at(&self, offset: u64) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Plain(file) => line_at(file, offset),
+            Self::Unpacked(bytes) => {
+                let rest = rest_of(bytes, offset);
+                Ok(rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())].to_vec())
+            }
+        }
+    }
+
+    /// Reads the bytes of a range, all of which must be there.
+    pub(super) fn range(&self, start: u64, end: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let n_bytes = end.saturating_sub(start);
+        let n_read = self.read_from(start)?.take(n_bytes).read_to_end(&mut bytes)?;
+        if n_read as u64 == n_bytes { Ok(bytes) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+    }
+}
+
+fn rest_of(bytes: &[u8], start: u64) -> &[u8] {
+    usize::try_from(start).ok().and_then(|start| bytes.get(start..)).unwrap_or_default()
 }
 
 fn line_at(file: &File, offset: u64) -> io::Result<Vec<u8>> {

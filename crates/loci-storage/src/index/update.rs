@@ -3,7 +3,7 @@
 //! One process does this at a time; another does not wait but scans. A segment is written whenever enough has been
 //! read, so whoever is interrupted loses little and the next one goes on from there.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use loci_stdx::{FileLock, create_private_dir_all};
 use super::builder::Builder;
 use super::coverage::{Coverage, OnDisk, Rest, tail_of};
 use super::segment::{Source, open_all};
-use super::spoken::{LastLine, each_spoken};
+use super::spoken::{Body, LastLine, each_spoken};
 use super::{Watch, merge};
 
 /// How much of session files goes into one segment.
@@ -99,12 +99,12 @@ impl Work<'_> {
     /// Reads a file stretch by stretch. One that cannot be opened stays unknown; whoever searches says so.
     fn read_file(&self, rest: &Rest, builder: &mut Builder) -> io::Result<()> {
         let on_disk = &self.files[rest.file];
-        let Ok(file) = File::open(&on_disk.file) else { return Ok(()) };
+        let Ok(body) = Body::open(on_disk) else { return Ok(()) };
         let mut rest = rest.clone();
         let mut limit = SEGMENT;
         while rest.start < on_disk.size && !self.watch.is_stopped() {
             let end = on_disk.size.min(rest.start + limit);
-            let next = read_stretch(&file, on_disk, &rest, end, builder)?;
+            let next = read_stretch(&body, on_disk, &rest, end, builder)?;
             match (next.start == rest.start, end == on_disk.size) {
                 // Its last line has no end yet.
                 (true, true) => break,
@@ -136,14 +136,14 @@ impl Work<'_> {
 
 /// Reads one stretch into the builder and returns what comes after it.
 fn read_stretch(
-    file: &File,
+    body: &Body,
     on_disk: &OnDisk,
     rest: &Rest,
     end: u64,
     builder: &mut Builder,
 ) -> io::Result<Rest> {
     let (mut n_passages, mut n_words) = (0, 0);
-    let ending = each_spoken(file, rest.start, end, LastLine::Leave, rest.calls.clone(), |spoken| {
+    let ending = each_spoken(body, rest.start, end, LastLine::Leave, rest.calls.clone(), |spoken| {
         n_words += u64::from(builder.add(&spoken));
         n_passages += 1;
         true
@@ -161,7 +161,7 @@ fn read_stretch(
         end: next.start,
         size: on_disk.size,
         modified_ns: on_disk.modified_ns,
-        tail: tail_of(file, next.start)?,
+        tail: tail_of(body, next.start)?,
         n_passages,
         n_words,
         calls,

@@ -11,7 +11,7 @@ use super::RemoveError;
 use crate::layout::ConfigHome;
 
 /// Appends one line and makes it survive a power cut.
-pub(super) fn record(
+pub(crate) fn record(
     home: &ConfigHome,
     time: &str,
     action: &str,

@@ -20,7 +20,7 @@ struct Claim {
 }
 
 /// Returns the process that works on the session, unless it is this one.
-pub(super) fn process_on(home: &ConfigHome, id: &SessionId) -> Option<i32> {
+pub(crate) fn process_on(home: &ConfigHome, id: &SessionId) -> Option<i32> {
     let leases = files_in(&home.loci_dir().join("leases"));
     let leases = leases.into_iter().filter(|file| is_named_after(file, id)).filter_map(|file| claim(&file));
     let registered = files_in(&home.root().join("sessions")).into_iter().filter_map(|file| claim(&file));

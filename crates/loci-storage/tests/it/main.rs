@@ -1,6 +1,7 @@
 //! The crate against a real disk, in directories of its own.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
+mod archive;
 mod credentials;
 mod file_history;
 mod find;
@@ -9,6 +10,7 @@ mod git;
 mod index;
 mod input_history;
 mod instructions;
+mod kept_list;
 mod labels;
 mod listing;
 mod loading;

@@ -95,7 +95,7 @@ pub(super) const KEYS: &[Key] = &[
     key("plansDirectory", Text, "where plans are kept, relative to the project"),
     key("skillListingBudgetFraction", Number(0.0, 1.0), "the share of the context for the list of skills").free(),
     key("skillListingMaxDescChars", Integer(1, i64::MAX), "the longest description in the list of skills").free(),
-    key("cleanupPeriodDays", Integer(1, i64::MAX), "how many days sessions are kept"),
+    key("cleanupPeriodDays", Integer(1, i64::MAX), "how many days sessions stay before they are archived").used(),
     // Interface
     key("theme", Text, "the colours").free(),
     key("tui", OneOf(&["default", "fullscreen"]), "how the terminal is used").free(),

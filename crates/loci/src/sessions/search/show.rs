@@ -52,6 +52,7 @@ impl<'a> Shown<'a> {
             "cwd": facts.as_ref().and_then(|facts| facts.cwd.clone()),
             "uuid": hit.message,
             "agent": hit.agent,
+            "isArchived": hit.is_archived,
             "timestamp": hit.time,
             "role": hit.passage.voice.name(),
             "tool": hit.passage.tool,
@@ -85,6 +86,7 @@ impl<'a> Shown<'a> {
         let cwd = facts.and_then(|facts| facts.cwd.as_deref());
         let cwd =
             cwd.map(|cwd| format!("  in {}", single_line(&format::path(&self.desk.env.home, cwd), 200)));
+        let archived = if hit.is_archived { "  (archived)" } else { "" };
         let time = format::written(hit.time.as_deref());
         let headline = if self.is_coloured { format!("\x1b[1m{headline}\x1b[0m") } else { headline };
         [
@@ -92,6 +94,7 @@ impl<'a> Shown<'a> {
             tool.unwrap_or_default(),
             agent.unwrap_or_default(),
             cwd.unwrap_or_default(),
+            archived.to_owned(),
         ]
         .concat()
     }
@@ -131,7 +134,9 @@ impl<'a> Shown<'a> {
         // What a subagent said is no place to go on from; its session is.
         let at = hit.message.as_deref().filter(|_| hit.agent.is_none());
         let at = at.map(|uuid| format!(" --resume-session-at {}", quoted(uuid))).unwrap_or_default();
-        format!("{away}loci -r {}{at}", hit.session.id())
+        let id = hit.session.id();
+        let restore = if hit.is_archived { format!("loci sessions restore {id} && ") } else { String::new() };
+        format!("{restore}{away}loci -r {id}{at}")
     }
 
     fn facts(&self, hit: &Hit) -> Option<Facts> {

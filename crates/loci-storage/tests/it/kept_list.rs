@@ -1,0 +1,128 @@
+//! A list that remembers agrees with one that reads everything anew.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use loci_storage::{SessionSummary, list_all, rename_session};
+use proptest::prelude::*;
+use serde_json::json;
+
+use crate::support::{World, session_id};
+
+/// Enough sessions for facts to be kept.
+const SESSIONS: u32 = 20;
+
+#[derive(Debug, Clone)]
+enum Step {
+    Say(u32, String),
+    Rename(u32, String),
+    Rewrite(u32, String),
+    Remove(u32),
+    Spoil(usize),
+    List,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let session = 0..SESSIONS;
+    let text = "[a-zé\"\\\\]{1,12}";
+    prop_oneof![
+        4 => (session.clone(), text).prop_map(|(n, text)| Step::Say(n, text)),
+        2 => (session.clone(), text).prop_map(|(n, text)| Step::Rename(n, text)),
+        1 => (session.clone(), text).prop_map(|(n, text)| Step::Rewrite(n, text)),
+        1 => session.prop_map(Step::Remove),
+        1 => (0_usize..4_000).prop_map(Step::Spoil),
+        4 => Just(Step::List),
+    ]
+}
+
+fn file_of(world: &World, n: u32) -> PathBuf {
+    world.home.projects_dir().join(format!("-p{}/{}.jsonl", n % 3, session_id(n)))
+}
+
+fn line(text: &str) -> String {
+    let entry = json!({"type": "user", "uuid": "u", "parentUuid": null, "timestamp": "2026-01-01T00:00:00.000Z",
+        "message": {"role": "user", "content": text}, "cwd": "/p", "sessionId": "s"});
+    format!("{entry}\n")
+}
+
+/// Writes a session and gives it a time in the past, as most sessions have.
+fn write(world: &World, n: u32, content: &str, moment: u64) {
+    let file = file_of(world, n);
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(&file, content).unwrap();
+    let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000 + moment);
+    fs::File::options().append(true).open(&file).unwrap().set_modified(time).unwrap();
+}
+
+fn happen(world: &World, n: usize, step: &Step) {
+    let text = |n: u32| fs::read_to_string(file_of(world, n)).unwrap_or_default();
+    match step {
+        Step::Say(session, words) => write(world, *session, &(text(*session) + &line(words)), n as u64),
+        Step::Rename(session, title) => {
+            let place = loci_storage::SessionPlace::new(file_of(world, *session), session_id(*session));
+            if place.file().exists() {
+                drop(rename_session(&place, title));
+            }
+        }
+        Step::Rewrite(session, words) => write(world, *session, &line(words), 1_000 + n as u64),
+        Step::Remove(session) => drop(fs::remove_file(file_of(world, *session))),
+        Step::Spoil(at) => {
+            let path = kept(world);
+            if let Ok(mut bytes) = fs::read(&path) {
+                let at = at % bytes.len().max(1);
+                bytes.truncate(at);
+                fs::write(&path, bytes).unwrap();
+            }
+        }
+        Step::List => drop(list_all(&world.home).unwrap()),
+    }
+}
+
+fn kept(world: &World) -> PathBuf {
+    world.home.loci_dir().join("listing.jsonl")
+}
+
+fn without_kept(world: &World) -> Vec<SessionSummary> {
+    drop(fs::remove_file(kept(world)));
+    list_all(&world.home).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Invariant 7 of `docs/design/index.md`.
+    #[test]
+    fn a_warm_list_agrees_with_the_files(steps in prop::collection::vec(step(), 1..25)) {
+        let world = World::new();
+        for n in 0..SESSIONS {
+            write(&world, n, &line(&format!("prompt {n}")), u64::from(n));
+        }
+        list_all(&world.home).unwrap();
+        for (n, step) in steps.iter().enumerate() {
+            happen(&world, n + 100, step);
+        }
+        let warm = list_all(&world.home).unwrap();
+        prop_assert_eq!(warm, without_kept(&world));
+    }
+}
+
+/// What is kept is really used: facts come from there while a file is as it was.
+#[test]
+fn facts_are_kept_and_a_changed_file_is_read() {
+    let world = World::new();
+    for n in 0..SESSIONS {
+        write(&world, n, &line(&format!("prompt {n}")), u64::from(n));
+    }
+    list_all(&world.home).unwrap();
+    let text = fs::read_to_string(kept(&world)).unwrap();
+    assert_eq!(text.lines().count(), 1 + SESSIONS as usize);
+    fs::write(kept(&world), text.replace("prompt 7", "another")).unwrap();
+    let prompts = |world: &World| -> Vec<String> {
+        list_all(&world.home).unwrap().into_iter().filter_map(|it| it.facts.first_prompt).collect()
+    };
+    assert!(prompts(&world).contains(&"another".to_owned()));
+    write(&world, 7, &line("changed"), 99);
+    let prompts = prompts(&world);
+    assert!(prompts.contains(&"changed".to_owned()) && !prompts.contains(&"another".to_owned()));
+}

@@ -1,0 +1,45 @@
+//! `loci sessions audit`: what was archived, removed and brought back.
+
+use std::fs;
+use std::io;
+
+use loci_stdx::single_line;
+use serde_json::Value;
+
+use super::{Desk, format, output};
+use crate::complaint::Complaint;
+
+/// The arguments of `loci sessions audit`.
+#[derive(Debug, clap::Args)]
+pub(super) struct AuditArgs {
+    /// Print the lines as a JSON array.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints the log, the oldest first.
+pub(super) fn run(desk: &Desk<'_>, args: &AuditArgs) -> Result<(), Complaint> {
+    let path = desk.home.loci_dir().join("audit.log");
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(error) => {
+            return Err(Complaint::new(format!("Failed to read the log: `{}`: {error}", path.display())));
+        }
+    };
+    let lines: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    if args.json {
+        return output::print_json(&Value::from(lines));
+    }
+    let field = |line: &Value, name: &str| single_line(line[name].as_str().unwrap_or("-"), 200);
+    let shown = |line: &Value| {
+        let time = format::written(line["time"].as_str());
+        format!(
+            "{time}  {:<9}  {}  {}\n",
+            field(line, "action"),
+            field(line, "sessionId"),
+            field(line, "file")
+        )
+    };
+    output::print(&lines.iter().map(shown).collect::<String>())
+}

@@ -1,0 +1,43 @@
+//! `loci sessions pin`: sessions that stay.
+
+use loci_storage::{pin_session, pinned_sessions, unpin_session};
+use serde_json::json;
+
+use super::{Desk, archive, output, target};
+use crate::complaint::Complaint;
+
+/// The arguments of `loci sessions pin`.
+#[derive(Debug, clap::Args)]
+pub(super) struct PinArgs {
+    /// The session: id, title or path. Without one, the pinned sessions are listed.
+    #[arg(value_name = "SESSION")]
+    session: Option<String>,
+
+    /// Let it be archived again.
+    #[arg(long, requires = "session")]
+    off: bool,
+
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Pins, unpins or lists.
+pub(super) fn run(desk: &Desk<'_>, args: &PinArgs) -> Result<(), Complaint> {
+    let Some(name) = &args.session else {
+        let pinned = pinned_sessions(&desk.home).map_err(|error| archive::complain(&error))?;
+        return match args.json {
+            true => output::print_json(&json!(pinned)),
+            false => output::print(&pinned.iter().map(|id| format!("{id}\n")).collect::<String>()),
+        };
+    };
+    let place = target::find(desk, "pin", name)?;
+    let now = desk.env.clock.now();
+    let change = if args.off { unpin_session } else { pin_session };
+    change(&desk.home, place.id(), now).map_err(|error| archive::complain(&error))?;
+    if args.json {
+        return output::print_json(&json!({"sessionId": place.id().as_str(), "isPinned": !args.off}));
+    }
+    output::say(&format!("{} {}", if args.off { "No longer pinned:" } else { "Pinned:" }, place.id()));
+    Ok(())
+}

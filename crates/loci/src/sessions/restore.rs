@@ -1,0 +1,33 @@
+//! `loci sessions restore`: bringing an archived session back.
+
+use loci_core::ids::SessionId;
+use loci_storage::unarchive_session;
+use serde_json::json;
+
+use super::{Desk, archive, output};
+use crate::complaint::Complaint;
+
+/// The arguments of `loci sessions restore`.
+#[derive(Debug, clap::Args)]
+pub(super) struct RestoreArgs {
+    /// The session's id.
+    session: String,
+
+    /// Print a JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Brings a session back to where it was.
+pub(super) fn run(desk: &Desk<'_>, args: &RestoreArgs) -> Result<(), Complaint> {
+    let id = SessionId::parse(&args.session).map_err(|error| {
+        Complaint::from_error(&error).hint("`loci sessions archive` lists what is archived, with ids.")
+    })?;
+    let place = unarchive_session(&desk.home, &id, desk.env.clock.now())
+        .map_err(|error| archive::complain(&error))?;
+    if args.json {
+        return output::print_json(&json!({"sessionId": id.as_str(), "file": place.file()}));
+    }
+    output::say(&format!("Brought back: `{}`", place.file().display()));
+    Ok(())
+}
