@@ -6,6 +6,7 @@
 //! when they are not named.
 
 mod args;
+mod context;
 mod figures;
 mod isolation;
 mod machine;
@@ -34,6 +35,7 @@ pub(crate) fn run(root: &Path, words: Vec<String>) -> anyhow::Result<()> {
     match words.split_first().map(|(first, more)| (first.as_str(), more)) {
         Some(("sessions", more)) => return sessions::run(root, more),
         Some(("memory", more)) => return memory::run(root, more),
+        Some(("context", more)) => return context::run(root, more),
         Some(("permissions", more)) => return permissions::run(root, more),
         Some(("recall", more)) => return recall::run(root, more),
         Some(("search", more)) => return search::run(root, more),

@@ -22,6 +22,8 @@ Usage: cargo xtask <chore>
                           measures what one lookup finds in compacted conversations
   bench search [--write]
                           measures searching a gigabyte of sessions, beside ripgrep
+  bench context [--write]
+                          measures the steps before a request
   torture <kind> [options]
                           the tests that are cruel to sessions, at full size; `cargo xtask torture` says more";
 

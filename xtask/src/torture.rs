@@ -13,14 +13,16 @@ Usage: cargo xtask torture <kind> [options]
   kill [--runs N]         kills a real loci at work, N times (default 1000), and resumes each time
   writers [--processes N] [--writes N]
                           N processes (default 32) write sessions, input history and .claude.json in one
-                          config home, N times each (default 1000)";
+                          config home, N times each (default 1000)
+  compaction [--runs N]   N conversations (default 1000) outgrow windows of 8k to 1M tokens, built for release";
 
 /// Runs one kind of torture.
 pub(crate) fn run(root: &Path, words: &[String]) -> anyhow::Result<()> {
     let torture = parse(words)?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args(["test", "--package", torture.package, "--test", "it", "--", "--exact", torture.test]);
+    command.args(["test", "--package", torture.package, "--test", "it"]).args(torture.profile);
+    command.args(["--", "--exact", torture.test]);
     command.args(["--nocapture"]).envs(torture.sizes).current_dir(root);
     if !command.status().context("Failed to run cargo")?.success() {
         bail!("The torture left a mark: see above");
@@ -33,6 +35,8 @@ pub(crate) fn run(root: &Path, words: &[String]) -> anyhow::Result<()> {
 struct Torture {
     package: &'static str,
     test: &'static str,
+    /// Flags of cargo that say how it is built.
+    profile: &'static [&'static str],
     sizes: Vec<(&'static str, String)>,
 }
 
@@ -42,15 +46,23 @@ fn parse(words: &[String]) -> anyhow::Result<Torture> {
         "kill" => Ok(Torture {
             package: "loci",
             test: "torture::a_session_survives_being_killed_at_any_moment",
+            profile: &[],
             sizes: sizes(options, &[("--runs", "LOCI_TORTURE_KILLS", 1000)])?,
         }),
         "writers" => Ok(Torture {
             package: "loci-storage",
             test: "writers::many_processes_on_one_home_lose_nothing",
+            profile: &[],
             sizes: sizes(
                 options,
                 &[("--processes", "LOCI_TORTURE_PROCESSES", 32), ("--writes", "LOCI_TORTURE_WRITES", 1000)],
             )?,
+        }),
+        "compaction" => Ok(Torture {
+            package: "loci-context",
+            test: "torture::no_conversation_gets_stuck_or_wastes_its_tokens",
+            profile: &["--release"],
+            sizes: sizes(options, &[("--runs", "LOCI_TORTURE_COMPACTIONS", 1000)])?,
         }),
         _ => bail!(USAGE),
     }
@@ -83,6 +95,7 @@ mod tests {
 
     #[test]
     fn sizes_have_defaults() {
+        assert_eq!(parsed("compaction --runs 7").unwrap(), [("LOCI_TORTURE_COMPACTIONS", "7".to_owned())]);
         assert_eq!(parsed("kill").unwrap(), [("LOCI_TORTURE_KILLS", "1000".to_owned())]);
         assert_eq!(
             parsed("writers --writes 7").unwrap(),

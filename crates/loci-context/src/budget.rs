@@ -22,8 +22,8 @@ pub struct ResultBudget {
 impl ResultBudget {
     /// Returns the bounds for a window.
     pub fn of(window: &Window) -> Self {
-        let usable = window.thresholds().usable;
-        Self { single: usable / 4, message: (usable / 2).min(MOST_MESSAGE) }
+        let trigger = window.thresholds().compact;
+        Self { single: trigger / 6, message: (trigger / 4).min(MOST_MESSAGE) }
     }
 
     /// Tells whether a result may stay as it is when so many tokens of its message are taken already.
@@ -40,14 +40,15 @@ mod tests {
     fn one_result_and_many_have_their_bounds() {
         let window = |tokens| Window { tokens, max_output: 20_000, percent: None };
         for (tokens, result, taken, expected) in [
+            // The most that Read shows has its place in an ordinary window.
             (200_000, 25_000, 0, true),
-            (200_000, 45_001, 0, false),
-            (200_000, 25_000, 25_000, true),
-            (200_000, 25_000, 25_001, false),
+            (200_000, 27_834, 0, false),
+            (200_000, 25_000, 16_750, true),
+            (200_000, 25_000, 16_751, false),
             // What is no longer than a preview is not worth a file.
             (200_000, 600, 60_000, true),
-            (8_000, 900, 0, true),
-            (8_000, 1_001, 0, false),
+            (8_000, 444, 0, true),
+            (8_000, 445, 0, false),
             (1_000_000, 50_000, 0, true),
             (1_000_000, 50_000, 1, false),
         ] {

@@ -41,4 +41,4 @@ pub use session_notes::{
     notes_instruction,
 };
 pub use tokens::{estimate_messages, json_tokens, prose_tokens};
-pub use window::{Level, Thresholds, Window};
+pub use window::{Fullness, Level, Thresholds, Window};

@@ -24,6 +24,31 @@ pub enum Level {
     Blocked,
 }
 
+impl Level {
+    /// Returns the level's name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Fine => "fine",
+            Self::Warning => "warning",
+            Self::Compact => "compact",
+            Self::Blocked => "blocked",
+        }
+    }
+}
+
+/// How full a conversation is: one figure for every front end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fullness {
+    /// Tokens it holds.
+    pub tokens: u64,
+    /// Tokens the window holds.
+    pub window: u64,
+    /// Where things happen.
+    pub thresholds: Thresholds,
+    /// Where it stands.
+    pub level: Level,
+}
+
 /// The thresholds of a window, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Thresholds {
@@ -57,6 +82,12 @@ impl Window {
             compact: early.map_or(compact, |early| early.min(compact)),
             blocked: below(BLOCKED_BELOW).max(compact),
         }
+    }
+
+    /// Returns how full a conversation of so many tokens is.
+    pub fn fullness(&self, tokens: u64) -> Fullness {
+        let (thresholds, level) = (self.thresholds(), self.level(tokens));
+        Fullness { tokens, window: self.tokens, thresholds, level }
     }
 
     /// Tells where a conversation of so many tokens stands.

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use loci_context::{NotesPace, PromptParts, Replaced};
+use loci_context::{NotesPace, PromptParts, Replaced, Window};
 use loci_core::conversation::Repair;
 use loci_core::entry::Entry;
 use loci_core::entry::draft::Stamp;
 use loci_core::ids::EntryId;
+use loci_core::model::facts;
 use loci_core::permission::{Rulebook, Update};
 use loci_core::session::SessionIdentity;
 use loci_llm::{Client, RetryPolicy};
@@ -193,6 +194,13 @@ pub struct CompactionConfig {
     pub percent: Option<u8>,
     /// Whether old tool results are cleared, before anything is summarised and after a long pause.
     pub clears_results: bool,
+}
+
+impl CompactionConfig {
+    /// Returns what bounds a conversation with a model that may write so much.
+    pub fn window(&self, model: &str, max_output: u64) -> Window {
+        Window { tokens: self.window.unwrap_or(facts(model).window), max_output, percent: self.percent }
+    }
 }
 
 impl Default for CompactionConfig {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use loci_context::Fullness;
 use loci_core::app_state::Denial;
 use loci_core::ids::{EntryId, RequestId, SessionId, ToolUseId};
 use loci_core::permission::{Mode, Update};
@@ -74,6 +75,8 @@ pub enum EngineEvent {
         /// Why it did not work, if it did not.
         failure: Option<String>,
     },
+    /// The context has come to another level.
+    Context(Fullness),
     /// May this call run? Answer with [`crate::Command::Answer`].
     Asked(Question),
     /// The question is withdrawn.
@@ -193,6 +196,8 @@ pub struct TurnReport {
     pub first_event_after: Option<Duration>,
     /// From the process's start to the first request.
     pub first_request_after: Option<Duration>,
+    /// How full the context is.
+    pub context: Fullness,
     /// The session.
     pub session: SessionId,
     /// Where it was saved, unless it is not kept.

@@ -558,7 +558,7 @@ impl Session {
         let denials = self.state.get().permission.denials.clone();
         let identity = self.identity.get();
         let now = self.env.clock.monotonic();
-        let report = underway.tally.report(end, denials, &identity, now);
+        let report = underway.tally.report(end, denials, &identity, self.fullness(), now);
         self.tell(EngineEvent::TurnEnded(Box::new(report)));
         self.consider_notes(None);
         self.consider_summary(None);

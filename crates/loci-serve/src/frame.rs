@@ -77,6 +77,7 @@ impl Frames {
             | EngineEvent::PromptRecorded { .. }
             | EngineEvent::Asked(_)
             | EngineEvent::Unasked { .. }
+            | EngineEvent::Context(_)
             | EngineEvent::Progress { .. }
             | EngineEvent::ModelChanged(_)
             | EngineEvent::Trouble(_) => return None,
@@ -170,6 +171,12 @@ impl Frames {
                 "tool_input": denial.tool_input,
             })).collect::<Vec<_>>(),
             "fast_mode_state": "off",
+            "loci": {"context": {
+                "tokens": report.context.tokens,
+                "window": report.context.window,
+                "compact_at": report.context.thresholds.compact,
+                "level": report.context.level.as_str(),
+            }},
         });
         for (key, after) in
             [("ttft_ms", report.first_event_after), ("time_to_request_ms", report.first_request_after)]

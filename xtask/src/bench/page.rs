@@ -11,6 +11,8 @@ pub(crate) const PEERS: &str = "bench";
 pub(crate) const SESSIONS: &str = "bench sessions";
 /// The part with the cost of permission decisions.
 pub(crate) const PERMISSIONS: &str = "bench permissions";
+/// The part with the cost of the steps before a request.
+pub(crate) const CONTEXT: &str = "bench context";
 /// The part with the cost of memories.
 pub(crate) const MEMORY: &str = "bench memory";
 /// The part with the cost of settings and instruction files.

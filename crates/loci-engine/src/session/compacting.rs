@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loci_context::{
-    Attempt, Carried, Guard, Level, Need, Notes, ResultBudget, Room, Shorter, Standing, Step, Subject,
-    Trigger, Window, context_tokens, estimate_path, need, prose_tokens,
+    Attempt, Carried, Fullness, Guard, Level, Need, Notes, ResultBudget, Room, Shorter, Standing, Step,
+    Subject, Trigger, Window, context_tokens, estimate_path, need, prose_tokens,
 };
 use loci_core::ids::ToolUseId;
 use loci_core::message::Block;
@@ -19,7 +19,6 @@ use serde_json::json;
 
 use super::summarising::Asking;
 use super::{Message, Session, Underway};
-use crate::config::CompactionConfig;
 use crate::event::EngineEvent;
 use crate::instructions::resume;
 use crate::recorder::Shortened;
@@ -43,6 +42,8 @@ pub(super) struct Compactor {
     guard: Guard,
     /// What a model summarised before it failed; the next attempt goes on from there.
     so_far: Option<Notes>,
+    /// The level that was told last.
+    told: Option<Level>,
 }
 
 impl Compactor {
@@ -111,10 +112,23 @@ impl Session {
         }
     }
 
+    /// Returns how full the context is.
+    pub(super) fn fullness(&self) -> Fullness {
+        self.window(&self.usual_plan()).fullness(self.tokens())
+    }
+
+    /// Tells when the context has come to another level.
+    pub(super) fn tell_level(&mut self) {
+        let fullness = self.fullness();
+        if self.compactor.told != Some(fullness.level) {
+            self.compactor.told = Some(fullness.level);
+            self.tell(EngineEvent::Context(fullness));
+        }
+    }
+
     /// Says why no prompt is taken, when nothing makes room unasked and there is none left.
     pub(super) fn refusal_of_prompts(&self) -> Option<String> {
-        let plan = self.usual_plan();
-        if self.compaction.is_automatic || self.window(&plan).level(self.tokens()) < Level::Blocked {
+        if self.compaction.is_automatic || self.fullness().level < Level::Blocked {
             return None;
         }
         let advice = match self.compaction.is_on {
@@ -127,12 +141,7 @@ impl Session {
     }
 
     pub(super) fn window(&self, plan: &RequestPlan) -> Window {
-        let CompactionConfig { window, percent, .. } = self.compaction;
-        Window {
-            tokens: window.unwrap_or(facts(&plan.model).window),
-            max_output: self.base.max_tokens(plan, &self.model),
-            percent,
-        }
+        self.compaction.window(&plan.model, self.base.max_tokens(plan, &self.model))
     }
 
     pub(super) fn usual_plan(&self) -> RequestPlan {
@@ -293,6 +302,7 @@ impl Session {
             metadata: Carried::strip(boundary.fields().read("compactMetadata").unwrap_or_default()),
         });
         self.tell_user(Some(&summary), None);
+        self.tell_level();
         Compacted::Done
     }
 

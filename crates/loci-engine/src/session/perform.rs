@@ -108,6 +108,7 @@ impl Session {
                 self.recorder.response(&started, &blocks, ended.as_ref());
                 self.note_response(blocks.iter().filter(|it| it.kind() == BlockKind::ToolUse).count());
                 self.compactor.heard_response();
+                self.tell_level();
             }
             Record::PartialText(text) => {
                 let entry = self.recorder.partial_text(&text);

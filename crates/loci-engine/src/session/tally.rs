@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use loci_context::Fullness;
 use loci_core::app_state::Denial;
 use loci_core::session::SessionIdentity;
 use loci_core::usage::Usage;
@@ -65,6 +66,7 @@ impl Tally {
         end: TurnEnd,
         denials: Vec<Denial>,
         identity: &SessionIdentity,
+        context: Fullness,
         now: Duration,
     ) -> TurnReport {
         TurnReport {
@@ -80,6 +82,7 @@ impl Tally {
             api_duration: self.api,
             first_event_after: self.first_event_after,
             first_request_after: self.first_request_after,
+            context,
             session: identity.id().clone(),
             transcript: identity.is_persistent().then(|| identity.transcript_path()),
         }

@@ -1,9 +1,11 @@
 //! `loci context show`: every fragment that would be sent, with source, tokens and why it is there.
 
 use clap::Parser;
-use loci_context::{Instruction, json_tokens, prose_tokens, system_prompt, user_context};
+use loci_context::{Fullness, Instruction, Window, json_tokens, prose_tokens, system_prompt, user_context};
+use loci_core::model::facts;
+use loci_core::settings::Settings;
 use loci_core::tool::ToolDescriptor;
-use loci_engine::{shown_instructions, shown_memory_index};
+use loci_engine::{ModelConfig, shown_instructions, shown_memory_index};
 use loci_stdx::Env;
 use loci_storage::{ConfigHome, InstructionFile, Instructions, Scope};
 use loci_tools::Toolbox;
@@ -11,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::args::Args;
 use crate::choose_model;
+use crate::compaction::compaction;
 use crate::complaint::Complaint;
 use crate::compose::{Background, rulebook, toolbox};
 use crate::config::pretty;
@@ -66,11 +69,19 @@ impl Part {
     }
 }
 
+/// Returns what bounds a conversation, as a session has it.
+fn window(env: &Env, settings: &Settings, model: &ModelConfig) -> Window {
+    let facts = facts(&model.main);
+    let max_output = model.max_output_tokens.unwrap_or(facts.default_output).min(facts.max_output);
+    compaction(env, settings, &model.main).window(&model.main, max_output)
+}
+
 /// What would be sent, and what would not.
 struct Context {
     model: String,
     pieces: Vec<Piece>,
     left_out: Vec<(String, String)>,
+    fullness: Fullness,
 }
 
 pub(super) fn run(env: &Env, args: &ShowArgs) -> Result<String, Complaint> {
@@ -91,6 +102,7 @@ impl Context {
         let model = choose_model::choose(&env, flags, &configured.settings, None)?;
         let root = configured.instructions.memory_root().to_owned();
         let (memory, _) = memory(&env, &home, is_bare(&env, flags), &configured.settings, &root);
+        let window = window(&env, &configured.settings, &model);
         let (git, (found, _), _) = Background::start(&env, &home, flags, configured).join();
         let memory_dir = memory.as_ref().map(|memory| memory.place.dir.as_path());
         let prompt = prefix::prompt_parts(&env, flags, &rulebook, &model.main, git, memory_dir)?;
@@ -106,7 +118,9 @@ impl Context {
         pieces.extend(memory.and_then(|memory| shown_memory_index(&memory.book)).map(index));
         let date = env.clock.local_date().to_string();
         pieces.push(frame(&found, &date));
-        Ok(Self { model: model.main, pieces, left_out: left_out(&tools, &found) })
+        let tokens = pieces.iter().map(|piece| piece.tokens).sum();
+        let left_out = left_out(&tools, &found);
+        Ok(Self { model: model.main, pieces, left_out, fullness: window.fullness(tokens) })
     }
 
     fn total(&self) -> u64 {
@@ -130,6 +144,12 @@ impl Context {
             lines.push(String::new());
         }
         lines.push(format!("About {} tokens in all, for {}", self.total(), self.model));
+        let Fullness { window, thresholds, level, .. } = self.fullness;
+        lines.push(format!(
+            "The window holds {window}; it is compacted from {} on. It is now: {}",
+            thresholds.compact,
+            level.as_str()
+        ));
         lines.join("\n") + "\n"
     }
 
@@ -150,6 +170,9 @@ impl Context {
             "fragments": self.pieces.iter().map(piece).collect::<Vec<_>>(),
             "leftOut": self.left_out.iter().map(|(name, why)| json!({"name": name, "why": why})).collect::<Vec<_>>(),
             "tokens": self.total(),
+            "window": self.fullness.window,
+            "compactAt": self.fullness.thresholds.compact,
+            "level": self.fullness.level.as_str(),
         })
     }
 }

@@ -564,11 +564,11 @@ async fn cleared_results_stay_cleared_in_a_resumed_session_and_a_fork() {
     let read = |n: usize, tokens: u64| {
         Step::call("Read", json!({"file_path": format!("long{n}.txt")})).usage(10, 20, tokens - 30, 0)
     };
-    let mut steps: Vec<Step> = (0..5).map(|n| read(n, 11_500 * (n as u64 + 1))).collect();
+    let mut steps: Vec<Step> = (0..5).map(|n| read(n, 12_000 * (n as u64 + 1))).collect();
     steps.extend(["Done.", "Again.", "Forked."].map(|text| Step::text(text).usage(10, 20, 30_000, 0)));
     let world = world(steps).await;
     for n in 0..5 {
-        world.home.write(format!("long{n}.txt"), format!("file {n} {}\n", "words ".repeat(40)).repeat(200));
+        world.home.write(format!("long{n}.txt"), format!("file {n} {}\n", "words ".repeat(40)).repeat(150));
     }
     let windowed = |run: Binary| run.env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000");
     assert_fine(&world.run(&windowed(print(["compare"]))));
@@ -592,11 +592,11 @@ async fn clearing_can_be_switched_off() {
     let read = |n: usize, tokens: u64| {
         Step::call("Read", json!({"file_path": format!("long{n}.txt")})).usage(10, 20, tokens - 30, 0)
     };
-    let mut steps: Vec<Step> = (0..5).map(|n| read(n, 11_500 * (n as u64 + 1))).collect();
+    let mut steps: Vec<Step> = (0..5).map(|n| read(n, 12_000 * (n as u64 + 1))).collect();
     steps.extend([Step::text(SUMMARY), Step::text("Done.")]);
     let world = world(steps).await;
     for n in 0..5 {
-        world.home.write(format!("long{n}.txt"), format!("file {n} {}\n", "words ".repeat(40)).repeat(200));
+        world.home.write(format!("long{n}.txt"), format!("file {n} {}\n", "words ".repeat(40)).repeat(150));
     }
     let run =
         print(["compare"]).env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000").env("LOCI_DISABLE_CLEARING", "1");
@@ -626,4 +626,66 @@ async fn a_full_window_refuses_prompts_where_nothing_makes_room() {
     }
     session.finish();
     assert!(!world.conversation().contains("second"), "{}", world.conversation());
+}
+
+/// After a long pause the prompt cache is cold: then old results go, and what is sent stays the same from there on.
+#[tokio::test]
+async fn results_are_cleared_after_a_long_pause() {
+    let read = |n: usize| Step::call("Read", json!({"file_path": format!("long{n}.txt")}));
+    let mut steps: Vec<Step> = (0..8).map(read).collect();
+    steps.extend(["Done.", "Back.", "Again."].map(Step::text));
+    let world = world(steps).await;
+    for n in 0..8 {
+        world.home.write(format!("long{n}.txt"), format!("file {n} {}\n", "words ".repeat(40)).repeat(150));
+    }
+    let windowed = |run: Binary| run.env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000");
+    assert_fine(&world.run(&windowed(print(["compare"]))));
+    let file = world.home.sessions().pop().unwrap();
+    let text = std::fs::read_to_string(&file).unwrap();
+    // All of it was said years ago.
+    let parts: Vec<&str> = text.split(r#""timestamp":""#).collect();
+    let old: Vec<String> = parts[1..].iter().map(|part| format!("2020{}", &part[4..])).collect();
+    std::fs::write(&file, format!(r#"{}"timestamp":"{}"#, parts[0], old.join(r#""timestamp":""#))).unwrap();
+    assert_fine(&world.run(&windowed(print(["are you there", "-c"]))));
+    assert_fine(&world.run(&windowed(print(["good", "-c"]))));
+    let cleared = |idx: usize| {
+        world.requests()[idx].json["messages"]
+            .to_string()
+            .matches("[Old tool result content cleared]")
+            .count()
+    };
+    assert_eq!((cleared(8), cleared(9), cleared(10)), (0, 3, 3), "the newest five stay");
+    assert_eq!(world.requests().len(), 11, "nobody was asked for a summary");
+}
+
+/// Many results at once share a bound; what is over it lies in files, whole.
+#[tokio::test]
+async fn results_at_once_share_a_bound() {
+    let mut calls = Step::new();
+    for n in 0..8 {
+        calls = calls.tool("Read", json!({"file_path": format!("long{n}.txt")}));
+    }
+    let world = world(vec![calls, Step::text("Done."), Step::text("Again.")]).await;
+    let text = |n: usize| format!("file {n} {}\n", "words ".repeat(40)).repeat(150);
+    for n in 0..8 {
+        world.home.write(format!("long{n}.txt"), text(n));
+    }
+    assert_fine(&world.run(&print(["compare"])));
+    let results = world.requests()[1].tool_results();
+    let saved: Vec<_> = results.iter().filter(|it| it.text.contains("Full output saved to: ")).collect();
+    assert_eq!(
+        (results.len(), saved.len()),
+        (8, 4),
+        "as many as fit a quarter of the way to the trigger stay"
+    );
+    for result in saved {
+        let path = result.text.split("saved to: ").nth(1).unwrap().lines().next().unwrap();
+        assert_eq!(std::fs::read_to_string(path).unwrap().matches("file ").count(), 150);
+    }
+    assert_fine(&world.run(&print(["again", "-c"])));
+    let sent = |idx: usize| {
+        let message = &world.requests()[idx].json["messages"][2]["content"];
+        message.as_array().unwrap().iter().map(|block| block["content"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(sent(2), sent(1), "a resumed session sends the same");
 }

@@ -26,8 +26,10 @@ mod notes;
 mod permission_verbs;
 #[cfg(unix)]
 mod permissions;
+mod prefix;
 mod recall;
 mod recovery;
+mod regressions;
 mod resume;
 mod sdk_sessions;
 mod search;

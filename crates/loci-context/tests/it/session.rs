@@ -1,0 +1,334 @@
+//! A conversation that runs through the pipeline as the engine runs it, with a pretended model and server.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use loci_context::{
+    Attempt, Carried, Guard, Keep, Need, Notes, Replaced, ResultBudget, Room, Shorter, Source, Standing,
+    Step, Subject, Window, context_tokens, estimate_messages, estimate_path, need, prose_tokens,
+    summary_text,
+};
+use loci_core::entry::Entry;
+use loci_core::message::{Block, Message};
+use serde_json::{Value, json};
+
+/// A small generator of numbers: the same seed gives the same run.
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    pub(crate) fn roll(&mut self, below: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut x = self.0;
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (x ^ (x >> 31)) % below.max(1)
+    }
+
+    fn chance(&mut self, percent: u64) -> bool {
+        self.roll(100) < percent
+    }
+}
+
+/// How the pretended model behaves.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Manner {
+    /// How many tokens the server counts where we estimate a hundred.
+    pub(crate) scale: u64,
+    /// How often a summary fails, in percent.
+    pub(crate) failing: u64,
+    /// How often a prompt has a tenth of the window to twice as much, in percent.
+    pub(crate) long_prompts: u64,
+}
+
+/// What a run came to.
+#[derive(Debug, Default)]
+pub(crate) struct Account {
+    pub(crate) requests: u64,
+    pub(crate) refusals: u64,
+    /// Tokens of all requests and answers.
+    pub(crate) session_tokens: u64,
+    /// Of those, tokens of summaries.
+    pub(crate) summary_tokens: u64,
+    /// Tokens that were added to the conversation.
+    pub(crate) new_tokens: u64,
+    pub(crate) by_model: u64,
+    pub(crate) by_rule: u64,
+    pub(crate) clearings: u64,
+    pub(crate) no_help: u64,
+}
+
+pub(crate) struct Session {
+    pub(crate) window: Window,
+    overhead: u64,
+    manner: Manner,
+    dice: Dice,
+    path: Vec<Arc<Entry>>,
+    replaced: Replaced,
+    guard: Guard,
+    so_far: Option<Notes>,
+    n_entries: usize,
+    pub(crate) account: Account,
+    /// Which entries a model has summarised.
+    summarised: HashSet<String>,
+    /// What each entry takes, as long as nothing is replaced.
+    sizes: HashMap<String, u64>,
+}
+
+impl Session {
+    pub(crate) fn new(seed: u64, window: Window, manner: Manner) -> Self {
+        Self {
+            window,
+            overhead: window.tokens / 25,
+            manner,
+            dice: Dice(seed),
+            path: Vec::new(),
+            replaced: Replaced::default(),
+            guard: Guard::default(),
+            so_far: None,
+            n_entries: 0,
+            account: Account::default(),
+            summarised: HashSet::new(),
+            sizes: HashMap::new(),
+        }
+    }
+
+    /// Runs so many prompts to their end.
+    pub(crate) fn run(&mut self, n_prompts: u64) {
+        for _ in 0..n_prompts {
+            let size = match self.dice.chance(self.manner.long_prompts) {
+                true => self.window.tokens * (1 + self.dice.roll(20)) / 10,
+                false => 10 + self.dice.roll(self.window.tokens / 100),
+            };
+            let text = words(size);
+            self.push(json!({"type": "user", "message": {"role": "user", "content": text}}));
+            for n_round in 0..=self.dice.roll(12) {
+                self.request();
+                if !self.respond(n_round) {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Brings the conversation into shape and sends it; the server refuses what does not fit, once at most.
+    fn request(&mut self) {
+        loop {
+            match need(&self.standing()) {
+                Need::Nothing => break,
+                Need::Clear(clearing) => {
+                    let after = self.path.last().and_then(|entry| entry.head().uuid.clone());
+                    self.replaced.add(&clearing, after);
+                    self.sizes.clear();
+                    self.account.clearings += 1;
+                }
+                Need::Compact => {
+                    self.compact(None);
+                    break;
+                }
+                Need::NoHelp => {
+                    self.account.no_help += 1;
+                    break;
+                }
+            }
+        }
+        let size = self.true_size();
+        if size > self.window.tokens {
+            self.account.refusals += 1;
+            let message = format!("prompt is too long: {size} tokens > {} maximum", self.window.tokens);
+            self.compact(Some(&message));
+        }
+        let size = self.true_size();
+        assert!(size <= self.window.tokens, "over the window: {size} of {}", self.window.tokens);
+        self.account.requests += 1;
+        self.account.session_tokens += size;
+    }
+
+    fn standing(&self) -> Standing<'_> {
+        Standing {
+            path: &self.path,
+            replaced: &self.replaced,
+            window: self.window,
+            tokens: context_tokens(&self.path, &self.replaced, self.overhead),
+            guard: &self.guard,
+            clears: true,
+            now_ms: 0,
+        }
+    }
+
+    /// What the server counts.
+    fn true_size(&mut self) -> u64 {
+        let replaced = &self.replaced;
+        let sizes = self.path.iter().map(|entry| {
+            let id = entry.head().uuid.as_ref().map_or("", |id| id.as_str());
+            match self.sizes.get(id) {
+                Some(size) => *size,
+                None => {
+                    let size = estimate_path(std::slice::from_ref(entry), replaced);
+                    self.sizes.insert(id.to_owned(), size);
+                    size
+                }
+            }
+        });
+        self.overhead + sizes.sum::<u64>() * self.manner.scale / 100
+    }
+
+    fn compact(&mut self, refusal: Option<&str>) {
+        let estimated = self.overhead + estimate_path(&self.path, &self.replaced);
+        let tokens = context_tokens(&self.path, &self.replaced, self.overhead);
+        let room = Room::new(self.window, self.overhead);
+        let room = match refusal {
+            Some(message) => room.refused(message, estimated),
+            None => room.counted(tokens, estimated),
+        };
+        let subject = Subject {
+            path: self.path.clone(),
+            replaced: self.replaced.clone(),
+            room,
+            context: Block::new_text("context"),
+            tasks: Vec::new(),
+            to_do: Vec::new(),
+            focus: None,
+        };
+        let keep = if refusal.is_some() { Keep::NewerHalf } else { Keep::LastRound };
+        let Some(mut attempt) = Attempt::new(subject, keep, None, self.so_far.take()) else {
+            panic!("there is always something to make shorter: {} entries", self.path.len())
+        };
+        let must = refusal.is_some() || tokens >= self.window.thresholds().usable;
+        let may_ask = self.guard.may_ask();
+        let mut step = if may_ask { attempt.begin() } else { Step::Record(attempt.last_resort()) };
+        let mut n_asked = 0;
+        let shorter = loop {
+            match step {
+                Step::Record(shorter) => break shorter,
+                Step::Ask(messages) => {
+                    n_asked += 1;
+                    match self.summarise(&messages).and_then(|answer| attempt.heard(&answer)) {
+                        Some(next) => step = next,
+                        None => {
+                            self.guard.failed();
+                            self.so_far = attempt.so_far().cloned();
+                            if !must {
+                                return;
+                            }
+                            break attempt.last_resort();
+                        }
+                    }
+                }
+            }
+        };
+        assert!(n_asked <= 8, "{n_asked} requests for one summary");
+        self.record(&shorter, &room);
+    }
+
+    /// Plays the model that is asked for a summary.
+    fn summarise(&mut self, messages: &[Message]) -> Option<String> {
+        let size = self.overhead + estimate_messages(messages) * self.manner.scale / 100;
+        assert!(size <= self.window.tokens, "a summary's request is over the window: {size}");
+        if self.dice.chance(self.manner.failing) {
+            return None;
+        }
+        let answer = format!("<summary>{}</summary>", words(100 + self.dice.roll(self.window.tokens / 10)));
+        self.account.summary_tokens += size + prose_tokens(&answer);
+        self.account.session_tokens += size + prose_tokens(&answer);
+        Some(answer)
+    }
+
+    fn record(&mut self, shorter: &Shorter, room: &Room) {
+        let gone = self.path[shorter.plan.summarised.clone()].iter();
+        let gone = gone.filter(|entry| !entry.head().is_compact_summary && !entry.is_compact_boundary());
+        for id in gone.filter_map(|entry| entry.head().uuid.clone()) {
+            assert!(self.summarised.insert(id.as_str().to_owned()), "{id} is summarised twice");
+        }
+        let kept = self.path[shorter.plan.preserved.clone()].to_vec();
+        let ids: Vec<String> = kept
+            .iter()
+            .filter_map(|entry| entry.head().uuid.clone())
+            .map(|id| id.as_str().to_owned())
+            .collect();
+        let mut metadata = json!({"preservedMessages": {"uuids": ids}});
+        shorter.carried.keep_in(&mut metadata);
+        self.path.clear();
+        self.push(json!({"type": "system", "subtype": "compact_boundary", "compactMetadata": metadata}));
+        let text = summary_text(&shorter.summary, Some("/t.jsonl"));
+        self.push(
+            json!({"type": "user", "isCompactSummary": true, "message": {"role": "user", "content": text}}),
+        );
+        self.path.extend(kept);
+        self.guard.succeeded();
+        match shorter.source {
+            Source::Model => self.account.by_model += 1,
+            Source::Rule => self.account.by_rule += 1,
+            Source::Notes => {}
+        }
+        let size = room.overhead + room.scaled(estimate_path(&self.path, &self.replaced));
+        let trigger = room.window.thresholds().compact;
+        assert!(size < trigger, "as full as before: {size} of {trigger} after {:?}", shorter.source);
+        assert_eq!(
+            Carried::of(&self.path, Vec::new(), Vec::new()).changed,
+            shorter.carried.changed,
+            "paths go over"
+        );
+    }
+
+    /// Plays the model's turn; tells whether it made calls.
+    fn respond(&mut self, n_round: u64) -> bool {
+        let tokens = self.true_size();
+        let n_calls = self.dice.roll(4).min(12 - n_round);
+        let said = words(5 + self.dice.roll(self.window.tokens / 120));
+        let id = format!("m{}", self.n_entries);
+        let output = prose_tokens(&said);
+        let usage = json!({"input_tokens": tokens, "output_tokens": output});
+        self.account.session_tokens += output;
+        self.guard.heard_response();
+        let message = |block: Value| json!({"type": "assistant", "message": {"id": id, "role": "assistant", "content": [block], "usage": usage}});
+        self.push(message(json!({"type": "text", "text": said})));
+        let calls: Vec<String> = (0..n_calls).map(|n| format!("t{}_{n}", self.n_entries)).collect();
+        for call in &calls {
+            let input = json!({"file_path": format!("/p/{call}")});
+            self.push(message(json!({"type": "tool_use", "id": call, "name": "Read", "input": input})));
+        }
+        let mut taken = 0;
+        for call in &calls {
+            taken += self.answer(call, taken);
+        }
+        n_calls > 0
+    }
+
+    /// Plays a tool: its output has a tenth of the window to twenty times as much, and goes through the budget.
+    fn answer(&mut self, call: &str, taken: u64) -> u64 {
+        let tenths = match self.dice.roll(3) {
+            0 => 1,
+            1 => 1 + self.dice.roll(10),
+            _ => 1 + self.dice.roll(200),
+        };
+        let size = self.window.tokens * tenths / 10;
+        let allowed = ResultBudget::of(&self.window).allows(size, taken);
+        // What is too long is a preview of two thousand characters.
+        let text = words(if allowed { size } else { 560.min(self.window.tokens / 20) });
+        let block = json!({"type": "tool_result", "tool_use_id": call, "content": text});
+        let result = match self.dice.chance(20) {
+            true => json!({"filePath": format!("/p/{}", self.dice.roll(300))}),
+            false => json!({}),
+        };
+        self.push(
+            json!({"type": "user", "message": {"role": "user", "content": [block]}, "toolUseResult": result}),
+        );
+        prose_tokens(&text)
+    }
+
+    fn push(&mut self, mut line: Value) {
+        line["uuid"] = json!(format!("e{}", self.n_entries));
+        self.n_entries += 1;
+        let entry = Arc::new(Entry::parse(line.to_string()).unwrap());
+        self.account.new_tokens += estimate_path(std::slice::from_ref(&entry), &Replaced::default());
+        self.path.push(entry);
+    }
+}
+
+/// So many tokens of prose.
+fn words(tokens: u64) -> String {
+    let n_chars = usize::try_from(tokens * 4).unwrap();
+    let mut text = "some words here. ".repeat(n_chars / 17 + 1);
+    text.truncate(n_chars);
+    text
+}

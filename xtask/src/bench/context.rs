@@ -1,0 +1,35 @@
+//! `cargo xtask bench context`: what the steps before a request cost, by the size of the conversation.
+
+use super::{machine, page};
+use anyhow::{Context, bail};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Measures, prints, and writes the page if asked to.
+pub(crate) fn run(root: &Path, words: &[String]) -> anyhow::Result<()> {
+    let writes = match words {
+        [] => false,
+        [word] if word == "--write" => true,
+        _ => bail!("Usage: cargo xtask bench context [--write]"),
+    };
+    let table = measure(root)?;
+    println!("{table}");
+    if writes {
+        let command = "```sh\ncargo xtask bench context --write\n```".to_owned();
+        page::write(root, page::CONTEXT, &[machine::describe(), command, table].join("\n\n"))?;
+        println!("wrote {}", page::PATH);
+    }
+    Ok(())
+}
+
+fn measure(root: &Path) -> anyhow::Result<String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(["run", "--quiet", "--release", "--package", "loci-context", "--example", "pipeline"]);
+    let output =
+        command.current_dir(root).stderr(Stdio::inherit()).output().context("Failed to run cargo")?;
+    if !output.status.success() {
+        bail!("The pipeline could not be measured");
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
