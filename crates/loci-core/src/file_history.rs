@@ -1,9 +1,18 @@
-//! What files held before they were changed, as values: snapshots of the shared format.
+//! What files held before they were changed, as values: snapshots of the shared format, states and changes of paths,
+//! the plan of a rewind, and who wrote each line.
 //!
 //! Nothing here touches a disk. `loci-storage` looks, keeps and restores; what that means is decided here.
 
+mod blame;
+mod plan;
 mod snapshot;
+mod state;
+mod told;
 
+pub use blame::line_origins;
+pub use plan::{Conflict, Step, Wanted, changes, in_order, since, wanted};
 pub use snapshot::{
     Backup, Snapshot, SnapshotEntry, backup_file_name, path_of_key, snapshots_of, tracked_key,
 };
+pub use state::{ChangeSet, Content, HistoryLine, PathChange, PathState, PathText, to_hex};
+pub use told::{PromptPoint, prompts_of, written_texts};

@@ -105,6 +105,77 @@ impl RealDir {
         Ok(())
     }
 
+    /// Writes a file with exactly these permission bits, to take another's place by [`Self::rename`] once it is
+    /// synced; what lies under the name is removed first.
+    pub fn stage(&self, name: &OsStr, bytes: &[u8], mode: u32) -> io::Result<File> {
+        use std::os::unix::fs::PermissionsExt;
+        match self.remove(name) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut file = File::from(rustix::fs::openat(&self.fd, name, flags, Mode::from_raw_mode(0o600))?);
+        file.write_all(bytes)?;
+        file.set_permissions(std::fs::Permissions::from_mode(mode))?;
+        Ok(file)
+    }
+
+    /// Gives what lies under one name another, in place of whatever has that.
+    pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        Ok(rustix::fs::renameat(&self.fd, from, &self.fd, to)?)
+    }
+
+    /// Makes everything on the file system of this directory safe from a power cut, where that can be asked for in
+    /// one go; false where it cannot.
+    pub fn sync_file_system(&self) -> io::Result<bool> {
+        #[cfg(target_os = "linux")]
+        {
+            rustix::fs::syncfs(&self.fd)?;
+            Ok(true)
+        }
+        #[cfg(not(target_os = "linux"))]
+        Ok(false)
+    }
+
+    /// Makes a symlink under a name that is free.
+    pub fn link(&self, name: &OsStr, target: &Path) -> io::Result<()> {
+        Ok(rustix::fs::symlinkat(target, &self.fd, name)?)
+    }
+
+    /// Makes a directory under a name that is free.
+    pub fn make_dir(&self, name: &OsStr, mode: u32) -> io::Result<()> {
+        rustix::fs::mkdirat(&self.fd, name, Mode::from_raw_mode(0o700))?;
+        self.set_mode(name, mode)
+    }
+
+    /// Sets the permission bits of a directory or a file; a symlink is refused.
+    pub fn set_mode(&self, name: &OsStr, mode: u32) -> io::Result<()> {
+        let fd = step(&self.fd, name, OFlags::RDONLY | OFlags::NONBLOCK)?;
+        Ok(rustix::fs::fchmod(fd, Mode::from_raw_mode(mode as rustix::fs::RawMode))?)
+    }
+
+    /// Removes a file or a link.
+    pub fn remove(&self, name: &OsStr) -> io::Result<()> {
+        Ok(rustix::fs::unlinkat(&self.fd, name, AtFlags::empty())?)
+    }
+
+    /// Removes an empty directory.
+    pub fn remove_dir(&self, name: &OsStr) -> io::Result<()> {
+        Ok(rustix::fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR)?)
+    }
+
+    /// Returns what a symlink points at.
+    pub fn read_link(&self, name: &OsStr) -> io::Result<std::path::PathBuf> {
+        use std::os::unix::ffi::OsStringExt;
+        let target = rustix::fs::readlinkat(&self.fd, name, Vec::new())?;
+        Ok(std::ffi::OsString::from_vec(target.into_bytes()).into())
+    }
+
+    /// Opens the file under a name for reading; a symlink is refused.
+    pub fn open_file(&self, name: &OsStr) -> io::Result<File> {
+        Ok(File::from(step(&self.fd, name, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?))
+    }
+
     fn temporary(&self, mode: u32) -> io::Result<(String, File)> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(mode as rustix::fs::RawMode);

@@ -160,6 +160,7 @@ mod tests {
 
     const LINE: &str = r#"{"type":"file-history-snapshot","messageId":"a-2","snapshot":{"messageId":"u-1","trackedFileBackups":{"code.txt":{"backupFileName":"b8547272bf2ad8b8@v1","version":1,"backupTime":"2026-11-15T18:47:14.257Z"},"made.txt":{"backupFileName":null,"version":1,"backupTime":"2026-11-15T18:47:14.370Z"}},"timestamp":"2026-11-15T18:47:13.851Z"},"isSnapshotUpdate":true}"#;
 
+    /// Invariant 3 of `docs/design/file-history.md`.
     #[test]
     fn a_line_of_the_reference_is_written_as_it_was_read() {
         let read = SnapshotEntry::read(&Entry::parse(LINE).unwrap()).unwrap();
