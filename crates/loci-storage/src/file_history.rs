@@ -23,6 +23,8 @@ use loci_core::ids::{EntryId, SessionId};
 
 use crate::layout::ConfigHome;
 
+pub(crate) use backup::read_backup;
+
 /// Snapshots that are kept; the oldest go first.
 const MOST_SNAPSHOTS: usize = 100;
 

@@ -42,7 +42,7 @@ pub fn head_branch(dir: &Path) -> Option<String> {
 }
 
 /// Returns the git directory of the repository around `dir`; a worktree has its own.
-fn git_dir(dir: &Path) -> Option<PathBuf> {
+pub(crate) fn git_dir(dir: &Path) -> Option<PathBuf> {
     dir.ancestors().find_map(|dir| {
         let git = dir.join(".git");
         let metadata = fs::metadata(&git).ok()?;

@@ -23,17 +23,20 @@ mod labels;
 mod layout;
 mod lease;
 mod listing;
+mod look_back;
 mod memory;
 mod project;
 mod recall;
 mod remove;
 mod repository;
+mod rewind;
 mod session_file;
 mod session_log;
 mod session_notes;
 mod settings;
 mod state_file;
 mod task_list;
+mod tree_history;
 mod unsaved;
 mod user_tmp;
 
@@ -60,6 +63,7 @@ pub use labels::{LabelError, LabelWatch, rename_session, tag_session, untag_sess
 pub use layout::{ConfigHome, SessionPlace};
 pub use lease::{Lease, LeaseError, Owner, lease_owner};
 pub use listing::{Count, Facts, Labels, SessionSummary, list_all, list_project, session_totals, summary_of};
+pub use look_back::{Blamed, LookBackError, PathDiff, blame_file, diff_points};
 pub use memory::{
     Act, Author, Change, ChangeWish, Edit, FileChange, MEMORY_INDEX, MemoryBook, MemoryError, MemoryPlace,
     MemoryPlaceError, MemorySource, MemoryText, Shelf, TeamFile, TeamShelf, TeamState, memory_files,
@@ -69,6 +73,10 @@ pub use project::Project;
 pub use recall::{RECALL_TOOL, recall};
 pub use remove::{RemoveError, remove_session, removed_sessions, restore_session};
 pub use repository::{Repository, repository_of};
+pub use rewind::{
+    ConversationRewind, OnConflict, RewindError, RewindPlan, RewindScene, Rewound, apply_rewind, plan_rewind,
+    plan_undo, recover_rewinds,
+};
 pub use session_file::{LiveLoad, LoadError, Loaded, SkipReason, Skipped, load, load_at, load_live};
 pub use session_log::{AppendError, DiskSink, MemorySink, SessionLog, Sink, Trouble, last_prompt_text};
 pub use session_notes::{Covered, NotesError, SessionNotes};
@@ -81,5 +89,6 @@ pub use state_file::{
     StateFileError, edit_state, external_imports, known_user_id, set_external_imports, set_trust, user_id,
 };
 pub use task_list::{TaskListDir, copy_tasks};
+pub use tree_history::{BlobStore, BlobUsage, CollectError, Collected, Doing, TreeHistory, collect_blobs};
 pub use unsaved::{UnsavedError, bring_back_unsaved};
 pub use user_tmp::{SessionTmp, UserTmpError};

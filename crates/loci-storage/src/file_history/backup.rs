@@ -1,4 +1,4 @@
-//! One backup: making it, comparing with it.
+//! One backup: making it, comparing with it, reading it.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read};
@@ -75,6 +75,15 @@ pub(super) fn has_changed(dir: &Path, path: &Path, backup: &Backup) -> io::Resul
         return Ok(false);
     }
     Ok(!is_same(open_without_links(path)?, File::open(kept_path)?)?)
+}
+
+/// Reads a backup and the mode it was kept with.
+pub(crate) fn read_backup(dir: &Path, name: &str) -> io::Result<(Vec<u8>, u32)> {
+    let mut file = open_without_links(&dir.join(name))?;
+    let mode = file.metadata()?.permissions().mode() & 0o777;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok((bytes, mode))
 }
 
 fn look(path: &Path) -> io::Result<Option<Metadata>> {

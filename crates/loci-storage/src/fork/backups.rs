@@ -13,6 +13,7 @@ use crate::layout::ConfigHome;
 /// A session without checkpoints gets no directory. Backups are never changed in place, so a link is as good as a
 /// copy.
 pub fn link_backups(home: &ConfigHome, from: &SessionId, to: &SessionId) -> io::Result<usize> {
+    crate::tree_history::copy_log(home, from, to)?;
     let backups = match fs::read_dir(home.file_history_dir(from)) {
         Ok(backups) => backups,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),

@@ -50,7 +50,7 @@ fn version(snapshot: &Snapshot, key: &str) -> (u64, bool) {
     (backup.version, backup.file_name.is_some())
 }
 
-/// File history invariant 2.
+/// Invariant 2 of `docs/design/file-history.md`.
 #[test]
 fn versions_count_changes_and_nothing_else() {
     let scene = Scene::new();

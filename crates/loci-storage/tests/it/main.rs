@@ -16,6 +16,7 @@ mod listing;
 mod loading;
 mod recall;
 mod remove;
+mod rewind;
 mod sent;
 mod session_file;
 mod session_log;

@@ -111,6 +111,7 @@ async fn what_others_write_meanwhile_is_not_lost() {
     assert!(text.contains("was not changed") && content.is_none(), "{text}");
 }
 
+/// Invariant 1 of `docs/design/file-history.md`.
 #[tokio::test]
 async fn without_a_copy_there_is_no_change() {
     let (text, content) = edit_while(|_| Err(io::Error::other("disk full"))).await;

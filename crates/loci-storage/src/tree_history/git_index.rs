@@ -1,0 +1,195 @@
+//! Which files a repository already holds, read from its index without asking git.
+//!
+//! The index says for each tracked file what `stat` said when its content was last known to be that of a blob. A
+//! file whose `stat` is still the same has that content, and the blob is its backup. Anything doubtful counts as not
+//! held: a file written in the moment the index was (git calls that racy), flags that suspend the comparison,
+//! conflicts, formats we do not know, and repositories that convert contents between index and files.
+//!
+//! ```text
+//! "DIRC" version:u32 n:u32, then n entries, big endian:
+//!   ctime s,ns  mtime s,ns  dev ino mode uid gid size : u32 x 10,  id: 20 bytes,  flags: u16  [more flags: u16]
+//!   name, NUL padded to 8 bytes (versions 2, 3), or: varint of bytes to drop from the last name, rest, NUL (4)
+//! ```
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::stamp::Stamp;
+
+/// The most of an index that is read.
+const MOST_BYTES: u64 = 256 * 1024 * 1024;
+/// The bytes of an entry before its flags.
+const FIXED: usize = 60;
+/// Words in attribute files that may mean that contents are converted.
+const CONVERTING: [&str; 6] = ["filter", "text", "eol", "crlf", "ident", "working-tree-encoding"];
+
+/// The tracked files of a repository.
+#[derive(Debug, Default)]
+pub(super) struct GitIndex {
+    /// The files, by their path below the top of the repository.
+    held: HashMap<Vec<u8>, Held>,
+    /// When the index was written; what was modified later, or then, is in doubt.
+    written: (i64, i64),
+    /// Whether blobs are the files' very bytes.
+    is_plain: bool,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Held {
+    modified: (u32, u32),
+    changed: (u32, u32),
+    inode: u32,
+    size: u32,
+    id: [u8; 20],
+    is_comparable: bool,
+}
+
+/// What tells one state of the index from another.
+pub(super) type IndexStamp = (u64, i64, i64, u64);
+
+/// Returns what tells whether the index of a git directory changed.
+pub(super) fn index_stamp(git_dir: &Path) -> Option<IndexStamp> {
+    let metadata = fs::metadata(git_dir.join("index")).ok()?;
+    Some((metadata.ino(), metadata.mtime(), metadata.mtime_nsec(), metadata.len()))
+}
+
+impl GitIndex {
+    /// Reads the index of a repository; one that cannot be read holds nothing. `configs` are further files of
+    /// configuration that apply.
+    pub(super) fn read(top: &Path, git_dir: &Path, configs: &[PathBuf]) -> Self {
+        let path = git_dir.join("index");
+        let Ok(metadata) = fs::metadata(&path) else { return Self::default() };
+        if metadata.len() > MOST_BYTES {
+            return Self::default();
+        }
+        let held = fs::read(&path).ok().and_then(|bytes| parse(&bytes)).unwrap_or_default();
+        let is_plain = is_plain(top, git_dir, configs, &held);
+        Self { held, written: (metadata.mtime(), metadata.mtime_nsec()), is_plain }
+    }
+
+    /// Returns the blob that has the content of a file, if one surely does.
+    pub(super) fn blob(&self, path: &[u8], stamp: &Stamp) -> Option<[u8; 20]> {
+        let held = self.held.get(path)?;
+        let is_same = held.modified == short(stamp.modified)
+            && held.changed == short(stamp.changed)
+            && held.inode == stamp.inode as u32
+            && held.size == stamp.size as u32;
+        let is_sure = self.is_plain && held.is_comparable && stamp.modified < self.written;
+        (is_same && is_sure).then_some(held.id)
+    }
+
+    /// Returns true for a tracked file; such a file is never ignored.
+    pub(super) fn tracks(&self, path: &[u8]) -> bool {
+        self.held.contains_key(path)
+    }
+}
+
+fn short((seconds, nanos): (i64, i64)) -> (u32, u32) {
+    (seconds as u32, nanos as u32)
+}
+
+fn parse(bytes: &[u8]) -> Option<HashMap<Vec<u8>, Held>> {
+    let number = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    let version = number(4).filter(|version| bytes.starts_with(b"DIRC") && (2..=4).contains(version))?;
+    let n_entries = number(8)? as usize;
+    let mut held = HashMap::with_capacity(n_entries.min(1 << 20));
+    let mut name: Vec<u8> = Vec::new();
+    let mut at = 12;
+    for _ in 0..n_entries {
+        let start = at;
+        let field = |n: usize| number(start + 4 * n);
+        let id: [u8; 20] = bytes.get(start + 40..start + FIXED)?.try_into().ok()?;
+        let flags = u16::from_be_bytes(bytes.get(start + FIXED..start + FIXED + 2)?.try_into().ok()?);
+        at = start + FIXED + 2;
+        let mut more = 0;
+        if flags & 0x4000 != 0 {
+            more = u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?);
+            at += 2;
+        }
+        if version == 4 {
+            let n_dropped = varint(bytes, &mut at)?;
+            name.truncate(name.len().checked_sub(n_dropped)?);
+        } else {
+            name.clear();
+        }
+        let end = at + memchr::memchr(0, bytes.get(at..)?)?;
+        name.extend_from_slice(&bytes[at..end]);
+        at = if version == 4 { end + 1 } else { start + (end - start + 8) / 8 * 8 };
+        let is_file = field(6)? & 0o170_000 == 0o100_000;
+        let entry = Held {
+            changed: (field(0)?, field(1)?),
+            modified: (field(2)?, field(3)?),
+            inode: field(5)?,
+            size: field(9)?,
+            id,
+            // Neither assumed valid, nor of a conflict, nor left out of the working tree, nor only intended.
+            is_comparable: is_file && flags & 0xb000 == 0 && more & 0x6000 == 0,
+        };
+        held.insert(name.clone(), entry);
+    }
+    Some(held)
+}
+
+/// Reads a number of git's: seven bits a byte, one added for each that follows.
+fn varint(bytes: &[u8], at: &mut usize) -> Option<usize> {
+    let mut value = 0usize;
+    loop {
+        let byte = *bytes.get(*at)?;
+        *at += 1;
+        value = value.checked_mul(128)?.checked_add(usize::from(byte & 127))?;
+        if byte & 128 == 0 {
+            return Some(value);
+        }
+        value = value.checked_add(1)?;
+    }
+}
+
+/// Tells whether nothing is configured that makes files differ from their blobs.
+fn is_plain(top: &Path, git_dir: &Path, configs: &[PathBuf], held: &HashMap<Vec<u8>, Held>) -> bool {
+    use std::os::unix::ffi::OsStrExt;
+    let common = fs::read_to_string(git_dir.join("commondir")).ok();
+    let common = common.map_or_else(|| git_dir.to_owned(), |dir| git_dir.join(dir.trim()));
+    let own = [common.join("config"), git_dir.join("config.worktree")];
+    let is_converting_config = |path: &PathBuf| {
+        let text = fs::read_to_string(path).unwrap_or_default().to_ascii_lowercase();
+        ["autocrlf", "attributesfile", "objectformat"].iter().any(|word| text.contains(word))
+    };
+    if own.iter().chain(configs).any(is_converting_config) {
+        return false;
+    }
+    let is_converting = |path: PathBuf| {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        CONVERTING.iter().any(|word| text.contains(word))
+    };
+    let is_attributes = |path: &&Vec<u8>| path.ends_with(b".gitattributes");
+    let tracked = held.keys().filter(is_attributes).map(|path| top.join(std::ffi::OsStr::from_bytes(path)));
+    !tracked.chain([top.join(".gitattributes"), common.join("info/attributes")]).any(is_converting)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn broken_indexes_hold_nothing() {
+        for bytes in [&b""[..], b"DIRC", b"DIRC\0\0\0\x02\0\0\0\x05short", b"JUNK\0\0\0\x02\0\0\0\0"] {
+            assert_eq!(parse(bytes), None, "{bytes:?}");
+        }
+        assert_eq!(parse(b"DIRC\0\0\0\x02\0\0\0\0"), Some(HashMap::new()));
+    }
+
+    #[test]
+    fn numbers_are_gits() {
+        for (bytes, expected) in [
+            (&[0u8][..], Some(0)),
+            (&[127], Some(127)),
+            (&[128, 0], Some(128)),
+            (&[129, 0], Some(256)),
+            (&[128], None),
+        ] {
+            assert_eq!(varint(bytes, &mut 0), expected, "{bytes:?}");
+        }
+    }
+}
