@@ -8,6 +8,7 @@
 mod args;
 mod context;
 mod figures;
+mod history;
 mod isolation;
 mod machine;
 mod memory;
@@ -36,6 +37,7 @@ pub(crate) fn run(root: &Path, words: Vec<String>) -> anyhow::Result<()> {
         Some(("sessions", more)) => return sessions::run(root, more),
         Some(("memory", more)) => return memory::run(root, more),
         Some(("context", more)) => return context::run(root, more),
+        Some(("history", more)) => return history::run(root, more),
         Some(("permissions", more)) => return permissions::run(root, more),
         Some(("recall", more)) => return recall::run(root, more),
         Some(("search", more)) => return search::run(root, more),

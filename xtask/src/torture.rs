@@ -11,6 +11,7 @@ const USAGE: &str = "\
 Usage: cargo xtask torture <kind> [options]
 
   kill [--runs N]         kills a real loci at work, N times (default 1000), and resumes each time
+  rewind [--runs N]       kills `loci sessions rewind` at work, N times (default 100), and starts again
   writers [--processes N] [--writes N]
                           N processes (default 32) write sessions, input history and .claude.json in one
                           config home, N times each (default 1000)
@@ -48,6 +49,12 @@ fn parse(words: &[String]) -> anyhow::Result<Torture> {
             test: "torture::a_session_survives_being_killed_at_any_moment",
             profile: &[],
             sizes: sizes(options, &[("--runs", "LOCI_TORTURE_KILLS", 1000)])?,
+        }),
+        "rewind" => Ok(Torture {
+            package: "loci",
+            test: "rewind::a_rewind_that_is_killed_is_finished_at_the_next_start",
+            profile: &[],
+            sizes: sizes(options, &[("--runs", "LOCI_TORTURE_REWINDS", 100)])?,
         }),
         "writers" => Ok(Torture {
             package: "loci-storage",
@@ -97,6 +104,7 @@ mod tests {
     fn sizes_have_defaults() {
         assert_eq!(parsed("compaction --runs 7").unwrap(), [("LOCI_TORTURE_COMPACTIONS", "7".to_owned())]);
         assert_eq!(parsed("kill").unwrap(), [("LOCI_TORTURE_KILLS", "1000".to_owned())]);
+        assert_eq!(parsed("rewind").unwrap(), [("LOCI_TORTURE_REWINDS", "100".to_owned())]);
         assert_eq!(
             parsed("writers --writes 7").unwrap(),
             [("LOCI_TORTURE_PROCESSES", "32".to_owned()), ("LOCI_TORTURE_WRITES", "7".to_owned())]

@@ -13,6 +13,8 @@ pub(crate) const SESSIONS: &str = "bench sessions";
 pub(crate) const PERMISSIONS: &str = "bench permissions";
 /// The part with the cost of the steps before a request.
 pub(crate) const CONTEXT: &str = "bench context";
+/// The part with the cost of file history.
+pub(crate) const HISTORY: &str = "bench history";
 /// The part with the cost of memories.
 pub(crate) const MEMORY: &str = "bench memory";
 /// The part with the cost of settings and instruction files.
