@@ -23,11 +23,27 @@ pub(crate) async fn run(
     call: PreparedCall,
     cancel: CancellationToken,
 ) -> ToolOutcome {
+    if let Some(keeper) = host.keeper() {
+        host.tell_trouble(keeper.before(&call, host.has_background()).await);
+    }
+    let outcome = run_kept(tool, &host, call.clone(), cancel).await;
+    if let Some(keeper) = host.keeper() {
+        host.tell_trouble(keeper.after(&call, host.has_background()).await);
+    }
+    outcome
+}
+
+async fn run_kept(
+    tool: Arc<dyn Tool>,
+    host: &Arc<SessionHost>,
+    call: PreparedCall,
+    cancel: CancellationToken,
+) -> ToolOutcome {
     let name = call.tool.clone();
     let limit = tool.descriptor().max_result_chars;
     let tool_call =
         ToolCall { id: call.id.clone(), input: call.input, effects: call.effects, cancel: cancel.clone() };
-    let task_host = Arc::clone(&host);
+    let task_host = Arc::clone(host);
     let mut task = tokio::spawn(async move { tool.run(tool_call, task_host.as_ref()).await });
     let outcome = tokio::select! {
         joined = &mut task => match joined {
@@ -43,7 +59,7 @@ pub(crate) async fn run(
             ToolOutcome::error(format!("{name} did not end within an hour and was given up"))
         }
     };
-    spill(outcome, limit, &host, &call.id)
+    spill(outcome, limit, host, &call.id)
 }
 
 async fn give_up(cancel: &CancellationToken) {

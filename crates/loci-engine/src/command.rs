@@ -26,6 +26,15 @@ pub enum Command {
     Close,
     /// Stop the turn, drop the prompts that wait, and end the session; said twice, do not wait for what runs.
     Quit,
+    /// Bring files back to what they were before a prompt; answered by an event.
+    RewindFiles {
+        /// An id for the answer.
+        request: String,
+        /// The prompt.
+        prompt: EntryId,
+        /// Only say what would happen.
+        is_trial: bool,
+    },
     /// Change the model, by alias or id; `None` goes back to the one chosen at the start.
     SetModel(Option<String>),
 }

@@ -14,12 +14,13 @@ use loci_core::session::SessionIdentity;
 use loci_llm::{Client, RetryPolicy};
 use loci_stdx::Env;
 use loci_storage::{
-    ConfigHome, FileHistory, Instructions, LabelWatch, LazyInstructions, MemoryBook, SessionLog, SessionTmp,
+    ConfigHome, Instructions, LabelWatch, LazyInstructions, MemoryBook, SessionLog, SessionTmp,
 };
 use loci_tools::Toolbox;
 use serde_json::Value;
 
 use crate::classifier::Classifier;
+use crate::file_history::FileKeeping;
 
 /// What a session is started with.
 pub struct SessionConfig {
@@ -72,7 +73,7 @@ pub struct SessionConfig {
     /// Environment of child processes.
     pub child_env: Vec<(String, String)>,
     /// What files held before they were changed; without it nothing is kept.
-    pub file_history: Option<FileHistory>,
+    pub file_history: Option<FileKeeping>,
     /// Where background tasks write.
     pub tmp: SessionTmp,
     /// When the process started, on the clock's monotonic scale.

@@ -84,6 +84,13 @@ pub enum EngineEvent {
         /// The question's id.
         question: String,
     },
+    /// Files went back, or would, or cannot; the answer to [`crate::Command::RewindFiles`].
+    FilesRewound {
+        /// The request's id.
+        request: String,
+        /// What came of it.
+        outcome: Result<FilesRewound, String>,
+    },
     /// A call reports how it is getting on.
     Progress {
         /// Which.
@@ -202,4 +209,17 @@ pub struct TurnReport {
     pub session: SessionId,
     /// Where it was saved, unless it is not kept.
     pub transcript: Option<PathBuf>,
+}
+
+/// What a rewind of files did, or would do.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FilesRewound {
+    /// Files that changed.
+    pub changed: Vec<PathBuf>,
+    /// Files that were left as they are, and why.
+    pub left: Vec<(PathBuf, String)>,
+    /// Lines that came back.
+    pub insertions: usize,
+    /// Lines that went.
+    pub deletions: usize,
 }

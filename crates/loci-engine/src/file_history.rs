@@ -1,27 +1,52 @@
 //! Keeping what files held: between tools that are about to change them, the disk, and the transcript.
 //!
 //! Tools run in tasks of their own, the transcript belongs to the session. So a checkpoint is made where the tool
-//! runs, its snapshot is handed to the session to be recorded, and only then may the tool go on.
+//! runs, its snapshot is handed to the session to be recorded, and only then may the tool go on. Around calls that may
+//! change anything the whole tree is looked at. What background commands change belongs to the session too: while one
+//! runs, and once after it ended, everything that is different counts as theirs.
 
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use loci_core::file_history::{Snapshot, SnapshotEntry};
+use loci_core::file_history::{PathState, Snapshot, SnapshotEntry};
 use loci_core::ids::{EntryId, ToolUseId};
 use loci_stdx::{Env, rfc3339_millis};
-use loci_storage::{FileHistory, KeepError};
+use loci_storage::{Doing, FileHistory, KeepError, TreeHistory};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
 use crate::host::lock;
+use crate::judge::PreparedCall;
+
+/// Tools that say beforehand which file they change, by a checkpoint.
+const FILE_TOOLS: [&str; 3] = ["Edit", "Write", "NotebookEdit"];
+
+/// What a session keeps of files.
+pub struct FileKeeping {
+    /// Backups in the shared format.
+    pub shared: FileHistory,
+    /// What shell commands change.
+    pub tree: TreeHistory,
+}
 
 /// Keeps files for the calls of a session.
 pub(crate) struct FileKeeper {
     env: Env,
     /// Guards the order of versions; held while a file is copied.
-    history: Arc<Mutex<FileHistory>>,
+    history: Mutex<FileHistory>,
+    /// Guards what was seen of the tree; held while it is looked at.
+    tree: Mutex<Watched>,
     updates: UnboundedSender<SnapshotUpdate>,
+}
+
+struct Watched {
+    tree: TreeHistory,
+    /// What files were before the calls that are changing them.
+    open: HashMap<ToolUseId, Vec<(PathBuf, PathState)>>,
+    /// Whether a background command ran since the last look.
+    had_background: bool,
 }
 
 /// A snapshot that must be in the transcript before a call goes on.
@@ -50,10 +75,15 @@ pub(crate) struct Checkpoints {
 
 impl Checkpoints {
     /// Makes both ends; without a history nothing is kept.
-    pub(crate) fn new(env: &Env, history: Option<FileHistory>) -> Self {
+    pub(crate) fn new(env: &Env, keeping: Option<FileKeeping>) -> Self {
         let (sender, updates) = unbounded_channel();
-        let keeper = history.map(|history| {
-            Arc::new(FileKeeper { env: env.clone(), history: Arc::new(Mutex::new(history)), updates: sender })
+        let keeper = keeping.map(|FileKeeping { shared, tree }| {
+            Arc::new(FileKeeper {
+                env: env.clone(),
+                history: Mutex::new(shared),
+                tree: Mutex::new(Watched { tree, open: HashMap::new(), had_background: false }),
+                updates: sender,
+            })
         });
         Self { keeper, updates }
     }
@@ -71,10 +101,40 @@ impl Checkpoints {
         }
     }
 
-    /// Makes the snapshot of a prompt.
-    pub(crate) fn begin_prompt(&self, prompt: &EntryId) -> Option<(SnapshotEntry, Vec<KeepError>)> {
+    /// Makes the snapshot of a prompt and a place to go back to; returns what could not be done, too.
+    pub(crate) fn begin_prompt(&self, prompt: &EntryId) -> Option<(SnapshotEntry, Vec<String>)> {
         let keeper = self.keeper.as_ref()?;
-        Some(lock(&keeper.history).begin_prompt(prompt, &keeper.now()))
+        let (entry, problems) = lock(&keeper.history).begin_prompt(prompt, &keeper.now());
+        let mut notes: Vec<String> = problems.iter().map(said).collect();
+        let mut watched = lock(&keeper.tree);
+        notes.extend(watched.note_background(None));
+        notes.extend(watched.tree.begin_prompt(prompt).err().map(|error| error.to_string()));
+        Some((entry, notes))
+    }
+
+    /// Notes what background commands have changed; `is_running` says whether one goes on.
+    pub(crate) fn note_background(&self, is_running: bool) -> Vec<String> {
+        let Some(keeper) = &self.keeper else { return Vec::new() };
+        let mut watched = lock(&keeper.tree);
+        watched.had_background |= is_running;
+        watched.note_background(Some(is_running))
+    }
+}
+
+impl Watched {
+    /// Notes what is different as done by background commands, if there were any. `is_running` says whether one goes
+    /// on, if that is known.
+    fn note_background(&mut self, is_running: Option<bool>) -> Vec<String> {
+        if !self.had_background {
+            return Vec::new();
+        }
+        self.had_background = is_running.unwrap_or(true);
+        self.note(&Doing { call: None, by: "background".to_owned() })
+    }
+
+    fn note(&mut self, doing: &Doing) -> Vec<String> {
+        let failed = self.tree.note(doing).err().map(|error| error.to_string());
+        self.tree.take_notes().into_iter().chain(failed).collect()
     }
 }
 
@@ -84,14 +144,67 @@ impl FileKeeper {
     }
 
     /// Keeps a file that a call is about to change; the transcript knows of it when this returns.
-    pub(crate) async fn checkpoint(&self, call: &ToolUseId, path: &Path) -> io::Result<()> {
-        let (history, path, now) = (Arc::clone(&self.history), PathBuf::from(path), self.now());
-        let tracked = tokio::task::spawn_blocking(move || lock(&history).track(&path, &now));
+    pub(crate) async fn checkpoint(self: &Arc<Self>, call: &ToolUseId, path: &Path) -> io::Result<()> {
+        let (keeper, id, path) = (Arc::clone(self), call.clone(), PathBuf::from(path));
+        let tracked = tokio::task::spawn_blocking(move || {
+            let mut watched = lock(&keeper.tree);
+            let before = watched.tree.before_file(&path);
+            watched.open.entry(id).or_default().extend(before);
+            drop(watched);
+            lock(&keeper.history).track(&path, &keeper.now())
+        });
         let Some(snapshot) = tracked.await?.map_err(|error| error.source)? else { return Ok(()) };
         let (recorded, is_recorded) = oneshot::channel();
         let update = SnapshotUpdate { call: call.clone(), snapshot, recorded };
-        let is_over = |_| io::Error::other("the session is over");
-        self.updates.send(update).map_err(|_| io::Error::other("the session is over"))?;
-        is_recorded.await.map_err(is_over)
+        let is_over = || io::Error::other("the session is over");
+        self.updates.send(update).map_err(|_| is_over())?;
+        is_recorded.await.map_err(|_| is_over())
     }
+
+    /// Looks at the tree before a call that may change anything; returns what people should know.
+    pub(crate) async fn before(self: &Arc<Self>, call: &PreparedCall, is_background: bool) -> Vec<String> {
+        if !may_change_anything(call) {
+            return Vec::new();
+        }
+        let keeper = Arc::clone(self);
+        let looked = tokio::task::spawn_blocking(move || {
+            let mut watched = lock(&keeper.tree);
+            watched.had_background |= is_background;
+            if watched.had_background {
+                return watched.note_background(Some(is_background));
+            }
+            watched.tree.look_before();
+            watched.tree.take_notes()
+        });
+        looked.await.unwrap_or_default()
+    }
+
+    /// Notes what a call changed.
+    pub(crate) async fn after(self: &Arc<Self>, call: &PreparedCall, is_background: bool) -> Vec<String> {
+        let doing = Doing { call: Some(call.id.clone()), by: call.tool.clone() };
+        let is_watched = may_change_anything(call);
+        let keeper = Arc::clone(self);
+        let noted = tokio::task::spawn_blocking(move || {
+            let mut watched = lock(&keeper.tree);
+            if is_watched {
+                watched.had_background |= is_background;
+                return watched.note(&doing);
+            }
+            let Some(before) = doing.call.as_ref().and_then(|call| watched.open.remove(call)) else {
+                return Vec::new();
+            };
+            let failed = watched.tree.note_file(&doing, before).err();
+            failed.map(|error| error.to_string()).into_iter().collect()
+        });
+        noted.await.unwrap_or_default()
+    }
+}
+
+/// Tells whether the tree must be looked at around a call.
+fn may_change_anything(call: &PreparedCall) -> bool {
+    !call.effects.is_read_only() && !FILE_TOOLS.contains(&call.tool.as_str())
+}
+
+fn said(problem: &KeepError) -> String {
+    format!("{problem}: {}", problem.source)
 }

@@ -11,7 +11,9 @@ use loci_core::ids::ToolUseId;
 use loci_core::recall::{RecallWish, Recalled};
 use loci_stdx::{Env, Store};
 use loci_storage::{SessionTmp, recall};
-use loci_tools::{FileState, FileStates, Host, HostFuture, Place, TaskStore, Tasks, ToolProgress};
+use loci_tools::{
+    FileState, FileStates, Host, HostFuture, Place, TaskStatus, TaskStore, Tasks, ToolProgress,
+};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::config::Ambient;
@@ -125,6 +127,22 @@ impl SessionHost {
         let path = self.spill_path(call)?;
         std::fs::write(&path, text)?;
         Ok((path, text.len() as u64))
+    }
+
+    /// Returns what keeps files, where that is wanted.
+    pub(crate) fn keeper(&self) -> Option<&Arc<FileKeeper>> {
+        self.keeper.as_ref()
+    }
+
+    /// Tells whether a background command is running.
+    pub(crate) fn has_background(&self) -> bool {
+        self.tasks.list().iter().any(|task| task.status == TaskStatus::Running)
+    }
+
+    /// Tells people what they should know.
+    pub(crate) fn tell_trouble(&self, notes: Vec<String>) {
+        // A front end that has gone away does not stop a tool.
+        notes.into_iter().for_each(|note| drop(self.events.send(EngineEvent::Trouble(note))));
     }
 
     /// Takes over what an earlier process had read.

@@ -30,7 +30,8 @@ pub use config::{
     Ambient, ApplySettings, BackgroundConfig, CompactionConfig, ExtractionConfig, FollowSettings, Followed,
     Grants, ModelConfig, Moment, Past, PollSettings, ReadInstructions, SaveUpdate, SessionConfig, TurnLimits,
 };
-pub use event::{AssistantBlock, EngineEvent, Question, TurnReport, TurnStart, UserMessage};
+pub use event::{AssistantBlock, EngineEvent, FilesRewound, Question, TurnReport, TurnStart, UserMessage};
+pub use file_history::FileKeeping;
 pub use instructions::shown_instructions;
 pub use memory::shown_memory_index;
 pub use model_name::resolve_model;

@@ -26,7 +26,7 @@ use loci_core::session::SessionIdentity;
 use loci_core::stream::{Ended, Failure, FailureKind, Started};
 use loci_llm::Client;
 use loci_stdx::{Env, Store};
-use loci_storage::{Instructions, LazyInstructions};
+use loci_storage::{ConfigHome, Instructions, LazyInstructions};
 use loci_tools::{Host, Place, Toolbox};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
@@ -74,6 +74,7 @@ impl SessionHandle {
 /// A session, to be run.
 pub struct Session {
     env: Env,
+    home: ConfigHome,
     state: Arc<Store<AppState>>,
     identity: Arc<Store<SessionIdentity>>,
     recorder: Recorder,
@@ -185,7 +186,7 @@ impl Session {
         let ambient = Arc::new(Mutex::new(ambient));
         let task_store = task_store(&config.home, &identity.get(), &config.env);
         let outside = SessionOutside {
-            home: config.home,
+            home: config.home.clone(),
             events: events.clone(),
             identity: Arc::clone(&identity),
             ambient: Arc::clone(&ambient),
@@ -251,6 +252,7 @@ impl Session {
         let past = config.past.path.clone();
         let recorder = Recorder::new(config.env.clone(), config.log, config.stamp, config.past);
         let session = Self {
+            home: config.home,
             state,
             identity,
             recorder,
@@ -310,6 +312,7 @@ impl Session {
         }
         self.wait_for_background().await;
         self.host.tasks().shutdown().await;
+        self.keep_background();
         self.recorder.close();
         self.tell_trouble();
     }
@@ -343,6 +346,9 @@ impl Session {
                 let model = model.map(|name| resolve_model(&vars, &name));
                 change(&self.state, |state| state.model.session_override.clone_from(&model));
                 self.tell(EngineEvent::ModelChanged(self.current_model()));
+            }
+            Command::RewindFiles { request, prompt, is_trial } => {
+                self.rewind_files(request, prompt, is_trial);
             }
             Command::Close => self.close(),
             Command::Quit => {
@@ -552,6 +558,7 @@ impl Session {
     }
 
     fn end(&mut self, end: TurnEnd, underway: &Underway) {
+        self.keep_background();
         let has_answered = end.outcome == Outcome::Completed && end.round_trips > 0;
         self.recorder.settle();
         self.tell_trouble();

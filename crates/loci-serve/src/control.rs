@@ -1,7 +1,7 @@
 //! Control requests a client makes of a running session.
 
 use loci_core::permission::{Mode, Update};
-use loci_engine::{Answer, Command, Question};
+use loci_engine::{Answer, Command, FilesRewound, Question};
 use serde_json::{Value, json};
 
 use crate::cost::Cost;
@@ -11,40 +11,47 @@ use crate::cost::Cost;
 pub(crate) struct Reaction {
     /// What the session is told.
     pub(crate) command: Option<Command>,
-    /// What the client is answered, or why not.
-    pub(crate) answer: Result<Option<Value>, String>,
+    /// What the client is answered, or why not; `None` when the session answers later.
+    pub(crate) answer: Option<Result<Option<Value>, String>>,
 }
 
 /// Reads a control request.
-pub(crate) fn react(request: &Value, about: &About) -> Reaction {
+pub(crate) fn react(id: &str, request: &Value, about: &About) -> Reaction {
     let text = |key: &str| request.get(key).and_then(Value::as_str);
-    let say = |command, answer| Reaction { command, answer: Ok(answer) };
+    let say = |command, answer| Reaction { command, answer: Some(Ok(answer)) };
+    let refuse = |problem: String| Reaction { command: None, answer: Some(Err(problem)) };
     match text("subtype").unwrap_or_default() {
         "initialize" => say(None, Some(about.initialize())),
         "interrupt" => say(Some(Command::Interrupt), None),
         "set_permission_mode" => match text("mode").unwrap_or_default().parse::<Mode>() {
-            Ok(Mode::BypassPermissions) if !about.may_bypass => Reaction {
-                command: None,
-                answer: Err(
-                    "Cannot set permission mode to bypassPermissions: the session was not started with \
-                             --dangerously-skip-permissions or --allow-dangerously-skip-permissions"
-                        .to_owned(),
-                ),
-            },
+            Ok(Mode::BypassPermissions) if !about.may_bypass => refuse(
+                "Cannot set permission mode to bypassPermissions: the session was not started with \
+                 --dangerously-skip-permissions or --allow-dangerously-skip-permissions"
+                    .to_owned(),
+            ),
             Ok(mode) => say(Some(Command::SetMode(mode)), Some(json!({"mode": mode.as_str()}))),
-            Err(bad) => Reaction { command: None, answer: Err(bad.to_string()) },
+            Err(bad) => refuse(bad.to_string()),
         },
         "set_model" => {
             let model = text("model").filter(|model| *model != "default").map(str::to_owned);
             say(Some(Command::SetModel(model)), None)
         }
+        "rewind_files" => match text("user_message_id").filter(|id| !id.is_empty()) {
+            Some(prompt) => Reaction {
+                command: Some(Command::RewindFiles {
+                    request: id.to_owned(),
+                    prompt: prompt.into(),
+                    is_trial: request.get("dry_run").and_then(Value::as_bool).unwrap_or(false),
+                }),
+                answer: None,
+            },
+            None => refuse("rewind_files needs user_message_id".to_owned()),
+        },
         "mcp_status" => say(None, Some(json!({"mcpServers": []}))),
         "get_session_cost" => say(None, Some(about.cost.text())),
         "get_usage" => say(None, Some(about.cost.usage())),
         "get_binary_version" => say(None, Some(json!({"version": about.version}))),
-        other => {
-            Reaction { command: None, answer: Err(format!("Unsupported control request subtype: {other}")) }
-        }
+        other => refuse(format!("Unsupported control request subtype: {other}")),
     }
 }
 
@@ -75,6 +82,22 @@ impl About {
             "pid": std::process::id(),
         })
     }
+}
+
+/// Says what came of a rewind of files. What was left alone is named beside what the protocol knows.
+pub(crate) fn rewound(outcome: &Result<FilesRewound, String>) -> Result<Option<Value>, String> {
+    let done = outcome.as_ref().map_err(String::clone)?;
+    let mut answer = json!({
+        "canRewind": true,
+        "filesChanged": done.changed,
+        "insertions": done.insertions,
+        "deletions": done.deletions,
+    });
+    if !done.left.is_empty() {
+        let left = done.left.iter().map(|(path, reason)| json!({"path": path, "reason": reason}));
+        answer["conflicts"] = left.collect();
+    }
+    Ok(Some(answer))
 }
 
 /// Wraps an answer for the client.
@@ -185,7 +208,9 @@ mod tests {
 
     #[test]
     fn the_cost_of_a_session_is_that_of_all_its_runs() {
-        let answer = |subtype: &str| react(&json!({"subtype": subtype}), &about()).answer.unwrap().unwrap();
+        let answer = |subtype: &str| {
+            react("r", &json!({"subtype": subtype}), &about()).answer.unwrap().unwrap().unwrap()
+        };
         let session = answer("get_usage")["session"].clone();
         assert_eq!(session["total_cost_usd"], 6.0);
         assert_eq!(session["model_usage"]["claude-sonnet-4-5"]["inputTokens"], 2_000_000);
@@ -202,17 +227,19 @@ mod tests {
             (json!({"subtype": "set_model", "model": null}), Some(Command::SetModel(None))),
             (json!({"subtype": "initialize", "hooks": null}), None),
         ] {
-            let reaction = react(&request, &about());
+            let reaction = react("r", &request, &about());
             assert_eq!(reaction.command, command, "{request}");
-            assert!(reaction.answer.is_ok(), "{request}");
+            assert!(reaction.answer.is_some_and(|answer| answer.is_ok()), "{request}");
         }
         for bad in [
             json!({"subtype": "teleport"}),
+            json!({"subtype": "rewind_files"}),
             json!({"subtype": "set_permission_mode", "mode": "yolo"}),
             json!({"subtype": "set_permission_mode", "mode": "bypassPermissions"}),
         ] {
-            let reaction = react(&bad, &about());
-            assert!(reaction.answer.is_err() && reaction.command.is_none(), "{bad}");
+            let reaction = react("r", &bad, &about());
+            let is_refused = reaction.answer.is_some_and(|answer| answer.is_err());
+            assert!(is_refused && reaction.command.is_none(), "{bad}");
         }
     }
 

@@ -79,6 +79,7 @@ impl Frames {
             | EngineEvent::Unasked { .. }
             | EngineEvent::Context(_)
             | EngineEvent::Progress { .. }
+            | EngineEvent::FilesRewound { .. }
             | EngineEvent::ModelChanged(_)
             | EngineEvent::Trouble(_) => return None,
         })

@@ -136,6 +136,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "UUID")]
     pub(crate) resume_session_at: Option<String>,
 
+    /// With --resume: bring files back to what they were before this prompt, and exit.
+    #[arg(long, value_name = "UUID")]
+    pub(crate) rewind_files: Option<String>,
+
     /// Keep what files held before they are changed, so that it can be brought back.
     #[arg(long)]
     pub(crate) checkpoint_files: bool,
@@ -170,6 +174,8 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Subcommand {
+    /// Say which prompt of which session last changed each line of a file.
+    Blame(crate::blame::BlameArgs),
     /// Watch loci fix a failing test, with a scripted model: no key, no network.
     Demo(DemoArgs),
     /// Look at settings, change them, and see why they are what they are.
@@ -182,7 +188,7 @@ pub(crate) enum Subcommand {
     Memory(crate::memory::MemoryArgs),
     /// See what rules say about a call, list them, add and remove them.
     Permissions(crate::permissions::PermissionsArgs),
-    /// List, read, branch, export, name and remove sessions.
+    /// List, read, branch, export, name, rewind and remove sessions.
     Sessions(crate::sessions::SessionsArgs),
 }
 
@@ -260,6 +266,10 @@ impl Args {
                 self.max_budget_usd.is_some_and(|limit| !limit.is_finite() || limit <= 0.0),
                 "--max-budget-usd needs an amount above 0",
             ),
+            (
+                self.rewind_files.is_some() && self.resume.is_none(),
+                "--rewind-files needs the session that has the prompt: give --resume",
+            ),
             (self.max_turns == Some(0), "--max-turns needs a number above 0"),
         ];
         match problems.into_iter().find(|(is_wrong, _)| *is_wrong) {
@@ -320,6 +330,7 @@ mod tests {
             ("-p hi --fork-session", "--resume"),
             ("-p hi --resume-session-at u1", "--resume"),
             ("-p hi -r", "sessions list"),
+            ("-p hi --rewind-files u1", "--resume"),
             ("-p hi --max-turns 0", "--max-turns"),
             ("-p hi --max-budget-usd 0", "--max-budget-usd"),
         ] {

@@ -2,8 +2,9 @@
 
 use loci_core::file_history::Snapshot;
 use loci_core::settings::Settings;
+use loci_engine::FileKeeping;
 use loci_stdx::Env;
-use loci_storage::{ConfigHome, FileHistory, SessionPlace};
+use loci_storage::{ConfigHome, FileHistory, SessionPlace, TreeHistory};
 
 use crate::args::Args;
 
@@ -15,8 +16,11 @@ pub(crate) fn file_history(
     settings: &Settings,
     place: &SessionPlace,
     known: Vec<Snapshot>,
-) -> Option<FileHistory> {
-    is_on(env, args, settings).then(|| FileHistory::new(home, place.id(), &env.cwd, known))
+) -> Option<FileKeeping> {
+    is_on(env, args, settings).then(|| FileKeeping {
+        shared: FileHistory::new(home, place.id(), &env.cwd, known),
+        tree: TreeHistory::new(home, place.id(), &env.cwd, env),
+    })
 }
 
 /// Tells whether file history is on. Runs without a terminal must ask for it, by flag or by variable; a setting or a

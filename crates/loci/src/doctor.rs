@@ -9,8 +9,8 @@ use std::path::Path;
 use loci_core::settings::{Diagnostic, Origin, Scope, Severity};
 use loci_stdx::Env;
 use loci_storage::{
-    ConfigHome, LoadedSettings, MANAGED_DIR, SettingsPlaces, SettingsSources, StoredLoginError,
-    load_settings, stored_login,
+    BlobStore, BlobUsage, ConfigHome, LoadedSettings, MANAGED_DIR, SettingsPlaces, SettingsSources,
+    StoredLoginError, load_settings, stored_login,
 };
 use serde_json::{Value, json};
 
@@ -51,6 +51,8 @@ struct Report {
     mcp: Vec<String>,
     n_projects: usize,
     n_sessions: usize,
+    kept: BlobUsage,
+    most_kept: u64,
     programs: Vec<(String, bool)>,
     unused: Vec<String>,
     unknown: Vec<(String, String)>,
@@ -59,6 +61,7 @@ struct Report {
 impl Report {
     fn new(env: &Env, home: &ConfigHome, places: &SettingsPlaces, loaded: LoadedSettings) -> Self {
         let (n_projects, n_sessions) = sessions(home);
+        let store = BlobStore::new(home);
         let (credentials, problem) = credentials(env, home, places, &loaded);
         let is_unused = |path: &&str| loaded.merged.get(path).is_some_and(|setting| !setting.key.is_used);
         Self {
@@ -77,6 +80,9 @@ impl Report {
             mcp: mcp(env, home, places),
             n_projects,
             n_sessions,
+            // What cannot be counted is not worth failing for.
+            kept: store.usage().unwrap_or_default(),
+            most_kept: store.limit(),
             programs: PROGRAMS.iter().map(|name| ((*name).to_owned(), is_on_path(env, name))).collect(),
             unused: loaded.merged.iter().map(|s| s.key.path).filter(is_unused).map(str::to_owned).collect(),
             unknown: loaded.unknown.iter().map(|(key, path)| (key.clone(), places.shown(path))).collect(),
@@ -110,6 +116,12 @@ impl Report {
         lines.push(format!("Credentials: {}", listed(&self.credentials)));
         lines.push(format!("MCP servers: {}", listed(&self.mcp)));
         lines.push(format!("Sessions: {} in {} projects", self.n_sessions, self.n_projects));
+        lines.push(format!(
+            "File history: {} kept contents, {} MB of at most {} MB",
+            self.kept.n_blobs,
+            self.kept.n_bytes.div_ceil(1_000_000),
+            self.most_kept / 1_000_000
+        ));
         let programs =
             self.programs.iter().map(|(name, found)| format!("{name} {}", if *found { "yes" } else { "no" }));
         lines.push(format!("Programs: {}", programs.collect::<Vec<_>>().join(", ")));
@@ -146,6 +158,7 @@ impl Report {
             "mcpServers": self.mcp,
             "sessions": self.n_sessions,
             "projects": self.n_projects,
+            "fileHistory": {"contents": self.kept.n_blobs, "bytes": self.kept.n_bytes, "limit": self.most_kept},
             "programs": self.programs.iter().map(|(name, found)| (name.clone(), json!(found))).collect::<serde_json::Map<_, _>>(),
             "isWrong": self.is_wrong(),
         })

@@ -6,6 +6,7 @@
 mod args;
 mod asks;
 mod background;
+mod blame;
 mod checkpoints;
 mod child_env;
 mod choose_model;
@@ -64,6 +65,7 @@ fn run(args: Args, started: std::time::Instant) -> Result<u8, Complaint> {
             .hint("Change to a directory that exists and try again.")
     })?;
     match &args.subcommand {
+        Some(Subcommand::Blame(blame)) => blame::run(&env, blame),
         Some(Subcommand::Demo(demo)) => demo::run(&env, demo),
         Some(Subcommand::Config(config)) => config::run(&env, config),
         Some(Subcommand::Context(context)) => context::run(&env, context),
@@ -71,6 +73,7 @@ fn run(args: Args, started: std::time::Instant) -> Result<u8, Complaint> {
         Some(Subcommand::Memory(memory)) => memory::run(&env, memory),
         Some(Subcommand::Permissions(permissions)) => permissions::run(&env, permissions),
         Some(Subcommand::Sessions(sessions)) => sessions::run(&env, sessions),
+        None if args.rewind_files.is_some() => sessions::rewind_files(&env, &args),
         None if args.is_headless() => print::run(env, args, started),
         None => {
             trust::ask_on_terminal(&env)?;

@@ -13,7 +13,7 @@ use loci_engine::Past;
 use loci_stdx::Env;
 use loci_storage::{
     ConfigHome, FindError, LabelWatch, Lease, LeaseError, LiveLoad, SessionPlace, Skipped,
-    bring_back_unsaved, load_at, load_live, newest_here, resolve, summary_of,
+    bring_back_unsaved, load_at, load_live, newest_here, recover_rewinds, resolve, summary_of,
 };
 
 use crate::args::Args;
@@ -46,6 +46,10 @@ pub(crate) fn find(env: &Env, home: &ConfigHome, args: &Args) -> Result<Start, C
         true => Vec::new(),
         false => bring_back_unsaved(home, env),
     };
+    let finished = match args.no_session_persistence {
+        true => Vec::new(),
+        false => recover_rewinds(home, env),
+    };
     let mut start = match (source(env, home, args)?, args.fork_session) {
         (Some(source), true) => fork::start(env, home, args, &source)?,
         // The lease comes first: what is loaded must not grow behind our back.
@@ -71,6 +75,7 @@ pub(crate) fn find(env: &Env, home: &ConfigHome, args: &Args) -> Result<Start, C
     if let Some(name) = args.name.as_deref().map(str::trim).filter(|name| !name.is_empty()) {
         start.past.title = Some(name.to_owned());
     }
+    start.notes.extend(finished);
     start.notes.extend(completed.iter().map(|place| {
         format!(
             "Entries that an earlier run could not save are in the session now: `{}`",

@@ -6,13 +6,16 @@
 mod archive;
 mod audit;
 mod branch;
+mod diff;
 mod export;
 mod format;
+mod gc;
 mod list;
 mod output;
 mod pin;
 mod rename;
 mod restore;
+mod rewind;
 mod rm;
 mod search;
 mod show;
@@ -25,6 +28,7 @@ mod tree;
 use loci_stdx::Env;
 use loci_storage::ConfigHome;
 
+use crate::args::Args;
 use crate::complaint::Complaint;
 
 /// The arguments of `loci sessions`.
@@ -52,6 +56,14 @@ enum Verb {
     Rename(rename::RenameArgs),
     /// Give a session a tag, or take it away.
     Tag(tag::TagArgs),
+    /// Go back to a prompt: files as they were before it, and the conversation.
+    Rewind(rewind::RewindArgs),
+    /// Take the last rewind back.
+    UndoRewind(rewind::UndoArgs),
+    /// Show what changed in files between two prompts.
+    Diff(diff::DiffArgs),
+    /// Remove what was kept of files and no session refers to.
+    Gc(gc::GcArgs),
     /// Move a session to the trash, or bring one back.
     Rm(rm::RmArgs),
     /// Pack sessions away, byte for byte; they can still be searched.
@@ -70,6 +82,15 @@ struct Desk<'a> {
     home: ConfigHome,
 }
 
+/// Performs `--resume <session> --rewind-files <prompt>`.
+pub(crate) fn rewind_files(env: &Env, args: &Args) -> Result<u8, Complaint> {
+    args.check().map_err(Complaint::new)?;
+    let desk = Desk { env, home: ConfigHome::from_env(env) };
+    let (session, prompt) = (args.resume.as_deref(), args.rewind_files.as_deref());
+    rewind::files(&desk, session.unwrap_or_default(), prompt.unwrap_or_default())?;
+    Ok(0)
+}
+
 /// Runs one verb.
 pub(crate) fn run(env: &Env, args: &SessionsArgs) -> Result<u8, Complaint> {
     let desk = Desk { env, home: ConfigHome::from_env(env) };
@@ -82,6 +103,10 @@ pub(crate) fn run(env: &Env, args: &SessionsArgs) -> Result<u8, Complaint> {
         Verb::Export(args) => export::run(&desk, args),
         Verb::Rename(args) => rename::run(&desk, args),
         Verb::Tag(args) => tag::run(&desk, args),
+        Verb::Rewind(args) => rewind::rewind(&desk, args),
+        Verb::UndoRewind(args) => rewind::undo(&desk, args),
+        Verb::Diff(args) => diff::run(&desk, args),
+        Verb::Gc(args) => gc::run(&desk, args),
         Verb::Rm(args) => rm::run(&desk, args),
         Verb::Archive(args) => archive::run(&desk, args),
         Verb::Restore(args) => restore::run(&desk, args),

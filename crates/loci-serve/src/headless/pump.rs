@@ -109,6 +109,9 @@ impl Pump<'_> {
             EngineEvent::PromptRecorded { entry, message, timestamp } if self.options.replays_prompts => {
                 self.output.write_line(&self.frames.replay(entry.as_str(), message, timestamp));
             }
+            EngineEvent::FilesRewound { request, outcome } => {
+                self.output.write_line(&control::response(request, control::rewound(outcome)));
+            }
             EngineEvent::Asked(_) | EngineEvent::Unasked { .. } if self.options.asks != Asks::Client => {}
             EngineEvent::Asked(question) => {
                 self.open.push(question.id.clone());
@@ -151,14 +154,16 @@ impl Pump<'_> {
                 self.session.send(Command::Prompt(prompt));
             }
             Ok(Line::Control { id, request }) => {
-                let reaction = control::react(&request, &self.about);
+                let reaction = control::react(&id, &request, &self.about);
                 if reaction.command == Some(Command::Interrupt) {
                     // Clients hear that their questions are withdrawn before they hear that the turn stops.
                     self.open
                         .drain(..)
                         .for_each(|question| self.output.write_line(&control::cancel(&question)));
                 }
-                self.output.write_line(&control::response(&id, reaction.answer));
+                if let Some(answer) = reaction.answer {
+                    self.output.write_line(&control::response(&id, answer));
+                }
                 if let Some(command) = reaction.command {
                     self.session.send(command);
                 }

@@ -64,7 +64,7 @@ async fn two_prompts() -> World {
     world
 }
 
-/// The same scene as the reference recorded it in `file_history.jsonl`; file history invariants 1, 2 and 3.
+/// The same scene as the reference recorded it in `file_history.jsonl`. Invariants 1 and 3 of `docs/design/file-history.md`.
 #[tokio::test]
 async fn snapshots_are_recorded_as_the_reference_does() {
     let world = two_prompts().await;
@@ -116,7 +116,7 @@ async fn nothing_is_kept_unless_it_is_asked_for() {
     }
 }
 
-/// File history invariant 4.
+/// Invariant 14 of `docs/design/file-history.md`.
 #[tokio::test]
 async fn a_fork_shares_the_backups_and_goes_on_counting() {
     let world = two_prompts().await;

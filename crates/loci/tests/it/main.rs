@@ -31,6 +31,7 @@ mod recall;
 mod recovery;
 mod regressions;
 mod resume;
+mod rewind;
 mod sdk_sessions;
 mod search;
 mod session_file;

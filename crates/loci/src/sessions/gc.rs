@@ -1,0 +1,48 @@
+//! `loci sessions gc`: what files held, where no session refers to it any more.
+
+use loci_storage::{BlobStore, collect_blobs};
+use serde_json::json;
+
+use super::{Desk, format, output};
+use crate::complaint::Complaint;
+
+/// The arguments of `loci sessions gc`.
+#[derive(Debug, clap::Args)]
+pub(super) struct GcArgs {
+    /// Only say what would go.
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Print a JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Removes what nothing refers to.
+pub(super) fn run(desk: &Desk<'_>, args: &GcArgs) -> Result<(), Complaint> {
+    let collected = collect_blobs(&desk.home, args.dry_run).map_err(|error| {
+        Complaint::from_error(&error)
+            .hint("What running sessions keep is not known to others; try again later.")
+    })?;
+    let (before, removed) = (collected.before, collected.removed);
+    let limit = BlobStore::new(&desk.home).limit();
+    if args.json {
+        return output::print_json(&json!({
+            "isTrial": args.dry_run,
+            "blobs": before.n_blobs,
+            "bytes": before.n_bytes,
+            "limit": limit,
+            "removedBlobs": removed.n_blobs,
+            "removedBytes": removed.n_bytes,
+        }));
+    }
+    let verb = if args.dry_run { "Would remove" } else { "Removed" };
+    output::print(&format!(
+        "{verb} {} of {} kept contents, {} of {} (the limit is {})\n",
+        removed.n_blobs,
+        before.n_blobs,
+        format::size(removed.n_bytes),
+        format::size(before.n_bytes),
+        format::size(limit),
+    ))
+}

@@ -1,0 +1,301 @@
+//! `loci sessions rewind` and `undo-rewind`: back to a prompt, and forth again.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use loci_core::conversation::Conversation;
+use loci_core::entry::Entry;
+use loci_core::file_history::{PathState, PromptPoint, Step, prompts_of};
+use loci_core::ids::EntryId;
+use loci_storage::{
+    ConversationRewind, Lease, LeaseError, OnConflict, RewindError, RewindPlan, RewindScene, Rewound,
+    SessionPlace, apply_rewind, plan_rewind, plan_undo, recover_rewinds,
+};
+use serde_json::{Value, json};
+
+use super::{Desk, format, output, target};
+use crate::complaint::Complaint;
+
+/// The arguments of `loci sessions rewind`.
+#[derive(Debug, clap::Args)]
+pub(super) struct RewindArgs {
+    /// The session: id, title or path.
+    session: String,
+
+    /// The prompt to go back to: its uuid, the beginning of it, or `last`. What it led to is taken back.
+    #[arg(long, value_name = "MESSAGE")]
+    to: String,
+
+    /// Take back files only.
+    #[arg(long, conflicts_with_all = ["conversation", "both"])]
+    files: bool,
+
+    /// Take back the conversation only.
+    #[arg(long, conflicts_with = "both")]
+    conversation: bool,
+
+    /// Take back both; this is what happens unless something else is asked for.
+    #[arg(long)]
+    both: bool,
+
+    #[command(flatten)]
+    how: How,
+}
+
+/// The arguments of `loci sessions undo-rewind`.
+#[derive(Debug, clap::Args)]
+pub(super) struct UndoArgs {
+    /// The session: id, title or path.
+    session: String,
+
+    #[command(flatten)]
+    how: How,
+}
+
+#[derive(Debug, clap::Args)]
+struct How {
+    /// What to do about files that someone else changed since.
+    #[arg(long, value_enum, default_value = "refuse", value_name = "WHAT")]
+    conflicts: Conflicts,
+
+    /// Only say what would happen.
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Print a JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Conflicts {
+    /// Do nothing at all.
+    Refuse,
+    /// Leave those files as they are.
+    Keep,
+    /// Bring them back all the same; what they hold now is kept.
+    Overwrite,
+}
+
+/// Goes back to a prompt.
+pub(super) fn rewind(desk: &Desk<'_>, args: &RewindArgs) -> Result<(), Complaint> {
+    let place = target::find(desk, "rewind", &args.session)?;
+    let (_lease, entries) = open(desk, &place, args.how.dry_run)?;
+    let prompt = prompt(&place, &entries, &args.to)?;
+    let cwd = cwd(&entries)?;
+    let scene = RewindScene { home: &desk.home, env: desk.env, session: place.id(), cwd: &cwd };
+    let plan = match args.conversation {
+        true => None,
+        false => Some(plan_rewind(&scene, &entries, &prompt.id).map_err(|error| complain(&place, &error))?),
+    };
+    let conversation = (!args.files).then(|| ConversationRewind {
+        file: place.file().to_owned(),
+        from: Conversation::build(entries.clone()).leaf().cloned(),
+        to: prompt.parent.clone(),
+        mark: EntryId::new(desk.env.random.uuid_v4().to_string()),
+    });
+    let to = Some(prompt.id.as_str());
+    perform(desk, &place, &scene, plan.unwrap_or_default(), conversation, &args.how, to)
+}
+
+/// Takes files back as other programs' flag does: what someone else changed stays, and is named.
+pub(super) fn files(desk: &Desk<'_>, session: &str, to: &str) -> Result<(), Complaint> {
+    let how = How { conflicts: Conflicts::Keep, dry_run: false, json: false };
+    let (session, to) = (session.to_owned(), to.to_owned());
+    rewind(desk, &RewindArgs { session, to, files: true, conversation: false, both: false, how })
+}
+
+/// Undoes the last rewind.
+pub(super) fn undo(desk: &Desk<'_>, args: &UndoArgs) -> Result<(), Complaint> {
+    let place = target::find(desk, "undo-rewind", &args.session)?;
+    let (_lease, entries) = open(desk, &place, args.how.dry_run)?;
+    let cwd = cwd(&entries)?;
+    let scene = RewindScene { home: &desk.home, env: desk.env, session: place.id(), cwd: &cwd };
+    let plan = plan_undo(&scene).map_err(|error| complain(&place, &error))?;
+    let conversation = ConversationRewind {
+        file: place.file().to_owned(),
+        from: Conversation::build(entries).leaf().cloned(),
+        to: None,
+        mark: EntryId::new(desk.env.random.uuid_v4().to_string()),
+    };
+    perform(desk, &place, &scene, plan, Some(conversation), &args.how, None)
+}
+
+/// Takes the right to change the session, finishes what was cut short, and reads the transcript.
+fn open(
+    desk: &Desk<'_>,
+    place: &SessionPlace,
+    is_trial: bool,
+) -> Result<(Option<Lease>, Vec<Arc<Entry>>), Complaint> {
+    let lease = match is_trial {
+        true => None,
+        false => Some(Lease::acquire(&desk.home, place.id(), desk.env).map_err(|error| in_use(&error))?),
+    };
+    recover_rewinds(&desk.home, desk.env).iter().for_each(|note| output::say(note));
+    Ok((lease, target::entries(place)?))
+}
+
+fn in_use(error: &LeaseError) -> Complaint {
+    Complaint::from_error(error).hint("End that process first, or ask it to rewind (`rewind_files`).")
+}
+
+fn perform(
+    desk: &Desk<'_>,
+    place: &SessionPlace,
+    scene: &RewindScene<'_>,
+    plan: RewindPlan,
+    conversation: Option<ConversationRewind>,
+    how: &How,
+    to: Option<&str>,
+) -> Result<(), Complaint> {
+    let on_conflict = match how.conflicts {
+        Conflicts::Refuse => OnConflict::Refuse,
+        Conflicts::Keep => OnConflict::Keep,
+        Conflicts::Overwrite => OnConflict::Overwrite,
+    };
+    let report = Report::new(desk, &plan, conversation.is_some(), to);
+    let is_refused = on_conflict == OnConflict::Refuse && !plan.conflicts.is_empty();
+    if how.dry_run || is_refused {
+        match how.json {
+            true => output::print_json(&report.json(place, None))?,
+            false => output::print(&report.text("Would change"))?,
+        }
+        return match is_refused && !how.dry_run {
+            true => Err(complain(place, &RewindError::Conflicts { n: plan.conflicts.len() })),
+            false => Ok(()),
+        };
+    }
+    let rewound =
+        apply_rewind(scene, plan, on_conflict, conversation).map_err(|error| complain(place, &error))?;
+    match how.json {
+        true => output::print_json(&report.json(place, Some(&rewound))),
+        false => {
+            output::print(&report.text("Changed"))?;
+            output::say(&format!("`loci sessions undo-rewind {}` takes this back", place.id()));
+            Ok(())
+        }
+    }
+}
+
+/// What is shown of a plan.
+struct Report<'a> {
+    desk: &'a Desk<'a>,
+    files: Vec<(PathBuf, &'static str)>,
+    conflicts: Vec<(PathBuf, &'static str)>,
+    lines: (usize, usize),
+    has_conversation: bool,
+    to: Option<String>,
+}
+
+impl<'a> Report<'a> {
+    fn new(desk: &'a Desk<'a>, plan: &RewindPlan, has_conversation: bool, to: Option<&str>) -> Self {
+        let path = |step: &Step| step.path.as_path().to_owned();
+        Self {
+            desk,
+            files: plan.steps.iter().map(|step| (path(step), action(step))).collect(),
+            conflicts: plan.conflicts.iter().map(|(step, why)| (path(step), why.reason())).collect(),
+            lines: (plan.insertions, plan.deletions),
+            has_conversation,
+            to: to.map(str::to_owned),
+        }
+    }
+
+    fn shown(&self, path: &Path) -> String {
+        let inside = path.strip_prefix(&self.desk.env.cwd).unwrap_or(path);
+        format::plain(&inside.to_string_lossy())
+    }
+
+    fn text(&self, verb: &str) -> String {
+        let (insertions, deletions) = self.lines;
+        let n_files = self.files.len();
+        let mut text = format!("{verb} {n_files} paths (+{insertions} -{deletions} lines)\n");
+        for (path, action) in &self.files {
+            text.push_str(&format!("  {action:<7} {}\n", self.shown(path)));
+        }
+        for (path, reason) in &self.conflicts {
+            text.push_str(&format!("  conflict {}: {reason}\n", self.shown(path)));
+        }
+        text
+    }
+
+    fn json(&self, place: &SessionPlace, rewound: Option<&Rewound>) -> Value {
+        let files = self.files.iter().map(|(path, action)| json!({"path": path, "action": action}));
+        let conflicts = self.conflicts.iter().map(|(path, reason)| json!({"path": path, "reason": reason}));
+        json!({
+            "sessionId": place.id().as_str(),
+            "to": self.to,
+            "isApplied": rewound.is_some(),
+            "files": files.collect::<Vec<_>>(),
+            "conflicts": conflicts.collect::<Vec<_>>(),
+            "insertions": self.lines.0,
+            "deletions": self.lines.1,
+            "conversation": self.has_conversation,
+            "changed": rewound.map(|rewound| &rewound.changed),
+            "left": rewound.map(|rewound| {
+                rewound.left.iter().map(|(path, reason)| json!({"path": path, "reason": reason})).collect::<Vec<_>>()
+            }),
+        })
+    }
+}
+
+fn action(step: &Step) -> &'static str {
+    match (&step.from, &step.to) {
+        (PathState::None, _) => "create",
+        (_, PathState::None) => "remove",
+        _ => "restore",
+    }
+}
+
+/// Finds the prompt that a person named.
+fn prompt(place: &SessionPlace, entries: &[Arc<Entry>], name: &str) -> Result<PromptPoint, Complaint> {
+    let prompts = prompts_of(entries);
+    let found: Vec<&PromptPoint> = match name {
+        "last" => prompts.last().into_iter().collect(),
+        _ => prompts.iter().filter(|prompt| prompt.id.as_str().starts_with(name)).collect(),
+    };
+    match found.as_slice() {
+        [prompt] => Ok((*prompt).clone()),
+        [] => Err(Complaint::new(format!("The session has no prompt with this uuid: `{name}`"))
+            .hint(listed(place, &prompts))),
+        _ => Err(Complaint::new(format!("{} prompts begin with `{name}`", found.len()))
+            .hint(listed(place, &prompts))),
+    }
+}
+
+fn listed(place: &SessionPlace, prompts: &[PromptPoint]) -> String {
+    let newest = prompts.iter().rev().take(10);
+    let rows = newest
+        .map(|prompt| format!("  {}  {}", prompt.id, format::first_lines(&format::plain(&prompt.text), 1).0));
+    let rows: Vec<String> = rows.collect();
+    format!(
+        "Go back to one of these (the newest first), as in `loci sessions rewind {} --to ...`:\n{}",
+        place.id(),
+        rows.join("\n")
+    )
+}
+
+/// Returns the directory a session works in, as its last entry says.
+pub(super) fn cwd(entries: &[Arc<Entry>]) -> Result<PathBuf, Complaint> {
+    let cwd = entries.iter().rev().find_map(|entry| entry.fields().read::<String>("cwd"));
+    cwd.map(PathBuf::from)
+        .ok_or_else(|| Complaint::new("The session does not say which directory it works in"))
+}
+
+fn complain(place: &SessionPlace, error: &RewindError) -> Complaint {
+    let complaint = Complaint::from_error(error);
+    match error {
+        RewindError::NoCheckpoint => complaint.hint(
+            "Files are kept when a session runs with --checkpoint-files, or with \
+             CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING=1. `--conversation` needs no files.",
+        ),
+        RewindError::Conflicts { .. } => complaint.hint(
+            "Nothing was changed. --conflicts=keep leaves those files as they are, --conflicts=overwrite brings them \
+             back too.",
+        ),
+        RewindError::Moved { .. } => complaint.hint("Nothing was changed. Try again."),
+        RewindError::NothingToUndo => {
+            complaint.hint(format!("`loci sessions rewind {} --to ...` goes back to a prompt.", place.id()))
+        }
+        RewindError::Disk { .. } | RewindError::Lock(_) | RewindError::Append(_) => complaint,
+    }
+}
