@@ -129,7 +129,7 @@ fn write(file: &Path, n_messages: usize) -> Result<Vec<Fact>, Box<dyn Error>> {
 
 fn fact(n: usize) -> (Fact, String) {
     let (quality, thing) = (QUALITIES[n % 12], THINGS[n / 12 % 12]);
-    let quality_of = TRAITS[(n + n / 12) % 6];
+    let quality_of = TRAITS[(n + n / 12 + n / 144) % 6];
     let value = format!("v{:05}", 10_000 + n * 37);
     let sentence = format!("The {quality_of} of the {quality} {thing} cluster is {value}.");
     (Fact { question: format!("what was the {quality_of} of the {quality} {thing}"), value }, sentence)

@@ -72,6 +72,8 @@ struct Candidate {
     counts: Vec<u32>,
     n_words: u32,
     n_literals: usize,
+    /// How many pairs of words follow one another as they do in the query.
+    n_neighbours: usize,
     voice: Voice,
     uuid: String,
     tool: Option<String>,
@@ -122,6 +124,7 @@ fn find(file: &File, wish: &RecallSearch, stop: &AtomicBool) -> io::Result<Recal
                 counts: counts.clone(),
                 n_words,
                 n_literals,
+                n_neighbours: query.n_neighbours(&passage.text),
                 voice: passage.voice,
                 uuid: uuid.to_string(),
                 tool: passage.tool,
@@ -148,7 +151,9 @@ impl Search {
             Match { counts: &candidate.counts, n_words: candidate.n_words, n_literals: candidate.n_literals };
         let in_view = if self.is_compacted(candidate) { 1.0 } else { IN_VIEW };
         let summary = if candidate.voice == Voice::Summary { SUMMARY } else { 1.0 };
-        scorer.score(found) * in_view * summary
+        // A question repeats how something was said: words in its order count for more than the same words strewn about.
+        let order = 1.0 + candidate.n_neighbours as f64;
+        scorer.score(found) * order * in_view * summary
     }
 
     fn answer(&self, file: &File, query: &Query, wish: &RecallSearch) -> io::Result<Recalled> {

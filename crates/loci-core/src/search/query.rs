@@ -28,6 +28,9 @@ pub struct Literal {
 pub struct Query {
     terms: Vec<Term>,
     literals: Vec<Literal>,
+    /// Terms that follow one another in the query, as places among the terms.
+    neighbours: Vec<(usize, usize)>,
+    last: Option<usize>,
 }
 
 impl Query {
@@ -90,6 +93,20 @@ impl Query {
         Some(n_found)
     }
 
+    /// Counts the pairs of words that follow one another both in the query and somewhere in the text.
+    pub fn n_neighbours(&self, text: &str) -> usize {
+        let mut found = vec![false; self.neighbours.len()];
+        let mut before = None;
+        each_word(text, |word, _| {
+            let at = self.terms.iter().position(|term| term.matches(word));
+            for (pair, found) in self.neighbours.iter().zip(&mut found) {
+                *found |= before == Some(pair.0) && at == Some(pair.1);
+            }
+            before = at;
+        });
+        found.into_iter().filter(|found| *found).count()
+    }
+
     /// Returns true when every literal stands in the text.
     pub fn has_literals(&self, text: &str) -> bool {
         self.literals.is_empty() || self.n_literals(text) == Some(self.literals.len())
@@ -123,9 +140,14 @@ impl Query {
     }
 
     fn add_term(&mut self, term: Term) {
-        if !self.terms.contains(&term) {
+        let at = self.terms.iter().position(|known| *known == term).unwrap_or(self.terms.len());
+        if at == self.terms.len() {
             self.terms.push(term);
         }
+        if let Some(pair) = self.last.map(|last| (last, at)).filter(|pair| !self.neighbours.contains(pair)) {
+            self.neighbours.push(pair);
+        }
+        self.last = Some(at);
     }
 }
 
@@ -174,6 +196,19 @@ mod tests {
         let mut counts = Vec::new();
         assert_eq!(query.count("Database port, data: PORT 9", &mut counts), 5);
         assert_eq!(counts, [2, 2]);
+    }
+
+    #[test]
+    fn words_that_follow_one_another_are_noticed() {
+        let query = Query::parse("what was the port of the amber falcon");
+        for (text, expected) in [
+            ("The port of the amber falcon cluster is 9.", 5),
+            ("falcon amber, of port", 0),
+            ("what was it? the amber port", 2),
+            ("", 0),
+        ] {
+            assert_eq!(query.n_neighbours(text), expected, "{text}");
+        }
     }
 
     #[test]
