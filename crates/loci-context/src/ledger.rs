@@ -87,6 +87,7 @@ mod tests {
         )
     }
 
+    /// What was read from the cache counts too, or it would be compacted too late (regression class 4).
     #[test]
     fn the_servers_count_and_an_estimate_of_what_came_after() {
         assert_eq!(count(&[], 500), 500);

@@ -131,7 +131,7 @@ mod tests {
         }
     }
 
-    /// Counting what the server does not read would compact too early.
+    /// Counting what the server does not read would compact too early (regression class 4).
     #[test]
     fn signatures_and_sealed_reasoning_are_not_counted() {
         let thinking = json!({"type": "thinking", "thinking": "Hm. ", "signature": "x".repeat(9_000)});

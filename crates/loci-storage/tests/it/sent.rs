@@ -165,6 +165,7 @@ fn a_resume_at_any_moment_sends_the_same_bytes() {
     running.turn("three");
 }
 
+/// Regression class 11: what is loaded begins at the boundary.
 /// Invariant 6 of `docs/design/session-log.md`.
 #[test]
 fn a_resume_after_a_compaction_sends_the_same_bytes() {

@@ -280,7 +280,7 @@ async fn a_resumed_session_goes_on_from_its_summary() {
     assert_eq!(same, before.iter().map(strip).collect::<Vec<_>>());
 }
 
-/// Three failures in a row, and nothing is tried any more; the conversation goes on.
+/// Three failures in a row, and nothing is tried any more; the conversation goes on (regression class 1).
 /// Invariant 4 of `docs/design/compaction.md`.
 #[tokio::test]
 async fn failures_do_not_stop_the_work_and_are_not_repeated_for_ever() {
@@ -308,7 +308,8 @@ async fn it_can_be_switched_off() {
     }
 }
 
-/// What a person wrote into their instructions meanwhile counts from the summary on, once and in full.
+/// What a person wrote into their instructions meanwhile counts from the summary on, once and in full (regression
+/// class 17).
 /// Invariant 6 of `docs/design/compaction.md`.
 #[tokio::test]
 async fn instructions_are_read_again() {
@@ -393,7 +394,7 @@ async fn a_fork_can_begin_with_a_compaction() {
     "#]].assert_eq(&world.conversation());
 }
 
-/// What a crash left open is mended before anything is summarised.
+/// What a crash left open is mended before anything is summarised (regression class 13).
 #[tokio::test]
 async fn a_session_cut_short_can_be_compacted() {
     let busy = Step::call("Bash", json!({"command": "sleep 3"}));

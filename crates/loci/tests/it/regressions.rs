@@ -1,6 +1,6 @@
 //! What went wrong with compaction elsewhere, class by class, as the public history of the field tells it.
 //!
-//! Classes 1, 2, 3, 4, 9, 11 and 13 are held where the rule is: `loci-context`, `loci-storage` and `compaction.rs`. Classes 8
+//! Classes 1, 2, 3, 4, 9, 11, 13 and 17 are held where the rule is: `loci-context`, `loci-storage` and `compaction.rs`. Classes 8
 //! and 12 are about skills, which are not here yet, and so is what class 7 says of plan mode, agents and schemas.
 
 use crate::support::{World, assert_fine, control, is_result, print, stream, user};

@@ -247,3 +247,20 @@ fn the_last_message_is_there_once() {
         assert_eq!(shorter.carried.prompt.as_deref(), Some("u word"), "{text}");
     }
 }
+
+/// Regression class 9: pictures stay in a request that the prompt cache serves, and are named where the conversation is
+/// read as text.
+#[test]
+fn pictures_stay_where_the_cache_serves_them() {
+    let picture = json!({"type": "user", "uuid": "p", "message": {"content": [
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}]}});
+    let with_picture = |mut subject: Subject| {
+        subject.path.insert(1, Arc::new(Entry::parse(picture.to_string()).unwrap()));
+        Attempt::new(subject, Keep::LastRound, None, None).unwrap().begin()
+    };
+    let asked = messages(&with_picture(subject("u a1 u a2")));
+    assert!(asked.contains(r#"{"type":"image""#), "{asked}");
+    let Step::Ask(asked) = with_picture(long()) else { panic!("a question") };
+    let text = asked[0].text();
+    assert!(text.contains("[image]") && !text.contains("aGk="), "{}", &text[..900]);
+}
