@@ -678,3 +678,18 @@ fn characters_beyond_the_scanner_are_survived() {
     }
     assert!(reading("cat 日本.txt").is_read_only());
 }
+
+/// Guesses at where a command begins, one in the other, are bounded: this ends, and is not understood.
+#[test]
+fn guesses_in_guesses_end() {
+    for piece in ["$X eval ", "$X bash -c ", "xargs -I$X bash -c ", "$X eval eval "] {
+        let line = format!("{}touch z", piece.repeat(60));
+        let reading = analyse(&line, &ShellContext { cwd: Path::new("/p"), home: Path::new("/home/dev") });
+        assert!(!reading.is_read_only(), "{piece}");
+    }
+    let nested = (0..6).fold("touch z".to_owned(), |code, _| format!("$X eval $X eval {code}"));
+    assert!(
+        !analyse(&nested, &ShellContext { cwd: Path::new("/p"), home: Path::new("/home/dev") })
+            .is_read_only()
+    );
+}

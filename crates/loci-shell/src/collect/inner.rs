@@ -11,6 +11,11 @@ use crate::{parse, parts, read_only, second_opinion};
 
 /// How often a string in a command may be a command again.
 const MAX_NESTING: usize = 8;
+/// How many words are tried as the beginning of a command.
+const MOST_SUFFIXES: usize = 64;
+/// On how many levels code is looked for behind any of the words, and how many pieces of it on each.
+const MOST_GUESSES: usize = 2;
+const MOST_CODES: usize = 8;
 
 impl Walk<'_> {
     /// Notes every way to read a command, and the paths each touches.
@@ -56,8 +61,36 @@ impl Walk<'_> {
                     Some(code) => readings.extend(rough(&code)),
                     None => readings.push(HOLE.to_string()),
                 },
-                Inner::Suffixes => readings.extend(suffixes(values)),
+                Inner::Suffixes => {
+                    readings.extend(suffixes(values));
+                    self.suffixes(values, dirs, readings);
+                }
                 Inner::Anything => readings.push(HOLE.to_string()),
+            }
+        }
+    }
+
+    /// Notes what a command would touch that stands behind any of the words.
+    fn suffixes(&mut self, values: &[Value], dirs: &Dirs, readings: &mut Vec<String>) {
+        let mut seen = Vec::new();
+        for at in 1..values.len().min(MOST_SUFFIXES) {
+            let rest = &values[at..];
+            if read_only::reads_of(rest).is_none() {
+                self.accesses(files::accesses(rest), dirs);
+            }
+            for inner in wrappers::inner(rest) {
+                match inner {
+                    Inner::Code(code) if seen.contains(&code.text) => {}
+                    // Each level may have many, so few levels are followed.
+                    Inner::Code(_) if self.nesting >= MOST_GUESSES || seen.len() >= MOST_CODES => {
+                        self.out.unknown.push("code in code that only the run will tell".to_owned());
+                    }
+                    Inner::Code(code) => {
+                        self.code(&code, dirs, readings);
+                        seen.push(code.text);
+                    }
+                    _ => {}
+                }
             }
         }
     }
@@ -76,19 +109,38 @@ impl Walk<'_> {
                 self.out.unknown.extend(code.known().map(|_| reason));
                 readings.extend(rough(&code.text));
                 readings.push(HOLE.to_string());
+                self.known_parts(code, dirs);
                 return;
             }
         };
-        let (inner, notes) = walk(&parsed, &self.ctx, dirs, self.nesting + 1, self.notes);
+        readings.extend(self.walk_inner(&parsed, dirs));
+        self.out.unknown.extend(objection);
+    }
+
+    /// Notes what the known parts of code touch, with a variable where only the run will tell.
+    fn known_parts(&mut self, code: &Value, dirs: &Dirs) {
+        let text = code.text.replace(HOLE, "$_");
+        if code.known().is_none()
+            && self.nesting < MAX_NESTING
+            && text.trim() != "$_"
+            && let Ok(parsed) = parse::parse(&text)
+        {
+            self.walk_inner(&parsed, dirs);
+        }
+    }
+
+    /// Takes over what a string of code does, and returns every way to read its commands.
+    fn walk_inner(&mut self, parsed: &parse::Parsed, dirs: &Dirs) -> Vec<String> {
+        let (inner, notes) = walk(parsed, &self.ctx, dirs, self.nesting + 1, self.notes);
         self.notes = self.notes.and(notes);
-        readings.extend(inner.commands.into_iter().flat_map(|command| command.readings));
         self.out.reads.extend(inner.reads);
         self.out.writes.extend(inner.writes);
         self.out.redirects.extend(inner.redirects);
         self.out.removals.extend(inner.removals);
         self.out.moves.extend(inner.moves);
         self.out.unclear.extend(inner.unclear);
-        self.out.unknown.extend(inner.unknown.into_iter().chain(objection));
+        self.out.unknown.extend(inner.unknown);
+        inner.commands.into_iter().flat_map(|command| command.readings).collect()
     }
 }
 
@@ -122,7 +174,7 @@ fn by_base_name(values: &[Value]) -> Option<Vec<Value>> {
 /// What stands behind each word, and behind a flag that it is attached to: any of it may be the command.
 fn suffixes(values: &[Value]) -> Vec<String> {
     let mut found = Vec::new();
-    for at in 1..values.len().min(64) {
+    for at in 1..values.len().min(MOST_SUFFIXES) {
         let rest = &values[at..];
         found.push(join(rest));
         found.push(show(rest));
