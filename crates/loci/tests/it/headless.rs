@@ -496,10 +496,16 @@ async fn a_reader_that_goes_away_stops_what_runs() {
     let mut child = spawn(&world, &[&args[..], &["--allowedTools", "Bash,Edit(*.pipe)"]].concat());
     let alive = alive.writer_came();
     drop(child.stdout.take());
-    // The next thing it would say tells it that nobody reads.
+    // The next thing it would say tells it that nobody reads. It is made to say it again and again: a process that
+    // another test starts at this moment holds a copy of the pipe until it becomes another program.
     let mut stdin = child.stdin.take().unwrap();
-    let question = control("q", json!({"subtype": "mcp_status"}));
-    stdin.write_all(format!("{question}\n").as_bytes()).unwrap();
+    let question = format!("{}\n", control("q", json!({"subtype": "mcp_status"})));
+    std::thread::spawn(move || {
+        let pause = std::time::Duration::from_millis(100);
+        (0..200)
+            .take_while(|_| stdin.write_all(question.as_bytes()).is_ok())
+            .for_each(|_| std::thread::sleep(pause));
+    });
     assert_ended(alive);
     let status = child.wait().unwrap();
     assert_eq!(status.code(), Some(141));
