@@ -6,6 +6,7 @@
 
 pub mod app_state;
 pub mod conversation;
+pub mod diff;
 pub mod entry;
 pub mod file_history;
 pub mod ids;

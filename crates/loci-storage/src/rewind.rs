@@ -22,6 +22,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use loci_core::diff::{LineChange, line_changes};
 use loci_core::entry::Entry;
 use loci_core::file_history::{
     ChangeSet, Conflict, Content, HistoryLine, PathChange, PathState, PathText, Step, Wanted, in_order,
@@ -233,9 +234,9 @@ fn n_lines(step: &Step, contents: &mut Contents) -> (usize, usize) {
     };
     let (Some(now), Some(then)) = (text(&step.from, true), text(&step.to, false)) else { return (0, 0) };
     let (now, then) = (String::from_utf8_lossy(&now), String::from_utf8_lossy(&then));
-    let diff = similar::TextDiff::from_lines(&*now, &*then);
-    let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
-    (count(similar::ChangeTag::Insert), count(similar::ChangeTag::Delete))
+    let changes = line_changes(&now, &then);
+    let count = |kind| changes.iter().filter(|change| **change == kind).count();
+    (count(LineChange::New), count(LineChange::Gone))
 }
 
 /// Does what was planned.

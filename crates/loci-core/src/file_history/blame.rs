@@ -1,6 +1,6 @@
 //! Which version of a file each line comes from.
 
-use similar::{ChangeTag, TextDiff};
+use crate::diff::{LineChange, line_changes};
 
 /// Follows the lines of a file through its versions, oldest first, to what it holds now. Each line of `now` gets the
 /// index of the version that brought it: 0 is what was there before all, `None` what came after the last.
@@ -17,15 +17,12 @@ pub fn line_origins(versions: &[String], now: &str) -> Vec<Option<usize>> {
 }
 
 fn carried(old: &str, new: &str, origins: &[Option<usize>], idx: Option<usize>) -> Vec<Option<usize>> {
-    let diff = TextDiff::from_lines(old, new);
-    let changes = diff.iter_all_changes();
-    changes
-        .filter_map(|change| match change.tag() {
-            ChangeTag::Delete => None,
-            ChangeTag::Insert => Some(idx),
-            ChangeTag::Equal => Some(change.old_index().and_then(|at| origins.get(at).copied()).flatten()),
-        })
-        .collect()
+    let origin = |change| match change {
+        LineChange::Gone => None,
+        LineChange::New => Some(idx),
+        LineChange::Kept(at) => Some(origins.get(at).copied().flatten()),
+    };
+    line_changes(old, new).into_iter().filter_map(origin).collect()
 }
 
 fn n_lines(text: &str) -> usize {

@@ -72,7 +72,7 @@ fn unified(diff: &PathDiff) -> Option<String> {
     let text =
         |bytes: &Option<Vec<u8>>| String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned();
     let (old, new) = (text(old), text(new));
-    Some(similar::TextDiff::from_lines(&old, &new).unified_diff().context_radius(3).to_string())
+    Some(loci_core::diff::unified(&old, &new))
 }
 
 fn about(state: &PathState) -> String {
