@@ -23,7 +23,7 @@ use std::sync::Arc;
 use loci_core::entry::Entry;
 use loci_core::ids::EntryId;
 
-pub use attempt::{Attempt, Shorter, Source, Step, Subject};
+pub use attempt::{Attempt, Shorter, Source, Step, Subject, with_request};
 pub use carried::Carried;
 pub use guard::Guard;
 pub use notes::{Notes, plan_from_notes};

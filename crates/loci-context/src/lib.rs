@@ -21,7 +21,7 @@ pub use budget::ResultBudget;
 pub use clearing::CLEARED;
 pub use compaction::{
     Attempt, Carried, CompactionPlan, Guard, Keep, Notes, Room, Shares, Shorter, Source, Step, Subject,
-    Trigger, plan_from_notes, summary_of, summary_request, summary_text,
+    Trigger, plan_from_notes, summary_of, summary_request, summary_text, with_request,
 };
 pub use fragment::{
     Fragment, GitContext, Instruction, PromptParts, Surroundings, system_prompt, user_context,

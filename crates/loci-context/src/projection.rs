@@ -99,7 +99,7 @@ impl Projection {
         for block in blocks {
             match block.kind() {
                 BlockKind::ToolResult => parts.results.push(replaced.apply(block)),
-                BlockKind::Text if is_blank(&block) => {}
+                BlockKind::Text if block.is_blank() => {}
                 _ => parts.texts.push(block),
             }
         }
@@ -151,7 +151,7 @@ impl Open {
                 (!blocks.is_empty()).then(|| Message::new(Role::User, blocks))
             }
             Self::Assistant { blocks, .. } => {
-                let kept: Vec<Block> = blocks.iter().filter(|block| !is_blank(block)).cloned().collect();
+                let kept: Vec<Block> = blocks.iter().filter(|block| !block.is_blank()).cloned().collect();
                 let says_something = kept.iter().any(|block| !block.kind().is_thinking());
                 says_something.then(|| Message::new(Role::Assistant, kept))
             }
@@ -164,10 +164,6 @@ impl UserParts {
         let (results, texts) = blocks.iter().cloned().partition(|b| b.kind() == BlockKind::ToolResult);
         Self { results, reminders: Vec::new(), texts }
     }
-}
-
-fn is_blank(block: &Block) -> bool {
-    block.kind() == BlockKind::Text && block.text().is_none_or(|text| text.trim().is_empty())
 }
 
 #[cfg(test)]

@@ -183,6 +183,11 @@ impl Block {
         (self.kind == BlockKind::Text).then(|| self.json.read::<Text>().ok())?.map(|block| block.text)
     }
 
+    /// Returns true for a text block without a letter.
+    pub fn is_blank(&self) -> bool {
+        self.kind == BlockKind::Text && self.text().is_none_or(|text| text.trim().is_empty())
+    }
+
     /// Returns the call of a tool call block.
     pub fn tool_use(&self) -> Option<ToolUse> {
         (self.kind == BlockKind::ToolUse).then(|| self.json.read().ok())?
@@ -263,9 +268,7 @@ impl Content {
     pub fn is_blank(&self) -> bool {
         match self {
             Self::Text(text) => text.trim().is_empty(),
-            Self::Blocks(blocks) => blocks.iter().all(|block| {
-                block.kind() == BlockKind::Text && block.text().is_none_or(|text| text.trim().is_empty())
-            }),
+            Self::Blocks(blocks) => blocks.iter().all(Block::is_blank),
         }
     }
 }

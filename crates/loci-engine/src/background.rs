@@ -18,9 +18,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use futures_util::StreamExt;
+use loci_context::with_request;
 use loci_core::app_state::AppState;
 use loci_core::entry::draft::Stamp;
-use loci_core::message::{Block, BlockKind, Message, Role, ToolUse};
+use loci_core::message::{Block, Message, Role, ToolUse};
 use loci_core::model::facts;
 use loci_core::session::SessionIdentity;
 use loci_core::stream::{Ended, Failure, Started, StreamEvent};
@@ -124,7 +125,10 @@ struct Answer {
 pub(crate) async fn run(stage: &Backstage, errand: Errand, cancel: &CancellationToken) -> Report {
     let mut side = Sidechain::begin(stage, errand.kind, &errand.instruction);
     let host = Arc::new(stage.host(errand.files.clone(), errand.standpoint.place.clone()));
-    let mut messages = appended(errand.standpoint.messages.clone(), &errand.instruction);
+    let mut messages = with_request(
+        errand.standpoint.messages.clone(),
+        &format!("<system-reminder>\n{}\n</system-reminder>", errand.instruction),
+    );
     let mut report = Report::default();
     for _ in 0..errand.max_turns {
         if stage.is_out_of_budget() {
@@ -164,19 +168,6 @@ pub(crate) async fn run(stage: &Backstage, errand: Errand, cancel: &Cancellation
     report
 }
 
-/// Appends what is asked to the last words of the user, so that the prefix stays the one that is cached.
-fn appended(mut messages: Vec<Message>, instruction: &str) -> Vec<Message> {
-    let block = Block::new_text(&format!("<system-reminder>\n{instruction}\n</system-reminder>"));
-    match messages.last_mut().filter(|last| last.role == Role::User) {
-        Some(last) => {
-            let content: Vec<Block> = last.content.iter().cloned().chain([block]).collect();
-            *last = Message::new(Role::User, content);
-        }
-        None => messages.push(Message::new(Role::User, vec![block])),
-    }
-    messages
-}
-
 /// Asks once; `None` when it was cancelled. Failures are not retried: what is not done now is done next time.
 async fn ask(
     stage: &Backstage,
@@ -205,7 +196,7 @@ async fn ask(
                     identity.totals.add(&standpoint.model, &facts(&standpoint.model), &ended.usage);
                     identity.totals.api += taken;
                 });
-                blocks.retain(|block| !is_blank(block));
+                blocks.retain(|block| !block.is_blank());
                 return Some(Ok(Answer { started, blocks, ended }));
             }
             Ok(_) => {}
@@ -213,10 +204,6 @@ async fn ask(
         }
     }
     None
-}
-
-fn is_blank(block: &Block) -> bool {
-    block.kind() == BlockKind::Text && block.text().is_none_or(|text| text.trim().is_empty())
 }
 
 impl Backstage {

@@ -184,7 +184,7 @@ impl Attempt {
     fn ask_whole(&self) -> Vec<Message> {
         let span = &self.subject.path[self.plan.summarised.clone()];
         let messages = projected(span, &self.subject.replaced).messages(Some(&self.subject.context));
-        asking(messages, &summary_request(self.subject.focus.as_deref()))
+        with_request(messages, &summary_request(self.subject.focus.as_deref()))
     }
 
     fn ask_part(&self, part: &Part, n_left: usize) -> Vec<Message> {
@@ -255,7 +255,7 @@ fn projected(span: &[Arc<Entry>], replaced: &Replaced) -> Projection {
 }
 
 /// Appends a request to the last words of the user, so that the prefix stays the one that is cached.
-fn asking(mut messages: Vec<Message>, request: &str) -> Vec<Message> {
+pub fn with_request(mut messages: Vec<Message>, request: &str) -> Vec<Message> {
     let block = Block::new_text(request);
     match messages.last_mut().filter(|last| last.role == Role::User) {
         Some(last) => {

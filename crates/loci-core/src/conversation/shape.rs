@@ -2,7 +2,7 @@
 
 use crate::entry::{Entry, EntryKind};
 use crate::ids::ToolUseId;
-use crate::message::{Block, BlockKind};
+use crate::message::BlockKind;
 
 /// The calls and results of one entry, and whether it holds anything besides.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ impl Shape {
                 BlockKind::ToolResult if is_user => {
                     shape.results.extend(block.tool_result().map(|result| result.tool_use_id));
                 }
-                BlockKind::Text => shape.has_words |= !is_blank(&block),
+                BlockKind::Text => shape.has_words |= !block.is_blank(),
                 BlockKind::Thinking | BlockKind::RedactedThinking => {}
                 BlockKind::ToolUse
                 | BlockKind::ToolResult
@@ -42,8 +42,4 @@ impl Shape {
     pub(super) fn is_only_results(&self) -> bool {
         !self.results.is_empty() && self.calls.is_empty() && !self.has_words
     }
-}
-
-fn is_blank(text: &Block) -> bool {
-    text.text().is_none_or(|text| text.trim().is_empty())
 }
