@@ -54,7 +54,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 const QUERIES: [(&str, &str); 7] = [
-    ("a word of one message", "needle000778"),
+    ("a word of one message", "needle000000"),
     ("a rare word", "w9999"),
     ("a common word", "the"),
     ("two common words", "the error"),
