@@ -37,3 +37,4 @@ pub use proxy::{NoProxy, ProxySettings};
 pub use request::{Request, SystemBlock, Thinking, ToolSpec, extra_body_from_env};
 pub use retry::{RetryPolicy, delay};
 pub use secret::Secret;
+pub use transport::http_client;

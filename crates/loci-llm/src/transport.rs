@@ -137,6 +137,12 @@ impl Transport {
     }
 }
 
+/// Builds a client for a server that is no model's, with the same proxy, certificates and caution. With TLS it reads
+/// certificates, so it is not for an async thread.
+pub fn http_client(config: &ProviderConfig, server: &Url) -> Result<reqwest::Client, Failure> {
+    Transport::new(config, server).client()
+}
+
 fn not_built(error: &(dyn std::error::Error + 'static)) -> Failure {
     Failure::new(FailureKind::Connect, format!("Failed to set up the HTTP client: {}", root_words(error)))
         .with_hint("Check the proxy and certificate settings.")

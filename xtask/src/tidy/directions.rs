@@ -35,6 +35,10 @@ const TABLE: &[(&str, May)] = &[
     ),
     ("loci-tui", May::Use(&["loci-core", "loci-engine"])),
     ("loci-serve", May::Use(&["loci-core", "loci-engine", "loci-storage", "loci-stdx"])),
+    (
+        "loci-team",
+        May::Use(&["loci-core", "loci-stdx", "loci-context", "loci-storage", "loci-llm", "loci-team"]),
+    ),
     ("loci", May::UseAny),
     ("loci-testkit", May::UseAny),
     ("xtask", May::Use(&[])),

@@ -1,0 +1,224 @@
+//! The server: a few routes over the [`Store`].
+//!
+//! Every request carries a member's token, which opens one repository. A write says what it expects to replace; the
+//! database decides in one transaction. What the client checks is checked again: names, sizes and secrets.
+
+mod limits;
+mod store;
+
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::http::header::{AUTHORIZATION, ETAG, IF_MATCH, IF_NONE_MATCH, RETRY_AFTER};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use loci_context::{ContentHash, EntryName, TEAM_ENTRY_BYTES, find_secrets};
+use loci_stdx::{Clock, rfc3339_millis};
+use tokio::net::TcpListener;
+
+pub use limits::Limits;
+pub use store::{Store, StoreError};
+
+use crate::remote::Expected;
+use limits::Counter;
+use store::{Member, Written};
+
+/// A server that is not running yet.
+#[derive(Debug)]
+pub struct Server {
+    desk: Arc<Desk>,
+}
+
+/// Why the server stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The connection to the world failed.
+    #[error("Failed to serve the team's memories")]
+    Listen(#[from] io::Error),
+}
+
+#[derive(Debug)]
+struct Desk {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    limits: Limits,
+    counter: Counter,
+}
+
+impl Server {
+    /// Makes a server of a database.
+    pub fn new(store: Store, clock: Arc<dyn Clock>, limits: Limits) -> Self {
+        Self { desk: Arc::new(Desk { store, clock, limits, counter: Counter::default() }) }
+    }
+
+    /// Answers requests until `stop` is done; those under way are finished.
+    pub async fn serve(
+        self,
+        listener: TcpListener,
+        stop: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<(), ServeError> {
+        let entries = "/v1/repositories/{repository}/entries";
+        let router = Router::new()
+            .route(entries, get(list))
+            .route(&format!("{entries}/{{*name}}"), get(read).put(write))
+            .layer(DefaultBodyLimit::max(TEAM_ENTRY_BYTES))
+            .with_state(self.desk);
+        Ok(axum::serve(listener, router).with_graceful_shutdown(stop).await?)
+    }
+}
+
+/// An answer that is not what was asked for.
+enum Refusal {
+    /// With these words.
+    Plain(StatusCode, String),
+    /// Come back in so many seconds.
+    TooMany(i64),
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Plain(status, words) => (status, words).into_response(),
+            Self::TooMany(wait) => {
+                let wait = [(RETRY_AFTER, wait.to_string())];
+                (StatusCode::TOO_MANY_REQUESTS, wait, "Too many requests in this minute").into_response()
+            }
+        }
+    }
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        refusal(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
+    }
+}
+
+fn refusal(status: StatusCode, words: impl Into<String>) -> Refusal {
+    Refusal::Plain(status, words.into())
+}
+
+type Answer = Result<Response, Refusal>;
+
+async fn list(State(desk): State<Arc<Desk>>, Path(repository): Path<String>, headers: HeaderMap) -> Answer {
+    work(desk, repository, headers, |desk, member| {
+        let entries = desk.store.list(&member.repository)?;
+        Ok(axum::Json(serde_json::json!({ "entries": entries })).into_response())
+    })
+    .await
+}
+
+async fn read(
+    State(desk): State<Arc<Desk>>,
+    Path((repository, name)): Path<(String, String)>,
+    headers: HeaderMap,
+) -> Answer {
+    work(desk, repository, headers, move |desk, member| {
+        let name = entry_name(&name)?;
+        let text = desk.store.text(&member.repository, &name)?;
+        let text = text.ok_or_else(|| refusal(StatusCode::NOT_FOUND, format!("There is no `{name}`")))?;
+        Ok(([(ETAG, format!("\"{}\"", ContentHash::of(&text)))], text).into_response())
+    })
+    .await
+}
+
+async fn write(
+    State(desk): State<Arc<Desk>>,
+    Path((repository, name)): Path<(String, String)>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Answer {
+    let expected = expected(&headers);
+    work(desk, repository, headers, move |desk, member| {
+        let name = entry_name(&name)?;
+        let expected = expected.ok_or_else(|| {
+            refusal(
+                StatusCode::PRECONDITION_REQUIRED,
+                "Say If-Match: \"<hash>\" or If-None-Match: *".to_owned(),
+            )
+        })?;
+        let text = std::str::from_utf8(&body)
+            .map_err(|_| refusal(StatusCode::UNPROCESSABLE_ENTITY, "It is not UTF-8".to_owned()))?;
+        let now = desk.now();
+        if let Some(found) = find_secrets(text).first() {
+            desk.store.refused(member, &member.repository, "secret", &now)?;
+            let words = format!("Line {} of `{name}` holds a secret by rule `{}`", found.line, found.rule);
+            return Err(refusal(StatusCode::UNPROCESSABLE_ENTITY, words));
+        }
+        let written = desk.store.write(member, &name, text, &expected, &now)?;
+        Ok(said(&name, &ContentHash::of(text), &written))
+    })
+    .await
+}
+
+/// Says what became of a text.
+fn said(name: &EntryName, hash: &ContentHash, written: &Written) -> Response {
+    let tagged =
+        |status: StatusCode, hash: &ContentHash| (status, [(ETAG, format!("\"{hash}\""))]).into_response();
+    match written {
+        Written::Created => tagged(StatusCode::CREATED, hash),
+        Written::Replaced | Written::Already => tagged(StatusCode::OK, hash),
+        Written::Conflict(Some(now)) => tagged(StatusCode::PRECONDITION_FAILED, now),
+        Written::Conflict(None) => StatusCode::PRECONDITION_FAILED.into_response(),
+        Written::Clash => {
+            let words = format!("Another name differs from `{name}` only by case");
+            refusal(StatusCode::CONFLICT, words).into_response()
+        }
+        Written::Full => {
+            refusal(StatusCode::INSUFFICIENT_STORAGE, "The repository is full".to_owned()).into_response()
+        }
+    }
+}
+
+/// Does the work of a request for a member, on a thread that may wait for the disk.
+async fn work(
+    desk: Arc<Desk>,
+    repository: String,
+    headers: HeaderMap,
+    work: impl FnOnce(&Desk, &Member) -> Result<Response, Refusal> + Send + 'static,
+) -> Answer {
+    let task = tokio::task::spawn_blocking(move || {
+        let member = desk.admit(&repository, &headers)?;
+        work(&desk, &member)
+    });
+    let failed = || refusal(StatusCode::INTERNAL_SERVER_ERROR, "The request could not be finished");
+    task.await.unwrap_or_else(|_| Err(failed()))
+}
+
+impl Desk {
+    /// Finds out who asks, and whether they may.
+    fn admit(&self, repository: &str, headers: &HeaderMap) -> Result<Member, Refusal> {
+        let token = headers.get(AUTHORIZATION).and_then(|it| it.to_str().ok()?.strip_prefix("Bearer "));
+        let member = token.map_or(Ok(None), |token| self.store.member(token))?;
+        let who = member.as_ref().map(|it| it.id);
+        self.counter.count(who, self.clock.now().as_second(), &self.limits).map_err(Refusal::TooMany)?;
+        let member = member.ok_or_else(|| refusal(StatusCode::UNAUTHORIZED, "No member has this token"))?;
+        if member.repository != repository {
+            self.store.refused(&member, repository, "forbidden", &self.now())?;
+            return Err(refusal(StatusCode::FORBIDDEN, "This token is for another repository"));
+        }
+        Ok(member)
+    }
+
+    fn now(&self) -> String {
+        rfc3339_millis(self.clock.now())
+    }
+}
+
+fn entry_name(name: &str) -> Result<EntryName, Refusal> {
+    EntryName::parse(name).map_err(|error| refusal(StatusCode::UNPROCESSABLE_ENTITY, error.to_string()))
+}
+
+/// Reads what a write expects to replace.
+fn expected(headers: &HeaderMap) -> Option<Expected> {
+    let text = |name| headers.get(name).and_then(|it| it.to_str().ok()).map(str::trim);
+    match (text(IF_MATCH), text(IF_NONE_MATCH)) {
+        (Some(tag), None) => ContentHash::parse(tag.trim_matches('"')).map(Expected::Hash),
+        (None, Some("*")) => Some(Expected::Absent),
+        _ => None,
+    }
+}

@@ -1,0 +1,7 @@
+//! Two people and a server over loopback.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail loudly")]
+
+mod access;
+mod cuts;
+mod support;
