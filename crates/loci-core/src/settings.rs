@@ -35,7 +35,9 @@ pub use key::{Closed, Key, Kind, Merge, Scopes, Trust};
 pub use layer::{Layer, Unknown};
 pub use merge::{Merged, Part, Role, Setting, merge};
 pub use schema::json_schema;
-pub use view::{AutoMemorySettings, PermissionSettings, SessionMemorySettings, Settings, Sourced};
+pub use view::{
+    AutoMemorySettings, PermissionSettings, SessionMemorySettings, Settings, Sourced, TeamMemorySettings,
+};
 
 /// Whose settings they are, lowest precedence first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

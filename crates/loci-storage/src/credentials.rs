@@ -79,6 +79,12 @@ pub fn stored_login(home: &ConfigHome) -> Result<Option<StoredLogin>, StoredLogi
     }))
 }
 
+/// Reads the token for the server of a team's memories; none when there is no file, or it is empty.
+pub fn team_token(home: &ConfigHome) -> Result<Option<String>, StoredLoginError> {
+    let text = read(&home.loci_dir().join("team-token"))?;
+    Ok(text.map(|text| text.trim().to_owned()).filter(|token| !token.is_empty()))
+}
+
 /// Reads a file that only its owner may read.
 fn read(path: &Path) -> Result<Option<String>, StoredLoginError> {
     let failed = |source| StoredLoginError::Read { path: path.to_owned(), source };

@@ -44,7 +44,7 @@ pub use archive::{
     ArchiveError, Archived, Swept, archive_older, archive_session, archived_sessions, is_pinned, pin_session,
     pinned_sessions, unarchive_session, unpin_session,
 };
-pub use credentials::{StoredLogin, StoredLoginError, stored_login};
+pub use credentials::{StoredLogin, StoredLoginError, stored_login, team_token};
 pub use file_history::{FileHistory, KeepError};
 pub use find::{Candidate, FindError, by_id, newest_here, resolve};
 pub use fork::{ForkError, Trace, fork_entries, link_backups, write_fork};

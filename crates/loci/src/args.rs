@@ -190,6 +190,8 @@ pub(crate) enum Subcommand {
     Permissions(crate::permissions::PermissionsArgs),
     /// List, read, branch, export, name, rewind and remove sessions.
     Sessions(crate::sessions::SessionsArgs),
+    /// Be a server for others.
+    Serve(crate::serve::ServeArgs),
 }
 
 #[derive(Debug, clap::Args)]

@@ -27,6 +27,7 @@ mod print;
 mod retention;
 mod rules;
 mod save;
+mod serve;
 mod sessions;
 mod settings;
 mod trust;
@@ -72,6 +73,7 @@ fn run(args: Args, started: std::time::Instant) -> Result<u8, Complaint> {
         Some(Subcommand::Doctor(doctor)) => doctor::run(&env, doctor),
         Some(Subcommand::Memory(memory)) => memory::run(&env, memory),
         Some(Subcommand::Permissions(permissions)) => permissions::run(&env, permissions),
+        Some(Subcommand::Serve(serve)) => serve::run(&env, serve),
         Some(Subcommand::Sessions(sessions)) => sessions::run(&env, sessions),
         None if args.rewind_files.is_some() => sessions::rewind_files(&env, &args),
         None if args.is_headless() => print::run(env, args, started),

@@ -16,6 +16,7 @@ mod review;
 mod search;
 mod show;
 mod stale;
+mod team;
 mod undo;
 
 use std::path::PathBuf;
@@ -58,6 +59,8 @@ enum Verb {
     Undo(undo::UndoArgs),
     /// Look for memories that need a look; exits with 1 when there are any.
     Doctor(doctor::DoctorArgs),
+    /// Share memories with others through a server.
+    Team(team::TeamArgs),
 }
 
 /// What every verb looks at.
@@ -175,6 +178,7 @@ pub(crate) fn run(env: &Env, args: &MemoryArgs) -> Result<u8, Complaint> {
         Verb::History(args) => (history::run(&desk, args)?, 0),
         Verb::Undo(args) => (undo::run(&desk, args)?, 0),
         Verb::Doctor(args) => doctor::run(&desk, args)?,
+        Verb::Team(args) => team::run(&desk, args)?,
     };
     crate::config::write(&text)?;
     Ok(code)

@@ -31,6 +31,8 @@ pub struct Settings {
     pub session_memory: SessionMemorySettings,
     /// Memories between sessions.
     pub auto_memory: AutoMemorySettings,
+    /// Memories that are shared.
+    pub team_memory: TeamMemorySettings,
     /// Days that sessions are kept.
     pub cleanup_period_days: Option<u64>,
     /// Whether the prompt tells about git.
@@ -62,6 +64,15 @@ pub struct SessionMemorySettings {
     pub tool_calls: Option<u64>,
     /// Whether a summary is prepared before the window is full.
     pub prepare_summary: Option<bool>,
+}
+
+/// Memories that are shared with a team.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TeamMemorySettings {
+    /// The server's address.
+    pub server: Option<String>,
+    /// What the repository is called there.
+    pub repository: Option<String>,
 }
 
 /// Memories between sessions.
@@ -145,6 +156,10 @@ impl From<&Merged> for Settings {
                 more_tokens: number("sessionMemory.moreTokens"),
                 tool_calls: number("sessionMemory.toolCalls"),
                 prepare_summary: flag("sessionMemory.prepareSummary"),
+            },
+            team_memory: TeamMemorySettings {
+                server: text("teamMemory.server").filter(|address| !address.trim().is_empty()),
+                repository: text("teamMemory.repository"),
             },
             auto_memory: AutoMemorySettings {
                 enabled: flag("autoMemoryEnabled"),

@@ -39,6 +39,8 @@ mod sessions;
 mod settings;
 mod support;
 mod task_list;
+#[cfg(unix)]
+mod team_memory;
 mod torture;
 mod trust;
 mod turn;

@@ -82,6 +82,8 @@ pub(super) const KEYS: &[Key] = &[
     key("memoryReview", OneOf(&["accept-all", "review-first", "off"]), "whether memories found in the background count at once, after a review, or are not looked for").free().merged(Strictest(&["accept-all", "review-first", "off"])).used(),
     key("memoryExtraction.enabled", Bool, "look for memories when the model has answered").used(),
     key("memoryExtraction.leastTokens", Integer(0, i64::MAX), "how much must have been said since the last time, in tokens").used(),
+    key("teamMemory.server", Text, "the address of the server that shares memories with a team").used(),
+    key("teamMemory.repository", Text, "what this repository is called on that server").used(),
     key("sessionMemory.enabled", Bool, "keep running notes of a session, from which it can be compacted").used(),
     key("sessionMemory.firstTokens", Integer(1, i64::MAX), "the size of the context at which notes begin, in tokens").used(),
     key("sessionMemory.moreTokens", Integer(1, i64::MAX), "how much the context grows before notes are written again, in tokens").used(),

@@ -1,0 +1,119 @@
+//! `loci memory team`: people share memories through a server.
+
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use loci_stdx::SystemClock;
+use loci_team::{Limits, RepositoryName, Server, Store};
+use loci_testkit::Output;
+use serde_json::{Value, json};
+
+use crate::memory::{memory_dir, remember};
+use crate::support::{World, loci};
+
+const TOKEN: &str = "a-token-of-ann";
+
+/// Starts a server that knows one member of the repository `app`.
+async fn serve(dir: &Path) -> SocketAddr {
+    let store = Store::open(&dir.join("team.db")).unwrap();
+    store.add_member("ann", &RepositoryName::parse("app").unwrap(), TOKEN, "now").unwrap();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = Server::new(store, Arc::new(SystemClock::new()), Limits::default());
+    tokio::spawn(async move { server.serve(listener, std::future::pending()).await.unwrap() });
+    address
+}
+
+async fn world(address: SocketAddr) -> World {
+    let world = World::new([]).await;
+    let settings = json!({"teamMemory": {"server": format!("http://{address}"), "repository": "app"}});
+    std::fs::create_dir_all(world.home.config_home()).unwrap();
+    std::fs::write(world.home.config_home().join("settings.json"), settings.to_string()).unwrap();
+    world
+}
+
+fn team(world: &World, args: &[&str]) -> Output {
+    let binary = loci().args(["memory", "team"]).args(args.iter().copied());
+    world.run(&binary.env("LOCI_TEAM_TOKEN", TOKEN))
+}
+
+/// Invariant 2 of `docs/design/team-memory.md`.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_memory_goes_from_one_person_to_the_other() {
+    let office = tempfile::tempdir().unwrap();
+    let address = serve(office.path()).await;
+    let (ann, ben) = (world(address).await, world(address).await);
+    remember(&ann, "team/commits.md", "Commits hold one idea.\n");
+    assert_eq!(team(&ann, &["status"]).stdout, "to send   commits.md\n");
+    assert_eq!(team(&ann, &["push"]).stdout, "sent      commits.md\n");
+    assert_eq!(team(&ann, &["push"]).stdout, "Nothing to do: both sides are alike\n");
+    let pulled = team(&ben, &["pull", "--json"]);
+    let pulled: Value = serde_json::from_str(&pulled.stdout).unwrap();
+    assert_eq!(pulled, json!([{"name": "commits.md", "outcome": "new", "change": 1}]));
+    let text = std::fs::read_to_string(memory_dir(&ben).join("team/commits.md")).unwrap();
+    assert_eq!(text, "Commits hold one idea.\n");
+    let undone = ben.run(&loci().args(["memory", "undo", "1"]));
+    assert_eq!(undone.code, Some(0), "{undone:?}");
+    assert!(!memory_dir(&ben).join("team/commits.md").exists());
+}
+
+/// Invariant 3 of `docs/design/team-memory.md`.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_secret_is_held_back_and_not_repeated() {
+    let office = tempfile::tempdir().unwrap();
+    let ann = world(serve(office.path()).await).await;
+    let secret = ["gh", "p_", "0123456789abcdefghijABCDEFGHIJ012345"].concat();
+    remember(&ann, "team/deploy.md", &format!("To deploy:\nexport TOKEN={secret}\n"));
+    let output = team(&ann, &["push"]);
+    assert_eq!(output.code, Some(1));
+    assert!(
+        output.stdout.starts_with("held      deploy.md:2: a secret, by rule `github-token`\n"),
+        "{output:?}"
+    );
+    assert!(!format!("{output:?}").contains(&secret));
+    assert_eq!(team(&ann, &["status"]).stdout, output.stdout);
+}
+
+/// Invariant 6 of `docs/design/team-memory.md`.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_address_needs_trust_and_the_token_a_private_file() {
+    let office = tempfile::tempdir().unwrap();
+    let address = serve(office.path()).await;
+    let world = World::new([]).await;
+    let said = team(&world, &["status"]).stderr;
+    assert!(said.contains("No server for the team's memories is set"), "{said}");
+    // A repository that nobody trusts names no server, so the token goes nowhere.
+    let settings =
+        json!({"teamMemory": {"server": format!("http://{address}"), "repository": "app"}}).to_string();
+    std::fs::create_dir_all(world.home.project().join(".claude")).unwrap();
+    std::fs::write(world.home.project().join(".claude/settings.json"), &settings).unwrap();
+    let said = team(&world, &["status"]).stderr;
+    assert!(said.contains("No server for the team's memories is set"), "{said}");
+
+    std::fs::create_dir_all(world.home.config_home().join("loci")).unwrap();
+    std::fs::write(world.home.config_home().join("settings.json"), &settings).unwrap();
+    let run = || world.run(&loci().args(["memory", "team", "status"]));
+    assert!(run().stderr.contains("There is no token"), "{:?}", run());
+    let file = world.home.config_home().join("loci/team-token");
+    std::fs::write(&file, format!("{TOKEN}\n")).unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    assert!(run().stderr.contains("Others may read"), "{:?}", run());
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    assert_eq!(run().stdout, "Nothing to do: both sides are alike\n");
+    std::fs::write(
+        world.home.config_home().join("settings.json"),
+        settings.replace("127.0.0.1", "team.invalid"),
+    )
+    .unwrap();
+    assert!(run().stderr.contains("without TLS the token would be read on the way"), "{:?}", run());
+}
+
+#[tokio::test]
+async fn a_build_without_the_server_says_how_to_get_it() {
+    let world = World::new([]).await;
+    let output = world.run(&loci().args(["serve", "team-memory", "--database", "postgres://x/y"]));
+    let expected = if cfg!(feature = "team-server") { "Only SQLite files" } else { "--features team-server" };
+    assert!(output.code == Some(1) && output.stderr.contains(expected), "{output:?}");
+}
