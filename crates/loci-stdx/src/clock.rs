@@ -8,10 +8,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::fmt::temporal::DateTimePrinter;
-use jiff::tz::TimeZone;
 
 pub use jiff::Timestamp;
 pub use jiff::civil::Date;
+pub use jiff::tz::TimeZone;
 
 /// A source of time.
 pub trait Clock: Send + Sync + fmt::Debug {

@@ -23,7 +23,7 @@ mod user;
 
 pub use append::{AppendError, AppendFile, Attachment};
 pub use atomic::{WriteError, WriteOptions, write_atomic};
-pub use clock::{Clock, Date, FixedClock, SystemClock, Timestamp, rfc3339_millis};
+pub use clock::{Clock, Date, FixedClock, SystemClock, TimeZone, Timestamp, rfc3339_millis};
 pub use dirs::create_private_dir_all;
 pub use env::{Env, Vars};
 pub use jsonl::{Line, ReverseLines, head_and_tail, lines, lines_at};

@@ -16,6 +16,7 @@ mod spoken;
 mod update;
 
 pub(crate) use format::checksum;
+pub(crate) use spoken::milliseconds;
 
 use std::collections::HashSet;
 use std::path::PathBuf;

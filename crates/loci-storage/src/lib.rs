@@ -35,6 +35,7 @@ mod session_log;
 mod session_notes;
 mod settings;
 mod state_file;
+mod statistics;
 mod task_list;
 mod tree_history;
 mod unsaved;
@@ -88,6 +89,7 @@ pub use settings::{
 pub use state_file::{
     StateFileError, edit_state, external_imports, known_user_id, set_external_imports, set_trust, user_id,
 };
+pub use statistics::{Statistics, StatisticsWish, UsedRow, session_statistics};
 pub use task_list::{TaskListDir, copy_tasks};
 pub use tree_history::{BlobStore, BlobUsage, CollectError, Collected, Doing, TreeHistory, collect_blobs};
 pub use unsaved::{UnsavedError, bring_back_unsaved};

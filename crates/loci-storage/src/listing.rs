@@ -13,7 +13,7 @@
 mod first_prompt;
 mod kept;
 mod lite;
-mod scan;
+pub(crate) mod scan;
 mod tally;
 
 use std::collections::HashMap;

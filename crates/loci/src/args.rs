@@ -192,6 +192,8 @@ pub(crate) enum Subcommand {
     Sessions(crate::sessions::SessionsArgs),
     /// Be a server for others.
     Serve(crate::serve::ServeArgs),
+    /// Count sessions, turns, tokens and cost by model, project and day.
+    Stats(crate::stats::StatsArgs),
 }
 
 #[derive(Debug, clap::Args)]

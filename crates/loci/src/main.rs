@@ -30,7 +30,9 @@ mod save;
 mod serve;
 mod sessions;
 mod settings;
+mod stats;
 mod trust;
+mod when;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -75,6 +77,7 @@ fn run(args: Args, started: std::time::Instant) -> Result<u8, Complaint> {
         Some(Subcommand::Permissions(permissions)) => permissions::run(&env, permissions),
         Some(Subcommand::Serve(serve)) => serve::run(&env, serve),
         Some(Subcommand::Sessions(sessions)) => sessions::run(&env, sessions),
+        Some(Subcommand::Stats(stats)) => stats::run(&env, stats),
         None if args.rewind_files.is_some() => sessions::rewind_files(&env, &args),
         None if args.is_headless() => print::run(env, args, started),
         None => {

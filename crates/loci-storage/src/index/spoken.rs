@@ -114,7 +114,7 @@ fn time_of(entry: &Entry) -> i64 {
 }
 
 /// Reads a moment; the usual form (`2026-01-31T12:00:00.000Z`) without ado, since there is one in every entry.
-fn milliseconds(text: &str) -> Option<i64> {
+pub(crate) fn milliseconds(text: &str) -> Option<i64> {
     let usual = || {
         let bytes: &[u8; 24] = text.as_bytes().try_into().ok()?;
         let digits = |range: std::ops::Range<usize>| {

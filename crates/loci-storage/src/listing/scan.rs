@@ -10,13 +10,13 @@ use std::borrow::Cow;
 use memchr::{memchr, memchr2, memmem};
 
 /// Iterates over the top-level fields of the object that `line` begins with, until it ends or is cut.
-pub(super) fn fields(line: &[u8]) -> Fields<'_> {
+pub(crate) fn fields(line: &[u8]) -> Fields<'_> {
     let at = if line.first() == Some(&b'{') { 1 } else { line.len() };
     Fields { line, at }
 }
 
 /// The top-level fields of an object: keys and values as written.
-pub(super) struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     line: &'a [u8],
     at: usize,
 }
@@ -93,7 +93,7 @@ fn end_of_group(line: &[u8], at: usize) -> Option<usize> {
 }
 
 /// Returns the `type` of a line that begins with it, as metadata does.
-pub(super) fn leading_type(line: &[u8]) -> Option<&[u8]> {
+pub(crate) fn leading_type(line: &[u8]) -> Option<&[u8]> {
     let rest = line.strip_prefix(br#"{"type":""#)?;
     Some(&rest[..memchr(b'"', rest)?])
 }
@@ -121,7 +121,7 @@ fn text_at(text: &[u8], quote: usize) -> String {
 }
 
 /// Reads the value of a field that should be a text.
-pub(super) fn as_text(value: &[u8]) -> Option<String> {
+pub(crate) fn as_text(value: &[u8]) -> Option<String> {
     Some(unescaped(value.strip_prefix(b"\"")?.strip_suffix(b"\"")?))
 }
 

@@ -22,6 +22,7 @@ mod session_file;
 mod session_log;
 mod settings;
 mod state_file;
+mod statistics;
 mod support;
 mod unsaved;
 mod writers;

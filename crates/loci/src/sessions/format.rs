@@ -33,12 +33,12 @@ pub(super) fn size(n_bytes: u64) -> String {
 }
 
 /// Returns US dollars, to the cent, or closer where a cent is too much.
-pub(super) fn dollars(amount: f64) -> String {
+pub(crate) fn dollars(amount: f64) -> String {
     if amount > 0.0 && amount < 0.01 { format!("${amount:.4}") } else { format!("${amount:.2}") }
 }
 
 /// Returns a path with the home directory written `~`.
-pub(super) fn path(home: &Path, path: &str) -> String {
+pub(crate) fn path(home: &Path, path: &str) -> String {
     match Path::new(path).strip_prefix(home) {
         Ok(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
         Ok(rest) => format!("~/{}", rest.display()),
@@ -47,7 +47,7 @@ pub(super) fn path(home: &Path, path: &str) -> String {
 }
 
 /// Returns text that cannot move the cursor or change colours: control characters but line breaks and tabs go.
-pub(super) fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     text.chars().filter(|char| !char.is_control() || matches!(char, '\n' | '\t')).collect()
 }
 

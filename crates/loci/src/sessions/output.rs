@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::complaint::Complaint;
 
 /// Prints data; a reader that has seen enough is no failure.
-pub(super) fn print(text: &str) -> Result<(), Complaint> {
+pub(crate) fn print(text: &str) -> Result<(), Complaint> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -18,12 +18,12 @@ pub(super) fn print(text: &str) -> Result<(), Complaint> {
 }
 
 /// Prints one JSON value and a newline.
-pub(super) fn print_json(value: &Value) -> Result<(), Complaint> {
+pub(crate) fn print_json(value: &Value) -> Result<(), Complaint> {
     print(&format!("{value}\n"))
 }
 
 /// Says something to people.
-pub(super) fn say(text: &str) {
+pub(crate) fn say(text: &str) {
     // A closed stderr leaves nobody to tell.
     drop(writeln!(io::stderr(), "{text}"));
 }

@@ -2,7 +2,6 @@
 
 mod progress;
 mod show;
-mod when;
 
 use std::path::PathBuf;
 
@@ -12,6 +11,7 @@ use serde_json::json;
 
 use super::{Desk, output};
 use crate::complaint::Complaint;
+use crate::when;
 use progress::Progress;
 
 /// The arguments of `loci sessions search`.

@@ -37,6 +37,7 @@ mod search;
 mod session_file;
 mod sessions;
 mod settings;
+mod stats;
 mod support;
 mod task_list;
 #[cfg(unix)]

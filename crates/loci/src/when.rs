@@ -8,13 +8,13 @@ use crate::complaint::Complaint;
 
 /// Which end of a day is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Edge {
+pub(crate) enum Edge {
     Start,
     End,
 }
 
 /// Reads a day, a moment, or how long ago, and returns milliseconds since 1970.
-pub(super) fn moment(text: &str, now: Timestamp, edge: Edge) -> Result<i64, Complaint> {
+pub(crate) fn moment(text: &str, now: Timestamp, edge: Edge) -> Result<i64, Complaint> {
     let text = text.trim();
     let found = ago(text, now)
         .or_else(|| text.parse::<Timestamp>().ok().map(Timestamp::as_millisecond))
