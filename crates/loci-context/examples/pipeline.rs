@@ -1,4 +1,7 @@
 //! Prints what the steps before a request cost, by the size of the conversation; `cargo xtask bench context` runs it.
+//!
+//! With a step, a size and a number it does that step so many times and prints nothing, for tools that count
+//! instructions: `pipeline fill 200000 11` less `pipeline fill 200000 1` is what ten times cost.
 #![allow(
     clippy::print_stdout,
     clippy::disallowed_methods,
@@ -17,52 +20,60 @@ use loci_core::message::Block;
 use serde_json::{Value, json};
 
 const RUNS: usize = 15;
+const OVERHEAD: u64 = 15_000;
+/// An hour and a half after the last response, when old results may go because the cache is cold.
+const LATE_MS: i64 = 1_767_268_800_000 + 90 * 60 * 1_000;
+
+/// What is measured.
+const STEPS: [(&str, &str, Step); 5] = [
+    ("loaded", "the first time", loaded),
+    ("below", "with room left", below),
+    ("fill", "at the trigger", fill),
+    ("messages", "the messages anew", messages),
+    ("plan", "planning a compaction", plan),
+];
+
+type Step = fn(&Conversation);
 
 fn main() {
-    println!("| tokens | entries | before a request | the messages anew | planning a compaction |");
-    println!("|---|---|---|---|---|");
-    for tokens in [25_000, 50_000, 100_000, 200_000, 400_000, 800_000] {
-        let path = path(tokens);
-        let window = Window { tokens: tokens as u64 + 33_000, max_output: 20_000, percent: None };
-        let replaced = Replaced::default();
-        let request = median(|| {
-            let tokens = context_tokens(&path, &replaced, 15_000);
-            let guard = Guard::default();
-            let standing = Standing {
-                path: &path,
-                replaced: &replaced,
-                window,
-                tokens,
-                guard: &guard,
-                clears: true,
-                now_ms: 0,
-            };
-            black_box(need(&standing));
-        });
-        let anew = median(|| {
-            black_box(Projection::with_replaced(path.iter().map(Arc::as_ref), &replaced).messages(None));
-        });
-        let plan = median(|| {
-            let subject = Subject {
-                path: path.clone(),
-                replaced: replaced.clone(),
-                room: Room::new(window, 15_000),
-                context: Block::new_text("context"),
-                tasks: Vec::new(),
-                to_do: Vec::new(),
-                focus: None,
-            };
-            black_box(Attempt::new(subject, Keep::LastRound, None, None));
-        });
-        println!("| {tokens} | {} | {} | {} | {} |", path.len(), shown(request), shown(anew), shown(plan));
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.as_slice() {
+        [step, tokens, times] => repeat(step, tokens.parse().unwrap_or(0), times.parse().unwrap_or(0)),
+        _ => table(),
     }
 }
 
-fn median(mut work: impl FnMut()) -> Duration {
+/// Does one step so many times. The first step of all is done on entries that nobody has looked at, read before.
+fn repeat(name: &str, tokens: usize, times: usize) {
+    let conversation = Conversation::of(tokens);
+    for (_, _, step) in STEPS.iter().filter(|(step, ..)| *step == name) {
+        fill(&conversation);
+        for _ in 0..times {
+            let fresh = (name == "loaded").then(|| conversation.reloaded());
+            step(fresh.as_ref().unwrap_or(&conversation));
+        }
+    }
+}
+
+fn table() {
+    let titles: Vec<&str> = STEPS.iter().map(|(_, title, _)| *title).collect();
+    println!("| tokens | entries | {} |", titles.join(" | "));
+    println!("|---|---|{}", "---|".repeat(STEPS.len()));
+    for tokens in [25_000, 50_000, 100_000, 200_000, 400_000, 800_000] {
+        let conversation = Conversation::of(tokens);
+        let times = STEPS.map(|(name, _, step)| shown(median(&conversation, name == "loaded", step)));
+        println!("| {tokens} | {} | {} |", conversation.path.len(), times.join(" | "));
+    }
+}
+
+/// The first time is measured on entries that nobody has looked at.
+fn median(conversation: &Conversation, is_first: bool, step: Step) -> Duration {
     let mut taken: Vec<Duration> = (0..RUNS)
         .map(|_| {
+            let fresh = is_first.then(|| conversation.reloaded());
+            let conversation = fresh.as_ref().unwrap_or(conversation);
             let began = Instant::now();
-            work();
+            step(conversation);
             began.elapsed()
         })
         .collect();
@@ -71,7 +82,75 @@ fn median(mut work: impl FnMut()) -> Duration {
 }
 
 fn shown(duration: Duration) -> String {
-    format!("{:.2} ms", duration.as_secs_f64() * 1_000.0)
+    format!("{:.3} ms", duration.as_secs_f64() * 1_000.0)
+}
+
+struct Conversation {
+    path: Vec<Arc<Entry>>,
+    tokens: u64,
+    replaced: Replaced,
+}
+
+impl Conversation {
+    fn of(tokens: usize) -> Self {
+        Self { path: path(tokens), tokens: tokens as u64, replaced: Replaced::default() }
+    }
+
+    fn reloaded(&self) -> Self {
+        let read = |entry: &Arc<Entry>| Entry::parse(entry.line()).ok().map(Arc::new);
+        Self {
+            path: self.path.iter().filter_map(read).collect(),
+            tokens: self.tokens,
+            replaced: Replaced::default(),
+        }
+    }
+
+    /// A window whose trigger lies so much above the conversation.
+    fn window(&self, above: u64) -> Window {
+        Window { tokens: self.tokens + above + 33_000, max_output: 20_000, percent: None }
+    }
+
+    fn need(&self, window: Window, tokens: u64, now_ms: i64) {
+        let guard = Guard::default();
+        let (path, replaced) = (self.path.as_slice(), &self.replaced);
+        let standing = Standing { path, replaced, window, tokens, guard: &guard, clears: true, now_ms };
+        black_box(need(&standing));
+    }
+}
+
+/// A session was just loaded, after a pause: all there is is looked at for the first time.
+fn loaded(conversation: &Conversation) {
+    let tokens = context_tokens(&conversation.path, &conversation.replaced, OVERHEAD);
+    conversation.need(conversation.window(0), tokens, LATE_MS);
+}
+
+fn below(conversation: &Conversation) {
+    let tokens = context_tokens(&conversation.path, &conversation.replaced, OVERHEAD);
+    conversation.need(conversation.window(50_000), tokens, 0);
+}
+
+/// The window is full, and old results are looked for.
+fn fill(conversation: &Conversation) {
+    let tokens = context_tokens(&conversation.path, &conversation.replaced, OVERHEAD);
+    conversation.need(conversation.window(0), tokens + conversation.tokens, 0);
+}
+
+fn messages(conversation: &Conversation) {
+    let path = conversation.path.iter().map(Arc::as_ref);
+    black_box(Projection::with_replaced(path, &conversation.replaced).messages(None));
+}
+
+fn plan(conversation: &Conversation) {
+    let subject = Subject {
+        path: conversation.path.clone(),
+        replaced: conversation.replaced.clone(),
+        room: Room::new(conversation.window(0), OVERHEAD),
+        context: Block::new_text("context"),
+        tasks: Vec::new(),
+        to_do: Vec::new(),
+        focus: None,
+    };
+    black_box(Attempt::new(subject, Keep::LastRound, None, None));
 }
 
 /// A conversation of about so many tokens: prompts, answers, calls and results.
@@ -79,8 +158,9 @@ fn path(tokens: usize) -> Vec<Arc<Entry>> {
     let mut lines: Vec<Value> = Vec::new();
     for n in 0..tokens / 1_000 {
         let message = |block: Value| {
-            json!({"type": "assistant", "uuid": format!("a{n}"), "message": {"id": format!("m{n}"), "content": [block],
-            "usage": {"input_tokens": n * 1_000, "output_tokens": 100}}})
+            json!({"type": "assistant", "uuid": format!("a{n}"), "timestamp": "2026-01-01T12:00:00.000Z",
+                "message": {"id": format!("m{n}"), "content": [block],
+                    "usage": {"input_tokens": n * 1_000, "output_tokens": 100}}})
         };
         lines.push(json!({"type": "user", "uuid": format!("u{n}"), "message": {"content": "What does it say? ".repeat(10)}}));
         lines.push(message(json!({"type": "text", "text": "I will look at the file. ".repeat(10)})));
@@ -89,7 +169,9 @@ fn path(tokens: usize) -> Vec<Arc<Entry>> {
             json!({"type": "tool_use", "id": format!("t{n}"), "name": "Read", "input": input}),
         ));
         let text = "    let value = compute(argument, \"text\");\n".repeat(80);
-        lines.push(json!({"type": "user", "uuid": format!("r{n}"), "message": {"content":
+        // As Read records it: the text is there twice.
+        let told = json!({"type": "text", "file": {"filePath": format!("/p/file{n}.rs"), "content": text}});
+        lines.push(json!({"type": "user", "uuid": format!("r{n}"), "toolUseResult": told, "message": {"content":
             [{"type": "tool_result", "tool_use_id": format!("t{n}"), "content": text}]}}));
     }
     lines.iter().filter_map(|line| Entry::parse(line.to_string()).ok()).map(Arc::new).collect()

@@ -11,12 +11,10 @@ use std::sync::Arc;
 use loci_core::conversation::millis;
 use loci_core::entry::{Entry, EntryKind};
 use loci_core::ids::ToolUseId;
-use loci_core::message::{Block, BlockKind};
-use serde::Deserialize;
 
 use crate::compaction::rounds;
 use crate::replaced::{Clearing, Replaced, Replacement};
-use crate::tokens::estimate_block;
+use crate::weighing::weight;
 use crate::window::Window;
 
 /// What stands in the place of a result that was cleared.
@@ -68,7 +66,7 @@ pub(crate) fn clear_cold(
     let last_round = rounds(path).last().map_or(0, |round| round.start);
     let tools = tools(path);
     let is_compactable =
-        |found: &Found| tools.get(&found.call).is_some_and(|tool| COMPACTABLE.contains(&tool.as_str()));
+        |found: &Found| tools.get(&found.call).is_some_and(|tool| COMPACTABLE.contains(tool));
     let old = results(&path[..last_round], replaced).into_iter().filter(is_compactable).rev().skip(KEPT_COLD);
     Some(clear(old)).filter(|clearing| clearing.freed >= window.thresholds().usable / 10)
 }
@@ -89,24 +87,16 @@ fn clear(old: impl Iterator<Item = Found>) -> Clearing {
 
 /// Returns the results of a path that are not replaced yet, oldest first.
 fn results(path: &[Arc<Entry>], replaced: &Replaced) -> Vec<Found> {
-    #[derive(Deserialize)]
-    struct Head {
-        tool_use_id: ToolUseId,
-    }
-    let of_user = path.iter().filter(|entry| entry.head().kind == EntryKind::User);
-    let blocks = of_user.flat_map(|entry| entry.blocks());
-    let found = blocks.filter(|block| block.kind() == BlockKind::ToolResult).filter_map(|block| {
-        let head: Head = block.json().read().ok()?;
-        Some(Found { call: head.tool_use_id, tokens: estimate_block(&block) })
-    });
     let mut seen = HashSet::new();
-    found.filter(|found| !replaced.has(&found.call) && seen.insert(found.call.clone())).collect()
+    let all = path.iter().flat_map(|entry| &weight(entry).results);
+    let here = all.filter(|result| !replaced.has(&result.call) && seen.insert(&result.call));
+    here.map(|result| Found { call: result.call.clone(), tokens: result.tokens }).collect()
 }
 
 /// Returns the names of the tools that were called.
-fn tools(path: &[Arc<Entry>]) -> HashMap<ToolUseId, String> {
-    let said = path.iter().filter(|entry| is_said(entry)).flat_map(|entry| entry.blocks());
-    said.filter_map(|block: Block| block.tool_use()).map(|call| (call.id, call.name)).collect()
+fn tools(path: &[Arc<Entry>]) -> HashMap<&ToolUseId, &str> {
+    let calls = path.iter().flat_map(|entry| &weight(entry).calls);
+    calls.map(|called| (&called.call, &*called.tool)).collect()
 }
 
 #[cfg(test)]

@@ -1,15 +1,11 @@
 //! How full the context is: what the server counted last, and estimates for everything added since.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
-use loci_core::entry::{Entry, EntryKind};
-use loci_core::usage::Usage;
-use serde::Deserialize;
-use serde_json::Value;
+use loci_core::entry::Entry;
 
 use crate::replaced::Replaced;
-use crate::tokens::entry_tokens;
+use crate::weighing::{estimate_path, weight};
 
 /// Counts the tokens of a path. `overhead` is what a request has besides its messages, for paths that no response
 /// has counted yet.
@@ -18,10 +14,12 @@ use crate::tokens::entry_tokens;
 /// counted with the conversation it stood in, which says nothing about this one. What was cleared since the last
 /// response is no longer there.
 pub fn context_tokens(path: &[Arc<Entry>], replaced: &Replaced, overhead: u64) -> u64 {
-    let preserved = preserved(path);
+    let boundary = path.first().filter(|entry| entry.is_compact_boundary());
+    let preserved = boundary.map_or(&[][..], |entry| &weight(entry).preserved);
+    let is_preserved = |entry: &Entry| entry.head().uuid.as_ref().is_some_and(|id| preserved.contains(id));
     let counted = path.iter().enumerate().rev().find_map(|(idx, entry)| {
-        let is_preserved = entry.head().uuid.as_ref().is_some_and(|id| preserved.contains(id.as_str()));
-        usage(entry).filter(|_| !is_preserved).map(|usage| (idx, usage.context_tokens()))
+        let tokens = weight(entry).counted?;
+        (!is_preserved(entry)).then_some((idx, tokens))
     });
     match counted {
         Some((idx, tokens)) => {
@@ -34,38 +32,10 @@ pub fn context_tokens(path: &[Arc<Entry>], replaced: &Replaced, overhead: u64) -
     }
 }
 
-/// Estimates the tokens of a path.
-pub fn estimate_path(path: &[Arc<Entry>], replaced: &Replaced) -> u64 {
-    path.iter().map(|entry| entry_tokens(entry, replaced)).sum()
-}
-
-/// Returns what the server counted for the response an entry belongs to.
-fn usage(entry: &Entry) -> Option<Usage> {
-    #[derive(Deserialize)]
-    struct Counted {
-        usage: Usage,
-    }
-    let head = entry.head();
-    if head.kind != EntryKind::Assistant || head.is_api_error {
-        return None;
-    }
-    let counted: Counted = entry.fields().read("message")?;
-    // A response that was cut, and words that no model wrote, were not counted.
-    Some(counted.usage).filter(|usage| usage.context_tokens() > 0)
-}
-
-fn preserved(path: &[Arc<Entry>]) -> HashSet<String> {
-    let boundary = path.first().filter(|entry| entry.is_compact_boundary());
-    let metadata: Value =
-        boundary.and_then(|entry| entry.fields().read("compactMetadata")).unwrap_or_default();
-    let ids = metadata["preservedMessages"]["uuids"].as_array().cloned().unwrap_or_default();
-    ids.iter().filter_map(Value::as_str).map(str::to_owned).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn count(path: &[Arc<Entry>], overhead: u64) -> u64 {
         context_tokens(path, &Replaced::default(), overhead)

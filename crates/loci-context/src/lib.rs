@@ -15,6 +15,7 @@ mod projection;
 mod replaced;
 mod session_notes;
 mod tokens;
+mod weighing;
 mod window;
 
 pub use budget::ResultBudget;
@@ -26,7 +27,7 @@ pub use compaction::{
 pub use fragment::{
     Fragment, GitContext, Instruction, PromptParts, Surroundings, system_prompt, user_context,
 };
-pub use ledger::{context_tokens, estimate_path};
+pub use ledger::context_tokens;
 pub use memory::{
     ContentHash, EntryName, EntryNameError, Flag, Hashes, INDEX_BYTES, INDEX_LINES, IndexLevel, IndexLine,
     MemoryFile, MemoryKind, Mention, Pull, Push, SecretFound, TEAM_DIR, TEAM_ENTRIES, TEAM_ENTRY_BYTES,
@@ -41,4 +42,5 @@ pub use session_notes::{
     notes_instruction,
 };
 pub use tokens::{estimate_messages, json_tokens, prose_tokens};
+pub use weighing::estimate_path;
 pub use window::{Fullness, Level, Thresholds, Window};

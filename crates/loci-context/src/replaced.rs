@@ -87,6 +87,11 @@ impl Replaced {
         self.by_call.contains_key(call)
     }
 
+    /// Returns what is sent in the place of a call's result.
+    pub(crate) fn content(&self, call: &ToolUseId) -> Option<&str> {
+        self.by_call.get(call).map(|content| &**content)
+    }
+
     /// Returns what clearings freed that were recorded behind one of these entries.
     pub(crate) fn freed_behind(&self, entries: &[Arc<Entry>]) -> u64 {
         let is_here = |id: &EntryId| entries.iter().any(|entry| entry.head().uuid.as_ref() == Some(id));

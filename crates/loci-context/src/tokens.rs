@@ -3,12 +3,11 @@
 //! Claude's tokenizer is not public. Prose runs at about four characters a token, JSON at two; a picture counts two
 //! thousand whatever its size. Reasoning counts by its text alone, because signatures are not read as text.
 
-use loci_core::entry::{Entry, EntryKind};
-use loci_core::message::{Block, BlockKind, Message};
-use serde_json::Value;
+use std::borrow::Cow;
 
-use crate::projection::attachment_blocks;
-use crate::replaced::Replaced;
+use loci_core::message::{Block, BlockKind, Message};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
 /// Tokens of a picture.
 const IMAGE: u64 = 2_000;
@@ -39,65 +38,108 @@ pub fn estimate_messages(messages: &[Message]) -> u64 {
     messages.iter().flat_map(|message| message.content.iter()).map(estimate_block).sum()
 }
 
-/// Estimates the tokens of what an entry adds to what is sent.
-pub(crate) fn entry_tokens(entry: &Entry, replaced: &Replaced) -> u64 {
-    let head = entry.head();
-    match head.kind {
-        EntryKind::User => {
-            entry.blocks().into_iter().map(|block| estimate_block(&replaced.apply(block))).sum()
-        }
-        EntryKind::Assistant if !head.is_api_error => entry.blocks().iter().map(estimate_block).sum(),
-        EntryKind::Attachment => {
-            let blocks = entry.attachment().map(|attachment| attachment_blocks(&attachment));
-            blocks.unwrap_or_default().iter().map(estimate_block).sum()
-        }
-        EntryKind::System => entry.fields().read::<String>("content").as_deref().map_or(0, prose_tokens),
-        EntryKind::Assistant | EntryKind::Progress | EntryKind::Metadata => 0,
-    }
-}
-
 /// Estimates the tokens of a block.
 pub(crate) fn estimate_block(block: &Block) -> u64 {
-    FRAME
-        + match block.kind() {
-            BlockKind::Text => block.text().as_deref().map_or(0, prose_tokens),
-            BlockKind::Thinking => text_field(block, "thinking"),
-            BlockKind::RedactedThinking => 0,
-            BlockKind::ToolUse => block.tool_use().map_or(0, |call| json_tokens(&call.input.to_string())),
-            BlockKind::ToolResult => block.tool_result().map_or(0, |result| estimate_result(&result.content)),
-            BlockKind::Image => IMAGE,
-            BlockKind::Document => estimate_document(block),
-            BlockKind::Other => (block.json().as_str().len() as u64).div_ceil(4),
-        }
+    estimate_json(block.json().as_str())
 }
 
-fn text_field(block: &Block, key: &str) -> u64 {
-    block.to_value().get(key).and_then(Value::as_str).map_or(0, prose_tokens)
+/// Estimates the tokens of a block that is nothing but this text.
+pub(crate) fn estimate_text(text: &str) -> u64 {
+    FRAME + prose_tokens(text)
 }
 
-fn estimate_result(content: &Value) -> u64 {
-    match content {
-        Value::String(text) => prose_tokens(text),
-        Value::Array(parts) => parts
-            .iter()
-            .filter_map(|part| Block::from_value(part).ok())
-            .map(|block| estimate_block(&block))
-            .sum(),
-        other => json_tokens(&other.to_string()),
+/// Estimates the tokens of a block that is written as JSON.
+pub(crate) fn estimate_json(json: &str) -> u64 {
+    match Piece::read(json) {
+        Some(piece) => piece.tokens(json),
+        None => FRAME + (json.len() as u64).div_ceil(4),
     }
+}
+
+/// What a block is measured by, read in one go; text without escapes is not copied.
+#[derive(Deserialize)]
+pub(crate) struct Piece<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Cow<'a, str>,
+    #[serde(borrow, default)]
+    text: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    thinking: Option<Cow<'a, str>>,
+    /// Of a call: its id.
+    #[serde(borrow, default)]
+    pub(crate) id: Option<Cow<'a, str>>,
+    /// Of a call: the tool.
+    #[serde(borrow, default)]
+    pub(crate) name: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    input: Option<&'a RawValue>,
+    /// Of a result: the call it answers.
+    #[serde(borrow, default)]
+    pub(crate) tool_use_id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    content: Option<&'a RawValue>,
+}
+
+impl<'a> Piece<'a> {
+    /// Reads a block; `None` when it is none, or its fields are not what those names stand for.
+    pub(crate) fn read(json: &'a str) -> Option<Self> {
+        serde_json::from_str(json).ok()
+    }
+
+    pub(crate) fn kind(&self) -> BlockKind {
+        BlockKind::from_name(&self.kind)
+    }
+
+    /// Tells whether it is text with a letter in it.
+    pub(crate) fn has_words(&self) -> bool {
+        self.kind() == BlockKind::Text && self.text.as_deref().is_some_and(|text| !text.trim().is_empty())
+    }
+
+    /// Estimates its tokens; `json` is what it was read from.
+    pub(crate) fn tokens(&self, json: &str) -> u64 {
+        let content = match self.kind() {
+            BlockKind::Text => self.text.as_deref().map_or(0, prose_tokens),
+            BlockKind::Thinking => self.thinking.as_deref().map_or(0, prose_tokens),
+            BlockKind::RedactedThinking => 0,
+            BlockKind::ToolUse => self.input.map_or(0, |input| json_tokens(input.get())),
+            BlockKind::ToolResult => self.content.map_or(0, |content| estimate_result(content.get())),
+            BlockKind::Image => IMAGE,
+            BlockKind::Document => estimate_document(json),
+            BlockKind::Other => (json.len() as u64).div_ceil(4),
+        };
+        FRAME + content
+    }
+}
+
+/// Estimates text, or a list of blocks.
+fn estimate_result(content: &str) -> u64 {
+    if let Some(text) = json_text(content) {
+        return prose_tokens(&text);
+    }
+    match serde_json::from_str::<Vec<&RawValue>>(content) {
+        Ok(parts) => parts.iter().map(|part| estimate_json(part.get())).sum(),
+        Err(_) => json_tokens(content),
+    }
+}
+
+/// Reads a JSON string; `None` when it is something else.
+pub(crate) fn json_text(json: &str) -> Option<Cow<'_, str>> {
+    #[derive(Deserialize)]
+    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+    json.starts_with('"').then(|| serde_json::from_str::<Text<'_>>(json).ok())?.map(|text| text.0)
 }
 
 /// A page of a document is shown as a picture and as its text; without opening it, its bytes must do: about one page
 /// in 50,000 characters of base64, and no fewer than one.
-fn estimate_document(block: &Block) -> u64 {
+fn estimate_document(json: &str) -> u64 {
     const CHARS_A_PAGE: u64 = 50_000;
-    (block.json().as_str().len() as u64).div_ceil(CHARS_A_PAGE).max(1) * IMAGE
+    (json.len() as u64).div_ceil(CHARS_A_PAGE).max(1) * IMAGE
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn block(value: Value) -> Block {
         Block::from_value(&value).unwrap()

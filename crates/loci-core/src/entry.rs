@@ -5,16 +5,20 @@
 //! Entries of our own begin as a draft ([`draft`]) and become a line once, when they are appended.
 
 pub mod draft;
+mod weight;
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::ids::{EntryId, MessageId};
 use crate::message::{Block, Content};
 use crate::raw::RawObject;
+
+pub use weight::{CalledTool, ResultWeight, Weight};
 
 /// The kinds of entry we tell apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -81,10 +85,31 @@ pub struct Head {
 }
 
 /// One line of a transcript.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Entry {
     line: Arc<str>,
     head: Head,
+    weight: OnceLock<Box<Weight>>,
+}
+
+/// Entries are the same when their lines are, measured or not.
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.line == other.line
+    }
+}
+
+impl Eq for Entry {}
+
+/// The message of an entry, split without reading it.
+#[derive(Debug, Default, Deserialize)]
+pub struct MessageParts<'a> {
+    /// What is said.
+    #[serde(borrow, default)]
+    pub content: Option<&'a RawValue>,
+    /// What the server counted.
+    #[serde(borrow, default)]
+    pub usage: Option<&'a RawValue>,
 }
 
 /// Why a line is not an entry.
@@ -193,7 +218,7 @@ impl Entry {
                 Some(MessageHead::Other(_)) | None => None,
             },
         };
-        Ok(Self { line, head })
+        Ok(Self { line, head, weight: OnceLock::new() })
     }
 
     /// Returns the line, without its newline, as it was written.
@@ -209,6 +234,21 @@ impl Entry {
     /// Splits the line into its top-level fields.
     pub fn fields(&self) -> RawObject<'_> {
         RawObject::parse(&self.line).unwrap_or_default()
+    }
+
+    /// Returns what the entry weighs; `measure` is asked the first time only.
+    pub fn weight(&self, measure: impl FnOnce(&Self) -> Weight) -> &Weight {
+        self.weight.get_or_init(|| Box::new(measure(self)))
+    }
+
+    /// Splits the message of a user or assistant entry; an entry without one has no parts.
+    pub fn message_parts(&self) -> MessageParts<'_> {
+        #[derive(Deserialize)]
+        struct Stored<'a> {
+            #[serde(borrow)]
+            message: MessageParts<'a>,
+        }
+        serde_json::from_str::<Stored<'_>>(&self.line).map(|stored| stored.message).unwrap_or_default()
     }
 
     /// Returns the content of a user or assistant entry's message.

@@ -57,7 +57,8 @@ pub enum BlockKind {
 }
 
 impl BlockKind {
-    fn from_name(name: &str) -> Self {
+    /// Finds a kind by its name on the wire.
+    pub fn from_name(name: &str) -> Self {
         match name {
             "text" => Self::Text,
             "thinking" => Self::Thinking,

@@ -24,7 +24,8 @@ use super::summary::{summary_of, summary_request};
 use super::{CompactionPlan, Keep};
 use crate::projection::Projection;
 use crate::replaced::Replaced;
-use crate::tokens::{entry_tokens, estimate_messages, prose_tokens};
+use crate::tokens::prose_tokens;
+use crate::weighing::estimate_path;
 
 /// Characters of a conversation's text to a token, cautiously: it may be code or JSON.
 const CHARS_A_TOKEN: u64 = 3;
@@ -198,10 +199,8 @@ impl Attempt {
 fn fitting_plan(subject: &Subject, keep: Keep, carried: &Carried) -> Option<CompactionPlan> {
     let Subject { path, replaced, room, .. } = subject;
     let rounds = rounds(path);
-    let sizes: Vec<u64> = rounds
-        .iter()
-        .map(|round| path[round.clone()].iter().map(|entry| entry_tokens(entry, replaced)).sum())
-        .collect();
+    let sizes: Vec<u64> =
+        rounds.iter().map(|round| estimate_path(&path[round.clone()], replaced)).collect();
     let shares = room.shares();
     let words = prose_tokens(&carried.text(shares.carried));
     let mut left = shares.all.saturating_sub(shares.summary + words);
@@ -236,7 +235,7 @@ fn course(subject: &Subject, plan: &CompactionPlan, so_far: Option<&Notes>) -> C
     let done = so_far.and_then(|notes| position(span, notes));
     let request = prose_tokens(&summary_request(focus.as_deref()));
     let left = room.request().saturating_sub(request);
-    if done.is_none() && estimate_messages(&projected(span, replaced).messages(None)) <= left {
+    if done.is_none() && estimate_path(span, replaced) <= left {
         return Course::Whole;
     }
     let rest = &span[done.map_or(0, |idx| idx + 1)..];

@@ -2,15 +2,18 @@
 //! was changed, commands that still run, tasks not done yet. Messages and paths are read off the transcript, a former boundary
 //! included.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use loci_core::entry::{Entry, EntryKind};
 use loci_core::message::BlockKind;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::clip::clip_tokens;
-use crate::tokens::prose_tokens;
+use crate::tokens::{json_text, prose_tokens};
 
 /// The object of a boundary's metadata in which it is kept.
 const KEY: &str = "loci";
@@ -111,14 +114,27 @@ pub(super) fn prompt(entry: &Entry) -> Option<String> {
     Some(text).filter(|text| !text.trim().is_empty() && !text.starts_with(MARK))
 }
 
-/// Returns the file that an entry says a tool changed.
+/// Returns the file that an entry says a tool changed. What else the result holds, a file's text perhaps, is passed over.
 fn changed(entry: &Entry) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Line<'a> {
+        #[serde(borrow, rename = "toolUseResult")]
+        result: Option<&'a RawValue>,
+    }
+    #[derive(Deserialize)]
+    struct Told<'a> {
+        #[serde(borrow, rename = "filePath")]
+        file: Option<&'a RawValue>,
+        #[serde(borrow)]
+        notebook_path: Option<&'a RawValue>,
+    }
     if entry.head().kind != EntryKind::User {
         return None;
     }
-    let result: Value = entry.fields().read("toolUseResult")?;
-    let key = ["filePath", "notebook_path"].into_iter().find(|key| result.get(key).is_some())?;
-    result[key].as_str().map(str::to_owned)
+    let line: Line<'_> = serde_json::from_str(entry.line()).ok()?;
+    let told: Told<'_> = serde_json::from_str(line.result?.get()).ok()?;
+    let path = told.file.or(told.notebook_path)?;
+    json_text(path.get()).map(Cow::into_owned)
 }
 
 fn former(boundary: &Entry) -> Carried {

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use loci_core::entry::{Entry, EntryKind};
+use loci_core::entry::Entry;
 use loci_core::ids::EntryId;
 
 use super::CompactionPlan;
 use super::room::Room;
 use super::rounds::rounds;
 use crate::replaced::Replaced;
-use crate::tokens::{entry_tokens, prose_tokens};
+use crate::tokens::prose_tokens;
+use crate::weighing::{entry_tokens, weight};
 
 /// What is kept besides what the notes do not cover: at least so many tokens,
 const LEAST_TOKENS: u64 = 10_000;
@@ -46,7 +47,7 @@ pub fn plan_from_notes(
     let tokens = |idx: usize| -> u64 {
         path[rounds[idx].clone()].iter().map(|entry| entry_tokens(entry, replaced)).sum()
     };
-    let texts = |idx: usize| path[rounds[idx].clone()].iter().filter(|entry| has_words(entry)).count();
+    let texts = |idx: usize| path[rounds[idx].clone()].iter().filter(|entry| weight(entry).has_words).count();
     // A round that the notes cover in part is kept in whole.
     let mut from = rounds.iter().position(|round| round.end - 1 > covered).unwrap_or(rounds.len());
     let mut kept: u64 = (from..rounds.len()).map(tokens).sum();
@@ -64,11 +65,6 @@ pub fn plan_from_notes(
     let size = room.overhead + room.scaled(prose_tokens(&notes.text) + kept);
     (cut > 0 && from > 0 && size < room.window.thresholds().compact)
         .then_some(CompactionPlan { summarised: 0..cut, preserved: cut..path.len() })
-}
-
-fn has_words(entry: &Entry) -> bool {
-    matches!(entry.head().kind, EntryKind::User | EntryKind::Assistant)
-        && entry.blocks().iter().any(|block| block.text().is_some_and(|text| !text.trim().is_empty()))
 }
 
 #[cfg(test)]
