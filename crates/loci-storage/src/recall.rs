@@ -1,10 +1,12 @@
 //! Looking up earlier messages of a session in its own file, those before compactions too.
 //!
 //! The file is read once from its beginning, and of each passage that has a word of the query only a few numbers are
-//! kept: how rare a word is shows only at the end. The best are then read again. What was asked of this very lookup,
-//! and what it answered, is not among what is found: it would always be the best answer to itself.
+//! kept: how rare a word is shows only at the end. The best are then read again, and how much of the query stands
+//! together in them decides. What the model no longer sees comes first, but every fourth place is for what it still
+//! sees. What was asked of this very lookup, and what it answered, is not among what is found: it would always be the
+//! best answer to itself.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -14,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use loci_core::entry::Entry;
 use loci_core::passage::{CallNames, Passage, Voice, passages};
 use loci_core::recall::{RecallHit, RecallSearch, RecallSource, RecallWish, Recalled};
-use loci_core::search::{Corpus, Match, Query, Scorer, snippet};
+use loci_core::search::{Corpus, Match, Query, Scorer, nearest, part_around};
 use serde_json::Value;
 
 use crate::session_file::{LoadError, Loaded, each_line, read_line};
@@ -24,6 +26,13 @@ pub const RECALL_TOOL: &str = "Recall";
 /// What a passage that the model still sees counts, and one that only summarises.
 const IN_VIEW: f64 = 0.5;
 const SUMMARY: f64 = 0.4;
+/// Every how many places one is for what the model still sees.
+const PLACE_IN_VIEW: usize = 4;
+/// How many passages are read again, and how many bytes of them at most.
+const MOST_COMPARED: usize = 256;
+const MOST_COMPARED_BYTES: usize = 32 << 20;
+/// What the words of a whole passage count beside those that stand together in it.
+const WHOLE: f64 = 0.1;
 
 /// Looks up what is asked for in a session file; `stop` ends it early, with what was found up to there.
 pub fn recall(file: &Path, wish: &RecallWish, stop: &AtomicBool) -> Result<Recalled, LoadError> {
@@ -146,52 +155,97 @@ impl Search {
         candidate.span.offset < self.boundary && !self.preserved.contains(&candidate.uuid)
     }
 
-    fn score(&self, scorer: &Scorer, candidate: &Candidate) -> f64 {
+    /// Scores a passage by its words alone.
+    fn score(scorer: &Scorer, candidate: &Candidate) -> f64 {
         let found =
             Match { counts: &candidate.counts, n_words: candidate.n_words, n_literals: candidate.n_literals };
-        let in_view = if self.is_compacted(candidate) { 1.0 } else { IN_VIEW };
-        let summary = if candidate.voice == Voice::Summary { SUMMARY } else { 1.0 };
         // A question repeats how something was said: words in its order count for more than the same words strewn about.
-        let order = 1.0 + candidate.n_neighbours as f64;
-        scorer.score(found) * order * in_view * summary
+        scorer.score(found) * (1.0 + candidate.n_neighbours as f64)
+    }
+
+    /// Returns what each term is worth; one that occurs nowhere cannot be missed.
+    fn weights(&self, scorer: &Scorer) -> Vec<f64> {
+        let known = self.corpus.n_with_term.iter().map(|n_with| *n_with > 0);
+        scorer.weights().iter().zip(known).map(|(weight, known)| if known { *weight } else { 0.0 }).collect()
     }
 
     fn answer(&self, file: &File, query: &Query, wish: &RecallSearch) -> io::Result<Recalled> {
         let scorer = self.corpus.scorer();
-        let mut ranked: Vec<(f64, &Candidate)> =
-            self.candidates.iter().map(|candidate| (self.score(&scorer, candidate), candidate)).collect();
-        // Of two equal answers the newer counts.
-        ranked.sort_by(|left, right| {
-            right.0.total_cmp(&left.0).then(right.1.span.offset.cmp(&left.1.span.offset))
-        });
-        let wanted = ranked.into_iter().skip(wish.skip).take(wish.limit);
-        let hits: io::Result<Vec<Option<RecallHit>>> =
-            wanted.map(|(_, candidate)| self.hit(file, query, wish, candidate)).collect();
+        let weights = self.weights(&scorer);
+        let ranked = self.ranked(file, query, &scorer, &weights)?;
+        let mut hits = Vec::new();
+        for candidate in ranked.into_iter().skip(wish.skip).take(wish.limit) {
+            let Some((entry, passage)) = read_again(file, candidate)? else { continue };
+            let text = &passage.text;
+            let range = part_around(text, &nearest(query, &weights, text).range, wish.excerpt);
+            hits.push(RecallHit {
+                source: source(&entry, passage.voice, candidate.tool.clone()),
+                excerpt: text[range.clone()].to_owned(),
+                offset: text[..range.start].chars().count(),
+                n_chars: text.chars().count(),
+                is_compacted: self.is_compacted(candidate),
+            });
+        }
         Ok(Recalled::Found {
             n_found: self.candidates.len(),
             n_searched: usize::try_from(self.corpus.n_texts).unwrap_or(usize::MAX),
-            hits: hits?.into_iter().flatten().collect(),
+            hits,
         })
     }
 
-    fn hit(
+    /// Puts the candidates in order: by how much of the query stands together in them, as far as they are read again.
+    fn ranked(
         &self,
         file: &File,
         query: &Query,
-        wish: &RecallSearch,
-        candidate: &Candidate,
-    ) -> io::Result<Option<RecallHit>> {
-        let Some((entry, passage)) = read_again(file, candidate)? else { return Ok(None) };
-        let text = &passage.text;
-        let range = snippet(query, text, wish.excerpt).range;
-        Ok(Some(RecallHit {
-            source: source(&entry, passage.voice, candidate.tool.clone()),
-            excerpt: text[range.clone()].to_owned(),
-            offset: text[..range.start].chars().count(),
-            n_chars: text.chars().count(),
-            is_compacted: self.is_compacted(candidate),
-        }))
+        scorer: &Scorer,
+        weights: &[f64],
+    ) -> io::Result<Vec<&Candidate>> {
+        let mut ranked: Vec<(f64, &Candidate)> =
+            self.candidates.iter().map(|candidate| (Self::score(scorer, candidate), candidate)).collect();
+        sort(&mut ranked);
+        let best = ranked.first().map_or(1.0, |(score, _)| score.max(f64::MIN_POSITIVE));
+        let mut n_bytes = 0;
+        for (idx, (score, candidate)) in ranked.iter_mut().enumerate() {
+            *score *= WHOLE / best;
+            n_bytes += candidate.span.len;
+            if idx < MOST_COMPARED
+                && n_bytes <= MOST_COMPARED_BYTES
+                && let Some((_, passage)) = read_again(file, candidate)?
+            {
+                *score += nearest(query, weights, &passage.text).share;
+            }
+            let is_summary = candidate.voice == Voice::Summary;
+            *score *= if is_summary { SUMMARY } else { 1.0 };
+            *score *= if self.is_compacted(candidate) { 1.0 } else { IN_VIEW };
+        }
+        sort(&mut ranked);
+        Ok(self.mixed(ranked.into_iter().map(|(_, candidate)| candidate)))
     }
+
+    /// Gives every so many places to what the model still sees, best first, so that it is not crowded out.
+    fn mixed<'a>(&self, ranked: impl Iterator<Item = &'a Candidate>) -> Vec<&'a Candidate> {
+        let (mut gone, mut seen): (VecDeque<_>, VecDeque<_>) =
+            ranked.enumerate().partition(|(_, candidate)| self.is_compacted(candidate));
+        let n_all = gone.len() + seen.len();
+        let places = (1..=n_all).filter_map(|place| {
+            let takes_seen = match (gone.front(), seen.front()) {
+                (Some((gone, _)), Some((seen, _))) => place % PLACE_IN_VIEW == 0 || seen < gone,
+                (None, _) => true,
+                (Some(_), None) => false,
+            };
+            let next = if takes_seen { seen.pop_front() } else { gone.pop_front() };
+            next.map(|(_, candidate)| candidate)
+        });
+        places.collect()
+    }
+}
+
+/// Best first; of two equal answers the newer.
+fn sort(ranked: &mut [(f64, &Candidate)]) {
+    ranked.sort_by(|left, right| {
+        right.0.total_cmp(&left.0).then(right.1.span.offset.cmp(&left.1.span.offset))
+    });
 }
 
 /// Reads a candidate's passage; `None` when the file has changed under our hands.

@@ -57,6 +57,11 @@ impl Query {
         &self.literals
     }
 
+    /// Returns which terms follow one another in the query, as places among the terms.
+    pub fn neighbours(&self) -> &[(usize, usize)] {
+        &self.neighbours
+    }
+
     /// Returns true when there is nothing to search for.
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty() && self.literals.is_empty()

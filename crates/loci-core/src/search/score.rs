@@ -61,6 +61,11 @@ pub struct Match<'a> {
 }
 
 impl Scorer {
+    /// Returns what each term weighs.
+    pub fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
     /// Returns how well a text answers the query; zero when no term occurs.
     pub fn score(&self, found: Match<'_>) -> f64 {
         let length = 1.0 - B + B * f64::from(found.n_words) / self.average;

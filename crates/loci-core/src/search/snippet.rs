@@ -23,10 +23,7 @@ pub fn snippet(query: &Query, text: &str, max_bytes: usize) -> Snippet {
             found.push((idx, place));
         }
     });
-    let range = match text.len() <= max_bytes {
-        true => 0..text.len(),
-        false => window(text, &best(&found, max_bytes, query.terms().len()), max_bytes),
-    };
+    let range = part_around(text, &best(&found, max_bytes, query.terms().len()), max_bytes);
     let marks = found.into_iter().map(|(_, place)| place);
     let marks = marks.filter(|place| range.start <= place.start && place.end <= range.end).collect();
     Snippet { range, marks }
@@ -52,8 +49,12 @@ fn best(found: &[(usize, Range<usize>)], max_bytes: usize, n_terms: usize) -> Ra
     best.2
 }
 
-/// Puts a window around a stretch, ending between characters and, where one is near, at the end of a line or word.
-fn window(text: &str, around: &Range<usize>, max_bytes: usize) -> Range<usize> {
+/// Returns the part of about `max_bytes` around a stretch of a text, ending between characters and, where one is near,
+/// at the end of a line or word; all of a text that is short enough.
+pub fn part_around(text: &str, around: &Range<usize>, max_bytes: usize) -> Range<usize> {
+    if text.len() <= max_bytes {
+        return 0..text.len();
+    }
     let spare = max_bytes.saturating_sub(around.len());
     let start = around.start.saturating_sub(spare / 3);
     let end = (start + max_bytes).min(text.len());

@@ -84,6 +84,67 @@ fn what_precedes_a_compaction_is_found_first() {
     assert_eq!(result.excerpt, "port=48213 # staging");
 }
 
+fn boundary(uuid: &str) -> Value {
+    json!({"type": "system", "subtype": "compact_boundary", "uuid": uuid, "parentUuid": null,
+        "compactMetadata": {"trigger": "auto"}})
+}
+
+/// What the model still sees is not crowded out by much that is like it.
+#[test]
+fn what_is_still_seen_has_its_place() {
+    let world = World::new();
+    let like = |n: usize| format!("The port of the amber lantern in zone {n} is open, the falcon is not.");
+    let mut lines: Vec<Value> =
+        (0..40).map(|n| line(&format!("u{n}-"), "user", json!(like(n)))).chain([boundary("b")]).collect();
+    lines.push(line("exact", "user", json!("The port of the amber falcon is 48213.")));
+    let file = write(&world, &lines);
+    let (n_found, hits) = look(&file, search("what was the port of the amber falcon"));
+    assert_eq!(n_found, 41);
+    assert!(ids(&hits)[..4].contains(&"exact"), "{:?}", ids(&hits));
+    assert!(hits[0].is_compacted, "what it no longer sees comes first");
+}
+
+/// A long passage is shown where the words of the question stand together, not where most of them are strewn about.
+#[test]
+fn an_excerpt_shows_where_the_words_stand_together() {
+    let world = World::new();
+    let strewn = "the of the port, and the falcon; of the port and more, then amber of the falcon ".repeat(20);
+    let text =
+        format!("{} The port of the amber falcon cluster is 48213. {}{strewn}", "x ".repeat(600), "x ".repeat(600));
+    let file = write(&world, &[line("u1", "user", json!(text))]);
+    let (_, hits) = look(&file, search("what was the port of the amber falcon"));
+    assert!(hits[0].excerpt.contains("48213"), "{}", hits[0].excerpt);
+    assert!(hits[0].excerpt.len() <= 400);
+}
+
+/// Facts that were said once, among much that has the same words: one lookup finds each, in view or not.
+#[test]
+fn every_fact_is_found_by_one_lookup() {
+    let world = World::new();
+    let (places, things) = (["north", "south", "east", "west"], ["gate", "mill", "bridge", "dock", "tower"]);
+    let fact = |n: usize| (places[n % 4], things[n / 4 % 5]);
+    let noise = |n: usize| {
+        let (place, thing) = fact(n * 7 + n / 3);
+        format!("we should check the {place} side, then the {thing} and its key, of which there is more ").repeat(n % 9 + 1)
+    };
+    let mut lines = Vec::new();
+    for n in 0..200 {
+        let (place, thing) = fact(n / 10);
+        let said = match n % 10 {
+            4 => format!("{} The key of the {place} {thing} is k{n}. {}", noise(n), noise(n + 1)),
+            _ => noise(n),
+        };
+        lines.push(line(&format!("m{n}-"), if n % 2 == 0 { "user" } else { "assistant" }, json!(said)));
+        lines.extend((n == 90 || n == 150).then(|| boundary(&format!("b{n}"))));
+    }
+    let file = write(&world, &lines);
+    for n in (4..200).step_by(10) {
+        let (place, thing) = fact(n / 10);
+        let (_, hits) = look(&file, search(&format!("which key has the {place} {thing}")));
+        assert!(hits.iter().any(|hit| hit.excerpt.contains(&format!("is k{n}."))), "{n}: {:?}", ids(&hits));
+    }
+}
+
 #[test]
 fn a_search_can_be_narrowed_and_gone_on_with() {
     let world = World::new();
