@@ -171,8 +171,10 @@ fn path(tokens: usize) -> Vec<Arc<Entry>> {
         let text = "    let value = compute(argument, \"text\");\n".repeat(80);
         // As Read records it: the text is there twice.
         let told = json!({"type": "text", "file": {"filePath": format!("/p/file{n}.rs"), "content": text}});
-        lines.push(json!({"type": "user", "uuid": format!("r{n}"), "toolUseResult": told, "message": {"content":
-            [{"type": "tool_result", "tool_use_id": format!("t{n}"), "content": text}]}}));
+        lines.push(
+            json!({"type": "user", "uuid": format!("r{n}"), "toolUseResult": told, "message": {"content":
+            [{"type": "tool_result", "tool_use_id": format!("t{n}"), "content": text}]}}),
+        );
     }
     lines.iter().filter_map(|line| Entry::parse(line.to_string()).ok()).map(Arc::new).collect()
 }

@@ -20,6 +20,7 @@ use loci_tools::Toolbox;
 use serde_json::Value;
 
 use crate::classifier::Classifier;
+use crate::compaction_hooks::CompactionHooks;
 use crate::file_history::FileKeeping;
 
 /// What a session is started with.
@@ -58,6 +59,8 @@ pub struct SessionConfig {
     pub limits: TurnLimits,
     /// When the conversation is compacted.
     pub compaction: CompactionConfig,
+    /// Who has a say in that.
+    pub compaction_hooks: Option<Arc<dyn CompactionHooks>>,
     /// The memories of the project, if any are kept.
     pub memory: Option<MemoryBook>,
     /// What is done beside the conversation.
@@ -221,11 +224,19 @@ pub struct BackgroundConfig {
     pub extraction: Option<ExtractionConfig>,
     /// How long the end of a session waits for what is under way.
     pub drain: Duration,
+    /// How long a compaction waits for notes, or a summary, that are being written.
+    pub patience: Duration,
 }
 
 impl Default for BackgroundConfig {
     fn default() -> Self {
-        Self { notes: None, prepares_summary: false, extraction: None, drain: Duration::from_secs(10) }
+        Self {
+            notes: None,
+            prepares_summary: false,
+            extraction: None,
+            drain: Duration::from_secs(10),
+            patience: Duration::from_secs(15),
+        }
     }
 }
 

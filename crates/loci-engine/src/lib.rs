@@ -7,6 +7,7 @@ mod background;
 mod calls;
 mod classifier;
 mod command;
+mod compaction_hooks;
 mod config;
 mod event;
 mod file_history;
@@ -26,6 +27,9 @@ pub mod turn;
 
 pub use classifier::{Classifier, ClassifierCall, ClassifierFuture};
 pub use command::{Answer, Command, Prompt};
+pub use compaction_hooks::{
+    AfterCompaction, BeforeCompaction, CompactionHooks, CompactionLeave, LeaveFuture, ToldFuture,
+};
 pub use config::{
     Ambient, ApplySettings, BackgroundConfig, CompactionConfig, ExtractionConfig, FollowSettings, Followed,
     Grants, ModelConfig, Moment, Past, PollSettings, ReadInstructions, SaveUpdate, SessionConfig, TurnLimits,

@@ -6,6 +6,7 @@
 mod asking;
 mod compacting;
 mod keeping;
+mod leave;
 mod perform;
 mod remembering;
 mod summarising;
@@ -34,6 +35,7 @@ use tokio_util::sync::CancellationToken;
 use crate::background::{Ahead, Backstage, Extractor, NotesKeeper};
 use crate::classifier::{Blocks, Classifier};
 use crate::command::{Answer, Command, Prompt};
+use crate::compaction_hooks::{AfterCompaction, CompactionHooks, CompactionLeave};
 use crate::config::{
     Ambient, CompactionConfig, Grants, ModelConfig, Moment, PollSettings, ReadInstructions, SessionConfig,
     TurnLimits,
@@ -50,7 +52,7 @@ use crate::recorder::Recorder;
 use crate::request::RequestBase;
 use crate::state::{change, wire};
 use crate::task_list::task_store;
-use crate::turn::{Effect, Event, Limits, Outcome, RetryRules, Turn, TurnEnd};
+use crate::turn::{CompactionWish, Effect, Event, Limits, Outcome, RetryRules, Turn, TurnEnd};
 use compacting::{Compactor, Pending};
 use tally::Tally;
 
@@ -112,6 +114,8 @@ pub struct Session {
     classifier: Option<Arc<dyn Classifier>>,
     blocks: Blocks,
     compaction: CompactionConfig,
+    /// Who has a say in compactions.
+    compaction_hooks: Option<Arc<dyn CompactionHooks>>,
     compactor: Compactor,
     checkpoints: Checkpoints,
     /// Keeps running notes of the conversation.
@@ -126,6 +130,8 @@ pub struct Session {
     told_date: String,
     /// How long the end waits for what is done beside the conversation.
     drain: Duration,
+    /// How long a compaction waits for it.
+    patience: Duration,
 }
 
 /// What a turn has under way.
@@ -146,6 +152,8 @@ struct Underway {
     has_interrupted: bool,
     /// The compaction whose summary is being written.
     pending: Option<Pending>,
+    /// What a compaction made, for those who want to know.
+    compacted: Option<AfterCompaction>,
 }
 
 impl Underway {
@@ -163,6 +171,7 @@ impl Underway {
             tally: Tally::begin(now),
             has_interrupted: false,
             pending: None,
+            compacted: None,
         }
     }
 }
@@ -171,6 +180,7 @@ impl Underway {
 enum Message {
     Request(u64, Event),
     Summary(u64, Result<(String, Ended), Failure>),
+    Leave(CompactionWish, CompactionLeave),
     Classified(ToolUseId, Option<Classified>),
     Other(Event),
 }
@@ -283,6 +293,7 @@ impl Session {
             classifier: config.classifier,
             blocks: Blocks::default(),
             compaction: config.compaction,
+            compaction_hooks: config.compaction_hooks,
             compactor: Compactor::default(),
             checkpoints,
             notes,
@@ -291,6 +302,7 @@ impl Session {
             extractor,
             told_date: String::new(),
             drain: config.background.drain,
+            patience: config.background.patience,
         };
         (session, SessionHandle { commands: command_in }, events_out)
     }
@@ -418,10 +430,9 @@ impl Session {
                     Some(Message::Other(event)) => return event,
                     Some(Message::Classified(call, said)) => self.classified(underway, &call, said),
                     Some(Message::Summary(generation, said)) if generation == underway.generation => {
-                        if let Some(event) = self.summarised(said, underway) {
-                            return event;
-                        }
+                        self.summarised(said, underway);
                     }
+                    Some(Message::Leave(wish, leave)) => self.leave_given(wish, leave, underway),
                     Some(Message::Request(..) | Message::Summary(..)) | None => {}
                 },
                 command = self.commands.recv(), if !self.is_deaf => match command {

@@ -243,9 +243,8 @@ impl Search {
 
 /// Best first; of two equal answers the newer.
 fn sort(ranked: &mut [(f64, &Candidate)]) {
-    ranked.sort_by(|left, right| {
-        right.0.total_cmp(&left.0).then(right.1.span.offset.cmp(&left.1.span.offset))
-    });
+    ranked
+        .sort_by(|left, right| right.0.total_cmp(&left.0).then(right.1.span.offset.cmp(&left.1.span.offset)));
 }
 
 /// Reads a candidate's passage; `None` when the file has changed under our hands.

@@ -17,20 +17,21 @@ const LEAST_TOKENS: u64 = 1_000;
 
 /// Reads what settings and environment say. `is_reviewed` tells whether a person looks at memories before they count.
 pub(crate) fn background(env: &Env, args: &Args, settings: &Settings, is_reviewed: bool) -> BackgroundConfig {
+    let usual = BackgroundConfig::default();
     BackgroundConfig {
         notes: notes(env, args, settings),
         prepares_summary: switch(env, "LOCI_PREPARE_SUMMARY")
             .or(settings.session_memory.prepare_summary)
             .unwrap_or_else(|| is_long_lived(args)),
         extraction: extraction(env, args, settings, is_reviewed),
-        drain: drain(env),
+        drain: millis(env, "LOCI_DRAIN_MS").unwrap_or(usual.drain),
+        patience: millis(env, "LOCI_COMPACTION_WAIT_MS").unwrap_or(usual.patience),
     }
 }
 
-/// How long the end of a run waits for what is under way: ten seconds, or so many milliseconds as a variable says.
-fn drain(env: &Env) -> Duration {
-    let said = env.vars.non_empty("LOCI_DRAIN_MS").and_then(|text| text.trim().parse().ok());
-    said.map_or(BackgroundConfig::default().drain, Duration::from_millis)
+fn millis(env: &Env, name: &str) -> Option<Duration> {
+    let said = env.vars.non_empty(name).and_then(|text| text.trim().parse().ok());
+    said.map(Duration::from_millis)
 }
 
 fn extraction(env: &Env, args: &Args, settings: &Settings, is_reviewed: bool) -> Option<ExtractionConfig> {

@@ -195,6 +195,7 @@ pub(crate) fn compose(
         model,
         limits: limits(env, args)?,
         compaction: compaction(env, &settings, &main_model),
+        compaction_hooks: None,
         background: beside(env, args, &settings, memory.as_ref().is_some_and(|memory| memory.is_reviewed)),
         memory: memory.map(|memory| memory.book),
         prompt,

@@ -199,8 +199,7 @@ impl Attempt {
 fn fitting_plan(subject: &Subject, keep: Keep, carried: &Carried) -> Option<CompactionPlan> {
     let Subject { path, replaced, room, .. } = subject;
     let rounds = rounds(path);
-    let sizes: Vec<u64> =
-        rounds.iter().map(|round| estimate_path(&path[round.clone()], replaced)).collect();
+    let sizes: Vec<u64> = rounds.iter().map(|round| estimate_path(&path[round.clone()], replaced)).collect();
     let shares = room.shares();
     let words = prose_tokens(&carried.text(shares.carried));
     let mut left = shares.all.saturating_sub(shares.summary + words);

@@ -53,6 +53,11 @@ impl Ahead {
         self.lane.submit((standpoint, covers));
     }
 
+    /// Returns what ends when the summary that is being written is there; nothing, when none is.
+    pub(crate) fn under_way(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
+        self.lane.under_way()
+    }
+
     /// Returns the summary, if it is there.
     pub(crate) fn ready(&self) -> Option<Notes> {
         lock(&self.ready).clone()

@@ -25,6 +25,8 @@ struct Shared<T> {
     /// What runs and what waits.
     queue: Mutex<Latest<T>>,
     is_busy: watch::Sender<bool>,
+    /// How many jobs are done.
+    n_done: watch::Sender<u64>,
     cancel: CancellationToken,
     work: Box<Work<T>>,
 }
@@ -38,6 +40,7 @@ impl<T: Send + 'static> Lane<T> {
         let shared = Shared {
             queue: Mutex::default(),
             is_busy: watch::Sender::new(false),
+            n_done: watch::Sender::new(0),
             cancel: CancellationToken::new(),
             work: Box::new(move |job, cancel| Box::pin(work(job, cancel))),
         };
@@ -51,6 +54,16 @@ impl<T: Send + 'static> Lane<T> {
             self.shared.is_busy.send_replace(true);
             tokio::spawn(work_off(Arc::clone(&self.shared), job));
         }
+    }
+
+    /// Returns what ends with the job that runs; nothing, when none does. What waits behind it is not waited for.
+    pub(crate) fn under_way(&self) -> Option<impl Future<Output = ()> + Send + use<T>> {
+        let mut n_done = self.shared.n_done.subscribe();
+        let before = *n_done.borrow_and_update();
+        self.shared.is_busy.borrow().then_some(async move {
+            // A lane that is gone has nothing under way.
+            drop(n_done.wait_for(|n| *n > before).await);
+        })
     }
 
     /// Tells whether a job runs or waits.
@@ -92,6 +105,8 @@ async fn work_off<T: Send + 'static>(shared: Arc<Shared<T>>, first: T) {
         if next.is_none() {
             shared.is_busy.send_replace(false);
         }
+        // Last, so that nobody waits for a job that has ended already.
+        shared.n_done.send_modify(|n| *n += 1);
     }
 }
 
@@ -129,6 +144,26 @@ mod tests {
         lane.submit(());
         lane.drain(Duration::ZERO).await;
         assert!(!lane.is_busy(), "called back, and nothing waits");
+    }
+
+    #[tokio::test]
+    async fn the_job_that_runs_can_be_waited_for_without_the_next() {
+        let gate = Arc::new(tokio::sync::Semaphore::new(0));
+        let held = Arc::clone(&gate);
+        let lane = Lane::new(move |(), _| {
+            let held = Arc::clone(&held);
+            async move { held.acquire().await.unwrap().forget() }
+        });
+        assert!(lane.under_way().is_none());
+        lane.submit(());
+        lane.submit(());
+        let under_way = lane.under_way().unwrap();
+        gate.add_permits(1);
+        under_way.await;
+        assert!(lane.is_busy(), "the one that waited runs now");
+        gate.add_permits(1);
+        lane.drain(Duration::from_secs(60)).await;
+        assert!(lane.under_way().is_none());
     }
 
     #[tokio::test]

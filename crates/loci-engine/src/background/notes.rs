@@ -71,6 +71,11 @@ impl NotesKeeper {
         self.lane.submit(Job { standpoint, covers, tokens });
     }
 
+    /// Returns what ends when the notes that are being written are there; nothing, when none are.
+    pub(crate) fn under_way(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
+        self.lane.under_way()
+    }
+
     /// Returns what was noted and the last entry that is covered.
     pub(crate) fn current(&self) -> Option<Notes> {
         let covered = self.notes.covered()?;

@@ -18,12 +18,13 @@ use loci_tools::{Host, TaskStatus, persisted_output};
 use serde_json::json;
 
 use super::summarising::Asking;
-use super::{Message, Session, Underway};
+use super::{Session, Underway};
+use crate::compaction_hooks::AfterCompaction;
 use crate::event::EngineEvent;
 use crate::instructions::resume;
 use crate::recorder::Shortened;
 use crate::state::change_identity;
-use crate::turn::{Compacted, CompactionWish, Event, OutputLimit, RequestPlan};
+use crate::turn::{Compacted, CompactionWish, OutputLimit, RequestPlan};
 
 /// Files that are put before the model again.
 const MOST_FILES: usize = 5;
@@ -31,8 +32,6 @@ const MOST_FILES: usize = 5;
 const MOST_FILE_TOKENS: u64 = 50_000;
 
 const SWITCHED_OFF: &str = "Compaction is switched off; unset DISABLE_COMPACT to use it";
-const NOTHING_TO_COMPACT: &str =
-    "There is too little to compact: the conversation has no more than its last exchange.";
 const NO_HELP: &str = "The conversation is nearly too long, and compacting it does not help any more. Ask for less \
      output at a time, or begin a new session.";
 
@@ -164,18 +163,18 @@ impl Session {
     }
 
     /// Makes the conversation shorter, or begins to.
-    pub(super) fn compact(&mut self, wish: &CompactionWish, underway: &mut Underway) {
-        self.tell(EngineEvent::Compacting);
+    pub(super) fn begin_compaction(&mut self, wish: &CompactionWish, underway: &mut Underway) {
         if !self.compaction.is_on {
             let failure = Failure::new(FailureKind::InvalidRequest, SWITCHED_OFF);
-            return self.compaction_over(underway, Compacted::Failed(failure));
+            return self.compaction_over(Compacted::Failed(failure), underway);
         }
         let subject = self.subject(wish);
         let room = subject.room;
         let (notes, so_far) = (self.notes_for_compaction(), self.compactor.so_far.take());
         let Some(attempt) = Attempt::new(subject, wish.keep, notes.as_ref(), so_far) else {
-            underway.tally.text = NOTHING_TO_COMPACT.to_owned();
-            return self.compaction_over(underway, Compacted::NothingToDo);
+            let end = Compacted::NothingToDo;
+            underway.tally.text = end.failure().unwrap_or_default();
+            return self.compaction_over(end, underway);
         };
         let may_ask = wish.trigger == Trigger::Manual || self.compactor.guard.may_ask();
         let step = if may_ask { attempt.begin() } else { Step::Record(attempt.last_resort()) };
@@ -193,12 +192,12 @@ impl Session {
             Step::Ask(messages) => self.ask_for_summary(pending, messages, underway),
             Step::Record(shorter) => {
                 let end = self.put_in_place(&shorter, &pending, underway);
-                self.compaction_over(underway, end);
+                self.compaction_over(end, underway);
             }
         }
     }
 
-    fn subject(&self, wish: &CompactionWish) -> Subject {
+    pub(super) fn subject(&self, wish: &CompactionWish) -> Subject {
         let (path, replaced) = (self.recorder.path(), self.recorder.replaced());
         let estimated = self.overhead() + estimate_path(path, replaced);
         let room = Room::new(self.window(&self.usual_plan()), self.overhead());
@@ -225,12 +224,8 @@ impl Session {
     }
 
     /// Takes what the model said when it was asked for a summary: records it, asks on, or makes do without.
-    pub(super) fn summarised(
-        &mut self,
-        said: Result<(String, Ended), Failure>,
-        underway: &mut Underway,
-    ) -> Option<Event> {
-        let mut pending = underway.pending.take()?;
+    pub(super) fn summarised(&mut self, said: Result<(String, Ended), Failure>, underway: &mut Underway) {
+        let Some(mut pending) = underway.pending.take() else { return };
         let step = match said {
             Ok((text, ended)) => {
                 self.account_summary(&pending, &ended, underway);
@@ -238,23 +233,16 @@ impl Session {
                 pending.attempt.heard(&text).ok_or_else(empty)
             }
             Err(failure) => match self.wait_before_asking_again(&mut pending.asking, &failure) {
-                Some(wait) => {
-                    self.send_summary_request(pending, wait, underway);
-                    return None;
-                }
+                Some(wait) => return self.send_summary_request(pending, wait, underway),
                 None => Err(failure),
             },
         };
         let end = match step {
-            Ok(Step::Ask(messages)) => {
-                self.ask_for_summary(pending, messages, underway);
-                return None;
-            }
+            Ok(Step::Ask(messages)) => return self.ask_for_summary(pending, messages, underway),
             Ok(Step::Record(shorter)) => self.put_in_place(&shorter, &pending, underway),
             Err(failure) => self.fail(failure, &pending, underway),
         };
-        self.tell(EngineEvent::CompactionEnded { failure: failure_of(&end) });
-        Some(Event::Compacted(end))
+        self.compaction_over(end, underway);
     }
 
     fn account_summary(&mut self, pending: &Pending, ended: &Ended, underway: &mut Underway) {
@@ -303,6 +291,8 @@ impl Session {
         });
         self.tell_user(Some(&summary), None);
         self.tell_level();
+        let (trigger, summary) = (pending.trigger, shorter.summary.clone());
+        underway.compacted = Some(AfterCompaction { trigger, summary });
         Compacted::Done
     }
 
@@ -340,20 +330,7 @@ impl Session {
         }
     }
 
-    fn compaction_over(&mut self, underway: &Underway, end: Compacted) {
-        self.tell(EngineEvent::CompactionEnded { failure: failure_of(&end) });
-        drop(underway.inbox.send(Message::Other(Event::Compacted(end))));
-    }
-
     pub(super) fn context_block(&self) -> Block {
         self.context.clone().unwrap_or_else(|| Block::new_text(""))
-    }
-}
-
-fn failure_of(end: &Compacted) -> Option<String> {
-    match end {
-        Compacted::Done => None,
-        Compacted::NothingToDo => Some(NOTHING_TO_COMPACT.to_owned()),
-        Compacted::Failed(failure) => Some(failure.message.clone()),
     }
 }

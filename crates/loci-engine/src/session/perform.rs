@@ -32,7 +32,7 @@ impl Session {
         match effect {
             Effect::Record(record) => self.record(record, underway),
             Effect::Request(plan) => self.request(&plan, underway),
-            Effect::Compact(wish) => self.compact(&wish, underway),
+            Effect::Compact(wish) => self.compact(wish, underway),
             Effect::CancelRequest => underway.request.cancel(),
             Effect::Wait(delay) => {
                 let (inbox, generation) = (underway.inbox.clone(), underway.generation);

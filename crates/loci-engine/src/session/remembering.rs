@@ -44,9 +44,13 @@ impl Session {
 
     /// Returns what can stand for the conversation, up to an entry of it: a summary that was prepared, or the notes.
     pub(super) fn notes_for_compaction(&self) -> Option<Notes> {
+        self.prepared_summary().or_else(|| self.notes.as_ref().and_then(NotesKeeper::current))
+    }
+
+    /// Returns the summary that was prepared for the conversation as it is.
+    pub(super) fn prepared_summary(&self) -> Option<Notes> {
         let prepared = self.ahead.as_ref().and_then(Ahead::ready);
-        let prepared = prepared.filter(|notes| self.is_on_path(&notes.covers));
-        prepared.or_else(|| self.notes.as_ref().and_then(NotesKeeper::current))
+        prepared.filter(|notes| self.is_on_path(&notes.covers))
     }
 
     fn has_notes(&self) -> bool {

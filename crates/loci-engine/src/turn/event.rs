@@ -65,8 +65,25 @@ pub enum Compacted {
     Done,
     /// There is nothing older than what would be kept.
     NothingToDo,
+    /// Somebody who has a say in it did not want it; this is why.
+    Blocked(String),
     /// It is as it was.
     Failed(Failure),
+}
+
+impl Compacted {
+    /// Returns why the conversation is no shorter, for people.
+    pub fn failure(&self) -> Option<String> {
+        match self {
+            Self::Done => None,
+            Self::NothingToDo => Some(
+                "There is too little to compact: the conversation has no more than its last exchange."
+                    .to_owned(),
+            ),
+            Self::Blocked(reason) => Some(format!("The compaction was blocked: {reason}")),
+            Self::Failed(failure) => Some(failure.message.clone()),
+        }
+    }
 }
 
 /// What looking a call up and checking its input came to.

@@ -55,9 +55,15 @@ impl Turn {
         match (cause, end) {
             (Cause::Wish, Compacted::Done | Compacted::NothingToDo) => vec![self.end(Outcome::Completed)],
             (Cause::Wish, Compacted::Failed(failure)) => self.give_up(failure),
+            (Cause::Wish, Compacted::Blocked(reason)) => {
+                let message = format!("The compaction was blocked: {reason}");
+                self.give_up(Failure::new(FailureKind::InvalidRequest, message))
+            }
             // What does not fit by our count may fit by the server's.
             (Cause::Full, _) | (Cause::Refused(_), Compacted::Done) => self.ask_again(),
-            (Cause::Refused(failure), Compacted::NothingToDo) => self.give_up(failure),
+            (Cause::Refused(failure), Compacted::NothingToDo | Compacted::Blocked(_)) => {
+                self.give_up(failure)
+            }
             (Cause::Refused(failure), Compacted::Failed(why)) => {
                 let message = format!("{}; compacting it failed too: {}", failure.message, why.message);
                 self.give_up(Failure { message, ..failure })

@@ -201,6 +201,36 @@ fn a_refusal_for_length_is_mended_once() {
     );
 }
 
+/// Blocked before the window is full, the request goes out as it is; after a refusal, that refusal is told.
+/// Invariant 15 of `docs/design/compaction.md`.
+#[test]
+fn a_blocked_compaction_leaves_things_as_they_are() {
+    let blocked = || compacted(Compacted::Blocked("not now".to_owned()));
+    check(
+        limits(),
+        vec![Event::Begin, Event::TooLong, blocked()],
+        expect![[r#"
+            ask main Usual
+            compact Auto keeping LastRound
+            ask main Usual"#]],
+    );
+    check(
+        limits(),
+        vec![Event::Begin, failed(FailureKind::PromptTooLong), blocked()],
+        expect![[r#"
+        ask main Usual
+        compact Auto keeping NewerHalf
+        api-error(PromptTooLong), end ApiError(Failure { kind: PromptTooLong, status: None, message: "broken", hint: None, retry_after: None, request_id: None }) after 1"#]],
+    );
+    check(
+        limits(),
+        vec![Event::Compact { focus: None }, blocked()],
+        expect![[r#"
+        compact Manual keeping LastRound
+        api-error(InvalidRequest), end ApiError(Failure { kind: InvalidRequest, status: None, message: "The compaction was blocked: not now", hint: None, retry_after: None, request_id: None }) after 0"#]],
+    );
+}
+
 /// Invariant 4 of `docs/design/compaction.md`.
 #[test]
 fn a_compaction_at_the_users_wish_is_all_there_is_to_do() {

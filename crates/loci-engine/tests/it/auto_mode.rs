@@ -153,6 +153,7 @@ pub(crate) fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) 
         },
         limits: TurnLimits::default(),
         compaction: CompactionConfig::default(),
+        compaction_hooks: None,
         memory: None,
         background: BackgroundConfig::default(),
         prompt: PromptParts {

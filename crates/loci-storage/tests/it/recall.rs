@@ -108,9 +108,13 @@ fn what_is_still_seen_has_its_place() {
 #[test]
 fn an_excerpt_shows_where_the_words_stand_together() {
     let world = World::new();
-    let strewn = "the of the port, and the falcon; of the port and more, then amber of the falcon ".repeat(20);
-    let text =
-        format!("{} The port of the amber falcon cluster is 48213. {}{strewn}", "x ".repeat(600), "x ".repeat(600));
+    let strewn =
+        "the of the port, and the falcon; of the port and more, then amber of the falcon ".repeat(20);
+    let text = format!(
+        "{} The port of the amber falcon cluster is 48213. {}{strewn}",
+        "x ".repeat(600),
+        "x ".repeat(600)
+    );
     let file = write(&world, &[line("u1", "user", json!(text))]);
     let (_, hits) = look(&file, search("what was the port of the amber falcon"));
     assert!(hits[0].excerpt.contains("48213"), "{}", hits[0].excerpt);
@@ -125,7 +129,8 @@ fn every_fact_is_found_by_one_lookup() {
     let fact = |n: usize| (places[n % 4], things[n / 4 % 5]);
     let noise = |n: usize| {
         let (place, thing) = fact(n * 7 + n / 3);
-        format!("we should check the {place} side, then the {thing} and its key, of which there is more ").repeat(n % 9 + 1)
+        format!("we should check the {place} side, then the {thing} and its key, of which there is more ")
+            .repeat(n % 9 + 1)
     };
     let mut lines = Vec::new();
     for n in 0..200 {

@@ -182,6 +182,59 @@ async fn a_compaction_goes_on_from_notes_without_asking() {
     assert!(main[3].body.len() < main[2].body.len(), "shorter than before");
 }
 
+fn is_compacting(frame: &Value) -> bool {
+    frame["subtype"] == "status" && frame["status"] == "compacting"
+}
+
+/// Notes that are being written when they are needed are waited for: no model is asked for the same again.
+/// Invariant 17 of `docs/design/compaction.md`.
+#[tokio::test]
+async fn a_compaction_waits_for_notes_that_are_being_written() {
+    let (first, second) = (Gate::new(), Gate::new());
+    second.release();
+    let answer_at = |n: u64| Step::text(format!("Answer at {n}.")).usage(10, 20, n, 0);
+    let script = Script::new([answer_at(20_000), answer_at(67_500), answer_at(21_000)]);
+    let world = World::new(script.answer_when(keeping_notes(first.clone(), second), is_notes)).await;
+    let binary = stream([]).env("LOCI_SESSION_MEMORY", "1").env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000");
+    let mut session = world.start(&binary.env("LOCI_COMPACTION_WAIT_MS", "600000"));
+    let long = |n: usize| "word ".repeat(n);
+    answer(&mut session, &long(16_000));
+    first.reached().await;
+    answer(&mut session, &long(10_000));
+    session.write_json(&user("and now?"));
+    session.wait_for_json(is_compacting);
+    assert_eq!(world.requests().iter().filter(|it| !is_notes(it)).count(), 2, "nothing is asked meanwhile");
+    first.release();
+    assert_eq!(session.wait_for_json(is_result)["result"], "Answer at 21000.");
+    session.finish();
+    let main: Vec<Recorded> = world.requests().into_iter().filter(|it| !is_notes(it)).collect();
+    assert_eq!(main.len(), 3, "no request for a summary");
+    let sent = main[2].messages()[0].to_string();
+    assert!(sent.contains("- asked about ports"), "{sent}");
+}
+
+/// Notes that do not come in time are done without.
+/// Invariant 17 of `docs/design/compaction.md`.
+#[tokio::test]
+async fn a_compaction_does_not_wait_for_ever() {
+    let (first, second) = (Gate::new(), Gate::new());
+    second.release();
+    let answer_at = |n: u64| Step::text(format!("Answer at {n}.")).usage(10, 20, n, 0);
+    let summary = Step::text("<summary>Words were sent.</summary>");
+    let script = Script::new([answer_at(20_000), answer_at(67_500), summary, answer_at(21_000)]);
+    let world = World::new(script.answer_when(keeping_notes(first.clone(), second), is_notes)).await;
+    let binary = stream([]).env("LOCI_SESSION_MEMORY", "1").env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000");
+    let mut session = world.start(&binary.env("LOCI_COMPACTION_WAIT_MS", "1"));
+    answer(&mut session, "one");
+    first.reached().await;
+    answer(&mut session, "two");
+    assert_eq!(answer(&mut session, "and now?")["result"], "Answer at 21000.");
+    first.release();
+    session.finish();
+    let main: Vec<Recorded> = world.requests().into_iter().filter(|it| !is_notes(it)).collect();
+    assert!(main[3].messages()[0].to_string().contains("Words were sent."));
+}
+
 /// A summary that was prepared beside the conversation is used at once.
 /// Invariant 10 of `docs/design/memory.md`.
 #[tokio::test]
