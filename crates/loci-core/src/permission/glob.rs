@@ -39,16 +39,8 @@ impl CommandPattern {
     /// Matches a command as [`fit_command`] does.
     pub(super) fn fit(&self, command: &str) -> Fit {
         let command = command.trim();
-        // Most patterns of a long list differ in the first letter; a hole may hold any.
-        if let (Some(own), Some(first)) = (self.text.bytes().next(), command.bytes().next())
-            && own != first
-            && own != b'*'
-            && own != b':'
-            && first != HOLE as u8
-        {
-            return Fit::No;
-        }
         match &self.prefixed {
+            Some([alone, _]) if parts_early(alone, command) => Fit::No,
             Some([alone, spaced]) => fit(alone, command).max(fit(spaced, command)),
             None => fit(&self.text, command),
         }
@@ -68,9 +60,11 @@ pub(super) fn fit_command(pattern: &str, command: &str) -> Fit {
 
 /// Matches a pattern in which only `*` is special.
 pub(super) fn fit(pattern: &str, text: &str) -> Fit {
-    if matches(pattern, text) {
+    if parts_early(pattern, text) {
+        Fit::No
+    } else if matches(pattern, text) {
         Fit::Certain
-    } else if text.contains(HOLE) && begin_alike(pattern, text) && could_match(pattern, text) {
+    } else if text.contains(HOLE) && could_match(pattern, text) {
         Fit::Possible
     } else {
         Fit::No
@@ -79,15 +73,14 @@ pub(super) fn fit(pattern: &str, text: &str) -> Fit {
 
 /// Matches by literal parts, left to right; the last must end the text.
 pub(super) fn matches(pattern: &str, text: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else {
+    let Some((first, more)) = pattern.split_once('*') else {
+        return pattern == text;
+    };
+    let Some(mut rest) = text.strip_prefix(first) else {
         return false;
     };
-    let mut parts: Vec<&str> = parts.collect();
-    let Some(last) = parts.pop() else {
-        return rest.is_empty();
-    };
-    for part in parts {
+    let (between, last) = more.rsplit_once('*').map_or((None, more), |(between, last)| (Some(between), last));
+    for part in between.into_iter().flat_map(|between| between.split('*')) {
         match rest.find(part) {
             Some(at) => rest = &rest[at + part.len()..],
             None => return false,
@@ -96,11 +89,11 @@ pub(super) fn matches(pattern: &str, text: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// Compares what stands before the first star with what stands before the first hole; nearly all pairs part there.
-fn begin_alike(pattern: &str, text: &str) -> bool {
+/// Returns true when they differ before the first star and the first hole: nearly all pairs of a long list do.
+fn parts_early(pattern: &str, text: &str) -> bool {
     let wanted = pattern.bytes().take_while(|byte| *byte != b'*');
-    let found = text.bytes().take_while(|byte| *byte != HOLE as u8);
-    wanted.zip(found).all(|(wanted, found)| wanted == found)
+    let difference = wanted.zip(text.bytes()).find(|(wanted, found)| wanted != found);
+    difference.is_some_and(|(_, found)| found != HOLE as u8)
 }
 
 /// Returns true when the pattern and the text, both with parts that stand for anything, have a text in common.
@@ -166,6 +159,12 @@ mod tests {
             ("a*b*c", "a1b2c", Fit::Certain),
             ("a*b*c", "a1c", Fit::No),
             ("a*a", "a", Fit::No),
+            ("a*b", "a*cb", Fit::Certain),
+            ("a*b", "a*c\0", Fit::Possible),
+            ("a*b*", "ab", Fit::Certain),
+            ("a**b", "ab", Fit::Certain),
+            ("a**b", "a", Fit::No),
+            ("a:*", "a:b", Fit::No),
             ("*", "anything at all", Fit::Certain),
             ("git push *", "git push \0", Fit::Certain),
             ("git push *", "git \0", Fit::Possible),

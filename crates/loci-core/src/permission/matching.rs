@@ -48,6 +48,16 @@ struct Parts<'c> {
     writes: Vec<Names>,
     /// Every reading of every command, and the whole line.
     texts: Vec<&'c str>,
+    /// Whether it may read, or write, what is not known.
+    is_opaque: bool,
+    /// Whether a path that is read, or written, is not known.
+    has_unclear: ReadsWrites,
+}
+
+/// Something that is told of reading and of writing.
+struct ReadsWrites {
+    read: bool,
+    write: bool,
 }
 
 impl<'c> Parts<'c> {
@@ -70,6 +80,13 @@ impl<'c> Parts<'c> {
             reads: spellings(&effects.reads),
             writes: spellings(&effects.writes),
             texts,
+            is_opaque: call.command.is_some()
+                && (!effects.unknown.is_empty()
+                    || effects.commands.iter().any(CommandEffect::could_be_anything)),
+            has_unclear: ReadsWrites {
+                read: effects.unclear.iter().any(|it| matches!(it, Unclear::Read(_))),
+                write: effects.unclear.iter().any(|it| matches!(it, Unclear::Write(_))),
+            },
         }
     }
 }
@@ -172,20 +189,14 @@ fn fit_spec(rule: &Rule, call: &Call<'_>, parts: &Parts<'_>) -> Fit {
 
 /// `Read` rules govern what is read and, when they forbid, what is written too; `Edit` rules what is written.
 fn fit_paths(rule: &Rule, pattern: &PathPattern, call: &Call<'_>, parts: &Parts<'_>) -> Fit {
-    let effects = call.effects;
     let is_read = rule.tool() == "Read";
     let forbids_writes = !is_read || (rule.list() == RuleList::Deny && call.tool != "NotebookEdit");
     let is_hit = |path: &Names| pattern.matches(path, &parts.anchors);
     if (is_read && parts.reads.iter().any(is_hit)) || (forbids_writes && parts.writes.iter().any(is_hit)) {
         return Fit::Certain;
     }
-    let is_unclear = effects.unclear.iter().any(|unclear| match unclear {
-        Unclear::Read(_) => is_read,
-        Unclear::Write(_) => forbids_writes,
-    });
-    let is_opaque = call.command.is_some()
-        && (!effects.unknown.is_empty() || effects.commands.iter().any(CommandEffect::could_be_anything));
-    if is_unclear || is_opaque { Fit::Possible } else { Fit::No }
+    let is_unclear = (is_read && parts.has_unclear.read) || (forbids_writes && parts.has_unclear.write);
+    if is_unclear || parts.is_opaque { Fit::Possible } else { Fit::No }
 }
 
 /// Compares a top-level scalar of the raw input; one that was left out never matches.
