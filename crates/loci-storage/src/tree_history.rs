@@ -65,6 +65,7 @@ pub struct TreeHistory {
     index: (Option<IndexStamp>, GitIndex),
     prompt: Option<EntryId>,
     never: Vec<PathBuf>,
+    watched_from: usize,
     /// What files were left as since the last look, by those that were noted one by one.
     noted: HashMap<PathBuf, PathState>,
     /// Keeps contents from being collected that no log names yet.
@@ -105,6 +106,7 @@ impl TreeHistory {
             index: (None, GitIndex::default()),
             prompt: None,
             never: vec![home.root().to_owned()],
+            watched_from: tree::WATCHED_FROM,
             noted: HashMap::new(),
             _guard: collect::guard(home),
             notes: Vec::new(),
@@ -120,6 +122,12 @@ impl TreeHistory {
     #[must_use]
     pub fn with_store(self, store: BlobStore) -> Self {
         Self { store, ..self }
+    }
+
+    /// Asks the system what changed from so many files on; without it, that is for large trees only.
+    #[must_use]
+    pub fn watched_from(self, n_files: usize) -> Self {
+        Self { watched_from: n_files, ..self }
     }
 
     /// Takes what the user should know.
@@ -235,7 +243,7 @@ impl TreeHistory {
         if matches!(self.state, State::Unseen) {
             let top = self.repository.as_ref().map(|it| (it.top.as_path(), it.git_dir.as_path()));
             let rules = TreeRules::read(&self.root, top, &self.env.home, self.never.clone());
-            self.state = State::Seen(Box::new(Tree::new(&self.root, rules)?));
+            self.state = State::Seen(Box::new(Tree::new(&self.root, rules, self.watched_from)?));
         }
         let below_top = self.below_top().map(Path::to_owned);
         let State::Seen(tree) = &mut self.state else { return Ok(Vec::new()) };

@@ -22,6 +22,7 @@ pub(super) struct Stamp {
     pub(super) changed: (i64, i64),
     pub(super) inode: u64,
     pub(super) device: u64,
+    pub(super) n_links: u64,
 }
 
 /// The coarsest step in which file systems with fractions of seconds count, in nanoseconds: a tick of 100 a second.
@@ -46,6 +47,7 @@ impl Stamp {
             changed: (stat.st_ctime as i64, stat.st_ctime_nsec as i64),
             inode: stat.st_ino as u64,
             device: stat.st_dev as u64,
+            n_links: stat.st_nlink as u64,
         }
     }
 

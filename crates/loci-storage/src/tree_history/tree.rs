@@ -3,12 +3,14 @@
 //! Everything that is not left out is remembered with its `stat`. A look compares: a directory whose `stat` is the
 //! same has the same names, a file whose `stat` is the same has the same content, unless either was changed in the
 //! very moment it was looked at ([`Stamp::is_racy`]); those are looked at again. So a look costs one `stat` for each
-//! path, spread over threads, and reading is for what moved.
+//! path, spread over threads, and reading is for what moved. In a large tree the system is asked for the directories
+//! in which something happened ([`Watch`]), and only those are looked at.
 //!
 //! Rules that change make paths appear and go that nobody made or removed. What was left out before is taken in as it
 //! is, and what is left out from now on is forgotten; neither is a change.
 
 mod look;
+mod watch;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -22,9 +24,12 @@ use loci_core::file_history::PathState;
 use super::rules::{RULES, TreeRules, is_vcs, rules_in};
 use super::stamp::{Kind, Stamp};
 use look::{Finding, Listing};
+use watch::Watch;
 
 /// The most paths a tree may have to be watched.
 pub(super) const MOST_PATHS: usize = 300_000;
+/// Trees with fewer files are looked at as a whole: that is quick enough, and needs nothing of the system.
+pub(super) const WATCHED_FROM: usize = 5_000;
 
 /// What is remembered of a file or a link.
 #[derive(Debug, Clone)]
@@ -43,6 +48,20 @@ pub(super) struct DirNode {
     dirs: BTreeSet<OsString>,
     left_out: HashSet<OsString>,
     rules: Option<Arc<Gitignore>>,
+}
+
+impl DirNode {
+    /// Returns true when it must be looked at whatever the system says.
+    fn is_doubtful(&self) -> bool {
+        self.is_racy || self.files.values().any(FileNode::is_doubtful)
+    }
+}
+
+impl FileNode {
+    /// Returns true when it may have changed in the moment it was looked at, or may change by another name.
+    fn is_doubtful(&self) -> bool {
+        self.is_racy || (self.stamp.kind == Kind::File && self.stamp.n_links > 1)
+    }
 }
 
 /// A path that is not what it was.
@@ -66,6 +85,20 @@ pub(super) struct Tree {
     rules: TreeRules,
     /// Directories by their path below the root; parents come before children.
     dirs: BTreeMap<PathBuf, DirNode>,
+    /// Those among them that are looked at each time.
+    doubtful: BTreeSet<PathBuf>,
+    watched_from: usize,
+    watch: Watching,
+}
+
+/// Whether the system is asked for what changed.
+#[derive(Debug)]
+enum Watching {
+    /// Not yet.
+    No,
+    Yes(Watch),
+    /// Not any more: it could not be relied upon.
+    Never,
 }
 
 /// Why a tree is not watched.
@@ -82,11 +115,12 @@ pub(super) type IsTracked<'a> = &'a dyn Fn(&Path) -> bool;
 
 impl Tree {
     /// Begins with nothing; the first look takes everything in.
-    pub(super) fn new(root: &Path, rules: TreeRules) -> io::Result<Self> {
+    pub(super) fn new(root: &Path, rules: TreeRules, watched_from: usize) -> io::Result<Self> {
         use std::os::unix::fs::MetadataExt;
         let device = std::fs::metadata(root)?.dev();
         let dirs = BTreeMap::from([(PathBuf::new(), DirNode::default())]);
-        Ok(Self { root: root.to_owned(), device, rules, dirs })
+        let (root, doubtful) = (root.to_owned(), BTreeSet::new());
+        Ok(Self { root, device, rules, dirs, doubtful, watched_from, watch: Watching::No })
     }
 
     /// Returns how many files and links are remembered.
@@ -102,7 +136,7 @@ impl Tree {
         is_tracked: IsTracked<'_>,
     ) -> Result<Vec<Difference>, TreeError> {
         let is_first = self.dirs.get(Path::new("")).is_some_and(|top| top.stamp.is_none());
-        let findings = look::look(&self.root, &self.dirs)?;
+        let findings = self.findings()?;
         let mut differences = Vec::new();
         let mut to_list: BTreeMap<PathBuf, bool> = BTreeMap::new();
         for finding in findings {
@@ -119,6 +153,7 @@ impl Tree {
                 }
             }
         }
+        let has_listed = !to_list.is_empty();
         // A listing may add directories and rules below, which are listed in turn.
         while let Some((dir, has_new_rules)) = to_list.pop_first() {
             self.list(&dir, has_new_rules, is_first, now, is_tracked, &mut to_list, &mut differences)?;
@@ -133,16 +168,48 @@ impl Tree {
             }
             is_same
         });
+        self.follow(has_listed, differences.len());
         Ok(differences)
+    }
+
+    /// Compares what is remembered with what is there, as far as it may be different.
+    fn findings(&mut self) -> io::Result<Vec<Finding>> {
+        let touched = match &mut self.watch {
+            Watching::Yes(watch) => watch.take(),
+            Watching::No | Watching::Never => None,
+        };
+        let Some(mut touched) = touched else {
+            return look::look(&self.root, self.dirs.iter().collect());
+        };
+        let dirs = &self.dirs;
+        self.doubtful.retain(|dir| dirs.get(dir).is_some_and(DirNode::is_doubtful));
+        touched.extend(self.doubtful.iter().cloned());
+        look::look(&self.root, touched.iter().filter_map(|dir| self.dirs.get_key_value(dir)).collect())
+    }
+
+    /// Lets the system watch the directories that are remembered now, where they are others or many at last.
+    fn follow(&mut self, has_listed: bool, n_new: usize) {
+        if matches!(self.watch, Watching::No) && self.n_files() + n_new >= self.watched_from {
+            self.watch = Watch::new(&self.root).map_or(Watching::Never, Watching::Yes);
+        }
+        if let Watching::Yes(watch) = &mut self.watch
+            && (has_listed || watch.has_lost())
+            && !watch.follow(self.dirs.keys())
+        {
+            self.watch = Watching::Never;
+        }
     }
 
     /// Notes the state of a path that was found different.
     pub(super) fn remember(&mut self, path: &Path, node: Option<FileNode>) {
         let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return };
-        let Some(dir) = self.dirs.get_mut(dir) else { return };
+        let Some(remembered) = self.dirs.get_mut(dir) else { return };
+        if node.as_ref().is_some_and(FileNode::is_doubtful) && !self.doubtful.contains(dir) {
+            self.doubtful.insert(dir.to_owned());
+        }
         match node {
-            Some(node) => drop(dir.files.insert(name.to_owned(), node)),
-            None => drop(dir.files.remove(name)),
+            Some(node) => drop(remembered.files.insert(name.to_owned(), node)),
+            None => drop(remembered.files.remove(name)),
         }
     }
 
@@ -241,6 +308,9 @@ impl Tree {
         }
         for name in old.dirs {
             self.forget_below(&dir.join(name), Some(differences))?;
+        }
+        if node.is_doubtful() {
+            self.doubtful.insert(dir.to_owned());
         }
         self.dirs.insert(dir.to_owned(), node);
         if self.dirs.len() > MOST_PATHS || differences.len() > MOST_PATHS {

@@ -12,7 +12,13 @@ use loci_storage::{OnConflict, RewindError, collect_blobs};
 
 /// Runs a command at one point and goes back to it.
 fn check(before: &str, command: &str) {
-    let mut lab = Lab::new();
+    check_in(Lab::new(), before, command);
+    let mut lab = Lab::watching();
+    lab.settle();
+    check_in(lab, before, command);
+}
+
+fn check_in(mut lab: Lab, before: &str, command: &str) {
     lab.shell(before);
     let point = lab.point();
     let hash = lab.hash();
@@ -158,6 +164,19 @@ fn a_file_with_other_names_is_a_conflict() {
     assert_eq!(plan.conflicts[0].1, Conflict::HasOtherNames);
     assert!(lab.apply(plan, OnConflict::Keep).is_ok());
     assert_eq!(lab.read("a"), "two\n");
+}
+
+/// Invariant 5 of `docs/design/file-history.md`.
+#[test]
+fn what_changes_by_another_name_is_seen() {
+    let mut lab = Lab::watching();
+    lab.shell("echo one > a && ln a ../outside/a");
+    lab.settle();
+    let point = lab.point();
+    lab.run("echo two > ../outside/a");
+    let conflicts = lab.plan(&point).conflicts;
+    assert_eq!(conflicts.len(), 1);
+    assert_eq!(conflicts[0].1, Conflict::HasOtherNames);
 }
 
 #[test]

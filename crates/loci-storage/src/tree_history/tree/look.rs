@@ -1,6 +1,5 @@
 //! Asking the file system: `stat` of everything that is remembered, and the names in a directory.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -31,10 +30,9 @@ pub(super) enum Finding {
     File { dir: PathBuf, name: OsString, now: Option<Stamp> },
 }
 
-/// Compares everything that is remembered with what is there.
-pub(super) fn look(root: &Path, dirs: &BTreeMap<PathBuf, DirNode>) -> io::Result<Vec<Finding>> {
+/// Compares what is remembered of some directories with what is there.
+pub(super) fn look(root: &Path, dirs: Vec<(&PathBuf, &DirNode)>) -> io::Result<Vec<Finding>> {
     let root = open_dir(CWD, root)?;
-    let dirs: Vec<(&PathBuf, &DirNode)> = dirs.iter().collect();
     let n_threads = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
     let next = AtomicUsize::new(0);
     let work = || {

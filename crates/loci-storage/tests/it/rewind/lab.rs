@@ -23,6 +23,7 @@ pub(super) struct Lab {
     home: ConfigHome,
     session: SessionId,
     history: Option<TreeHistory>,
+    watched_from: Option<usize>,
     n_points: usize,
 }
 
@@ -40,6 +41,18 @@ impl Lab {
         lab
     }
 
+    /// The same, where the system is asked what changed.
+    pub(super) fn watching() -> Self {
+        Self { watched_from: Some(0), ..Self::new() }
+    }
+
+    /// Looks until the system's word is all that is relied upon.
+    pub(super) fn settle(&mut self) {
+        for _ in 0..3 {
+            self.run("true");
+        }
+    }
+
     fn session(directory: Arc<tempfile::TempDir>, n: usize) -> Self {
         let root = directory.path().canonicalize().unwrap();
         let mut env = Env::for_test(root.join("home"), root.join("project"));
@@ -47,7 +60,7 @@ impl Lab {
         env.vars = [("PATH", std::env::var("PATH").unwrap().as_str())].into_iter().collect();
         let home = ConfigHome::from_env(&env);
         let session = SessionId::parse(&format!("0a0a0a0a-0001-4000-8000-00000000000{n}")).unwrap();
-        Self { directory, env, home, session, history: None, n_points: 0 }
+        Self { directory, env, home, session, history: None, watched_from: None, n_points: 0 }
     }
 
     /// Another session in the same project.
@@ -77,7 +90,14 @@ impl Lab {
 
     fn history(&mut self) -> &mut TreeHistory {
         let (home, session, env) = (&self.home, &self.session, &self.env);
-        self.history.get_or_insert_with(|| TreeHistory::new(home, session, &env.cwd, env))
+        let watched_from = self.watched_from;
+        self.history.get_or_insert_with(|| {
+            let history = TreeHistory::new(home, session, &env.cwd, env);
+            match watched_from {
+                Some(n_files) => history.watched_from(n_files),
+                None => history,
+            }
+        })
     }
 
     /// Forgets what was seen, as a new process has.

@@ -48,10 +48,11 @@ fn command(n: usize, numbers: &mut Numbers) -> String {
     format!("{{ {command}; }} 2>/dev/null || true")
 }
 
-/// Does `n_operations` random things, a point before each, and goes back to each point, the last first.
+/// Does `n_operations` random things, a point before each, and goes back to each point, the last first. With odd
+/// seeds the system is asked what changed.
 fn travel(seed: u64, n_operations: usize, n_generated: usize) {
     let mut numbers = Numbers(seed);
-    let mut lab = Lab::new();
+    let mut lab = if seed % 2 == 1 { Lab::watching() } else { Lab::new() };
     lab.shell("git branch other");
     let mut points: Vec<(EntryId, String, String)> = Vec::new();
     for n in 0..n_operations {
