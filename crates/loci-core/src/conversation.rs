@@ -21,6 +21,7 @@
 mod branches;
 mod end;
 mod facts;
+mod faults;
 mod gather;
 mod leaf;
 mod outline;
@@ -38,6 +39,7 @@ use crate::usage::Usage;
 pub use branches::{Branches, Leaf};
 pub use end::{Gap, Living};
 pub use facts::Titles;
+pub use faults::{Fault, faults};
 pub use outline::{Outline, OutlineNode, history, history_before};
 pub use repair::{Repair, Under};
 pub use tree::millis;

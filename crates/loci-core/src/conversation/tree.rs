@@ -59,6 +59,15 @@ enum Lead<'a> {
     Unread(&'a str),
 }
 
+/// The nodes that do not hang from what their lines say.
+#[derive(Debug, Default)]
+pub(super) struct Misplaced {
+    /// Their parents are nowhere.
+    pub(super) lost: Vec<usize>,
+    /// They were on a circle of parents.
+    pub(super) cut: Vec<usize>,
+}
+
 /// The entries of one file with their places.
 pub(super) struct Tree<'a> {
     entries: &'a [Arc<Entry>],
@@ -87,6 +96,13 @@ impl<'a> Tree<'a> {
             tree.children = Children::of(&tree.parents);
         }
         tree
+    }
+
+    /// Builds the tree of a whole file, and returns the nodes that do not hang from what their lines say.
+    pub(super) fn with_misplaced(entries: &'a [Arc<Entry>]) -> (Self, Misplaced) {
+        let mut tree = Self::unlinked(entries, Extent::Whole);
+        let misplaced = tree.link(|_| None);
+        (tree, misplaced)
     }
 
     /// Builds the tree of a whole file with nothing cut or moved: boundaries hang from what they followed.
@@ -219,12 +235,14 @@ impl<'a> Tree<'a> {
     }
 
     /// Finds every node its parent; whatever the line of a boundary says, `above` says what it hangs from.
-    fn link(&mut self, above: impl Fn(&'a Entry) -> Option<&'a EntryId>) {
-        let mut lost = self.follow_parents(above);
-        lost.extend(self.cut_circles());
-        lost.sort_unstable();
-        orphans::adopt(self, &lost);
+    fn link(&mut self, above: impl Fn(&'a Entry) -> Option<&'a EntryId>) -> Misplaced {
+        let lost = self.follow_parents(above);
+        let cut = self.cut_circles();
+        let mut homeless = [lost.as_slice(), cut.as_slice()].concat();
+        homeless.sort_unstable();
+        orphans::adopt(self, &homeless);
         self.children = Children::of(&self.parents);
+        Misplaced { lost, cut }
     }
 
     /// Sets every node's parent as its line says and returns the nodes whose parent is nowhere.
