@@ -144,7 +144,7 @@ pub fn archive_session(
             return Err(error);
         }
     }
-    let recorded = audit_record(home, &time, "archive", id, place.file(), &dir);
+    let recorded = audit_record(home, &time, "archive", id.as_str(), place.file(), &dir);
     recorded.map_err(|error| disk("write", &home.loci_dir().join("audit.log"))(io::Error::other(error)))?;
     take_away(place)?;
     Ok(dir)
@@ -191,7 +191,7 @@ pub fn unarchive_session(
         }
     }
     pack::unpack_all(&place, &dir, &origin.files)?;
-    let recorded = audit_record(home, &rfc3339_millis(now), "unarchive", id, place.file(), &dir);
+    let recorded = audit_record(home, &rfc3339_millis(now), "unarchive", id.as_str(), place.file(), &dir);
     recorded.map_err(|error| disk("write", &home.loci_dir().join("audit.log"))(io::Error::other(error)))?;
     fs::remove_dir_all(&dir).map_err(disk("remove", &dir))?;
     Ok(place)
@@ -236,6 +236,33 @@ pub(crate) fn packed_transcripts(home: &ConfigHome) -> Vec<PackedTranscript> {
     latest
         .flat_map(|(origin, dir)| pack::transcripts(&origin.file, &origin.session_id, &dir, &origin.files))
         .collect()
+}
+
+/// Returns where a session was put away, if it was and all of it is there.
+pub(crate) fn archived_dir_of(home: &ConfigHome, id: &SessionId) -> Option<PathBuf> {
+    let dirs = dirs(home).unwrap_or_default().into_iter().filter(|dir| id_of(dir).as_ref() == Some(id));
+    dirs.filter(|dir| is_whole(dir)).max()
+}
+
+/// Returns the sessions that were put away and are in their places all the same, and whether they say what was packed.
+/// One in its place may have gone on since.
+pub(crate) fn doubled_archives(home: &ConfigHome) -> Vec<(PathBuf, SessionPlace, bool)> {
+    let doubled = dirs(home).unwrap_or_default().into_iter().filter_map(|dir| {
+        let origin = origin_of(&dir).ok()?;
+        let place = SessionPlace::new(origin.file, origin.session_id);
+        let is_same = || pack::is_contained(&place, &dir, &origin.files);
+        place.file().exists().then(|| (dir.clone(), place.clone(), is_same()))
+    });
+    doubled.collect()
+}
+
+/// Returns what was put away and is not all there.
+pub(crate) fn damaged_archives(home: &ConfigHome) -> Vec<PathBuf> {
+    dirs(home).unwrap_or_default().into_iter().filter(|dir| !is_whole(dir)).collect()
+}
+
+fn is_whole(dir: &Path) -> bool {
+    origin_of(dir).is_ok_and(|origin| pack::are_there(dir, origin.files.len()))
 }
 
 fn origin_of(dir: &Path) -> Result<Origin, ArchiveError> {

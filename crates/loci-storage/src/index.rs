@@ -5,6 +5,7 @@
 //! `docs/design/index.md` has the decisions and the invariants.
 
 mod builder;
+mod check;
 mod coverage;
 mod filter;
 mod format;
@@ -15,6 +16,7 @@ mod segment;
 mod spoken;
 mod update;
 
+pub(crate) use check::{IndexFault, index_faults};
 pub(crate) use format::checksum;
 pub(crate) use spoken::milliseconds;
 

@@ -99,6 +99,16 @@ fn kept_or_read(home: &ConfigHome, places: &[SessionPlace]) -> Vec<SessionSummar
     all.into_iter().map(|(session, _)| session).collect()
 }
 
+/// Returns the file of what is kept, when it knows a session otherwise than it is.
+pub(crate) fn stale_list(home: &ConfigHome, places: &[SessionPlace]) -> Option<PathBuf> {
+    let kept = Kept::read(home);
+    let is_wrong = |place: &&SessionPlace| {
+        let known = kept::stamp(place).and_then(|stamp| kept.facts(place, stamp));
+        known.is_some_and(|known| Facts::read(place.file()).is_ok_and(|facts| facts != Some(known)))
+    };
+    places.iter().find(is_wrong).map(|_| kept::file(home))
+}
+
 /// Reads many files with a few threads; one that cannot be read does not hide the others.
 pub(crate) fn summaries(places: &[SessionPlace]) -> Vec<SessionSummary> {
     let n_readers =

@@ -18,6 +18,7 @@ mod moving;
 
 pub(crate) use audit::record as audit_record;
 pub(crate) use in_use::process_on;
+pub(crate) use moving::move_path;
 
 use std::fs;
 use std::io;
@@ -95,10 +96,9 @@ pub fn remove_session(
     let text = serde_json::to_vec(&origin).unwrap_or_default();
     write_atomic(&origin_file, &text, &WriteOptions::private())
         .map_err(|error| disk("write", &origin_file)(io::Error::other(error)))?;
-    audit::record(home, &time, "remove", id, place.file(), &trash)?;
+    audit::record(home, &time, "remove", id.as_str(), place.file(), &trash)?;
     move_if_there(&place.dir(), &trash.join(id.as_str()))?;
-    moving::move_path(place.file(), &trash.join(format!("{id}.jsonl")))
-        .map_err(disk("move", place.file()))?;
+    move_path(place.file(), &trash.join(format!("{id}.jsonl"))).map_err(disk("move", place.file()))?;
     Ok(trash)
 }
 
@@ -123,10 +123,9 @@ pub fn restore_session(
     if let Some(parent) = place.file().parent() {
         create_private_dir_all(parent).map_err(disk("create", parent))?;
     }
-    audit::record(home, &rfc3339_millis(now), "restore", id, place.file(), &trash)?;
+    audit::record(home, &rfc3339_millis(now), "restore", id.as_str(), place.file(), &trash)?;
     move_if_there(&trash.join(id.as_str()), &place.dir())?;
-    moving::move_path(&trash.join(format!("{id}.jsonl")), place.file())
-        .map_err(disk("move", place.file()))?;
+    move_path(&trash.join(format!("{id}.jsonl")), place.file()).map_err(disk("move", place.file()))?;
     // Only our own note is left; should it stay, it does no harm but to a second return.
     fs::remove_file(&origin_file).map_err(disk("remove", &origin_file))?;
     fs::remove_dir(&trash).map_err(disk("remove", &trash))?;
@@ -138,6 +137,12 @@ pub fn removed_sessions(home: &ConfigHome) -> Result<Vec<SessionId>, RemoveError
     let mut dirs = removed(home)?;
     dirs.sort();
     Ok(dirs.iter().rev().filter_map(|dir| id_of(dir)).collect())
+}
+
+/// Returns where the session lay that a directory of the trash is of.
+pub(crate) fn origin_of(trash: &Path) -> Option<PathBuf> {
+    let text = fs::read(trash.join("origin.json")).ok()?;
+    serde_json::from_slice::<Origin>(&text).ok().map(|origin| origin.file)
 }
 
 fn new_trash_dir(home: &ConfigHome, id: &SessionId, time: &str) -> Result<PathBuf, RemoveError> {
@@ -171,5 +176,5 @@ fn is_of(trash: &Path, id: &SessionId) -> bool {
 }
 
 fn move_if_there(from: &Path, to: &Path) -> Result<(), RemoveError> {
-    if from.exists() { moving::move_path(from, to).map_err(disk("move", from)) } else { Ok(()) }
+    if from.exists() { move_path(from, to).map_err(disk("move", from)) } else { Ok(()) }
 }

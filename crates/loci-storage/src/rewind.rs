@@ -449,6 +449,18 @@ pub fn recover_rewinds(home: &ConfigHome, env: &Env) -> Vec<String> {
         .collect()
 }
 
+/// Returns the rewinds that were cut short, each with its session if that can be read; none while one is under way.
+pub(crate) fn cut_short(home: &ConfigHome) -> Vec<(PathBuf, Option<SessionId>)> {
+    let pending = journal::pending(home);
+    if pending.is_empty() {
+        return pending;
+    }
+    match journal::try_lock(home) {
+        Ok(Some(_lock)) => pending,
+        Ok(None) | Err(_) => Vec::new(),
+    }
+}
+
 fn journals(home: &ConfigHome, phase: Phase) -> Result<Vec<Journal>, RewindError> {
     journal::journals(home, phase).map_err(|(path, source)| RewindError::Disk {
         action: "read the rewind",

@@ -162,6 +162,23 @@ pub(super) fn check_all(place: &SessionPlace, dir: &Path, files: &[Packed]) -> R
     }
 }
 
+/// Returns true when every packed file is in its place, the transcript perhaps with more behind it.
+pub(super) fn is_contained(place: &SessionPlace, dir: &Path, files: &[Packed]) -> bool {
+    files.iter().enumerate().all(|(n, packed)| {
+        let mut bytes = Vec::new();
+        let is_sound = unpack(&pack_name(dir, n), packed, &mut bytes).is_ok();
+        let there = fs::read(packed.place_in(place)).unwrap_or_default();
+        let is_same =
+            if packed.path.as_os_str().is_empty() { there.starts_with(&bytes) } else { there == bytes };
+        is_sound && is_same
+    })
+}
+
+/// Returns true when as many packed files are there as there should be.
+pub(super) fn are_there(dir: &Path, n_files: usize) -> bool {
+    (0..n_files).all(|n| fs::metadata(pack_name(dir, n)).is_ok_and(|it| it.len() > 0))
+}
+
 fn unpack(from: &Path, packed: &Packed, to: &mut impl Write) -> Result<(), ArchiveError> {
     let file = File::open(from).map_err(disk("open", from))?;
     let damaged = || ArchiveError::Damaged { path: from.to_owned() };

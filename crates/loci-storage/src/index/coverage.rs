@@ -177,3 +177,16 @@ fn is_unchanged(file: &OnDisk, last: &Source) -> bool {
 pub(super) fn tail_of(body: &Body, end: u64) -> io::Result<u64> {
     Ok(checksum(&body.range(end.saturating_sub(TAIL), end)?))
 }
+
+/// Returns the checksum of a whole stretch, read a block at a time.
+pub(super) fn stretch_sum(body: &Body, start: u64, end: u64) -> io::Result<u64> {
+    const BLOCK: u64 = 1024 * 1024;
+    let mut sum = 0_u64;
+    let mut at = start;
+    while at < end {
+        let next = end.min(at + BLOCK);
+        sum = sum.rotate_left(1) ^ checksum(&body.range(at, next)?);
+        at = next;
+    }
+    Ok(sum)
+}

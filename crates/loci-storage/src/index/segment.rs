@@ -44,6 +44,9 @@ pub(super) struct Source {
     pub(super) modified_ns: i64,
     /// The checksum of the last bytes of the stretch.
     pub(super) tail: u64,
+    /// The checksum of the whole stretch; segments that were written before there was one have none.
+    #[serde(default)]
+    pub(super) sum: Option<u64>,
     /// How many passages and words it has.
     pub(super) n_passages: u32,
     pub(super) n_words: u64,
@@ -154,6 +157,20 @@ impl Segment {
 
     pub(super) fn branch_numbers(&self) -> io::Result<Vec<u16>> {
         Ok(numbers(&read(&self.file, self.outline.branch_numbers)?))
+    }
+
+    /// Reads everything there is, so that any damage shows.
+    pub(super) fn verify(&self) -> io::Result<()> {
+        let Outline { lengths, times, voices, tool_numbers, branch_numbers, places, .. } = self.outline;
+        for part in [lengths, times, voices, tool_numbers, branch_numbers, places] {
+            read(&self.file, part)?;
+        }
+        let mut lists = Vec::new();
+        self.each_word("", |_, n_passages, part| {
+            lists.push((n_passages, part));
+            true
+        })?;
+        lists.into_iter().try_for_each(|(n_passages, part)| self.read_list(n_passages, part).map(drop))
     }
 
     /// Returns the source of a passage and its spot there.

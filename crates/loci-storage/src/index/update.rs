@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use loci_stdx::{FileLock, create_private_dir_all};
 
 use super::builder::Builder;
-use super::coverage::{Coverage, OnDisk, Rest, tail_of};
+use super::coverage::{Coverage, OnDisk, Rest, stretch_sum, tail_of};
 use super::segment::{Source, open_all};
 use super::spoken::{Body, LastLine, each_spoken};
 use super::{Watch, merge};
@@ -51,7 +51,7 @@ pub(super) fn update(dir: &Path, files: &[OnDisk], unique: &str, watch: &dyn Wat
 }
 
 /// Files that an interrupted writer left.
-fn leftovers(dir: &Path) -> Vec<std::path::PathBuf> {
+pub(super) fn leftovers(dir: &Path) -> Vec<std::path::PathBuf> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
     entries.filter(|path| path.extension().is_some_and(|it| it == "new")).collect()
 }
@@ -162,6 +162,7 @@ fn read_stretch(
         size: on_disk.size,
         modified_ns: on_disk.modified_ns,
         tail: tail_of(body, next.start)?,
+        sum: Some(stretch_sum(body, rest.start, next.start)?),
         n_passages,
         n_words,
         calls,

@@ -107,7 +107,7 @@ pub(super) fn stamp(place: &SessionPlace) -> Option<Stamp> {
     fs::metadata(place.file()).ok().map(|metadata| Stamp::of(&metadata))
 }
 
-fn file(home: &ConfigHome) -> PathBuf {
+pub(super) fn file(home: &ConfigHome) -> PathBuf {
     home.loci_dir().join("listing.jsonl")
 }
 

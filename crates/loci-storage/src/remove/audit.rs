@@ -3,7 +3,6 @@
 use std::io;
 use std::path::Path;
 
-use loci_core::ids::SessionId;
 use loci_stdx::AppendFile;
 use serde_json::json;
 
@@ -15,13 +14,12 @@ pub(crate) fn record(
     home: &ConfigHome,
     time: &str,
     action: &str,
-    id: &SessionId,
+    id: &str,
     file: &Path,
     trash: &Path,
 ) -> Result<(), RemoveError> {
     let path = home.loci_dir().join("audit.log");
-    let line =
-        json!({"time": time, "action": action, "sessionId": id.as_str(), "file": file, "trash": trash});
+    let line = json!({"time": time, "action": action, "sessionId": id, "file": file, "trash": trash});
     let write = || {
         let mut log = AppendFile::open(&path, AppendFile::PRIVATE)?;
         log.append_lines(line.to_string().as_bytes())?;

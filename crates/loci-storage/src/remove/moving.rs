@@ -7,7 +7,7 @@ use std::path::Path;
 /// Moves `from` to `to`, which must not exist.
 ///
 /// Where a rename cannot reach, everything is copied and synced first; the original goes only then.
-pub(super) fn move_path(from: &Path, to: &Path) -> io::Result<()> {
+pub(crate) fn move_path(from: &Path, to: &Path) -> io::Result<()> {
     match fs::rename(from, to) {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
             copy(from, to)?;

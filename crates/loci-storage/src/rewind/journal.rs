@@ -127,6 +127,17 @@ pub(super) fn journals(home: &ConfigHome, phase: Phase) -> Result<Vec<Journal>, 
     names.into_iter().map(|path| read(&path).map_err(|error| (path, error))).collect()
 }
 
+/// Returns the journals that are pending, each with its session if it can be read.
+pub(super) fn pending(home: &ConfigHome) -> Vec<(PathBuf, Option<SessionId>)> {
+    let ending = format!(".{}.json", Phase::Pending.name());
+    let paths = fs::read_dir(dir(home)).into_iter().flatten().flatten().map(|entry| entry.path());
+    let pending = paths.filter(|path| path.to_str().is_some_and(|path| path.ends_with(&ending)));
+    let mut found: Vec<_> =
+        pending.map(|path| (read(&path).ok().map(|journal| journal.session), path)).collect();
+    found.sort();
+    found.into_iter().map(|(session, path)| (path, session)).collect()
+}
+
 fn read(path: &Path) -> io::Result<Journal> {
     Ok(serde_json::from_slice(&fs::read(path)?)?)
 }

@@ -85,6 +85,11 @@ impl BlobStore {
         Ok(digest)
     }
 
+    /// Returns true when a content is kept.
+    pub(crate) fn has(&self, digest: &Digest32) -> bool {
+        self.path(digest).exists()
+    }
+
     /// Makes a content safe from a power cut.
     pub(crate) fn sync(&self, digest: &Digest32) -> io::Result<()> {
         File::open(self.path(digest))?.sync_all()

@@ -1,0 +1,52 @@
+//! A repair that dies at any step is finished by the next one.
+
+use super::corpus::{Before, check_present};
+use super::damage::Damage;
+use super::lab::Lab;
+use crate::doctor::hands::Hands;
+use crate::doctor::{examine_store, repair_store, repair_with};
+
+/// More steps than any of these repairs has.
+const MOST_STEPS: u64 = 200;
+
+fn damaged(damages: &[Damage]) -> Lab {
+    let mut lab = Lab::new(7, 2);
+    for (n, damage) in damages.iter().enumerate() {
+        let place = lab.places[n % 2].clone();
+        damage.apply(&mut lab, &place);
+    }
+    lab
+}
+
+fn check(damages: &[Damage]) {
+    for n_steps in 0..MOST_STEPS {
+        let lab = damaged(damages);
+        let before = Before::of(&lab);
+        let hands = Hands::dying_after(n_steps);
+        repair_with(&lab.home, &lab.env, &hands).unwrap();
+        let what = format!("{damages:?} after {n_steps} steps");
+        before.check(&lab, &what);
+        let end = repair_store(&lab.home, &lab.env).unwrap();
+        assert_eq!(end.n_open(), 0, "{what}: {:#?}", end.findings);
+        assert_eq!(examine_store(&lab.home, &lab.env).unwrap().findings, [], "{what}");
+        before.check(&lab, &what);
+        check_present(&lab, damages, &what);
+        if !hands.are_dead() {
+            assert!(n_steps > 2, "{what}: it died at least a few times");
+            return;
+        }
+    }
+    panic!("{damages:?} takes more than {MOST_STEPS} steps");
+}
+
+/// Invariant 6 of `docs/design/doctor.md`.
+#[test]
+fn a_repair_that_dies_at_any_step_is_finished_by_the_next() {
+    use Damage::*;
+    check(&[TornTail, LostLine, NulRun, Double]);
+    check(&[WrongProject, HalfRemoved]);
+    check(&[BackupGone, ResultGone, StaleLease, OpenFile, TornLog]);
+    check(&[ArchivedTwice, HalfRestored]);
+    check(&[Temporary, StrayAgents, HalfRewind, BadRewind, EmptyTrash]);
+    check(&[HalfArchived, StrayResults, ContentGone]);
+}

@@ -1,0 +1,107 @@
+//! What one finding says, and what is left alone.
+
+use std::fs;
+
+use super::damage::Damage;
+use super::lab::{Lab, every_file};
+use crate::doctor::finding::{FindingKind, Outcome};
+use crate::doctor::{examine_store, repair_store};
+use crate::lease::Lease;
+use crate::listing::list_all;
+
+/// Invariant 7 of `docs/design/doctor.md`.
+#[test]
+fn a_session_that_is_open_is_not_touched() {
+    let mut lab = Lab::new(1, 2);
+    let place = lab.places[0].clone();
+    Damage::Garbage.apply(&mut lab, &place);
+    Damage::TornTail.apply(&mut lab, &place);
+    let bytes = fs::read(place.file()).unwrap();
+    let lease = Lease::acquire(&lab.home, place.id(), &lab.env).unwrap();
+    let kinds: Vec<FindingKind> =
+        examine_store(&lab.home, &lab.env).unwrap().findings.iter().map(|it| it.kind).collect();
+    assert!(kinds.contains(&FindingKind::BrokenLine) && !kinds.contains(&FindingKind::TornTail), "{kinds:?}");
+    let mended = repair_store(&lab.home, &lab.env).unwrap();
+    assert!(mended.n_open() > 0);
+    for finding in &mended.findings {
+        assert!(matches!(&finding.outcome, Outcome::Left(why) if why.contains("in use")), "{finding:?}");
+    }
+    assert_eq!(fs::read(place.file()).unwrap(), bytes);
+    drop(lease);
+    assert_eq!(repair_store(&lab.home, &lab.env).unwrap().n_open(), 0);
+    assert_eq!(examine_store(&lab.home, &lab.env).unwrap().findings, []);
+}
+
+/// Invariant 8 of `docs/design/doctor.md`.
+#[test]
+fn looking_changes_nothing() {
+    let mut lab = Lab::new(2, 2);
+    let places = lab.places.clone();
+    for (n, damage) in
+        [Damage::Glued, Damage::StaleLease, Damage::BackupGone, Damage::HalfRewind].into_iter().enumerate()
+    {
+        damage.apply(&mut lab, &places[n % 2]);
+    }
+    let before = every_file(&lab.env.home);
+    assert!(examine_store(&lab.home, &lab.env).unwrap().findings.len() >= 4);
+    let mut after = every_file(&lab.env.home);
+    // The lock that tells whether a rewind is under way.
+    after.remove(&lab.home.loci_dir().join("rewinds/lock"));
+    assert_eq!(after, before);
+}
+
+#[test]
+fn an_empty_home_is_fine_and_stays_empty() {
+    let lab = Lab::new(3, 0);
+    fs::remove_dir_all(lab.home.root()).ok();
+    assert_eq!(repair_store(&lab.home, &lab.env).unwrap().findings, []);
+    assert!(!lab.home.root().exists());
+}
+
+#[test]
+fn a_finding_says_where_it_is() {
+    let mut lab = Lab::new(4, 1);
+    let place = lab.places[0].clone();
+    let at = fs::metadata(place.file()).unwrap().len();
+    Damage::Unsaved.apply(&mut lab, &place);
+    let mut text = fs::read(place.file()).unwrap();
+    text.extend_from_slice(b"[1, 2]\n");
+    fs::write(place.file(), text).unwrap();
+    let found = examine_store(&lab.home, &lab.env).unwrap().findings;
+    let broken = found.iter().find(|it| it.kind == FindingKind::BrokenLine).unwrap();
+    assert_eq!((broken.offset, broken.file.as_path()), (Some(at), place.file()));
+    assert_eq!(broken.session.as_ref(), Some(place.id()));
+}
+
+#[test]
+fn a_list_that_remembers_something_else_is_found() {
+    let lab = Lab::new(5, 17);
+    for place in &lab.places {
+        let file = fs::File::options().write(true).open(place.file()).unwrap();
+        file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000)).unwrap();
+    }
+    list_all(&lab.home).unwrap();
+    let kept = lab.home.loci_dir().join("listing.jsonl");
+    assert_eq!(examine_store(&lab.home, &lab.env).unwrap().findings, []);
+    let text = fs::read_to_string(&kept).unwrap();
+    fs::write(&kept, text.replacen("a title", "no title", 1)).unwrap();
+    let found = examine_store(&lab.home, &lab.env).unwrap().findings;
+    assert_eq!(found.iter().map(|it| it.kind).collect::<Vec<_>>(), [FindingKind::StaleIndex]);
+    assert_eq!(repair_store(&lab.home, &lab.env).unwrap().n_open(), 0);
+    assert!(!kept.exists());
+}
+
+/// What other programs recorded gives no alarm, but for the one that was cut on purpose.
+#[test]
+fn recorded_sessions_are_fine() {
+    let fixtures = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/sessions");
+    for entry in fs::read_dir(fixtures)
+        .unwrap()
+        .flatten()
+        .filter(|it| it.path().extension().is_some_and(|it| it == "jsonl"))
+    {
+        let reading = crate::doctor::transcript::read(&mut fs::File::open(entry.path()).unwrap()).unwrap();
+        let n_flaws = reading.flaws.len() + reading.tree_flaws().len();
+        assert_eq!(n_flaws, usize::from(entry.file_name() == "truncated_tail.jsonl"), "{:?}", entry.path());
+    }
+}
