@@ -10,7 +10,7 @@ use loci_core::settings::{Diagnostic, Origin, Scope, Severity};
 use loci_stdx::Env;
 use loci_storage::{
     BlobStore, BlobUsage, ConfigHome, LoadedSettings, MANAGED_DIR, SettingsPlaces, SettingsSources,
-    StoredLoginError, load_settings, stored_login,
+    StoredLoginError, examine_store, load_settings, stored_login,
 };
 use serde_json::{Value, json};
 
@@ -51,6 +51,8 @@ struct Report {
     mcp: Vec<String>,
     n_projects: usize,
     n_sessions: usize,
+    /// What `loci sessions doctor` would find, or why it could not look.
+    session_findings: Result<usize, String>,
     kept: BlobUsage,
     most_kept: u64,
     programs: Vec<(String, bool)>,
@@ -80,6 +82,9 @@ impl Report {
             mcp: mcp(env, home, places),
             n_projects,
             n_sessions,
+            session_findings: examine_store(home, env)
+                .map(|check_up| check_up.n_open())
+                .map_err(|error| Complaint::from_error(&error).message().to_owned()),
             // What cannot be counted is not worth failing for.
             kept: store.usage().unwrap_or_default(),
             most_kept: store.limit(),
@@ -95,7 +100,15 @@ impl Report {
     }
 
     fn is_wrong(&self) -> bool {
-        self.problems().next().is_some()
+        self.problems().next().is_some() || self.session_findings != Ok(0)
+    }
+
+    fn session_health(&self) -> String {
+        match &self.session_findings {
+            Ok(0) => "nothing wrong with them".to_owned(),
+            Ok(n) => format!("{n} findings: `loci sessions doctor` names them and `--repair` mends them"),
+            Err(why) => format!("which cannot be looked at: {why}"),
+        }
     }
 
     fn to_text(&self) -> String {
@@ -115,7 +128,12 @@ impl Report {
         lines.push(format!("Trust: {root} is {}", if *is_trusted { "trusted" } else { "not trusted" }));
         lines.push(format!("Credentials: {}", listed(&self.credentials)));
         lines.push(format!("MCP servers: {}", listed(&self.mcp)));
-        lines.push(format!("Sessions: {} in {} projects", self.n_sessions, self.n_projects));
+        lines.push(format!(
+            "Sessions: {} in {} projects, {}",
+            self.n_sessions,
+            self.n_projects,
+            self.session_health()
+        ));
         lines.push(format!(
             "File history: {} kept contents, {} MB of at most {} MB",
             self.kept.n_blobs,
@@ -126,7 +144,8 @@ impl Report {
             self.programs.iter().map(|(name, found)| format!("{name} {}", if *found { "yes" } else { "no" }));
         lines.push(format!("Programs: {}", programs.collect::<Vec<_>>().join(", ")));
         lines.push(String::new());
-        lines.push(match self.problems().count() {
+        let n_more = usize::from(self.session_findings != Ok(0));
+        lines.push(match self.problems().count() + n_more {
             0 => "Nothing is wrong".to_owned(),
             1 => "1 problem".to_owned(),
             n => format!("{n} problems"),
@@ -158,6 +177,7 @@ impl Report {
             "mcpServers": self.mcp,
             "sessions": self.n_sessions,
             "projects": self.n_projects,
+            "sessionFindings": self.session_findings.as_ref().ok(),
             "fileHistory": {"contents": self.kept.n_blobs, "bytes": self.kept.n_bytes, "limit": self.most_kept},
             "programs": self.programs.iter().map(|(name, found)| (name.clone(), json!(found))).collect::<serde_json::Map<_, _>>(),
             "isWrong": self.is_wrong(),

@@ -7,6 +7,7 @@ mod archive;
 mod audit;
 mod branch;
 mod diff;
+mod doctor;
 mod export;
 pub(crate) mod format;
 mod gc;
@@ -72,8 +73,10 @@ enum Verb {
     Restore(restore::RestoreArgs),
     /// Keep a session from being archived, or let it be.
     Pin(pin::PinArgs),
-    /// Print what was archived, removed and brought back.
+    /// Print what was archived, removed, mended and brought back.
     Audit(audit::AuditArgs),
+    /// Look for what is wrong with the sessions on disk, and mend it.
+    Doctor(doctor::DoctorArgs),
 }
 
 /// What every verb is given.
@@ -112,6 +115,7 @@ pub(crate) fn run(env: &Env, args: &SessionsArgs) -> Result<u8, Complaint> {
         Verb::Restore(args) => restore::run(&desk, args),
         Verb::Pin(args) => pin::run(&desk, args),
         Verb::Audit(args) => audit::run(&desk, args),
+        Verb::Doctor(args) => return doctor::run(&desk, args),
     }?;
     Ok(0)
 }

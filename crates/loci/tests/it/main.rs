@@ -36,6 +36,7 @@ mod sdk_sessions;
 mod search;
 mod session_file;
 mod sessions;
+mod sessions_doctor;
 mod settings;
 mod stats;
 mod support;

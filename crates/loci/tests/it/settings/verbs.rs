@@ -295,7 +295,7 @@ async fn doctor_names_what_is_there_and_what_is_wrong() {
         Trust: <project> is trusted
         Credentials: ANTHROPIC_API_KEY
         MCP servers: srv (<project>/.mcp.json)
-        Sessions: 0 in 0 projects
+        Sessions: 0 in 0 projects, nothing wrong with them
         File history: 0 kept contents, 0 MB of at most 4294 MB
 
         1 problem"#]]

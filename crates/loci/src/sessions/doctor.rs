@@ -1,0 +1,89 @@
+//! `loci sessions doctor`: what is wrong with the sessions on disk, and mending it.
+
+use loci_storage::{CheckUp, Finding, Outcome, examine_store, repair_store};
+use serde_json::{Value, json};
+
+use super::{Desk, format, output};
+use crate::complaint::Complaint;
+
+/// The arguments of `loci sessions doctor`.
+#[derive(Debug, clap::Args)]
+pub(super) struct DoctorArgs {
+    /// Mend what can be mended; originals are kept under loci/aside in the config home.
+    #[arg(long)]
+    repair: bool,
+
+    /// Print a JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Examines or mends all sessions; the exit code is 1 while something is wrong.
+pub(super) fn run(desk: &Desk<'_>, args: &DoctorArgs) -> Result<u8, Complaint> {
+    let check = if args.repair { repair_store } else { examine_store };
+    let check_up = check(&desk.home, desk.env).map_err(|error| {
+        Complaint::from_error(&error).hint("Should another repair be under way, wait for its end.")
+    })?;
+    if args.json {
+        output::print_json(&to_json(&check_up))?;
+    } else {
+        output::print(&to_text(desk, &check_up, args.repair))?;
+    }
+    Ok(u8::from(check_up.n_open() > 0))
+}
+
+fn to_json(check_up: &CheckUp) -> Value {
+    let finding = |it: &Finding| {
+        let (state, said) = match &it.outcome {
+            Outcome::Found => ("found", None),
+            Outcome::Mended(said) => ("mended", Some(said)),
+            Outcome::Left(why) => ("left", Some(why)),
+        };
+        json!({
+            "kind": it.kind.name(),
+            "sessionId": it.session.as_ref().map(|id| id.as_str()),
+            "file": it.file,
+            "offset": it.offset,
+            "meaning": it.meaning,
+            "remedy": it.remedy,
+            "state": state,
+            "said": said,
+        })
+    };
+    json!({
+        "sessions": check_up.n_sessions,
+        "findings": check_up.findings.iter().map(finding).collect::<Vec<_>>(),
+        "isWrong": check_up.n_open() > 0,
+    })
+}
+
+fn to_text(desk: &Desk<'_>, check_up: &CheckUp, is_repair: bool) -> String {
+    let mut text: String = check_up.findings.iter().map(|finding| paragraph(desk, finding)).collect();
+    let n_sessions = count(check_up.n_sessions, "session");
+    let n_findings = count(check_up.findings.len(), "finding");
+    text.push_str(&match (check_up.findings.len(), check_up.n_open()) {
+        (0, _) => format!("{n_sessions}, nothing is wrong\n"),
+        (_, 0) => format!("{n_sessions}, {n_findings}, all mended\n"),
+        (_, n) if is_repair => format!("{n_sessions}, {n_findings}, {n} of them not mended\n"),
+        _ => {
+            format!("{n_sessions}, {n_findings}: `loci sessions doctor --repair` mends what can be mended\n")
+        }
+    });
+    text
+}
+
+fn paragraph(desk: &Desk<'_>, finding: &Finding) -> String {
+    let file = format::plain(&format::path(&desk.env.home, &finding.file.to_string_lossy()));
+    let place = finding.offset.map(|offset| format!(" at byte {offset}")).unwrap_or_default();
+    let last = match &finding.outcome {
+        Outcome::Found => format!("repair: {}", finding.remedy),
+        Outcome::Mended(said) => format!("mended: {said}"),
+        Outcome::Left(why) => format!("not mended: {why}"),
+    };
+    let (meaning, last) = (format::plain(&finding.meaning), format::plain(&last));
+    format!("{}  {file}{place}\n  {meaning}\n  {last}\n\n", finding.kind)
+}
+
+fn count(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}
