@@ -36,6 +36,17 @@ impl CommandPattern {
         &self.text
     }
 
+    /// Returns true when the pattern matches whatever the unknown parts are.
+    pub(super) fn matches(&self, command: &str) -> bool {
+        let command = command.trim();
+        match &self.prefixed {
+            Some([alone, spaced]) => {
+                !parts_early(alone, command) && (matches(alone, command) || matches(spaced, command))
+            }
+            None => matches(&self.text, command),
+        }
+    }
+
     /// Matches a command as [`fit_command`] does.
     pub(super) fn fit(&self, command: &str) -> Fit {
         let command = command.trim();
@@ -177,6 +188,9 @@ mod tests {
             ("touch *", "ls \0", Fit::No),
         ] {
             assert_eq!(fit_command(pattern, command), expected, "{pattern} ~ {command:?}");
+            let read = CommandPattern::new(pattern);
+            assert_eq!(read.fit(command), expected, "{pattern} ~ {command:?}");
+            assert_eq!(read.matches(command), expected == Fit::Certain, "{pattern} ~ {command:?}");
         }
     }
 }

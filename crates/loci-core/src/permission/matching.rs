@@ -20,19 +20,26 @@ pub(super) struct Restrictions<'b> {
     pub(super) evaded: Option<&'b Rule>,
 }
 
+impl Restrictions<'_> {
+    /// Returns the least that still counts: of the rules that may match, one is enough.
+    fn least(&self) -> Fit {
+        if self.evaded.is_some() { Fit::Certain } else { Fit::Possible }
+    }
+}
+
 /// Compares a call with every rule that restricts, once.
 pub(super) fn restrictions<'b>(call: &Call<'_>, book: &'b Rulebook) -> Restrictions<'b> {
     let parts = Parts::of(call, book);
     let mut found = Restrictions::default();
     for rule in &book.deny {
-        match fit_call(rule, call, &parts) {
+        match fit_call(rule, call, &parts, found.least()) {
             Fit::Certain => return Restrictions { denied: Some(rule), ..found },
             Fit::Possible => found.evaded = found.evaded.or(Some(rule)),
             Fit::No => {}
         }
     }
     for rule in &book.ask {
-        match fit_call(rule, call, &parts) {
+        match fit_call(rule, call, &parts, found.least()) {
             Fit::Certain => return Restrictions { asked: Some(rule), ..found },
             Fit::Possible => found.evaded = found.evaded.or(Some(rule)),
             Fit::No => {}
@@ -122,7 +129,7 @@ pub fn fits<'b>(call: &Call<'_>, book: &'b Rulebook) -> Vec<(&'b Rule, RuleFit)>
     let about = |rule: &Rule| rule.names(call.tool) || matches!(rule.spec(), Spec::Path(_));
     let parts = Parts::of(call, book);
     let restricting = book.deny.iter().chain(&book.ask).map(|rule| {
-        let fit = match fit_call(rule, call, &parts) {
+        let fit = match fit_call(rule, call, &parts, Fit::Possible) {
             Fit::No => RuleFit::No,
             Fit::Possible => RuleFit::Possible,
             Fit::Certain => RuleFit::Certain,
@@ -154,8 +161,8 @@ pub(super) fn is_covered(command: &CommandEffect, call: &Call<'_>, book: &Rulebo
     book.allow.iter().any(|rule| rule.names(call.tool) && covers(rule, command))
 }
 
-/// Compares a restricting rule with every reading of a call.
-fn fit_call(rule: &Rule, call: &Call<'_>, parts: &Parts<'_>) -> Fit {
+/// Compares a restricting rule with every reading of a call; what is less than `least` may be passed over.
+fn fit_call(rule: &Rule, call: &Call<'_>, parts: &Parts<'_>, least: Fit) -> Fit {
     let by_path = match rule.spec() {
         Spec::Path(pattern) => fit_paths(rule, pattern, call, parts),
         _ => Fit::No,
@@ -167,13 +174,17 @@ fn fit_call(rule: &Rule, call: &Call<'_>, parts: &Parts<'_>) -> Fit {
         Some(parameter) if has_parameter(parameter, call.input) => Fit::Certain,
         _ => Fit::No,
     };
-    by_path.max(by_parameter).max(fit_spec(rule, call, parts))
+    by_path.max(by_parameter).max(fit_spec(rule, call, parts, least))
 }
 
-fn fit_spec(rule: &Rule, call: &Call<'_>, parts: &Parts<'_>) -> Fit {
+fn fit_spec(rule: &Rule, call: &Call<'_>, parts: &Parts<'_>, least: Fit) -> Fit {
     let at_least = |is_possible: bool| if is_possible { Fit::Possible } else { Fit::No };
     match rule.spec() {
         Spec::Any => Fit::Certain,
+        Spec::Command(pattern) if least == Fit::Certain => {
+            let is_hit = parts.texts.iter().any(|text| pattern.matches(text));
+            if is_hit { Fit::Certain } else { Fit::No }
+        }
         Spec::Command(pattern) => {
             let best = parts.texts.iter().map(|text| pattern.fit(text)).max().unwrap_or(Fit::No);
             best.max(at_least(!call.effects.unknown.is_empty()))
