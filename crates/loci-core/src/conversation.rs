@@ -28,6 +28,7 @@ mod outline;
 mod prune;
 mod repair;
 mod shape;
+mod stretches;
 mod tree;
 
 use std::sync::Arc;
@@ -42,6 +43,7 @@ pub use facts::Titles;
 pub use faults::{Fault, faults};
 pub use outline::{Outline, OutlineNode, history, history_before};
 pub use repair::{Repair, Under};
+pub use stretches::{Stretch, stretches};
 pub use tree::millis;
 
 use facts::Facts;
