@@ -16,7 +16,7 @@ use crate::config::ProviderConfig;
 use crate::exchange::{self, Shared};
 use crate::provider::Provider;
 use crate::request::Request;
-use crate::scripted::Scripted;
+use crate::scripted::{Played, Scripted};
 use crate::transport::Transport;
 
 /// A model provider, ready to be asked. Clones are cheap and share connections.
@@ -49,6 +49,11 @@ impl Client {
     /// Makes a client whose answers come from a script, a word at a time.
     pub fn scripted(script: impl Fn(&Request) -> Vec<Block> + Send + Sync + 'static, pace: Duration) -> Self {
         Self { kind: Kind::Scripted(Scripted::new(script, pace)) }
+    }
+
+    /// Makes a client that plays what a script says, whole blocks at a time.
+    pub fn playing(script: impl Fn(&Request) -> Played + Send + Sync + 'static) -> Self {
+        Self { kind: Kind::Scripted(Scripted::playing(script)) }
     }
 
     /// Sends a request when the stream is first polled, which must happen inside a tokio runtime.

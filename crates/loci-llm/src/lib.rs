@@ -36,5 +36,6 @@ pub use failure::{Overflow, overflow};
 pub use proxy::{NoProxy, ProxySettings};
 pub use request::{Request, SystemBlock, Thinking, ToolSpec, extra_body_from_env};
 pub use retry::{RetryPolicy, delay};
+pub use scripted::{Played, PlayedResponse};
 pub use secret::Secret;
 pub use transport::http_client;

@@ -1,7 +1,8 @@
 //! A model that plays a script: no key, no network, the same events as any other.
 //!
-//! It is asked with real requests and answers with blocks chosen from them, streamed word by word. Token counts
-//! are estimated from the sizes of request and answer, four characters a token.
+//! It is asked with real requests and answers with what the script chooses from them ([`Played`]). A script that only
+//! knows blocks has them streamed word by word, with token counts estimated from the sizes of request and answer, four
+//! characters a token.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,14 +16,37 @@ use tokio_util::sync::CancellationToken;
 
 use crate::request::Request;
 
-/// Chooses an answer by looking at the request.
-type Script = dyn Fn(&Request) -> Vec<Block> + Send + Sync;
+/// What a script plays in answer to a request.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Played {
+    /// A whole response.
+    Response(Box<PlayedResponse>),
+    /// A failure.
+    Failed(Failure),
+    /// Nothing, until the request is cancelled.
+    Silence,
+}
+
+/// A response that a script plays.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlayedResponse {
+    /// Its head.
+    pub started: Started,
+    /// What it says.
+    pub blocks: Vec<Block>,
+    /// Its end.
+    pub ended: Ended,
+}
+
+/// Chooses what is played by looking at the request.
+type Script = dyn Fn(&Request) -> Played + Send + Sync;
 
 /// The scripted provider.
 #[derive(Clone)]
 pub(crate) struct Scripted {
     script: Arc<Script>,
-    pace: Duration,
+    /// How long each word takes; without it blocks come whole.
+    pace: Option<Duration>,
 }
 
 impl fmt::Debug for Scripted {
@@ -36,7 +60,12 @@ impl Scripted {
         script: impl Fn(&Request) -> Vec<Block> + Send + Sync + 'static,
         pace: Duration,
     ) -> Self {
-        Self { script: Arc::new(script), pace }
+        let script = move |request: &Request| estimated(request, script(request));
+        Self { script: Arc::new(script), pace: Some(pace) }
+    }
+
+    pub(crate) fn playing(script: impl Fn(&Request) -> Played + Send + Sync + 'static) -> Self {
+        Self { script: Arc::new(script), pace: None }
     }
 
     /// Answers a request; each word waits for the pace. Cancelling ends the stream without a word.
@@ -45,44 +74,63 @@ impl Scripted {
         request: &Request,
         cancel: CancellationToken,
     ) -> impl Stream<Item = Result<StreamEvent, Failure>> + Send + 'static {
-        let events = events(request, (self.script)(request));
-        let pace = self.pace;
-        stream::iter(events)
+        let played = (self.script)(request);
+        let rest = match played {
+            Played::Silence => stream::pending().left_stream(),
+            Played::Response(_) | Played::Failed(_) => stream::empty().right_stream(),
+        };
+        let pace = self.pace.filter(|pace| !pace.is_zero());
+        stream::iter(events(played, self.pace.is_some()))
             .then(move |event| async move {
-                if !pace.is_zero() && matches!(event, StreamEvent::Delta { .. }) {
+                if let (Some(pace), Ok(StreamEvent::Delta { .. })) = (pace, &event) {
                     tokio::time::sleep(pace).await;
                 }
-                Ok(event)
+                event
             })
+            .chain(rest)
             .take_until(cancel.cancelled_owned())
     }
 }
 
-fn events(request: &Request, blocks: Vec<Block>) -> Vec<StreamEvent> {
+/// Makes a response of blocks alone.
+fn estimated(request: &Request, blocks: Vec<Block>) -> Played {
     let usage = Usage { input_tokens: input_tokens(request), output_tokens: 1, ..Usage::default() };
     let turn = request.messages.len();
-    let mut events = vec![StreamEvent::Started(Started {
+    let started = Started {
         message_id: format!("msg_scripted_{turn}").as_str().into(),
         model: request.model.clone(),
         usage: usage.clone(),
         request_id: None,
-    })];
+    };
     let calls = blocks.iter().any(|block| block.kind() == BlockKind::ToolUse);
     let output_tokens =
         blocks.iter().map(|block| block.json().as_str().len() as u64).sum::<u64>().div_ceil(4);
+    let ended = Ended {
+        stop_reason: Some(if calls { "tool_use" } else { "end_turn" }.to_owned()),
+        stop_sequence: None,
+        usage: Usage { output_tokens, ..usage },
+    };
+    Played::Response(Box::new(PlayedResponse { started, blocks, ended }))
+}
+
+fn events(played: Played, is_word_by_word: bool) -> Vec<Result<StreamEvent, Failure>> {
+    let PlayedResponse { started, blocks, ended } = match played {
+        Played::Response(response) => *response,
+        Played::Failed(failure) => return vec![Err(failure)],
+        Played::Silence => return Vec::new(),
+    };
+    let mut events = vec![StreamEvent::Started(started)];
     for (index, block) in blocks.into_iter().enumerate() {
         let name = block.tool_use().map(|call| call.name);
         let kind = if name.is_some() { "tool_use" } else { "text" }.to_owned();
         events.push(StreamEvent::BlockStarted { index, kind, name });
-        events.extend(words(&block).map(|word| StreamEvent::Delta { index, delta: Delta::Text(word) }));
+        if is_word_by_word {
+            events.extend(words(&block).map(|word| StreamEvent::Delta { index, delta: Delta::Text(word) }));
+        }
         events.push(StreamEvent::BlockDone { index, block });
     }
-    events.push(StreamEvent::Ended(Ended {
-        stop_reason: Some(if calls { "tool_use" } else { "end_turn" }.to_owned()),
-        stop_sequence: None,
-        usage: Usage { output_tokens, ..usage },
-    }));
-    events
+    events.push(StreamEvent::Ended(ended));
+    events.into_iter().map(Ok).collect()
 }
 
 fn words(block: &Block) -> impl Iterator<Item = String> + use<> {
@@ -122,6 +170,34 @@ mod tests {
         assert_eq!(text, "1 messages heard");
         assert!(matches!(events.first(), Some(StreamEvent::Started(_))));
         assert!(matches!(events.last(), Some(StreamEvent::Ended(ended)) if ended.usage.output_tokens > 0));
+    }
+
+    #[tokio::test]
+    async fn what_is_played_comes_as_it_is() {
+        let request = Request::new("m", 100, vec![Message::user_text("hi")]);
+        let failure = Failure::new(loci_core::stream::FailureKind::Overloaded, "too much");
+        let says = failure.clone();
+        let failing = Scripted::playing(move |_| Played::Failed(says.clone()));
+        let events: Vec<_> = failing.events(&request, CancellationToken::new()).collect().await;
+        assert_eq!(events, [Err(failure)]);
+
+        let Played::Response(response) = estimated(&request, vec![Block::new_text("two words")]) else {
+            unreachable!("blocks make a response");
+        };
+        let PlayedResponse { started, blocks, ended: end } = (*response).clone();
+        let response = Played::Response(response);
+        let whole = Scripted::playing(move |_| response.clone());
+        let events: Vec<_> =
+            whole.events(&request, CancellationToken::new()).map(Result::unwrap).collect().await;
+        assert_eq!(events.len(), 4, "no deltas: {events:?}");
+        assert_eq!(events[0], StreamEvent::Started(started));
+        assert_eq!(events[2], StreamEvent::BlockDone { index: 0, block: blocks[0].clone() });
+        assert_eq!(events[3], StreamEvent::Ended(end));
+
+        let cancel = CancellationToken::new();
+        cancel.cancel();
+        let silent = Scripted::playing(|_| Played::Silence);
+        assert_eq!(silent.events(&request, cancel).count().await, 0);
     }
 
     #[tokio::test]
