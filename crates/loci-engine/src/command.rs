@@ -10,6 +10,8 @@ use serde_json::Value;
 pub enum Command {
     /// Begin a turn; during one, wait for its end.
     Prompt(Prompt),
+    /// Begin a turn with nothing new said: the model is asked about the conversation as it stands.
+    GoOn,
     /// Stop the turn; said twice, do not wait for what runs.
     Interrupt,
     /// Answer a permission question.
@@ -46,12 +48,19 @@ pub struct Prompt {
     pub content: Content,
     /// The id its transcript entry gets; a fresh one when absent.
     pub id: Option<EntryId>,
+    /// Context that is recorded behind it, as the transcript has it (`{"type": …}`).
+    pub attachments: Vec<Value>,
 }
 
 impl Prompt {
+    /// Makes a prompt with nothing attached.
+    pub fn new(content: Content, id: Option<EntryId>) -> Self {
+        Self { content, id, attachments: Vec::new() }
+    }
+
     /// Makes a prompt of plain text.
     pub fn text(text: &str) -> Self {
-        Self { content: Content::Text(text.to_owned()), id: None }
+        Self::new(Content::Text(text.to_owned()), None)
     }
 }
 

@@ -84,6 +84,11 @@ impl Recorder {
         &self.path
     }
 
+    /// Tells whether the conversation can be sent as it stands: something was said, and nothing has to be mended.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.path.is_empty() && self.repairs.is_empty()
+    }
+
     /// Returns which of their results are sent as something else.
     pub(crate) fn replaced(&self) -> &Replaced {
         &self.replaced

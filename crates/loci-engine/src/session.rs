@@ -59,6 +59,7 @@ use tally::Tally;
 /// How long what could not be saved waits before the disk is tried again, should nothing else happen.
 const SAVE_AGAIN: Duration = Duration::from_millis(500);
 const BLANK: &str = "The prompt is empty. Send some text, or a picture.";
+const NOTHING_OPEN: &str = "There is nothing to go on with. Send a prompt.";
 
 /// The way to talk to a session.
 #[derive(Debug, Clone)]
@@ -95,7 +96,7 @@ pub struct Session {
     started: Duration,
     events: UnboundedSender<EngineEvent>,
     commands: UnboundedReceiver<Command>,
-    queue: VecDeque<Prompt>,
+    queue: VecDeque<Wish>,
     /// What came before this process, until the first call needs to know what was read.
     past: Option<Vec<Arc<Entry>>>,
     /// The model of the request on the wire.
@@ -132,6 +133,12 @@ pub struct Session {
     drain: Duration,
     /// How long a compaction waits for it.
     patience: Duration,
+}
+
+/// What a turn begins with.
+enum Wish {
+    Prompt(Prompt),
+    GoOn,
 }
 
 /// What a turn has under way.
@@ -319,8 +326,8 @@ impl Session {
 
     /// Runs until it is closed (or every handle is gone) and the last turn is over.
     pub async fn run(mut self) {
-        while let Some(prompt) = self.next_prompt().await {
-            self.turn(prompt).await;
+        while let Some(wish) = self.next_wish().await {
+            self.turn(wish).await;
         }
         self.wait_for_background().await;
         self.host.tasks().shutdown().await;
@@ -329,10 +336,10 @@ impl Session {
         self.tell_trouble();
     }
 
-    async fn next_prompt(&mut self) -> Option<Prompt> {
+    async fn next_wish(&mut self) -> Option<Wish> {
         loop {
-            if let Some(prompt) = self.queue.pop_front() {
-                return Some(prompt);
+            if let Some(wish) = self.queue.pop_front() {
+                return Some(wish);
             }
             if self.is_closing {
                 return None;
@@ -350,8 +357,9 @@ impl Session {
     /// Takes a command that needs no turn.
     fn obey(&mut self, command: Command) {
         match command {
-            Command::Prompt(_) if self.is_closing => {}
-            Command::Prompt(prompt) => self.queue.push_back(prompt),
+            Command::Prompt(_) | Command::GoOn if self.is_closing => {}
+            Command::Prompt(prompt) => self.queue.push_back(Wish::Prompt(prompt)),
+            Command::GoOn => self.queue.push_back(Wish::GoOn),
             Command::SetMode(mode) => change(&self.state, |state| state.permission.rulebook.mode = mode),
             Command::SetModel(model) => {
                 let vars = self.host.env().vars;
@@ -382,30 +390,14 @@ impl Session {
         self.state.get().model.session_override.clone().unwrap_or_else(|| self.model.main.clone())
     }
 
-    async fn turn(&mut self, prompt: Prompt) {
+    async fn turn(&mut self, wish: Wish) {
         let (inbox, mut messages) = unbounded_channel();
         let mut underway = Underway::new(inbox, self.env.clock.monotonic());
         self.begin();
-        if prompt.content.is_blank() {
-            return self.refuse_prompt(BLANK.to_owned(), &mut underway);
-        }
-        let wish = compaction_wish(&prompt);
-        if let Some(text) = self.refusal_of_prompts().filter(|_| wish.is_none()) {
-            return self.refuse_prompt(text, &mut underway);
-        }
         let mut turn = Turn::new(self.turn_limits());
-        let mut effects = match wish {
-            Some(focus) => {
-                if !self.recorder.path().is_empty() {
-                    self.recorder.command(&prompt.content.text());
-                }
-                turn.handle(Event::Compact { focus })
-            }
-            None => {
-                self.record_prompt(&prompt);
-                self.tell_date();
-                turn.handle(Event::Begin)
-            }
+        let mut effects = match self.open(wish) {
+            Ok(event) => turn.handle(event),
+            Err(text) => return self.refuse_prompt(text, &mut underway),
         };
         let end = loop {
             if let Some(end) = self.perform_all(effects, &mut underway) {
@@ -415,6 +407,31 @@ impl Session {
             effects = turn.handle(self.account(event, &mut underway));
         };
         self.end(end, &underway);
+    }
+
+    /// Records what a turn begins with and returns its first event; the error says why there is no turn.
+    fn open(&mut self, wish: Wish) -> Result<Event, String> {
+        let prompt = match wish {
+            Wish::Prompt(prompt) => prompt,
+            Wish::GoOn if self.recorder.is_open() => return Ok(Event::Begin),
+            Wish::GoOn => return Err(NOTHING_OPEN.to_owned()),
+        };
+        if prompt.content.is_blank() {
+            return Err(BLANK.to_owned());
+        }
+        if let Some(focus) = compaction_wish(&prompt) {
+            if !self.recorder.path().is_empty() {
+                self.recorder.command(&prompt.content.text());
+            }
+            return Ok(Event::Compact { focus });
+        }
+        if let Some(text) = self.refusal_of_prompts() {
+            return Err(text);
+        }
+        self.record_prompt(&prompt);
+        self.tell_date();
+        prompt.attachments.into_iter().for_each(|attachment| self.recorder.attachment(attachment));
+        Ok(Event::Begin)
     }
 
     /// Waits for the next thing that concerns the turn.

@@ -58,7 +58,7 @@ pub(crate) fn parse(line: &str) -> Result<Line, String> {
                 format!("A user message on standard input cannot be read: {error}: `{}`", shorten(line))
             })?;
             let id = user.uuid.filter(|id| !id.is_empty()).map(|id| EntryId::from(id.as_str()));
-            Ok(Line::Prompt(Prompt { content: user.message.content, id }))
+            Ok(Line::Prompt(Prompt::new(user.message.content, id)))
         }
         Some("control_request") => Ok(Line::Control {
             id: text(&value, "request_id").unwrap_or_default(),
@@ -89,12 +89,9 @@ mod tests {
     fn lines_are_told_apart() {
         let prompt =
             parse(r#"{"type":"user","message":{"role":"user","content":"Hi"},"uuid":"u1","session_id":""}"#);
-        assert_eq!(
-            prompt,
-            Ok(Line::Prompt(Prompt { content: Content::Text("Hi".to_owned()), id: Some("u1".into()) }))
-        );
+        assert_eq!(prompt, Ok(Line::Prompt(Prompt::new(Content::Text("Hi".to_owned()), Some("u1".into())))));
         let blocks = parse(r#"{"type":"user","message":{"content":[{"type":"text","text":"a"}]}}"#);
-        assert!(matches!(blocks, Ok(Line::Prompt(Prompt { content: Content::Blocks(_), id: None }))));
+        assert!(matches!(blocks, Ok(Line::Prompt(Prompt { content: Content::Blocks(_), id: None, .. }))));
         assert!(matches!(
             parse(r#"{"type":"control_request","request_id":"r","request":{"subtype":"interrupt"}}"#),
             Ok(Line::Control { .. })
