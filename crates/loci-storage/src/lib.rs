@@ -31,6 +31,7 @@ mod recall;
 mod remove;
 mod repository;
 mod rewind;
+mod scratch;
 mod session_file;
 mod session_log;
 mod session_notes;
@@ -80,6 +81,7 @@ pub use rewind::{
     ConversationRewind, OnConflict, RewindError, RewindPlan, RewindScene, Rewound, apply_rewind, plan_rewind,
     plan_undo, recover_rewinds,
 };
+pub use scratch::{Scratch, ScratchError, ScratchLimits};
 pub use session_file::{LiveLoad, LoadError, Loaded, SkipReason, Skipped, load, load_at, load_live};
 pub use session_log::{AppendError, DiskSink, MemorySink, SessionLog, Sink, Trouble, last_prompt_text};
 pub use session_notes::{Covered, NotesError, SessionNotes};

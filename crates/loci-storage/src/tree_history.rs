@@ -16,7 +16,7 @@ mod collect;
 mod git_index;
 mod git_objects;
 mod log;
-mod rules;
+pub(crate) mod rules;
 mod stamp;
 mod tree;
 

@@ -104,6 +104,11 @@ impl SessionTmp {
         self.session.join("tool-results")
     }
 
+    /// Creates a directory of this name, for the user alone; returns the session's place and the directory.
+    pub(crate) fn create_dir(&self, name: &str) -> Result<(PathBuf, PathBuf), UserTmpError> {
+        Ok((self.session.clone(), self.user.create(self.session.join(name))?))
+    }
+
     /// Creates [`Self::tasks_dir`], for the user alone.
     pub fn create_tasks_dir(&self) -> Result<PathBuf, UserTmpError> {
         self.user.create(self.tasks_dir())

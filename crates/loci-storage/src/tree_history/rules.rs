@@ -8,13 +8,13 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 /// The name of rule files.
-pub(super) const RULES: &str = ".gitignore";
+pub(crate) const RULES: &str = ".gitignore";
 /// Names that belong to version control, at any depth.
 const VCS_NAMES: [&str; 6] = [".git", ".svn", ".hg", ".bzr", ".jj", ".sl"];
 
 /// Rules that hold for the whole tree.
 #[derive(Debug)]
-pub(super) struct TreeRules {
+pub(crate) struct TreeRules {
     /// Those above the root and those for all repositories, the strongest first.
     outer: Vec<Gitignore>,
     /// Directories that are never looked into.
@@ -24,7 +24,7 @@ pub(super) struct TreeRules {
 impl TreeRules {
     /// Reads the rules around `root`: of the repository whose top is `top`, and of the user. `never` is left out
     /// whatever they say.
-    pub(super) fn read(root: &Path, top: Option<(&Path, &Path)>, home: &Path, never: Vec<PathBuf>) -> Self {
+    pub(crate) fn read(root: &Path, top: Option<(&Path, &Path)>, home: &Path, never: Vec<PathBuf>) -> Self {
         let mut outer = Vec::new();
         if let Some((top, git_dir)) = top {
             let above = root.ancestors().skip(1).take_while(|dir| dir.starts_with(top));
@@ -36,7 +36,7 @@ impl TreeRules {
     }
 
     /// Tells whether a path is left out; `inner` are the rules of the directories above it, the nearest first.
-    pub(super) fn is_left_out<'a>(
+    pub(crate) fn is_left_out<'a>(
         &'a self,
         path: &Path,
         is_dir: bool,
@@ -57,12 +57,12 @@ impl TreeRules {
 }
 
 /// Returns true for a name that belongs to version control.
-pub(super) fn is_vcs(name: &OsStr) -> bool {
+pub(crate) fn is_vcs(name: &OsStr) -> bool {
     VCS_NAMES.iter().any(|vcs| name == *vcs)
 }
 
 /// Reads a file of rules for what lies below `dir`; rules that cannot be read do not count.
-pub(super) fn rules_in(dir: &Path, file: &Path) -> Option<Gitignore> {
+pub(crate) fn rules_in(dir: &Path, file: &Path) -> Option<Gitignore> {
     if !file.is_file() {
         return None;
     }
