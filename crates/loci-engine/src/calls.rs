@@ -59,7 +59,7 @@ async fn run_kept(
             ToolOutcome::error(format!("{name} did not end within an hour and was given up"))
         }
     };
-    spill(outcome, limit, host, &call.id)
+    spill(outcome, limit, host.as_ref(), &call.id)
 }
 
 async fn give_up(cancel: &CancellationToken) {
@@ -91,7 +91,12 @@ fn panic_text(name: &str, error: tokio::task::JoinError) -> String {
 }
 
 /// Moves a text over the tool's limit to disk and leaves a preview.
-fn spill(outcome: ToolOutcome, limit: Option<usize>, host: &SessionHost, call: &ToolUseId) -> ToolOutcome {
+pub(crate) fn spill(
+    outcome: ToolOutcome,
+    limit: Option<usize>,
+    host: &dyn Host,
+    call: &ToolUseId,
+) -> ToolOutcome {
     let (Some(limit), ToolContent::Text(text)) = (limit, &outcome.content) else {
         return outcome;
     };

@@ -238,7 +238,7 @@ impl Drop for StopOnDrop {
 }
 
 /// The model chooses call ids; only letters that cannot leave the directory are kept.
-fn file_name(id: &str) -> String {
+pub(crate) fn file_name(id: &str) -> String {
     let safe: String = id.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')).collect();
     if safe.is_empty() { "result".to_owned() } else { safe }
 }

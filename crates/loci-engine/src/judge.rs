@@ -5,7 +5,7 @@ use loci_core::message::ToolUse;
 use loci_core::permission::{Call, Decision, Rulebook, Update, decide, suggest};
 use loci_core::tool::{Effects, ToolOutcome};
 use loci_llm::UNPARSED_INPUT;
-use loci_tools::{Host, Toolbox};
+use loci_tools::{Host, Place, Toolbox};
 use serde_json::Value;
 
 use crate::turn::{Lane, Preparation};
@@ -82,7 +82,11 @@ pub(crate) fn prepare_all(
 
 /// Judges a prepared call by its effects.
 pub(crate) fn judge(toolbox: &Toolbox, host: &dyn Host, book: Rulebook, call: &PreparedCall) -> Judged {
-    let place = host.place();
+    judge_at(toolbox, host.place(), book, call)
+}
+
+/// Judges a prepared call as if it were made at a place.
+pub(crate) fn judge_at(toolbox: &Toolbox, place: Place, book: Rulebook, call: &PreparedCall) -> Judged {
     let effects = match toolbox.find(&call.tool) {
         Some(tool) => tool.effects(&call.input, &place),
         None => Effects::unknown(format!("there is no tool `{}`", call.tool)),

@@ -18,6 +18,7 @@ mod memory;
 mod model_name;
 mod outside;
 mod recorder;
+mod replay;
 mod request;
 mod restore;
 mod session;
@@ -39,5 +40,8 @@ pub use file_history::FileKeeping;
 pub use instructions::shown_instructions;
 pub use memory::shown_memory_index;
 pub use model_name::resolve_model;
+pub use replay::{
+    CallCheck, CallOutcome, ReplayReport, ReplayWish, RequestCheck, TakenOver, Workshop, replay,
+};
 pub use session::{Session, SessionHandle};
 pub use state::{Outside, change, change_identity, wire};

@@ -5,3 +5,4 @@
 mod auto_mode;
 mod compaction_hooks;
 mod date;
+mod replay;

@@ -1,0 +1,270 @@
+//! Playing a recorded session again.
+//!
+//! A real session is driven with the recorded prompts; a client answers from the transcript in the model's place, and
+//! stand-ins hand over the recorded results of calls. So everything between them is at work as it was: the turn machine,
+//! the recorder, the projection, the requests. Each request is compared with what the transcript says was sent at
+//! that point (`check`); each call is run for real beside its recorded result, where a [`Workshop`] is given and the
+//! rules allow it (`workshop`).
+//!
+//! What must stay true:
+//! 1. The conversation goes on with recorded results, whatever comes of the calls now; so a request that differs is the
+//!    engine's doing, and a result that differs is the world's.
+//! 2. A call runs only when the rules in force let it run without a question, and only in the copy it is given.
+//! 3. What cannot be played is taken over from the recording, and the report says so.
+//! 4. The recording is only read.
+
+mod check;
+mod paths;
+mod recorded;
+mod report;
+mod score;
+mod shorten;
+mod stand_in;
+mod workshop;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use loci_context::PromptParts;
+use loci_core::conversation::stretches;
+use loci_core::entry::Entry;
+use loci_core::entry::draft::Stamp;
+use loci_core::ids::{SessionId, ToolUseId};
+use loci_core::permission::{Mode, Rulebook};
+use loci_core::session::{Beginning, SessionIdentity};
+use loci_llm::{Client, Played, Request, RetryPolicy};
+use loci_stdx::{Env, FixedClock};
+use loci_storage::{ConfigHome, Instructions, SessionLog, SessionTmp};
+use loci_tools::Toolbox;
+use serde_json::Value;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::JoinHandle;
+
+use crate::command::Command;
+use crate::config::{
+    BackgroundConfig, CompactionConfig, Grants, ModelConfig, Past, SessionConfig, TurnLimits,
+};
+use crate::event::EngineEvent;
+use crate::host::lock;
+use crate::session::{Session, SessionHandle};
+use report::ReplayReport as Report;
+use score::{Step, first_model, tools_called};
+use stand_in::{Stage, stand_ins};
+use workshop::Bench;
+
+pub use report::{CallCheck, CallOutcome, ReplayReport, RequestCheck, TakenOver};
+pub use workshop::Workshop;
+
+/// A window that nothing fills: how long a conversation may be was decided when it was recorded.
+const BOUNDLESS: u64 = 1 << 40;
+
+/// What is to be played.
+pub struct ReplayWish {
+    /// The ambient world.
+    pub env: Env,
+    /// Where the user's things lie.
+    pub home: ConfigHome,
+    /// A place for what the session would write beside its conversation.
+    pub tmp: SessionTmp,
+    /// The session's id.
+    pub session: SessionId,
+    /// The entries of its file, in file order.
+    pub entries: Vec<Arc<Entry>>,
+    /// Runs calls for real; without it recorded results stand for them.
+    pub workshop: Option<Workshop>,
+}
+
+/// Plays a session to its end.
+pub async fn replay(wish: ReplayWish) -> ReplayReport {
+    let stretches = stretches(&wish.entries);
+    let stage = Arc::new(Stage { bench: wish.workshop.map(Bench::new), ..Stage::default() });
+    let player = Player {
+        toolbox: stand_ins(&stage, tools_called(&stretches)),
+        model: first_model(&stretches).unwrap_or_default(),
+        env: Env { clock: Arc::new(FixedClock::new(wish.env.clock.now())), ..wish.env },
+        home: wish.home,
+        tmp: wish.tmp,
+        session: wish.session,
+        stage: Arc::clone(&stage),
+    };
+    let n_compactions = stretches.len().saturating_sub(1);
+    for stretch in stretches {
+        lock(&stage.score).turn_page(stretch);
+        player.play().await;
+    }
+    if let Some(bench) = &stage.bench {
+        bench.close().await;
+    }
+    Report { n_compactions, ..std::mem::take(&mut lock(&stage.score).report) }
+}
+
+/// What plays.
+struct Player {
+    env: Env,
+    home: ConfigHome,
+    tmp: SessionTmp,
+    session: SessionId,
+    toolbox: Toolbox,
+    model: String,
+    stage: Arc<Stage>,
+}
+
+/// A session that plays.
+struct Running {
+    handle: SessionHandle,
+    events: UnboundedReceiver<EngineEvent>,
+    task: JoinHandle<()>,
+}
+
+impl Player {
+    /// Plays the stretch that is on the stand.
+    async fn play(&self) {
+        let mut running: Option<Running> = None;
+        while let Some(mut step) = self.next_step(running.is_some()) {
+            if let Some(past) = step.past.take() {
+                stop(running.take()).await;
+                running = Some(self.begin(past));
+            }
+            let Some(session) = &mut running else { return };
+            let how = self.turn(session, &step).await;
+            if how.is_none() {
+                stop(running.take()).await;
+            }
+            lock(&self.stage.score).turn_ended(&step, how.as_deref().unwrap_or("the session went silent"));
+        }
+        stop(running).await;
+    }
+
+    fn next_step(&self, has_session: bool) -> Option<Step> {
+        lock(&self.stage.score).next_step(has_session)
+    }
+
+    /// Plays a turn and says how it ended; `None` when the session cannot go on.
+    async fn turn(&self, session: &mut Running, step: &Step) -> Option<String> {
+        session.handle.send(step.command.clone());
+        loop {
+            tokio::select! {
+                event = session.events.recv() => match event? {
+                    EngineEvent::TurnEnded(report) => return Some(format!("{:?}", report.outcome)),
+                    EngineEvent::User(message) => {
+                        lock(&self.stage.score).answered(&calls_in(&message.message));
+                        self.stage.answered.notify_waiters();
+                    }
+                    _ => {}
+                },
+                () = self.stage.stuck.notified() => return None,
+            }
+        }
+    }
+
+    fn begin(&self, past: Past) -> Running {
+        let (session, handle, events) = Session::new(self.config(past));
+        Running { handle, events, task: tokio::spawn(session.run()) }
+    }
+
+    /// Returns a session that asks the recording, writes nothing, and decides nothing by itself: what was compacted,
+    /// cleared or remembered is in the recording already.
+    fn config(&self, past: Past) -> SessionConfig {
+        let id = self.session.clone();
+        let cwd = self.env.cwd.clone();
+        SessionConfig {
+            identity: SessionIdentity::new(Beginning {
+                id: id.clone(),
+                project_dir: self.tmp.tool_results_dir(),
+                cwd: cwd.clone(),
+                is_interactive: false,
+                is_persistent: false,
+            }),
+            log: SessionLog::in_memory(),
+            stamp: Stamp {
+                session_id: id,
+                cwd: cwd.display().to_string(),
+                version: String::new(),
+                git_branch: "HEAD".to_owned(),
+                entrypoint: "replay".to_owned(),
+            },
+            past,
+            toolbox: self.toolbox.clone(),
+            // Stand-ins are harmless; what is real is judged at the bench.
+            rulebook: Rulebook {
+                mode: Mode::BypassPermissions,
+                dirs: vec![cwd.clone()],
+                cwd,
+                ..Rulebook::default()
+            },
+            settings: Value::Null,
+            follow: None,
+            grants: Grants::default(),
+            classifier: None,
+            can_ask: false,
+            client: self.client(),
+            model: self.model_config(),
+            limits: TurnLimits {
+                max_parallel: usize::MAX,
+                retry: RetryPolicy { max_retries: 0, is_watchful: false },
+                ..TurnLimits::default()
+            },
+            compaction: CompactionConfig {
+                is_on: false,
+                is_automatic: false,
+                window: Some(BOUNDLESS),
+                percent: None,
+                clears_results: false,
+            },
+            compaction_hooks: None,
+            memory: None,
+            background: BackgroundConfig { drain: Duration::ZERO, ..BackgroundConfig::default() },
+            prompt: PromptParts { replacement: Some(String::new()), ..PromptParts::default() },
+            instructions: Instructions::default(),
+            lazy_instructions: None,
+            read_instructions: None,
+            child_env: Vec::new(),
+            file_history: None,
+            tmp: self.tmp.clone(),
+            started: self.env.clock.monotonic(),
+            api_key_source: "none".to_owned(),
+            env: self.env.clone(),
+            home: self.home.clone(),
+        }
+    }
+
+    fn client(&self) -> Client {
+        let stage = Arc::clone(&self.stage);
+        Client::playing(move |request: &Request| match lock(&stage.score).hear(request) {
+            Some(played) => played,
+            None => {
+                stage.stuck.notify_one();
+                Played::Silence
+            }
+        })
+    }
+
+    fn model_config(&self) -> ModelConfig {
+        ModelConfig {
+            main: self.model.clone(),
+            fallbacks: Vec::new(),
+            effort: None,
+            max_thinking_tokens: None,
+            max_output_tokens: None,
+            betas: Vec::new(),
+            user_id: None,
+            extra_body: None,
+            wants_wire_events: false,
+        }
+    }
+}
+
+/// Ends a session, whatever it waits for.
+async fn stop(running: Option<Running>) {
+    let Some(running) = running else { return };
+    running.handle.send(Command::Quit);
+    // What it records of its end is thrown away with it; a panic in it shows as what is missing from the report.
+    drop(running.task.await);
+}
+
+/// Returns the calls whose results a message holds.
+fn calls_in(message: &Value) -> Vec<ToolUseId> {
+    let blocks = message["content"].as_array().into_iter().flatten();
+    let ids = blocks.filter_map(|block| block["tool_use_id"].as_str());
+    ids.map(ToolUseId::from).collect()
+}
