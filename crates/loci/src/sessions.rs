@@ -15,6 +15,7 @@ mod list;
 pub(crate) mod output;
 mod pin;
 mod rename;
+mod replay;
 mod restore;
 mod rewind;
 mod rm;
@@ -61,6 +62,8 @@ enum Verb {
     Rewind(rewind::RewindArgs),
     /// Take the last rewind back.
     UndoRewind(rewind::UndoArgs),
+    /// Play a session again in a copy of its project; exits with 1 when something differs.
+    Replay(replay::ReplayArgs),
     /// Show what changed in files between two prompts.
     Diff(diff::DiffArgs),
     /// Remove what was kept of files and no session refers to.
@@ -108,6 +111,7 @@ pub(crate) fn run(env: &Env, args: &SessionsArgs) -> Result<u8, Complaint> {
         Verb::Tag(args) => tag::run(&desk, args),
         Verb::Rewind(args) => rewind::rewind(&desk, args),
         Verb::UndoRewind(args) => rewind::undo(&desk, args),
+        Verb::Replay(args) => return replay::run(&desk, args),
         Verb::Diff(args) => diff::run(&desk, args),
         Verb::Gc(args) => gc::run(&desk, args),
         Verb::Rm(args) => rm::run(&desk, args),

@@ -30,6 +30,7 @@ mod prefix;
 mod recall;
 mod recovery;
 mod regressions;
+mod replay;
 mod resume;
 mod rewind;
 mod sdk_sessions;

@@ -1,0 +1,195 @@
+//! `loci sessions replay`: a recorded session played again, and what is different now.
+
+mod show;
+
+use std::path::{Path, PathBuf};
+
+use clap::Parser;
+use loci_core::ids::SessionId;
+use loci_core::permission::Mode;
+use loci_engine::{ReplayReport, ReplayWish, Workshop};
+use loci_stdx::Env;
+use loci_storage::{Scratch, ScratchError, ScratchLimits, SessionPlace, SessionTmp};
+
+use super::{Desk, output, rewind, target};
+use crate::args::Args;
+use crate::child_env::child_env;
+use crate::complaint::Complaint;
+use crate::compose::{rulebook, toolbox};
+use crate::settings::Configured;
+
+/// The arguments of `loci sessions replay`.
+#[derive(Debug, clap::Args)]
+pub(super) struct ReplayArgs {
+    /// The session: id, title or path.
+    session: String,
+
+    /// Run no tools: recorded results stand for them.
+    #[arg(long, conflicts_with_all = ["keep", "project", "permission_mode", "allowed_tools", "disallowed_tools"])]
+    dry: bool,
+
+    /// The project to copy; without it, the one the session worked in.
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+
+    /// Do not remove the copy afterwards.
+    #[arg(long)]
+    keep: bool,
+
+    /// What runs without asking; what would have to be asked about does not run.
+    #[arg(long, value_name = "MODE")]
+    permission_mode: Option<Mode>,
+
+    /// Rules for calls that may run.
+    #[arg(long = "allowedTools", visible_alias = "allowed-tools", value_name = "RULES", num_args = 1..)]
+    allowed_tools: Vec<String>,
+
+    /// Rules for calls that never run.
+    #[arg(long = "disallowedTools", visible_alias = "disallowed-tools", value_name = "RULES", num_args = 1..)]
+    disallowed_tools: Vec<String>,
+
+    /// Print a JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was played, and where.
+struct Played {
+    report: ReplayReport,
+    /// The project as recorded, and what was made of it.
+    scratch: Option<(PathBuf, Scratch)>,
+    notes: Vec<String>,
+}
+
+/// Plays the session; the exit code says whether anything differs.
+pub(super) fn run(desk: &Desk<'_>, args: &ReplayArgs) -> Result<u8, Complaint> {
+    let place = target::find(desk, "replay", &args.session)?;
+    let entries = target::entries(&place)?;
+    // Not that of the session, which may be at work.
+    let own = SessionId::parse(&desk.env.random.uuid_v4().to_string())
+        .map_err(|error| Complaint::from_error(&error))?;
+    let tmp = desk.home.session_tmp(&desk.env.cwd, &own);
+    let (scratch, workshop, notes) = match args.dry {
+        true => (None, None, Vec::new()),
+        false => {
+            let recorded = rewind::cwd(&entries)?;
+            let shop = open_workshop(desk, args, &place, &tmp, &recorded)?;
+            (Some((recorded, shop.scratch)), Some(shop.workshop), shop.notes)
+        }
+    };
+    let wish = ReplayWish {
+        env: desk.env.clone(),
+        home: desk.home.clone(),
+        tmp,
+        session: place.id().clone(),
+        entries,
+        workshop,
+    };
+    let played = Played { report: play(wish)?, scratch, notes };
+    finish(&place, played, args)
+}
+
+fn play(wish: ReplayWish) -> Result<ReplayReport, Complaint> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Complaint::new(format!("The runtime cannot start: {error}")))?;
+    Ok(runtime.block_on(loci_engine::replay(wish)))
+}
+
+fn finish(place: &SessionPlace, played: Played, args: &ReplayArgs) -> Result<u8, Complaint> {
+    match args.json {
+        true => output::print_json(&show::json(place, &played, args.keep))?,
+        false => output::print(&show::text(&played, args.keep))?,
+    }
+    played.notes.iter().for_each(|note| output::say(note));
+    match played.scratch {
+        Some((_, mut scratch)) if args.keep => scratch.keep(),
+        Some((_, scratch)) => {
+            let root = scratch.root().to_owned();
+            if let Err(error) = scratch.discard() {
+                output::say(&format!("The copy could not be removed: `{}`: {error}", root.display()));
+            }
+        }
+        None => {}
+    }
+    Ok(u8::from(played.report.differs()))
+}
+
+struct Shop {
+    scratch: Scratch,
+    workshop: Workshop,
+    notes: Vec<String>,
+}
+
+/// Copies the project and brings the rules in force to the copy.
+fn open_workshop(
+    desk: &Desk<'_>,
+    args: &ReplayArgs,
+    place: &SessionPlace,
+    tmp: &SessionTmp,
+    recorded: &Path,
+) -> Result<Shop, Complaint> {
+    let project = real_project(desk.env, args.project.as_deref().unwrap_or(recorded))?;
+    let flags = flags(args)?;
+    // The rules are those of a run in the project. For each of its places they are read anew, so that what is relative to
+    // the project is relative to that.
+    let here = Env { cwd: project.clone(), ..desk.env.clone() };
+    let configured = Configured::load(&here, &flags)?;
+    let rules_at = |place: &Path| {
+        let env = Env { cwd: place.to_owned(), ..configured.env.clone() };
+        rulebook(&env, &flags, &configured.settings, None)
+    };
+    let (_, project_rulebook, rule_notes) = rules_at(&project)?;
+    let (_, recorded_rulebook, _) = rules_at(recorded)?;
+    let scratch = Scratch::copy(&project, &desk.env.home, tmp, ScratchLimits::default())
+        .map_err(|error| complain(&error))?;
+    let (_, scratch_rulebook, _) = rules_at(scratch.root())?;
+    let env = Env { cwd: scratch.root().to_owned(), ..configured.env };
+    let notes = configured.notes.into_iter().chain(rule_notes).collect();
+    let toolbox = toolbox(&env, &flags, &configured.settings, &scratch_rulebook)?;
+    let workshop = Workshop {
+        child_env: child_env(&env),
+        toolbox,
+        rulebook: scratch_rulebook,
+        project: recorded.to_owned(),
+        places: vec![(recorded.to_owned(), recorded_rulebook), (project, project_rulebook)],
+        tool_results: place.tool_results_dir(),
+        tmp: tmp.clone(),
+        transcript: place.file().to_owned(),
+        env,
+    };
+    Ok(Shop { scratch, workshop, notes })
+}
+
+fn real_project(env: &Env, project: &Path) -> Result<PathBuf, Complaint> {
+    let path = env.cwd.join(project);
+    let found = path.canonicalize().ok().filter(|path| path.is_dir());
+    found.ok_or_else(|| {
+        Complaint::new(format!("There is no project to copy: `{}`", path.display())).hint(
+            "--project names the directory that takes its place; --dry plays the session without running its tools.",
+        )
+    })
+}
+
+/// The flags of a run that would be judged in the same way.
+fn flags(args: &ReplayArgs) -> Result<Args, Complaint> {
+    let mut words = vec!["loci".to_owned(), "-p".to_owned(), "replay".to_owned()];
+    if let Some(mode) = args.permission_mode {
+        words.push(format!("--permission-mode={}", mode.as_str()));
+    }
+    words.extend(args.allowed_tools.iter().map(|rule| format!("--allowedTools={rule}")));
+    words.extend(args.disallowed_tools.iter().map(|rule| format!("--disallowedTools={rule}")));
+    Args::try_parse_from(words).map_err(|error| Complaint::new(error.to_string()))
+}
+
+fn complain(error: &ScratchError) -> Complaint {
+    let complaint = Complaint::from_error(error);
+    match error {
+        ScratchError::TooLarge { .. } => {
+            complaint.hint("--dry plays the session without a copy, and without running its tools.")
+        }
+        ScratchError::Read { .. } | ScratchError::Write { .. } | ScratchError::Place(_) => complaint,
+    }
+}
