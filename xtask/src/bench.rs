@@ -15,6 +15,7 @@ mod memory;
 mod page;
 mod permissions;
 mod recall;
+mod replay;
 mod search;
 mod sessions;
 mod settings;
@@ -40,6 +41,7 @@ pub(crate) fn run(root: &Path, words: Vec<String>) -> anyhow::Result<()> {
         Some(("history", more)) => return history::run(root, more),
         Some(("permissions", more)) => return permissions::run(root, more),
         Some(("recall", more)) => return recall::run(root, more),
+        Some(("replay", more)) => return replay::run(root, more),
         Some(("search", more)) => return search::run(root, more),
         Some(("settings", more)) => return settings::run(root, more),
         _ => {}

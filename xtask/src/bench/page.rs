@@ -23,6 +23,9 @@ pub(crate) const SETTINGS: &str = "bench settings";
 /// The part with what lookups in a compacted conversation find.
 pub(crate) const RECALL: &str = "bench recall";
 
+/// The part with how long it takes to play sessions again.
+pub(crate) const REPLAY: &str = "bench replay";
+
 /// The part with what searching sessions costs.
 pub(crate) const SEARCH: &str = "bench search";
 

@@ -5,7 +5,7 @@
 
 mod model;
 mod process;
-mod synth;
+pub(super) mod synth;
 
 use super::{build, machine, page};
 use anyhow::{Context, bail};

@@ -13,9 +13,9 @@ const LIVE_TURNS: u64 = 100;
 const LINE: &str = "x = compute(42)  # line of code\\n";
 
 /// A home with one project.
-pub(super) struct Home {
-    pub(super) root: PathBuf,
-    pub(super) project: PathBuf,
+pub(crate) struct Home {
+    pub(crate) root: PathBuf,
+    pub(crate) project: PathBuf,
 }
 
 impl Home {
@@ -25,7 +25,7 @@ impl Home {
     }
 }
 
-pub(super) fn home(scratch: &Path, name: &str) -> anyhow::Result<Home> {
+pub(crate) fn home(scratch: &Path, name: &str) -> anyhow::Result<Home> {
     let home = Home { root: scratch.join(name), project: scratch.join(name).join("project") };
     std::fs::create_dir_all(&home.project).context("Failed to make a project")?;
     std::fs::create_dir_all(home.sessions()).context("Failed to make a config home")?;
@@ -33,14 +33,25 @@ pub(super) fn home(scratch: &Path, name: &str) -> anyhow::Result<Home> {
 }
 
 /// Writes a session of about so many bytes and returns its id.
-pub(super) fn session(home: &Home, bytes: u64) -> anyhow::Result<String> {
+pub(crate) fn session(home: &Home, bytes: u64) -> anyhow::Result<String> {
     let id = uuid(0xabcd, 0);
     write(home, &id, 0, bytes)?;
     Ok(id)
 }
 
+/// Writes a session of so many turns, without a compaction, and returns its id.
+pub(crate) fn turns(home: &Home, n_turns: u64) -> anyhow::Result<String> {
+    let id = uuid(0xabcd, 0);
+    let cwd = home.project.display().to_string();
+    let mut chain = Chain { id: &id, cwd, series: 0, n_entries: 0, lines: String::new() };
+    (0..n_turns).for_each(|turn| chain.turn(turn));
+    let path = home.sessions().join(format!("{id}.jsonl"));
+    std::fs::write(path, &chain.lines).context("Failed to write a session")?;
+    Ok(id)
+}
+
 /// Writes many sessions, most of them short, and returns how many bytes they have.
-pub(super) fn many(home: &Home, n: u32) -> anyhow::Result<u64> {
+pub(crate) fn many(home: &Home, n: u32) -> anyhow::Result<u64> {
     let mut total = 0;
     for number in 0..u64::from(n) {
         let bytes = match number % 20 {
