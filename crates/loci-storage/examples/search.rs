@@ -10,9 +10,10 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use loci_stdx::Env;
+use loci_stdx::{Env, TimeZone};
 use loci_storage::{
-    ConfigHome, IndexUse, SearchFilter, SearchWish, Unwatched, search_sessions, update_index,
+    ConfigHome, IndexUse, SearchFilter, SearchWish, StatisticsWish, Unwatched, search_sessions,
+    session_statistics, update_index,
 };
 use serde_json::{Value, json};
 
@@ -44,6 +45,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("| time to build | {:.1} s |", built.as_secs_f64());
     println!("| size | {:.0} MB |", size as f64 / 1e6);
     println!("| segments | {} |", fs::read_dir(&index)?.count() - 1);
+    let wish = StatisticsWish { project: None, since_ms: None, until_ms: None, zone: TimeZone::UTC };
+    let began = Instant::now();
+    let rows = session_statistics(&home, &wish)?.rows;
+    let counted = began.elapsed();
+    let n_responses: u64 = rows.iter().map(|row| row.n_responses).sum();
+    println!(
+        "| counting what {n_responses} responses used (`loci stats`) | {:.1} s |",
+        counted.as_secs_f64()
+    );
     println!(
         "\n| query | passages | median | 95 of 100 | scan without the index |\n|---|---:|---:|---:|---:|"
     );
@@ -172,8 +182,9 @@ fn message(session: usize, n: usize, n_all: usize, vocabulary: &[String], random
         }
     };
     let minute = n_all % 500_000;
+    let usage = json!({"input_tokens": n, "cache_read_input_tokens": 1_000 * n, "output_tokens": n_words});
     json!({"parentUuid": if n == 0 { Value::Null } else { json!(format!("m{session}-{}", n - 1)) }, "isSidechain": false,
-        "type": kind, "message": {"id": format!("msg_{n}"), "role": kind, "content": content}, "uuid": format!("m{session}-{n}"),
+        "type": kind, "message": {"id": format!("msg_{session}_{n}"), "role": kind, "model": "claude-sonnet-4-5", "content": content, "usage": usage}, "uuid": format!("m{session}-{n}"),
         "timestamp": format!("2026-{:02}-{:02}T{:02}:{:02}:00.000Z", 1 + minute / 43_200 % 12, 1 + minute / 1_440 % 28, minute / 60 % 24, minute % 60),
         "userType": "external", "entrypoint": "cli", "cwd": format!("/home/dev/project{}", session % 40),
         "sessionId": format!("0a0a0a0a-0001-4000-8000-{session:012}"), "version": "2.1.197", "gitBranch": "main",

@@ -12,6 +12,7 @@
 //! <home>/.claude.json                              or $CLAUDE_CONFIG_DIR/.claude.json
 //! <tmp>/claude-<uid>/<slug>/<session>/tasks/       output of background commands, 0700
 //! <tmp>/claude-<uid>/unsaved/<session>.jsonl       what a run could not save by its end
+//! <home>/.codex/                                   or $CODEX_HOME: sessions of Codex, only ever read
 //! ```
 //!
 //! `<slug>` is made from the real path of the working directory by [`project_slug`]. Two directories may share
@@ -31,6 +32,7 @@ pub struct ConfigHome {
     root: PathBuf,
     state_file: PathBuf,
     tmp: PathBuf,
+    codex: PathBuf,
     /// A fixed name for the project directory, in place of the slug.
     project_name: Option<String>,
 }
@@ -40,6 +42,8 @@ impl ConfigHome {
     pub fn from_env(env: &Env) -> Self {
         let tmp = env.vars.non_empty("CLAUDE_CODE_TMPDIR").or_else(|| env.vars.non_empty("TMPDIR"));
         let tmp = env.cwd.join(tmp.unwrap_or("/tmp"));
+        let codex = env.vars.non_empty("CODEX_HOME");
+        let codex = codex.map_or_else(|| env.home.join(".codex"), |dir| env.cwd.join(dir));
         match env.vars.non_empty("CLAUDE_CONFIG_DIR") {
             Some(dir) => {
                 let root = env.cwd.join(dir);
@@ -48,6 +52,7 @@ impl ConfigHome {
                     state_file: root.join(".claude.json"),
                     root,
                     tmp,
+                    codex,
                     project_name: name.map(str::to_owned),
                 }
             }
@@ -55,6 +60,7 @@ impl ConfigHome {
                 root: env.home.join(".claude"),
                 state_file: env.home.join(".claude.json"),
                 tmp,
+                codex,
                 project_name: None,
             },
         }
@@ -81,7 +87,7 @@ impl ConfigHome {
 
     /// Returns the place of a session that belongs to `real_cwd`.
     pub fn session(&self, real_cwd: &Path, id: &SessionId) -> SessionPlace {
-        SessionPlace { file: self.project_dir(real_cwd).join(format!("{id}.jsonl")), id: id.clone() }
+        SessionPlace::new(self.project_dir(real_cwd).join(format!("{id}.jsonl")), id.clone())
     }
 
     /// Returns the directory of a session's file checkpoints.
@@ -119,6 +125,11 @@ impl ConfigHome {
         self.root.join("loci")
     }
 
+    /// Returns where Codex keeps its sessions; nothing there is ours to write.
+    pub fn codex_home(&self) -> &Path {
+        &self.codex
+    }
+
     /// Returns a session's own place in the temporary directory.
     pub fn session_tmp(&self, real_cwd: &Path, id: &SessionId) -> SessionTmp {
         let session = Path::new(&self.project_dir_name(real_cwd)).join(id.as_str());
@@ -150,17 +161,37 @@ fn is_project_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
+/// In which form a session is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// The form of Claude Code, which is ours.
+    Own,
+    /// A rollout of Codex.
+    Codex,
+}
+
 /// A session's id and the place of its files, which change only together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionPlace {
     file: PathBuf,
     id: SessionId,
+    dialect: Dialect,
 }
 
 impl SessionPlace {
     /// Names the session that a transcript file holds.
     pub fn new(file: PathBuf, id: SessionId) -> Self {
-        Self { file, id }
+        Self { file, id, dialect: Dialect::Own }
+    }
+
+    /// Names the session that a rollout of Codex holds.
+    pub(crate) fn rollout(file: PathBuf, id: SessionId) -> Self {
+        Self { file, id, dialect: Dialect::Codex }
+    }
+
+    /// Returns the form in which the session is written.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
     }
 
     /// Returns the session's id.
@@ -213,6 +244,9 @@ mod tests {
         assert_eq!(session.tool_results_dir(), Path::new(&format!("{file}/tool-results")));
         assert_eq!(session.subagents_dir(), Path::new(&format!("{file}/subagents")));
 
+        assert_eq!(home.codex_home(), Path::new("/home/dev/.codex"));
+        let codex = ConfigHome::from_env(&env(&[("CODEX_HOME", "elsewhere")]));
+        assert_eq!(codex.codex_home(), Path::new("/home/dev/p/elsewhere"));
         let vars = [("CLAUDE_CONFIG_DIR", "/c"), ("CLAUDE_CODE_PROJECT_DIR_NAME", "one")];
         let moved = ConfigHome::from_env(&env(&vars));
         assert_eq!(moved.state_file(), Path::new("/c/.claude.json"));

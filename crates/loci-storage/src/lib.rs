@@ -17,6 +17,7 @@ mod find;
 mod fork;
 mod git;
 mod html_comments;
+mod import;
 mod index;
 mod input_history;
 mod instructions;
@@ -31,6 +32,7 @@ mod recall;
 mod remove;
 mod repository;
 mod rewind;
+mod rollout;
 mod scratch;
 mod session_file;
 mod session_log;
@@ -54,6 +56,7 @@ pub use find::{Candidate, FindError, by_id, newest_here, resolve};
 pub use fork::{ForkError, Trace, fork_entries, link_backups, write_fork};
 pub use git::{GitSnapshot, git_snapshot, head_branch};
 pub use html_comments::strip_html_comments;
+pub use import::{ImportError, ImportId, ImportWish, Imported, import_rollout};
 pub use index::{
     Found, Hit, IndexUse, SearchError, SearchFilter, SearchWish, Unwatched, Watch, search_sessions,
     update_index,
@@ -64,9 +67,11 @@ pub use instructions::{
     Met, PathRule, Scope, discover_instructions,
 };
 pub use labels::{LabelError, LabelWatch, rename_session, tag_session, untag_session};
-pub use layout::{ConfigHome, SessionPlace};
+pub use layout::{ConfigHome, Dialect, SessionPlace};
 pub use lease::{Lease, LeaseError, Owner, lease_owner};
-pub use listing::{Count, Facts, Labels, SessionSummary, list_all, list_project, session_totals, summary_of};
+pub use listing::{
+    Count, Facts, Labels, SessionSummary, list_all, list_project, list_rollouts, session_totals, summary_of,
+};
 pub use look_back::{Blamed, LookBackError, PathDiff, blame_file, diff_points};
 pub use memory::{
     Act, Author, Change, ChangeWish, Edit, FileChange, MEMORY_INDEX, MemoryBook, MemoryError, MemoryPlace,
@@ -81,6 +86,7 @@ pub use rewind::{
     ConversationRewind, OnConflict, RewindError, RewindPlan, RewindScene, Rewound, apply_rewind, plan_rewind,
     plan_undo, recover_rewinds,
 };
+pub use rollout::{RolloutError, find_rollout, load_rollout};
 pub use scratch::{Scratch, ScratchError, ScratchLimits};
 pub use session_file::{LiveLoad, LoadError, Loaded, SkipReason, Skipped, load, load_at, load_live};
 pub use session_log::{AppendError, DiskSink, MemorySink, SessionLog, Sink, Trouble, last_prompt_text};

@@ -13,10 +13,12 @@
 mod first_prompt;
 mod kept;
 mod lite;
+mod rollout;
 pub(crate) mod scan;
 mod tally;
 
 use std::collections::HashMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -25,10 +27,11 @@ use std::thread;
 
 use kept::Kept;
 pub use lite::{Facts, Labels};
+pub use rollout::list_rollouts;
 pub use tally::{Count, session_totals};
 
 use crate::find::FindError;
-use crate::layout::{ConfigHome, SessionPlace};
+use crate::layout::{ConfigHome, Dialect, SessionPlace};
 use crate::project::Project;
 
 /// More readers than this only wait for each other.
@@ -65,8 +68,16 @@ pub fn list_all(home: &ConfigHome) -> Result<Vec<SessionSummary>, FindError> {
 /// Reads the facts about one session file; `None` when it is empty.
 pub fn summary_of(place: &SessionPlace) -> Result<Option<SessionSummary>, FindError> {
     let failed = |source| FindError::Read { path: place.file().to_owned(), source };
-    let facts = Facts::read(place.file()).map_err(failed)?;
+    let facts = facts_of(place, &mut Vec::new()).map_err(failed)?;
     Ok(facts.map(|facts| SessionSummary { place: place.clone(), facts }))
+}
+
+/// Reads the facts of a session in the form it is written in.
+fn facts_of(place: &SessionPlace, buffer: &mut Vec<u8>) -> io::Result<Option<Facts>> {
+    match place.dialect() {
+        Dialect::Own => Facts::read_with(place.file(), buffer),
+        Dialect::Codex => rollout::facts(place.file(), buffer),
+    }
 }
 
 fn sort(sessions: &mut [SessionSummary]) {
@@ -119,7 +130,7 @@ pub(crate) fn summaries(places: &[SessionPlace]) -> Vec<SessionSummary> {
         let mut buffer = Vec::new();
         let mut mine = Vec::new();
         while let Some(place) = places.get(next.fetch_add(1, Ordering::Relaxed)) {
-            if let Ok(Some(facts)) = Facts::read_with(place.file(), &mut buffer) {
+            if let Ok(Some(facts)) = facts_of(place, &mut buffer) {
                 mine.push(SessionSummary { place: place.clone(), facts });
             }
         }

@@ -107,6 +107,12 @@ impl Project {
         self.covers(Path::new(cwd)) || is_moved_here() || real()
     }
 
+    /// Returns true when a session that began in `cwd` and lies elsewhere is about the project.
+    pub(crate) fn covers_recorded(&self, cwd: Option<&str>) -> bool {
+        let real = |cwd: &str| fs::canonicalize(cwd).is_ok_and(|real| self.covers(&real));
+        cwd.is_some_and(|cwd| self.covers(Path::new(cwd)) || real(cwd))
+    }
+
     fn covers(&self, path: &Path) -> bool {
         path == self.dir || self.roots.iter().any(|root| path.starts_with(root))
     }

@@ -3,6 +3,7 @@
 //! A file only grows, so a stretch that was read once stays as it was. What does not fit that (a file that shrank,
 //! that was changed without growing, or whose bytes before the growth are not those that were read) is read anew.
 
+use std::collections::HashSet;
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -17,6 +18,7 @@ use super::spoken::Body;
 use crate::archive::{PackedTranscript, packed_transcripts};
 use crate::find::{FindError, session_places, subdirectories};
 use crate::layout::{ConfigHome, SessionPlace};
+use crate::rollout::rollouts;
 
 /// How many bytes before the end of a stretch are compared.
 const TAIL: u64 = 256;
@@ -53,6 +55,10 @@ pub(super) fn files_on_disk(home: &ConfigHome) -> Result<Vec<OnDisk>, FindError>
         }
     }
     files.extend(packed_transcripts(home).into_iter().filter_map(packed));
+    let own: HashSet<String> = files.iter().map(|file| file.session.id().to_string()).collect();
+    // What was imported is found in its import.
+    let foreign = rollouts(home).into_iter().filter(|place| !own.contains(place.id().as_str()));
+    files.extend(foreign.filter_map(rollout));
     files.sort_by(|left, right| left.path.cmp(&right.path));
     Ok(files)
 }
@@ -70,6 +76,20 @@ fn packed(packed: PackedTranscript) -> Option<OnDisk> {
         pack: Some(packed.pack),
         size: packed.size,
         modified_ns: packed.modified_ms,
+    })
+}
+
+/// A session of Codex.
+fn rollout(session: SessionPlace) -> Option<OnDisk> {
+    let metadata = fs::metadata(session.file()).ok().filter(Metadata::is_file)?;
+    Some(OnDisk {
+        path: format!("codex:{}", session.file().display()),
+        file: session.file().to_owned(),
+        session,
+        agent: None,
+        pack: None,
+        size: metadata.len(),
+        modified_ns: modified_ns(&metadata),
     })
 }
 

@@ -5,6 +5,7 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
 use flate2::read::GzDecoder;
 use loci_core::entry::Entry;
@@ -13,6 +14,8 @@ use loci_stdx::{Line, Timestamp};
 use memchr::memmem;
 
 use super::coverage::OnDisk;
+use crate::layout::Dialect;
+use crate::rollout::entries_of;
 use crate::session_file::{Loaded, each_line, read_line};
 
 /// The time of an entry without one.
@@ -73,24 +76,18 @@ pub(super) fn each_spoken(
         }
         let offset = start + line.offset;
         read_to = offset + line.bytes.len() as u64 + u64::from(line.terminated);
-        spoken_in(offset, line.bytes, &mut calls, &mut take)
+        spoken_in(offset, &entries_in(body.dialect, line.bytes), &mut calls, &mut take)
     })?;
     Ok(Ending { end: read_to, calls })
 }
 
 fn spoken_in(
     offset: u64,
-    bytes: &[u8],
+    entries: &[Arc<Entry>],
     calls: &mut CallNames,
     take: &mut impl FnMut(Spoken<'_>) -> bool,
 ) -> bool {
-    // Most of what is no message need not be parsed to be passed over.
-    if memmem::find(bytes, br#""uuid""#).is_none() {
-        return true;
-    }
-    let mut loaded = Loaded::default();
-    read_line(Line { offset: 0, bytes, terminated: true }, &mut loaded);
-    for (idx, entry) in loaded.entries.iter().enumerate() {
+    for (idx, entry) in entries.iter().enumerate() {
         let mut said = passages(entry);
         if said.is_empty() {
             continue;
@@ -107,6 +104,20 @@ fn spoken_in(
         }
     }
     true
+}
+
+/// Reads the entries of a line, whichever program wrote it.
+fn entries_in(dialect: Dialect, bytes: &[u8]) -> Vec<Arc<Entry>> {
+    match dialect {
+        // Most of what is no message need not be parsed to be passed over.
+        Dialect::Own if memmem::find(bytes, br#""uuid""#).is_none() => Vec::new(),
+        Dialect::Own => {
+            let mut loaded = Loaded::default();
+            read_line(Line { offset: 0, bytes, terminated: true }, &mut loaded);
+            loaded.entries
+        }
+        Dialect::Codex => entries_of(bytes).into_iter().map(Arc::new).collect(),
+    }
 }
 
 fn time_of(entry: &Entry) -> i64 {
@@ -156,16 +167,20 @@ fn branch_of(entry: &Entry) -> Option<&str> {
 
 /// Reads one passage again; `None` when there is none at this place.
 pub(super) fn read_spot(body: &Body, spot: Spot) -> io::Result<Option<(Entry, Passage)>> {
-    let bytes = body.line_at(spot.offset)?;
-    let mut loaded = Loaded::default();
-    read_line(Line { offset: 0, bytes: &bytes, terminated: true }, &mut loaded);
-    let Some(entry) = loaded.entries.get(usize::from(spot.entry)) else { return Ok(None) };
+    let entries = entries_in(body.dialect, &body.line_at(spot.offset)?);
+    let Some(entry) = entries.get(usize::from(spot.entry)) else { return Ok(None) };
     let passage = passages(entry).into_iter().nth(usize::from(spot.part));
     Ok(passage.map(|passage| (Entry::clone(entry), passage)))
 }
 
-/// What a file says: read as needed, or unpacked at once.
-pub(super) enum Body {
+/// What a file says, and in which form.
+pub(super) struct Body {
+    dialect: Dialect,
+    bytes: Bytes,
+}
+
+/// Bytes are read as needed, or unpacked at once.
+enum Bytes {
     Plain(File),
     Unpacked(Vec<u8>),
 }
@@ -173,27 +188,32 @@ pub(super) enum Body {
 impl Body {
     /// Opens a file as it is now.
     pub(super) fn open(on_disk: &OnDisk) -> io::Result<Self> {
-        let Some(pack) = &on_disk.pack else { return Ok(Self::Plain(File::open(&on_disk.file)?)) };
-        let mut bytes = Vec::new();
-        GzDecoder::new(File::open(pack)?).read_to_end(&mut bytes)?;
-        Ok(Self::Unpacked(bytes))
+        let bytes = match &on_disk.pack {
+            None => Bytes::Plain(File::open(&on_disk.file)?),
+            Some(pack) => {
+                let mut bytes = Vec::new();
+                GzDecoder::new(File::open(pack)?).read_to_end(&mut bytes)?;
+                Bytes::Unpacked(bytes)
+            }
+        };
+        Ok(Self { dialect: on_disk.session.dialect(), bytes })
     }
 
     fn read_from(&self, start: u64) -> io::Result<Box<dyn Read + '_>> {
-        match self {
-            Self::Plain(file) => {
+        match &self.bytes {
+            Bytes::Plain(file) => {
                 let mut reader = file;
                 reader.seek(SeekFrom::Start(start))?;
                 Ok(Box::new(reader))
             }
-            Self::Unpacked(bytes) => Ok(Box::new(rest_of(bytes, start))),
+            Bytes::Unpacked(bytes) => Ok(Box::new(rest_of(bytes, start))),
         }
     }
 
     fn line_at(&self, offset: u64) -> io::Result<Vec<u8>> {
-        match self {
-            Self::Plain(file) => line_at(file, offset),
-            Self::Unpacked(bytes) => {
+        match &self.bytes {
+            Bytes::Plain(file) => line_at(file, offset),
+            Bytes::Unpacked(bytes) => {
                 let rest = rest_of(bytes, offset);
                 Ok(rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())].to_vec())
             }

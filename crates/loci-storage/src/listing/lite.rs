@@ -137,15 +137,15 @@ impl Facts {
 }
 
 /// The two ends of a file, which are one when the file is short.
-struct Ends<'a> {
-    head: &'a [u8],
-    tail: &'a [u8],
+pub(super) struct Ends<'a> {
+    pub(super) head: &'a [u8],
+    pub(super) tail: &'a [u8],
     /// The file, if it was read as a whole.
-    whole: Option<&'a [u8]>,
+    pub(super) whole: Option<&'a [u8]>,
 }
 
 impl<'a> Ends<'a> {
-    fn read(file: &File, size: u64, buffer: &'a mut Vec<u8>) -> io::Result<Self> {
+    pub(super) fn read(file: &File, size: u64, buffer: &'a mut Vec<u8>) -> io::Result<Self> {
         buffer.clear();
         let size_here = usize::try_from(size).unwrap_or(usize::MAX);
         if size_here <= 2 * WINDOW {

@@ -17,6 +17,7 @@ mod loading;
 mod recall;
 mod remove;
 mod rewind;
+mod rollout;
 mod sent;
 mod session_file;
 mod session_log;
