@@ -13,7 +13,7 @@ use loci_engine::Past;
 use loci_stdx::Env;
 use loci_storage::{
     ConfigHome, FindError, LabelWatch, Lease, LeaseError, LiveLoad, SessionPlace, Skipped,
-    bring_back_unsaved, load_at, load_live, newest_here, recover_rewinds, resolve, summary_of,
+    bring_back_unsaved, find_rollout, load_at, load_live, newest_here, recover_rewinds, resolve, summary_of,
 };
 
 use crate::args::Args;
@@ -88,7 +88,9 @@ pub(crate) fn find(env: &Env, home: &ConfigHome, args: &Args) -> Result<Start, C
 /// Finds the session to continue, if the arguments ask for one.
 fn source(env: &Env, home: &ConfigHome, args: &Args) -> Result<Option<SessionPlace>, Complaint> {
     match (&args.resume, args.continue_newest) {
-        (Some(name), _) => resolve(home, &env.cwd, name).map(Some).map_err(|error| complain(&error)),
+        (Some(name), _) => {
+            resolve(home, &env.cwd, name).map(Some).map_err(|error| complain_of(env, home, name, &error))
+        }
         (None, true) => match newest_here(home, &env.cwd) {
             Ok(place) => Ok(Some(place)),
             Err(FindError::NoneHere { .. }) => Ok(None),
@@ -187,6 +189,17 @@ fn note_of(skipped: &[Skipped], place: &SessionPlace) -> Option<String> {
         place.file().display(),
         first.offset
     ))
+}
+
+/// Says what is wrong with the name of a session; one of Codex has to be imported first.
+fn complain_of(env: &Env, home: &ConfigHome, name: &str, error: &FindError) -> Complaint {
+    match find_rollout(home, &env.cwd, name) {
+        Ok(Some(place)) => {
+            Complaint::new(format!("This is a session of Codex: `{}`", place.file().display()))
+                .hint(format!("Make it one that can be continued: `loci sessions import {}`", place.id()))
+        }
+        Ok(None) | Err(_) => complain(error),
+    }
 }
 
 fn complain(error: &FindError) -> Complaint {

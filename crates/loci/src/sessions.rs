@@ -11,6 +11,7 @@ mod doctor;
 mod export;
 pub(crate) mod format;
 mod gc;
+mod import;
 mod list;
 pub(crate) mod output;
 mod pin;
@@ -80,6 +81,8 @@ enum Verb {
     Audit(audit::AuditArgs),
     /// Look for what is wrong with the sessions on disk, and mend it.
     Doctor(doctor::DoctorArgs),
+    /// Make a session of one of Codex, so that it can be continued here.
+    Import(import::ImportArgs),
 }
 
 /// What every verb is given.
@@ -120,6 +123,7 @@ pub(crate) fn run(env: &Env, args: &SessionsArgs) -> Result<u8, Complaint> {
         Verb::Pin(args) => pin::run(&desk, args),
         Verb::Audit(args) => audit::run(&desk, args),
         Verb::Doctor(args) => return doctor::run(&desk, args),
+        Verb::Import(args) => import::run(&desk, args),
     }?;
     Ok(0)
 }

@@ -62,9 +62,9 @@ impl Document<'_> {
 
 /// Writes the session.
 pub(super) fn run(desk: &Desk<'_>, args: &ExportArgs) -> Result<(), Complaint> {
-    let place = target::find(desk, "export", &args.session)?;
+    let place = target::find_to_read(desk, "export", &args.session)?;
     let session = target::summary(&place)?;
-    let history = history(&target::entries(&place)?);
+    let history = history(&target::entries_to_read(desk, &place)?);
     let format = format(args);
     let text = match format {
         Format::Json => format!("{}\n", show::whole_json(&session, &history)),

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use clap::ValueEnum;
 use loci_stdx::single_line;
-use loci_storage::{Project, SessionSummary, list_all, list_project};
+use loci_storage::{Dialect, Project, SessionSummary, list_all, list_project, list_rollouts};
 use serde_json::Value;
 
 use super::{Desk, format, output, summary};
@@ -24,6 +25,10 @@ pub(super) struct ListArgs {
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
 
+    /// List only sessions in the form of Claude Code, which is ours, or only those of Codex.
+    #[arg(long, value_enum, value_name = "ORIGIN")]
+    origin: Option<Origin>,
+
     /// List no more than the newest N.
     #[arg(short = 'n', long, value_name = "N")]
     limit: Option<usize>,
@@ -31,6 +36,14 @@ pub(super) struct ListArgs {
     /// Print a JSON array.
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Origin {
+    /// Sessions of loci and Claude Code.
+    Own,
+    /// Sessions of Codex that were not imported.
+    Codex,
 }
 
 /// Lists sessions, the newest first.
@@ -43,11 +56,17 @@ pub(super) fn run(desk: &Desk<'_>, args: &ListArgs) -> Result<(), Complaint> {
         }
         None => desk.env.cwd.clone(),
     };
-    let found = match args.all {
-        true => list_all(&desk.home),
-        false => list_project(&desk.home, &Project::repository(&dir)),
-    };
-    let mut sessions = found.map_err(|error| Complaint::from_error(&error))?;
+    let project = (!args.all).then(|| Project::repository(&dir));
+    let mut sessions = Vec::new();
+    if args.origin != Some(Origin::Codex) {
+        let own = project.as_ref().map_or_else(|| list_all(&desk.home), |it| list_project(&desk.home, it));
+        sessions = own.map_err(|error| Complaint::from_error(&error))?;
+    }
+    if args.origin != Some(Origin::Own) {
+        let foreign = list_rollouts(&desk.home, project.as_ref());
+        sessions.extend(foreign.map_err(|error| Complaint::from_error(&error))?);
+        sessions.sort_by_key(|session| std::cmp::Reverse(session.facts.newest_ms()));
+    }
     sessions.truncate(args.limit.unwrap_or(usize::MAX));
     if args.json {
         let values: Vec<Value> = sessions.iter().map(summary::json).collect();
@@ -87,7 +106,10 @@ impl Row {
             facts.cost_usd.map_or_else(|| "-".to_owned(), format::dollars),
             single_line(facts.git_branch.as_deref().unwrap_or("-"), BRANCH),
         ];
-        let mut about = about(session);
+        let mut about = match session.place.dialect() {
+            Dialect::Own => about(session),
+            Dialect::Codex => format!("[codex] {}", about(session)),
+        };
         if let Some(tag) = &facts.labels.tag {
             about.push_str(&format!("  #{}", single_line(tag, BRANCH)));
         }

@@ -6,7 +6,9 @@ mod show;
 use std::path::PathBuf;
 
 use loci_core::passage::Voice;
-use loci_storage::{IndexUse, Project, SearchError, SearchFilter, SearchWish, list_project, search_sessions};
+use loci_storage::{
+    IndexUse, Project, SearchError, SearchFilter, SearchWish, list_project, list_rollouts, search_sessions,
+};
 use serde_json::json;
 
 use super::{Desk, output};
@@ -107,8 +109,10 @@ fn wish(desk: &Desk<'_>, args: &SearchArgs) -> Result<SearchWish, Complaint> {
         Some(dir) => {
             let dir = desk.env.cwd.join(dir);
             let dir = dir.canonicalize().unwrap_or(dir);
-            let sessions = list_project(&desk.home, &Project::repository(&dir));
-            let sessions = sessions.map_err(|error| Complaint::from_error(&error))?;
+            let project = Project::repository(&dir);
+            let own = list_project(&desk.home, &project).map_err(|error| Complaint::from_error(&error))?;
+            let foreign = list_rollouts(&desk.home, Some(&project));
+            let sessions = [own, foreign.map_err(|error| Complaint::from_error(&error))?].concat();
             Some(sessions.iter().map(|session| session.place.file().to_owned()).collect())
         }
         None => None,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use loci_core::conversation::history;
 use loci_core::entry::Entry;
 use loci_stdx::single_line;
-use loci_storage::SessionSummary;
+use loci_storage::{Dialect, SessionPlace, SessionSummary};
 use serde_json::{Value, json};
 
 use super::transcript::{self, Call, What};
@@ -40,8 +40,11 @@ pub(super) struct ShowArgs {
 
 /// Prints what was said.
 pub(super) fn run(desk: &Desk<'_>, args: &ShowArgs) -> Result<(), Complaint> {
-    let place = target::find(desk, "show", &args.session)?;
-    let entries = target::entries(&place)?;
+    let place = target::find_to_read(desk, "show", &args.session)?;
+    if args.raw && place.dialect() == Dialect::Codex {
+        return stored_lines(&place);
+    }
+    let entries = target::entries_to_read(desk, &place)?;
     let history = match &args.before {
         Some(name) => before::history(&entries, name)?,
         None => history(&entries),
@@ -55,6 +58,14 @@ pub(super) fn run(desk: &Desk<'_>, args: &ShowArgs) -> Result<(), Complaint> {
         return output::print_json(&whole_json(&session, &history));
     }
     output::print(&format!("{}\n{}", facts(desk, &session), conversation(&history)))
+}
+
+/// Prints a rollout as Codex wrote it.
+fn stored_lines(place: &SessionPlace) -> Result<(), Complaint> {
+    let file = place.file();
+    let text = std::fs::read(file)
+        .map_err(|error| Complaint::new(format!("Failed to read: `{}`: {error}", file.display())))?;
+    output::print(&String::from_utf8_lossy(&text))
 }
 
 /// Returns the facts and the messages that the official SDK shows, and those before compactions.
@@ -88,6 +99,7 @@ fn facts(desk: &Desk<'_>, session: &SessionSummary) -> String {
     let rows = [
         ("Title", labels.title().map(str::to_owned)),
         ("Session", Some(session.place.id().to_string())),
+        ("Of", summary::origin(session.place.dialect()).map(|_| "Codex".to_owned())),
         ("Tag", labels.tag.clone()),
         ("Directory", facts.cwd.as_deref().map(|cwd| format::path(&desk.env.home, cwd))),
         ("Branch", facts.git_branch.clone()),

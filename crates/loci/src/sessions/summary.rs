@@ -1,6 +1,6 @@
 //! A session's facts as JSON, the same in every verb.
 
-use loci_storage::SessionSummary;
+use loci_storage::{Dialect, SessionSummary};
 use serde_json::{Value, json};
 
 /// Returns the facts; times are milliseconds since 1970, what is not known is null.
@@ -10,6 +10,7 @@ pub(super) fn json(session: &SessionSummary) -> Value {
     let project = session.place.file().parent().and_then(|dir| dir.file_name());
     json!({
         "sessionId": session.place.id().as_str(),
+        "origin": origin(session.place.dialect()),
         "title": labels.title(),
         "customTitle": labels.custom,
         "generatedTitle": labels.generated,
@@ -34,4 +35,12 @@ pub(super) fn json(session: &SessionSummary) -> Value {
         "project": project.map(|name| name.to_string_lossy()),
         "path": session.place.file(),
     })
+}
+
+/// Returns the program whose session it is, unless it is in our own form.
+pub(super) fn origin(dialect: Dialect) -> Option<&'static str> {
+    match dialect {
+        Dialect::Own => None,
+        Dialect::Codex => Some("codex"),
+    }
 }

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use loci_core::entry::Entry;
-use loci_storage::{Loaded, SessionPlace, SessionSummary, load, resolve, summary_of};
+use loci_storage::{
+    Dialect, FindError, Loaded, RolloutError, SessionPlace, SessionSummary, find_rollout, load, load_rollout,
+    resolve, summary_of,
+};
 
 use super::{Desk, output};
 use crate::complaint::Complaint;
@@ -19,13 +22,55 @@ pub(super) fn find(desk: &Desk<'_>, verb: &str, name: &str) -> Result<SessionPla
     })
 }
 
+/// Finds the session a person named, of Codex too, for verbs that only read.
+pub(super) fn find_to_read(desk: &Desk<'_>, verb: &str, name: &str) -> Result<SessionPlace, Complaint> {
+    let own = resolve(&desk.home, &desk.env.cwd, name);
+    let is_other_file = matches!(own, Err(FindError::NotASession { .. })) || name.ends_with(".zst");
+    if !is_other_file && !matches!(own, Err(FindError::NoSuchId { .. } | FindError::NoSuchName { .. })) {
+        return find(desk, verb, name);
+    }
+    match find_rollout(&desk.home, &desk.env.cwd, name) {
+        Ok(Some(place)) => Ok(place),
+        Ok(None) => find(desk, verb, name),
+        Err(error) => Err(complain(&error)),
+    }
+}
+
+/// Says why a session of Codex cannot be read.
+pub(super) fn complain(error: &RolloutError) -> Complaint {
+    let complaint = Complaint::from_error(error);
+    match error {
+        RolloutError::Compressed { path } => complaint
+            .hint(format!("Unpack it with `zstd -d '{}'` and name the file without .zst.", path.display())),
+        RolloutError::NotARollout { .. } => {
+            complaint.hint("A rollout begins with a line of type `session_meta` that has an id.")
+        }
+        RolloutError::NoBase { .. } => {
+            complaint.hint("Bring the other rollout back to the sessions of Codex.")
+        }
+        RolloutError::Translate { .. } | RolloutError::Read { .. } => complaint,
+    }
+}
+
 /// Reads the facts about a session.
 pub(super) fn summary(place: &SessionPlace) -> Result<SessionSummary, Complaint> {
     let summary = summary_of(place).map_err(|error| Complaint::from_error(&error))?;
     summary.ok_or_else(|| Complaint::new(format!("The session file is empty: `{}`", place.file().display())))
 }
 
-/// Reads all entries, and tells people what could not be read.
+/// Reads all entries of a session, of Codex too.
+pub(super) fn entries_to_read(desk: &Desk<'_>, place: &SessionPlace) -> Result<Vec<Arc<Entry>>, Complaint> {
+    if place.dialect() == Dialect::Own {
+        return entries(place);
+    }
+    let (entries, n_skipped) = load_rollout(&desk.home, place).map_err(|error| complain(&error))?;
+    if n_skipped > 0 {
+        output::say(&format!("{n_skipped} lines of `{}` could not be read", place.file().display()));
+    }
+    Ok(entries)
+}
+
+/// Reads all entries of one of our own sessions, and tells people what could not be read.
 pub(super) fn entries(place: &SessionPlace) -> Result<Vec<Arc<Entry>>, Complaint> {
     let Loaded { entries, skipped } = load(place.file()).map_err(|error| Complaint::from_error(&error))?;
     if let Some(first) = skipped.first() {

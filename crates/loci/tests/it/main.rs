@@ -6,6 +6,7 @@ mod agent_sdk;
 mod archive;
 #[cfg(unix)]
 mod asking;
+mod codex;
 mod compaction;
 mod context;
 mod control;

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 
 use loci_core::search::{Query, Snippet, snippet};
 use loci_stdx::single_line;
-use loci_storage::{Facts, Found, Hit, SearchWish, summary_of};
+use loci_storage::{Dialect, Facts, Found, Hit, SearchWish, summary_of};
 use regex::{Regex, RegexBuilder};
 use serde_json::{Value, json};
 
-use crate::sessions::{Desk, format};
+use crate::sessions::{Desk, format, summary};
 
 /// How many bytes of a message are shown.
 const SNIPPET: usize = 300;
@@ -52,6 +52,7 @@ impl<'a> Shown<'a> {
             "cwd": facts.as_ref().and_then(|facts| facts.cwd.clone()),
             "uuid": hit.message,
             "agent": hit.agent,
+            "origin": summary::origin(hit.session.dialect()),
             "isArchived": hit.is_archived,
             "timestamp": hit.time,
             "role": hit.passage.voice.name(),
@@ -86,7 +87,11 @@ impl<'a> Shown<'a> {
         let cwd = facts.and_then(|facts| facts.cwd.as_deref());
         let cwd =
             cwd.map(|cwd| format!("  in {}", single_line(&format::path(&self.desk.env.home, cwd), 200)));
-        let archived = if hit.is_archived { "  (archived)" } else { "" };
+        let archived = match (hit.is_archived, hit.session.dialect()) {
+            (true, _) => "  (archived)",
+            (false, Dialect::Codex) => "  (codex)",
+            (false, Dialect::Own) => "",
+        };
         let time = format::written(hit.time.as_deref());
         let headline = if self.is_coloured { format!("\x1b[1m{headline}\x1b[0m") } else { headline };
         [
@@ -131,6 +136,13 @@ impl<'a> Shown<'a> {
         let cwd = facts.and_then(|facts| facts.cwd.as_deref());
         let away = cwd.filter(|cwd| self.desk.env.cwd != std::path::Path::new(cwd));
         let away = away.map(|cwd| format!("cd {} && ", quoted(cwd))).unwrap_or_default();
+        if hit.session.dialect() == Dialect::Codex {
+            return format!(
+                "loci sessions import {} && {away}loci -r {}",
+                hit.session.id(),
+                hit.session.id()
+            );
+        }
         // What a subagent said is no place to go on from; its session is.
         let at = hit.message.as_deref().filter(|_| hit.agent.is_none());
         let at = at.map(|uuid| format!(" --resume-session-at {}", quoted(uuid))).unwrap_or_default();

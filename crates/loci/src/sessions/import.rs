@@ -1,0 +1,83 @@
+//! `loci sessions import`: a session of Codex becomes one that can be continued.
+
+use loci_storage::{FindError, ImportError, ImportId, ImportWish, Imported, find_rollout, import_rollout};
+use serde_json::json;
+
+use super::{Desk, output, target};
+use crate::COMPATIBLE_VERSION;
+use crate::complaint::Complaint;
+
+/// The arguments of `loci sessions import`.
+#[derive(Debug, clap::Args)]
+pub(super) struct ImportArgs {
+    /// The Codex session: its id, its name in Codex, or the path of its rollout.
+    session: String,
+
+    /// Import it although it was imported before, under a new id.
+    #[arg(long)]
+    again: bool,
+
+    /// Print a JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Imports the session and says how to go on with it.
+pub(super) fn run(desk: &Desk<'_>, args: &ImportArgs) -> Result<(), Complaint> {
+    let name = args.session.as_str();
+    let found = find_rollout(&desk.home, &desk.env.cwd, name).map_err(|error| target::complain(&error))?;
+    let place = found.ok_or_else(|| {
+        Complaint::new(format!("No Codex session found with this id, name or path: `{name}`")).hint(format!(
+            "They are looked for in `{}`; `loci sessions list --all --origin codex` shows them.",
+            desk.home.codex_home().display()
+        ))
+    })?;
+    let under = if args.again { ImportId::New } else { ImportId::Same };
+    let wish = ImportWish { version: COMPATIBLE_VERSION, under };
+    let imported = import_rollout(&desk.home, desk.env, &place, wish).map_err(|error| complain(&error))?;
+    let resume = resume(desk, &imported);
+    if args.json {
+        return output::print_json(&json!({
+            "sessionId": imported.place.id().as_str(),
+            "path": imported.place.file(),
+            "importedFrom": {"agent": "codex", "session": place.id().as_str(), "path": place.file()},
+            "entries": imported.n_entries,
+            "leftOut": imported.n_left_out,
+            "resume": resume,
+        }));
+    }
+    output::print(&format!("{}\n", imported.place.id()))?;
+    if imported.n_left_out > 0 {
+        output::say(&format!("{} of its lines could not be taken over", imported.n_left_out));
+    }
+    output::say(&format!("Continue it with `{resume}`"));
+    Ok(())
+}
+
+fn resume(desk: &Desk<'_>, imported: &Imported) -> String {
+    let id = imported.place.id();
+    match imported.cwd == desk.env.cwd {
+        true => format!("loci -r {id}"),
+        false => {
+            let dir = imported.cwd.to_string_lossy();
+            format!("cd '{}' && loci -r {id}", dir.replace('\'', r"'\''"))
+        }
+    }
+}
+
+fn complain(error: &ImportError) -> Complaint {
+    let complaint = Complaint::from_error(error);
+    match error {
+        ImportError::Rollout(error) => target::complain(error),
+        ImportError::Again { place } => complaint.hint(format!(
+            "Continue it with `loci -r {}`, or make a second copy of what Codex has now with --again.",
+            place.id()
+        )),
+        ImportError::Lease(_) => complaint.hint("Wait for the other process to end."),
+        ImportError::Find(FindError::Ambiguous { .. }) => complaint.hint("Remove one of them first."),
+        ImportError::Find(_)
+        | ImportError::Nothing { .. }
+        | ImportError::Entry { .. }
+        | ImportError::Write { .. } => complaint,
+    }
+}
