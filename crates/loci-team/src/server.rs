@@ -1,9 +1,11 @@
-//! The server: a few routes over the [`Store`].
+//! The server: a few routes over a [`Database`].
 //!
 //! Every request carries a member's token, which opens one repository. A write says what it expects to replace; the
 //! database decides in one transaction. What the client checks is checked again: names, sizes and secrets.
 
 mod limits;
+mod postgres;
+mod sqlite;
 mod store;
 
 use std::future::Future;
@@ -17,16 +19,16 @@ use axum::http::header::{AUTHORIZATION, ETAG, IF_MATCH, IF_NONE_MATCH, RETRY_AFT
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use loci_context::{ContentHash, EntryName, TEAM_ENTRY_BYTES, find_secrets};
+use loci_context::{ContentHash, EntryName, SecretFound, TEAM_ENTRY_BYTES, find_secrets};
 use loci_stdx::{Clock, rfc3339_millis};
 use tokio::net::TcpListener;
 
 pub use limits::Limits;
-pub use store::{Store, StoreError};
+pub use store::{Database, StoreError};
 
 use crate::remote::Expected;
 use limits::Counter;
-use store::{Member, Written};
+use store::{Deed, Member, Sent, Written};
 
 /// A server that is not running yet.
 #[derive(Debug)]
@@ -44,7 +46,7 @@ pub enum ServeError {
 
 #[derive(Debug)]
 struct Desk {
-    store: Store,
+    database: Database,
     clock: Arc<dyn Clock>,
     limits: Limits,
     counter: Counter,
@@ -52,8 +54,8 @@ struct Desk {
 
 impl Server {
     /// Makes a server of a database.
-    pub fn new(store: Store, clock: Arc<dyn Clock>, limits: Limits) -> Self {
-        Self { desk: Arc::new(Desk { store, clock, limits, counter: Counter::default() }) }
+    pub fn new(database: Database, clock: Arc<dyn Clock>, limits: Limits) -> Self {
+        Self { desk: Arc::new(Desk { database, clock, limits, counter: Counter::default() }) }
     }
 
     /// Answers requests until `stop` is done; those under way are finished.
@@ -94,7 +96,11 @@ impl IntoResponse for Refusal {
 
 impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
-        refusal(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
+        let status = match error {
+            StoreError::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        refusal(status, error.to_string())
     }
 }
 
@@ -105,11 +111,9 @@ fn refusal(status: StatusCode, words: impl Into<String>) -> Refusal {
 type Answer = Result<Response, Refusal>;
 
 async fn list(State(desk): State<Arc<Desk>>, Path(repository): Path<String>, headers: HeaderMap) -> Answer {
-    work(desk, repository, headers, |desk, member| {
-        let entries = desk.store.list(&member.repository)?;
-        Ok(axum::Json(serde_json::json!({ "entries": entries })).into_response())
-    })
-    .await
+    let member = desk.admit(&repository, &headers).await?;
+    let entries = desk.database.store().list(&member.repository).await?;
+    Ok(axum::Json(serde_json::json!({ "entries": entries })).into_response())
 }
 
 async fn read(
@@ -117,13 +121,11 @@ async fn read(
     Path((repository, name)): Path<(String, String)>,
     headers: HeaderMap,
 ) -> Answer {
-    work(desk, repository, headers, move |desk, member| {
-        let name = entry_name(&name)?;
-        let text = desk.store.text(&member.repository, &name)?;
-        let text = text.ok_or_else(|| refusal(StatusCode::NOT_FOUND, format!("There is no `{name}`")))?;
-        Ok(([(ETAG, format!("\"{}\"", ContentHash::of(&text)))], text).into_response())
-    })
-    .await
+    let member = desk.admit(&repository, &headers).await?;
+    let name = entry_name(&name)?;
+    let text = desk.database.store().text(&member.repository, &name).await?;
+    let text = text.ok_or_else(|| refusal(StatusCode::NOT_FOUND, format!("There is no `{name}`")))?;
+    Ok(([(ETAG, format!("\"{}\"", ContentHash::of(&text)))], text).into_response())
 }
 
 async fn write(
@@ -132,27 +134,34 @@ async fn write(
     headers: HeaderMap,
     body: Bytes,
 ) -> Answer {
-    let expected = expected(&headers);
-    work(desk, repository, headers, move |desk, member| {
-        let name = entry_name(&name)?;
-        let expected = expected.ok_or_else(|| {
-            refusal(
-                StatusCode::PRECONDITION_REQUIRED,
-                "Say If-Match: \"<hash>\" or If-None-Match: *".to_owned(),
-            )
-        })?;
-        let text = std::str::from_utf8(&body)
-            .map_err(|_| refusal(StatusCode::UNPROCESSABLE_ENTITY, "It is not UTF-8".to_owned()))?;
-        let now = desk.now();
-        if let Some(found) = find_secrets(text).first() {
-            desk.store.refused(member, &member.repository, "secret", &now)?;
-            let words = format!("Line {} of `{name}` holds a secret by rule `{}`", found.line, found.rule);
-            return Err(refusal(StatusCode::UNPROCESSABLE_ENTITY, words));
-        }
-        let written = desk.store.write(member, &name, text, &expected, &now)?;
-        Ok(said(&name, &ContentHash::of(text), &written))
-    })
-    .await
+    let member = desk.admit(&repository, &headers).await?;
+    let name = entry_name(&name)?;
+    let expected = expected(&headers).ok_or_else(|| {
+        refusal(StatusCode::PRECONDITION_REQUIRED, "Say If-Match: \"<hash>\" or If-None-Match: *")
+    })?;
+    let text = String::from_utf8(body.into()).ok().filter(|text| !text.contains('\0'));
+    let text =
+        text.ok_or_else(|| refusal(StatusCode::UNPROCESSABLE_ENTITY, "It is not UTF-8 without NUL"))?;
+    let (text, found) = scanned(text).await?;
+    if let Some(found) = found {
+        desk.refused(&member, &member.repository, "secret").await?;
+        let words = format!("Line {} of `{name}` holds a secret by rule `{}`", found.line, found.rule);
+        return Err(refusal(StatusCode::UNPROCESSABLE_ENTITY, words));
+    }
+    let hash = ContentHash::of(&text);
+    let sent = Sent { member, name: name.clone(), text, hash: hash.clone(), expected, now: desk.now() };
+    let written = desk.database.store().write(sent).await?;
+    Ok(said(&name, &hash, &written))
+}
+
+/// Looks for secrets on a thread that may take its time.
+async fn scanned(text: String) -> Result<(String, Option<SecretFound>), Refusal> {
+    let scan = move || {
+        let found = find_secrets(&text).into_iter().next();
+        (text, found)
+    };
+    let failed = |_| refusal(StatusCode::INTERNAL_SERVER_ERROR, "The request could not be finished");
+    tokio::task::spawn_blocking(scan).await.map_err(failed)
 }
 
 /// Says what became of a text.
@@ -174,34 +183,33 @@ fn said(name: &EntryName, hash: &ContentHash, written: &Written) -> Response {
     }
 }
 
-/// Does the work of a request for a member, on a thread that may wait for the disk.
-async fn work(
-    desk: Arc<Desk>,
-    repository: String,
-    headers: HeaderMap,
-    work: impl FnOnce(&Desk, &Member) -> Result<Response, Refusal> + Send + 'static,
-) -> Answer {
-    let task = tokio::task::spawn_blocking(move || {
-        let member = desk.admit(&repository, &headers)?;
-        work(&desk, &member)
-    });
-    let failed = || refusal(StatusCode::INTERNAL_SERVER_ERROR, "The request could not be finished");
-    task.await.unwrap_or_else(|_| Err(failed()))
-}
-
 impl Desk {
     /// Finds out who asks, and whether they may.
-    fn admit(&self, repository: &str, headers: &HeaderMap) -> Result<Member, Refusal> {
+    async fn admit(&self, repository: &str, headers: &HeaderMap) -> Result<Member, Refusal> {
         let token = headers.get(AUTHORIZATION).and_then(|it| it.to_str().ok()?.strip_prefix("Bearer "));
-        let member = token.map_or(Ok(None), |token| self.store.member(token))?;
+        let member = match token {
+            Some(token) => self.database.store().member(&ContentHash::of(token)).await?,
+            None => None,
+        };
         let who = member.as_ref().map(|it| it.id);
         self.counter.count(who, self.clock.now().as_second(), &self.limits).map_err(Refusal::TooMany)?;
         let member = member.ok_or_else(|| refusal(StatusCode::UNAUTHORIZED, "No member has this token"))?;
         if member.repository != repository {
-            self.store.refused(&member, repository, "forbidden", &self.now())?;
+            self.refused(&member, repository, "forbidden").await?;
             return Err(refusal(StatusCode::FORBIDDEN, "This token is for another repository"));
         }
         Ok(member)
+    }
+
+    async fn refused(
+        &self,
+        member: &Member,
+        repository: &str,
+        outcome: &'static str,
+    ) -> Result<(), StoreError> {
+        let (member, repository) = (member.name.clone(), repository.to_owned());
+        let deed = Deed { member, repository, action: "request", name: None, hash: None, outcome };
+        self.database.store().note(deed, &self.now()).await
     }
 
     fn now(&self) -> String {

@@ -276,6 +276,7 @@ fn agreed(state: &TeamState) -> Hashes {
 fn checked(name: &str, text: String) -> Result<(EntryName, String), String> {
     let name = EntryName::parse(name).map_err(|error| error.why.to_owned())?;
     match text.len() <= TEAM_ENTRY_BYTES {
+        true if text.contains('\0') => Err("it holds a NUL, which is not text".to_owned()),
         true => Ok((name, text)),
         false => Err(format!("it is larger than {} KiB", TEAM_ENTRY_BYTES / 1024)),
     }

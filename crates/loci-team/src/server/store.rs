@@ -1,22 +1,21 @@
-//! What the server keeps, in one SQLite file: members, entries, every text they ever held, and who did what.
+//! What the server keeps: members, entries, every text they ever held, and who did what.
 //!
-//! A write is one transaction: the entry, its version and its line in the audit log are there together or not at all.
+//! A [`Store`] is one database. A write is one transaction: the entry, its version and its line in the audit log are
+//! there together or not at all, and what becomes of it is [`decide`]d from what the database holds in that very
+//! transaction. [`Database`] is the store that an address names.
 
-use std::fs::OpenOptions;
+use std::fmt::Debug;
+use std::future::Future;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::pin::Pin;
 
 use loci_context::{ContentHash, EntryName, Hashes, TEAM_ENTRIES};
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
+use super::postgres::PostgresStore;
+use super::sqlite::SqliteStore;
 use crate::http::RepositoryName;
 use crate::remote::Expected;
-
-/// Each step brings a database from the version that is its index to the next; steps are only ever added.
-const MIGRATIONS: &[&str] = &[include_str!("1.sql")];
 
 /// Why the database could not be used.
 #[derive(Debug, thiserror::Error)]
@@ -24,9 +23,18 @@ pub enum StoreError {
     /// Its file could not be made.
     #[error("Failed to make the database of the team's memories")]
     Make(#[from] io::Error),
-    /// It said no.
+    /// SQLite said no.
     #[error("Failed to use the database of the team's memories")]
-    Database(#[from] rusqlite::Error),
+    Sqlite(#[from] rusqlite::Error),
+    /// PostgreSQL said no.
+    #[error("Failed to use the database of the team's memories")]
+    Postgres(#[from] tokio_postgres::Error),
+    /// Its address cannot be used.
+    #[error("The address of the database cannot be used, because {0}")]
+    Address(String),
+    /// No connection to it became free in time.
+    #[error("The database of the team's memories is busy")]
+    Busy,
     /// It was made by a newer version.
     #[error("The database was made by a newer version: it is at step {found}, this program knows {known}")]
     TooNew {
@@ -66,7 +74,8 @@ pub(super) enum Written {
 }
 
 impl Written {
-    fn as_str(&self) -> &'static str {
+    /// Returns its name in the audit log.
+    pub(super) fn as_str(&self) -> &'static str {
         match self {
             Self::Created => "created",
             Self::Replaced => "replaced",
@@ -76,247 +85,238 @@ impl Written {
             Self::Full => "full",
         }
     }
+
+    /// Tells whether the database changes.
+    pub(super) fn is_change(&self) -> bool {
+        matches!(self, Self::Created | Self::Replaced)
+    }
 }
 
-/// The database.
+/// A text that a member sends.
+#[derive(Debug, Clone)]
+pub(super) struct Sent {
+    pub(super) member: Member,
+    pub(super) name: EntryName,
+    pub(super) text: String,
+    pub(super) hash: ContentHash,
+    pub(super) expected: Expected,
+    pub(super) now: String,
+}
+
+/// A line of the audit log.
+#[derive(Debug, Clone)]
+pub(super) struct Deed {
+    pub(super) member: String,
+    pub(super) repository: String,
+    pub(super) action: &'static str,
+    pub(super) name: Option<EntryName>,
+    pub(super) hash: Option<ContentHash>,
+    pub(super) outcome: &'static str,
+}
+
+impl Deed {
+    /// Somebody became a member, or is one no longer.
+    pub(super) fn about_member(
+        name: &str,
+        repository: &RepositoryName,
+        action: &'static str,
+        outcome: &'static str,
+    ) -> Self {
+        let (member, repository) = (name.to_owned(), repository.as_str().to_owned());
+        Self { member, repository, action, name: None, hash: None, outcome }
+    }
+
+    /// A text was sent.
+    pub(super) fn about_text(sent: &Sent, written: &Written) -> Self {
+        Self {
+            member: sent.member.name.clone(),
+            repository: sent.member.repository.clone(),
+            action: "write",
+            name: Some(sent.name.clone()),
+            hash: Some(sent.hash.clone()),
+            outcome: written.as_str(),
+        }
+    }
+}
+
+/// What a database answers, when it comes to it.
+pub(super) type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+
+/// One database, which several servers may share.
+pub(super) trait Store: Debug + Send + Sync {
+    /// Adds a member, known from now on by a token of which only the hash is kept.
+    fn add_member<'a>(
+        &'a self,
+        name: &'a str,
+        repository: &'a RepositoryName,
+        token: &'a ContentHash,
+        now: &'a str,
+    ) -> Answer<'a, ()>;
+
+    /// Has a member's token count no longer; tells whether there was one.
+    fn remove_member<'a>(
+        &'a self,
+        name: &'a str,
+        repository: &'a RepositoryName,
+        now: &'a str,
+    ) -> Answer<'a, bool>;
+
+    /// Finds whose token this is, by its hash.
+    fn member<'a>(&'a self, token: &'a ContentHash) -> Answer<'a, Option<Member>>;
+
+    /// Returns all entries and their hashes; a row that cannot be read is left out.
+    fn list<'a>(&'a self, repository: &'a str) -> Answer<'a, Hashes>;
+
+    /// Returns the text of an entry.
+    fn text<'a>(&'a self, repository: &'a str, name: &'a EntryName) -> Answer<'a, Option<String>>;
+
+    /// Stores a text, if the entry is what is expected.
+    fn write(&self, sent: Sent) -> Answer<'_, Written>;
+
+    /// Takes note of a request that was refused before it was tried.
+    fn note<'a>(&'a self, deed: Deed, now: &'a str) -> Answer<'a, ()>;
+
+    /// Returns every text that was ever taken, as entry and hash, oldest first.
+    fn versions<'a>(&'a self, repository: &'a RepositoryName) -> Answer<'a, Vec<(String, String)>>;
+
+    /// Returns the audit log, oldest first: time, member, repository, action, entry, outcome.
+    fn audit_log(&self) -> Answer<'_, Vec<[String; 6]>>;
+}
+
+/// The database that an address names.
 #[derive(Debug)]
-pub struct Store {
-    /// The one connection; SQLite has one writer at a time anyway.
-    connection: Mutex<Connection>,
+pub struct Database {
+    store: Box<dyn Store>,
 }
 
-impl Store {
-    /// Opens the database, making it or bringing it up to date.
-    pub fn open(path: &Path) -> Result<Self, StoreError> {
-        make_private(path)?;
-        let mut connection = Connection::open(path)?;
-        connection.busy_timeout(Duration::from_secs(10))?;
-        connection.pragma_update(None, "journal_mode", "WAL")?;
-        connection.pragma_update(None, "synchronous", "FULL")?;
-        migrate(&mut connection)?;
-        Ok(Self { connection: Mutex::new(connection) })
+impl Database {
+    /// Opens a SQLite file, making it or bringing it up to date.
+    pub async fn open_file(path: &Path) -> Result<Self, StoreError> {
+        Ok(Self { store: Box::new(SqliteStore::open(path).await?) })
+    }
+
+    /// Connects to PostgreSQL, making the tables or bringing them up to date.
+    pub async fn connect(address: &str) -> Result<Self, StoreError> {
+        Ok(Self { store: Box::new(PostgresStore::connect(address).await?) })
+    }
+
+    /// Tells whether an address is one of PostgreSQL.
+    pub fn is_postgres(address: &str) -> bool {
+        address.starts_with("postgres://") || address.starts_with("postgresql://")
     }
 
     /// Adds a member, known from now on by a token of which only the hash is kept.
-    pub fn add_member(
+    pub async fn add_member(
         &self,
         name: &str,
         repository: &RepositoryName,
         token: &str,
         now: &str,
     ) -> Result<(), StoreError> {
-        let mut connection = self.connection();
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let n = transaction.execute(
-            "INSERT OR IGNORE INTO members (name, repository, token_hash, added_at) VALUES (?1, ?2, ?3, ?4)",
-            params![name, repository.as_str(), ContentHash::of(token).as_str(), now],
-        )?;
-        if n == 0 {
-            return Err(StoreError::MemberExists(name.to_owned()));
-        }
-        audit(&transaction, now, &about_member(name, repository, "add-member", "done"))?;
-        Ok(transaction.commit()?)
+        self.store.add_member(name, repository, &ContentHash::of(token), now).await
     }
 
-    /// Has a member's token count no longer; returns whether there was one.
-    pub fn remove_member(
+    /// Has a member's token count no longer; tells whether there was one.
+    pub async fn remove_member(
         &self,
         name: &str,
         repository: &RepositoryName,
         now: &str,
     ) -> Result<bool, StoreError> {
-        let mut connection = self.connection();
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let is_removed = transaction.execute(
-            "DELETE FROM members WHERE name = ?1 AND repository = ?2",
-            params![name, repository.as_str()],
-        )? > 0;
-        let outcome = if is_removed { "done" } else { "none" };
-        audit(&transaction, now, &about_member(name, repository, "remove-member", outcome))?;
-        transaction.commit()?;
-        Ok(is_removed)
-    }
-
-    /// Finds whose token this is.
-    pub(super) fn member(&self, token: &str) -> Result<Option<Member>, StoreError> {
-        let connection = self.connection();
-        let mut statement =
-            connection.prepare("SELECT id, name, repository FROM members WHERE token_hash = ?1")?;
-        let member = statement.query_row([ContentHash::of(token).as_str()], |row| {
-            Ok(Member { id: row.get(0)?, name: row.get(1)?, repository: row.get(2)? })
-        });
-        Ok(member.optional()?)
-    }
-
-    /// Returns all entries and their hashes; a row that cannot be read is left out.
-    pub(super) fn list(&self, repository: &str) -> Result<Hashes, StoreError> {
-        let connection = self.connection();
-        let mut statement = connection.prepare("SELECT name, hash FROM entries WHERE repository = ?1")?;
-        let rows = statement.query_map([repository], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let mut hashes = Hashes::new();
-        for row in rows {
-            let (name, hash): (String, String) = row?;
-            if let (Ok(name), Some(hash)) = (EntryName::parse(&name), ContentHash::parse(&hash)) {
-                hashes.insert(name, hash);
-            }
-        }
-        Ok(hashes)
-    }
-
-    /// Returns the text of an entry.
-    pub(super) fn text(&self, repository: &str, name: &EntryName) -> Result<Option<String>, StoreError> {
-        let connection = self.connection();
-        let mut statement =
-            connection.prepare("SELECT text FROM entries WHERE repository = ?1 AND name = ?2")?;
-        Ok(statement.query_row([repository, name.as_str()], |row| row.get(0)).optional()?)
-    }
-
-    /// Stores a text, if the entry is what is expected.
-    pub(super) fn write(
-        &self,
-        member: &Member,
-        name: &EntryName,
-        text: &str,
-        expected: &Expected,
-        now: &str,
-    ) -> Result<Written, StoreError> {
-        let mut connection = self.connection();
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let hash = ContentHash::of(text);
-        let written = decide(&transaction, &member.repository, name, &hash, expected)?;
-        if matches!(written, Written::Created | Written::Replaced) {
-            transaction.execute(
-                "INSERT INTO entries (repository, name, case_key, text, hash, changed_at, changed_by)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-                 ON CONFLICT (repository, name) DO UPDATE SET text = ?4, hash = ?5, changed_at = ?6, changed_by = ?7",
-                params![member.repository, name.as_str(), name.case_key(), text, hash.as_str(), now, member.name],
-            )?;
-            transaction.execute(
-                "INSERT INTO versions (repository, name, text, hash, at, by) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                params![member.repository, name.as_str(), text, hash.as_str(), now, member.name],
-            )?;
-        }
-        let (name, hash) = (Some(name), Some(&hash));
-        let (member, repository) = (&member.name, &member.repository);
-        let deed = Deed { member, repository, action: "write", name, hash, outcome: written.as_str() };
-        audit(&transaction, now, &deed)?;
-        transaction.commit()?;
-        Ok(written)
-    }
-
-    /// Takes note of a write that was refused before it was tried.
-    pub(super) fn refused(
-        &self,
-        member: &Member,
-        repository: &str,
-        outcome: &str,
-        now: &str,
-    ) -> Result<(), StoreError> {
-        let (member, action) = (&member.name, "request");
-        audit(&self.connection(), now, &Deed { member, repository, action, name: None, hash: None, outcome })
+        self.store.remove_member(name, repository, now).await
     }
 
     /// Returns every text that was ever taken, as entry and hash, oldest first.
-    pub fn versions(&self, repository: &RepositoryName) -> Result<Vec<(String, String)>, StoreError> {
-        let connection = self.connection();
-        let mut statement =
-            connection.prepare("SELECT name, hash FROM versions WHERE repository = ?1 ORDER BY id")?;
-        let rows = statement.query_map([repository.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        Ok(rows.collect::<Result<_, _>>()?)
+    pub async fn versions(&self, repository: &RepositoryName) -> Result<Vec<(String, String)>, StoreError> {
+        self.store.versions(repository).await
     }
 
     /// Returns the audit log, oldest first: time, member, repository, action, entry, outcome.
-    pub fn audit_log(&self) -> Result<Vec<[String; 6]>, StoreError> {
-        let connection = self.connection();
-        let mut statement = connection.prepare(
-            "SELECT at, member, repository, action, coalesce(name, ''), outcome FROM audit ORDER BY id",
-        )?;
-        let rows = statement.query_map([], |row| {
-            Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?])
-        })?;
-        Ok(rows.collect::<Result<_, _>>()?)
+    pub async fn audit_log(&self) -> Result<Vec<[String; 6]>, StoreError> {
+        self.store.audit_log().await
     }
 
-    fn connection(&self) -> MutexGuard<'_, Connection> {
-        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn store(&self) -> &dyn Store {
+        self.store.as_ref()
     }
 }
 
-fn about_member<'a>(
-    member: &'a str,
-    repository: &'a RepositoryName,
-    action: &'a str,
-    outcome: &'a str,
-) -> Deed<'a> {
-    Deed { member, repository: repository.as_str(), action, name: None, hash: None, outcome }
-}
+/// An entry of the same name but for case: its name and its hash.
+pub(super) type Found = Option<(String, String)>;
 
-/// Makes the file if there is none, for its owner alone; what SQLite lays beside it gets the same mode.
-fn make_private(path: &Path) -> io::Result<()> {
-    if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
-        loci_stdx::create_private_dir_all(dir)?;
-    }
-    OpenOptions::new().append(true).create(true).mode(0o600).open(path).map(drop)
-}
-
-fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let found: u32 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    let known = MIGRATIONS.iter().map(|_| 1).sum();
-    if found > known {
-        return Err(StoreError::TooNew { found, known });
-    }
-    for step in MIGRATIONS.iter().skip(found as usize) {
-        transaction.execute_batch(step)?;
-    }
-    transaction.pragma_update(None, "user_version", known)?;
-    Ok(transaction.commit()?)
-}
-
-fn decide(
-    connection: &Connection,
-    repository: &str,
-    name: &EntryName,
-    hash: &ContentHash,
-    expected: &Expected,
-) -> Result<Written, StoreError> {
-    let found = connection
-        .query_row(
-            "SELECT name, hash FROM entries WHERE repository = ?1 AND case_key = ?2",
-            [repository, &name.case_key()],
-            |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)),
-        )
-        .optional()?;
-    let n_entries: u32 =
-        connection.query_row("SELECT count(*) FROM entries WHERE repository = ?1", [repository], |row| {
-            row.get(0)
-        })?;
-    Ok(match (found, expected) {
-        (Some((other, _)), _) if other != name.as_str() => Written::Clash,
-        (Some((_, now)), _) if now == hash.as_str() => Written::Already,
+/// Decides what becomes of a text, from the entry that is there and how many there are in all.
+pub(super) fn decide(sent: &Sent, found: Found, n_entries: usize) -> Written {
+    match (found, &sent.expected) {
+        (Some((other, _)), _) if other != sent.name.as_str() => Written::Clash,
+        (Some((_, now)), _) if now == sent.hash.as_str() => Written::Already,
         (Some((_, now)), Expected::Hash(expected)) if now == expected.as_str() => Written::Replaced,
         (Some((_, now)), _) => Written::Conflict(ContentHash::parse(&now)),
         (None, Expected::Hash(_)) => Written::Conflict(None),
-        (None, Expected::Absent) if n_entries as usize >= TEAM_ENTRIES => Written::Full,
+        (None, Expected::Absent) if n_entries >= TEAM_ENTRIES => Written::Full,
         (None, Expected::Absent) => Written::Created,
-    })
+    }
 }
 
-/// A line of the audit log.
-struct Deed<'a> {
-    member: &'a str,
-    repository: &'a str,
-    action: &'a str,
-    name: Option<&'a EntryName>,
-    hash: Option<&'a ContentHash>,
-    outcome: &'a str,
+/// Reads rows of entries; those that cannot be read are left out.
+pub(super) fn to_hashes(rows: impl IntoIterator<Item = (String, String)>) -> Hashes {
+    let read =
+        |(name, hash): (String, String)| Some((EntryName::parse(&name).ok()?, ContentHash::parse(&hash)?));
+    rows.into_iter().filter_map(read).collect()
 }
 
-fn audit(connection: &Connection, now: &str, deed: &Deed<'_>) -> Result<(), StoreError> {
-    let (name, hash) = (deed.name.map(EntryName::as_str), deed.hash.map(ContentHash::as_str));
-    connection.execute(
-        "INSERT INTO audit (at, member, repository, action, name, hash, outcome) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-        params![now, deed.member, deed.repository, deed.action, name, hash, deed.outcome],
-    )?;
-    Ok(())
+/// Returns the steps that bring a database from its version to ours; `all` is every step there is.
+pub(super) fn steps_after<'a>(all: &'a [&'a str], found: u32) -> Result<&'a [&'a str], StoreError> {
+    let known = u32::try_from(all.len()).unwrap_or(u32::MAX);
+    let steps = usize::try_from(found).ok().and_then(|found| all.get(found..));
+    steps.ok_or(StoreError::TooNew { found, known })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(text: &str, expected: Expected) -> Sent {
+        Sent {
+            member: Member { id: 1, name: "ann".to_owned(), repository: "r".to_owned() },
+            name: EntryName::parse("a.md").unwrap(),
+            text: text.to_owned(),
+            hash: ContentHash::of(text),
+            expected,
+            now: "now".to_owned(),
+        }
+    }
+
+    /// Invariant 2 of `docs/design/team-memory.md`.
+    #[test]
+    fn a_text_is_taken_only_in_the_place_of_what_was_expected() {
+        let (old, new, other) = (ContentHash::of("old"), ContentHash::of("new"), ContentHash::of("other"));
+        let found = |name: &str, hash: &ContentHash| Some((name.to_owned(), hash.to_string()));
+        for (expected, there, n_entries, written) in [
+            (Expected::Absent, None, 0, Written::Created),
+            (Expected::Absent, None, TEAM_ENTRIES - 1, Written::Created),
+            (Expected::Absent, None, TEAM_ENTRIES, Written::Full),
+            (Expected::Absent, found("a.md", &new), 1, Written::Already),
+            (Expected::Absent, found("a.md", &old), 1, Written::Conflict(Some(old.clone()))),
+            (Expected::Absent, found("A.md", &new), 1, Written::Clash),
+            (Expected::Hash(old.clone()), None, 0, Written::Conflict(None)),
+            (Expected::Hash(old.clone()), found("a.md", &old), TEAM_ENTRIES, Written::Replaced),
+            (Expected::Hash(old.clone()), found("a.md", &new), 1, Written::Already),
+            (Expected::Hash(old.clone()), found("a.md", &other), 1, Written::Conflict(Some(other.clone()))),
+        ] {
+            assert_eq!(
+                decide(&sent("new", expected.clone()), there.clone(), n_entries),
+                written,
+                "{expected:?} {there:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_database_of_a_newer_version_is_not_touched() {
+        let all = ["one", "two"];
+        assert_eq!(steps_after(&all, 0).unwrap(), ["one", "two"]);
+        assert_eq!(steps_after(&all, 2).unwrap(), [""; 0]);
+        let error = steps_after(&all, 3).unwrap_err().to_string();
+        assert!(error.contains("it is at step 3, this program knows 2"), "{error}");
+    }
 }

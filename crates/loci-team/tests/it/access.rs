@@ -3,16 +3,24 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use loci_team::RepositoryName;
+use futures_util::future::join_all;
+use loci_context::{ContentHash, EntryName};
+use loci_team::{Database, Expected, Remote, RepositoryName, Stored};
 
-use crate::support::{Office, Person, ServerProcess, token};
+use crate::postgres;
+use crate::support::{Office, Person, ServerProcess, open, token};
 
 /// Invariant 6 of `docs/design/team-memory.md`.
 #[tokio::test]
 async fn a_token_opens_one_repository_until_its_member_is_removed() {
-    let office = Office::new();
-    let server = ServerProcess::start(&office.database());
-    let ann = office.person("ann", "one", server.address);
+    for office in Office::each().await {
+        opens_one_repository(&office).await;
+    }
+}
+
+async fn opens_one_repository(office: &Office) {
+    let server = ServerProcess::start(&office.address);
+    let ann = office.person("ann", "one", server.address).await;
     ann.write("a.md", "text");
     assert_eq!(ann.push().await, Ok(vec!["a.md Sent".to_owned()]));
 
@@ -24,11 +32,16 @@ async fn a_token_opens_one_repository_until_its_member_is_removed() {
     assert!(said.contains("403") && said.contains("another repository"), "{said}");
 
     let repository = RepositoryName::parse("one").unwrap();
-    assert!(office.store().add_member("ann", &repository, "another", "now").is_err());
-    assert!(office.store().remove_member("ann", &repository, "now").unwrap());
+    let database = office.database().await;
+    assert!(database.add_member("ann", &repository, "another", "now").await.is_err());
+    assert!(
+        database.add_member("eve", &repository, &token("ann", "one"), "now").await.is_err(),
+        "one token, one member"
+    );
+    assert!(database.remove_member("ann", &repository, "now").await.unwrap());
     assert!(ann.pull().await.unwrap_err().contains("401"));
 
-    let log = office.store().audit_log().unwrap();
+    let log = database.audit_log().await.unwrap();
     let deeds: Vec<String> = log.iter().map(|line| line[1..].join(" ")).collect();
     assert_eq!(
         deeds,
@@ -44,9 +57,9 @@ async fn a_token_opens_one_repository_until_its_member_is_removed() {
 /// Invariant 6 of `docs/design/team-memory.md`.
 #[tokio::test]
 async fn tokens_are_nowhere_in_the_database_and_others_cannot_read_it() {
-    let office = Office::new();
-    let server = ServerProcess::start(&office.database());
-    let ann = office.person("ann", "one", server.address);
+    let office = Office::with_file();
+    let server = ServerProcess::start(&office.address);
+    let ann = office.person("ann", "one", server.address).await;
     ann.write("a.md", "a text that is kept");
     ann.push().await.unwrap();
     drop(server);
@@ -64,9 +77,14 @@ async fn tokens_are_nowhere_in_the_database_and_others_cannot_read_it() {
 /// Invariant 3 of `docs/design/team-memory.md`. The server looks again at what a client should have checked.
 #[tokio::test]
 async fn the_server_takes_no_secret_no_bad_name_and_nothing_unconditional() {
-    let office = Office::new();
-    let server = ServerProcess::start(&office.database());
-    let ann = office.person("ann", "one", server.address);
+    for office in Office::each().await {
+        takes_nothing_bad(&office).await;
+    }
+}
+
+async fn takes_nothing_bad(office: &Office) {
+    let server = ServerProcess::start(&office.address);
+    let ann = office.person("ann", "one", server.address).await;
     let secret = ["gh", "p_", "0123456789abcdefghijABCDEFGHIJ012345"].concat();
     let put = async |name: &str, text: String, header: Option<(&'static str, &'static str)>| {
         use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -87,6 +105,7 @@ async fn the_server_takes_no_secret_no_bad_name_and_nothing_unconditional() {
     };
     let absent = Some(("if-none-match", "*"));
     assert_eq!(put("a.md", format!("use {secret}"), absent).await, "422");
+    assert_eq!(put("a.md", "a\0b".to_owned(), absent).await, "422");
     assert_eq!(put("..%2Fa.md", "x".to_owned(), absent).await, "422");
     assert_eq!(put("CLAUDE.md", "x".to_owned(), absent).await, "422");
     assert_eq!(put("a.md", "x".to_owned(), None).await, "428");
@@ -97,4 +116,76 @@ async fn the_server_takes_no_secret_no_bad_name_and_nothing_unconditional() {
     assert_eq!(put("a.md", "y".to_owned(), absent).await, "412");
     assert_eq!(put("A.md", "y".to_owned(), absent).await, "409");
     assert_eq!(ann.pull().await, Ok(vec!["a.md Added(Some(1))".to_owned()]));
+}
+
+/// Invariant 2 of `docs/design/team-memory.md`. Many write the same entries at once, through two servers that share the
+/// database: of those that expect the same text, one wins.
+#[tokio::test]
+async fn of_many_writers_at_once_one_wins() {
+    for office in Office::each().await {
+        one_of_many_wins(&office).await;
+    }
+}
+
+async fn one_of_many_wins(office: &Office) {
+    const WRITERS: usize = 12;
+    let servers = [ServerProcess::start(&office.address), ServerProcess::start(&office.address)];
+    let repository = RepositoryName::parse("r").unwrap();
+    let mut people = Vec::new();
+    for n in 0..WRITERS {
+        people.push(office.person(&format!("p{n}"), "r", servers[n % 2].address).await);
+    }
+    let names = ["a.md", "b.md"].map(|name| EntryName::parse(name).unwrap());
+    let mut expected = Expected::Absent;
+    for round in 0..3 {
+        for name in &names {
+            let texts: Vec<String> = (0..WRITERS).map(|n| format!("round {round} by {n}")).collect();
+            let writes = people.iter().zip(&texts).map(|(it, text)| it.remote.store(name, text, &expected));
+            let stored = join_all(writes).await;
+            let won: Vec<&String> = stored
+                .iter()
+                .zip(&texts)
+                .filter(|(it, _)| matches!(it, Ok(Stored::Done)))
+                .map(|(_, text)| text)
+                .collect();
+            assert_eq!(won.len(), 1, "{stored:?}");
+            assert!(stored.iter().all(Result::is_ok), "{stored:?}");
+            assert_eq!(people[0].remote.fetch(name).await.unwrap().as_ref(), Some(won[0]));
+            // The next round begins from a text that all know.
+            let same = format!("round {round}");
+            let won = Expected::Hash(ContentHash::of(won[0]));
+            assert!(matches!(people[0].remote.store(name, &same, &won).await, Ok(Stored::Done)));
+        }
+        expected = Expected::Hash(ContentHash::of(&format!("round {round}")));
+    }
+    let versions = office.database().await.versions(&repository).await.unwrap();
+    assert_eq!(versions.len(), 3 * 2 * 2);
+    let list = people[1].remote.list().await.unwrap();
+    assert_eq!(list.keys().collect::<Vec<_>>(), names.iter().collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn a_database_is_brought_up_to_date_once() {
+    for office in Office::each().await {
+        let (one, two) = tokio::join!(open(&office.address), open(&office.address));
+        let repository = RepositoryName::parse("r").unwrap();
+        one.add_member("ann", &repository, "token", "now").await.unwrap();
+        assert_eq!(two.audit_log().await.unwrap().len(), 1);
+        drop((one, two));
+        assert_eq!(
+            open(&office.address).await.audit_log().await.unwrap().len(),
+            1,
+            "and what is there stays"
+        );
+    }
+}
+
+/// What a newer version has made is left alone.
+#[tokio::test]
+async fn a_database_of_a_newer_version_is_refused() {
+    let Some(office) = Office::with_postgres().await else { return };
+    drop(open(&office.address).await);
+    postgres::execute(&office.address, "INSERT INTO loci_team_steps VALUES (99)").await;
+    let error = Database::connect(&office.address).await.unwrap_err().to_string();
+    assert!(error.contains("it is at step 99, this program knows 1"), "{error}");
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -12,9 +12,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use loci_llm::Secret;
 use loci_stdx::{Env, SystemClock};
 use loci_storage::{ConfigHome, MemoryBook};
-use loci_team::{HttpRemote, Limits, RepositoryName, Server, Store, check_address};
+use loci_team::{Database, HttpRemote, Limits, RepositoryName, Server, check_address};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 
 const DATABASE: &str = "LOCI_TEAM_TEST_DATABASE";
@@ -27,7 +28,7 @@ pub(crate) struct ServerProcess {
 
 impl ServerProcess {
     /// Starts this very test binary anew, as a server.
-    pub(crate) fn start(database: &Path) -> Self {
+    pub(crate) fn start(database: &str) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "support::a_process_that_is_a_server", "--nocapture", "--test-threads=1"])
             .env(DATABASE, database)
@@ -53,11 +54,11 @@ impl Drop for ServerProcess {
 /// Serves for as long as it lives when it is started as a server; as a test it has nothing to do.
 #[tokio::test]
 async fn a_process_that_is_a_server() {
-    let Some(database) = std::env::var_os(DATABASE) else { return };
-    let store = Store::open(Path::new(&database)).unwrap();
+    let Ok(address) = std::env::var(DATABASE) else { return };
+    let database = open(&address).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     println!("\nlistening on {}", listener.local_addr().unwrap());
-    let server = Server::new(store, Arc::new(SystemClock::new()), Limits::default());
+    let server = Server::new(database, Arc::new(SystemClock::new()), Limits::default());
     server.serve(listener, std::future::pending()).await.unwrap();
 }
 
@@ -135,29 +136,52 @@ async fn relay(mut client: TcpStream, to: SocketAddr, cut: Option<Cut>) -> std::
     Ok(())
 }
 
-/// A directory with a database, and the members that were added to it.
+/// Opens a database by its address or file.
+pub(crate) async fn open(address: &str) -> Database {
+    match Database::is_postgres(address) {
+        true => Database::connect(address).await.unwrap(),
+        false => Database::open_file(Path::new(address)).await.unwrap(),
+    }
+}
+
+/// A database, and the members that were added to it.
 pub(crate) struct Office {
     pub(crate) root: tempfile::TempDir,
+    /// What the server is told to use.
+    pub(crate) address: String,
+    /// Opened beside the server.
+    database: OnceCell<Database>,
 }
 
 impl Office {
-    pub(crate) fn new() -> Self {
-        Self { root: tempfile::tempdir().unwrap() }
+    /// One with a SQLite file.
+    pub(crate) fn with_file() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let address = root.path().join("team.db").display().to_string();
+        Self { address, root, database: OnceCell::new() }
     }
 
-    pub(crate) fn database(&self) -> PathBuf {
-        self.root.path().join("team.db")
+    /// One with a database of PostgreSQL, if there is PostgreSQL.
+    pub(crate) async fn with_postgres() -> Option<Self> {
+        let address = crate::postgres::new_database().await?;
+        Some(Self { root: tempfile::tempdir().unwrap(), address, database: OnceCell::new() })
     }
 
-    pub(crate) fn store(&self) -> Store {
-        Store::open(&self.database()).unwrap()
+    /// One of each kind.
+    pub(crate) async fn each() -> Vec<Self> {
+        std::iter::once(Self::with_file()).chain(Self::with_postgres().await).collect()
+    }
+
+    pub(crate) async fn database(&self) -> &Database {
+        self.database.get_or_init(|| open(&self.address)).await
     }
 
     /// Adds a member; their token is made of their name.
-    pub(crate) fn person(&self, name: &str, repository: &str, address: SocketAddr) -> Person {
+    pub(crate) async fn person(&self, name: &str, repository: &str, address: SocketAddr) -> Person {
         let repository = RepositoryName::parse(repository).unwrap();
-        self.store().add_member(name, &repository, &token(name, repository.as_str()), "now").unwrap();
-        Person::new(&token(name, repository.as_str()), repository.as_str(), address)
+        let token = token(name, repository.as_str());
+        self.database().await.add_member(name, &repository, &token, "now").await.unwrap();
+        Person::new(&token, repository.as_str(), address)
     }
 }
 

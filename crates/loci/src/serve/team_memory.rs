@@ -13,9 +13,13 @@ pub(super) struct TeamMemoryArgs {
     /// Where to listen. There is no TLS here: leave it on this machine and put a proxy with TLS before it.
     #[arg(long, default_value = "127.0.0.1:7878", value_name = "ADDRESS")]
     listen: SocketAddr,
-    /// The SQLite file; `loci/team-memory.db` in the config home when none is named.
-    #[arg(long, global = true, value_name = "FILE")]
+    /// A SQLite file, or `postgres://...`; without it the variable `LOCI_TEAM_DATABASE`, else `loci/team-memory.db` in the
+    /// config home.
+    #[arg(long, global = true, value_name = "FILE|ADDRESS")]
     database: Option<String>,
+    /// How many requests a member may make in a minute.
+    #[arg(long, default_value_t = 1_200, value_name = "N")]
+    requests_per_minute: u32,
     #[command(subcommand)]
     verb: Option<Verb>,
 }
@@ -50,48 +54,78 @@ pub(super) use built_in::run;
 
 #[cfg(feature = "team-server")]
 mod built_in {
-    use std::path::PathBuf;
     use std::sync::Arc;
 
     use loci_stdx::{SystemClock, rfc3339_millis};
     use loci_storage::ConfigHome;
-    use loci_team::{Limits, RepositoryName, Server, Store};
+    use loci_team::{Database, Limits, RepositoryName, Server, StoreError};
+    use tokio::signal::unix::{SignalKind, signal};
 
     use super::*;
 
+    /// The variable that names the database, because a command line with a password in it can be read by others.
+    const DATABASE: &str = "LOCI_TEAM_DATABASE";
+
     pub(in super::super) fn run(env: &Env, args: &TeamMemoryArgs) -> Result<u8, Complaint> {
-        let store = Store::open(&database(env, args)?).map_err(|error| Complaint::from_error(&error))?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .map_err(|error| Complaint::new(format!("The runtime cannot start: {error}")))?;
+        runtime.block_on(do_as_told(env, args))
+    }
+
+    async fn do_as_told(env: &Env, args: &TeamMemoryArgs) -> Result<u8, Complaint> {
+        let database = database(env, args).await.map_err(|error| explain(&error))?;
         let now = rfc3339_millis(env.clock.now());
         match &args.verb {
-            None => serve(args, store)?,
+            None => serve(args, database).await?,
             Some(Verb::AddMember(member)) => {
                 let token = new_token(env);
-                let added = store.add_member(&member.name, &repository(member)?, &token, &now);
-                added.map_err(|error| Complaint::from_error(&error))?;
+                let added = database.add_member(&member.name, &repository(member)?, &token, &now).await;
+                added.map_err(|error| explain(&error))?;
                 crate::config::write(&format!("{token}\n"))?;
             }
             Some(Verb::RemoveMember(member)) => {
-                let removed = store.remove_member(&member.name, &repository(member)?, &now);
-                if !removed.map_err(|error| Complaint::from_error(&error))? {
+                let removed = database.remove_member(&member.name, &repository(member)?, &now).await;
+                if !removed.map_err(|error| explain(&error))? {
                     return Err(Complaint::new(format!("There is no such member: `{}`", member.name)));
                 }
             }
             Some(Verb::Audit) => {
-                let log = store.audit_log().map_err(|error| Complaint::from_error(&error))?;
+                let log = database.audit_log().await.map_err(|error| explain(&error))?;
                 crate::config::write(&log.iter().map(|line| line.join("\t") + "\n").collect::<String>())?;
             }
         }
         Ok(0)
     }
 
-    fn database(env: &Env, args: &TeamMemoryArgs) -> Result<PathBuf, Complaint> {
-        match &args.database {
+    async fn database(env: &Env, args: &TeamMemoryArgs) -> Result<Database, StoreError> {
+        match args.database.as_deref().or_else(|| env.vars.non_empty(DATABASE)) {
+            Some(address) if Database::is_postgres(address) => Database::connect(address).await,
             Some(address) if address.contains("://") => {
-                Err(Complaint::new("Only SQLite files can be used as a database in this version")
-                    .hint("Name a file: `--database /var/lib/loci/team-memory.db`."))
+                Err(StoreError::Address("it is neither a file nor `postgres://...`".to_owned()))
             }
-            Some(file) => Ok(env.cwd.join(file)),
-            None => Ok(ConfigHome::from_env(env).loci_dir().join("team-memory.db")),
+            Some(file) => Database::open_file(&env.cwd.join(file)).await,
+            None => Database::open_file(&ConfigHome::from_env(env).loci_dir().join("team-memory.db")).await,
+        }
+    }
+
+    fn explain(error: &StoreError) -> Complaint {
+        let complaint = Complaint::from_error(error);
+        match error {
+            StoreError::Make(_) | StoreError::Sqlite(_) => {
+                complaint.hint("`--database <file>` names another; only one who may write it can serve it.")
+            }
+            StoreError::Postgres(_) | StoreError::Busy => complaint.hint(
+                "Check that PostgreSQL runs, and that the address names a role that may make tables there.",
+            ),
+            StoreError::Address(_) => complaint
+                .hint("`--database /var/lib/loci/team-memory.db` or `--database postgres://role@host/name`."),
+            StoreError::TooNew { .. } => complaint.hint("Run the newer loci."),
+            StoreError::MemberExists(_) => {
+                complaint.hint("For a new token, `remove-member` first and add them again.")
+            }
         }
     }
 
@@ -108,26 +142,24 @@ mod built_in {
         bytes.iter().fold("locitm_".to_owned(), |token, byte| format!("{token}{byte:02x}"))
     }
 
-    fn serve(args: &TeamMemoryArgs, store: Store) -> Result<(), Complaint> {
+    async fn serve(args: &TeamMemoryArgs, database: Database) -> Result<(), Complaint> {
         let failed = |what: &str, error: std::io::Error| Complaint::new(format!("{what}: {error}"));
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_all()
-            .build()
-            .map_err(|error| failed("The runtime cannot start", error))?;
-        runtime.block_on(async {
-            let listener = tokio::net::TcpListener::bind(args.listen)
-                .await
-                .map_err(|error| failed(&format!("Failed to listen on `{}`", args.listen), error))?;
-            let address = listener.local_addr().map_err(|error| failed("Failed to listen", error))?;
-            crate::config::write(&format!("Listening on http://{address}\n"))?;
-            let stop = async {
-                if tokio::signal::ctrl_c().await.is_err() {
-                    std::future::pending::<()>().await;
-                }
-            };
-            let server = Server::new(store, Arc::new(SystemClock::new()), Limits::default());
-            server.serve(listener, stop).await.map_err(|error| Complaint::from_error(&error))
-        })
+        let listener = tokio::net::TcpListener::bind(args.listen)
+            .await
+            .map_err(|error| failed(&format!("Failed to listen on `{}`", args.listen), error))?;
+        let address = listener.local_addr().map_err(|error| failed("Failed to listen", error))?;
+        let mut terminate =
+            signal(SignalKind::terminate()).map_err(|error| failed("Failed to wait for signals", error))?;
+        crate::config::write(&format!("Listening on http://{address}\n"))?;
+        let stop = async move {
+            tokio::select! {
+                Ok(()) = tokio::signal::ctrl_c() => {}
+                Some(()) = terminate.recv() => {}
+                else => std::future::pending().await,
+            }
+        };
+        let limits = Limits { requests_per_minute: args.requests_per_minute };
+        let server = Server::new(database, Arc::new(SystemClock::new()), limits);
+        server.serve(listener, stop).await.map_err(|error| Complaint::from_error(&error))
     }
 }

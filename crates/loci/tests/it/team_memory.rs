@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use loci_stdx::SystemClock;
-use loci_team::{Limits, RepositoryName, Server, Store};
+use loci_team::{Database, Limits, RepositoryName, Server};
 use loci_testkit::Output;
 use serde_json::{Value, json};
 
@@ -17,11 +17,11 @@ const TOKEN: &str = "a-token-of-ann";
 
 /// Starts a server that knows one member of the repository `app`.
 async fn serve(dir: &Path) -> SocketAddr {
-    let store = Store::open(&dir.join("team.db")).unwrap();
-    store.add_member("ann", &RepositoryName::parse("app").unwrap(), TOKEN, "now").unwrap();
+    let database = Database::open_file(&dir.join("team.db")).await.unwrap();
+    database.add_member("ann", &RepositoryName::parse("app").unwrap(), TOKEN, "now").await.unwrap();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let server = Server::new(store, Arc::new(SystemClock::new()), Limits::default());
+    let server = Server::new(database, Arc::new(SystemClock::new()), Limits::default());
     tokio::spawn(async move { server.serve(listener, std::future::pending()).await.unwrap() });
     address
 }
@@ -113,7 +113,58 @@ async fn the_address_needs_trust_and_the_token_a_private_file() {
 #[tokio::test]
 async fn a_build_without_the_server_says_how_to_get_it() {
     let world = World::new([]).await;
-    let output = world.run(&loci().args(["serve", "team-memory", "--database", "postgres://x/y"]));
-    let expected = if cfg!(feature = "team-server") { "Only SQLite files" } else { "--features team-server" };
+    let output = world.run(&loci().args(["serve", "team-memory", "--database", "mysql://x/y"]));
+    let expected = if cfg!(feature = "team-server") {
+        "neither a file nor `postgres://"
+    } else {
+        "--features team-server"
+    };
     assert!(output.code == Some(1) && output.stderr.contains(expected), "{output:?}");
+}
+
+/// The whole way, with the program as people run it; `.ci/run` builds it with the server.
+#[cfg(feature = "team-server")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_server_is_started_given_members_and_stopped() {
+    let office = World::new([]).await;
+    let serve = |args: &[&str]| loci().args(["serve", "team-memory"]).args(args.iter().copied());
+    let added = office.run(&serve(&["add-member", "ann", "--repository", "app"]));
+    let token = added.stdout.trim().to_owned();
+    assert!(token.starts_with("locitm_") && token.len() == 71, "{added:?}");
+    let twice = office.run(&serve(&["add-member", "ann", "--repository", "app"]));
+    assert!(twice.code == Some(1) && twice.stderr.contains("remove-member"), "{twice:?}");
+
+    let listen = |args: &[&str]| {
+        let mut server = office.start(&serve(&["--listen", "127.0.0.1:0"]).args(args.iter().copied()));
+        let said = server.next_line().unwrap();
+        let address: SocketAddr = said.strip_prefix("Listening on http://").unwrap().parse().unwrap();
+        (server, address)
+    };
+    let push =
+        |world: &World| world.run(&loci().args(["memory", "team", "push"]).env("LOCI_TEAM_TOKEN", &token));
+    let (server, address) = listen(&[]);
+    let ann = world(address).await;
+    remember(&ann, "team/commits.md", "Commits hold one idea.\n");
+    assert_eq!(push(&ann).stdout, "sent      commits.md\n");
+    server.terminate();
+    assert_eq!(server.finish().code, Some(0), "requests under way are finished, then it ends");
+    let (server, address) = listen(&["--requests-per-minute", "0"]);
+    let refused = push(&world(address).await);
+    assert!(refused.code == Some(1) && refused.stderr.contains("refused (429)"), "{refused:?}");
+    server.interrupt();
+    assert_eq!(server.finish().code, Some(0));
+
+    let gone = office.run(&serve(&["remove-member", "ann", "--repository", "app"]));
+    assert_eq!((gone.code, gone.stdout.as_str()), (Some(0), ""));
+    let gone = office.run(&serve(&["remove-member", "ann", "--repository", "app"]));
+    assert!(gone.code == Some(1) && gone.stderr.contains("no such member"), "{gone:?}");
+    let audit = office.run(&serve(&["audit"])).stdout;
+    let deeds: Vec<&str> = audit.lines().filter_map(|line| Some(line.split_once('\t')?.1)).collect();
+    let expected = [
+        "ann\tapp\tadd-member\t\tdone",
+        "ann\tapp\twrite\tcommits.md\tcreated",
+        "ann\tapp\tremove-member\t\tdone",
+        "ann\tapp\tremove-member\t\tnone",
+    ];
+    assert_eq!(deeds, expected);
 }
