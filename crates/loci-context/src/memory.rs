@@ -27,7 +27,7 @@ pub use index::{
 pub use mentions::{Mention, mentions};
 pub use team::{
     ContentHash, EntryName, EntryNameError, Hashes, Pull, Push, SecretFound, TEAM_DIR, TEAM_ENTRIES,
-    TEAM_ENTRY_BYTES, case_clashes, find_secrets, pull_plan, push_plan,
+    TEAM_ENTRY_BYTES, case_clashes, find_secrets, pull_plan, push_plan, team_index,
 };
 
 const EXTRACTION: &str = include_str!("memory/extraction.md");

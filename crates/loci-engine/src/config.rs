@@ -62,7 +62,7 @@ pub struct SessionConfig {
     /// Who has a say in that.
     pub compaction_hooks: Option<Arc<dyn CompactionHooks>>,
     /// The memories of the project, if any are kept.
-    pub memory: Option<MemoryBook>,
+    pub memory: Option<SessionMemory>,
     /// What is done beside the conversation.
     pub background: BackgroundConfig,
     /// The parts of the system prompt.
@@ -83,6 +83,15 @@ pub struct SessionConfig {
     pub started: Duration,
     /// Where the credentials come from, for people.
     pub api_key_source: String,
+}
+
+/// The memories of a session's project.
+#[derive(Debug, Clone)]
+pub struct SessionMemory {
+    /// Where they are, and the book about them.
+    pub book: MemoryBook,
+    /// Whether the model is shown what a team shares; other people write that, so only in a folder the user trusts.
+    pub shows_team: bool,
 }
 
 /// What keeps a session abreast of its settings.

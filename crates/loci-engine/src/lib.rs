@@ -33,12 +33,13 @@ pub use compaction_hooks::{
 };
 pub use config::{
     Ambient, ApplySettings, BackgroundConfig, CompactionConfig, ExtractionConfig, FollowSettings, Followed,
-    Grants, ModelConfig, Moment, Past, PollSettings, ReadInstructions, SaveUpdate, SessionConfig, TurnLimits,
+    Grants, ModelConfig, Moment, Past, PollSettings, ReadInstructions, SaveUpdate, SessionConfig,
+    SessionMemory, TurnLimits,
 };
 pub use event::{AssistantBlock, EngineEvent, FilesRewound, Question, TurnReport, TurnStart, UserMessage};
 pub use file_history::FileKeeping;
 pub use instructions::shown_instructions;
-pub use memory::shown_memory_index;
+pub use memory::shown_memory_indexes;
 pub use model_name::resolve_model;
 pub use replay::{
     CallCheck, CallOutcome, ReplayReport, ReplayWish, RequestCheck, TakenOver, Workshop, replay,

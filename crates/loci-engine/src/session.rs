@@ -244,7 +244,7 @@ impl Session {
         });
         let base = RequestBase::new(&config.prompt, &config.toolbox, &config.model, who.id().as_str());
         let base = Arc::new(base);
-        let desk = |book| MemoryDesk::new(config.env.clone(), Arc::clone(&identity), book);
+        let desk = |memory| MemoryDesk::new(config.env.clone(), Arc::clone(&identity), memory);
         let memory = config.memory.map(desk).map(Arc::new);
         let stage = Backstage {
             env: config.env.clone(),
@@ -495,7 +495,7 @@ impl Session {
     fn make_context(&mut self) {
         let date = self.env.clock.local_date().to_string();
         let mut shown = shown_instructions(&self.instructions);
-        shown.extend(self.memory.as_ref().and_then(|memory| memory.shown_index()));
+        shown.extend(self.memory.iter().flat_map(|memory| memory.shown_indexes()));
         self.context = Some(Block::new_text(&user_context(&shown, &date)));
         self.told_date = date;
     }

@@ -9,7 +9,7 @@ use loci_core::entry::draft::Stamp;
 use loci_core::permission::{Mode, RuleList, Rulebook};
 use loci_core::session::{Beginning, SessionIdentity};
 use loci_core::settings::Settings;
-use loci_engine::{Grants, ReadInstructions, SessionConfig, TurnLimits};
+use loci_engine::{Grants, ReadInstructions, SessionConfig, SessionMemory, TurnLimits};
 use loci_llm::{AuthSource, Client, ProviderConfig, RetryPolicy};
 use loci_serve::Asks;
 use loci_stdx::Env;
@@ -114,6 +114,7 @@ pub(crate) fn compose(
     notes.extend(background.configured.notes.iter().cloned());
     let (base, rulebook, rule_notes) = rulebook(env, args, &settings, start.mode)?;
     notes.extend(rule_notes);
+    let shows_team = background.configured.instructions.is_trusted();
     // A scripted model has nothing to remember.
     let (memory, memory_note) = match is_scripted {
         true => (None, None),
@@ -197,7 +198,7 @@ pub(crate) fn compose(
         compaction: compaction(env, &settings, &main_model),
         compaction_hooks: None,
         background: beside(env, args, &settings, memory.as_ref().is_some_and(|memory| memory.is_reviewed)),
-        memory: memory.map(|memory| memory.book),
+        memory: memory.map(|memory| SessionMemory { book: memory.book, shows_team }),
         prompt,
         instructions,
         lazy_instructions,

@@ -69,6 +69,11 @@ impl InstructionWish {
         self.main_checkout.as_deref().unwrap_or(&self.root)
     }
 
+    /// Tells whether the user trusts the folder.
+    pub(crate) fn is_trusted(&self) -> bool {
+        self.trust.is_trusted
+    }
+
     /// Returns where to look; `env` has the variables of the settings.
     pub(crate) fn places(&self, env: &Env, home: &ConfigHome) -> InstructionPlaces {
         let wants_extra = env.vars.is_truthy("CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD");

@@ -1,13 +1,15 @@
-//! Memories of a team: their names, what to fetch and what to send, and what must not leave.
+//! Memories of a team: their names and their index, what to fetch and what to send, and what must not leave.
 //!
 //! All of it is a decision about values. Files are `loci-storage`'s, the wire is `loci-team`'s.
 
 mod hash;
+mod index;
 mod name;
 mod plan;
 mod secrets;
 
 pub use hash::ContentHash;
+pub use index::team_index;
 pub use name::{EntryName, EntryNameError, case_clashes};
 pub use plan::{Hashes, Pull, Push, pull_plan, push_plan};
 pub use secrets::{SecretFound, find_secrets};

@@ -11,6 +11,8 @@ use super::MEMORY_INDEX;
 
 /// A memory beyond this is none of ours.
 const MOST_BYTES: u64 = 1024 * 1024;
+/// What is read of a memory's beginning: enough for its front matter.
+const HEAD_BYTES: u64 = 4 * 1024;
 
 /// A memory's file name and text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +47,22 @@ pub fn read_memory(dir: &Path, file: &str) -> io::Result<Option<String>> {
     let Ok(real) = dir.canonicalize() else { return Ok(None) };
     match open_real(&real.join(file)).and_then(read_file) {
         Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Reads the beginning of one file of the directory; `None` when it is not there.
+pub fn read_memory_head(dir: &Path, file: &str) -> io::Result<Option<String>> {
+    check_name(file)?;
+    let Ok(real) = dir.canonicalize() else { return Ok(None) };
+    let mut bytes = Vec::new();
+    let read = |file: fs::File| match file.metadata()?.is_file() {
+        true => file.take(HEAD_BYTES).read_to_end(&mut bytes),
+        false => Err(io::Error::other("it is not a file")),
+    };
+    match open_real(&real.join(file)).and_then(read) {
+        Ok(_) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
@@ -142,12 +160,27 @@ mod tests {
         std::os::unix::fs::symlink(outside.join("a.md"), dir.join("b.md")).unwrap();
         for name in ["link/a.md", "b.md"] {
             assert!(write(&dir, name, "x").is_err(), "{name}");
-            assert!(read_memory(&dir, name).is_err(), "{name}");
+            assert!(read_memory(&dir, name).is_err() && read_memory_head(&dir, name).is_err(), "{name}");
             assert!(remove(&dir, name).is_err(), "{name}");
         }
         assert_eq!(fs::read_to_string(outside.join("a.md")).unwrap(), "theirs");
         assert_eq!(read_memory(&dir, "logs/2026/a.md").unwrap().as_deref(), Some("ours"));
         assert_eq!(memory_files(&dir), [], "links and logs are no memories");
+    }
+
+    #[test]
+    fn a_beginning_is_all_that_is_read_of_a_long_memory() {
+        let dir = tempfile::tempdir().unwrap();
+        let long = "x".repeat(5 * HEAD_BYTES as usize);
+        for (file, text, expected) in [("short.md", "short", 5), ("long.md", &long, HEAD_BYTES as usize)] {
+            fs::write(dir.path().join(file), text).unwrap();
+            assert_eq!(
+                read_memory_head(dir.path(), file).unwrap().map(|it| it.len()),
+                Some(expected),
+                "{file}"
+            );
+        }
+        assert_eq!(read_memory_head(dir.path(), "none.md").unwrap(), None);
     }
 
     #[test]

@@ -74,17 +74,7 @@ impl<'a> TeamShelf<'a> {
     /// Reads every file, in the order of their names. Links are not followed: they are named, as files that cannot be
     /// read are.
     pub fn files(&self) -> io::Result<Vec<TeamFile>> {
-        let mut names = Vec::new();
-        let root = self.book.dir().join(self.dir);
-        match fs::symlink_metadata(&root) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(error),
-            Ok(found) if !found.is_dir() => {
-                return Err(io::Error::other(format!("not a directory: `{}`", root.display())));
-            }
-            Ok(_) => collect(&root, "", MOST_DEPTH, &mut names)?,
-        }
-        names.sort();
+        let names = team_names(self.book.dir(), self.dir)?;
         Ok(names.into_iter().map(|name| TeamFile { text: self.read(&name), name }).collect())
     }
 
@@ -110,6 +100,22 @@ impl<'a> TeamShelf<'a> {
     fn state_file(&self) -> PathBuf {
         self.book.desk().join("team.json")
     }
+}
+
+/// Names every file of the directory `team` below the memories, in order. Links are named, not followed.
+pub fn team_names(memory_dir: &Path, team: &str) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    let root = memory_dir.join(team);
+    match fs::symlink_metadata(&root) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+        Ok(found) if !found.is_dir() => {
+            return Err(io::Error::other(format!("not a directory: `{}`", root.display())));
+        }
+        Ok(_) => collect(&root, "", MOST_DEPTH, &mut names)?,
+    }
+    names.sort();
+    Ok(names)
 }
 
 /// Names everything below a directory that is not a directory; hidden files, as editors and systems leave them, are

@@ -5,7 +5,7 @@ use loci_context::{Fullness, Instruction, Window, json_tokens, prose_tokens, sys
 use loci_core::model::facts;
 use loci_core::settings::Settings;
 use loci_core::tool::ToolDescriptor;
-use loci_engine::{ModelConfig, shown_instructions, shown_memory_index};
+use loci_engine::{ModelConfig, shown_instructions, shown_memory_indexes};
 use loci_stdx::Env;
 use loci_storage::{ConfigHome, InstructionFile, Instructions, Scope};
 use loci_tools::Toolbox;
@@ -101,6 +101,7 @@ impl Context {
         let tools = toolbox(&env, flags, &configured.settings, &rulebook)?;
         let model = choose_model::choose(&env, flags, &configured.settings, None)?;
         let root = configured.instructions.memory_root().to_owned();
+        let shows_team = configured.instructions.is_trusted();
         let (memory, _) = memory(&env, &home, is_bare(&env, flags), &configured.settings, &root);
         let window = window(&env, &configured.settings, &model);
         let (git, (found, _), _) = Background::start(&env, &home, flags, configured).join();
@@ -115,7 +116,8 @@ impl Context {
             .collect();
         pieces.extend(tools.descriptors().map(tool));
         pieces.extend(found.files.iter().filter(|file| !file.content.trim().is_empty()).map(instruction));
-        pieces.extend(memory.and_then(|memory| shown_memory_index(&memory.book)).map(index));
+        let indexes = memory.iter().flat_map(|memory| shown_memory_indexes(&memory.book, shows_team));
+        pieces.extend(indexes.map(index));
         let date = env.clock.local_date().to_string();
         pieces.push(frame(&found, &date));
         let tokens = pieces.iter().map(|piece| piece.tokens).sum();
@@ -241,7 +243,8 @@ fn instruction(file: &InstructionFile) -> Piece {
 
 fn index(index: Instruction) -> Piece {
     let why = "the index of memories, read at the start";
-    Piece::prose(Part::FirstMessage, index.path, "what earlier sessions remembered", why, index.text)
+    let source = index.scope.split('.').next().unwrap_or(index.scope);
+    Piece::prose(Part::FirstMessage, index.path, source, why, index.text)
 }
 
 /// The date, and the words between the files.
