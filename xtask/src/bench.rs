@@ -20,6 +20,7 @@ mod search;
 mod sessions;
 mod settings;
 mod tables;
+mod team;
 
 use anyhow::{Context, bail};
 use args::Args;
@@ -44,6 +45,7 @@ pub(crate) fn run(root: &Path, words: Vec<String>) -> anyhow::Result<()> {
         Some(("replay", more)) => return replay::run(root, more),
         Some(("search", more)) => return search::run(root, more),
         Some(("settings", more)) => return settings::run(root, more),
+        Some(("team", more)) => return team::run(root, more),
         _ => {}
     }
     let Some(args) = Args::parse(root, words)? else {

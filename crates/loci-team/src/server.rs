@@ -19,6 +19,7 @@ use axum::http::header::{AUTHORIZATION, ETAG, IF_MATCH, IF_NONE_MATCH, RETRY_AFT
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::serve::ListenerExt;
 use loci_context::{ContentHash, EntryName, SecretFound, TEAM_ENTRY_BYTES, find_secrets};
 use loci_stdx::{Clock, rfc3339_millis};
 use tokio::net::TcpListener;
@@ -70,6 +71,8 @@ impl Server {
             .route(&format!("{entries}/{{*name}}"), get(read).put(write))
             .layer(DefaultBodyLimit::max(TEAM_ENTRY_BYTES))
             .with_state(self.desk);
+        // Small answers must not wait for the acknowledgement of the one before.
+        let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
         Ok(axum::serve(listener, router).with_graceful_shutdown(stop).await?)
     }
 }

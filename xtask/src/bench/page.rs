@@ -19,6 +19,8 @@ pub(crate) const HISTORY: &str = "bench history";
 pub(crate) const MEMORY: &str = "bench memory";
 /// The part with the cost of settings and instruction files.
 pub(crate) const SETTINGS: &str = "bench settings";
+/// The part with what the server of a team's memories can do.
+pub(crate) const TEAM: &str = "bench team";
 
 /// The part with what lookups in a compacted conversation find.
 pub(crate) const RECALL: &str = "bench recall";
