@@ -3,7 +3,8 @@
 //! Copied are the entries on the path, with whatever links them, in the order of the file, byte for byte but for
 //! `sessionId`; then content replacements (without them the new session would send other bytes, and the prompt
 //! cache would be lost), then the file checkpoints of the copied prompts, newest first. Backups of checkpoints are
-//! hard-linked into the new session's directory, or copied where links cannot be made.
+//! hard-linked into the new session's directory, or copied where links cannot be made. Running notes go along where they
+//! cover no more than is copied (`session_notes`).
 //!
 //! 1. What the fork would send next is what the source would have sent.
 //! 2. No byte of the source is changed, and a fork never writes over a file.

@@ -90,7 +90,7 @@ pub use rollout::{RolloutError, find_rollout, load_rollout};
 pub use scratch::{Scratch, ScratchError, ScratchLimits};
 pub use session_file::{LiveLoad, LoadError, Loaded, SkipReason, Skipped, load, load_at, load_live};
 pub use session_log::{AppendError, DiskSink, MemorySink, SessionLog, Sink, Trouble, last_prompt_text};
-pub use session_notes::{Covered, NotesError, SessionNotes};
+pub use session_notes::{Covered, NotesError, SessionNotes, copy_notes};
 pub use settings::{
     FILE_LIMIT as SETTINGS_LIMIT, GivenSettings, LoadedSettings, MANAGED_DIR, SettingsEditError,
     SettingsFile, SettingsPlaces, SettingsSources, SettingsWatch, TrustState, edit_settings,

@@ -11,10 +11,14 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use loci_core::entry::Entry;
 use loci_core::ids::EntryId;
 use loci_stdx::{WriteError, WriteOptions, write_atomic};
 use serde::{Deserialize, Serialize};
+
+use crate::layout::SessionPlace;
 
 /// Notes beyond this are not ours to use; they are bounded to a fraction of it.
 const MOST_BYTES: u64 = 1024 * 1024;
@@ -109,9 +113,40 @@ impl SessionNotes {
         Ok(write_atomic(&self.state_file(), format!("{text}\n").as_bytes(), &options)?)
     }
 
+    /// Tells whether the notes are as they were when it was written down what they cover; an agent that is under way, or
+    /// was cut short, has them say more.
+    fn is_settled(&self) -> bool {
+        let modified = |path: &Path| fs::metadata(path).and_then(|metadata| metadata.modified());
+        match (modified(&self.file()), modified(&self.state_file())) {
+            (Ok(notes), Ok(state)) => notes <= state,
+            _ => false,
+        }
+    }
+
     fn state_file(&self) -> PathBuf {
         self.dir.join("state.json")
     }
+}
+
+/// Takes the notes of a session over into a fork that begins with `entries`; tells whether it did.
+///
+/// Notes that cover more than the fork has, or may do so, stay behind: it would know of a conversation that it never had.
+pub fn copy_notes(
+    from: &SessionPlace,
+    to: &SessionPlace,
+    entries: &[Arc<Entry>],
+) -> Result<bool, NotesError> {
+    let (source, target) = (SessionNotes::of(&from.dir()), SessionNotes::of(&to.dir()));
+    let Some(covered) = source.covered() else { return Ok(false) };
+    let is_known = entries.iter().any(|entry| entry.head().uuid.as_ref() == Some(&covered.covers));
+    let Some(text) = source.read()?.filter(|_| is_known) else { return Ok(false) };
+    // Looked at after the text was read: what was written before that is in the text, and shows here.
+    if !source.is_settled() || source.covered().as_ref() != Some(&covered) {
+        return Ok(false);
+    }
+    target.write(&text)?;
+    target.set_covered(&covered)?;
+    Ok(true)
 }
 
 #[cfg(test)]
@@ -145,6 +180,41 @@ mod tests {
             fs::write(&state, &whole[..n]).unwrap();
             assert_eq!(notes.covered(), None, "cut after {n} bytes");
         }
+    }
+
+    /// Invariant 10 of `docs/design/memory.md`.
+    #[test]
+    fn a_fork_takes_over_notes_of_what_it_has_and_no_others() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = |id: &str| {
+            let id = loci_core::ids::SessionId::parse(id).unwrap();
+            SessionPlace::new(dir.path().join(format!("{id}.jsonl")), id)
+        };
+        let source = place("11111111-1111-4111-8111-111111111111");
+        let entry = |uuid: &str| {
+            Arc::new(Entry::parse(format!(r#"{{"type":"user","uuid":"{uuid}","parentUuid":null}}"#)).unwrap())
+        };
+        let all = [entry("e1"), entry("e2")];
+        let notes = SessionNotes::of(&source.dir());
+        let check = |entries: &[Arc<Entry>], n: u32, expected: Option<&str>| {
+            let fork = place(&format!("22222222-2222-4222-8222-{n:012}"));
+            assert_eq!(copy_notes(&source, &fork, entries).unwrap(), expected.is_some(), "{n}");
+            let taken = SessionNotes::of(&fork.dir());
+            assert_eq!(taken.read().unwrap().as_deref(), expected, "{n}");
+            assert_eq!(taken.covered(), notes.covered().filter(|_| expected.is_some()), "{n}");
+        };
+        check(&all, 1, None);
+        notes.write("about e1 and e2").unwrap();
+        check(&all, 2, None);
+        notes.set_covered(&Covered { covers: "e2".into(), tokens: 5, at: "t".to_owned() }).unwrap();
+        check(&all, 3, Some("about e1 and e2"));
+        check(&all[..1], 4, None);
+        // An agent is at work on them.
+        notes.write("about e1, e2 and what came after").unwrap();
+        let later =
+            fs::metadata(notes.state_file()).unwrap().modified().unwrap() + std::time::Duration::from_secs(1);
+        fs::File::options().write(true).open(notes.file()).unwrap().set_modified(later).unwrap();
+        check(&all, 5, None);
     }
 
     #[test]

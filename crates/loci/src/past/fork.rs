@@ -9,7 +9,7 @@ use loci_core::ids::EntryId;
 use loci_engine::Past;
 use loci_stdx::Env;
 use loci_storage::{
-    ConfigHome, SessionPlace, Trace, copy_tasks, fork_entries, link_backups, load, summary_of,
+    ConfigHome, SessionPlace, Trace, copy_notes, copy_tasks, fork_entries, link_backups, load, summary_of,
 };
 
 use super::{Start, fresh, lease, no_such_message, note_of, restored_mode};
@@ -40,6 +40,9 @@ pub(super) fn start(
         notes.extend(linked.err().map(|error| format!("File checkpoints could not be taken over: {error}")));
         let copied = copy_tasks(home, source.id(), place.id());
         notes.extend(copied.err().map(|error| format!("The task list could not be taken over: {error}")));
+        let noted = copy_notes(source, &place, &inherited);
+        notes
+            .extend(noted.err().map(|error| format!("The session's notes could not be taken over: {error}")));
     }
     let past = Past {
         leaf: conversation.leaf().cloned(),

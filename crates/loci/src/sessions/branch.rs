@@ -8,7 +8,8 @@ use loci_core::entry::draft::Metadata;
 use loci_core::ids::{EntryId, SessionId};
 use loci_stdx::rfc3339_millis;
 use loci_storage::{
-    SessionPlace, SessionSummary, Trace, copy_tasks, fork_entries, last_prompt_text, link_backups, write_fork,
+    SessionPlace, SessionSummary, Trace, copy_notes, copy_tasks, fork_entries, last_prompt_text,
+    link_backups, write_fork,
 };
 use serde_json::json;
 
@@ -53,6 +54,9 @@ pub(super) fn run(desk: &Desk<'_>, args: &BranchArgs) -> Result<(), Complaint> {
     }
     if let Err(error) = copy_tasks(&desk.home, source.id(), &id) {
         output::say(&format!("The task list could not be taken over: {error}"));
+    }
+    if let Err(error) = copy_notes(&source, &place, &lines) {
+        output::say(&format!("The session's notes could not be taken over: {error}"));
     }
     let resume = format!("loci -r {id}");
     if args.json {

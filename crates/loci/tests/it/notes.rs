@@ -1,6 +1,6 @@
 //! Session memory: notes that an agent keeps beside the conversation, which does not wait for it.
 
-use crate::support::{World, is_result, stream, user};
+use crate::support::{World, is_result, loci, print, stream, user};
 use loci_testkit::{Gate, Recorded, Script, Session, Step};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -126,6 +126,50 @@ async fn a_resumed_session_goes_on_with_its_notes() {
     let output = world.run(&crate::support::print(["-c", "sure?"]).env("LOCI_SESSION_MEMORY", "1"));
     assert_eq!((output.code, output.stdout.as_str()), (Some(0), "Yes.\n"));
     assert_eq!(world.requests().len(), 1, "500 tokens more are not worth new notes");
+}
+
+/// A fork knows what the session it comes from had noted, unless that is more than it has taken over.
+/// Invariant 10 of `docs/design/memory.md`.
+#[tokio::test]
+async fn forks_take_their_notes_along() {
+    let (first, second) = (Gate::new(), Gate::new());
+    first.release();
+    second.release();
+    let world = world(&first, &second).await;
+    let mut session = world.start(&stream([]).env("LOCI_SESSION_MEMORY", "1"));
+    answer(&mut session, "which port?");
+    session.finish();
+    let source = notes_dir(&world);
+    let text = std::fs::read_to_string(source.join("summary.md")).unwrap();
+    let (source, project) =
+        (source.parent().unwrap().to_owned(), source.ancestors().nth(2).unwrap().to_owned());
+    let id = source.file_name().unwrap().to_str().unwrap().to_owned();
+    let notes_of =
+        |id: &str| std::fs::read_to_string(project.join(id).join("session-memory/summary.md")).ok();
+    let prompt = world
+        .home
+        .read_session(source.with_extension("jsonl"))
+        .iter()
+        .find(|it| it["type"] == "user")
+        .unwrap()["uuid"]
+        .clone();
+
+    let world = world
+        .then([Step::text("Yes.").usage(10, 20, 12_500, 0), Step::text("No.").usage(10, 20, 500, 0)])
+        .await;
+    let (fork, earlier) = ("0f0f0f0f-0001-4000-8000-000000000001", "0f0f0f0f-0001-4000-8000-000000000002");
+    let resume = |new: &str| {
+        print(["-r", &id, "--fork-session", "--session-id", new, "sure?"]).env("LOCI_SESSION_MEMORY", "1")
+    };
+    assert_eq!(world.run(&resume(fork)).code, Some(0));
+    assert_eq!(world.requests().len(), 1, "500 tokens more than the notes cover are not worth new ones");
+    assert_eq!(notes_of(fork).as_deref(), Some(text.as_str()));
+    let binary = resume(earlier).args(["--resume-session-at", prompt.as_str().unwrap()]);
+    assert_eq!(world.run(&binary).code, Some(0));
+    assert_eq!(notes_of(earlier), None, "they tell of an answer that it never had");
+
+    let branched = world.run(&loci().args(["sessions", "branch", &id]));
+    assert_eq!(notes_of(branched.stdout.trim()).as_deref(), Some(text.as_str()), "{branched:?}");
 }
 
 /// A crash in the middle of the agent's work leaves notes that can be used, and claims nothing.
