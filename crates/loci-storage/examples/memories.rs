@@ -52,9 +52,9 @@ fn index(book: &MemoryBook) -> usize {
     shown_index(&body, "MEMORY.md").len()
 }
 
-/// What `loci memory review` reads: the proposals, and the whole journal for where they come from.
+/// What `loci memory review` reads: the proposals, and the journal for where they come from.
 fn review(book: &MemoryBook) -> usize {
-    let changes = book.changes().unwrap();
+    let changes = book.recent_changes().unwrap();
     let proposals = book.pending();
     let read = proposals.iter().map(|it| MemoryFile::parse(&it.text)).filter(|it| it.problems.is_empty());
     assert_eq!(read.count(), PROPOSALS);

@@ -6,6 +6,7 @@
 //! <memory dir>/team/                              what is shared with others through a server
 //! <memory dir>/logs/YYYY/MM/YYYY-MM-DD.md        logs of days
 //! <config home>/loci/memory/<slug>/journal.jsonl every change: when, by whom, from which session, before and after
+//! <config home>/loci/memory/<slug>/archive/      what was too old for a short journal, packed
 //! <config home>/loci/memory/<slug>/applied       the number of the last change whose files are all written
 //! <config home>/loci/memory/<slug>/pending/      proposals that wait for a person's word
 //! <config home>/loci/memory/<slug>/lock

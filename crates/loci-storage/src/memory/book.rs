@@ -135,6 +135,13 @@ impl MemoryBook {
 
     /// Returns all changes, oldest first.
     pub fn changes(&self) -> Result<Vec<Change>, MemoryError> {
+        // The journal first: what moves to the archive meanwhile is then met twice, not missed.
+        let recent = self.recent_changes()?;
+        Ok(journal::with_archived(&self.archive(), recent))
+    }
+
+    /// Returns the changes that are not in the archive, oldest first.
+    pub fn recent_changes(&self) -> Result<Vec<Change>, MemoryError> {
         let path = self.journal();
         journal::read(&path).map_err(|source| MemoryError::Journal { path, source })
     }
@@ -175,6 +182,7 @@ impl MemoryBook {
                 }
             }
             self.mark(change.id)?;
+            self.trim();
             Ok(change)
         })
     }
@@ -182,10 +190,12 @@ impl MemoryBook {
     /// Takes a change back; what was edited since stays, and nothing is changed then.
     pub fn undo(&self, env: &Env, id: u64) -> Result<Change, MemoryError> {
         self.locked(|changes| {
-            if let Some(by) = changes.iter().find(|change| change.undoes == Some(id)) {
+            let all = self.archived_too(changes, id)?;
+            let known = all.as_deref().unwrap_or(changes);
+            if let Some(by) = known.iter().find(|change| change.undoes == Some(id)) {
                 return Err(MemoryError::Undone(id, by.id));
             }
-            let change = changes.iter().find(|change| change.id == id).ok_or(MemoryError::NoChange(id))?;
+            let change = known.iter().find(|change| change.id == id).ok_or(MemoryError::NoChange(id))?;
             let touched = change.files.iter().rev().filter(|it| it.before != it.after);
             let back = touched.map(|it| Edit {
                 shelf: it.shelf,
@@ -196,6 +206,12 @@ impl MemoryBook {
             let wish = ChangeWish { act: Act::Undo, by: Author::Person, session: None, message: None };
             self.commit(env, &wish, back.collect(), Some(id), changes)
         })
+    }
+
+    /// Returns all changes, where the one that is asked for is not among the recent ones.
+    fn archived_too(&self, recent: &[Change], id: u64) -> Result<Option<Vec<Change>>, MemoryError> {
+        let is_recent = recent.iter().any(|change| change.id == id);
+        Ok(if is_recent { None } else { Some(self.changes()?) })
     }
 
     fn commit(
@@ -215,6 +231,7 @@ impl MemoryBook {
         self.append(&change)?;
         self.carry_out(&change)?;
         self.mark(change.id)?;
+        self.trim();
         Ok(change)
     }
 
@@ -264,7 +281,7 @@ impl MemoryBook {
     /// Works under the lock, with what a crash left unfinished finished.
     fn locked<T>(&self, work: impl FnOnce(&[Change]) -> Result<T, MemoryError>) -> Result<T, MemoryError> {
         let _lock = FileLock::acquire(&self.desk.join("lock"), LOCK_TIMEOUT)?;
-        let changes = self.changes()?;
+        let changes = self.recent_changes()?;
         if let Some(last) = changes.last().filter(|last| last.id > self.applied()) {
             self.carry_out(last)?;
             self.mark(last.id)?;
@@ -275,6 +292,11 @@ impl MemoryBook {
     fn append(&self, change: &Change) -> Result<(), MemoryError> {
         let path = self.journal();
         journal::append(&path, change).map_err(|source| MemoryError::Journal { path, source })
+    }
+
+    /// Keeps the journal short. The change is made whether or not that works; the next one tries again.
+    fn trim(&self) {
+        drop(journal::trim(&self.journal(), &self.archive()));
     }
 
     /// Returns the last change whose files are all written; a mark that cannot be read means that all are.
@@ -300,6 +322,10 @@ impl MemoryBook {
 
     fn journal(&self) -> PathBuf {
         self.desk.join("journal.jsonl")
+    }
+
+    fn archive(&self) -> PathBuf {
+        self.desk.join("archive")
     }
 
     fn mark_file(&self) -> PathBuf {

@@ -1,11 +1,15 @@
 //! Every change to memories, one line each: what it was before and after, when, by whom, and from where.
 
+mod archive;
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+
+pub(super) use archive::{trim, with_archived};
 
 /// One change, which may touch several files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -127,8 +131,12 @@ pub(super) fn read(path: &Path) -> io::Result<Vec<Change>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
+    Ok(changes_in(&bytes))
+}
+
+fn changes_in(bytes: &[u8]) -> Vec<Change> {
     let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    Ok(lines.filter_map(|line| serde_json::from_slice(line).ok()).collect())
+    lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
 }
 
 /// Appends a change and makes it safe on disk. What a crash cut short before is ended first, so that it costs its own

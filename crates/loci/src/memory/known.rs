@@ -93,9 +93,10 @@ pub(super) fn memories(desk: &Desk) -> Result<Vec<Known>, Complaint> {
 
 /// Reads all proposals.
 pub(super) fn proposals(desk: &Desk) -> Result<Vec<Known>, Complaint> {
-    let origins = Origins::read(desk)?;
+    let pending = desk.book.pending();
+    let origins = Origins::of_proposals(desk, pending.iter().map(|it| it.file.as_str()))?;
     let world = stale::World::of(desk);
-    let known = desk.book.pending().into_iter().map(|it| {
+    let known = pending.into_iter().map(|it| {
         let mut known = origins.known(Shelf::Pending, it.file, it.text);
         known.flags.extend(world.stale(&known.memory.body).into_iter().map(Flag::Stale));
         known
@@ -118,14 +119,26 @@ struct Origins {
 
 impl Origins {
     fn read(desk: &Desk) -> Result<Self, Complaint> {
-        let changes = desk.book.changes().map_err(|error| complain(&error))?;
+        Ok(Self::of(desk.book.changes().map_err(|error| complain(&error))?))
+    }
+
+    /// Proposals are usually recent; the archive is opened only for one that is not.
+    fn of_proposals<'a>(desk: &Desk, mut files: impl Iterator<Item = &'a str>) -> Result<Self, Complaint> {
+        let recent = Self::of(desk.book.recent_changes().map_err(|error| complain(&error))?);
+        match files.all(|file| recent.last.contains_key(&(true, file.to_owned()))) {
+            true => Ok(recent),
+            false => Self::read(desk),
+        }
+    }
+
+    fn of(changes: Vec<Change>) -> Self {
         let mut last = HashMap::new();
         for (n, change) in changes.iter().enumerate() {
             for (m, file) in change.files.iter().enumerate().filter(|(_, file)| file.before != file.after) {
                 last.insert((file.shelf == Shelf::Pending, file.file.clone()), (n, m));
             }
         }
-        Ok(Self { changes, last })
+        Self { changes, last }
     }
 
     fn known(&self, shelf: Shelf, file: String, text: String) -> Known {

@@ -105,6 +105,25 @@ fn a_torn_line_costs_itself_alone() {
     }
 }
 
+/// Invariant 11 of `docs/design/memory.md`.
+#[test]
+fn a_change_in_the_archive_is_taken_back_like_any_other() {
+    let world = world();
+    world.write("a.md", None, Some("old")).unwrap();
+    let large = "x".repeat(900 * 1024);
+    for n in 0..5 {
+        world.write(&format!("{n}.md"), None, Some(&large)).unwrap();
+    }
+    assert!(world.book.archive().exists());
+    assert!(world.book.recent_changes().unwrap().iter().all(|change| change.id > 1));
+    assert_eq!(world.book.changes().unwrap().len(), 6);
+    let back = world.book.undo(&world.env, 1).unwrap();
+    assert_eq!((back.id, world.read("a.md")), (7, None));
+    assert!(matches!(world.book.undo(&world.env, 1), Err(MemoryError::Undone(1, 7))));
+    assert!(matches!(world.book.undo(&world.env, 99), Err(MemoryError::NoChange(99))));
+    assert_eq!(world.write("b.md", None, Some("b")).unwrap().id, 8, "and counting goes on");
+}
+
 #[test]
 fn proposals_lie_apart_and_move_over_in_one_change() {
     let world = world();
