@@ -12,12 +12,14 @@
 //!
 //! This is their form alone; files are `loci-storage`'s.
 
+mod claims;
 mod file;
 mod flags;
 mod index;
 mod mentions;
 mod team;
 
+pub use claims::contradictions;
 pub use file::{MemoryFile, MemoryKind, stamped};
 pub use flags::{Flag, same_subject};
 pub use index::{

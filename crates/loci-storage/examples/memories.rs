@@ -10,7 +10,7 @@
 
 use std::time::Instant;
 
-use loci_context::{MemoryFile, index_line, same_subject, shown_index};
+use loci_context::{MemoryFile, contradictions, index_line, same_subject, shown_index};
 use loci_stdx::Env;
 use loci_storage::{
     Act, Author, ChangeWish, ConfigHome, Edit, MEMORY_INDEX, MemoryBook, memory_files, read_memory,
@@ -67,7 +67,8 @@ fn list(book: &MemoryBook) -> usize {
     let read: Vec<(String, MemoryFile)> =
         files.into_iter().map(|it| (it.file, MemoryFile::parse(&it.text))).collect();
     let flags = same_subject(read.iter().map(|(file, memory)| (file.as_str(), memory)));
-    flags.len() + read.len()
+    let others = contradictions(read.iter().map(|(file, memory)| (file.as_str(), memory)));
+    flags.len() + others.len() + read.len()
 }
 
 fn fill(env: &Env, book: &MemoryBook) {

@@ -13,6 +13,17 @@ pub enum Flag {
     SameSubject(String),
     /// An older memory that a newer one on the same subject probably replaces.
     Superseded(String),
+    /// Another one has another value for the same key.
+    Contradicted {
+        /// The other.
+        other: String,
+        /// The words of the key.
+        key: String,
+        /// What this one says.
+        ours: String,
+        /// What the other says.
+        theirs: String,
+    },
     /// It names a file, a program or a symbol that is not there.
     Stale(String),
     /// The index does not lead to it.
@@ -25,6 +36,9 @@ impl std::fmt::Display for Flag {
             Self::Malformed(what) => f.write_str(what),
             Self::SameSubject(other) => write!(f, "it is about the same as `{other}`"),
             Self::Superseded(other) => write!(f, "`{other}` is newer and about the same"),
+            Self::Contradicted { other, key, ours, theirs } => {
+                write!(f, "it says `{ours}` for `{key}`, `{other}` says `{theirs}`")
+            }
             Self::Stale(what) => write!(f, "it names `{what}`, which is not there"),
             Self::NotInIndex => f.write_str("MEMORY.md has no line for it"),
         }
@@ -63,15 +77,28 @@ pub fn same_subject<'a>(files: impl IntoIterator<Item = (&'a str, &'a MemoryFile
     flags.into_iter().collect()
 }
 
+/// Words that carry no meaning of their own.
+const SMALL: &[&str] = &["a", "an", "the", "of", "for", "in", "on", "to", "and", "is", "are", "with"];
+
 /// Returns the words of a text that carry its meaning, in an order of their own.
 fn words(text: &str) -> String {
-    const SMALL: &[&str] = &["a", "an", "the", "of", "for", "in", "on", "to", "and", "is", "are", "with"];
     let lower = text.to_lowercase();
-    let words: BTreeSet<&str> = lower
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty() && !SMALL.contains(word))
-        .collect();
+    let words: BTreeSet<&str> = meaningful(&lower).collect();
     words.into_iter().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the same words for singular and plural, each by itself.
+pub(super) fn content_words(text: &str) -> BTreeSet<String> {
+    let lower = text.to_lowercase();
+    let singular = |word: &str| match word.strip_suffix('s') {
+        Some(stem) if stem.len() > 2 && !stem.ends_with('s') => stem.to_owned(),
+        _ => word.to_owned(),
+    };
+    meaningful(&lower).map(singular).collect()
+}
+
+fn meaningful(lower: &str) -> impl Iterator<Item = &str> {
+    lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty() && !SMALL.contains(word))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use loci_context::{Flag, MemoryFile, index_lines, same_subject};
+use loci_context::{Flag, MemoryFile, contradictions, index_lines, same_subject};
 use loci_storage::{Change, MEMORY_INDEX, Shelf, memory_files};
 use serde_json::{Value, json};
 
@@ -77,7 +77,8 @@ pub(super) fn memories(desk: &Desk) -> Result<Vec<Known>, Complaint> {
     let index = desk.text(Shelf::Memory, MEMORY_INDEX)?.unwrap_or_default();
     let listed: HashSet<String> = index_lines(&index).into_iter().map(|line| line.file).collect();
     let mut subjects: HashMap<String, Vec<Flag>> = HashMap::new();
-    for (file, flag) in same_subject(all.iter().map(|it| (it.file.as_str(), &it.memory))) {
+    let read = || all.iter().map(|it| (it.file.as_str(), &it.memory));
+    for (file, flag) in same_subject(read()).into_iter().chain(contradictions(read())) {
         subjects.entry(file).or_default().push(flag);
     }
     let world = stale::World::of(desk);
