@@ -68,7 +68,7 @@ fn measure(root: &Path, seconds: u64) -> anyhow::Result<String> {
     String::from_utf8(output.stdout).context("The measurement did not print text")
 }
 
-/// Reads rows; what is not one is talk, as about a database that is not there.
+/// Reads rows; what is not one is talk.
 fn parse(text: &str) -> anyhow::Result<Vec<Row>> {
     let rows =
         text.lines().filter(|line| DATABASES.iter().any(|(key, _)| line.starts_with(&format!("{key} "))));
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn rows_become_a_table_and_a_database_may_be_missing() {
         let text = "sqlite read 9000 500 2500\nsqlite list 1 1 1\nsqlite write 1 1 1\nsqlite mixed 1 1 1\n\
-                    not tested with PostgreSQL: no\npostgres read 8000 700 3000\n";
+                    other talk\npostgres read 8000 700 3000\n";
         let table = report(&parse(text).unwrap()).unwrap();
         assert!(table.contains("| fetch an entry of 2 kB | SQLite | 9000 | 0.50 ms | 2.50 ms |"), "{table}");
         assert!(

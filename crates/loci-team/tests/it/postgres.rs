@@ -3,7 +3,7 @@
 //! It is made once a test process, when first needed, and goes with it: a shell holds it and waits for its input to
 //! end. PostgreSQL refuses to run as root, so then it runs as nobody.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,8 @@ wait $! || true
 rm -rf "$2"
 "#;
 
-static CLUSTER: LazyLock<Result<Cluster, String>> = LazyLock::new(Cluster::start);
+static CLUSTER: LazyLock<Result<Cluster, String>> =
+    LazyLock::new(|| Cluster::start().inspect_err(|why| say(why)));
 static N_DATABASES: AtomicUsize = AtomicUsize::new(0);
 
 struct Cluster {
@@ -50,7 +51,6 @@ pub(crate) async fn new_database() -> Option<String> {
         Ok(cluster) => cluster,
         Err(why) => {
             assert!(std::env::var_os(REQUIRED).is_none(), "{why}");
-            println!("not tested with PostgreSQL: {why}");
             return None;
         }
     };
@@ -66,6 +66,11 @@ pub(crate) async fn execute(address: &str, sql: &str) {
     client.batch_execute(sql).await.unwrap();
     drop(client);
     wire.await.unwrap().unwrap();
+}
+
+/// Says what is left out, past the harness, which shows only what failed tests print.
+fn say(why: &str) {
+    drop(writeln!(std::io::stderr(), "not tried with PostgreSQL: {why}"));
 }
 
 impl Cluster {
