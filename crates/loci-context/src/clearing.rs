@@ -21,9 +21,10 @@ use crate::window::Window;
 pub const CLEARED: &str = "[Old tool result content cleared]";
 
 /// Results of these tools can be had again, so they may go after a pause.
-const COMPACTABLE: [&str; 8] = ["Bash", "Glob", "Grep", "WebSearch", "WebFetch", "Edit", "Write", "Read"];
-/// How many of them are kept after a pause.
-const KEPT_COLD: usize = 5;
+pub(crate) const COMPACTABLE: [&str; 8] =
+    ["Bash", "Glob", "Grep", "WebSearch", "WebFetch", "Edit", "Write", "Read"];
+/// How many of them are kept.
+pub(crate) const KEPT: usize = 5;
 /// How long a pause is, in milliseconds.
 const PAUSE_MS: i64 = 60 * 60 * 1_000;
 /// Results smaller than this are not worth clearing.
@@ -67,7 +68,7 @@ pub(crate) fn clear_cold(
     let tools = tools(path);
     let is_compactable =
         |found: &Found| tools.get(&found.call).is_some_and(|tool| COMPACTABLE.contains(tool));
-    let old = results(&path[..last_round], replaced).into_iter().filter(is_compactable).rev().skip(KEPT_COLD);
+    let old = results(&path[..last_round], replaced).into_iter().filter(is_compactable).rev().skip(KEPT);
     Some(clear(old)).filter(|clearing| clearing.freed >= window.thresholds().usable / 10)
 }
 

@@ -13,6 +13,7 @@ mod memory;
 mod pipeline;
 mod projection;
 mod replaced;
+mod server_clearing;
 mod session_notes;
 mod tokens;
 mod weighing;
@@ -38,6 +39,7 @@ pub use memory::{
 pub use pipeline::{Need, Standing, need};
 pub use projection::Projection;
 pub use replaced::{Clearing, Replaced, Replacement};
+pub use server_clearing::ServerClearing;
 pub use session_notes::{
     NOTES_TEMPLATE, NOTES_TOKENS, NotesPace, SECTION_TOKENS, SinceNotes, bounded_notes, noted,
     notes_instruction,

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::ids::{MessageId, RequestId};
 use crate::message::Block;
 use crate::raw::RawJson;
@@ -74,6 +76,8 @@ pub struct Ended {
     pub stop_sequence: Option<String>,
     /// Usage of the whole response.
     pub usage: Usage,
+    /// What the server says it did to the conversation before the model read it, as it said so.
+    pub context_management: Option<Box<Value>>,
 }
 
 /// Why a request failed, as far as code needs to tell apart.

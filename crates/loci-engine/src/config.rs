@@ -207,6 +207,8 @@ pub struct CompactionConfig {
     pub percent: Option<u8>,
     /// Whether old tool results are cleared, before anything is summarised and after a long pause.
     pub clears_results: bool,
+    /// Whether the server is asked to do so, too.
+    pub server_clears: bool,
 }
 
 impl CompactionConfig {
@@ -218,7 +220,14 @@ impl CompactionConfig {
 
 impl Default for CompactionConfig {
     fn default() -> Self {
-        Self { is_on: true, is_automatic: true, window: None, percent: None, clears_results: true }
+        Self {
+            is_on: true,
+            is_automatic: true,
+            window: None,
+            percent: None,
+            clears_results: true,
+            server_clears: false,
+        }
     }
 }
 

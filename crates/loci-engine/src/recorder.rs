@@ -364,7 +364,7 @@ impl Recorder {
 /// Returns the message object of one block, as the transcript has it.
 pub(crate) fn assistant_message(started: &Started, block: &Block, ended: Option<&Ended>) -> Value {
     let usage = ended.map_or(&started.usage, |ended| &ended.usage);
-    json!({
+    let mut message = json!({
         "id": started.message_id.as_str(),
         "type": "message",
         "role": "assistant",
@@ -374,5 +374,9 @@ pub(crate) fn assistant_message(started: &Started, block: &Block, ended: Option<
         "stop_sequence": ended.and_then(|ended| ended.stop_sequence.as_deref()),
         "usage": usage.to_full_value(),
         "stop_details": null,
-    })
+    });
+    if let Some(done) = ended.and_then(|ended| ended.context_management.clone()) {
+        message["context_management"] = *done;
+    }
+    message
 }

@@ -208,8 +208,8 @@ impl Player {
                 is_on: false,
                 is_automatic: false,
                 window: Some(BOUNDLESS),
-                percent: None,
                 clears_results: false,
+                ..CompactionConfig::default()
             },
             compaction_hooks: None,
             memory: None,

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use loci_context::{Fragment, PromptParts, prose_tokens, system_prompt};
+use loci_context::{Fragment, PromptParts, ServerClearing, prose_tokens, system_prompt};
 use loci_core::message::Message;
 use loci_core::model::{ModelFacts, ThinkingStyle, facts};
 use loci_core::raw::RawJson;
 use loci_core::tool::ToolDescriptor;
-use loci_llm::{Request, SystemBlock, Thinking, ToolSpec};
+use loci_llm::{ClearResults, Request, SystemBlock, Thinking, ToolSpec};
 use loci_tools::Toolbox;
 use serde_json::json;
 
-use crate::config::ModelConfig;
-use crate::turn::RequestPlan;
+use crate::config::{CompactionConfig, ModelConfig};
+use crate::turn::{OutputLimit, RequestPlan};
 
 /// The part of every request that stays the same for a session: serialised once, shared ever after.
 pub(crate) struct RequestBase {
@@ -21,10 +21,19 @@ pub(crate) struct RequestBase {
     session: String,
     user_id: Option<String>,
     tokens: u64,
+    compaction: CompactionConfig,
+    /// Tools whose results the server keeps.
+    lasting: Arc<[String]>,
 }
 
 impl RequestBase {
-    pub(crate) fn new(prompt: &PromptParts, toolbox: &Toolbox, model: &ModelConfig, session: &str) -> Self {
+    pub(crate) fn new(
+        prompt: &PromptParts,
+        toolbox: &Toolbox,
+        model: &ModelConfig,
+        compaction: CompactionConfig,
+        session: &str,
+    ) -> Self {
         let user_id = model.user_id.as_ref().map(|device| {
             json!({"device_id": device, "account_uuid": "", "session_id": session}).to_string()
         });
@@ -37,7 +46,24 @@ impl RequestBase {
             tools,
             session: session.to_owned(),
             user_id,
+            compaction,
+            lasting: toolbox
+                .descriptors()
+                .map(|tool| tool.name.clone())
+                .filter(|tool| !ServerClearing::may_clear(tool))
+                .collect(),
         }
+    }
+
+    /// Returns what the server is to clear, where it may and the model is one of those it does that for.
+    fn clear_results(&self, plan: &RequestPlan, model: &ModelConfig) -> Option<ClearResults> {
+        let can = facts(&plan.model).thinking != ThinkingStyle::None;
+        (self.compaction.server_clears && can).then(|| {
+            let usual = RequestPlan { output: OutputLimit::Usual, ..plan.clone() };
+            let window = self.compaction.window(&plan.model, self.max_tokens(&usual, model));
+            let ServerClearing { above_tokens, keep, at_least } = ServerClearing::of(&window);
+            ClearResults { above_tokens, keep, at_least, except: Arc::clone(&self.lasting) }
+        })
     }
 
     /// Returns how much a plan lets the model write.
@@ -61,6 +87,7 @@ impl RequestBase {
             tools: Arc::clone(&self.tools),
             thinking: thinking(&facts, model.max_thinking_tokens, max_tokens),
             effort: model.effort.clone().filter(|_| facts.has_effort),
+            clear_results: self.clear_results(plan, model),
             betas: model.betas.clone(),
             user_id: self.user_id.clone(),
             session_id: Some(self.session.clone()),

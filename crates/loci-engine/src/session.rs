@@ -242,7 +242,8 @@ impl Session {
             transcript: config.log.path().map(Path::to_path_buf),
             task_store,
         });
-        let base = RequestBase::new(&config.prompt, &config.toolbox, &config.model, who.id().as_str());
+        let (prompt, toolbox, id) = (&config.prompt, &config.toolbox, who.id().as_str());
+        let base = RequestBase::new(prompt, toolbox, &config.model, config.compaction, id);
         let base = Arc::new(base);
         let desk = |memory| MemoryDesk::new(config.env.clone(), Arc::clone(&identity), memory);
         let memory = config.memory.map(desk).map(Arc::new);

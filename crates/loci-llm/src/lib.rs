@@ -34,7 +34,7 @@ pub use client::{Client, EventStream};
 pub use config::{CertStore, ClientIdentity, ProviderConfig, Timeouts};
 pub use failure::{Overflow, overflow};
 pub use proxy::{NoProxy, ProxySettings};
-pub use request::{Request, SystemBlock, Thinking, ToolSpec, extra_body_from_env};
+pub use request::{ClearResults, Request, SystemBlock, Thinking, ToolSpec, extra_body_from_env};
 pub use retry::{RetryPolicy, delay};
 pub use scripted::{Played, PlayedResponse};
 pub use secret::Secret;

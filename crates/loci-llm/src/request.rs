@@ -25,6 +25,8 @@ pub struct Request {
     pub thinking: Thinking,
     /// The effort level (`low` to `max`), for models that take one.
     pub effort: Option<String>,
+    /// Old results of tools that the server is to clear before the model reads the conversation, where it can.
+    pub clear_results: Option<ClearResults>,
     /// Beta features the caller wants beyond those the fields above imply.
     pub betas: Vec<String>,
     /// `metadata.user_id`: a string that itself holds JSON.
@@ -54,6 +56,7 @@ impl Request {
             messages,
             thinking: Thinking::Unset,
             effort: None,
+            clear_results: None,
             betas: Vec::new(),
             user_id: None,
             session_id: None,
@@ -90,6 +93,19 @@ pub struct ToolSpec {
     pub name: String,
     /// The whole wire object (`name`, `description`, `input_schema`), serialised once.
     pub json: RawJson,
+}
+
+/// Which results of tools a server clears. What it clears it replaces by a word of its own; call and result stay a pair.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClearResults {
+    /// Only when the request has more tokens than this.
+    pub above_tokens: u64,
+    /// So many of the newest calls keep their results.
+    pub keep: usize,
+    /// Only when that frees so many tokens.
+    pub at_least: u64,
+    /// Results of these tools are kept whatever their age.
+    pub except: Arc<[String]>,
 }
 
 /// How a model is asked to think.

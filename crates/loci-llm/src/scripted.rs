@@ -109,6 +109,7 @@ fn estimated(request: &Request, blocks: Vec<Block>) -> Played {
         stop_reason: Some(if calls { "tool_use" } else { "end_turn" }.to_owned()),
         stop_sequence: None,
         usage: Usage { output_tokens, ..usage },
+        context_management: None,
     };
     Played::Response(Box::new(PlayedResponse { started, blocks, ended }))
 }

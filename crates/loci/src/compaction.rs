@@ -16,6 +16,7 @@ pub(crate) fn compaction(env: &Env, settings: &Settings, model: &str) -> Compact
     let declared = number("CLAUDE_CODE_MAX_CONTEXT_TOKENS").filter(|_| !model.starts_with("claude-"));
     let window = number("CLAUDE_CODE_AUTO_COMPACT_WINDOW").or(settings.auto_compact_window).or(declared);
     let percent = number("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE").filter(|percent| (1..=100).contains(percent));
+    let clears_results = is_on && !env.vars.is_truthy("LOCI_DISABLE_CLEARING");
     CompactionConfig {
         is_on,
         is_automatic: is_on
@@ -23,7 +24,16 @@ pub(crate) fn compaction(env: &Env, settings: &Settings, model: &str) -> Compact
             && !env.vars.is_truthy("DISABLE_AUTO_COMPACT"),
         window: window.filter(|window| *window >= LEAST_WINDOW),
         percent: percent.and_then(|percent| u8::try_from(percent).ok()),
-        clears_results: is_on && !env.vars.is_truthy("LOCI_DISABLE_CLEARING"),
+        clears_results,
+        server_clears: clears_results && server_clears(env),
+    }
+}
+
+/// Whether the server is asked to clear results: where it is the one that is known to do so, or somebody says it can.
+fn server_clears(env: &Env) -> bool {
+    match env.vars.non_empty("LOCI_CONTEXT_EDITING") {
+        Some(_) => env.vars.is_truthy("LOCI_CONTEXT_EDITING"),
+        None => env.vars.non_empty("ANTHROPIC_BASE_URL").is_none(),
     }
 }
 
@@ -45,14 +55,15 @@ mod tests {
             auto_compact_enabled: Some(false),
             ..Settings::default()
         };
-        let usual = CompactionConfig::default();
+        let usual = CompactionConfig { server_clears: true, ..CompactionConfig::default() };
+        let none = CompactionConfig { clears_results: false, server_clears: false, ..usual };
         for (vars, settings, model, expected) in [
             (&[][..], &plain, "claude-x", usual),
             (
                 &[("DISABLE_COMPACT", "1")],
                 &plain,
                 "claude-x",
-                CompactionConfig { is_on: false, is_automatic: false, clears_results: false, ..usual },
+                CompactionConfig { is_on: false, is_automatic: false, ..none },
             ),
             (
                 &[("DISABLE_AUTO_COMPACT", "1")],
@@ -73,11 +84,25 @@ mod tests {
                 "claude-x",
                 CompactionConfig { percent: Some(50), ..usual },
             ),
+            (&[("LOCI_DISABLE_CLEARING", "1")], &plain, "claude-x", none),
+            // Whoever else answers is not asked for what it may not know, unless somebody says so.
             (
-                &[("LOCI_DISABLE_CLEARING", "1")],
+                &[("ANTHROPIC_BASE_URL", "http://gateway")],
                 &plain,
                 "claude-x",
-                CompactionConfig { clears_results: false, ..usual },
+                CompactionConfig { server_clears: false, ..usual },
+            ),
+            (
+                &[("ANTHROPIC_BASE_URL", "http://gateway"), ("LOCI_CONTEXT_EDITING", "1")],
+                &plain,
+                "claude-x",
+                usual,
+            ),
+            (
+                &[("LOCI_CONTEXT_EDITING", "0")],
+                &plain,
+                "claude-x",
+                CompactionConfig { server_clears: false, ..usual },
             ),
             (&[("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", "500")], &plain, "claude-x", usual),
             (&[("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "many")], &plain, "claude-x", usual),

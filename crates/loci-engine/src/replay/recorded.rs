@@ -81,6 +81,8 @@ struct StoredMessage {
     stop_reason: Option<String>,
     #[serde(default)]
     stop_sequence: Option<String>,
+    #[serde(default)]
+    context_management: Option<Value>,
 }
 
 fn is_synthetic(entry: &Entry) -> bool {
@@ -191,7 +193,8 @@ fn ends(response: &[Arc<Entry>], has_calls: bool) -> Option<(Started, Ended)> {
     let usual = if has_calls { "tool_use" } else { "end_turn" };
     let stop_reason = message.stop_reason.unwrap_or_else(|| usual.to_owned());
     let stop_sequence = message.stop_sequence;
-    Some((started, Ended { stop_reason: Some(stop_reason), stop_sequence, usage }))
+    let context_management = message.context_management.map(Box::new);
+    Some((started, Ended { stop_reason: Some(stop_reason), stop_sequence, usage, context_management }))
 }
 
 /// Reads the results of calls, with the attachments behind each; returns how many entries they take.

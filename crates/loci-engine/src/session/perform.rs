@@ -107,6 +107,9 @@ impl Session {
                 }
                 self.recorder.response(&started, &blocks, ended.as_ref());
                 self.note_response(blocks.iter().filter(|it| it.kind() == BlockKind::ToolUse).count());
+                if ended.is_some_and(|ended| ended.context_management.is_some()) {
+                    self.note_clearing();
+                }
                 self.compactor.heard_response();
                 self.tell_level();
             }

@@ -109,6 +109,14 @@ impl Session {
         }
     }
 
+    /// Takes note that the server may have cleared results, so that the context is smaller than it was.
+    pub(super) fn note_clearing(&mut self) {
+        let tokens = self.tokens();
+        if let Some(notes) = &mut self.notes {
+            notes.shortened(tokens);
+        }
+    }
+
     pub(super) fn note_compaction(&mut self) {
         let tokens = self.tokens();
         if let Some(notes) = &mut self.notes {

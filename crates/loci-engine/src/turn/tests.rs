@@ -42,7 +42,12 @@ fn call(index: usize, id: &str) -> Event {
 }
 
 fn ended(reason: &str) -> Event {
-    let ended = Ended { stop_reason: Some(reason.to_owned()), stop_sequence: None, usage: Usage::default() };
+    let ended = Ended {
+        stop_reason: Some(reason.to_owned()),
+        stop_sequence: None,
+        usage: Usage::default(),
+        context_management: None,
+    };
     Event::Ended { ended, spent_usd: 0.5 }
 }
 

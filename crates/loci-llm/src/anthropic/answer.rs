@@ -20,6 +20,7 @@ struct Answer {
     stop_reason: Option<String>,
     stop_sequence: Option<String>,
     usage: Option<Value>,
+    context_management: Option<Value>,
 }
 
 /// Reads a whole answer. There are no wire events: there was no stream.
@@ -41,6 +42,7 @@ pub(crate) fn read(body: &[u8], request_id: Option<RequestId>) -> Result<Vec<Str
         stop_reason: answer.stop_reason,
         stop_sequence: answer.stop_sequence,
         usage,
+        context_management: answer.context_management.map(Box::new),
     }));
     Ok(events)
 }

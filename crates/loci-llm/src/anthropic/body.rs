@@ -56,8 +56,9 @@ fn head(request: &Request, features: Features) -> Map<String, Value> {
         Thinking::Disabled => add("thinking", json!({"type": "disabled"})),
         Thinking::Unset => None,
     };
-    if features.has_context_management(request) {
-        add("context_management", json!({"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}));
+    let edits = features.context_edits(request);
+    if !edits.is_empty() {
+        add("context_management", json!({"edits": edits}));
     }
     if let Some(effort) = features.effort(request) {
         add("output_config", json!({"effort": effort}));

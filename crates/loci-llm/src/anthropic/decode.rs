@@ -29,6 +29,7 @@ pub(crate) struct Decoder {
     usage: Usage,
     stop_reason: Option<String>,
     stop_sequence: Option<String>,
+    context_management: Option<Value>,
     has_started: bool,
     has_ended: bool,
 }
@@ -48,6 +49,7 @@ struct WireEvent<'a> {
     #[serde(borrow)]
     delta: Option<&'a RawValue>,
     usage: Option<Value>,
+    context_management: Option<Value>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
 }
@@ -84,6 +86,7 @@ impl Decoder {
             usage: Usage::default(),
             stop_reason: None,
             stop_sequence: None,
+            context_management: None,
             has_started: false,
             has_ended: false,
         }
@@ -98,6 +101,7 @@ impl Decoder {
             "content_block_stop" => self.stop_block(index).map(Vec::from_iter),
             "message_delta" => {
                 self.change_message(event.delta, event.usage);
+                self.context_management = event.context_management.or(self.context_management.take());
                 Ok(Vec::new())
             }
             "message_stop" => self.stop_message(),
@@ -168,6 +172,7 @@ impl Decoder {
             stop_reason: self.stop_reason.take(),
             stop_sequence: self.stop_sequence.take(),
             usage: self.usage.clone(),
+            context_management: self.context_management.take().map(Box::new),
         }));
         Ok(events)
     }

@@ -1,5 +1,7 @@
 //! Beta features: which ones a request uses, and the header and body fields that go together.
 
+use serde_json::{Value, json};
+
 use crate::request::{Request, Thinking};
 
 const LARGE_WINDOW: &str = "context-1m-2025-08-07";
@@ -17,9 +19,24 @@ pub(crate) enum Features {
 }
 
 impl Features {
-    /// Tells whether old reasoning is managed by the server.
-    pub(crate) fn has_context_management(self, request: &Request) -> bool {
-        self == Self::Experimental && request.thinking.is_on()
+    /// Returns what the server is to do to the conversation before the model reads it; nothing, where it may not be asked.
+    /// What is done to reasoning must come first.
+    pub(crate) fn context_edits(self, request: &Request) -> Vec<Value> {
+        if self == Self::StableOnly {
+            return Vec::new();
+        }
+        let thinking = request.thinking.is_on();
+        let thinking = thinking.then(|| json!({"type": "clear_thinking_20251015", "keep": "all"}));
+        let results = request.clear_results.as_ref().map(|clear| {
+            json!({
+                "type": "clear_tool_uses_20250919",
+                "trigger": {"type": "input_tokens", "value": clear.above_tokens},
+                "keep": {"type": "tool_uses", "value": clear.keep},
+                "clear_at_least": {"type": "input_tokens", "value": clear.at_least},
+                "exclude_tools": &*clear.except,
+            })
+        });
+        thinking.into_iter().chain(results).collect()
     }
 
     /// Returns the effort level to send.
@@ -38,7 +55,7 @@ impl Features {
         let implied = [
             (request.model_and_window().1, LARGE_WINDOW),
             (self.has_interleaved_thinking(request), INTERLEAVED_THINKING),
-            (self.has_context_management(request), CONTEXT_MANAGEMENT),
+            (!self.context_edits(request).is_empty(), CONTEXT_MANAGEMENT),
             (self.effort(request).is_some(), EFFORT),
         ];
         let implied = implied.into_iter().filter(|(is_used, _)| *is_used).map(|(_, name)| name.to_owned());

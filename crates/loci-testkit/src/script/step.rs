@@ -18,6 +18,7 @@ pub struct Step {
     pub(crate) stop_reason: Option<String>,
     pub(crate) stop_sequence: Option<String>,
     pub(crate) usage: Usage,
+    pub(crate) applied_edits: Option<Value>,
     pub(crate) delay: Duration,
     pub(crate) chunk: usize,
     pub(crate) chunk_delay: Duration,
@@ -123,6 +124,7 @@ impl Step {
             stop_reason: None,
             stop_sequence: None,
             usage: Usage::default(),
+            applied_edits: None,
             delay: Duration::ZERO,
             chunk: 40,
             chunk_delay: Duration::ZERO,
@@ -213,6 +215,12 @@ impl Step {
             cache_read_input_tokens: cache_read,
             cache_creation_input_tokens: cache_creation,
         };
+        self
+    }
+
+    /// Reports what was done to the conversation before the model read it (`context_management.applied_edits`).
+    pub fn applied_edits(mut self, edits: Value) -> Self {
+        self.applied_edits = Some(edits);
         self
     }
 }

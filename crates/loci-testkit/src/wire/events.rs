@@ -71,7 +71,10 @@ pub(crate) fn of_step(step: &Step, request: &Recorded, ids: &mut Ids) -> Vec<Eve
     for (idx, block) in content.as_array().into_iter().flatten().enumerate() {
         events.extend(block_events(idx, block, step));
     }
-    let delta = json!({"type": "message_delta", "delta": stop, "usage": cumulative(&step.usage)});
+    let mut delta = json!({"type": "message_delta", "delta": stop, "usage": cumulative(&step.usage)});
+    if let Some(edits) = &step.applied_edits {
+        delta["context_management"] = json!({"applied_edits": edits});
+    }
     events.push(Event::new("message_delta", delta));
     events.push(Event::new("message_stop", json!({"type": "message_stop"})));
     if step.unknown_events { with_noise(events) } else { events }

@@ -9,6 +9,7 @@ mod asking;
 mod codex;
 mod compaction;
 mod context;
+mod context_editing;
 mod control;
 mod credentials;
 mod environment;

@@ -8,7 +8,7 @@ use loci_core::raw::RawJson;
 use proptest::prelude::*;
 
 use super::*;
-use crate::request::{SystemBlock, ToolSpec};
+use crate::request::{ClearResults, SystemBlock, ToolSpec};
 
 const MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
 
@@ -60,10 +60,34 @@ fn the_fullest_body_has_its_keys_in_order() {
     );
 }
 
+/// What is done to reasoning comes first, as the server wants it.
+#[test]
+fn the_server_is_asked_to_clear_old_results() {
+    let clear = || {
+        let except: Arc<[String]> = Arc::from(["Task".to_owned()]);
+        Some(ClearResults { above_tokens: 160_000, keep: 5, at_least: 18_000, except })
+    };
+    check(
+        |r| r.clear_results = clear(),
+        expect![[
+            r#"{"model":"m","max_tokens":100,"context_management":{"edits":[{"type":"clear_tool_uses_20250919","trigger":{"type":"input_tokens","value":160000},"keep":{"type":"tool_uses","value":5},"clear_at_least":{"type":"input_tokens","value":18000},"exclude_tools":["Task"]}]},"stream":true,"messages":[{"role":"user","content":[{"type":"text","text":"Hi"*}]}]}"#
+        ]],
+    );
+    let mut request = Request::new("m", 5000, vec![Message::user_text("Hi")]);
+    request.thinking = Thinking::Adaptive;
+    request.clear_results = clear();
+    let body: Value = serde_json::from_str(&text_of(&request, Features::Experimental)).unwrap();
+    let kinds: Vec<&Value> =
+        body["context_management"]["edits"].as_array().unwrap().iter().map(|edit| &edit["type"]).collect();
+    assert_eq!(kinds, ["clear_thinking_20251015", "clear_tool_uses_20250919"]);
+}
+
 #[test]
 fn stable_features_leave_beta_fields_out() {
     let mut request = Request::new("m", 5000, vec![Message::user_text("Hi")]);
     request.thinking = Thinking::Budget(4000);
+    request.clear_results =
+        Some(ClearResults { above_tokens: 1, keep: 1, at_least: 1, except: Arc::from([]) });
     request.effort = Some("high".to_owned());
     expect![[
         r#"{"model":"m","max_tokens":5000,"thinking":{"type":"enabled","budget_tokens":4000},"stream":true,"messages":[{"role":"user","content":[{"type":"text","text":"Hi"*}]}]}"#
