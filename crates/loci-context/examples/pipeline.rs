@@ -113,7 +113,9 @@ impl Conversation {
     fn need(&self, window: Window, tokens: u64, now_ms: i64) {
         let guard = Guard::default();
         let (path, replaced) = (self.path.as_slice(), &self.replaced);
-        let standing = Standing { path, replaced, window, tokens, guard: &guard, clears: true, now_ms };
+        let compact_from = window.thresholds().compact;
+        let guard = &guard;
+        let standing = Standing { path, replaced, window, tokens, compact_from, guard, clears: true, now_ms };
         black_box(need(&standing));
     }
 }

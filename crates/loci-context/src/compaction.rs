@@ -25,6 +25,8 @@ use loci_core::ids::EntryId;
 
 pub use attempt::{Attempt, Shorter, Source, Step, Subject, with_request};
 pub use carried::Carried;
+pub(crate) use carried::is_fold;
+pub(crate) use clip::clip_tokens;
 pub use guard::Guard;
 pub use notes::{Notes, plan_from_notes};
 pub use room::{Room, Shares};

@@ -6,6 +6,7 @@
 
 mod budget;
 mod clearing;
+mod collapse;
 mod compaction;
 mod fragment;
 mod ledger;
@@ -21,6 +22,7 @@ mod window;
 
 pub use budget::ResultBudget;
 pub use clearing::CLEARED;
+pub use collapse::{CollapseAt, Fold, FoldPlan, fold_request, fold_summary, plan_fold};
 pub use compaction::{
     Attempt, Carried, CompactionPlan, Guard, Keep, Notes, Room, Shares, Shorter, Source, Step, Subject,
     Trigger, plan_from_notes, summary_of, summary_request, summary_text, with_request,

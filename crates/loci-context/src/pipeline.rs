@@ -23,6 +23,8 @@ pub struct Standing<'a> {
     pub window: Window,
     /// How much it holds.
     pub tokens: u64,
+    /// From how much on it is to be made shorter.
+    pub compact_from: u64,
     /// What became of compactions before.
     pub guard: &'a Guard,
     /// Whether results may be cleared.
@@ -46,13 +48,13 @@ pub enum Need {
 
 /// Says what is needed.
 pub fn need(standing: &Standing<'_>) -> Need {
-    let Standing { path, replaced, window, tokens, guard, clears, now_ms } = *standing;
+    let Standing { path, replaced, window, tokens, compact_from, guard, clears, now_ms } = *standing;
     let thresholds = window.thresholds();
     let cold = || clear_cold(path, replaced, &window, now_ms);
     if let Some(clearing) = clears.then(cold).flatten() {
         return Need::Clear(clearing);
     }
-    if tokens < thresholds.compact {
+    if tokens < compact_from {
         return Need::Nothing;
     }
     if let Some(clearing) = clears.then(|| snip(path, replaced, &window)).flatten() {

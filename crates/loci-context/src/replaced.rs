@@ -1,4 +1,4 @@
-//! Tool results whose content was replaced: which, by what, and how many tokens that freed.
+//! What is sent as something else than it was: tool results whose content was replaced, and stretches that were folded.
 //!
 //! A replacement is a line of its own in the transcript (`content-replacement`), so the result itself stays where it is
 //! and a session that is loaded again, or forked, sends the very same bytes. A line names the entry it was written
@@ -12,6 +12,8 @@ use loci_core::ids::{EntryId, ToolUseId};
 use loci_core::message::{Block, BlockKind};
 use serde::Deserialize;
 use serde_json::Value;
+
+use crate::collapse::{self, Fold};
 
 /// The type of line that holds replacements.
 const LINE: &str = "content-replacement";
@@ -38,16 +40,22 @@ pub struct Clearing {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Replaced {
     by_call: HashMap<ToolUseId, Arc<str>>,
-    /// What each clearing freed, and the entry it came behind.
+    /// What each clearing or fold freed, and the entry it came behind.
     freed: Vec<(EntryId, u64)>,
+    /// Stretches that are folded, in order.
+    folds: Vec<Fold>,
 }
 
 impl Replaced {
     /// Reads the replacements among a session's metadata, in file order.
     pub fn of<'a>(metadata: impl IntoIterator<Item = &'a Entry>) -> Self {
         let mut replaced = Self::default();
-        for entry in metadata.into_iter().filter(|entry| &*entry.head().type_name == LINE) {
-            replaced.read(entry);
+        for entry in metadata {
+            match &*entry.head().type_name {
+                LINE => replaced.read(entry),
+                collapse::LINE => replaced.read_fold(entry),
+                _ => {}
+            }
         }
         replaced
     }
@@ -67,6 +75,30 @@ impl Replaced {
         if let (Some(after), Some(freed)) = (fields.read("afterUuid"), fields.read("freedTokens")) {
             self.freed.push((after, freed));
         }
+    }
+
+    /// Takes over a fold; one that is not whole says nothing.
+    fn read_fold(&mut self, entry: &Entry) {
+        let Ok(fold) = serde_json::from_str::<Fold>(entry.line()) else { return };
+        let fields = entry.fields();
+        let freed = fields.read("afterUuid").zip(fields.read("freedTokens"));
+        self.freed.extend(freed);
+        self.folds.push(fold);
+    }
+
+    /// Adds a fold that is recorded behind an entry.
+    pub fn add_fold(&mut self, fold: Fold, after: Option<EntryId>, freed: u64) {
+        self.freed.extend(after.map(|after| (after, freed)));
+        self.folds.push(fold);
+    }
+
+    /// Returns the view of a path: what is folded is one entry.
+    pub fn view(&self, mut path: Vec<Arc<Entry>>) -> Vec<Arc<Entry>> {
+        for fold in &self.folds {
+            // A stretch that is not on the path is none of its business.
+            fold.apply(&mut path, self);
+        }
+        path
     }
 
     /// Adds a clearing that is recorded behind an entry.

@@ -8,6 +8,7 @@
 
 mod ahead;
 mod extractor;
+mod folder;
 mod lane;
 mod latest;
 mod notes;
@@ -42,6 +43,7 @@ use crate::state::change_identity;
 use crate::turn::{OutputLimit, RequestPlan};
 pub(crate) use ahead::Ahead;
 pub(crate) use extractor::Extractor;
+pub(crate) use folder::Folder;
 pub(crate) use lane::Lane;
 pub(crate) use notes::NotesKeeper;
 pub(crate) use policy::{Policy, admit};

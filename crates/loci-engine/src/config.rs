@@ -209,6 +209,8 @@ pub struct CompactionConfig {
     pub clears_results: bool,
     /// Whether the server is asked to do so, too.
     pub server_clears: bool,
+    /// Whether old stretches are folded into summaries bit by bit, in the place of compacting all unasked.
+    pub collapses: bool,
 }
 
 impl CompactionConfig {
@@ -227,6 +229,7 @@ impl Default for CompactionConfig {
             percent: None,
             clears_results: true,
             server_clears: false,
+            collapses: false,
         }
     }
 }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::config::Past;
-use loci_context::{Clearing, Projection, Replaced};
+use loci_context::{Clearing, Fold, Projection, Replaced};
 use loci_core::conversation::Repair;
 use loci_core::entry::Entry;
 use loci_core::entry::draft::{ApiErrorFields, Draft, Metadata, Stamp};
@@ -54,9 +54,10 @@ pub(crate) struct Recorder {
 impl Recorder {
     /// Starts where the past ends; nothing is written before the next prompt.
     pub(crate) fn new(env: Env, log: SessionLog, stamp: Stamp, past: Past) -> Self {
+        let path = past.replaced.view(past.path);
         Self {
-            projection: Projection::with_replaced(past.path.iter().map(Arc::as_ref), &past.replaced),
-            path: past.path,
+            projection: Projection::with_replaced(path.iter().map(Arc::as_ref), &past.replaced),
+            path,
             replaced: past.replaced,
             env,
             log,
@@ -243,6 +244,21 @@ impl Recorder {
         self.log(&[entry]);
         self.replaced.add(clearing, self.tail.clone());
         self.project();
+    }
+
+    /// Records that a stretch is sent as its summary from now on; nothing happens when it is not on the path.
+    pub(crate) fn fold(&mut self, fold: Fold) -> bool {
+        let mut path = self.path.clone();
+        let Some(freed_tokens) = fold.apply(&mut path, &self.replaced) else { return false };
+        let Fold { id, first, last, summary } = fold.clone();
+        let after = self.tail.clone();
+        let line = Metadata::ContextCollapse { id, first, last, summary, after, freed_tokens };
+        let Some(entry) = self.metadata(&line) else { return false };
+        self.log(&[entry]);
+        self.path = path;
+        self.replaced.add_fold(fold, self.tail.clone(), freed_tokens);
+        self.project();
+        true
     }
 
     /// Makes the messages anew from the path.

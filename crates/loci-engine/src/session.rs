@@ -5,6 +5,7 @@
 
 mod asking;
 mod compacting;
+mod folding;
 mod keeping;
 mod leave;
 mod perform;
@@ -32,7 +33,7 @@ use loci_tools::{Host, Place, Toolbox};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
-use crate::background::{Ahead, Backstage, Extractor, NotesKeeper};
+use crate::background::{Ahead, Backstage, Extractor, Folder, NotesKeeper};
 use crate::classifier::{Blocks, Classifier};
 use crate::command::{Answer, Command, Prompt};
 use crate::compaction_hooks::{AfterCompaction, CompactionHooks, CompactionLeave};
@@ -123,6 +124,8 @@ pub struct Session {
     notes: Option<NotesKeeper>,
     /// Prepares the summary that a compaction will need.
     ahead: Option<Ahead>,
+    /// Folds stretches of the conversation.
+    folder: Option<Folder>,
     /// The memories of the project.
     memory: Option<Arc<MemoryDesk>>,
     /// Looks for new ones.
@@ -188,6 +191,7 @@ enum Message {
     Request(u64, Event),
     Summary(u64, Result<(String, Ended), Failure>),
     Leave(CompactionWish, CompactionLeave),
+    Folded(CompactionWish),
     Classified(ToolUseId, Option<Classified>),
     Other(Event),
 }
@@ -263,7 +267,10 @@ impl Session {
         // Notes lie beside the transcript; a session that leaves none has no place for them.
         let pace = config.background.notes.filter(|_| who.is_persistent());
         let notes = pace.map(|pace| NotesKeeper::new(stage.clone(), &who, pace));
-        let ahead = config.background.prepares_summary.then(|| Ahead::new(stage.clone()));
+        // What is folded bit by bit is not compacted as a whole before it must be.
+        let folder = config.compaction.collapses.then(|| Folder::new(stage.clone()));
+        let is_prepared = config.background.prepares_summary && folder.is_none();
+        let ahead = is_prepared.then(|| Ahead::new(stage.clone()));
         let looking = memory.clone().zip(config.background.extraction);
         let extractor =
             looking.map(|(desk, extraction)| Extractor::new(stage, desk, extraction, &config.past.path));
@@ -306,6 +313,7 @@ impl Session {
             checkpoints,
             notes,
             ahead,
+            folder,
             memory,
             extractor,
             told_date: String::new(),
@@ -451,6 +459,7 @@ impl Session {
                         self.summarised(said, underway);
                     }
                     Some(Message::Leave(wish, leave)) => self.leave_given(wish, leave, underway),
+                    Some(Message::Folded(wish)) => self.folded(wish, underway),
                     Some(Message::Request(..) | Message::Summary(..)) | None => {}
                 },
                 command = self.commands.recv(), if !self.is_deaf => match command {

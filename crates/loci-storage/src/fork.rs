@@ -79,7 +79,9 @@ pub fn fork_entries(
         }
         (Trace::Recorded, None) | (Trace::None, _) => renamed(entry, id),
     });
-    let replacements = entries.iter().filter(|entry| is_type(entry, "content-replacement"));
+    let is_replacement =
+        |entry: &&Arc<Entry>| is_type(entry, "content-replacement") || is_type(entry, "context-collapse");
+    let replacements = entries.iter().filter(is_replacement);
     let copied: Result<Vec<Entry>, BadEntry> =
         chain.chain(replacements.map(|entry| renamed(entry, id))).collect();
     let mut copied: Vec<Arc<Entry>> = copied.map_err(ForkError::Copy)?.into_iter().map(Arc::new).collect();

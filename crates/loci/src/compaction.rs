@@ -16,6 +16,10 @@ pub(crate) fn compaction(env: &Env, settings: &Settings, model: &str) -> Compact
     let declared = number("CLAUDE_CODE_MAX_CONTEXT_TOKENS").filter(|_| !model.starts_with("claude-"));
     let window = number("CLAUDE_CODE_AUTO_COMPACT_WINDOW").or(settings.auto_compact_window).or(declared);
     let percent = number("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE").filter(|percent| (1..=100).contains(percent));
+    let collapses = match env.vars.non_empty("LOCI_CONTEXT_COLLAPSE") {
+        Some(_) => env.vars.is_truthy("LOCI_CONTEXT_COLLAPSE"),
+        None => settings.context_collapse_enabled == Some(true),
+    };
     let clears_results = is_on && !env.vars.is_truthy("LOCI_DISABLE_CLEARING");
     CompactionConfig {
         is_on,
@@ -26,6 +30,7 @@ pub(crate) fn compaction(env: &Env, settings: &Settings, model: &str) -> Compact
         percent: percent.and_then(|percent| u8::try_from(percent).ok()),
         clears_results,
         server_clears: clears_results && server_clears(env),
+        collapses: is_on && collapses,
     }
 }
 
@@ -55,6 +60,7 @@ mod tests {
             auto_compact_enabled: Some(false),
             ..Settings::default()
         };
+        let folding = Settings { context_collapse_enabled: Some(true), ..Settings::default() };
         let usual = CompactionConfig { server_clears: true, ..CompactionConfig::default() };
         let none = CompactionConfig { clears_results: false, server_clears: false, ..usual };
         for (vars, settings, model, expected) in [
@@ -85,6 +91,14 @@ mod tests {
                 CompactionConfig { percent: Some(50), ..usual },
             ),
             (&[("LOCI_DISABLE_CLEARING", "1")], &plain, "claude-x", none),
+            (
+                &[("LOCI_CONTEXT_COLLAPSE", "1")],
+                &plain,
+                "claude-x",
+                CompactionConfig { collapses: true, ..usual },
+            ),
+            (&[], &folding, "claude-x", CompactionConfig { collapses: true, ..usual }),
+            (&[("LOCI_CONTEXT_COLLAPSE", "0")], &folding, "claude-x", usual),
             // Whoever else answers is not asked for what it may not know, unless somebody says so.
             (
                 &[("ANTHROPIC_BASE_URL", "http://gateway")],

@@ -38,9 +38,10 @@ impl Carried {
     pub fn of(path: &[Arc<Entry>], tasks: Vec<String>, to_do: Vec<String>) -> Self {
         let former = path.first().filter(|entry| entry.is_compact_boundary()).map(|entry| former(entry));
         let former = former.unwrap_or_default();
-        let said = path.iter().rev().find_map(|entry| prompt(entry));
+        let said = path.iter().rev().find_map(|entry| prompt(entry).or_else(|| folded(entry).prompt));
         let mut seen = HashSet::new();
-        let changed = former.changed.into_iter().chain(path.iter().filter_map(|entry| changed(entry)));
+        let later = path.iter().flat_map(|entry| folded(entry).changed.into_iter().chain(changed(entry)));
+        let changed = former.changed.into_iter().chain(later);
         Self {
             prompt: said.or(former.prompt),
             changed: changed.filter(|path| seen.insert(path.clone())).collect(),
@@ -139,10 +140,28 @@ fn changed(entry: &Entry) -> Option<String> {
 
 fn former(boundary: &Entry) -> Carried {
     let metadata: Value = boundary.fields().read("compactMetadata").unwrap_or_default();
-    let paths = metadata[KEY]["changedPaths"].as_array().cloned().unwrap_or_default();
+    kept(&metadata[KEY])
+}
+
+/// Returns what an entry that stands for a folded stretch carries; nothing for any other.
+fn folded(entry: &Entry) -> Carried {
+    match is_fold(entry) {
+        true => kept(&entry.fields().read(KEY).unwrap_or_default()),
+        false => Carried::default(),
+    }
+}
+
+/// Tells whether an entry stands for a folded stretch. Such entries are made for the view and never written.
+pub(crate) fn is_fold(entry: &Entry) -> bool {
+    let head = entry.head();
+    head.kind == EntryKind::User && head.is_meta && entry.fields().get(KEY).is_some()
+}
+
+fn kept(object: &Value) -> Carried {
+    let paths = object["changedPaths"].as_array().into_iter().flatten();
     Carried {
-        prompt: metadata[KEY]["lastPrompt"].as_str().map(str::to_owned),
-        changed: paths.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        prompt: object["lastPrompt"].as_str().map(str::to_owned),
+        changed: paths.filter_map(Value::as_str).map(str::to_owned).collect(),
         ..Carried::default()
     }
 }

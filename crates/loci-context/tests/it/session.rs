@@ -149,6 +149,7 @@ impl Session {
             replaced: &self.replaced,
             window: self.window,
             tokens: context_tokens(&self.path, &self.replaced, self.overhead),
+            compact_from: self.window.thresholds().compact,
             guard: &self.guard,
             clears: true,
             now_ms: 0,

@@ -275,6 +275,21 @@ pub enum Metadata {
         /// About how many tokens that frees.
         freed_tokens: u64,
     },
+    /// A stretch of the conversation is sent as its summary from here on.
+    ContextCollapse {
+        /// The fold's id.
+        id: EntryId,
+        /// The first entry of the stretch.
+        first: EntryId,
+        /// The last.
+        last: EntryId,
+        /// What stands for it.
+        summary: String,
+        /// The entry it comes behind.
+        after: Option<EntryId>,
+        /// About how many tokens that frees.
+        freed_tokens: u64,
+    },
     /// How input is read; the format has one value.
     Mode,
     /// The title a model made.
@@ -318,6 +333,10 @@ impl Metadata {
                     .collect();
                 let after = after.as_ref().map(EntryId::as_str);
                 json!({"type": "content-replacement", "sessionId": session, "replacements": replacements, "afterUuid": after, "freedTokens": freed_tokens})
+            }
+            Self::ContextCollapse { id, first, last, summary, after, freed_tokens } => {
+                let after = after.as_ref().map(EntryId::as_str);
+                json!({"type": "context-collapse", "sessionId": session, "collapseId": id.as_str(), "firstUuid": first.as_str(), "lastUuid": last.as_str(), "summary": summary, "afterUuid": after, "freedTokens": freed_tokens})
             }
             Self::Mode => json!({"type": "mode", "mode": "normal", "sessionId": session}),
             Self::GeneratedTitle { title } => {

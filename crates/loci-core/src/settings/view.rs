@@ -27,6 +27,8 @@ pub struct Settings {
     pub file_checkpointing_enabled: Option<bool>,
     /// Whether the model may look up earlier messages of its session.
     pub recall_enabled: Option<bool>,
+    /// Whether old stretches of a conversation are folded instead of compacting it as a whole.
+    pub context_collapse_enabled: Option<bool>,
     /// Running notes of a session.
     pub session_memory: SessionMemorySettings,
     /// Memories between sessions.
@@ -149,6 +151,7 @@ impl From<&Merged> for Settings {
             auto_compact_enabled: flag("autoCompactEnabled"),
             file_checkpointing_enabled: flag("fileCheckpointingEnabled"),
             recall_enabled: flag("recallEnabled"),
+            context_collapse_enabled: flag("contextCollapseEnabled"),
             auto_compact_window: number("autoCompactWindow"),
             session_memory: SessionMemorySettings {
                 enabled: flag("sessionMemory.enabled"),

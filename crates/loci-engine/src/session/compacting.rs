@@ -91,6 +91,7 @@ impl Session {
             replaced: self.recorder.replaced(),
             window: self.window(plan),
             tokens: self.tokens(),
+            compact_from: self.compact_from(plan),
             guard: &self.compactor.guard,
             clears: self.compaction.clears_results,
             now_ms: self.env.clock.now().as_millisecond(),
@@ -157,7 +158,7 @@ impl Session {
     }
 
     /// Returns about how many tokens a request has besides the conversation.
-    fn overhead(&self) -> u64 {
+    pub(super) fn overhead(&self) -> u64 {
         let context = self.context.as_ref().and_then(Block::text);
         self.base.tokens() + context.as_deref().map_or(0, prose_tokens)
     }

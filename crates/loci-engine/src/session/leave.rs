@@ -11,9 +11,14 @@ use crate::event::EngineEvent;
 use crate::turn::{Compacted, CompactionWish, Event};
 
 impl Session {
-    /// Makes the conversation shorter, as soon as nothing speaks against it.
+    /// Makes the conversation shorter.
     pub(super) fn compact(&mut self, wish: CompactionWish, underway: &mut Underway) {
         self.tell(EngineEvent::Compacting);
+        self.shorten(wish, underway);
+    }
+
+    /// Compacts the conversation, as soon as nothing speaks against it.
+    pub(super) fn ask_leave(&mut self, wish: CompactionWish, underway: &mut Underway) {
         let leave = self.leave(&wish);
         let notes = self.notes_under_way(&wish);
         if leave.is_none() && notes.is_none() {
@@ -100,7 +105,7 @@ async fn over(work: Option<impl Future<Output = ()>>) {
 
 impl Underway {
     /// Has the turn wait for something; an interrupt ends the wait.
-    fn wait_for(&mut self, work: impl Future<Output = Message> + Send + 'static) {
+    pub(super) fn wait_for(&mut self, work: impl Future<Output = Message> + Send + 'static) {
         self.generation += 1;
         self.request = CancellationToken::new();
         let (inbox, cancel) = (self.inbox.clone(), self.request.clone());

@@ -82,6 +82,7 @@ impl Session {
     }
 
     fn request(&mut self, plan: &RequestPlan, underway: &mut Underway) {
+        self.commit_fold();
         if self.needs_room(plan) {
             drop(underway.inbox.send(Message::Other(Event::TooLong)));
             return;
@@ -89,6 +90,7 @@ impl Session {
         let messages = self.recorder.messages(&self.context_block());
         self.consider_notes(Some(&messages));
         self.consider_summary(Some(&messages));
+        self.consider_fold();
         let request = Arc::new(self.base.request(plan, &self.model, messages));
         self.asked_model.clone_from(&plan.model);
         underway.generation += 1;

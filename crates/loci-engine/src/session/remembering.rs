@@ -63,7 +63,7 @@ impl Session {
     }
 
     /// Returns how the conversation stands, for an agent that is to see it as the next request would.
-    fn standpoint(&self, messages: Option<&[Message]>) -> Standpoint {
+    pub(super) fn standpoint(&self, messages: Option<&[Message]>) -> Standpoint {
         let messages = match messages {
             Some(messages) => messages.to_vec(),
             None => self.recorder.messages(&self.context_block()),
@@ -125,6 +125,9 @@ impl Session {
         if let Some(ahead) = &mut self.ahead {
             ahead.shortened();
         }
+        if let Some(folder) = &self.folder {
+            folder.shortened();
+        }
     }
 
     /// Waits for what is done beside the conversation, so long at most.
@@ -145,6 +148,11 @@ impl Session {
                 ahead.stop().await;
             }
         };
-        tokio::join!(notes, memories, summary);
+        let fold = async {
+            if let Some(folder) = &self.folder {
+                folder.stop().await;
+            }
+        };
+        tokio::join!(notes, memories, summary, fold);
     }
 }

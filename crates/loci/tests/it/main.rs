@@ -7,6 +7,7 @@ mod archive;
 #[cfg(unix)]
 mod asking;
 mod codex;
+mod collapse;
 mod compaction;
 mod context;
 mod context_editing;

@@ -5,7 +5,7 @@ mod render;
 mod transcript;
 
 pub(crate) use pipe::{Pipe, assert_ended};
-pub(crate) use render::{conversation, frames, shape};
+pub(crate) use render::{brief, conversation, frames, shape};
 pub(crate) use transcript::{assert_calls_answered, sketch};
 
 use loci_testkit::{

@@ -76,6 +76,7 @@ pub(super) const KEYS: &[Key] = &[
     // Memory and context
     key("autoCompactEnabled", Bool, "compact the conversation when it grows too long").free().used(),
     key("autoCompactWindow", Integer(100_000, 1_000_000), "the window to compact within, in tokens").free().used(),
+    key("contextCollapseEnabled", Bool, "fold old stretches of the conversation into summaries instead of compacting it as a whole").free().used(),
     key("recallEnabled", Bool, "whether the model may look up earlier messages of its session").free().used(),
     key("autoMemoryEnabled", Bool, "keep memories between sessions").free().used(),
     key("autoMemoryDirectory", Text, "where those memories lie").used(),

@@ -18,6 +18,22 @@ pub(crate) fn conversation(request: &Recorded, normaliser: &mut Normaliser) -> S
     normaliser.text(&(lines.join("\n") + "\n"))
 }
 
+/// Cuts long lines, and of those that begin alike, numbers aside, leaves the first, so that a long conversation can be read.
+pub(crate) fn brief(text: &str) -> String {
+    const MOST_CHARS: usize = 110;
+    const SAME_CHARS: usize = 20;
+    let cut = |line: &str| match line.chars().count() {
+        n if n > MOST_CHARS => format!("{} (… {} more)", line.chars().take(60).collect::<String>(), n - 60),
+        _ => line.to_owned(),
+    };
+    let beginning = |line: &str| -> String {
+        line.chars().filter(|char| !char.is_ascii_digit()).take(SAME_CHARS).collect()
+    };
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.dedup_by_key(|line| beginning(line));
+    lines.into_iter().map(cut).collect::<Vec<_>>().join("\n") + "\n"
+}
+
 fn block(block: &Value) -> Option<String> {
     let text = |key: &str| block[key].as_str().unwrap_or_default();
     Some(match text("type") {

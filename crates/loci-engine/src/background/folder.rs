@@ -1,0 +1,110 @@
+//! Folding a stretch of the conversation: its summary is asked for beside the conversation, which goes on meanwhile.
+
+use std::future::Future;
+use std::sync::{Arc, Mutex};
+
+use loci_context::{FoldPlan, fold_request, fold_summary, summary_of, summary_request};
+use loci_core::ids::EntryId;
+use loci_storage::Author;
+use loci_tools::FileStates;
+use tokio_util::sync::CancellationToken;
+
+use super::{Backstage, End, Errand, Lane, Policy, Standpoint};
+use crate::host::lock;
+
+/// Failures in a row after which nothing is folded until the conversation was compacted.
+const MOST_FAILURES: u32 = 3;
+
+/// Folds stretches, one at a time.
+pub(crate) struct Folder {
+    made: Arc<Mutex<Made>>,
+    lane: Lane<(Standpoint, FoldPlan)>,
+}
+
+/// A stretch and what stands for it.
+#[derive(Debug, Clone)]
+pub(crate) struct Folded {
+    pub(crate) first: EntryId,
+    pub(crate) last: EntryId,
+    pub(crate) summary: String,
+}
+
+/// What came of it so far.
+#[derive(Default)]
+struct Made {
+    ready: Option<Folded>,
+    failures: u32,
+}
+
+impl Folder {
+    pub(crate) fn new(stage: Backstage) -> Self {
+        let (stage, made) = (Arc::new(stage), Arc::new(Mutex::new(Made::default())));
+        let place = Arc::clone(&made);
+        let lane = Lane::new(move |(standpoint, plan): (Standpoint, FoldPlan), cancel: CancellationToken| {
+            let (stage, place) = (Arc::clone(&stage), Arc::clone(&place));
+            async move {
+                let summary = summary(&stage, standpoint, plan.most_tokens, &cancel).await;
+                let mut made = lock(&place);
+                match summary {
+                    Some(summary) => {
+                        let (first, last) = (plan.first, plan.last);
+                        *made = Made { ready: Some(Folded { first, last, summary }), failures: 0 };
+                    }
+                    None => made.failures += 1,
+                }
+            }
+        });
+        Self { made, lane }
+    }
+
+    /// Tells whether a stretch may be folded: nothing is under way, nothing is ready, and it has not failed too often.
+    pub(crate) fn is_free(&self) -> bool {
+        let made = lock(&self.made);
+        made.ready.is_none() && made.failures < MOST_FAILURES && self.lane.under_way().is_none()
+    }
+
+    /// Sends the agent out.
+    pub(crate) fn send(&self, standpoint: Standpoint, plan: FoldPlan) {
+        self.lane.submit((standpoint, plan));
+    }
+
+    /// Returns what ends when the stretch at hand is folded; nothing, when none is.
+    pub(crate) fn under_way(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
+        self.lane.under_way()
+    }
+
+    /// Takes what is ready.
+    pub(crate) fn take(&self) -> Option<Folded> {
+        lock(&self.made).ready.take()
+    }
+
+    /// Takes note that the conversation was compacted.
+    pub(crate) fn shortened(&self) {
+        *lock(&self.made) = Made::default();
+    }
+
+    /// Calls back what is under way.
+    pub(crate) async fn stop(&self) {
+        self.lane.drain(std::time::Duration::ZERO).await;
+    }
+}
+
+async fn summary(
+    stage: &Backstage,
+    standpoint: Standpoint,
+    most_tokens: u64,
+    cancel: &CancellationToken,
+) -> Option<String> {
+    let errand = Errand {
+        kind: "context-collapse",
+        standpoint,
+        instruction: summary_request(Some(fold_request())),
+        policy: Policy::Nothing,
+        max_turns: 1,
+        files: FileStates::default(),
+        author: Author::Model,
+    };
+    let report = super::run(stage, errand, cancel).await;
+    let summary = summary_of(&report.text).filter(|_| report.end == End::Done)?;
+    Some(fold_summary(&summary, most_tokens))
+}

@@ -1,0 +1,91 @@
+//! Context collapse: when stretches of the conversation are folded, and what becomes of them.
+//!
+//! From nine tenths of what can be used on, the summary of a stretch is asked for beside the conversation, and put in its
+//! place before a later request. From 95 of a hundred on the conversation waits for it. Where nothing can be folded any
+//! more, it is compacted.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use loci_context::{CollapseAt, Fold, Projection, Room, Trigger, estimate_path, plan_fold};
+use loci_core::ids::EntryId;
+
+use super::{Message, Session, Underway};
+use crate::background::{Folder, Standpoint};
+use crate::turn::{Compacted, CompactionWish, RequestPlan};
+
+/// How long the conversation waits for a fold before it is compacted instead.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+impl Session {
+    /// Returns from how many tokens on the conversation must be made shorter.
+    pub(super) fn compact_from(&self, plan: &RequestPlan) -> u64 {
+        let window = self.window(plan);
+        match &self.folder {
+            Some(_) => CollapseAt::of(&window).blocks,
+            None => window.thresholds().compact,
+        }
+    }
+
+    /// Puts a fold that is ready in its place; tells whether there was one.
+    pub(super) fn commit_fold(&mut self) -> bool {
+        let Some(made) = self.folder.as_ref().and_then(Folder::take) else { return false };
+        let id = EntryId::new(self.env.random.uuid_v4().to_string());
+        let fold = Fold { id, first: made.first, last: made.last, summary: made.summary };
+        let is_done = self.recorder.fold(fold);
+        if is_done {
+            self.note_clearing();
+            self.tell_level();
+        }
+        is_done
+    }
+
+    /// Has a stretch folded when it is time; the conversation does not wait.
+    pub(super) fn consider_fold(&mut self) {
+        let window = self.window(&self.usual_plan());
+        if self.folder.is_some() && self.tokens() >= CollapseAt::of(&window).commits {
+            self.begin_fold();
+        }
+    }
+
+    fn begin_fold(&self) {
+        let Some(folder) = self.folder.as_ref().filter(|folder| folder.is_free()) else { return };
+        let (path, replaced) = (self.recorder.path(), self.recorder.replaced());
+        let estimated = self.overhead() + estimate_path(path, replaced);
+        let room = Room::new(self.window(&self.usual_plan()), self.overhead());
+        let Some(plan) = plan_fold(path, replaced, &room.counted(self.tokens(), estimated)) else { return };
+        let read = path[plan.read.clone()].iter().map(Arc::as_ref);
+        let messages = Projection::with_replaced(read, replaced).messages(Some(&self.context_block()));
+        folder.send(Standpoint { messages, ..self.standpoint(Some(&[])) }, plan);
+    }
+
+    /// Returns what ends when a fold is there that can take the place of a compaction nobody asked for.
+    fn fold_in_place_of(&self, wish: &CompactionWish) -> Option<impl Future<Output = ()> + Send + use<>> {
+        if wish.trigger != Trigger::Auto || wish.refusal.is_some() {
+            return None;
+        }
+        self.begin_fold();
+        self.folder.as_ref()?.under_way()
+    }
+
+    /// Makes the conversation shorter: by a fold where that is how it is done, or by a compaction.
+    pub(super) fn shorten(&mut self, wish: CompactionWish, underway: &mut Underway) {
+        match self.fold_in_place_of(&wish) {
+            None => self.ask_leave(wish, underway),
+            Some(fold) => underway.wait_for(async move {
+                // What is not there by then is done without.
+                drop(tokio::time::timeout(PATIENCE, fold).await);
+                Message::Folded(wish)
+            }),
+        }
+    }
+
+    /// Goes on after a fold was waited for.
+    pub(super) fn folded(&mut self, wish: CompactionWish, underway: &mut Underway) {
+        match self.commit_fold() {
+            true => self.compaction_over(Compacted::Done, underway),
+            false => self.ask_leave(wish, underway),
+        }
+    }
+}
