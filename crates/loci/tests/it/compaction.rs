@@ -1,6 +1,8 @@
 //! Conversations that outgrow the window: compacted before a request, after a refusal, and at the user's wish.
 
-use crate::support::{World, assert_fine, is_result, print, shape, stream, user, watched};
+use crate::support::{
+    World, assert_fine, brief, conversation, is_result, print, shape, stream, user, watched,
+};
 use expect_test::expect;
 use loci_testkit::{Binary, Output, Recorded, Step};
 use serde_json::{Value, json};
@@ -492,6 +494,55 @@ async fn a_conversation_too_long_for_one_request_is_summarised_in_parts() {
     }
     let last = requests.last().unwrap().json["messages"].to_string();
     assert!(last.contains(&format!("summary {}", asked.len())) && last.contains("and now"), "{last}");
+    // The second part: what came before it is summarised already.
+    let part = conversation(&requests[9], &mut world.normaliser());
+    expect![[r#"
+        user: A conversation between a user and an assistant is too  (… 55 more)
+
+        What came before it is summarised already; take that over into your summary:
+
+        summary 1
+
+        <conversation>
+        Assistant: answer 4 word word word word word word word word  (… 19960 more)
+        User: question 5
+        Assistant: answer 5 word word word word word word word word  (… 19960 more)
+        User: question 6
+        Assistant: answer 6 word word word word word word word word  (… 19960 more)
+        User: question 7
+        Assistant: answer 7 word word word word word word word word  (… 19960 more)
+        User: and now
+        </conversation>
+
+        This conversation has grown too long and will be continued f (… 71 more)
+
+        First go through the conversation in order inside <analysis> (… 109 more)
+
+        Then write the summary inside <summary> tags. Whoever goes o (… 280 more)
+
+        1. Request and intent: what the user wants, in full, with every condition and limit they set.
+        2. Concepts: technologies, conventions and decisions the work rests on, and why they were chosen.
+        3. Files and code: every file that was read, changed or made (… 61 more)
+        4. Errors and fixes: what went wrong, why, how it was mended, and what the user said about it.
+        5. Problem solving: what has been solved, what was tried and failed, what is still unclear.
+        6. User messages: everything the user said that is not a too (… 111 more)
+        7. Pending tasks: what was asked for and is not done yet.
+        8. Current work: what was being done just before this summary, with file names and code.
+        9. Next step: what follows directly from the last request, w (… 63 more)
+
+    "#]]
+    .assert_eq(&brief(part.split("Write ").next().unwrap()));
+    expect![[r#"
+        user: This conversation was compacted to make room. Its earl (… 74 more)
+
+        summary 2
+
+        The user's last message, word for word:
+        and now
+
+        Nothing is lost: the whole conversation is in <home>/.claude (… 130 more)
+    "#]]
+    .assert_eq(&brief(&world.conversation()));
 }
 
 /// A summary that is refused for want of room for the answer, or because the server is busy, is asked for again.
@@ -576,6 +627,23 @@ async fn cleared_results_stay_cleared_in_a_resumed_session_and_a_fork() {
     let sent = |idx: usize| world.requests()[idx].json["messages"].clone();
     let count = |messages: &Value| messages.to_string().matches("[Old tool result content cleared]").count();
     assert_eq!((count(&sent(4)), count(&sent(5))), (0, 4));
+    let cleared = conversation(&world.requests()[5], &mut world.normaliser());
+    expect![[r#"
+        user: compare
+        assistant: Read {"file_path":"long0.txt"} <toolu-1>
+        user: <toolu-1>: [Old tool result content cleared]
+        assistant: Read {"file_path":"long1.txt"} <toolu-2>
+        user: <toolu-2>: [Old tool result content cleared]
+        assistant: Read {"file_path":"long2.txt"} <toolu-3>
+        user: <toolu-3>: [Old tool result content cleared]
+        assistant: Read {"file_path":"long3.txt"} <toolu-4>
+        user: <toolu-4>: [Old tool result content cleared]
+        assistant: Read {"file_path":"long4.txt"} <toolu-5>
+        user: <toolu-5>: 1	file 4 words words words words words word (… 206 more)
+        2	file 4 words words words words words words words words wor (… 189 more)
+        151	
+    "#]]
+    .assert_eq(&brief(&cleared));
     assert!(!world.sketch().contains("compact_boundary"));
     assert_fine(&world.run(&windowed(print(["and now", "-c"]))));
     assert_fine(&world.run(&windowed(print(["and here", "-c", "--fork-session"]))));

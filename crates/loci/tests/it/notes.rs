@@ -1,6 +1,7 @@
 //! Session memory: notes that an agent keeps beside the conversation, which does not wait for it.
 
-use crate::support::{World, is_result, loci, print, stream, user};
+use crate::support::{World, brief, conversation, is_result, loci, print, stream, user};
+use expect_test::expect;
 use loci_testkit::{Gate, Recorded, Script, Session, Step};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -224,6 +225,39 @@ async fn a_compaction_goes_on_from_notes_without_asking() {
     let first_message = main[3].messages()[0].to_string();
     assert!(first_message.contains("- asked about ports"), "{first_message}");
     assert!(main[3].body.len() < main[2].body.len(), "shorter than before");
+    expect![[r#"
+        user: This conversation was compacted to make room. Its earl (… 74 more)
+
+        # Title
+
+        # Current state
+
+        # Task specification
+
+        # Files and functions
+
+        # Workflow
+
+        # Errors and corrections
+
+        # Codebase documentation
+
+        # Learnings
+
+        # Key results
+
+        # Worklog
+        - asked about ports
+
+        Nothing is lost: the whole conversation is in <home>/.claude (… 130 more)
+        assistant: Answer at 20000.
+        user: word word word word word word word word word word word (… 49946 more)
+        assistant: Answer at 33000.
+        user: word word word word word word word word word word word (… 49946 more)
+        assistant: Answer at 67500.
+        user: and now?
+    "#]]
+    .assert_eq(&brief(&conversation(&main[3], &mut world.normaliser())));
 }
 
 fn is_compacting(frame: &Value) -> bool {

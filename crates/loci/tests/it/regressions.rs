@@ -1,7 +1,7 @@
 //! What went wrong with compaction elsewhere, class by class, as the public history of the field tells it.
 //!
 //! Classes 1, 2, 3, 4, 9, 11, 13 and 17 are held where the rule is: `loci-context`, `loci-storage` and `compaction.rs`. Classes 8
-//! and 12 are about skills, which are not here yet, and so is what class 7 says of plan mode, agents and schemas.
+//! and 12 are about skills, which are not here yet; nor are agents and tools whose schemas come later, of class 7.
 
 use crate::support::{World, assert_fine, control, is_result, print, stream, user};
 use loci_testkit::{Binary, Gate, Step};
@@ -83,6 +83,33 @@ async fn name_mode_and_first_prompt_outlast_a_compaction() {
     assert!(!list.stdout.contains("This conversation was compacted"), "{}", list.stdout);
     let last = world.requests().last().unwrap().json["messages"].to_string();
     assert!(last.contains("The ports were compared.") && last.contains("five"), "{last}");
+}
+
+/// Regression class 7: while a plan is made nothing is written, also after a compaction, and open tasks are still known.
+#[tokio::test]
+async fn plan_mode_and_open_tasks_outlast_a_compaction() {
+    let steps = vec![
+        Step::call("TaskCreate", json!({"subject": "Compare ports", "description": ""})),
+        answer("One.", 100),
+        answer("Two.", 70_000),
+        Step::text(SUMMARY),
+        Step::call("Write", json!({"file_path": "made.txt", "content": "x"})),
+        answer("Three.", 100),
+    ];
+    let world = World::new(steps).await;
+    let planning = stream(["--permission-mode", "plan", "--allowedTools", "Write,TaskCreate"]);
+    let mut session = world.start(&windowed(planning));
+    for prompt in ["one", "two", "three"] {
+        session.write_json(&user(prompt));
+        let init = session.wait_for_json(|frame| frame["subtype"] == "init");
+        assert_eq!(init["permissionMode"], "plan", "{prompt}");
+        session.wait_for_json(is_result);
+    }
+    session.finish();
+    assert_eq!(n_compactions(&world), 1);
+    assert!(!world.home.project().join("made.txt").exists(), "nothing is written while a plan is made");
+    let sent = world.conversation();
+    assert!(sent.contains("- 1. [pending] Compare ports"), "{sent}");
 }
 
 /// Regression class 14: an interrupt during a compaction leaves no trace of it.
