@@ -9,6 +9,7 @@ use loci_core::entry::{CalledTool, Entry, EntryKind, ResultWeight, Weight};
 use loci_core::ids::EntryId;
 use loci_core::message::BlockKind;
 use loci_core::usage::Usage;
+use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -61,10 +62,11 @@ fn measure_message(entry: &Entry) -> Weight {
     let parts = entry.message_parts();
     let is_said = entry.head().kind == EntryKind::Assistant;
     let counted = if is_said { parts.usage.and_then(counted) } else { None };
+    let changed = if is_said { None } else { parts.tool_use_result.and_then(changed) };
     let content = parts.content.map_or("", RawValue::get);
     if let Some(text) = json_text(content) {
         let has_words = !text.trim().is_empty();
-        return Weight { tokens: estimate_text(&text), counted, has_words, ..Weight::default() };
+        return Weight { tokens: estimate_text(&text), counted, has_words, changed, ..Weight::default() };
     }
     let blocks: Vec<&RawValue> = serde_json::from_str(content).unwrap_or_default();
     let (mut results, mut calls) = (Vec::new(), Vec::new());
@@ -87,7 +89,21 @@ fn measure_message(entry: &Entry) -> Weight {
             _ => {}
         }
     }
-    Weight { tokens, results: results.into(), calls: calls.into(), counted, has_words, ..Weight::default() }
+    let (results, calls) = (results.into(), calls.into());
+    Weight { tokens, results, calls, counted, has_words, changed, ..Weight::default() }
+}
+
+/// Returns the file that a result says was changed. What else it holds, a file's text perhaps, is passed over.
+fn changed(result: &RawValue) -> Option<Box<str>> {
+    #[derive(Deserialize)]
+    struct Told<'a> {
+        #[serde(borrow, rename = "filePath")]
+        file: Option<&'a RawValue>,
+        #[serde(borrow)]
+        notebook_path: Option<&'a RawValue>,
+    }
+    let told: Told<'_> = serde_json::from_str(result.get()).ok()?;
+    json_text(told.file.or(told.notebook_path)?.get()).map(Into::into)
 }
 
 /// A response that was cut, and words that no model wrote, were not counted.

@@ -110,6 +110,9 @@ pub struct MessageParts<'a> {
     /// What the server counted.
     #[serde(borrow, default)]
     pub usage: Option<&'a RawValue>,
+    /// Beside the message: what a tool has to say about its result.
+    #[serde(skip)]
+    pub tool_use_result: Option<&'a RawValue>,
 }
 
 /// Why a line is not an entry.
@@ -244,11 +247,17 @@ impl Entry {
     /// Splits the message of a user or assistant entry; an entry without one has no parts.
     pub fn message_parts(&self) -> MessageParts<'_> {
         #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
         struct Stored<'a> {
-            #[serde(borrow)]
-            message: MessageParts<'a>,
+            #[serde(borrow, default)]
+            message: Option<MessageParts<'a>>,
+            #[serde(borrow, default)]
+            tool_use_result: Option<&'a RawValue>,
         }
-        serde_json::from_str::<Stored<'_>>(&self.line).map(|stored| stored.message).unwrap_or_default()
+        let Ok(stored) = serde_json::from_str::<Stored<'_>>(&self.line) else {
+            return MessageParts::default();
+        };
+        MessageParts { tool_use_result: stored.tool_use_result, ..stored.message.unwrap_or_default() }
     }
 
     /// Returns the content of a user or assistant entry's message.

@@ -2,18 +2,16 @@
 //! was changed, commands that still run, tasks not done yet. Messages and paths are read off the transcript, a former boundary
 //! included.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use loci_core::entry::{Entry, EntryKind};
 use loci_core::message::BlockKind;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::clip::clip_tokens;
-use crate::tokens::{json_text, prose_tokens};
+use crate::tokens::prose_tokens;
+use crate::weighing::weight;
 
 /// The object of a boundary's metadata in which it is kept.
 const KEY: &str = "loci";
@@ -40,7 +38,9 @@ impl Carried {
         let former = former.unwrap_or_default();
         let said = path.iter().rev().find_map(|entry| prompt(entry).or_else(|| folded(entry).prompt));
         let mut seen = HashSet::new();
-        let later = path.iter().flat_map(|entry| folded(entry).changed.into_iter().chain(changed(entry)));
+        let later = path.iter().flat_map(|entry| {
+            folded(entry).changed.into_iter().chain(weight(entry).changed.as_deref().map(str::to_owned))
+        });
         let changed = former.changed.into_iter().chain(later);
         Self {
             prompt: said.or(former.prompt),
@@ -113,29 +113,6 @@ pub(super) fn prompt(entry: &Entry) -> Option<String> {
     }
     let text = blocks.iter().filter_map(|block| block.text()).collect::<Vec<_>>().join("\n");
     Some(text).filter(|text| !text.trim().is_empty() && !text.starts_with(MARK))
-}
-
-/// Returns the file that an entry says a tool changed. What else the result holds, a file's text perhaps, is passed over.
-fn changed(entry: &Entry) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Line<'a> {
-        #[serde(borrow, rename = "toolUseResult")]
-        result: Option<&'a RawValue>,
-    }
-    #[derive(Deserialize)]
-    struct Told<'a> {
-        #[serde(borrow, rename = "filePath")]
-        file: Option<&'a RawValue>,
-        #[serde(borrow)]
-        notebook_path: Option<&'a RawValue>,
-    }
-    if entry.head().kind != EntryKind::User {
-        return None;
-    }
-    let line: Line<'_> = serde_json::from_str(entry.line()).ok()?;
-    let told: Told<'_> = serde_json::from_str(line.result?.get()).ok()?;
-    let path = told.file.or(told.notebook_path)?;
-    json_text(path.get()).map(Cow::into_owned)
 }
 
 fn former(boundary: &Entry) -> Carried {

@@ -18,6 +18,8 @@ pub struct Weight {
     pub counted: Option<u64>,
     /// Whether anything is said in it, in words.
     pub has_words: bool,
+    /// The file that a tool says it changed.
+    pub changed: Option<Box<str>>,
     /// Of a boundary: the entries that it preserved.
     pub preserved: Box<[EntryId]>,
 }
