@@ -223,10 +223,17 @@ impl Decode for Decoder {
             "" if event.error.is_some() => return Err(self.failed(data)),
             _ => {}
         }
-        if self.wants_wire_events && is_known(&kind) {
-            out.push_back(StreamEvent::Wire(self.keep(data)?));
+        let wire = match self.wants_wire_events && is_known(&kind) {
+            true => Some(StreamEvent::Wire(self.keep(data)?)),
+            false => None,
+        };
+        // What was shown must have been heard: an interrupt between the two would cut the transcript short.
+        let is_heard_first = kind == "content_block_delta";
+        let events = self.apply(&kind, event)?;
+        match is_heard_first {
+            true => out.extend(events.into_iter().chain(wire)),
+            false => out.extend(wire.into_iter().chain(events)),
         }
-        out.extend(self.apply(&kind, event)?);
         Ok(Pulse::Progress)
     }
 

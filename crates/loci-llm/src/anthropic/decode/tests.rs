@@ -184,6 +184,20 @@ fn wire_events_come_first_and_on_one_line() {
 }
 
 #[test]
+fn a_delta_is_heard_before_it_is_shown() {
+    let stream = [
+        message_start(),
+        block_start(0, json!({"type":"text","text":""})),
+        json!({
+        "type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "So far"}}),
+    ];
+    let stream: String = stream.iter().map(|event| format!("data: {event}\n\n")).collect();
+    let events = decode(true, &stream);
+    let (heard, shown) = (events.find("So far").unwrap(), events.rfind("wire").unwrap());
+    assert!(heard < shown, "{events}");
+}
+
+#[test]
 fn streams_that_are_cut() {
     check(&[], expect!["Cut: The connection broke before the answer began: eof"]);
     check(
