@@ -26,6 +26,12 @@ pub enum Command {
     /// Nothing more will be asked: the session ends when what was asked is done. Open and later permission
     /// questions are denied; an interrupt still counts.
     Close,
+    /// Nothing more will be asked, since another session takes this one's place: it ends when what was asked is
+    /// done. Questions are asked as before.
+    Leave {
+        /// A name to find it by.
+        title: Option<String>,
+    },
     /// Stop the turn, drop the prompts that wait, and end the session; said twice, do not wait for what runs.
     Quit,
     /// Bring files back to what they were before a prompt; answered by an event.

@@ -63,6 +63,11 @@ pub enum EngineEvent {
         /// What failed.
         failure: Failure,
     },
+    /// Nothing more will be asked of the model; what is done beside the conversation may go on.
+    TurnsOver {
+        /// The permission mode at the end.
+        mode: Mode,
+    },
     /// The conversation is being made shorter.
     Compacting,
     /// The conversation begins with a summary now.

@@ -25,6 +25,7 @@ mod session;
 mod state;
 mod task_list;
 pub mod turn;
+mod wish;
 
 pub use classifier::{Classifier, ClassifierCall, ClassifierFuture};
 pub use command::{Answer, Command, Prompt};
@@ -46,3 +47,4 @@ pub use replay::{
 };
 pub use session::{Session, SessionHandle};
 pub use state::{Outside, change, change_identity, wire};
+pub use wish::clear_wish;

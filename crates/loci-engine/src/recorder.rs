@@ -311,6 +311,14 @@ impl Recorder {
         self.hear_trouble();
     }
 
+    /// Records a name for the session, if there is one already.
+    pub(crate) fn name(&mut self, title: String) {
+        if self.tail.is_some() {
+            let entry = self.metadata(&Metadata::CustomTitle { title });
+            self.write(entry.as_slice());
+        }
+    }
+
     /// Returns the names that have moved out of sight of those who read only the end of the file.
     fn overdue_labels(&mut self) -> Vec<Metadata> {
         let Some(path) = self.log.path() else { return Vec::new() };

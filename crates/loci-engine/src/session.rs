@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use loci_context::user_context;
-use loci_core::app_state::{AppState, PermissionState, SessionView};
+use loci_core::app_state::{AppState, ModelChoice, PermissionState, SessionView};
 use loci_core::entry::Entry;
 use loci_core::ids::ToolUseId;
 use loci_core::message::Block;
@@ -54,6 +54,7 @@ use crate::request::RequestBase;
 use crate::state::{change, wire};
 use crate::task_list::task_store;
 use crate::turn::{CompactionWish, Effect, Event, Limits, Outcome, RetryRules, Turn, TurnEnd};
+use crate::wish::{clear_wish, compaction_wish};
 use compacting::{Compactor, Pending};
 use tally::Tally;
 
@@ -231,6 +232,7 @@ impl Session {
             permission: PermissionState { rulebook: config.rulebook, ..PermissionState::default() },
             session: SessionView { title, ..SessionView::default() },
             settings: config.settings,
+            model: ModelChoice { session_override: who.model_override.clone(), ..ModelChoice::default() },
             ..AppState::default()
         };
         let state = Arc::new(wire(state, outside));
@@ -338,6 +340,8 @@ impl Session {
         while let Some(wish) = self.next_wish().await {
             self.turn(wish).await;
         }
+        let mode = self.state.get().permission.rulebook.mode;
+        self.tell(EngineEvent::TurnsOver { mode });
         self.wait_for_background().await;
         self.host.tasks().shutdown().await;
         self.keep_background();
@@ -369,6 +373,13 @@ impl Session {
             Command::Prompt(_) | Command::GoOn if self.is_closing => {}
             Command::Prompt(prompt) => self.queue.push_back(Wish::Prompt(prompt)),
             Command::GoOn => self.queue.push_back(Wish::GoOn),
+            Command::Leave { title } => {
+                self.is_closing = true;
+                if let Some(title) = title {
+                    self.recorder.name(title);
+                    self.tell_trouble();
+                }
+            }
             Command::SetMode(mode) => change(&self.state, |state| state.permission.rulebook.mode = mode),
             Command::SetModel(model) => {
                 let vars = self.host.env().vars;
@@ -403,6 +414,11 @@ impl Session {
         let (inbox, mut messages) = unbounded_channel();
         let mut underway = Underway::new(inbox, self.env.clock.monotonic());
         self.begin();
+        if matches!(&wish, Wish::Prompt(prompt) if clear_wish(prompt).is_some()) {
+            // The conversation that this one takes the place of was left by the front end; here nothing is done.
+            let end = TurnEnd { outcome: Outcome::Completed, round_trips: 0, stop_reason: None };
+            return self.end(end, &underway);
+        }
         let mut turn = Turn::new(self.turn_limits());
         let mut effects = match self.open(wish) {
             Ok(event) => turn.handle(event),
@@ -643,14 +659,6 @@ async fn pause_before_saving(has_unsaved: bool) {
         true => tokio::time::sleep(SAVE_AGAIN).await,
         false => std::future::pending().await,
     }
-}
-
-/// Reads `/compact`, with or without what should be kept above all.
-fn compaction_wish(prompt: &Prompt) -> Option<Option<String>> {
-    let text = prompt.content.text();
-    let rest = text.trim().strip_prefix("/compact")?;
-    let is_word = rest.is_empty() || rest.starts_with(char::is_whitespace);
-    is_word.then(|| Some(rest.trim().to_owned()).filter(|focus| !focus.is_empty()))
 }
 
 /// Long results lie beside the transcript; a session that leaves none keeps them with its tasks' output.

@@ -81,6 +81,7 @@ impl Frames {
             | EngineEvent::Progress { .. }
             | EngineEvent::FilesRewound { .. }
             | EngineEvent::ModelChanged(_)
+            | EngineEvent::TurnsOver { .. }
             | EngineEvent::Trouble(_) => return None,
         })
     }
@@ -107,7 +108,7 @@ impl Frames {
                 "mcp_servers": [],
                 "model": start.model,
                 "permissionMode": start.mode.as_str(),
-                "slash_commands": [],
+                "slash_commands": ["clear", "compact"],
                 "apiKeySource": start.api_key_source,
                 "claude_code_version": self.version,
                 "output_style": "default",

@@ -2,6 +2,7 @@
 
 mod person;
 mod pump;
+mod renewal;
 
 use std::io::Write;
 use std::sync::Arc;
@@ -17,6 +18,8 @@ use crate::cost::{Cost, EarlierTotals};
 use crate::frame::Frames;
 use crate::output::Output;
 use crate::signals::{Signal, Signals};
+
+pub use renewal::{Carried, Renew, Renewed};
 
 /// How answers are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,7 +116,8 @@ const DRAIN: Duration = Duration::from_secs(30);
 const SHORT_DRAIN: Duration = Duration::from_secs(1);
 
 impl Headless {
-    /// Runs a session to its end. `stdout` gets the data, `stderr` what people should know.
+    /// Runs a session to its end. `stdout` gets the data, `stderr` what people should know; `renew` makes the
+    /// session that takes its place when the user clears the conversation.
     pub async fn run(
         self,
         session: Session,
@@ -121,6 +125,7 @@ impl Headless {
         events: UnboundedReceiver<EngineEvent>,
         stdout: impl Write + Send + 'static,
         stderr: &mut (dyn Write + Send),
+        renew: Option<Renew>,
     ) -> Exit {
         let frames = Frames::new(self.env.clone(), self.session.clone(), &self.version);
         let about = About {
@@ -131,7 +136,7 @@ impl Headless {
             cost: Cost::new(session.identity(), Arc::clone(&self.earlier_totals)),
         };
         let output = Output::new(stdout);
-        let engine = tokio::spawn(session.run());
+        let stage = renewal::Stage::new(session, renew);
         let pump = pump::Pump {
             options: &self,
             frames,
@@ -143,9 +148,13 @@ impl Headless {
             open: Vec::new(),
             exit: Exit::Success,
             is_stopped: false,
+            stage,
+            clearing: None,
+            held: Vec::new(),
+            has_ended: false,
         };
-        let exit = pump.run(events).await;
-        if engine.await.is_err() {
+        let (exit, has_failed) = pump.run(events).await;
+        if has_failed {
             return Exit::Failure;
         }
         drain(output, exit).await

@@ -57,20 +57,7 @@ pub(crate) fn find(env: &Env, home: &ConfigHome, args: &Args) -> Result<Start, C
             let lease = lease(env, home, args, place.id())?;
             Start { lease, ..open(home, place, args)? }
         }
-        (None, _) => {
-            let place = fresh(env, home, args)?;
-            let lease = lease(env, home, args, place.id())?;
-            Start {
-                place,
-                past: Past::default(),
-                model: None,
-                mode: None,
-                snapshots: Vec::new(),
-                n_bytes: 0,
-                notes: Vec::new(),
-                lease,
-            }
-        }
+        (None, _) => begin(env, home, args, fresh(env, home, args)?)?,
     };
     if let Some(name) = args.name.as_deref().map(str::trim).filter(|name| !name.is_empty()) {
         start.past.title = Some(name.to_owned());
@@ -83,6 +70,30 @@ pub(crate) fn find(env: &Env, home: &ConfigHome, args: &Args) -> Result<Start, C
         )
     }));
     Ok(start)
+}
+
+/// Begins with nothing, whatever session the arguments name.
+pub(crate) fn anew(env: &Env, home: &ConfigHome, args: &Args) -> Result<Start, Complaint> {
+    let place = home.session(&env.cwd, &random_id(env)?);
+    begin(env, home, args, place)
+}
+
+fn begin(env: &Env, home: &ConfigHome, args: &Args, place: SessionPlace) -> Result<Start, Complaint> {
+    let lease = lease(env, home, args, place.id())?;
+    Ok(Start {
+        place,
+        past: Past::default(),
+        model: None,
+        mode: None,
+        snapshots: Vec::new(),
+        n_bytes: 0,
+        notes: Vec::new(),
+        lease,
+    })
+}
+
+fn random_id(env: &Env) -> Result<SessionId, Complaint> {
+    SessionId::parse(&env.random.uuid_v4().to_string()).map_err(|error| Complaint::from_error(&error))
 }
 
 /// Finds the session to continue, if the arguments ask for one.
@@ -124,8 +135,7 @@ fn lease(env: &Env, home: &ConfigHome, args: &Args, id: &SessionId) -> Result<Op
 fn fresh(env: &Env, home: &ConfigHome, args: &Args) -> Result<SessionPlace, Complaint> {
     let id = match &args.session_id {
         Some(text) => SessionId::parse(text).map_err(|error| Complaint::from_error(&error))?,
-        None => SessionId::parse(&env.random.uuid_v4().to_string())
-            .map_err(|error| Complaint::from_error(&error))?,
+        None => random_id(env)?,
     };
     let place = home.session(&env.cwd, &id);
     if args.session_id.is_some() && place.file().exists() {

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use loci_core::session::Totals;
 use loci_engine::{Prompt, Session};
-use loci_serve::{EarlierTotals, Headless, InputFormat, OutputFormat};
+use loci_serve::{EarlierTotals, Headless, InputFormat, OutputFormat, Renew, Renewed};
 use loci_stdx::Env;
 use loci_storage::ConfigHome;
 
@@ -29,6 +29,7 @@ pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, Complain
         true => Env { vars: env.vars.clone().with("CLAUDE_CODE_SIMPLE", "1"), ..env },
         false => env,
     };
+    let inherited = env.clone();
     let settings = Configured::load(&env, &args)?;
     let env = settings.env.clone();
     let home = ConfigHome::from_env(&env);
@@ -44,19 +45,21 @@ pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, Complain
         Err(complaint) => return Err(complaint),
     };
     let composed = compose(&env, &home, &args, start, background, None, started)?;
+    let args = Arc::new(args);
+    let renew = renewal(inherited, Arc::clone(&args));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .map_err(|error| Complaint::new(format!("The runtime cannot start: {error}")))?;
-    let exit = runtime.block_on(serve(&env, &args, prompt, composed));
+    let exit = runtime.block_on(serve(&env, &args, prompt, composed, renew));
     retention::sweep(&env, &home, keeps_days);
     // Standard input may still be waited for by a thread that nothing can wake.
     runtime.shutdown_background();
     Ok(exit)
 }
 
-async fn serve(env: &Env, args: &Args, prompt: Option<Prompt>, composed: Composed) -> u8 {
+async fn serve(env: &Env, args: &Args, prompt: Option<Prompt>, composed: Composed, renew: Renew) -> u8 {
     let mut stderr = std::io::stderr();
     for note in &composed.notes {
         // Nobody is left to tell when stderr is gone.
@@ -69,7 +72,29 @@ async fn serve(env: &Env, args: &Args, prompt: Option<Prompt>, composed: Compose
     let earlier_totals = earlier_totals(composed.config.identity.transcript_path(), composed.n_bytes_before);
     let front = Headless { api_key_source, models: composed.models, may_bypass, earlier_totals, ..base };
     let (session, handle, events) = Session::new(composed.config);
-    front.run(session, handle, events, std::io::stdout(), &mut stderr).await.code()
+    front.run(session, handle, events, std::io::stdout(), &mut stderr, Some(renew)).await.code()
+}
+
+/// Returns what makes a session that takes another's place: a fresh one, from settings as they are then.
+fn renewal(inherited: Env, args: Arc<Args>) -> Renew {
+    Box::new(move |carried| {
+        let renew = || -> Result<Renewed, Complaint> {
+            let settings = Configured::load(&inherited, &args)?;
+            let env = settings.env.clone();
+            let home = ConfigHome::from_env(&env);
+            let background = Background::start(&env, &home, &args, settings);
+            let start = past::anew(&env, &home, &args)?;
+            let mut composed = compose(&env, &home, &args, start, background, None, Instant::now())?;
+            let config = &mut composed.config;
+            config.rulebook.mode = carried.mode;
+            config.identity.model_override.clone_from(&carried.model);
+            config.identity.totals.clone_from(&carried.totals);
+            let id = config.identity.id().clone();
+            let (session, handle, events) = Session::new(composed.config);
+            Ok(Renewed { id, session, handle, events })
+        };
+        renew().map_err(|complaint| complaint.message().to_owned())
+    })
 }
 
 fn headless(env: &Env, args: &Args, prompt: Option<Prompt>, session: loci_core::ids::SessionId) -> Headless {

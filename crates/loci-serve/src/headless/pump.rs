@@ -1,14 +1,19 @@
 //! Between the client, the session and the signals.
 
 use std::io::Write;
+use std::sync::Arc;
 
-use loci_engine::{Command, EngineEvent, SessionHandle, TurnReport};
+use loci_core::permission::Mode;
+use loci_core::session::Totals;
+use loci_engine::{Command, EngineEvent, Prompt, SessionHandle, TurnReport, clear_wish};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::person::{self, Person};
+use super::renewal::Stage;
 use super::{Asks, Exit, Headless, InputFormat, OutputFormat};
 use crate::control::{self, About};
+use crate::cost::Cost;
 use crate::frame::{Frames, is_error, outcome_text};
 use crate::input::{self, Line};
 use crate::output::Output;
@@ -27,6 +32,13 @@ pub(super) struct Pump<'a> {
     pub(super) exit: Exit,
     /// Whether nothing more is to be written.
     pub(super) is_stopped: bool,
+    pub(super) stage: Stage,
+    /// The prompt that asked for another session, until that begins.
+    pub(super) clearing: Option<Prompt>,
+    /// Prompts for the session that will begin.
+    pub(super) held: Vec<Prompt>,
+    /// Whether the client has said all it wants.
+    pub(super) has_ended: bool,
 }
 
 /// The client's lines; `None` when there will be no more.
@@ -34,21 +46,25 @@ type Lines = Option<UnboundedReceiver<std::io::Result<String>>>;
 
 impl Pump<'_> {
     /// Runs until the session is over, or until a terminated one has stopped its turn.
-    pub(super) async fn run(mut self, mut events: UnboundedReceiver<EngineEvent>) -> Exit {
+    /// Returns the exit and whether a session failed.
+    pub(super) async fn run(mut self, mut events: UnboundedReceiver<EngineEvent>) -> (Exit, bool) {
         let mut signals = Signals::listen();
         let reader_gone = self.output.closed();
         let mut lines = self.begin();
         loop {
             tokio::select! {
                 event = events.recv() => match event {
+                    Some(EngineEvent::TurnsOver { mode }) if self.clearing.is_some() => {
+                        self.renew(mode, &mut events);
+                    }
                     Some(event) => self.hear(&event),
-                    None => return self.exit,
+                    None => break,
                 },
                 line = next_line(&mut lines) => match line {
                     Some(line) => self.take(line),
                     None => {
                         lines = None;
-                        self.session.send(Command::Close);
+                        self.close();
                     }
                 },
                 line = self.person.next_line() => self.person_said(line),
@@ -56,18 +72,74 @@ impl Pump<'_> {
                 () = reader_gone.notified() => self.stop(Exit::BrokenPipe),
             }
         }
+        let exit = self.exit;
+        if matches!(exit, Exit::Terminated | Exit::HungUp) {
+            return (exit, false);
+        }
+        let (troubles, has_failed) = self.stage.finish().await;
+        for trouble in troubles {
+            // Nobody is left to tell when stderr is gone too.
+            drop(writeln!(self.stderr, "{trouble}"));
+        }
+        (exit, has_failed)
+    }
+
+    /// Asks the session, or the one that will take its place.
+    fn prompt(&mut self, prompt: Prompt) {
+        if self.clearing.is_some() {
+            self.held.push(prompt);
+            return;
+        }
+        match clear_wish(&prompt).filter(|_| self.stage.can_renew()) {
+            Some(title) => {
+                self.session.send(Command::Leave { title });
+                self.clearing = Some(prompt);
+            }
+            None => drop(self.session.send(Command::Prompt(prompt))),
+        }
+    }
+
+    /// Nothing more will be asked.
+    fn close(&mut self) {
+        self.has_ended = true;
+        if self.clearing.is_none() {
+            self.session.send(Command::Close);
+        }
+    }
+
+    /// Lets another session take the place of the one whose turns are over, and asks it what was held back.
+    fn renew(&mut self, mode: Mode, events: &mut UnboundedReceiver<EngineEvent>) {
+        let Some(prompt) = self.clearing.take() else { return };
+        match self.stage.renew(mode, events) {
+            Ok((id, handle)) => {
+                self.session = handle;
+                self.frames = Frames::new(self.options.env.clone(), id, &self.options.version);
+                self.about.cost = Cost::new(self.stage.identity(), Arc::new(Totals::default));
+                self.session.send(Command::Prompt(prompt));
+                for prompt in std::mem::take(&mut self.held) {
+                    self.prompt(prompt);
+                }
+                if self.has_ended {
+                    self.close();
+                }
+            }
+            Err(problem) => {
+                self.say(&problem);
+                self.stop(Exit::Failure);
+            }
+        }
     }
 
     /// Sends the first prompt and opens the client's lines.
     fn begin(&mut self) -> Lines {
         if let Some(prompt) = &self.options.prompt {
-            self.session.send(Command::Prompt(prompt.clone()));
+            self.prompt(prompt.clone());
         }
         match self.options.input {
             // A session that is closed asks nobody.
             InputFormat::Text if self.options.asks == Asks::Person => None,
             InputFormat::Text => {
-                self.session.send(Command::Close);
+                self.close();
                 None
             }
             InputFormat::StreamJson => Some(read_lines()),
@@ -86,7 +158,7 @@ impl Pump<'_> {
                 self.show_person(shown);
             }
             EngineEvent::TurnEnded(_) if self.options.asks == Asks::Person => {
-                self.session.send(Command::Close);
+                self.close();
             }
             _ => {}
         }
@@ -150,9 +222,7 @@ impl Pump<'_> {
             .map_err(|error| format!("Standard input cannot be read: {error}"))
             .and_then(|line| if line.trim().is_empty() { Ok(Line::Ignored) } else { input::parse(&line) });
         match parsed {
-            Ok(Line::Prompt(prompt)) => {
-                self.session.send(Command::Prompt(prompt));
-            }
+            Ok(Line::Prompt(prompt)) => self.prompt(prompt),
             Ok(Line::Control { id, request }) => {
                 let reaction = control::react(&id, &request, &self.about);
                 if reaction.command == Some(Command::Interrupt) {

@@ -6,6 +6,7 @@ mod agent_sdk;
 mod archive;
 #[cfg(unix)]
 mod asking;
+mod clear;
 mod codex;
 mod collapse;
 mod compaction;
