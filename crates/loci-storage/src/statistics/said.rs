@@ -14,8 +14,9 @@ use crate::listing::scan;
 /// The model of messages that no model wrote.
 const SYNTHETIC: &str = "<synthetic>";
 /// How texts begin that a program put in the user's mouth, as written in JSON.
-const NOT_A_PROMPT: [&[u8]; 5] = [
+const NOT_A_PROMPT: [&[u8]; 6] = [
     b"<local-command-stdout>",
+    b"<bash-input>",
     b"<bash-stdout>",
     b"<task-notification>",
     b"<system-reminder>",
@@ -328,6 +329,7 @@ mod tests {
             (json!({}), json!([{"tool_use_id": "t", "type": "tool_result", "content": "x"}]), 0),
             (json!({}), text("[Request interrupted by user]"), 0),
             (json!({}), json!("<local-command-stdout>x</local-command-stdout>"), 0),
+            (json!({}), json!("<bash-input>ls</bash-input>"), 0),
             (json!({}), json!([]), 0),
             (json!({}), json!(7), 0),
         ] {
