@@ -10,7 +10,7 @@ mod state;
 mod told;
 
 pub use blame::line_origins;
-pub use plan::{Conflict, Step, Wanted, changes, in_order, since, wanted};
+pub use plan::{Conflict, Step, Wanted, changes, in_order, wanted};
 pub use snapshot::{
     Backup, Snapshot, SnapshotEntry, backup_file_name, path_of_key, snapshots_of, tracked_key,
 };

@@ -101,6 +101,8 @@ pub use state_file::{
 };
 pub use statistics::{Statistics, StatisticsWish, UsedRow, session_statistics};
 pub use task_list::{TaskListDir, copy_tasks};
-pub use tree_history::{BlobStore, BlobUsage, CollectError, Collected, Doing, TreeHistory, collect_blobs};
+pub use tree_history::{
+    BlobStore, BlobUsage, CollectError, Collected, Doing, TreeHistory, TreeLimits, collect_blobs,
+};
 pub use unsaved::{UnsavedError, bring_back_unsaved};
 pub use user_tmp::{SessionTmp, UserTmpError};

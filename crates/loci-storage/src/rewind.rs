@@ -26,13 +26,13 @@ use loci_core::diff::{LineChange, line_changes};
 use loci_core::entry::Entry;
 use loci_core::file_history::{
     ChangeSet, Conflict, Content, HistoryLine, PathChange, PathState, PathText, Step, Wanted, in_order,
-    since, wanted,
+    wanted,
 };
 use loci_core::ids::{EntryId, SessionId};
 use loci_stdx::{AppendError, Env, LockError, rfc3339_millis};
 
 use crate::layout::ConfigHome;
-use crate::tree_history::{append, log_path, read_log};
+use crate::tree_history::{append, has_call, log_path, read_log_since};
 use contents::Contents;
 use disk::Done;
 use journal::{Journal, Phase};
@@ -148,10 +148,10 @@ pub fn plan_rewind(
     prompt: &EntryId,
 ) -> Result<RewindPlan, RewindError> {
     let log = log_path(scene.home, scene.session);
-    let lines = read_log(&log).map_err(disk("read the log of changes", &log))?;
+    let lines = read_log_since(&log, prompt).map_err(disk("read the log of changes", &log))?;
     let mut contents = Contents::new(scene.home, scene.session, scene.env);
-    let wanted = match since(&lines, prompt) {
-        Some(since) => wanted(since, |root, a, b| contents.is_same(root, a, b)),
+    let wanted = match lines {
+        Some(since) => wanted(&since, |root, a, b| contents.is_same(root, a, b)),
         None => shared::wanted(scene, entries, prompt, &mut contents).ok_or(RewindError::NoCheckpoint)?,
     };
     let plan = assess(wanted, &mut contents)?;
@@ -396,10 +396,7 @@ fn record(
 ) -> Result<(), RewindError> {
     let log = log_path(home, &journal.session);
     let mark = loci_core::ids::ToolUseId::new(journal.id.as_str());
-    let lines = read_log(&log).map_err(disk("read the log of changes", &log))?;
-    let is_noted =
-        lines.iter().any(|line| matches!(line, HistoryLine::Change(set) if set.call.as_ref() == Some(&mark)));
-    if changes.is_empty() || is_noted {
+    if changes.is_empty() || has_call(&log, &mark).map_err(disk("read the log of changes", &log))? {
         return Ok(());
     }
     let set = ChangeSet {

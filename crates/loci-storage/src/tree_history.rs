@@ -24,7 +24,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use loci_core::file_history::{ChangeSet, HistoryLine, PathChange, PathState, PathText};
+use loci_core::file_history::{ChangeSet, Content, HistoryLine, PathChange, PathState, PathText};
 use loci_core::ids::{EntryId, SessionId, ToolUseId};
 use loci_stdx::{AppendError, Env, rfc3339_millis};
 use rustix::fs::{AtFlags, CWD};
@@ -42,7 +42,7 @@ pub(crate) use blobs::Digest32;
 pub use blobs::{BlobStore, BlobUsage};
 pub use collect::{CollectError, Collected, collect_blobs};
 pub(crate) use git_objects::GitObjects;
-pub(crate) use log::{append, copy_log, log_path, logs_dir, read_log};
+pub(crate) use log::{append, copy_log, has_call, log_path, logs_dir, read_log, read_log_since};
 
 /// Who did what is being noted.
 #[derive(Debug, Clone)]
@@ -51,6 +51,25 @@ pub struct Doing {
     pub call: Option<ToolUseId>,
     /// A tool's name, or `background`.
     pub by: String,
+}
+
+/// Beyond what a tree is not watched, or a content not kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TreeLimits {
+    /// The most paths a tree may have to be watched.
+    pub paths: usize,
+    /// The largest file whose content is kept.
+    pub file_bytes: u64,
+    /// The most bytes that are kept of what was there before the session.
+    pub first_bytes: u64,
+    /// And the most files.
+    pub first_files: usize,
+}
+
+impl Default for TreeLimits {
+    fn default() -> Self {
+        Self { paths: 300_000, file_bytes: 64 << 20, first_bytes: 512 << 20, first_files: 50_000 }
+    }
 }
 
 /// The history of a project tree, as one session writes it.
@@ -66,6 +85,7 @@ pub struct TreeHistory {
     prompt: Option<EntryId>,
     never: Vec<PathBuf>,
     watched_from: usize,
+    limits: TreeLimits,
     /// What files were left as since the last look, by those that were noted one by one.
     noted: HashMap<PathBuf, PathState>,
     /// Keeps contents from being collected that no log names yet.
@@ -107,6 +127,7 @@ impl TreeHistory {
             prompt: None,
             never: vec![home.root().to_owned()],
             watched_from: tree::WATCHED_FROM,
+            limits: TreeLimits::default(),
             noted: HashMap::new(),
             _guard: collect::guard(home),
             notes: Vec::new(),
@@ -122,6 +143,12 @@ impl TreeHistory {
     #[must_use]
     pub fn with_store(self, store: BlobStore) -> Self {
         Self { store, ..self }
+    }
+
+    /// Sets other limits.
+    #[must_use]
+    pub fn with_limits(self, limits: TreeLimits) -> Self {
+        Self { limits, ..self }
     }
 
     /// Asks the system what changed from so many files on; without it, that is for large trees only.
@@ -218,6 +245,7 @@ impl TreeHistory {
             below_top: below.is_ok().then(|| self.below_top()).flatten(),
             index: &self.index.1,
             store: &self.store,
+            limits: self.limits,
         };
         let below = below.unwrap_or_else(|_| path.to_owned());
         keeping.state(&below, Stamp::of(&stat), true, &Room::default())
@@ -243,7 +271,8 @@ impl TreeHistory {
         if matches!(self.state, State::Unseen) {
             let top = self.repository.as_ref().map(|it| (it.top.as_path(), it.git_dir.as_path()));
             let rules = TreeRules::read(&self.root, top, &self.env.home, self.never.clone());
-            self.state = State::Seen(Box::new(Tree::new(&self.root, rules, self.watched_from)?));
+            self.state =
+                State::Seen(Box::new(Tree::new(&self.root, rules, self.watched_from, self.limits.paths)?));
         }
         let below_top = self.below_top().map(Path::to_owned);
         let State::Seen(tree) = &mut self.state else { return Ok(Vec::new()) };
@@ -253,11 +282,17 @@ impl TreeHistory {
             below_top.as_ref().is_some_and(|below| index.tracks(below.join(path).as_os_str().as_bytes()))
         };
         let differences = tree.look(now, &is_tracked)?;
-        if tree.n_files() + differences.len() > tree::MOST_PATHS {
-            return Err(TreeError::TooLarge);
+        let most = self.limits.paths;
+        if tree.n_files() + differences.len() > most {
+            return Err(TreeError::TooLarge { most });
         }
-        let keeping =
-            Keeping { root: &self.root, below_top: below_top.as_deref(), index, store: &self.store };
+        let keeping = Keeping {
+            root: &self.root,
+            below_top: below_top.as_deref(),
+            index,
+            store: &self.store,
+            limits: self.limits,
+        };
         let (seen, not_kept) = keeping.all(differences, now);
         for seen in &seen {
             let is_file = |node: &&tree::FileNode| !matches!(node.state, PathState::Dir { .. });
@@ -273,6 +308,13 @@ impl TreeHistory {
 
     fn change(&self, seen: Seen) -> Option<PathChange> {
         if seen.is_taken_in {
+            return None;
+        }
+        // What was not kept, and is kept now that it was looked at again, is the same as far as anyone can tell.
+        if let (Some(before), Some(after)) = (&seen.before, &seen.after)
+            && matches!(before.state, PathState::File { content: Content::Lost, .. })
+            && before.stamp == after.stamp
+        {
             return None;
         }
         let state = |node: Option<tree::FileNode>| node.map_or(PathState::None, |node| node.state);

@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::state::{HistoryLine, PathChange, PathState, PathText};
-use crate::ids::EntryId;
 
 /// A path that a rewind is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,13 +59,6 @@ impl Conflict {
             Self::NotKept | Self::LinkInTheWay => false,
         }
     }
-}
-
-/// Returns the records since a prompt began; `None` when the log does not know the prompt.
-pub fn since<'a>(lines: &'a [HistoryLine], prompt: &EntryId) -> Option<&'a [HistoryLine]> {
-    let is_point =
-        |line: &HistoryLine| matches!(line, HistoryLine::Point { prompt: point, .. } if point == prompt);
-    lines.iter().position(is_point).map(|at| &lines[at + 1..])
 }
 
 /// Folds records into one wish for each path, in the order of paths. `is_same` compares states whose contents are
@@ -174,10 +166,17 @@ mod tests {
         text.split(' ').map(line).collect()
     }
 
+    /// The lines behind a point.
+    fn since<'a>(lines: &'a [HistoryLine], prompt: &str) -> &'a [HistoryLine] {
+        let is_point = |line: &HistoryLine| matches!(line, HistoryLine::Point { prompt: point, .. } if point.as_str() == prompt);
+        let at = lines.iter().position(is_point).unwrap();
+        &lines[at + 1..]
+    }
+
     /// Says what is wanted at a point: `path target<expected`, and `!` where someone else was at work.
     fn check(text: &str, point: &str, expected: &str) {
         let lines = lines(text);
-        let since = since(&lines, &point.into()).unwrap();
+        let since = since(&lines, point);
         let show = |state: &PathState| match state {
             PathState::None => "-".to_owned(),
             PathState::File { content: Content::Blob(digest), .. } => digest[0].to_string(),
@@ -200,7 +199,6 @@ mod tests {
         check("p1 a:->1 p2 a:1>2 b:->3", "p2", "a 1<2, b -<3");
         check("p1 a:->1 p2", "p2", "");
         check("p1 a:1>2 a:2>1", "p1", "");
-        assert_eq!(since(&lines("p1 a:->1"), &"p9".into()), None);
     }
 
     #[test]

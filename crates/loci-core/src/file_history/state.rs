@@ -1,5 +1,6 @@
 //! What lies at a path, and how it changed; both as lines of a log can hold them.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -13,7 +14,7 @@ use crate::ids::{EntryId, ToolUseId};
 const HEX: &str = "hex:";
 
 /// What lies at a path; a symlink is itself, not what it points at.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "is", rename_all = "lowercase")]
 pub enum PathState {
     /// Nothing.
@@ -85,7 +86,7 @@ impl Serialize for Content {
 
 impl<'de> Deserialize<'de> for Content {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
+        let text = Cow::<str>::deserialize(deserializer)?;
         let bad = || de::Error::custom(format!("not a place of content: `{text}`"));
         match text.split_once(':') {
             Some(("sha256", hex)) => from_hex(hex).map(Self::Blob).ok_or_else(bad),
@@ -125,13 +126,13 @@ impl Serialize for PathText {
 
 impl<'de> Deserialize<'de> for PathText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
+        let text = Cow::<str>::deserialize(deserializer)?;
         let path = match text.strip_prefix(HEX) {
             Some(hex) => {
                 let bytes = bytes_of(hex).ok_or_else(|| de::Error::custom(format!("not hex: `{hex}`")))?;
                 PathBuf::from(OsString::from_vec(bytes))
             }
-            None => PathBuf::from(text),
+            None => PathBuf::from(text.into_owned()),
         };
         Ok(Self(path))
     }
@@ -152,7 +153,7 @@ pub struct PathChange {
 }
 
 /// A line of the log of a session's changes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum HistoryLine {
     /// A prompt begins: a place to go back to.
@@ -164,6 +165,70 @@ pub enum HistoryLine {
     },
     /// Something was changed.
     Change(Box<ChangeSet>),
+}
+
+/// A state with every field that any has. Logs are long, and a tagged enum would be read twice.
+#[derive(Deserialize)]
+struct WireState<'a> {
+    #[serde(borrow)]
+    is: Cow<'a, str>,
+    content: Option<Content>,
+    mode: Option<u32>,
+    size: Option<u64>,
+    to: Option<PathText>,
+}
+
+impl<'de> Deserialize<'de> for PathState {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let wire = WireState::deserialize(deserializer)?;
+        let missing = de::Error::missing_field;
+        let mode = || wire.mode.ok_or_else(|| missing("mode"));
+        match &*wire.is {
+            "none" => Ok(Self::None),
+            "other" => Ok(Self::Other),
+            "dir" => Ok(Self::Dir { mode: mode()? }),
+            "link" => Ok(Self::Link { to: wire.to.ok_or_else(|| missing("to"))? }),
+            "file" => Ok(Self::File {
+                mode: mode()?,
+                size: wire.size.ok_or_else(|| missing("size"))?,
+                content: wire.content.ok_or_else(|| missing("content"))?,
+            }),
+            other => Err(de::Error::unknown_variant(other, &["none", "file", "link", "dir", "other"])),
+        }
+    }
+}
+
+/// A line with every field that any has.
+#[derive(Deserialize)]
+struct WireLine<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Cow<'a, str>,
+    prompt: Option<EntryId>,
+    call: Option<ToolUseId>,
+    by: Option<String>,
+    at: Option<String>,
+    root: Option<PathText>,
+    changes: Option<Vec<PathChange>>,
+}
+
+impl<'de> Deserialize<'de> for HistoryLine {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let wire = WireLine::deserialize(deserializer)?;
+        let missing = de::Error::missing_field;
+        let at = wire.at.ok_or_else(|| missing("at"))?;
+        match &*wire.kind {
+            "point" => Ok(Self::Point { prompt: wire.prompt.ok_or_else(|| missing("prompt"))?, at }),
+            "change" => Ok(Self::Change(Box::new(ChangeSet {
+                prompt: wire.prompt,
+                call: wire.call,
+                by: wire.by.ok_or_else(|| missing("by"))?,
+                at,
+                root: wire.root.ok_or_else(|| missing("root"))?,
+                changes: wire.changes.ok_or_else(|| missing("changes"))?,
+            }))),
+            other => Err(de::Error::unknown_variant(other, &["point", "change"])),
+        }
+    }
 }
 
 /// Everything that one call changed.
@@ -197,7 +262,20 @@ fn bytes_of(text: &str) -> Option<Vec<u8>> {
     if !text.len().is_multiple_of(2) || !text.is_ascii() {
         return None;
     }
-    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
+    let mut bytes = Vec::with_capacity(text.len() / 2);
+    for pair in text.as_bytes().chunks_exact(2) {
+        bytes.push(digit(pair[0])? << 4 | digit(pair[1])?);
+    }
+    Some(bytes)
+}
+
+fn digit(letter: u8) -> Option<u8> {
+    match letter {
+        b'0'..=b'9' => Some(letter - b'0'),
+        b'a'..=b'f' => Some(letter - b'a' + 10),
+        b'A'..=b'F' => Some(letter - b'A' + 10),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -237,6 +315,27 @@ mod tests {
                 assert_eq!(serde_json::from_str::<HistoryLine>(&text).unwrap(), line, "{text}");
             }
         }
+    }
+
+    #[test]
+    fn what_is_no_line_is_refused() {
+        for text in [
+            r#"{"type":"point","at":"t"}"#,
+            r#"{"type":"point","prompt":"u"}"#,
+            r#"{"type":"other","prompt":"u","at":"t"}"#,
+            r#"{"type":"change","at":"t","by":"Bash","root":"/p"}"#,
+            r#"{"type":"change","at":"t","by":"Bash","root":"/p","changes":[{"path":"/p/a","before":{"is":"file","mode":1},"after":{"is":"none"}}]}"#,
+            r#"{"type":"change","at":"t","by":"Bash","root":"/p","changes":[{"path":"/p/a","before":{"is":"what"},"after":{"is":"none"}}]}"#,
+        ] {
+            assert!(serde_json::from_str::<HistoryLine>(text).is_err(), "{text}");
+        }
+        let later = r#"{"at":"t","new":{"x":1},"prompt":"u\u0041","type":"point"}"#;
+        let point = HistoryLine::Point { prompt: "uA".into(), at: "t".to_owned() };
+        assert_eq!(
+            serde_json::from_str::<HistoryLine>(later).unwrap(),
+            point,
+            "order and more fields do not matter"
+        );
     }
 
     #[test]

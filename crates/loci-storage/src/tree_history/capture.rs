@@ -10,15 +10,12 @@ use std::thread;
 
 use loci_core::file_history::{Content, PathState};
 
+use super::TreeLimits;
 use super::blobs::BlobStore;
 use super::git_index::GitIndex;
 use super::stamp::{Kind, Stamp};
 use super::tree::{Difference, FileNode};
 
-/// The largest file whose content is kept.
-pub(super) const LARGEST: u64 = 64 * 1024 * 1024;
-/// The most that is kept of what was there before the session: bytes, and files.
-const MOST_TAKEN_IN: (u64, usize) = (512 * 1024 * 1024, 50_000);
 /// How often a file that changes while it is read is read again.
 const ATTEMPTS: usize = 3;
 /// Fewer files than this are not worth a second thread.
@@ -33,6 +30,7 @@ pub(super) struct Keeping<'a> {
     pub(super) below_top: Option<&'a Path>,
     pub(super) index: &'a GitIndex,
     pub(super) store: &'a BlobStore,
+    pub(super) limits: TreeLimits,
 }
 
 /// What could not be kept.
@@ -111,7 +109,7 @@ impl Keeping<'_> {
             let node = FileNode { stamp, is_racy: stamp.is_racy(now), state };
             return (Some(node), Some((*from).clone()));
         }
-        let may_keep = !difference.is_taken_in || room.has_room_for(stamp.size);
+        let may_keep = !difference.is_taken_in || room.has_room_for(stamp.size, &self.limits);
         let (stamp, state) = self.state(&difference.path, stamp, may_keep, room);
         (stamp.map(|stamp| FileNode { stamp, is_racy: stamp.is_racy(now), state }), None)
     }
@@ -136,7 +134,7 @@ impl Keeping<'_> {
                 let file = |content| PathState::File { content, mode: stamp.mode, size: stamp.size };
                 match blob {
                     Some(id) => (Some(stamp), file(Content::Git(id))),
-                    None if stamp.size > LARGEST => {
+                    None if stamp.size > self.limits.file_bytes => {
                         room.n_large.fetch_add(1, Ordering::Relaxed);
                         (Some(stamp), file(Content::Lost))
                     }
@@ -188,10 +186,10 @@ pub(super) struct Room {
 }
 
 impl Room {
-    fn has_room_for(&self, size: u64) -> bool {
+    fn has_room_for(&self, size: u64, limits: &TreeLimits) -> bool {
         let n_bytes = self.n_bytes.fetch_add(size, Ordering::Relaxed);
         let n_files = self.n_files.fetch_add(1, Ordering::Relaxed);
-        n_bytes + size <= MOST_TAKEN_IN.0 && n_files < MOST_TAKEN_IN.1
+        n_bytes + size <= limits.first_bytes && n_files < limits.first_files
     }
 
     fn not_kept(&self) -> NotKept {

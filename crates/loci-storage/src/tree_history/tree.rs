@@ -26,8 +26,6 @@ use super::stamp::{Kind, Stamp};
 use look::{Finding, Listing};
 use watch::Watch;
 
-/// The most paths a tree may have to be watched.
-pub(super) const MOST_PATHS: usize = 300_000;
 /// Trees with fewer files are looked at as a whole: that is quick enough, and needs nothing of the system.
 pub(super) const WATCHED_FROM: usize = 5_000;
 
@@ -88,6 +86,8 @@ pub(super) struct Tree {
     /// Those among them that are looked at each time.
     doubtful: BTreeSet<PathBuf>,
     watched_from: usize,
+    /// The most paths it may have.
+    most_paths: usize,
     watch: Watching,
 }
 
@@ -104,8 +104,8 @@ enum Watching {
 /// Why a tree is not watched.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TreeError {
-    #[error("it has more than {MOST_PATHS} files")]
-    TooLarge,
+    #[error("it has more than {most} files")]
+    TooLarge { most: usize },
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -115,12 +115,17 @@ pub(super) type IsTracked<'a> = &'a dyn Fn(&Path) -> bool;
 
 impl Tree {
     /// Begins with nothing; the first look takes everything in.
-    pub(super) fn new(root: &Path, rules: TreeRules, watched_from: usize) -> io::Result<Self> {
+    pub(super) fn new(
+        root: &Path,
+        rules: TreeRules,
+        watched_from: usize,
+        most_paths: usize,
+    ) -> io::Result<Self> {
         use std::os::unix::fs::MetadataExt;
         let device = std::fs::metadata(root)?.dev();
         let dirs = BTreeMap::from([(PathBuf::new(), DirNode::default())]);
         let (root, doubtful) = (root.to_owned(), BTreeSet::new());
-        Ok(Self { root, device, rules, dirs, doubtful, watched_from, watch: Watching::No })
+        Ok(Self { root, device, rules, dirs, doubtful, watched_from, most_paths, watch: Watching::No })
     }
 
     /// Returns how many files and links are remembered.
@@ -313,8 +318,8 @@ impl Tree {
             self.doubtful.insert(dir.to_owned());
         }
         self.dirs.insert(dir.to_owned(), node);
-        if self.dirs.len() > MOST_PATHS || differences.len() > MOST_PATHS {
-            return Err(TreeError::TooLarge);
+        if self.dirs.len() > self.most_paths || differences.len() > self.most_paths {
+            return Err(TreeError::TooLarge { most: self.most_paths });
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Shell commands and edits, and going back to any point of them.
 
 mod lab;
+mod limits;
 mod properties;
 
 use std::fs;
@@ -253,4 +254,33 @@ fn a_point_that_nobody_knows_is_an_error() {
     let lab = Lab::new();
     let error = lab.try_plan(&"nowhere".into()).unwrap_err();
     assert_eq!(error.to_string(), "No file checkpoint found for this message.");
+}
+
+/// Invariant 16 of `docs/design/file-history.md`.
+#[test]
+fn blame_follows_a_file_through_its_names() {
+    let mut lab = Lab::new();
+    let who = |prompt: &loci_core::ids::EntryId| Some(prompt.to_string());
+    let first = lab.point();
+    lab.run("printf 'one\\ntwo\\n' > a");
+    lab.wait_a_tick();
+    let second = lab.point();
+    lab.run("mkdir d && mv a d/b");
+    lab.wait_a_tick();
+    let third = lab.point();
+    lab.run("printf 'three\\n' >> d/b && sed -i s/one/ONE/ d/b");
+    lab.wait_a_tick();
+    lab.run("mv d e");
+    lab.shell("printf 'by hand\\n' >> e/b");
+    let line = |text: &str, by| (text.to_owned(), by);
+    assert_eq!(
+        lab.blame("e/b"),
+        [
+            line("ONE", who(&third)),
+            line("two", who(&first)),
+            line("three", who(&third)),
+            line("by hand", None)
+        ]
+    );
+    assert!(!lab.blame("e/b").iter().any(|(_, by)| *by == who(&second)), "moving writes no line");
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use loci_core::conversation::Conversation;
+use loci_core::conversation::{Conversation, Outline};
 use loci_core::entry::Entry;
 use loci_core::file_history::{PathState, PromptPoint, Step, prompts_of};
 use loci_core::ids::EntryId;
@@ -22,7 +22,8 @@ pub(super) struct RewindArgs {
     /// The session: id, title or path.
     session: String,
 
-    /// The prompt to go back to: its uuid, the beginning of it, or `last`. What it led to is taken back.
+    /// The prompt to go back to: its uuid, the beginning of it, or `last`. What it led to is taken back. Any other message
+    /// stands for the prompt it belongs to.
     #[arg(long, value_name = "MESSAGE")]
     to: String,
 
@@ -246,7 +247,7 @@ fn action(step: &Step) -> &'static str {
     }
 }
 
-/// Finds the prompt that a person named.
+/// Finds the prompt that a person named, or that the message belongs to which they named; that is said.
 fn prompt(place: &SessionPlace, entries: &[Arc<Entry>], name: &str) -> Result<PromptPoint, Complaint> {
     let prompts = prompts_of(entries);
     let found: Vec<&PromptPoint> = match name {
@@ -255,11 +256,41 @@ fn prompt(place: &SessionPlace, entries: &[Arc<Entry>], name: &str) -> Result<Pr
     };
     match found.as_slice() {
         [prompt] => Ok((*prompt).clone()),
-        [] => Err(Complaint::new(format!("The session has no prompt with this uuid: `{name}`"))
-            .hint(listed(place, &prompts))),
+        [] => prompt_of_message(place, entries, &prompts, name),
         _ => Err(Complaint::new(format!("{} prompts begin with `{name}`", found.len()))
             .hint(listed(place, &prompts))),
     }
+}
+
+/// Finds the nearest prompt at or above a message.
+fn prompt_of_message(
+    place: &SessionPlace,
+    entries: &[Arc<Entry>],
+    prompts: &[PromptPoint],
+    name: &str,
+) -> Result<PromptPoint, Complaint> {
+    let outline = Outline::build(entries);
+    let id_of = |node: usize| outline.nodes()[node].entry.head().uuid.clone();
+    let is_named = |node: &usize| id_of(*node).is_some_and(|id| id.as_str().starts_with(name));
+    let found: Vec<usize> = (0..outline.nodes().len()).filter(is_named).collect();
+    let [message] = found[..] else {
+        let what = match found.len() {
+            0 => format!("The session has no message with this uuid: `{name}`"),
+            n => format!("{n} messages begin with `{name}`"),
+        };
+        return Err(Complaint::new(what).hint(listed(place, prompts)));
+    };
+    let above = outline.ancestors(message).find_map(|node| {
+        let id = id_of(node)?;
+        prompts.iter().find(|prompt| prompt.id == id)
+    });
+    let prompt = above.ok_or_else(|| {
+        Complaint::new(format!("There is no prompt at or before this message: `{name}`"))
+            .hint(listed(place, prompts))
+    })?;
+    let text = format::first_lines(&format::plain(&prompt.text), 1).0;
+    output::say(&format!("The message belongs to the prompt {}, which is gone back to: {text}", prompt.id));
+    Ok(prompt.clone())
 }
 
 fn listed(place: &SessionPlace, prompts: &[PromptPoint]) -> String {

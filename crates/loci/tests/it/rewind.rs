@@ -294,6 +294,36 @@ async fn sessions_of_the_reference_are_rewound_by_their_backups() {
     assert_eq!(rewind("9762dea8").code, Some(1), "what the user wrote is a conflict");
 }
 
+/// Invariant 17 of `docs/design/file-history.md`.
+#[tokio::test]
+async fn any_message_names_the_prompt_it_belongs_to() {
+    let world = two_prompts().await;
+    let (session, prompts) = (id(&world), prompts(&world));
+    let entries = world.home.only_session();
+    let is_message = |entry: &&Value| entry["type"] == "user" || entry["type"] == "assistant";
+    let mut belongs = "";
+    let mut n_messages = 0;
+    for entry in entries.iter().filter(is_message) {
+        let message = entry["uuid"].as_str().unwrap();
+        if prompts.iter().any(|prompt| prompt == message) {
+            belongs = message;
+            continue;
+        }
+        n_messages += 1;
+        let trial = world.run(&sessions(["rewind", &session, "--to", message, "--dry-run", "--json"]));
+        let plan: Value = serde_json::from_str(&trial.stdout).unwrap();
+        assert_eq!((trial.code, plan["to"].as_str()), (Some(0), Some(belongs)), "{trial:?}");
+        assert!(trial.stderr.contains(&format!("belongs to the prompt {belongs}")), "{}", trial.stderr);
+    }
+    assert_eq!(n_messages, 8, "three calls, three results, two answers");
+    let last = entries.iter().rfind(is_message).unwrap()["uuid"].as_str().unwrap();
+    assert_eq!(world.run(&sessions(["rewind", &session, "--to", last, "--files"])).code, Some(0));
+    assert_eq!(world.home.read("a.txt"), "two\n");
+    let nobody = world.run(&sessions(["rewind", &session, "--to", "zzz"]));
+    assert_eq!(nobody.code, Some(1));
+    assert!(nobody.stderr.contains("The session has no message with this uuid: `zzz`"), "{}", nobody.stderr);
+}
+
 #[tokio::test]
 async fn diff_and_blame_say_who_did_what() {
     let world = two_prompts().await;

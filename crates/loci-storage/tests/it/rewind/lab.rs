@@ -13,7 +13,7 @@ use loci_core::ids::{EntryId, SessionId};
 use loci_stdx::{Env, SystemClock};
 use loci_storage::{
     BlobStore, ConfigHome, Doing, OnConflict, RewindError, RewindPlan, RewindScene, Rewound, TreeHistory,
-    apply_rewind, plan_rewind, plan_undo,
+    TreeLimits, apply_rewind, blame_file, plan_rewind, plan_undo,
 };
 use sha2::{Digest, Sha256};
 
@@ -24,6 +24,8 @@ pub(super) struct Lab {
     session: SessionId,
     history: Option<TreeHistory>,
     watched_from: Option<usize>,
+    limits: TreeLimits,
+    store_limit: Option<u64>,
     n_points: usize,
 }
 
@@ -46,6 +48,30 @@ impl Lab {
         Self { watched_from: Some(0), ..Self::new() }
     }
 
+    /// A lab whose tree has other limits.
+    pub(super) fn within(limits: TreeLimits) -> Self {
+        Self { limits, ..Self::new() }
+    }
+
+    /// A lab whose store holds no more than so many bytes.
+    pub(super) fn with_store_of(n_bytes: u64) -> Self {
+        Self { store_limit: Some(n_bytes), ..Self::new() }
+    }
+
+    /// A lab whose session runs in another directory of it.
+    pub(super) fn standing_in(self, cwd: PathBuf) -> Self {
+        Self { env: Env { cwd, ..self.env }, ..self }
+    }
+
+    pub(super) fn user_home(&self) -> PathBuf {
+        self.env.home.clone()
+    }
+
+    pub(super) fn blame(&self, name: &str) -> Vec<(String, Option<String>)> {
+        let lines = blame_file(&self.home, &self.env, &self.project().join(name)).unwrap();
+        lines.into_iter().map(|it| (it.line, it.by.map(|(_, prompt, _)| prompt.to_string()))).collect()
+    }
+
     /// Looks until the system's word is all that is relied upon.
     pub(super) fn settle(&mut self) {
         for _ in 0..3 {
@@ -60,7 +86,18 @@ impl Lab {
         env.vars = [("PATH", std::env::var("PATH").unwrap().as_str())].into_iter().collect();
         let home = ConfigHome::from_env(&env);
         let session = SessionId::parse(&format!("0a0a0a0a-0001-4000-8000-00000000000{n}")).unwrap();
-        Self { directory, env, home, session, history: None, watched_from: None, n_points: 0 }
+        let limits = TreeLimits::default();
+        Self {
+            directory,
+            env,
+            home,
+            session,
+            history: None,
+            watched_from: None,
+            limits,
+            store_limit: None,
+            n_points: 0,
+        }
     }
 
     /// Another session in the same project.
@@ -90,9 +127,13 @@ impl Lab {
 
     fn history(&mut self) -> &mut TreeHistory {
         let (home, session, env) = (&self.home, &self.session, &self.env);
-        let watched_from = self.watched_from;
+        let (watched_from, limits, store_limit) = (self.watched_from, self.limits, self.store_limit);
         self.history.get_or_insert_with(|| {
-            let history = TreeHistory::new(home, session, &env.cwd, env);
+            let history = TreeHistory::new(home, session, &env.cwd, env).with_limits(limits);
+            let history = match store_limit {
+                Some(n_bytes) => history.with_store(BlobStore::new(home).with_limit(n_bytes)),
+                None => history,
+            };
             match watched_from {
                 Some(n_files) => history.watched_from(n_files),
                 None => history,
@@ -127,11 +168,16 @@ impl Lab {
 
     /// Runs a command as the session does.
     pub(super) fn run(&mut self, command: &str) {
+        assert_eq!(self.told(command), [""; 0]);
+    }
+
+    /// Does the same and returns what the user is told.
+    pub(super) fn told(&mut self, command: &str) -> Vec<String> {
         self.history().look_before();
         self.shell(command);
         let doing = Doing { call: None, by: "Bash".to_owned() };
         self.history().note(&doing).unwrap();
-        assert_eq!(self.history().take_notes(), [""; 0]);
+        self.history().take_notes()
     }
 
     /// Writes a file as a tool of the session does.
