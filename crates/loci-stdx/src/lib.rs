@@ -12,6 +12,7 @@ mod dirs;
 mod env;
 mod jsonl;
 mod lock;
+mod parallel;
 mod process;
 mod random;
 #[cfg(unix)]
@@ -28,6 +29,7 @@ pub use dirs::create_private_dir_all;
 pub use env::{Env, Vars};
 pub use jsonl::{Line, ReverseLines, head_and_tail, lines, lines_at};
 pub use lock::{FileLock, LockError};
+pub use parallel::in_parallel;
 pub use process::{
     Signal, ignores_hang_up, is_alive, kill_group, own_group, start_ticks, terminate_then_kill,
 };

@@ -1,0 +1,50 @@
+//! Doing the same with many things on a few threads.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+/// Calls `each` with every number below `n_items`, on at most `most_threads` threads, and returns what came of them in
+/// that order. The caller's thread is one of them, so few things cost no thread at all.
+pub fn in_parallel<T: Send>(n_items: usize, most_threads: usize, each: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let n_threads = thread::available_parallelism().map_or(1, usize::from).min(most_threads).min(n_items);
+    if n_threads <= 1 {
+        return (0..n_items).map(each).collect();
+    }
+    let next = AtomicUsize::new(0);
+    // Guards what the threads hand in, each once at its end.
+    let done = Mutex::new(Vec::with_capacity(n_items));
+    let work = || {
+        let mut mine = Vec::new();
+        loop {
+            let idx = next.fetch_add(1, Ordering::Relaxed);
+            if idx >= n_items {
+                break;
+            }
+            mine.push((idx, each(idx)));
+        }
+        done.lock().unwrap_or_else(PoisonError::into_inner).append(&mut mine);
+    };
+    thread::scope(|scope| {
+        for _ in 1..n_threads {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_unstable_by_key(|(idx, _)| *idx);
+    done.into_iter().map(|(_, value)| value).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_is_done_once_and_in_order() {
+        for (n_items, most_threads) in [(0, 4), (1, 4), (1_000, 1), (1_000, 4), (3, 64)] {
+            let squares = in_parallel(n_items, most_threads, |n| n * n);
+            assert_eq!(squares, (0..n_items).map(|n| n * n).collect::<Vec<_>>());
+        }
+    }
+}
