@@ -25,7 +25,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use kept::Kept;
+use kept::{Kept, Stamp};
 pub use lite::{Facts, Labels};
 pub use rollout::list_rollouts;
 pub use tally::{Count, session_totals};
@@ -48,7 +48,10 @@ pub struct SessionSummary {
 
 /// Lists the sessions of a project, the newest first.
 pub fn list_project(home: &ConfigHome, project: &Project) -> Result<Vec<SessionSummary>, FindError> {
-    let mut sessions = kept_or_read(home, &project.session_files(home)?);
+    // Looked at before they are read: what is written in between changes the stamp.
+    let files = project.session_files(home)?.into_iter();
+    let stamped = files.filter_map(|place| kept::stamp(&place).map(|stamp| (place, stamp)));
+    let mut sessions = kept_or_read(home, stamped);
     sessions.retain(|session| project.owns(home, session));
     sort(&mut sessions);
     Ok(sessions)
@@ -56,11 +59,9 @@ pub fn list_project(home: &ConfigHome, project: &Project) -> Result<Vec<SessionS
 
 /// Lists the sessions of all projects, the newest first.
 pub fn list_all(home: &ConfigHome) -> Result<Vec<SessionSummary>, FindError> {
-    let mut files = Vec::new();
-    for dir in crate::find::subdirectories(&home.projects_dir())? {
-        files.extend(crate::find::session_places(&dir)?);
-    }
-    let mut sessions = kept_or_read(home, &files);
+    let listed = crate::find::all_sessions(home)?.into_iter();
+    let stamped = listed.map(|listed| (listed.place, Stamp::of(&listed.metadata)));
+    let mut sessions = kept_or_read(home, stamped);
     sort(&mut sessions);
     Ok(sessions)
 }
@@ -88,19 +89,20 @@ fn sort(sessions: &mut [SessionSummary]) {
 }
 
 /// Takes the facts of files that are as they were from what was kept, and reads the others.
-fn kept_or_read(home: &ConfigHome, places: &[SessionPlace]) -> Vec<SessionSummary> {
-    let kept = Kept::read(home);
-    let mut all = Vec::with_capacity(places.len());
+fn kept_or_read(
+    home: &ConfigHome,
+    places: impl Iterator<Item = (SessionPlace, Stamp)>,
+) -> Vec<SessionSummary> {
+    let mut kept = Kept::read(home);
+    let mut all = Vec::new();
     let mut stamps = HashMap::new();
     let mut unknown = Vec::new();
-    for place in places {
-        // Looked at before it is read: what is written in between changes the stamp.
-        let Some(stamp) = kept::stamp(place) else { continue };
-        match kept.facts(place, stamp) {
-            Some(facts) => all.push((SessionSummary { place: place.clone(), facts }, stamp)),
+    for (place, stamp) in places {
+        match kept.take(&place, stamp) {
+            Some(facts) => all.push((SessionSummary { place, facts }, stamp)),
             None => {
-                stamps.insert(place.file(), stamp);
-                unknown.push(place.clone());
+                stamps.insert(place.file().to_owned(), stamp);
+                unknown.push(place);
             }
         }
     }
@@ -112,12 +114,12 @@ fn kept_or_read(home: &ConfigHome, places: &[SessionPlace]) -> Vec<SessionSummar
 
 /// Returns the file of what is kept, when it knows a session otherwise than it is.
 pub(crate) fn stale_list(home: &ConfigHome, places: &[SessionPlace]) -> Option<PathBuf> {
-    let kept = Kept::read(home);
-    let is_wrong = |place: &&SessionPlace| {
-        let known = kept::stamp(place).and_then(|stamp| kept.facts(place, stamp));
+    let mut kept = Kept::read(home);
+    let mut is_wrong = |place: &SessionPlace| {
+        let known = kept::stamp(place).and_then(|stamp| kept.take(place, stamp));
         known.is_some_and(|known| Facts::read(place.file()).is_ok_and(|facts| facts != Some(known)))
     };
-    places.iter().find(is_wrong).map(|_| kept::file(home))
+    places.iter().any(&mut is_wrong).then(|| kept::file(home))
 }
 
 /// Reads many files with a few threads; one that cannot be read does not hide the others.

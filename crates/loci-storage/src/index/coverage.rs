@@ -16,7 +16,7 @@ use super::format::checksum;
 use super::segment::{Segment, Source};
 use super::spoken::Body;
 use crate::archive::{PackedTranscript, packed_transcripts};
-use crate::find::{FindError, session_places, subdirectories};
+use crate::find::{FindError, Listed, all_sessions};
 use crate::layout::{ConfigHome, SessionPlace};
 use crate::rollout::rollouts;
 
@@ -42,25 +42,31 @@ pub(super) struct OnDisk {
 pub(super) fn files_on_disk(home: &ConfigHome) -> Result<Vec<OnDisk>, FindError> {
     let root = home.projects_dir();
     let mut files = Vec::new();
-    for dir in subdirectories(&root)? {
-        for session in session_places(&dir)? {
-            files.extend(on_disk(&root, session.file().to_owned(), &session, None));
-            let subagents = session.subagents_dir();
-            for entry in fs::read_dir(&subagents).into_iter().flatten().flatten() {
-                let name = entry.file_name().to_string_lossy().into_owned();
-                if let Some(agent) = name.strip_suffix(".jsonl") {
-                    files.extend(on_disk(&root, entry.path(), &session, Some(agent.to_owned())));
-                }
-            }
+    for Listed { place, metadata, has_companion } in all_sessions(home)? {
+        if has_companion {
+            files.extend(subagents(&root, &place));
         }
+        files.extend(on_disk(&root, place.file().to_owned(), &metadata, place, None));
     }
     files.extend(packed_transcripts(home).into_iter().filter_map(packed));
     let own: HashSet<String> = files.iter().map(|file| file.session.id().to_string()).collect();
     // What was imported is found in its import.
     let foreign = rollouts(home).into_iter().filter(|place| !own.contains(place.id().as_str()));
     files.extend(foreign.filter_map(rollout));
-    files.sort_by(|left, right| left.path.cmp(&right.path));
+    files.sort_unstable_by(|left, right| left.path.cmp(&right.path));
     Ok(files)
+}
+
+fn subagents(root: &Path, session: &SessionPlace) -> Vec<OnDisk> {
+    let entries = fs::read_dir(session.subagents_dir()).into_iter().flatten().flatten();
+    let found = entries.filter_map(|entry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let agent = name.strip_suffix(".jsonl")?.to_owned();
+        // One that is gone by now, or cannot be looked at, is no file.
+        let metadata = fs::metadata(entry.path()).ok().filter(Metadata::is_file)?;
+        on_disk(root, entry.path(), &metadata, session.clone(), Some(agent))
+    });
+    found.collect()
 }
 
 /// A session that was put away and is in its place again is searched there.
@@ -93,16 +99,20 @@ fn rollout(session: SessionPlace) -> Option<OnDisk> {
     })
 }
 
-/// A file that is gone by now, or cannot be looked at, is no file.
-fn on_disk(root: &Path, file: PathBuf, session: &SessionPlace, agent: Option<String>) -> Option<OnDisk> {
-    let metadata = fs::metadata(&file).ok().filter(Metadata::is_file)?;
+fn on_disk(
+    root: &Path,
+    file: PathBuf,
+    metadata: &Metadata,
+    session: SessionPlace,
+    agent: Option<String>,
+) -> Option<OnDisk> {
     Some(OnDisk {
         path: file.strip_prefix(root).ok()?.to_string_lossy().into_owned(),
-        session: session.clone(),
+        session,
         agent,
         pack: None,
         size: metadata.len(),
-        modified_ns: modified_ns(&metadata),
+        modified_ns: modified_ns(metadata),
         file,
     })
 }

@@ -9,14 +9,17 @@ use std::collections::HashSet;
 use std::io;
 
 use loci_core::search::{Corpus, Match, Query, Scorer};
+use loci_stdx::in_parallel;
 
 use super::coverage::{Coverage, OnDisk};
 use super::filter::SearchFilter;
 use super::scan::{Pattern, Scan, Scanned, scan};
 use super::segment::{List, Segment};
-use super::spoken::{Body, Spot, read_spot, voice_of};
+use super::spoken::{Body, NO_TIME, Spot, read_spot, voice_of};
 use super::{Found, Hit, SearchWish, Watch};
 
+/// How many segments are looked at at once.
+const MOST_THREADS: usize = 4;
 /// How many more than wanted are ranked at first, for those that turn out not to fit.
 const SPARE: usize = 64;
 
@@ -58,9 +61,8 @@ pub(super) fn search(
     let allowed = allowed_files(ground, &wish.filter, &scanned)?;
     let mut corpus = scanned.corpus.clone();
     looked.iter().for_each(|looked| corpus.add(&looked.corpus));
-    let ranking = Ranking { ground, scanned: &scanned, looked: &looked, allowed };
-    let candidates = ranking.candidates(&corpus.scorer())?;
-    ranking.answer(candidates, wish, pattern)
+    let ranking = Ranking { ground, scanned: &scanned, looked: &looked, allowed, scorer: corpus.scorer() };
+    ranking.answer(wish, pattern)
 }
 
 /// What one segment has.
@@ -74,11 +76,11 @@ struct Looked {
 
 fn look_up(ground: &Ground<'_>, pattern: &Pattern, filter: &SearchFilter) -> Result<Vec<Looked>, Trouble> {
     let Pattern::Words(query) = pattern else { return Ok(Vec::new()) };
-    let each = ground.segments.iter().zip(&ground.coverage.live).enumerate();
-    each.map(|(idx, (segment, live))| {
+    let looked = in_parallel(ground.segments.len(), MOST_THREADS, |idx| {
+        let (segment, live) = (&ground.segments[idx], &ground.coverage.live[idx]);
         look_up_in(segment, live, query, filter).map_err(|_| Trouble::Segment(idx))
-    })
-    .collect()
+    });
+    looked.into_iter().collect()
 }
 
 fn look_up_in(
@@ -101,8 +103,9 @@ fn look_up_in(
         looked.corpus.n_with_term.push(list.passages.len() as u64);
         lists.push(list);
     }
-    (looked.passages, looked.counts) = common(&lists);
-    narrow(segment, filter, &mut looked, lists.len())?;
+    let n_terms = lists.len();
+    (looked.passages, looked.counts) = common(lists);
+    narrow(segment, filter, &mut looked, n_terms)?;
     Ok(looked)
 }
 
@@ -119,12 +122,13 @@ fn only_live(segment: &Segment, live: &[Option<u32>], list: List) -> io::Result<
 }
 
 /// Returns the passages that are in all lists, and the counts of each list for each of them.
-fn common(lists: &[List]) -> (Vec<u32>, Vec<u32>) {
-    let Some((first, others)) = lists.split_first() else { return (Vec::new(), Vec::new()) };
-    if others.is_empty() {
-        return (first.passages.clone(), first.counts.clone());
+fn common(mut lists: Vec<List>) -> (Vec<u32>, Vec<u32>) {
+    if lists.len() <= 1 {
+        return lists.pop().map(|list| (list.passages, list.counts)).unwrap_or_default();
     }
-    let shortest = lists.iter().min_by_key(|list| list.passages.len()).unwrap_or(first);
+    let Some(shortest) = lists.iter().min_by_key(|list| list.passages.len()) else {
+        return (Vec::new(), Vec::new());
+    };
     let mut at = vec![0; lists.len()];
     let (mut passages, mut counts) = (Vec::new(), Vec::new());
     let mut row = vec![0; lists.len()];
@@ -229,6 +233,14 @@ struct Ranking<'a> {
     scanned: &'a Scan,
     looked: &'a [Looked],
     allowed: Option<Vec<bool>>,
+    scorer: Scorer,
+}
+
+/// The best of some candidates, in no order, and how many there were.
+#[derive(Default)]
+struct Best {
+    candidates: Vec<Candidate>,
+    n_all: usize,
 }
 
 impl Ranking<'_> {
@@ -236,63 +248,68 @@ impl Ranking<'_> {
         self.allowed.as_ref().is_none_or(|allowed| allowed[file])
     }
 
-    fn candidates(&self, scorer: &Scorer) -> Result<Vec<Candidate>, Trouble> {
-        let mut all = Vec::new();
+    /// Returns the best `most` of each segment and everything that was scanned: the best `most` of all are among them.
+    fn candidates(&self, most: usize) -> Result<Best, Trouble> {
+        let mut best = Best::default();
         for (number, scanned) in
             self.scanned.found.iter().enumerate().filter(|(_, it)| self.is_allowed(it.file))
         {
             let found = Match { counts: &scanned.counts, n_words: scanned.n_words, n_literals: 0 };
-            let number = u32::try_from(number).unwrap_or(u32::MAX);
-            all.push(Candidate {
-                score: scorer.score(found),
+            best.candidates.push(Candidate {
+                score: self.scorer.score(found),
                 time_ms: scanned.time_ms,
                 segment: None,
-                number,
+                number: u32::try_from(number).unwrap_or(u32::MAX),
             });
         }
-        for (idx, looked) in self.looked.iter().enumerate() {
-            self.add_looked(idx, looked, scorer, &mut all).map_err(|_| Trouble::Segment(idx))?;
+        best.n_all = best.candidates.len();
+        let looked = in_parallel(self.looked.len(), MOST_THREADS, |idx| {
+            self.best_of(idx, &self.looked[idx], most).map_err(|_| Trouble::Segment(idx))
+        });
+        for of_segment in looked {
+            let mut of_segment = of_segment?;
+            best.candidates.append(&mut of_segment.candidates);
+            best.n_all += of_segment.n_all;
         }
-        Ok(all)
+        Ok(best)
     }
 
-    fn add_looked(
-        &self,
-        idx: usize,
-        looked: &Looked,
-        scorer: &Scorer,
-        all: &mut Vec<Candidate>,
-    ) -> io::Result<()> {
+    fn best_of(&self, idx: usize, looked: &Looked, most: usize) -> io::Result<Best> {
         let segment = &self.ground.segments[idx];
-        let n_terms = looked.corpus.n_with_term.len().max(1);
         if looked.passages.is_empty() {
-            return Ok(());
+            return Ok(Best::default());
         }
-        let (lengths, times) = (segment.lengths()?, segment.times()?);
-        let number = u32::try_from(idx).unwrap_or(u32::MAX);
-        all.reserve(looked.passages.len());
+        let n_terms = looked.corpus.n_with_term.len().max(1);
+        let lengths = segment.lengths()?;
+        let mut scored: Vec<(f64, u32)> = Vec::with_capacity(looked.passages.len());
         for (passage, counts) in looked.passages.iter().zip(looked.counts.chunks(n_terms)) {
-            if self.allowed.is_some() {
-                let (source, _) = segment.place(*passage)?;
-                let file = self.ground.coverage.live[idx].get(source as usize).copied().flatten();
-                if !file.is_some_and(|file| self.is_allowed(file as usize)) {
-                    continue;
-                }
-            }
-            let (Some(n_words), Some(time_ms)) =
-                (lengths.get(*passage as usize), times.get(*passage as usize))
-            else {
+            if self.allowed.is_some() && !self.is_passage_allowed(idx, *passage)? {
                 continue;
-            };
+            }
+            let Some(n_words) = lengths.get(*passage as usize) else { continue };
             let found = Match { counts, n_words: *n_words, n_literals: 0 };
-            all.push(Candidate {
-                score: scorer.score(found),
-                time_ms: *time_ms,
-                segment: Some(number),
-                number: *passage,
-            });
+            scored.push((self.scorer.score(found), *passage));
         }
-        Ok(())
+        let n_all = scored.len();
+        if most < n_all {
+            // Those that score as much as the last of the best may come before it.
+            let mut scores: Vec<f64> = scored.iter().map(|(score, _)| *score).collect();
+            let (_, least, _) = scores.select_nth_unstable_by(most, |left, right| right.total_cmp(left));
+            let least = *least;
+            scored.retain(|(score, _)| *score >= least);
+        }
+        let (times, number) = (segment.times()?, u32::try_from(idx).unwrap_or(u32::MAX));
+        let candidate = |(score, passage): (f64, u32)| {
+            let time_ms = times.get(passage as usize).copied().unwrap_or(NO_TIME);
+            Candidate { score, time_ms, segment: Some(number), number: passage }
+        };
+        Ok(Best { candidates: scored.into_iter().map(candidate).collect(), n_all })
+    }
+
+    fn is_passage_allowed(&self, idx: usize, passage: u32) -> io::Result<bool> {
+        let (source, _) = self.ground.segments[idx].place(passage)?;
+        let file = self.ground.coverage.live[idx].get(source as usize).copied().flatten();
+        Ok(file.is_some_and(|file| self.is_allowed(file as usize)))
     }
 
     /// Returns the file of a candidate and its spot there.
@@ -318,35 +335,34 @@ impl Ranking<'_> {
         })
     }
 
-    fn answer(
-        &self,
-        mut all: Vec<Candidate>,
-        wish: &SearchWish,
-        pattern: &Pattern,
-    ) -> Result<Found, Trouble> {
-        let mut n_ranked = wish.skip.saturating_add(wish.limit).saturating_add(SPARE).min(all.len());
+    fn answer(&self, wish: &SearchWish, pattern: &Pattern) -> Result<Found, Trouble> {
+        let n_wanted = wish.skip.saturating_add(wish.limit);
+        let mut n_ranked = n_wanted.saturating_add(SPARE);
         let mut hits = Vec::new();
         let (mut n_taken, mut n_wrong) = (0, 0);
-        loop {
-            if n_ranked < all.len() {
-                all.select_nth_unstable_by(n_ranked, |left, right| self.order(left, right));
+        let n_all = loop {
+            let Best { candidates: mut best, n_all } = self.candidates(n_ranked)?;
+            n_ranked = n_ranked.min(n_all);
+            if n_ranked < best.len() {
+                best.select_nth_unstable_by(n_ranked, |left, right| self.order(left, right));
             }
-            all[..n_ranked].sort_by(|left, right| self.order(left, right));
-            while n_taken < n_ranked && hits.len() < wish.skip.saturating_add(wish.limit) {
-                match self.hit(&all[n_taken], pattern)? {
+            best.truncate(n_ranked);
+            best.sort_unstable_by(|left, right| self.order(left, right));
+            while n_taken < n_ranked && hits.len() < n_wanted {
+                match self.hit(&best[n_taken], pattern)? {
                     Some(hit) => hits.push(hit),
                     None => n_wrong += 1,
                 }
                 n_taken += 1;
             }
-            if n_taken < n_ranked || n_ranked == all.len() {
-                break;
+            if n_taken < n_ranked || n_ranked == n_all {
+                break n_all;
             }
-            n_ranked = n_ranked.saturating_mul(4).min(all.len());
-        }
+            n_ranked = n_ranked.saturating_mul(4);
+        };
         Ok(Found {
-            n_found: all.len() - n_wrong,
-            is_exact: n_wrong == 0 && !has_literals(pattern) || n_taken == all.len(),
+            n_found: n_all - n_wrong,
+            is_exact: n_wrong == 0 && !has_literals(pattern) || n_taken == n_all,
             hits: hits.into_iter().skip(wish.skip).collect(),
             unread: self.scanned.unread.iter().map(|file| self.ground.files[*file].file.clone()).collect(),
         })

@@ -12,11 +12,11 @@
 //! Everything that is read has a checksum in what pointed to it, the places of passages aside: those are held against
 //! the session file itself before anybody sees them. A word that begins with U+0001 is a file that a call names.
 
-use std::cell::OnceCell;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use loci_core::search::Term;
 use serde::{Deserialize, Serialize};
@@ -95,10 +95,10 @@ pub(super) struct Segment {
     pub(super) outline: Outline,
     file: File,
     blocks: Vec<u8>,
-    lengths: OnceCell<Vec<u32>>,
-    times: OnceCell<Vec<i64>>,
-    tool_numbers: OnceCell<Vec<u16>>,
-    places: OnceCell<Vec<u8>>,
+    lengths: OnceLock<Vec<u32>>,
+    times: OnceLock<Vec<i64>>,
+    tool_numbers: OnceLock<Vec<u16>>,
+    places: OnceLock<Vec<u8>>,
 }
 
 /// What is not as it was written.
@@ -128,10 +128,10 @@ impl Segment {
             outline,
             file,
             blocks,
-            lengths: OnceCell::new(),
-            times: OnceCell::new(),
-            tool_numbers: OnceCell::new(),
-            places: OnceCell::new(),
+            lengths: OnceLock::new(),
+            times: OnceLock::new(),
+            tool_numbers: OnceLock::new(),
+            places: OnceLock::new(),
         })
     }
 
@@ -332,7 +332,7 @@ fn read(file: &File, part: Part) -> io::Result<Vec<u8>> {
 }
 
 fn column<'a, T, const N: usize>(
-    cell: &'a OnceCell<Vec<T>>,
+    cell: &'a OnceLock<Vec<T>>,
     file: &File,
     part: Part,
     of: impl Fn([u8; N]) -> T,

@@ -5,12 +5,12 @@
 //! time lies before this file was written: what changed in the very moment could have kept all three. The file may be
 //! deleted at any time, and one that cannot be read or written is no obstacle.
 
-use std::collections::HashMap;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-use loci_stdx::{Timestamp, WriteOptions, create_private_dir_all, write_atomic};
+use loci_stdx::{Timestamp, WriteOptions, create_private_dir_all, in_parallel, write_atomic};
+use rustc_hash::{FxBuildHasher, FxHashMap};
 use serde::{Deserialize, Serialize};
 
 use super::{Count, Facts, Labels, SessionSummary};
@@ -20,6 +20,9 @@ use crate::layout::{ConfigHome, SessionPlace};
 const FORM: &str = "loci listing 1";
 /// How much older than this file a session must be: file systems count time in steps.
 const STEP_NS: i128 = 50_000_000;
+/// How many threads read lines, and how many lines each takes at once.
+const MOST_READERS: usize = 4;
+const PART: usize = 512;
 /// So many files are read again rather than kept.
 const FEW: usize = 16;
 
@@ -33,7 +36,7 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    fn of(metadata: &Metadata) -> Self {
+    pub(super) fn of(metadata: &Metadata) -> Self {
         Self {
             size: metadata.len(),
             modified_s: metadata.mtime(),
@@ -50,7 +53,8 @@ impl Stamp {
 /// What is known from before.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
-    known: HashMap<PathBuf, (Stamp, Line)>,
+    /// By file, which the lines themselves no longer name. They are large and stay where they were read.
+    known: FxHashMap<PathBuf, Box<Line>>,
 }
 
 impl Kept {
@@ -65,15 +69,23 @@ impl Kept {
             return Self::default();
         }
         let written = Stamp::of(&metadata).time_ns();
-        let lines = lines.filter_map(|line| serde_json::from_str::<Line>(line).ok());
-        let lines = lines.filter(|line| line.stamp.time_ns() + STEP_NS < written);
-        Self { known: lines.map(|line| (line.file.clone(), (line.stamp, line))).collect() }
+        let lines: Vec<&str> = lines.collect();
+        let parts: Vec<&[&str]> = lines.chunks(PART).collect();
+        let read = |line: &&str| serde_json::from_str::<Box<Line>>(line).ok();
+        let parsed = in_parallel(parts.len(), MOST_READERS, |idx| -> Vec<(PathBuf, Box<Line>)> {
+            let settled = parts[idx].iter().filter_map(read);
+            let settled = settled.filter(|line| line.stamp.time_ns() + STEP_NS < written);
+            settled.map(|mut line| (std::mem::take(&mut line.file), line)).collect()
+        });
+        let mut known = FxHashMap::with_capacity_and_hasher(lines.len(), FxBuildHasher);
+        known.extend(parsed.into_iter().flatten());
+        Self { known }
     }
 
-    /// Returns the facts of a file that is as it was.
-    pub(super) fn facts(&self, place: &SessionPlace, stamp: Stamp) -> Option<Facts> {
-        let (known, line) = self.known.get(place.file())?;
-        (*known == stamp).then(|| line.facts())?
+    /// Gives away the facts of a file that is as it was.
+    pub(super) fn take(&mut self, place: &SessionPlace, stamp: Stamp) -> Option<Facts> {
+        let line = self.known.remove(place.file())?;
+        (line.stamp == stamp).then(|| line.into_facts())?
     }
 
     /// Keeps the facts for the next time, where enough of them are new.
@@ -82,15 +94,11 @@ impl Kept {
             return;
         }
         let mut text = format!("{FORM}\n");
-        // Those of other projects stay known.
-        let here: HashMap<_, _> =
-            all.iter().map(|(session, stamp)| (session.place.file(), (session, stamp))).collect();
         let lines = all.iter().map(|(session, stamp)| Line::of(session, *stamp));
-        let others = self
-            .known
-            .values()
-            .filter(|(_, line)| !here.contains_key(line.file.as_path()) && line.file.exists());
-        for line in lines.chain(others.map(|(_, line)| line.clone())) {
+        // Those of other projects stay known; nobody has taken them.
+        let others = self.known.iter().filter(|(file, _)| file.exists());
+        let others = others.map(|(file, line)| Line { file: file.clone(), ..Line::clone(line) });
+        for line in lines.chain(others) {
             if let Ok(line) = serde_json::to_string(&line) {
                 text.push_str(&line);
                 text.push('\n');
@@ -164,24 +172,24 @@ impl Line {
     }
 
     /// Returns the facts; `None` when a time is none.
-    fn facts(&self) -> Option<Facts> {
+    fn into_facts(self) -> Option<Facts> {
         let time = |parts: Option<(i64, i32)>| match parts {
             Some((second, nanosecond)) => Timestamp::new(second, nanosecond).map(Some).ok(),
             None => Some(None),
         };
-        let [custom, generated, name, tag, last_prompt, summary] = self.labels.clone();
+        let [custom, generated, name, tag, last_prompt, summary] = self.labels;
         Some(Facts {
             size: self.stamp.size,
             modified_ms: self.modified_ms,
             last_activity: time(self.last_activity)?,
             created: time(self.created)?,
             labels: Labels { custom, generated, name, tag, last_prompt, summary },
-            first_prompt: self.first_prompt.clone(),
-            git_branch: self.git_branch.clone(),
-            cwd: self.cwd.clone(),
-            entrypoint: self.entrypoint.clone(),
-            first_entry: self.first_entry.clone(),
-            forked_from: self.forked_from.clone(),
+            first_prompt: self.first_prompt,
+            git_branch: self.git_branch,
+            cwd: self.cwd,
+            entrypoint: self.entrypoint,
+            first_entry: self.first_entry,
+            forked_from: self.forked_from,
             is_sidechain: self.is_sidechain,
             is_empty: self.is_empty,
             messages: if self.is_exact {

@@ -12,6 +12,7 @@ use loci_core::passage::{Voice, passages};
 use loci_stdx::single_line;
 use memchr::memmem;
 
+use super::kept::stamp;
 use super::lite::Ends;
 use super::{Count, Facts, Labels, SessionSummary, kept_or_read, scan, sort};
 use crate::archive::packed_transcripts;
@@ -32,7 +33,8 @@ pub fn list_rollouts(home: &ConfigHome, project: Option<&Project>) -> Result<Vec
     }
     let own = own_ids(home)?;
     places.retain(|place| !own.contains(place.id().as_str()));
-    let mut sessions = kept_or_read(home, &places);
+    let stamped = places.into_iter().filter_map(|place| stamp(&place).map(|stamp| (place, stamp)));
+    let mut sessions = kept_or_read(home, stamped);
     sessions.retain(|session| {
         project.is_none_or(|project| project.covers_recorded(session.facts.cwd.as_deref()))
     });

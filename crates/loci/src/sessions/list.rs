@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use loci_stdx::single_line;
+use loci_stdx::{in_parallel, single_line};
 use loci_storage::{Dialect, Project, SessionSummary, list_all, list_project, list_rollouts};
-use serde_json::Value;
 
 use super::{Desk, format, output, summary};
 use crate::complaint::Complaint;
@@ -13,6 +12,9 @@ use crate::complaint::Complaint;
 /// The most characters of a title, and of a prompt.
 const TITLE: usize = 60;
 const BRANCH: usize = 20;
+/// How many sessions are written at once, and on how many threads.
+const PART: usize = 512;
+const MOST_WRITERS: usize = 4;
 
 /// The arguments of `loci sessions list`.
 #[derive(Debug, clap::Args)]
@@ -69,8 +71,7 @@ pub(super) fn run(desk: &Desk<'_>, args: &ListArgs) -> Result<(), Complaint> {
     }
     sessions.truncate(args.limit.unwrap_or(usize::MAX));
     if args.json {
-        let values: Vec<Value> = sessions.iter().map(summary::json).collect();
-        return output::print_json(&Value::from(values));
+        return output::print(&json_array(&sessions));
     }
     if sessions.is_empty() {
         output::say(&match args.all {
@@ -84,6 +85,17 @@ pub(super) fn run(desk: &Desk<'_>, args: &ListArgs) -> Result<(), Complaint> {
     }
     let rows: Vec<Row> = sessions.iter().map(|session| Row::of(desk, session, args.all)).collect();
     output::print(&table(&rows))
+}
+
+/// Writes thousands of sessions as one JSON array, a part at a time on a few threads.
+fn json_array(sessions: &[SessionSummary]) -> String {
+    let parts: Vec<&[SessionSummary]> = sessions.chunks(PART).collect();
+    let written = in_parallel(parts.len(), MOST_WRITERS, |idx| {
+        let values: Vec<String> =
+            parts[idx].iter().map(|session| summary::json(session).to_string()).collect();
+        values.join(",")
+    });
+    format!("[{}]\n", written.join(","))
 }
 
 /// What is shown of one session.
