@@ -53,7 +53,8 @@ pub(super) struct Lab {
 impl Lab {
     /// Makes a store with so many sessions.
     pub(super) fn new(seed: u64, n_sessions: usize) -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        // In memory where that can be had: hundreds of stores are made, and their repairs sync every step.
+        let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let root = dir.path().canonicalize().unwrap();
         let cwds: Vec<PathBuf> = (0..2).map(|n| root.join(format!("home/project{n}"))).collect();
         cwds.iter().for_each(|cwd| fs::create_dir_all(cwd).unwrap());
