@@ -39,6 +39,7 @@ mod resume;
 mod rewind;
 mod sdk_sessions;
 mod search;
+mod search_processes;
 mod session_file;
 mod sessions;
 mod sessions_doctor;

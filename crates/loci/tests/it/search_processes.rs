@@ -1,0 +1,120 @@
+//! `loci sessions search` by several processes on one store, killed at work, and with somebody looking on.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use loci_testkit::{Binary, Output, Step};
+use serde_json::{Value, json};
+
+use crate::support::{World, loci};
+
+/// How many search at once.
+const PROCESSES: usize = 4;
+/// Enough for what was scanned to be indexed afterwards.
+const BYTES: usize = 1_200_000;
+const SESSIONS: usize = 6;
+
+fn search(word: &str) -> Binary {
+    loci().args(["sessions", "search", "--json", word])
+}
+
+/// A line in which somebody says something.
+fn line(uuid: &str, text: &str) -> String {
+    let entry = json!({"type": "user", "uuid": uuid, "parentUuid": null, "timestamp": "2026-01-01T00:00:00.000Z",
+        "message": {"role": "user", "content": text}, "sessionId": "s", "cwd": "/p"});
+    format!("{entry}\n")
+}
+
+async fn store() -> (World, Vec<PathBuf>) {
+    let world = World::new(Step::text("unused")).await;
+    let words: String = (0..2_000).map(|n| format!("word{} ", n % 700)).collect();
+    let files = (0..SESSIONS).map(|n| {
+        let name = format!("projects/-p/0a0a0a0a-0001-4000-8000-{n:012}.jsonl");
+        let mut text = String::new();
+        for m in 0.. {
+            if text.len() >= BYTES / SESSIONS {
+                break;
+            }
+            text.push_str(&line(&format!("u{n}-{m}"), &format!("needle {words}")));
+        }
+        world.home.write_config(name, text)
+    });
+    let files = files.collect();
+    (world, files)
+}
+
+fn append(file: &Path, text: &str) {
+    let mut out = fs::OpenOptions::new().append(true).open(file).unwrap();
+    out.write_all(text.as_bytes()).unwrap();
+}
+
+fn found(output: &Output) -> Value {
+    assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""), "{output:?}");
+    serde_json::from_str(&output.stdout).unwrap()
+}
+
+fn index_files(world: &World, ending: &str) -> usize {
+    let dir = world.home.config_home().join("loci/index");
+    let paths = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    paths.filter(|path| path.extension().is_some_and(|it| it == ending)).count()
+}
+
+/// Every process finds what was written before it began, whoever of them indexes.
+/// Invariants 3, 5 and 13 of `docs/design/index.md`.
+#[tokio::test]
+async fn several_processes_search_and_index_one_store() {
+    let (world, files) = store().await;
+    for (round, file) in files.iter().enumerate().take(3) {
+        let word = format!("fresh{round}");
+        append(file, &line(&word, &format!("{word} and a needle")));
+        let running: Vec<_> = (0..PROCESSES).map(|_| world.start_closed(&search(&word))).collect();
+        let counts = running.into_iter().map(|process| found(&process.finish()));
+        for found in counts {
+            assert_eq!(found["found"], json!({"number": 1, "isExact": true}), "{found}");
+            assert_eq!(found["hits"][0]["uuid"], json!(word), "{found}");
+        }
+    }
+    assert!(index_files(&world, "seg") > 0 && index_files(&world, "new") == 0, "it was indexed on the way");
+    let plain = found(&world.run(&search("needle").arg("--no-index")));
+    assert_eq!(found(&world.run(&search("needle"))), plain);
+    let doctor = world.run(&loci().args(["sessions", "doctor", "--json"]));
+    assert!(!doctor.stdout.contains("stale-index") && !doctor.stdout.contains("leftover"), "{doctor:?}");
+}
+
+/// Invariant 13 of `docs/design/index.md`.
+#[tokio::test]
+async fn a_search_that_is_killed_while_it_indexes_leaves_nothing_wrong() {
+    let (world, _) = store().await;
+    let lock = world.home.config_home().join("loci/index/lock");
+    for _ in 0..3 {
+        let running = world.start(&search("needle"));
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while !lock.exists() && Instant::now() < deadline {
+            std::thread::yield_now();
+        }
+        drop(running); // Kills it.
+        drop(fs::remove_file(&lock));
+    }
+    let plain = found(&world.run(&search("needle").arg("--no-index")));
+    assert_eq!(found(&world.run(&search("needle"))), plain);
+    assert!(
+        index_files(&world, "seg") > 0 && index_files(&world, "new") == 0,
+        "the next one goes on and tidies"
+    );
+    assert_eq!(found(&world.run(&search("needle"))), plain);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_bar_is_shown_while_the_index_is_built() {
+    let (world, _) = store().await;
+    let mut terminal = world.start_at_terminal(&search("needle"));
+    terminal.wait_for("Indexing sessions [");
+    let output = terminal.finish();
+    assert_eq!(output.code, Some(0), "{output:?}");
+    assert!(output.stderr.ends_with("\r\u{1b}[K"), "the bar is wiped away: {output:?}");
+    let again = world.start_at_terminal(&search("needle")).finish();
+    assert_eq!((again.code, again.stderr.as_str()), (Some(0), ""), "nothing is left to index");
+}
