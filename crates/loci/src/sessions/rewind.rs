@@ -166,13 +166,17 @@ fn perform(
             false => Ok(()),
         };
     }
+    let turns_back = conversation.is_some();
     let rewound =
         apply_rewind(scene, plan, on_conflict, conversation).map_err(|error| complain(place, &error))?;
     match how.json {
         true => output::print_json(&report.json(place, Some(&rewound))),
         false => {
             output::print(&report.text("Changed"))?;
-            output::say(&format!("`loci sessions undo-rewind {}` takes this back", place.id()));
+            // What changed nothing leaves nothing to take back.
+            if turns_back || !rewound.changed.is_empty() {
+                output::say(&format!("`loci sessions undo-rewind {}` takes this back", place.id()));
+            }
             Ok(())
         }
     }
