@@ -191,6 +191,23 @@ pub struct ModelConfig {
     pub wants_wire_events: bool,
 }
 
+impl ModelConfig {
+    /// Asks this model, with nothing out of the ordinary.
+    pub fn new(main: &str) -> Self {
+        Self {
+            main: main.to_owned(),
+            fallbacks: Vec::new(),
+            effort: None,
+            max_thinking_tokens: None,
+            max_output_tokens: None,
+            betas: Vec::new(),
+            user_id: None,
+            extra_body: None,
+            wants_wire_events: false,
+        }
+    }
+}
+
 /// Reads the instruction files as they are now.
 pub type ReadInstructions = Box<dyn FnMut() -> (Instructions, Option<LazyInstructions>) + Send>;
 

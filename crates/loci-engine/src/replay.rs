@@ -198,7 +198,7 @@ impl Player {
             classifier: None,
             can_ask: false,
             client: self.client(),
-            model: self.model_config(),
+            model: ModelConfig::new(&self.model),
             limits: TurnLimits {
                 max_parallel: usize::MAX,
                 retry: RetryPolicy { max_retries: 0, is_watchful: false },
@@ -237,20 +237,6 @@ impl Player {
                 Played::Silence
             }
         })
-    }
-
-    fn model_config(&self) -> ModelConfig {
-        ModelConfig {
-            main: self.model.clone(),
-            fallbacks: Vec::new(),
-            effort: None,
-            max_thinking_tokens: None,
-            max_output_tokens: None,
-            betas: Vec::new(),
-            user_id: None,
-            extra_body: None,
-            wants_wire_events: false,
-        }
     }
 }
 
