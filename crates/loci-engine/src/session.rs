@@ -8,6 +8,7 @@ mod compacting;
 mod folding;
 mod keeping;
 mod leave;
+mod obeying;
 mod perform;
 mod remembering;
 mod summarising;
@@ -35,7 +36,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::background::{Ahead, Backstage, Extractor, Folder, NotesKeeper};
 use crate::classifier::{Blocks, Classifier};
-use crate::command::{Answer, Command, Prompt};
+use crate::command::{Command, Prompt};
 use crate::compaction_hooks::{AfterCompaction, CompactionHooks, CompactionLeave};
 use crate::config::{
     Ambient, CompactionConfig, Grants, ModelConfig, Moment, PollSettings, ReadInstructions, SessionConfig,
@@ -47,7 +48,6 @@ use crate::host::{HostParts, SessionHost, Spill};
 use crate::instructions::shown_instructions;
 use crate::judge::PreparedCall;
 use crate::memory::MemoryDesk;
-use crate::model_name::resolve_model;
 use crate::outside::SessionOutside;
 use crate::recorder::Recorder;
 use crate::request::RequestBase;
@@ -367,45 +367,6 @@ impl Session {
         }
     }
 
-    /// Takes a command that needs no turn.
-    fn obey(&mut self, command: Command) {
-        match command {
-            Command::Prompt(_) | Command::GoOn if self.is_closing => {}
-            Command::Prompt(prompt) => self.queue.push_back(Wish::Prompt(prompt)),
-            Command::GoOn => self.queue.push_back(Wish::GoOn),
-            Command::Leave { title } => {
-                self.is_closing = true;
-                if let Some(title) = title {
-                    self.recorder.name(title);
-                    self.tell_trouble();
-                }
-            }
-            Command::SetMode(mode) => change(&self.state, |state| state.permission.rulebook.mode = mode),
-            Command::SetModel(model) => {
-                let vars = self.host.env().vars;
-                let model = model.map(|name| resolve_model(&vars, &name));
-                change(&self.state, |state| state.model.session_override.clone_from(&model));
-                self.tell(EngineEvent::ModelChanged(self.current_model()));
-            }
-            Command::RewindFiles { request, prompt, is_trial } => {
-                self.rewind_files(request, prompt, is_trial);
-            }
-            Command::Close => self.close(),
-            Command::Quit => {
-                self.queue.clear();
-                self.drain = Duration::ZERO;
-                self.close();
-            }
-            // Nothing is under way that could be stopped or answered.
-            Command::Interrupt | Command::Answer { .. } => {}
-        }
-    }
-
-    fn close(&mut self) {
-        self.is_closing = true;
-        self.can_ask = false;
-    }
-
     fn current_model(&self) -> String {
         self.state.get().model.session_override.clone().unwrap_or_else(|| self.model.main.clone())
     }
@@ -561,53 +522,6 @@ impl Session {
             max_budget_usd: self.limits.max_budget_usd,
             max_parallel: if self.limits.max_parallel == 0 { 10 } else { self.limits.max_parallel },
             retry: RetryRules { policy: self.limits.retry, allows_one_piece: self.limits.allows_one_piece },
-        }
-    }
-
-    /// Takes a command while a turn is under way; what concerns the turn becomes an event.
-    fn obey_during_turn(&mut self, command: Command, underway: &mut Underway) -> Option<Event> {
-        match command {
-            Command::Interrupt => Some(self.interrupt(underway)),
-            Command::Quit => {
-                self.obey(Command::Quit);
-                Some(self.interrupt(underway))
-            }
-            Command::Answer { question, answer } => {
-                self.answered(underway, &question, answer);
-                None
-            }
-            Command::Close => {
-                self.close();
-                self.deny_open_questions(underway);
-                None
-            }
-            other => {
-                self.obey(other);
-                None
-            }
-        }
-    }
-
-    fn interrupt(&mut self, underway: &mut Underway) -> Event {
-        if underway.has_interrupted {
-            return Event::Abandon;
-        }
-        underway.has_interrupted = true;
-        self.withdraw_questions(underway);
-        Event::Interrupt
-    }
-
-    fn withdraw_questions(&mut self, underway: &mut Underway) {
-        for question in underway.questions.drain().map(|(question, _)| question) {
-            self.tell(EngineEvent::Unasked { question });
-        }
-    }
-
-    fn deny_open_questions(&mut self, underway: &mut Underway) {
-        let open: Vec<String> = underway.questions.keys().cloned().collect();
-        for question in open {
-            let message = "Nobody is left to ask whether this call may run.".to_owned();
-            self.answered(underway, &question, Answer::Deny { message, stops: false });
         }
     }
 
