@@ -6,15 +6,20 @@
 //! So, cache marks aside, each body is the previous one plus new messages, byte for byte (a property test).
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use bytes::Bytes;
 use loci_core::message::Message;
 use loci_core::raw::{RawObject, json_string};
+use memchr::memmem::Finder;
 use serde_json::{Map, Value, json};
 
 use super::cache::Marks;
 use super::features::Features;
 use crate::request::{Request, Thinking};
+
+/// Made once: every block of every request is looked through.
+static FOREIGN_MARK: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"cache_control\""));
 
 const CACHE_MARK: &str = r#","cache_control":{"type":"ephemeral"}}"#;
 
@@ -150,7 +155,7 @@ fn push_block(out: &mut String, json: &str, is_marked: bool) {
 /// Takes off a cache mark that somebody else left on a stored block: only four are allowed, and we place them.
 fn without_foreign_mark(json: &str) -> Cow<'_, str> {
     // Inside a JSON string the quotes would be escaped, so ordinary text is never taken for a mark.
-    if memchr::memmem::find(json.as_bytes(), b"\"cache_control\"").is_none() {
+    if FOREIGN_MARK.find(json.as_bytes()).is_none() {
         return Cow::Borrowed(json);
     }
     match RawObject::parse(json) {
