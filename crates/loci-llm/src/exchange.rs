@@ -138,18 +138,8 @@ impl Exchange {
     }
 
     async fn post(&self, deadline: Instant) -> Result<Response, Failure> {
-        let shared = &self.shared;
-        let client = shared.transport.ready().await?;
-        let prepared = shared.provider.prepare(&self.request, &self.auth)?;
-        let sent = client.post(prepared.url).headers(prepared.headers).body(prepared.body).send();
-        match timeout_at(deadline, sent).await {
-            Ok(Ok(response)) => Ok(response),
-            Ok(Err(error)) => {
-                shared.transport.forget_stale_identity();
-                Err(connection::from_error(error, &shared.transport.route()))
-            }
-            Err(_) => Err(self.late()),
-        }
+        let prepared = self.shared.provider.prepare(&self.request, &self.auth)?;
+        timeout_at(deadline, self.shared.transport.post(prepared)).await.map_err(|_| self.late())?
     }
 
     fn late(&self) -> Failure {

@@ -8,12 +8,18 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::Duration;
 
 use loci_core::stream::{Failure, FailureKind};
-use reqwest::Url;
+use reqwest::{Response, Url};
 
+use self::local::LocalServer;
 use crate::config::ProviderConfig;
-use crate::failure::connection::{Route, root_words};
+use crate::failure::connection::{self, Route, root_words};
+use crate::provider::Prepared;
 use crate::proxy::shown_url;
 use crate::tls::{self, TlsSettings};
+
+mod local;
+
+pub(crate) use self::local::LocalError;
 
 /// How a client is made, and the client once it is.
 #[derive(Debug)]
@@ -23,6 +29,8 @@ pub(crate) struct Transport {
     proxy: Option<Url>,
     server: Url,
     connect_timeout: Duration,
+    /// The server itself, if it is on this machine and spoken to in the clear.
+    local: Option<LocalServer>,
     /// Guards the one client; held while it is built, so that nobody builds a second.
     client: Mutex<Option<reqwest::Client>>,
 }
@@ -31,6 +39,7 @@ impl Transport {
     /// Notes how to reach `server`; nothing else happens yet.
     pub(crate) fn new(config: &ProviderConfig, server: &Url) -> Self {
         let proxy = config.proxy.as_ref().filter(|proxy| !proxy.no_proxy.covers(server));
+        let is_direct = proxy.is_none() && is_here(server);
         Self {
             tls: TlsSettings {
                 extra_ca: config.extra_ca.clone(),
@@ -40,6 +49,7 @@ impl Transport {
             proxy: proxy.map(|proxy| proxy.url.clone()),
             server: server.clone(),
             connect_timeout: config.timeouts.connect,
+            local: is_direct.then(|| LocalServer::new(server, config.timeouts.connect)).flatten(),
             client: Mutex::new(None),
         }
     }
@@ -63,8 +73,22 @@ impl Transport {
         drop(std::thread::Builder::new().name("tls-warm-up".to_owned()).spawn(build));
     }
 
+    /// Sends a request and returns its answer as soon as its head is there.
+    pub(crate) async fn post(self: &Arc<Self>, prepared: Prepared) -> Result<Response, Failure> {
+        if let Some(local) = &self.local {
+            let answer = local.post(prepared).await;
+            return answer.map_err(|error| connection::from_local(&error, &self.route()));
+        }
+        let client = self.ready().await?;
+        let sent = client.post(prepared.url).headers(prepared.headers).body(prepared.body).send();
+        sent.await.map_err(|error| {
+            self.forget_stale_identity();
+            connection::from_error(error, &self.route())
+        })
+    }
+
     /// Returns the client without keeping an async thread busy.
-    pub(crate) async fn ready(self: &Arc<Self>) -> Result<reqwest::Client, Failure> {
+    async fn ready(self: &Arc<Self>) -> Result<reqwest::Client, Failure> {
         match self.client.try_lock() {
             Ok(client) => {
                 if let Some(client) = client.as_ref() {
@@ -84,7 +108,7 @@ impl Transport {
     /// Drops the client, so that the next request reads changed certificates.
     ///
     /// Only clients with a certificate of their own are dropped: those certificates are short-lived.
-    pub(crate) fn forget_stale_identity(&self) {
+    fn forget_stale_identity(&self) {
         if self.tls.client_identity.is_some() {
             *self.client.lock().unwrap_or_else(PoisonError::into_inner) = None;
         }
@@ -92,15 +116,6 @@ impl Transport {
 
     fn uses_tls(&self) -> bool {
         self.server.scheme() == "https" || self.proxy.as_ref().is_some_and(|proxy| proxy.scheme() == "https")
-    }
-
-    /// Tells whether requests go, in the clear, to a server on this machine.
-    fn is_local(&self) -> bool {
-        let way = self.proxy.as_ref().unwrap_or(&self.server);
-        let host = way.host_str().unwrap_or_default().trim_matches(['[', ']']);
-        let is_here =
-            host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
-        is_here && !self.uses_tls()
     }
 
     fn client(&self) -> Result<reqwest::Client, Failure> {
@@ -125,16 +140,17 @@ impl Transport {
             // Notices a shared connection that died in its sleep long before a request times out.
             .http2_keep_alive_interval(Duration::from_secs(30))
             .http2_keep_alive_timeout(Duration::from_secs(20));
-        if self.is_local() {
-            // A new connection costs nothing here and acknowledges at once. A kept one delays that, and holds
-            // up by 40 ms every answer of a server that writes its head and its body apart.
-            builder = builder.pool_max_idle_per_host(0);
-        }
         if let Some(proxy) = &self.proxy {
             builder = builder.proxy(reqwest::Proxy::all(proxy.clone()).map_err(|error| not_built(&error))?);
         }
         builder.build().map_err(|error| not_built(&error))
     }
+}
+
+/// Tells whether a server is on this machine.
+fn is_here(server: &Url) -> bool {
+    let host = server.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// Builds a client for a server that is no model's, with the same proxy, certificates and caution. With TLS it reads

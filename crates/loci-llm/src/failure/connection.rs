@@ -10,6 +10,7 @@ use rustls::{AlertDescription, CertificateError};
 use super::words;
 use super::{Asked, hint};
 use crate::auth::Auth;
+use crate::transport::LocalError;
 
 /// Where a connection was going; shown in messages, so without credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +36,12 @@ pub(crate) fn from_error(error: reqwest::Error, route: &Route) -> Failure {
     let error = error.without_url();
     let what = if error.is_connect() { "Failed to connect to" } else { "No answer from" };
     sorted(&error, what, route)
+}
+
+/// Sorts an error of a server on this machine that came before any answer.
+pub(crate) fn from_local(error: &LocalError, route: &Route) -> Failure {
+    let is_connect = matches!(error, LocalError::Connect(_));
+    sorted(error, if is_connect { "Failed to connect to" } else { "No answer from" }, route)
 }
 
 fn sorted(error: &(dyn Error + 'static), what: &str, route: &Route) -> Failure {

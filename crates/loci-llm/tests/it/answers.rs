@@ -128,20 +128,3 @@ async fn blocks_go_back_as_they_came_and_bodies_grow_at_their_end() {
         assert!(bodies[1].contains(block.json().as_str()), "{}", block.json().as_str());
     }
 }
-
-/// A kept connection to a local server in the clear delays acknowledgements, so each request has its own; TLS
-/// connections, which are dear, are kept (see `connections`).
-#[tokio::test]
-async fn a_local_server_gets_a_connection_a_request() {
-    let model = model([Step::text("1"), Step::text("2"), Step::status(500), Step::text("3")]).await;
-    let client = client(&model);
-    for _ in 0..4 {
-        let mut stream = crate::support::stream(&client, request());
-        while let Some(item) = futures_util::StreamExt::next(&mut stream).await {
-            drop(item);
-        }
-    }
-    let connections: std::collections::BTreeSet<_> =
-        model.requests().iter().map(|request| request.connection).collect();
-    assert_eq!(connections.len(), 4, "{connections:?}");
-}

@@ -8,5 +8,7 @@ mod client_certificates;
 mod connections;
 mod credentials;
 mod faults;
+#[cfg(target_os = "linux")] // where connections to it are kept
+mod local;
 mod requests;
 mod support;

@@ -54,14 +54,15 @@ async fn a_server_behind_its_own_authority_is_reached_by_http_2() {
     "#]].assert_eq(&said);
 }
 
-/// A kept connection to a local server in the clear would delay acknowledgements by 40 ms a turn.
+/// A server on this machine is not made to accept a connection for every turn.
+#[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_local_server_gets_a_connection_a_request() {
-    let call = || Step::call("Bash", json!({"command": "ls"}));
-    let world = World::new([call(), call(), call(), Step::text("Done.")]).await;
+async fn a_local_server_keeps_its_connection() {
+    let calls = (0..10).map(|_| Step::call("Bash", json!({"command": "ls"})));
+    let world = World::new(calls.chain([Step::text("Done.")]).collect::<Vec<_>>()).await;
     assert_fine(&world.print(["hi"]));
     let connections: Vec<usize> = world.requests().iter().map(|it| it.connection).collect();
-    assert!(connections.windows(2).all(|it| it[0] != it[1]), "{connections:?}");
+    assert!(connections.windows(2).any(|it| it[0] == it[1]), "{connections:?}");
 }
 
 #[tokio::test]
