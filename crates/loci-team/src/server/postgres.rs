@@ -4,7 +4,10 @@
 //! the moment it is looked at; a new entry holds a lock of its repository, so that two of one name, or one too many, are
 //! never made at the same time. Replacements of different entries do not wait for each other.
 
+mod address;
+mod binding;
 mod pool;
+mod tls;
 
 use loci_context::{ContentHash, EntryName, Hashes};
 use tokio_postgres::{GenericClient, Statement, Transaction};
@@ -13,7 +16,8 @@ use super::store::{
     Answer, Deed, Found, Member, Sent, Store, StoreError, Written, decide, steps_after, to_hashes,
 };
 use crate::http::RepositoryName;
-use pool::{Lent, Pool, config};
+use address::Address;
+use pool::{Lent, Pool};
 
 /// Each step brings a database from the version that is its index to the next; steps are only ever added.
 const STEPS: &[&str] = &[include_str!("postgres/1.sql")];
@@ -43,7 +47,7 @@ pub(super) struct PostgresStore {
 impl PostgresStore {
     /// Connects, making the tables or bringing them up to date.
     pub(super) async fn connect(address: &str) -> Result<Self, StoreError> {
-        let pool = Pool::new(config(address)?);
+        let pool = Pool::new(Address::parse(address)?).await?;
         let mut connection = pool.lend().await?;
         check_encoding(&connection).await?;
         migrate(&mut connection).await?;

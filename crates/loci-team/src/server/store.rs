@@ -32,6 +32,9 @@ pub enum StoreError {
     /// Its address cannot be used.
     #[error("The address of the database cannot be used, because {0}")]
     Address(String),
+    /// It does not speak TLS as its address asks for.
+    #[error("The database cannot be reached over TLS, because {0}")]
+    Tls(String),
     /// No connection to it became free in time.
     #[error("The database of the team's memories is busy")]
     Busy,

@@ -6,3 +6,4 @@ mod access;
 mod cuts;
 mod postgres;
 mod support;
+mod tls;

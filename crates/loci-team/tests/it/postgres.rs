@@ -1,15 +1,19 @@
-//! A PostgreSQL of the tests' own: a cluster in a temporary directory, spoken with over a socket there.
+//! A PostgreSQL of the tests' own: a cluster in a temporary directory, spoken with over a socket there, or over loopback
+//! with TLS under an authority made for the occasion (`authority.pem` there; `stranger.pem` is another).
 //!
 //! It is made once a test process, when first needed, and goes with it: a shell holds it and waits for its input to
 //! end. PostgreSQL refuses to run as root, so then it runs as nobody.
 
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::fs::chown;
+use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 
 /// Set where it must not be missing.
 const REQUIRED: &str = "LOCI_TEST_POSTGRES";
@@ -17,23 +21,39 @@ const REQUIRED: &str = "LOCI_TEST_POSTGRES";
 const NOBODY: u32 = 65_534;
 /// A test does not pull the plug of the machine; a measurement is to tell what it costs that one may.
 const FSYNC: &str = if cfg!(test) { "off" } else { "on" };
-/// Makes the cluster, says so, and takes it away at the end of input.
+/// Makes the cluster, says at which of a few ports it listens, and takes it away at the end of input.
 const SCRIPT: &str = r#"
 set -eu
-"$1/initdb" -D "$2/data" -U loci -A trust -E UTF8 --locale=C --no-sync --no-instructions >"$2/log" 2>&1
-"$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c "fsync=$3" >>"$2/log" 2>&1 &
-n=0
-until "$1/pg_isready" -q -h "$2"; do
-    n=$((n + 1))
-    [ "$n" -lt 600 ] && kill -0 $!
-    sleep 0.1
+programs=$1 dir=$2 fsync=$3
+shift 3
+"$programs/initdb" -D "$dir/data" -U loci -A trust -E UTF8 --locale=C --no-sync --no-instructions >"$dir/log" 2>&1
+start() {
+    "$programs/postgres" -D "$dir/data" -k "$dir" -p "$1" -c "fsync=$fsync" -c listen_addresses=127.0.0.1 \
+        -c ssl=on -c "ssl_cert_file=$dir/server.pem" -c "ssl_key_file=$dir/server.key" -c "hba_file=$dir/hba.conf" \
+        >>"$dir/log" 2>&1 &
+    n=0
+    until "$programs/pg_isready" -q -h "$dir" -p "$1"; do
+        n=$((n + 1))
+        { [ "$n" -lt 600 ] && kill -0 $!; } 2>/dev/null || return 1
+        sleep 0.1
+    done
+}
+for port; do
+    if start "$port"; then
+        echo "ready $port"
+        read -r end || true
+        kill -INT $!
+        wait $! || true
+        break
+    fi
 done
-echo ready
-read -r end || true
-kill -INT $!
-wait $! || true
-rm -rf "$2"
+rm -rf "$dir/data"
 "#;
+/// Who is let in how: over loopback the role `keeper` only with TLS and a password.
+const WHO: &str =
+    "local all all trust\nhostssl all keeper 127.0.0.1/32 scram-sha-256\nhost all loci 127.0.0.1/32 trust\n";
+/// What the certificate is for.
+const NAMES: [&str; 2] = ["127.0.0.1", "db.example.com"];
 
 static CLUSTER: LazyLock<Result<Cluster, String>> =
     LazyLock::new(|| Cluster::start().inspect_err(|why| say(why)));
@@ -41,6 +61,7 @@ static N_DATABASES: AtomicUsize = AtomicUsize::new(0);
 
 struct Cluster {
     dir: PathBuf,
+    port: String,
     /// The shell; its input ends with this process.
     _shell: Child,
 }
@@ -77,24 +98,58 @@ impl Cluster {
     fn start() -> Result<Self, String> {
         let programs = programs().ok_or("`initdb` is neither in PATH nor in /usr/lib/postgresql")?;
         let dir = tempfile::Builder::new().prefix("loci-pg").tempdir().unwrap().keep();
+        lay_out(&dir);
         let mut shell = Command::new("sh");
-        shell.args(["-c", SCRIPT, "sh"]).arg(programs).arg(&dir).arg(FSYNC).current_dir("/");
-        shell.env_clear().env("PATH", "/usr/bin:/bin").stdin(Stdio::piped()).stdout(Stdio::piped());
-        if chown(&dir, Some(NOBODY), Some(NOBODY)).is_ok() {
+        shell.args(["-c", SCRIPT, "sh"]).arg(programs).arg(&dir).arg(FSYNC).args(free_ports());
+        shell.current_dir("/").env_clear().env("PATH", "/usr/bin:/bin");
+        shell.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let files = ["", "server.pem", "server.key", "hba.conf"].map(|name| dir.join(name));
+        if files.iter().all(|path| chown(path, Some(NOBODY), Some(NOBODY)).is_ok()) {
             shell.uid(NOBODY).gid(NOBODY);
         }
         let mut shell = shell.spawn().unwrap();
-        let said = BufReader::new(shell.stdout.take().unwrap()).lines().next();
-        if said.and_then(Result::ok).as_deref() != Some("ready") {
+        let said = BufReader::new(shell.stdout.take().unwrap()).lines().next().and_then(Result::ok);
+        let Some(port) = said.as_deref().and_then(|said| said.strip_prefix("ready ")) else {
             let log = std::fs::read_to_string(dir.join("log")).unwrap_or_default();
             panic!("PostgreSQL does not start: {log}");
-        }
-        Ok(Self { dir, _shell: shell })
+        };
+        Ok(Self { dir, port: port.to_owned(), _shell: shell })
     }
 
     fn address(&self, database: &str) -> String {
-        format!("postgres://loci@/{database}?host={}", self.dir.display())
+        format!("postgres://loci@/{database}?host={}&port={}", self.dir.display(), self.port)
     }
+}
+
+/// Writes what PostgreSQL reads at its start: who is let in, and a certificate.
+fn lay_out(dir: &Path) {
+    let (authority, stranger) = (authority("ours"), authority("another"));
+    let key = KeyPair::generate().unwrap();
+    let params = CertificateParams::new(NAMES.map(str::to_owned)).unwrap();
+    let certificate = params.signed_by(&key, &authority).unwrap();
+    for (name, text) in [
+        ("hba.conf", WHO.to_owned()),
+        ("server.pem", certificate.pem()),
+        ("server.key", key.serialize_pem()),
+        ("authority.pem", authority.pem()),
+        ("stranger.pem", stranger.pem()),
+    ] {
+        std::fs::write(dir.join(name), text).unwrap();
+        std::fs::set_permissions(dir.join(name), std::fs::Permissions::from_mode(0o600)).unwrap();
+    }
+}
+
+fn authority(name: &str) -> CertifiedIssuer<'static, KeyPair> {
+    let mut params = CertificateParams::default();
+    params.distinguished_name.push(DnType::CommonName, name);
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+}
+
+/// Returns ports that nobody used a moment ago; somebody may be faster, so a few.
+fn free_ports() -> Vec<String> {
+    let taken: Vec<TcpListener> = (0..5).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    taken.iter().map(|it| it.local_addr().unwrap().port().to_string()).collect()
 }
 
 /// Finds where the programs lie: Debian keeps them out of PATH, by version.

@@ -122,6 +122,10 @@ mod built_in {
             ),
             StoreError::Address(_) => complaint
                 .hint("`--database /var/lib/loci/team-memory.db` or `--database postgres://role@host/name`."),
+            StoreError::Tls(_) => complaint.hint(
+                "`sslrootcert=<file>` names who may sign its certificate; `sslmode=disable` does without TLS, which is \
+                 for a network that nobody else reads, or a tunnel.",
+            ),
             StoreError::TooNew { .. } => complaint.hint("Run the newer loci."),
             StoreError::MemberExists(_) => {
                 complaint.hint("For a new token, `remove-member` first and add them again.")
