@@ -18,5 +18,5 @@ mod sync;
 pub use http::{HttpRemote, RepositoryName, check_address};
 pub use remote::{Expected, Remote, RemoteError, Stored};
 #[cfg(feature = "server")]
-pub use server::{Database, Limits, ServeError, Server, StoreError};
+pub use server::{Database, Inventory, Limits, ServeError, Server, StoreError};
 pub use sync::{Line, Outcome, SyncError, pull, push, status};

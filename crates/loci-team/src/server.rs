@@ -4,6 +4,7 @@
 //! database decides in one transaction. What the client checks is checked again: names, sizes and secrets.
 
 mod limits;
+mod moving;
 mod postgres;
 mod sqlite;
 mod store;
@@ -25,6 +26,7 @@ use loci_stdx::{Clock, rfc3339_millis};
 use tokio::net::TcpListener;
 
 pub use limits::Limits;
+pub use moving::Inventory;
 pub use store::{Database, StoreError};
 
 use crate::remote::Expected;

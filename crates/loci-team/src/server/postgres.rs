@@ -6,12 +6,15 @@
 
 mod address;
 mod binding;
+mod moving;
 mod pool;
 mod tls;
 
 use loci_context::{ContentHash, EntryName, Hashes};
+use tokio::sync::mpsc::{Receiver, Sender};
 use tokio_postgres::{GenericClient, Statement, Transaction};
 
+use super::moving::{Inventory, Parcel};
 use super::store::{
     Answer, Deed, Found, Member, Sent, Store, StoreError, Written, decide, steps_after, to_hashes,
 };
@@ -184,6 +187,25 @@ impl Store for PostgresStore {
                     Ok([get(0)?, get(1)?, get(2)?, get(3)?, get(4)?, get(5)?])
                 })
                 .collect()
+        })
+    }
+
+    fn export(&self, parcels: Sender<Parcel>) -> Answer<'_, ()> {
+        Box::pin(async move {
+            let mut connection = self.pool.lend().await?;
+            let transaction = connection.transaction().await?;
+            moving::send_all(&transaction, &parcels).await?;
+            Ok(transaction.commit().await?)
+        })
+    }
+
+    fn import(&self, parcels: Receiver<Parcel>) -> Answer<'_, Inventory> {
+        Box::pin(async move {
+            let mut connection = self.pool.lend().await?;
+            let transaction = connection.transaction().await?;
+            let taken = moving::take_all(&transaction, parcels).await?;
+            transaction.commit().await?;
+            Ok(taken)
         })
     }
 }

@@ -3,6 +3,8 @@
 //! There are two connections: one that writes, because SQLite has one writer at a time anyway, and one that reads, which
 //! never waits for a write that is on its way to the disk. Work is done on threads that may wait.
 
+mod moving;
+
 use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
@@ -12,7 +14,9 @@ use std::time::Duration;
 
 use loci_context::{ContentHash, EntryName, Hashes};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use tokio::sync::mpsc::{Receiver, Sender};
 
+use super::moving::{Inventory, Parcel};
 use super::store::{
     Answer, Deed, Found, Member, Sent, Store, StoreError, Written, decide, steps_after, to_hashes,
 };
@@ -178,6 +182,20 @@ impl Store for SqliteStore {
                 Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?])
             })?;
             Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
+    fn export(&self, parcels: Sender<Parcel>) -> Answer<'_, ()> {
+        self.change(move |connection| moving::send_all(connection, &parcels))
+    }
+
+    fn import(&self, parcels: Receiver<Parcel>) -> Answer<'_, Inventory> {
+        let is_free = self.read(moving::check_empty);
+        let taken = self.change(move |connection| moving::take_all(connection, parcels));
+        Box::pin(async move {
+            // Looked at first without waiting, because it may be the very file that is being moved.
+            is_free.await?;
+            taken.await
         })
     }
 }

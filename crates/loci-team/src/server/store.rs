@@ -11,7 +11,9 @@ use std::path::Path;
 use std::pin::Pin;
 
 use loci_context::{ContentHash, EntryName, Hashes, TEAM_ENTRIES};
+use tokio::sync::mpsc::{Receiver, Sender};
 
+use super::moving::{self, Inventory, Parcel};
 use super::postgres::PostgresStore;
 use super::sqlite::SqliteStore;
 use crate::http::RepositoryName;
@@ -49,6 +51,18 @@ pub enum StoreError {
     /// There is a member of that name.
     #[error("There is a member of that name for this repository: `{0}`")]
     MemberExists(String),
+    /// Somebody uses it, so nothing is moved there.
+    #[error("The database that is moved to is not empty: it has `{0}` already")]
+    NotEmpty(&'static str),
+    /// A text is not what its hash says.
+    #[error("The database is damaged: the text of {0} is not what its hash says")]
+    Damaged(String),
+    /// Not everything came over; nothing was changed.
+    #[error("The move was cut short, and nothing was changed")]
+    CutShort,
+    /// What came over reads differently; nothing was changed.
+    #[error("What was moved and what was read back are not equal, so nothing was changed")]
+    NotEqual,
 }
 
 /// Somebody who may use a repository.
@@ -184,6 +198,12 @@ pub(super) trait Store: Debug + Send + Sync {
 
     /// Returns the audit log, oldest first: time, member, repository, action, entry, outcome.
     fn audit_log(&self) -> Answer<'_, Vec<[String; 6]>>;
+
+    /// Sends everything there is; nobody writes meanwhile.
+    fn export(&self, parcels: Sender<Parcel>) -> Answer<'_, ()>;
+
+    /// Takes everything in one transaction, if there is nothing yet and what came is what was sent.
+    fn import(&self, parcels: Receiver<Parcel>) -> Answer<'_, Inventory>;
 }
 
 /// The database that an address names.
@@ -237,6 +257,13 @@ impl Database {
     /// Returns the audit log, oldest first: time, member, repository, action, entry, outcome.
     pub async fn audit_log(&self) -> Result<Vec<[String; 6]>, StoreError> {
         self.store.audit_log().await
+    }
+
+    /// Copies everything to a database that is empty; this one stays as it is.
+    pub async fn move_to(&self, target: &Self) -> Result<Inventory, StoreError> {
+        let (sender, receiver) = moving::way();
+        let (sent, taken) = tokio::join!(self.store.export(sender), target.store.import(receiver));
+        moving::outcome(sent, taken)
     }
 
     pub(super) fn store(&self) -> &dyn Store {

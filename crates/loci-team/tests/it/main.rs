@@ -4,6 +4,7 @@
 
 mod access;
 mod cuts;
+mod moving;
 mod postgres;
 mod support;
 mod tls;

@@ -32,6 +32,8 @@ enum Verb {
     RemoveMember(MemberArgs),
     /// Print who did what.
     Audit,
+    /// Copy everything from one database to another that is empty; the old one stays as it is.
+    Move(MoveArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -41,6 +43,16 @@ struct MemberArgs {
     /// The repository.
     #[arg(long)]
     repository: String,
+}
+
+#[derive(Debug, clap::Args)]
+struct MoveArgs {
+    /// The database that holds the team's memories; without it the one that `--database` or the variable names.
+    #[arg(long, value_name = "FILE|ADDRESS")]
+    from: Option<String>,
+    /// The database that is to hold them; without it the one that `--database` or the variable names.
+    #[arg(long, value_name = "FILE|ADDRESS")]
+    to: Option<String>,
 }
 
 #[cfg(not(feature = "team-server"))]
@@ -76,7 +88,10 @@ mod built_in {
     }
 
     async fn do_as_told(env: &Env, args: &TeamMemoryArgs) -> Result<u8, Complaint> {
-        let database = database(env, args).await.map_err(|error| explain(&error))?;
+        if let Some(Verb::Move(ends)) = &args.verb {
+            return move_all(env, args, ends).await;
+        }
+        let database = open(env, args.database.as_deref()).await.map_err(|error| explain(&error))?;
         let now = rfc3339_millis(env.clock.now());
         match &args.verb {
             None => serve(args, database).await?,
@@ -96,18 +111,58 @@ mod built_in {
                 let log = database.audit_log().await.map_err(|error| explain(&error))?;
                 crate::config::write(&log.iter().map(|line| line.join("\t") + "\n").collect::<String>())?;
             }
+            Some(Verb::Move(_)) => {}
         }
         Ok(0)
     }
 
-    async fn database(env: &Env, args: &TeamMemoryArgs) -> Result<Database, StoreError> {
-        match args.database.as_deref().or_else(|| env.vars.non_empty(DATABASE)) {
+    /// Copies everything, and tells what that was.
+    async fn move_all(env: &Env, args: &TeamMemoryArgs, ends: &MoveArgs) -> Result<u8, Complaint> {
+        let usual = args.database.as_deref();
+        if ends.from.is_none() && ends.to.is_none() {
+            return Err(Complaint::new("Neither `--from` nor `--to` is given")
+                .hint("The one that is left out is the database that `--database` or the variable names."));
+        }
+        let from = ends.from.as_deref().or(usual);
+        check_there(env, from)?;
+        let source = open(env, from).await.map_err(|error| explain(&error))?;
+        let target = open(env, ends.to.as_deref().or(usual)).await.map_err(|error| explain(&error))?;
+        let moved = source.move_to(&target).await.map_err(|error| explain(&error))?;
+        let lines: String = moved.counts().map(|(name, n)| format!("{name:<9} {n}\n")).collect();
+        crate::config::write(&format!(
+            "{lines}All of it was read back and is equal. The old database is as it was: start every server with the \
+             new one, so that nobody writes to the old.\n"
+        ))?;
+        Ok(0)
+    }
+
+    /// A source that is not there is not made.
+    fn check_there(env: &Env, address: Option<&str>) -> Result<(), Complaint> {
+        let path = match address.or_else(|| env.vars.non_empty(DATABASE)) {
+            Some(address) if address.contains("://") => return Ok(()),
+            Some(file) => env.cwd.join(file),
+            None => usual_file(env),
+        };
+        match path.is_file() {
+            true => Ok(()),
+            false => Err(Complaint::new(format!("There is no such database: `{}`", path.display()))
+                .hint("`--from` names the one that holds the team's memories.")),
+        }
+    }
+
+    fn usual_file(env: &Env) -> std::path::PathBuf {
+        ConfigHome::from_env(env).loci_dir().join("team-memory.db")
+    }
+
+    /// Opens the database that an argument names, else the variable, else the usual file.
+    async fn open(env: &Env, address: Option<&str>) -> Result<Database, StoreError> {
+        match address.or_else(|| env.vars.non_empty(DATABASE)) {
             Some(address) if Database::is_postgres(address) => Database::connect(address).await,
             Some(address) if address.contains("://") => {
                 Err(StoreError::Address("it is neither a file nor `postgres://...`".to_owned()))
             }
             Some(file) => Database::open_file(&env.cwd.join(file)).await,
-            None => Database::open_file(&ConfigHome::from_env(env).loci_dir().join("team-memory.db")).await,
+            None => Database::open_file(&usual_file(env)).await,
         }
     }
 
@@ -127,6 +182,13 @@ mod built_in {
                  for a network that nobody else reads, or a tunnel.",
             ),
             StoreError::TooNew { .. } => complaint.hint("Run the newer loci."),
+            StoreError::NotEmpty(_) => {
+                complaint.hint("Name a new one: a file that is not there, or an empty database of PostgreSQL.")
+            }
+            StoreError::Damaged(_) => {
+                complaint.hint("Nothing was changed. Bring it back from a backup, or mend it, and move again.")
+            }
+            StoreError::CutShort | StoreError::NotEqual => complaint.hint("Run it again."),
             StoreError::MemberExists(_) => {
                 complaint.hint("For a new token, `remove-member` first and add them again.")
             }

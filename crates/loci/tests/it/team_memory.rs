@@ -213,3 +213,35 @@ async fn the_server_is_started_given_members_and_stopped() {
     ];
     assert_eq!(deeds, expected);
 }
+
+#[cfg(feature = "team-server")]
+#[tokio::test]
+async fn a_team_is_moved_to_another_database() {
+    let office = World::new([]).await;
+    let serve = |args: &[&str]| office.run(&loci().args(["serve", "team-memory"]).args(args.iter().copied()));
+    let new = office.home.home().join("new.db").display().to_string();
+    let said = serve(&["move"]);
+    assert!(said.code == Some(1) && said.stderr.contains("Neither `--from` nor `--to`"), "{said:?}");
+    let said = serve(&["move", "--to", &new]);
+    assert!(said.code == Some(1) && said.stderr.contains("There is no such database"), "{said:?}");
+    assert!(!std::path::Path::new(&new).exists(), "nothing is made for nothing");
+
+    assert_eq!(serve(&["add-member", "ann", "--repository", "app"]).code, Some(0));
+    let moved = serve(&["move", "--to", &new]);
+    let (counts, words) = moved.stdout.split_once("All of it").unwrap();
+    assert_eq!(counts, "members   1\nentries   0\nversions  0\naudit     1\n");
+    assert!(words.contains("was read back and is equal"), "{moved:?}");
+    let audit = |database: &[&str]| serve(&[&["audit"], database].concat()).stdout;
+    assert_eq!(audit(&["--database", &new]), audit(&[]));
+    let again = serve(&["move", "--to", &new]);
+    assert!(
+        again.code == Some(1)
+            && again.stderr.contains("has `members` already")
+            && again.stderr.contains("Name a new"),
+        "{again:?}"
+    );
+    // The other way round, with the new one as the one that is named.
+    let back = office.home.home().join("back.db").display().to_string();
+    assert_eq!(serve(&["move", "--from", &new, "--database", &back]).code, Some(0));
+    assert_eq!(audit(&["--database", &back]), audit(&[]));
+}
