@@ -6,8 +6,8 @@
 
 pub mod draft;
 mod weight;
+mod wire;
 
-use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use serde::Deserialize;
@@ -17,6 +17,7 @@ use serde_json::value::RawValue;
 use crate::ids::{EntryId, MessageId};
 use crate::message::{Block, Content};
 use crate::raw::RawObject;
+use wire::WireHead;
 
 pub use weight::{CalledTool, ResultWeight, Weight};
 
@@ -126,78 +127,6 @@ pub enum BadEntry {
     NoType,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct WireHead<'a> {
-    #[serde(borrow, rename = "type", default)]
-    type_name: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    subtype: Lenient<'a>,
-    #[serde(borrow, default)]
-    uuid: Lenient<'a>,
-    #[serde(borrow, default)]
-    parent_uuid: Lenient<'a>,
-    #[serde(borrow, default)]
-    logical_parent_uuid: Lenient<'a>,
-    #[serde(borrow, default)]
-    timestamp: Lenient<'a>,
-    #[serde(default)]
-    is_sidechain: Flag,
-    #[serde(default)]
-    is_meta: Flag,
-    #[serde(default)]
-    is_compact_summary: Flag,
-    #[serde(default)]
-    is_api_error_message: Flag,
-    #[serde(borrow, default)]
-    message: Option<MessageHead<'a>>,
-}
-
-/// A text field that may hold anything: another shape counts as absent, never as an error.
-#[derive(Deserialize, Default)]
-#[serde(untagged)]
-enum Lenient<'a> {
-    Text(#[serde(borrow)] Cow<'a, str>),
-    Other(serde::de::IgnoredAny),
-    #[default]
-    Absent,
-}
-
-impl Lenient<'_> {
-    fn text(&self) -> Option<&str> {
-        match self {
-            Self::Text(text) => Some(text),
-            Self::Other(_) | Self::Absent => None,
-        }
-    }
-}
-
-/// A boolean field that may hold anything.
-#[derive(Deserialize, Default)]
-#[serde(untagged)]
-enum Flag {
-    Is(bool),
-    Other(serde::de::IgnoredAny),
-    #[default]
-    Absent,
-}
-
-impl Flag {
-    fn is_set(&self) -> bool {
-        matches!(self, Self::Is(true))
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum MessageHead<'a> {
-    Object {
-        #[serde(borrow, default)]
-        id: Option<Cow<'a, str>>,
-    },
-    Other(serde::de::IgnoredAny),
-}
-
 impl Entry {
     /// Reads a line; only the head is looked at.
     pub fn parse(line: impl Into<Arc<str>>) -> Result<Self, BadEntry> {
@@ -216,10 +145,7 @@ impl Entry {
             is_meta: wire.is_meta.is_set(),
             is_compact_summary: wire.is_compact_summary.is_set(),
             is_api_error: wire.is_api_error_message.is_set(),
-            message_id: match wire.message {
-                Some(MessageHead::Object { id }) => id.map(|id| MessageId::from(id.as_ref())),
-                Some(MessageHead::Other(_)) | None => None,
-            },
+            message_id: wire.message.id().map(MessageId::from),
         };
         Ok(Self { line, head, weight: OnceLock::new() })
     }

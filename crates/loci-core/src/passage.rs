@@ -4,12 +4,19 @@
 //! Listings, reminders and other attachments are not what anybody said and are left out; a prompt that was typed
 //! while a tool ran is stored as an attachment and is a prompt all the same.
 
+mod said;
+
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::entry::{Entry, EntryKind};
-use crate::message::{Block, BlockKind};
+use crate::glance::Glance;
+use crate::message::BlockKind;
+
+use said::{Piece, Said};
 
 /// Who or what a passage comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -79,7 +86,11 @@ impl Passage {
 pub fn passages(entry: &Entry) -> Vec<Passage> {
     match entry.head().kind {
         EntryKind::User | EntryKind::Assistant => {
-            entry.blocks().iter().filter_map(|block| passage(entry, block)).collect()
+            let said = Said::of(entry).unwrap_or(Said::Pieces(Vec::new()));
+            match said {
+                Said::Words(text) => spoken(voice_of_text(entry), &text).into_iter().collect(),
+                Said::Pieces(pieces) => pieces.iter().filter_map(|piece| passage(entry, piece)).collect(),
+            }
         }
         EntryKind::Attachment => queued(entry).into_iter().collect(),
         EntryKind::System if entry.head().subtype.as_deref() == Some("local_command") => {
@@ -90,32 +101,31 @@ pub fn passages(entry: &Entry) -> Vec<Passage> {
     }
 }
 
-fn passage(entry: &Entry, block: &Block) -> Option<Passage> {
-    let passage = match block.kind() {
-        BlockKind::Text => Passage::said(voice_of_text(entry), block.text()?),
-        BlockKind::Thinking => {
-            Passage::said(Voice::Thinking, block.to_value()["thinking"].as_str()?.to_owned())
-        }
+fn spoken(voice: Voice, text: &str) -> Option<Passage> {
+    (!text.trim().is_empty()).then(|| Passage::said(voice, text.to_owned()))
+}
+
+fn passage(entry: &Entry, piece: &Piece<'_>) -> Option<Passage> {
+    match BlockKind::from_name(&piece.kind) {
+        BlockKind::Text => spoken(voice_of_text(entry), piece.text.text()?),
+        BlockKind::Thinking => spoken(Voice::Thinking, piece.thinking.text()?),
         BlockKind::ToolUse => {
-            let call = block.tool_use()?;
-            Passage {
+            let (name, input) = (piece.name.text()?, piece.input());
+            Some(Passage {
                 voice: Voice::Call,
-                text: call_text(&call.name, &call.input),
-                files: files(&call.input),
-                tool: Some(call.name),
-                call: Some(call.id.to_string()),
-            }
+                text: call_text(name, &input),
+                files: files(&input),
+                tool: Some(name.to_owned()),
+                call: Some(piece.id.text()?.to_owned()),
+            })
         }
         BlockKind::ToolResult => {
-            let result = block.tool_result()?;
-            let said = Passage::said(Voice::Result, text_of(&result.content));
-            Passage { call: Some(result.tool_use_id.to_string()), ..said }
+            let call = piece.tool_use_id.text()?.to_owned();
+            let said = spoken(Voice::Result, &piece.content.map(read_text).unwrap_or_default())?;
+            Some(Passage { call: Some(call), ..said })
         }
-        BlockKind::RedactedThinking | BlockKind::Image | BlockKind::Document | BlockKind::Other => {
-            return None;
-        }
-    };
-    (!passage.text.trim().is_empty()).then_some(passage)
+        BlockKind::RedactedThinking | BlockKind::Image | BlockKind::Document | BlockKind::Other => None,
+    }
 }
 
 fn voice_of_text(entry: &Entry) -> Voice {
@@ -167,6 +177,20 @@ fn text_of(content: &Value) -> String {
         }
         _ => String::new(),
     }
+}
+
+/// Reads the text of a result as it is written.
+fn read_text(content: &RawValue) -> Cow<'_, str> {
+    let json = content.get();
+    match json.as_bytes().first() {
+        Some(b'"') => serde_json::from_str::<Glance<'_>>(json).ok().and_then(Glance::into_text),
+        Some(b'[') => serde_json::from_str::<Vec<Glance<'_>>>(json).ok().map(|blocks| {
+            let texts: Vec<Cow<'_, str>> = blocks.into_iter().filter_map(Glance::into_field_text).collect();
+            Cow::Owned(texts.join("\n"))
+        }),
+        _ => None,
+    }
+    .unwrap_or_default()
 }
 
 /// Knows which tool each call was for whose result is yet to come, so that results can be told by their tool.

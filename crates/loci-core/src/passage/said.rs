@@ -1,0 +1,98 @@
+//! The message of an entry, read in one pass and just far enough to tell what was said.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::entry::Entry;
+use crate::glance::Glance;
+
+/// What a message says.
+pub(super) enum Said<'a> {
+    /// Words alone.
+    Words(Cow<'a, str>),
+    /// Blocks.
+    Pieces(Vec<Piece<'a>>),
+}
+
+/// A block with the fields that any kind of it may have.
+#[derive(Deserialize)]
+pub(super) struct Piece<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub(super) text: Glance<'a>,
+    #[serde(borrow, default)]
+    pub(super) thinking: Glance<'a>,
+    #[serde(borrow, default)]
+    pub(super) id: Glance<'a>,
+    #[serde(borrow, default)]
+    pub(super) name: Glance<'a>,
+    #[serde(borrow, default)]
+    input: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) tool_use_id: Glance<'a>,
+    #[serde(borrow, default)]
+    pub(super) content: Option<&'a RawValue>,
+}
+
+impl<'a> Said<'a> {
+    /// Reads what an entry's message says; `None` when it has none.
+    pub(super) fn of(entry: &'a Entry) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Stored<'a> {
+            #[serde(borrow)]
+            message: StoredMessage<'a>,
+        }
+        #[derive(Deserialize)]
+        struct StoredMessage<'a> {
+            #[serde(borrow)]
+            content: Said<'a>,
+        }
+        serde_json::from_str::<Stored<'a>>(entry.line()).ok().map(|stored| stored.message.content)
+    }
+}
+
+impl Piece<'_> {
+    /// Reads what a tool is given.
+    pub(super) fn input(&self) -> Value {
+        self.input.and_then(|input| serde_json::from_str(input.get()).ok()).unwrap_or_default()
+    }
+}
+
+/// Read by hand: raw JSON cannot pass through the buffer that derived untagged enums use.
+impl<'de: 'a, 'a> Deserialize<'de> for Said<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Either)
+    }
+}
+
+struct Either;
+
+impl<'de> Visitor<'de> for Either {
+    type Value = Said<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string or a list of content blocks")
+    }
+
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Said::Words(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Said::Words(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let mut pieces = Vec::new();
+        while let Some(piece) = seq.next_element()? {
+            pieces.push(piece);
+        }
+        Ok(Said::Pieces(pieces))
+    }
+}
