@@ -8,7 +8,7 @@ mod snippet;
 mod words;
 
 pub use nearest::{Nearest, nearest};
-pub use query::{Literal, Query, Term};
+pub use query::{Literal, Query, Tally, Term};
 pub use score::{Corpus, Match, Scorer};
 pub use snippet::{Snippet, part_around, snippet};
 pub use words::{MAX_WORD, each_word, words};

@@ -1,25 +1,30 @@
 //! Looking up earlier messages of a session in its own file, those before compactions too.
 //!
-//! The file is read once from its beginning, and of each passage that has a word of the query only a few numbers are
-//! kept: how rare a word is shows only at the end. The best are then read again, and how much of the query stands
-//! together in them decides. What the model no longer sees comes first, but every fourth place is for what it still
-//! sees. What was asked of this very lookup, and what it answered, is not among what is found: it would always be the
-//! best answer to itself.
+//! The file is read once, a part at a time on a few threads ([`scan`]), and of each passage that has a word of the query
+//! only a few numbers are kept: how rare a word is shows only at the end. The best are then read again, and how much of
+//! the query stands together in them decides. What the model no longer sees comes first, but every fourth place is for
+//! what it still sees. What was asked of this very lookup, and what it answered, is not among what is found: it would
+//! always be the best answer to itself.
+
+mod quote;
+mod scan;
 
 use std::collections::{HashSet, VecDeque};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use loci_core::entry::Entry;
+use loci_core::ids::EntryId;
 use loci_core::passage::{CallNames, Passage, Voice, passages};
 use loci_core::recall::{RecallHit, RecallSearch, RecallSource, RecallWish, Recalled};
 use loci_core::search::{Corpus, Match, Query, Scorer, nearest, part_around};
-use serde_json::Value;
 
-use crate::session_file::{LoadError, Loaded, each_line, read_line};
+use crate::session_file::{LoadError, Loaded, read_line};
+use quote::quote;
+use scan::{Candidate, Scanned, each_part};
 
 /// The tool whose own calls and results are left out.
 pub const RECALL_TOOL: &str = "Recall";
@@ -46,109 +51,49 @@ pub fn recall(file: &Path, wish: &RecallWish, stop: &AtomicBool) -> Result<Recal
     }
 }
 
-/// Where a line lies.
-#[derive(Debug, Clone, Copy)]
-struct Span {
-    offset: u64,
-    len: usize,
-}
-
-/// Hands out the entries of a conversation with the passages in them, until `stop` says so.
-fn each_entry(
-    file: &File,
-    stop: &AtomicBool,
-    mut take: impl FnMut(Span, usize, &Entry, Vec<Passage>),
-) -> io::Result<()> {
-    let mut names = CallNames::default();
-    each_line(&mut &*file, |line| {
-        let span = Span { offset: line.offset, len: line.bytes.len() };
-        let mut loaded = Loaded::default();
-        read_line(line, &mut loaded);
-        for (idx, entry) in loaded.entries.iter().enumerate().filter(|(_, it)| !it.head().is_sidechain) {
-            let mut said = passages(entry);
-            said.iter_mut().for_each(|passage| names.complete(passage));
-            take(span, idx, entry, said);
-        }
-        !stop.load(Ordering::Relaxed)
-    })
-}
-
-/// A passage with a word of the query.
-struct Candidate {
-    span: Span,
-    entry: usize,
-    part: usize,
-    counts: Vec<u32>,
-    n_words: u32,
-    n_literals: usize,
-    /// How many pairs of words follow one another as they do in the query.
-    n_neighbours: usize,
-    voice: Voice,
-    uuid: String,
-    tool: Option<String>,
-}
-
 #[derive(Default)]
 struct Search {
+    names: CallNames,
     corpus: Corpus,
     candidates: Vec<Candidate>,
-    seen: HashSet<(String, usize)>,
+    known: HashSet<(EntryId, usize)>,
     /// Where the last compaction lies, and what it preserved.
     boundary: u64,
-    preserved: HashSet<String>,
+    preserved: HashSet<EntryId>,
 }
 
 fn find(file: &File, wish: &RecallSearch, stop: &AtomicBool) -> io::Result<Recalled> {
     let query = Query::parse(&wish.query);
     let mut search = Search::default();
     search.corpus.n_with_term = vec![0; query.terms().len()];
-    let mut counts = Vec::new();
-    each_entry(file, stop, |span, idx, entry, said| {
-        if entry.is_compact_boundary() {
-            search.compacted(span, entry);
-        }
-        let Some(uuid) = entry.head().uuid.as_ref() else { return };
-        for (part, passage) in said.into_iter().enumerate() {
-            let is_own = passage.tool.as_deref() == Some(RECALL_TOOL);
-            if is_own || wish.voice.is_some_and(|voice| voice != passage.voice) {
-                continue;
-            }
-            let n_words = query.count(&passage.text, &mut counts);
-            search.corpus.n_texts += 1;
-            search.corpus.n_words += u64::from(n_words);
-            if counts.iter().all(|count| *count == 0) {
-                continue;
-            }
-            let Some(n_literals) = query.n_literals(&passage.text) else { continue };
-            if !search.seen.insert((uuid.to_string(), part)) {
-                continue;
-            }
-            for (sum, count) in search.corpus.n_with_term.iter_mut().zip(&counts) {
-                *sum += u64::from(*count > 0);
-            }
-            search.candidates.push(Candidate {
-                span,
-                entry: idx,
-                part,
-                counts: counts.clone(),
-                n_words,
-                n_literals,
-                n_neighbours: query.n_neighbours(&passage.text),
-                voice: passage.voice,
-                uuid: uuid.to_string(),
-                tool: passage.tool,
-            });
-        }
-    })?;
+    each_part(file, &query, wish.voice, stop, |scanned| search.add(scanned, wish.voice))?;
     search.answer(file, &query, wish)
 }
 
 impl Search {
-    fn compacted(&mut self, span: Span, boundary: &Entry) {
-        self.boundary = span.offset;
-        let about: Value = boundary.fields().read("compactMetadata").unwrap_or_default();
-        let kept = about["preservedMessages"]["uuids"].as_array().into_iter().flatten();
-        self.preserved = kept.filter_map(Value::as_str).map(str::to_owned).collect();
+    /// Adds what the next part of the file has. Which tool a result is of shows only here, where the call is known.
+    fn add(&mut self, scanned: Scanned, voice: Option<Voice>) {
+        if let Some((offset, preserved)) = scanned.boundary {
+            (self.boundary, self.preserved) = (offset, preserved);
+        }
+        for mut seen in scanned.seen {
+            self.names.complete(&mut seen.passage);
+            let is_own = seen.passage.tool.as_deref() == Some(RECALL_TOOL);
+            if is_own || voice.is_some_and(|voice| voice != seen.passage.voice) {
+                continue;
+            }
+            self.corpus.n_texts += 1;
+            self.corpus.n_words += u64::from(seen.n_words);
+            let Some(mut candidate) = seen.candidate else { continue };
+            if !self.known.insert((candidate.uuid.clone(), candidate.part)) {
+                continue;
+            }
+            for (sum, count) in self.corpus.n_with_term.iter_mut().zip(&candidate.counts) {
+                *sum += u64::from(*count > 0);
+            }
+            candidate.tool = seen.passage.tool;
+            self.candidates.push(candidate);
+        }
     }
 
     fn is_compacted(&self, candidate: &Candidate) -> bool {
@@ -266,26 +211,4 @@ fn source(entry: &Entry, voice: Voice, tool: Option<String>) -> RecallSource {
         tool,
         time: head.timestamp.as_deref().map(str::to_owned),
     }
-}
-
-fn quote(file: &File, message: &str, offset: usize, limit: usize, stop: &AtomicBool) -> io::Result<Recalled> {
-    let mut found: Option<(RecallSource, String)> = None;
-    let mut matching = HashSet::new();
-    each_entry(file, stop, |_, _, entry, said| {
-        let Some(uuid) = entry.head().uuid.as_ref().map(|uuid| uuid.as_str()) else { return };
-        if message.is_empty() || !uuid.starts_with(message) || said.is_empty() {
-            return;
-        }
-        matching.insert(uuid.to_owned());
-        let texts: Vec<&str> = said.iter().map(|passage| passage.text.as_str()).collect();
-        found = Some((source(entry, said[0].voice, said[0].tool.clone()), texts.join("\n\n")));
-    })?;
-    Ok(match found.filter(|_| matching.len() == 1) {
-        Some((source, text)) => Recalled::Quoted {
-            source,
-            n_chars: text.chars().count(),
-            text: text.chars().skip(offset).take(limit).collect(),
-        },
-        None => Recalled::NoSuchMessage { n_matching: matching.len() },
-    })
 }

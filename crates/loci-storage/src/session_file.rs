@@ -85,10 +85,18 @@ fn read(reader: &mut impl Read) -> io::Result<Loaded> {
 /// Hands out the lines of a file in order until `take` returns false.
 pub(crate) fn each_line(
     reader: &mut impl Read,
+    take: impl FnMut(loci_stdx::Line<'_>) -> bool,
+) -> io::Result<()> {
+    each_line_from(reader, 0, take)
+}
+
+/// Hands out the lines of the rest of a file, which begins at `offset`, in order until `take` returns false.
+pub(crate) fn each_line_from(
+    reader: &mut impl Read,
+    mut offset: u64,
     mut take: impl FnMut(loci_stdx::Line<'_>) -> bool,
 ) -> io::Result<()> {
     let mut buffer = Vec::new();
-    let mut offset = 0;
     let mut is_end = false;
     while !is_end {
         let searched = buffer.len();

@@ -33,56 +33,80 @@ struct Found {
 
 /// Finds the place; `weights` says what each term of the query is worth, nothing for those that occur nowhere.
 pub fn nearest(query: &Query, weights: &[f64], text: &str) -> Nearest {
-    let weight = |term: usize| weights.get(term).copied().unwrap_or(0.0);
-    let pair_weight = |pair: usize| {
+    let terms = |term: usize| weights.get(term).copied().unwrap_or(0.0);
+    let pairs = |pair: usize| {
         let (left, right) = query.neighbours()[pair];
-        weight(left).min(weight(right))
+        terms(left).min(terms(right))
     };
     let (n_terms, n_pairs) = (query.terms().len(), query.neighbours().len());
-    let all: f64 = (0..n_terms).map(weight).sum::<f64>() + (0..n_pairs).map(pair_weight).sum::<f64>();
+    let all: f64 = (0..n_terms).map(terms).sum::<f64>() + (0..n_pairs).map(pairs).sum::<f64>();
     let reach = n_terms * WORDS_A_TERM + WORDS_MORE;
-    let mut here: VecDeque<Found> = VecDeque::new();
+    let mut here = Together::new(n_terms, n_pairs);
     let mut best = Nearest { share: 0.0, range: 0..0 };
     each_found(query, text, |found| {
-        let last = found.word;
-        here.push_back(found);
-        while here.front().is_some_and(|first| first.word + reach < last) {
-            here.pop_front();
-        }
-        let worth = worth(&here, (n_terms, &weight), (n_pairs, &pair_weight)) / all;
-        if worth > best.share {
-            let start = here.front().map_or(0, |first| first.range.start);
-            best = Nearest { share: worth, range: start..here.back().map_or(0, |it| it.range.end) };
+        here.push(found, reach);
+        let share = here.worth(terms, pairs) / all;
+        if share > best.share {
+            best = Nearest { share, range: here.range() };
         }
     });
     best
 }
 
-/// Adds up what words that stand together are worth, each word and each pair once.
-fn worth(
-    here: &VecDeque<Found>,
-    (n_terms, weight): (usize, &dyn Fn(usize) -> f64),
-    (n_pairs, pair_weight): (usize, &dyn Fn(usize) -> f64),
-) -> f64 {
-    let (mut terms, mut pairs) = (vec![false; n_terms], vec![false; n_pairs]);
-    for (idx, found) in here.iter().enumerate() {
-        terms[found.term] = true;
-        // The first word has lost the one before it.
-        if let Some(pair) = found.pair.filter(|_| idx > 0) {
-            pairs[pair] = true;
+/// Words of the query that stand together, and how often each term and each pair is among them.
+struct Together {
+    found: VecDeque<Found>,
+    terms: Vec<u32>,
+    pairs: Vec<u32>,
+}
+
+impl Together {
+    fn new(n_terms: usize, n_pairs: usize) -> Self {
+        Self { found: VecDeque::new(), terms: vec![0; n_terms], pairs: vec![0; n_pairs] }
+    }
+
+    /// Adds a word and lets go of those that are too far from it.
+    fn push(&mut self, found: Found, reach: usize) {
+        let last = found.word;
+        self.terms[found.term] += 1;
+        // A pair counts with the word that completes it, unless the one before it is gone.
+        if let Some(pair) = found.pair.filter(|_| !self.found.is_empty()) {
+            self.pairs[pair] += 1;
+        }
+        self.found.push_back(found);
+        while self.found.front().is_some_and(|first| first.word + reach < last) {
+            self.pop();
         }
     }
-    let sum = |seen: &[bool], worth: &dyn Fn(usize) -> f64| -> f64 {
-        seen.iter().enumerate().filter(|(_, seen)| **seen).map(|(idx, _)| worth(idx)).sum()
-    };
-    sum(&terms, weight) + sum(&pairs, pair_weight)
+
+    fn pop(&mut self) {
+        if let Some(gone) = self.found.pop_front() {
+            self.terms[gone.term] -= 1;
+        }
+        if let Some(pair) = self.found.front().and_then(|first| first.pair) {
+            self.pairs[pair] -= 1;
+        }
+    }
+
+    /// Adds up what the words are worth, each word and each pair once.
+    fn worth(&self, terms: impl Fn(usize) -> f64, pairs: impl Fn(usize) -> f64) -> f64 {
+        let sum = |counts: &[u32], worth: &dyn Fn(usize) -> f64| -> f64 {
+            counts.iter().enumerate().filter(|(_, count)| **count > 0).map(|(idx, _)| worth(idx)).sum()
+        };
+        sum(&self.terms, &terms) + sum(&self.pairs, &pairs)
+    }
+
+    fn range(&self) -> Range<usize> {
+        let start = self.found.front().map_or(0, |first| first.range.start);
+        start..self.found.back().map_or(0, |last| last.range.end)
+    }
 }
 
 fn each_found(query: &Query, text: &str, mut take: impl FnMut(Found)) {
     let mut word = 0;
     let mut before: Option<usize> = None;
     each_word(text, |found, range| {
-        let term = query.terms().iter().position(|term| term.matches(found));
+        let term = query.term_of(found);
         if let Some(term) = term {
             let pair = before.and_then(|left| query.neighbours().iter().position(|it| *it == (left, term)));
             take(Found { term, pair, word, range });

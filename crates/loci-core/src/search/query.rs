@@ -31,6 +31,31 @@ pub struct Query {
     /// Terms that follow one another in the query, as places among the terms.
     neighbours: Vec<(usize, usize)>,
     last: Option<usize>,
+    /// The terms by their first byte, so that most words of a text are compared with none.
+    by_first: Vec<Vec<usize>>,
+}
+
+/// What of a query a text has; to be used again for the next text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How often each term occurs.
+    pub counts: Vec<u32>,
+    /// How many words the text has.
+    pub n_words: u32,
+    /// Which of the query's pairs of neighbours follow one another somewhere in the text, too.
+    pairs: Vec<bool>,
+}
+
+impl Tally {
+    /// Returns true when the text has no word of the query.
+    pub fn is_empty(&self) -> bool {
+        self.counts.iter().all(|count| *count == 0)
+    }
+
+    /// Returns how many pairs of words follow one another as they do in the query.
+    pub fn n_neighbours(&self) -> usize {
+        self.pairs.iter().filter(|found| **found).count()
+    }
 }
 
 impl Query {
@@ -74,11 +99,46 @@ impl Query {
         let mut n_words = 0;
         each_word(text, |word, _| {
             n_words += 1;
-            for (term, count) in self.terms.iter().zip(counts.iter_mut()) {
-                *count += u32::from(term.matches(word));
-            }
+            self.each_match(word, |term| counts[term] += 1);
         });
         n_words
+    }
+
+    /// Counts what of the query a text has, in one pass over its words.
+    pub fn tally(&self, text: &str, tally: &mut Tally) {
+        tally.counts.clear();
+        tally.counts.resize(self.terms.len(), 0);
+        tally.pairs.clear();
+        tally.pairs.resize(self.neighbours.len(), false);
+        tally.n_words = 0;
+        let mut before = None;
+        each_word(text, |word, _| {
+            tally.n_words += 1;
+            let at = self.each_match(word, |term| tally.counts[term] += 1);
+            if let (Some(left), Some(right)) = (before, at) {
+                let pairs = self.neighbours.iter().zip(&mut tally.pairs);
+                pairs.for_each(|(pair, found)| *found |= *pair == (left, right));
+            }
+            before = at;
+        });
+    }
+
+    /// Returns the first term that a word of a text matches.
+    pub(super) fn term_of(&self, word: &str) -> Option<usize> {
+        self.each_match(word, |_| {})
+    }
+
+    /// Hands out the terms that a word matches and returns the first of them.
+    fn each_match(&self, word: &str, mut take: impl FnMut(usize)) -> Option<usize> {
+        let first = usize::from(*word.as_bytes().first()?);
+        let mut found = None;
+        for &term in self.by_first.get(first).into_iter().flatten() {
+            if self.terms[term].matches(word) {
+                take(term);
+                found = found.or(Some(term));
+            }
+        }
+        found
     }
 
     /// Returns how many of the literals stand in the text; `None` when one in quotes does not.
@@ -96,20 +156,6 @@ impl Query {
             }
         }
         Some(n_found)
-    }
-
-    /// Counts the pairs of words that follow one another both in the query and somewhere in the text.
-    pub fn n_neighbours(&self, text: &str) -> usize {
-        let mut found = vec![false; self.neighbours.len()];
-        let mut before = None;
-        each_word(text, |word, _| {
-            let at = self.terms.iter().position(|term| term.matches(word));
-            for (pair, found) in self.neighbours.iter().zip(&mut found) {
-                *found |= before == Some(pair.0) && at == Some(pair.1);
-            }
-            before = at;
-        });
-        found.into_iter().filter(|found| *found).count()
     }
 
     /// Returns true when every literal stands in the text.
@@ -147,6 +193,9 @@ impl Query {
     fn add_term(&mut self, term: Term) {
         let at = self.terms.iter().position(|known| *known == term).unwrap_or(self.terms.len());
         if at == self.terms.len() {
+            self.by_first.resize_with(256, Vec::new);
+            let first = term.text.as_bytes().first().copied().unwrap_or_default();
+            self.by_first[usize::from(first)].push(at);
             self.terms.push(term);
         }
         if let Some(pair) = self.last.map(|last| (last, at)).filter(|pair| !self.neighbours.contains(pair)) {
@@ -197,22 +246,28 @@ mod tests {
 
     #[test]
     fn occurrences_are_counted() {
-        let query = Query::parse("data* port");
-        let mut counts = Vec::new();
-        assert_eq!(query.count("Database port, data: PORT 9", &mut counts), 5);
-        assert_eq!(counts, [2, 2]);
+        let query = Query::parse("data* port data");
+        let (mut tally, mut counts) = (Tally::default(), Vec::new());
+        query.tally("Database port, data: PORT 9", &mut tally);
+        assert_eq!((tally.n_words, tally.counts.as_slice()), (5, [2, 2, 1].as_slice()));
+        assert_eq!(query.count("Database port, data: PORT 9", &mut counts), tally.n_words);
+        assert_eq!(counts, tally.counts);
+        query.tally("nothing", &mut tally);
+        assert!(tally.is_empty() && tally.n_words == 1);
     }
 
     #[test]
     fn words_that_follow_one_another_are_noticed() {
         let query = Query::parse("what was the port of the amber falcon");
+        let mut tally = Tally::default();
         for (text, expected) in [
             ("The port of the amber falcon cluster is 9.", 5),
             ("falcon amber, of port", 0),
             ("what was it? the amber port", 2),
             ("", 0),
         ] {
-            assert_eq!(query.n_neighbours(text), expected, "{text}");
+            query.tally(text, &mut tally);
+            assert_eq!(tally.n_neighbours(), expected, "{text}");
         }
     }
 

@@ -19,7 +19,7 @@ pub struct Snippet {
 pub fn snippet(query: &Query, text: &str, max_bytes: usize) -> Snippet {
     let mut found: Vec<(usize, Range<usize>)> = Vec::new();
     each_word(text, |word, place| {
-        if let Some(idx) = query.terms().iter().position(|term| term.matches(word)) {
+        if let Some(idx) = query.term_of(word) {
             found.push((idx, place));
         }
     });

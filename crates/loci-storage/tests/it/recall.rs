@@ -174,8 +174,9 @@ fn a_message_is_quoted_word_for_word() {
         let wish = RecallWish::Quote { message: message.to_owned(), offset, limit };
         recall(&file, &wish, &AtomicBool::new(false)).unwrap()
     };
-    let Recalled::Quoted { text, n_chars, .. } = quote("r1", 0, 100) else { panic!() };
+    let Recalled::Quoted { text, n_chars, source } = quote("r1", 0, 100) else { panic!() };
     assert_eq!((text.as_str(), n_chars), ("port=48213 # staging", 20));
+    assert_eq!((source.voice, source.tool.as_deref()), (Voice::Result, Some("Bash")), "by its call");
     let Recalled::Quoted { text, .. } = quote("r1", 5, 5) else { panic!() };
     assert_eq!(text, "48213");
     assert_eq!(quote("nobody", 0, 9), Recalled::NoSuchMessage { n_matching: 0 });
