@@ -5,27 +5,26 @@
 //! are a directory's own is decided in [`crate::project`]. Files without a chain entry (nothing was ever said) are
 //! no sessions.
 
+mod listed;
 mod named;
 mod used_here;
 
-use std::collections::HashSet;
-use std::ffi::OsStr;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use loci_core::entry::Entry;
 use loci_core::ids::SessionId;
-use loci_stdx::{in_parallel, single_line};
+use loci_stdx::single_line;
+
+pub(crate) use listed::{Listed, Stamp, all_sessions, sessions_in};
 
 use crate::layout::{ConfigHome, SessionPlace};
 use crate::listing::{SessionSummary, summary_of};
 use crate::project::Project;
 use crate::session_file::each_line;
 
-/// How many directories are listed at once.
-const MOST_LISTERS: usize = 4;
 /// The most candidates that an error lists.
 const MOST_CANDIDATES: usize = 10;
 
@@ -252,47 +251,6 @@ pub(crate) fn session_places(dir: &Path) -> Result<Vec<SessionPlace>, FindError>
         is_file.then(|| SessionPlace::new(file, id))
     };
     Ok(entries_of(dir)?.into_iter().filter_map(place).collect())
-}
-
-/// A session file as its directory lists it.
-#[derive(Debug)]
-pub(crate) struct Listed {
-    pub(crate) place: SessionPlace,
-    pub(crate) metadata: Metadata,
-    /// Whether there is a directory beside it with what belongs to it.
-    pub(crate) has_companion: bool,
-}
-
-/// Returns the session files of all projects, each looked at once, directory by directory on a few threads.
-pub(crate) fn all_sessions(home: &ConfigHome) -> Result<Vec<Listed>, FindError> {
-    let dirs = subdirectories(&home.projects_dir())?;
-    let listed = in_parallel(dirs.len(), MOST_LISTERS, |idx| listed_in(&dirs[idx]));
-    let mut all = Vec::new();
-    for listed in listed {
-        all.append(&mut listed?);
-    }
-    Ok(all)
-}
-
-fn listed_in(dir: &Path) -> Result<Vec<Listed>, FindError> {
-    let mut files = Vec::new();
-    let mut companions = HashSet::new();
-    for entry in entries_of(dir)? {
-        let path = entry.path();
-        if let Some(id) = id_of(&path) {
-            files.push((entry, SessionPlace::new(path, id)));
-        } else if path.extension().is_none() {
-            companions.insert(entry.file_name());
-        }
-    }
-    let listed = files.into_iter().filter_map(|(entry, place)| {
-        // Where it is a link, what it leads to counts. One that is gone by now is no file.
-        let metadata = entry.metadata().ok()?;
-        let metadata = if metadata.is_symlink() { fs::metadata(place.file()).ok()? } else { metadata };
-        let has_companion = companions.contains(OsStr::new(place.file().file_stem()?));
-        metadata.is_file().then_some(Listed { place, metadata, has_companion })
-    });
-    Ok(listed.collect())
 }
 
 pub(crate) fn subdirectories(dir: &Path) -> Result<Vec<PathBuf>, FindError> {

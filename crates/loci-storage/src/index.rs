@@ -8,7 +8,7 @@ mod builder;
 mod check;
 mod coverage;
 mod filter;
-mod format;
+pub(crate) mod format;
 mod merge;
 mod scan;
 mod search;

@@ -25,17 +25,21 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use kept::{Kept, Stamp};
+use kept::Kept;
 pub use lite::{Facts, Labels};
 pub use rollout::list_rollouts;
 pub use tally::{Count, session_totals};
 
-use crate::find::FindError;
+use loci_stdx::in_parallel;
+
+use crate::find::{FindError, Listed, Stamp, all_sessions};
 use crate::layout::{ConfigHome, Dialect, SessionPlace};
 use crate::project::Project;
 
 /// More readers than this only wait for each other.
 const MOST_READERS: usize = 8;
+/// How many sessions each looks up at once in what was kept.
+const PART: usize = 256;
 
 /// A session and what the ends of its file say about it.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,22 +52,19 @@ pub struct SessionSummary {
 
 /// Lists the sessions of a project, the newest first.
 pub fn list_project(home: &ConfigHome, project: &Project) -> Result<Vec<SessionSummary>, FindError> {
-    // Looked at before they are read: what is written in between changes the stamp.
-    let files = project.session_files(home)?.into_iter();
-    let stamped = files.filter_map(|place| kept::stamp(&place).map(|stamp| (place, stamp)));
-    let mut sessions = kept_or_read(home, stamped);
-    sessions.retain(|session| project.owns(home, session));
-    sort(&mut sessions);
-    Ok(sessions)
+    let mut sessions = kept_or_read(home, stamped(project.listed(home)?));
+    project.retain_own(home, &mut sessions);
+    Ok(sorted(sessions))
 }
 
 /// Lists the sessions of all projects, the newest first.
 pub fn list_all(home: &ConfigHome) -> Result<Vec<SessionSummary>, FindError> {
-    let listed = crate::find::all_sessions(home)?.into_iter();
-    let stamped = listed.map(|listed| (listed.place, Stamp::of(&listed.metadata)));
-    let mut sessions = kept_or_read(home, stamped);
-    sort(&mut sessions);
-    Ok(sessions)
+    Ok(sorted(kept_or_read(home, stamped(all_sessions(home)?))))
+}
+
+/// Files are looked at before they are read: what is written in between changes the stamp.
+fn stamped(listed: Vec<Listed>) -> Vec<(SessionPlace, Stamp)> {
+    listed.into_iter().map(|listed| (listed.place, listed.stamp)).collect()
 }
 
 /// Reads the facts about one session file; `None` when it is empty.
@@ -81,45 +82,55 @@ fn facts_of(place: &SessionPlace, buffer: &mut Vec<u8>) -> io::Result<Option<Fac
     }
 }
 
-fn sort(sessions: &mut [SessionSummary]) {
-    sessions.sort_by(|left, right| {
-        let newest = right.facts.newest_ms().cmp(&left.facts.newest_ms());
-        newest.then_with(|| left.place.file().cmp(right.place.file()))
+/// Puts the newest first. Facts are large, so what is sorted is what they are sorted by.
+fn sorted(sessions: Vec<SessionSummary>) -> Vec<SessionSummary> {
+    let mut order: Vec<(i64, usize)> =
+        sessions.iter().enumerate().map(|(idx, session)| (session.facts.newest_ms(), idx)).collect();
+    let name = |idx: usize| sessions[idx].place.file().as_os_str();
+    order.sort_unstable_by(|(left_ms, left), (right_ms, right)| {
+        right_ms.cmp(left_ms).then_with(|| name(*left).cmp(name(*right)))
     });
+    let mut sessions: Vec<Option<SessionSummary>> = sessions.into_iter().map(Some).collect();
+    order.into_iter().filter_map(|(_, idx)| sessions[idx].take()).collect()
 }
 
 /// Takes the facts of files that are as they were from what was kept, and reads the others.
-fn kept_or_read(
-    home: &ConfigHome,
-    places: impl Iterator<Item = (SessionPlace, Stamp)>,
-) -> Vec<SessionSummary> {
-    let mut kept = Kept::read(home);
-    let mut all = Vec::new();
-    let mut stamps = HashMap::new();
+fn kept_or_read(home: &ConfigHome, places: Vec<(SessionPlace, Stamp)>) -> Vec<SessionSummary> {
+    let kept = Kept::read(home);
+    let parts: Vec<&[(SessionPlace, Stamp)]> = places.chunks(PART).collect();
+    let known = in_parallel(parts.len(), MOST_READERS, |idx| {
+        parts[idx].iter().map(|(place, stamp)| kept.facts(place, *stamp)).collect::<Vec<Option<Facts>>>()
+    });
+    let mut all = Vec::with_capacity(places.len());
     let mut unknown = Vec::new();
-    for (place, stamp) in places {
-        match kept.take(&place, stamp) {
+    for ((place, stamp), facts) in places.into_iter().zip(known.into_iter().flatten()) {
+        match facts {
             Some(facts) => all.push((SessionSummary { place, facts }, stamp)),
-            None => {
-                stamps.insert(place.file().to_owned(), stamp);
-                unknown.push(place);
-            }
+            None => unknown.push((place, stamp)),
         }
     }
-    let read = summaries(&unknown).into_iter();
-    all.extend(read.filter_map(|session| stamps.get(session.place.file()).map(|stamp| (session, *stamp))));
-    kept.write(home, &all, unknown.len());
+    if !unknown.is_empty() {
+        let n_read = unknown.len();
+        let (places, stamps): (Vec<SessionPlace>, Vec<Stamp>) = unknown.into_iter().unzip();
+        let stamps: HashMap<&Path, Stamp> = places.iter().map(SessionPlace::file).zip(stamps).collect();
+        let read = summaries(&places).into_iter();
+        all.extend(read.filter_map(|session| {
+            let stamp = stamps.get(session.place.file()).copied();
+            stamp.map(|stamp| (session, stamp))
+        }));
+        kept.write(home, &all, n_read);
+    }
     all.into_iter().map(|(session, _)| session).collect()
 }
 
 /// Returns the file of what is kept, when it knows a session otherwise than it is.
 pub(crate) fn stale_list(home: &ConfigHome, places: &[SessionPlace]) -> Option<PathBuf> {
-    let mut kept = Kept::read(home);
-    let mut is_wrong = |place: &SessionPlace| {
-        let known = kept::stamp(place).and_then(|stamp| kept.take(place, stamp));
+    let kept = Kept::read(home);
+    let is_wrong = |place: &SessionPlace| {
+        let known = Stamp::look(place.file()).and_then(|stamp| kept.facts(place, stamp));
         known.is_some_and(|known| Facts::read(place.file()).is_ok_and(|facts| facts != Some(known)))
     };
-    places.iter().any(&mut is_wrong).then(|| kept::file(home))
+    places.iter().any(is_wrong).then(|| kept::file(home))
 }
 
 /// Reads many files with a few threads; one that cannot be read does not hide the others.

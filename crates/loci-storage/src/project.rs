@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use loci_core::path::project_slug;
 
-use crate::find::{FindError, session_places, subdirectories};
+use crate::find::{FindError, Listed, session_places, sessions_in, subdirectories};
 use crate::layout::{ConfigHome, SessionPlace};
 use crate::listing::{SessionSummary, dir_of};
 use crate::repository::repository_of;
@@ -57,6 +57,11 @@ impl Project {
         Ok(places)
     }
 
+    /// Returns the same files, each looked at once.
+    pub(crate) fn listed(&self, home: &ConfigHome) -> Result<Vec<Listed>, FindError> {
+        sessions_in(&self.dirs(home)?)
+    }
+
     /// Returns the directories under `projects/` that may hold the project's sessions.
     pub(crate) fn dirs(&self, home: &ConfigHome) -> Result<Vec<PathBuf>, FindError> {
         let own = home.project_dir(&self.dir);
@@ -87,6 +92,23 @@ impl Project {
             name.strip_prefix(&slug).is_some_and(|rest| rest.starts_with('-'))
         };
         is_alike(&self.dir) || self.roots.iter().any(|root| is_alike(root) || is_below(root))
+    }
+
+    /// Leaves out the sessions that are not the project's. Many have the same directories, which are judged once.
+    pub(crate) fn retain_own(&self, home: &ConfigHome, sessions: &mut Vec<SessionSummary>) {
+        let mut judged: Option<(PathBuf, Option<String>, bool)> = None;
+        sessions.retain(|session| {
+            let dir = session.place.file().parent().unwrap_or(Path::new("")).as_os_str();
+            let is_same = |(known, cwd, _): &&(PathBuf, Option<String>, bool)| {
+                known.as_os_str() == dir && *cwd == session.facts.cwd
+            };
+            if let Some((_, _, is_own)) = judged.as_ref().filter(is_same) {
+                return *is_own;
+            }
+            let is_own = self.owns(home, session);
+            judged = Some((PathBuf::from(dir), session.facts.cwd.clone(), is_own));
+            is_own
+        });
     }
 
     /// Returns true when the session is one of the project's.

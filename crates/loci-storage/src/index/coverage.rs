@@ -4,9 +4,8 @@
 //! that was changed without growing, or whose bytes before the growth are not those that were read) is read anew.
 
 use std::collections::HashSet;
-use std::fs::{self, Metadata};
+use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use loci_core::passage::CallNames;
@@ -16,7 +15,7 @@ use super::format::checksum;
 use super::segment::{Segment, Source};
 use super::spoken::Body;
 use crate::archive::{PackedTranscript, packed_transcripts};
-use crate::find::{FindError, Listed, all_sessions};
+use crate::find::{FindError, Listed, Stamp, all_sessions};
 use crate::layout::{ConfigHome, SessionPlace};
 use crate::rollout::rollouts;
 
@@ -42,11 +41,11 @@ pub(super) struct OnDisk {
 pub(super) fn files_on_disk(home: &ConfigHome) -> Result<Vec<OnDisk>, FindError> {
     let root = home.projects_dir();
     let mut files = Vec::new();
-    for Listed { place, metadata, has_companion } in all_sessions(home)? {
+    for Listed { place, stamp, has_companion } in all_sessions(home)? {
         if has_companion {
             files.extend(subagents(&root, &place));
         }
-        files.extend(on_disk(&root, place.file().to_owned(), &metadata, place, None));
+        files.extend(on_disk(&root, place.file().to_owned(), stamp, place, None));
     }
     files.extend(packed_transcripts(home).into_iter().filter_map(packed));
     let own: HashSet<String> = files.iter().map(|file| file.session.id().to_string()).collect();
@@ -63,8 +62,8 @@ fn subagents(root: &Path, session: &SessionPlace) -> Vec<OnDisk> {
         let name = entry.file_name().to_string_lossy().into_owned();
         let agent = name.strip_suffix(".jsonl")?.to_owned();
         // One that is gone by now, or cannot be looked at, is no file.
-        let metadata = fs::metadata(entry.path()).ok().filter(Metadata::is_file)?;
-        on_disk(root, entry.path(), &metadata, session.clone(), Some(agent))
+        let stamp = Stamp::look(&entry.path())?;
+        on_disk(root, entry.path(), stamp, session.clone(), Some(agent))
     });
     found.collect()
 }
@@ -87,22 +86,22 @@ fn packed(packed: PackedTranscript) -> Option<OnDisk> {
 
 /// A session of Codex.
 fn rollout(session: SessionPlace) -> Option<OnDisk> {
-    let metadata = fs::metadata(session.file()).ok().filter(Metadata::is_file)?;
+    let stamp = Stamp::look(session.file())?;
     Some(OnDisk {
         path: format!("codex:{}", session.file().display()),
         file: session.file().to_owned(),
         session,
         agent: None,
         pack: None,
-        size: metadata.len(),
-        modified_ns: modified_ns(&metadata),
+        size: stamp.size,
+        modified_ns: modified_ns(stamp),
     })
 }
 
 fn on_disk(
     root: &Path,
     file: PathBuf,
-    metadata: &Metadata,
+    stamp: Stamp,
     session: SessionPlace,
     agent: Option<String>,
 ) -> Option<OnDisk> {
@@ -111,14 +110,14 @@ fn on_disk(
         session,
         agent,
         pack: None,
-        size: metadata.len(),
-        modified_ns: modified_ns(metadata),
+        size: stamp.size,
+        modified_ns: modified_ns(stamp),
         file,
     })
 }
 
-fn modified_ns(metadata: &Metadata) -> i64 {
-    metadata.mtime().wrapping_mul(1_000_000_000).wrapping_add(metadata.mtime_nsec())
+fn modified_ns(stamp: Stamp) -> i64 {
+    stamp.modified_s.wrapping_mul(1_000_000_000).wrapping_add(stamp.modified_ns)
 }
 
 /// What the index knows of the files there are.

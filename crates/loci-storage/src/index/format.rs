@@ -1,7 +1,7 @@
-//! Bytes of the index: small numbers in few bytes, and checksums that notice any change of one word.
+//! Bytes of the index and of the kept list: small numbers in few bytes, and checksums that notice any change of one word.
 
 /// Appends a number, seven bits a byte.
-pub(super) fn put_number(out: &mut Vec<u8>, mut number: u64) {
+pub(crate) fn put_number(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push((number as u8 & 0x7f) | 0x80);
         number >>= 7;
@@ -10,18 +10,18 @@ pub(super) fn put_number(out: &mut Vec<u8>, mut number: u64) {
 }
 
 /// Appends a text with its length.
-pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
+pub(crate) fn put_text(out: &mut Vec<u8>, text: &str) {
     put_number(out, text.len() as u64);
     out.extend_from_slice(text.as_bytes());
 }
 
 /// Takes numbers and texts off the front of some bytes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
+pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Bytes<'a> {
     /// Takes a number; `None` when the bytes end too early.
-    pub(super) fn number(&mut self) -> Option<u64> {
+    pub(crate) fn number(&mut self) -> Option<u64> {
         let mut number = 0_u64;
         let mut shift = 0;
         loop {
@@ -36,24 +36,24 @@ impl<'a> Bytes<'a> {
     }
 
     /// Takes a number that fits 32 bits.
-    pub(super) fn small(&mut self) -> Option<u32> {
+    pub(crate) fn small(&mut self) -> Option<u32> {
         u32::try_from(self.number()?).ok()
     }
 
     /// Takes so many bytes.
-    pub(super) fn take(&mut self, n_bytes: usize) -> Option<&'a [u8]> {
+    pub(crate) fn take(&mut self, n_bytes: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(n_bytes)?;
         self.0 = rest;
         Some(taken)
     }
 
     /// Takes a text with its length.
-    pub(super) fn text(&mut self) -> Option<&'a str> {
+    pub(crate) fn text(&mut self) -> Option<&'a str> {
         let n_bytes = usize::try_from(self.number()?).ok()?;
         std::str::from_utf8(self.take(n_bytes)?).ok()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }

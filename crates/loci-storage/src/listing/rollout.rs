@@ -12,12 +12,11 @@ use loci_core::passage::{Voice, passages};
 use loci_stdx::single_line;
 use memchr::memmem;
 
-use super::kept::stamp;
 use super::lite::Ends;
-use super::{Count, Facts, Labels, SessionSummary, kept_or_read, scan, sort};
+use super::{Count, Facts, Labels, SessionSummary, kept_or_read, scan, sorted};
 use crate::archive::packed_transcripts;
-use crate::find::{FindError, session_places, subdirectories};
-use crate::layout::ConfigHome;
+use crate::find::{FindError, Stamp, session_places, subdirectories};
+use crate::layout::{ConfigHome, SessionPlace};
 use crate::project::Project;
 use crate::rollout::{entries_of, head_of, rollouts, titles};
 
@@ -33,8 +32,8 @@ pub fn list_rollouts(home: &ConfigHome, project: Option<&Project>) -> Result<Vec
     }
     let own = own_ids(home)?;
     places.retain(|place| !own.contains(place.id().as_str()));
-    let stamped = places.into_iter().filter_map(|place| stamp(&place).map(|stamp| (place, stamp)));
-    let mut sessions = kept_or_read(home, stamped);
+    let look = |place: SessionPlace| Stamp::look(place.file()).map(|stamp| (place, stamp));
+    let mut sessions = kept_or_read(home, places.into_iter().filter_map(look).collect());
     sessions.retain(|session| {
         project.is_none_or(|project| project.covers_recorded(session.facts.cwd.as_deref()))
     });
@@ -42,8 +41,7 @@ pub fn list_rollouts(home: &ConfigHome, project: Option<&Project>) -> Result<Vec
     for session in &mut sessions {
         session.facts.labels.custom = titles.remove(session.place.id().as_str());
     }
-    sort(&mut sessions);
-    Ok(sessions)
+    Ok(sorted(sessions))
 }
 
 /// Returns the ids of our own sessions, archived ones included.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use loci_storage::{SessionSummary, list_all, rename_session};
+use loci_storage::{SessionSummary, list_all, list_project, rename_session};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -80,7 +80,7 @@ fn happen(world: &World, n: usize, step: &Step) {
 }
 
 fn kept(world: &World) -> PathBuf {
-    world.home.loci_dir().join("listing.jsonl")
+    world.home.loci_dir().join("listing.bin")
 }
 
 fn without_kept(world: &World) -> Vec<SessionSummary> {
@@ -115,14 +115,51 @@ fn facts_are_kept_and_a_changed_file_is_read() {
         write(&world, n, &line(&format!("prompt {n}")), u64::from(n));
     }
     list_all(&world.home).unwrap();
-    let text = fs::read_to_string(kept(&world)).unwrap();
-    assert_eq!(text.lines().count(), 1 + SESSIONS as usize);
-    fs::write(kept(&world), text.replace("prompt 7", "another")).unwrap();
     let prompts = |world: &World| -> Vec<String> {
         list_all(&world.home).unwrap().into_iter().filter_map(|it| it.facts.first_prompt).collect()
     };
-    assert!(prompts(&world).contains(&"another".to_owned()));
-    write(&world, 7, &line("changed"), 99);
+    // Of the same size, at the same time, in the same place: nobody can see that it changed.
+    write(&world, 7, &line("another7"), 7);
+    assert!(prompts(&world).contains(&"prompt 7".to_owned()));
+    write(&world, 7, &line("changed!"), 99);
     let prompts = prompts(&world);
-    assert!(prompts.contains(&"changed".to_owned()) && !prompts.contains(&"another".to_owned()));
+    assert!(prompts.contains(&"changed!".to_owned()) && !prompts.contains(&"prompt 7".to_owned()));
+}
+
+/// Any damage to what is kept is noticed, so that nothing is shown that no session says.
+/// Invariant 7 of `docs/design/index.md`.
+#[test]
+fn a_damaged_list_is_not_believed() {
+    let world = World::new();
+    for n in 0..SESSIONS {
+        write(&world, n, &line(&format!("prompt {n}")), u64::from(n));
+    }
+    let plain = list_all(&world.home).unwrap();
+    let whole = fs::read(kept(&world)).unwrap();
+    for at in (0..whole.len()).step_by(whole.len() / 29) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1 << (at % 8);
+        fs::write(kept(&world), bytes).unwrap();
+        assert_eq!(list_all(&world.home).unwrap(), plain, "byte {at}");
+    }
+}
+
+/// What a list of one project keeps does not make those of others forgotten.
+#[test]
+fn facts_of_other_projects_stay_known() {
+    let world = World::new();
+    for n in 0..3 * SESSIONS {
+        write(&world, n, &line(&format!("prompt {n:02}")), u64::from(n));
+    }
+    list_all(&world.home).unwrap();
+    for n in (0..3 * SESSIONS).filter(|n| n % 3 == 0) {
+        write(&world, n, &line(&format!("changed {n:02}")), 100);
+    }
+    let project = loci_storage::Project::directory(std::path::Path::new("-p0"));
+    assert_eq!(list_project(&world.home, &project).unwrap().len(), SESSIONS as usize);
+    // Unseen as above, so that only what was kept can say so.
+    write(&world, 1, &line("unseen 01"), 1);
+    let prompts: Vec<String> =
+        list_all(&world.home).unwrap().into_iter().filter_map(|it| it.facts.first_prompt).collect();
+    assert!(prompts.contains(&"prompt 01".to_owned()) && prompts.contains(&"changed 57".to_owned()));
 }

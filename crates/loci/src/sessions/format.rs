@@ -2,16 +2,28 @@
 
 use std::path::Path;
 
+use jiff::tz::TimeZone;
 use loci_stdx::Timestamp;
 
 /// Returns a moment in local time, to the minute.
 pub(super) fn minute(moment: Timestamp) -> String {
-    moment.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
+    minute_in(&TimeZone::system(), moment)
 }
 
 /// Returns a moment given in milliseconds since 1970.
 pub(super) fn minute_of_ms(ms: i64) -> String {
-    Timestamp::from_millisecond(ms).map_or_else(|_| "-".to_owned(), minute)
+    minute_of_ms_in(&TimeZone::system(), ms)
+}
+
+/// Returns the same in a zone that is at hand, for thousands of them.
+pub(super) fn minute_of_ms_in(zone: &TimeZone, ms: i64) -> String {
+    Timestamp::from_millisecond(ms).map_or_else(|_| "-".to_owned(), |moment| minute_in(zone, moment))
+}
+
+fn minute_in(zone: &TimeZone, moment: Timestamp) -> String {
+    let local = zone.to_datetime(moment);
+    let (year, month, day) = (local.year(), local.month(), local.day());
+    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}", local.hour(), local.minute())
 }
 
 /// Returns the moment an entry was written, in local time, or nothing.

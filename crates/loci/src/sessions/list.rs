@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use jiff::tz::TimeZone;
 use loci_stdx::{in_parallel, single_line};
 use loci_storage::{Dialect, Project, SessionSummary, list_all, list_project, list_rollouts};
 
-use super::{Desk, format, output, summary};
+use super::summary::Summary;
+use super::{Desk, format, output};
 use crate::complaint::Complaint;
 
 /// The most characters of a title, and of a prompt.
@@ -71,7 +73,7 @@ pub(super) fn run(desk: &Desk<'_>, args: &ListArgs) -> Result<(), Complaint> {
     }
     sessions.truncate(args.limit.unwrap_or(usize::MAX));
     if args.json {
-        return output::print(&json_array(&sessions));
+        return json_parts(&sessions).and_then(|parts| output::print_parts(&parts));
     }
     if sessions.is_empty() {
         output::say(&match args.all {
@@ -83,19 +85,29 @@ pub(super) fn run(desk: &Desk<'_>, args: &ListArgs) -> Result<(), Complaint> {
         });
         return Ok(());
     }
-    let rows: Vec<Row> = sessions.iter().map(|session| Row::of(desk, session, args.all)).collect();
-    output::print(&table(&rows))
+    output::print_parts(&table(desk, &sessions, args.all))
 }
 
-/// Writes thousands of sessions as one JSON array, a part at a time on a few threads.
-fn json_array(sessions: &[SessionSummary]) -> String {
-    let parts: Vec<&[SessionSummary]> = sessions.chunks(PART).collect();
-    let written = in_parallel(parts.len(), MOST_WRITERS, |idx| {
-        let values: Vec<String> =
-            parts[idx].iter().map(|session| summary::json(session).to_string()).collect();
-        values.join(",")
+/// Does the same with every session, a part of them at a time on a few threads.
+fn by_part<T: Send, U: Sync>(items: &[U], each: impl Fn(usize, &[U]) -> T + Sync) -> Vec<T> {
+    let parts: Vec<&[U]> = items.chunks(PART).collect();
+    in_parallel(parts.len(), MOST_WRITERS, |idx| each(idx, parts[idx]))
+}
+
+/// Writes thousands of sessions as one JSON array, in parts that follow one another.
+fn json_parts(sessions: &[SessionSummary]) -> Result<Vec<Vec<u8>>, Complaint> {
+    let written = by_part(sessions, |idx, part| -> serde_json::Result<Vec<u8>> {
+        let mut out = Vec::with_capacity(part.len() * 1024);
+        for (n, session) in part.iter().enumerate() {
+            out.push(if idx + n == 0 { b'[' } else { b',' });
+            serde_json::to_writer(&mut out, &Summary::of(session))?;
+        }
+        Ok(out)
     });
-    format!("[{}]\n", written.join(","))
+    let written: serde_json::Result<Vec<Vec<u8>>> = written.into_iter().collect();
+    let mut parts = written.map_err(|error| Complaint::from_error(&error))?;
+    parts.push(if sessions.is_empty() { b"[]\n".to_vec() } else { b"]\n".to_vec() });
+    Ok(parts)
 }
 
 /// What is shown of one session.
@@ -107,12 +119,12 @@ struct Row {
 const HEADER: [&str; 6] = ["SESSION", "LAST ACTIVITY", "SIZE", "MESSAGES", "COST", "BRANCH"];
 
 impl Row {
-    fn of(desk: &Desk<'_>, session: &SessionSummary, shows_dir: bool) -> Self {
+    fn of(desk: &Desk<'_>, zone: &TimeZone, session: &SessionSummary, shows_dir: bool) -> Self {
         let facts = &session.facts;
         let count = facts.messages;
         let cells = [
             session.place.id().to_string(),
-            format::minute_of_ms(facts.newest_ms()),
+            format::minute_of_ms_in(zone, facts.newest_ms()),
             format::size(facts.size),
             format!("{}{}", if count.is_exact() { "" } else { "~" }, count.number()),
             facts.cost_usd.map_or_else(|| "-".to_owned(), format::dollars),
@@ -148,27 +160,41 @@ fn about(session: &SessionSummary) -> String {
     }
 }
 
-fn table(rows: &[Row]) -> String {
+/// Writes a header and a line for each session, in parts that follow one another.
+fn table(desk: &Desk<'_>, sessions: &[SessionSummary], shows_dir: bool) -> Vec<Vec<u8>> {
+    let zone = TimeZone::system();
+    let rows = by_part(sessions, |_, part| -> Vec<Row> {
+        part.iter().map(|session| Row::of(desk, &zone, session, shows_dir)).collect()
+    });
+    let rows: Vec<Row> = rows.into_iter().flatten().collect();
     let mut widths = HEADER.map(str::len);
-    for row in rows {
+    for row in &rows {
         for (width, cell) in widths.iter_mut().zip(&row.cells) {
             *width = (*width).max(cell.chars().count());
         }
     }
-    let line = |cells: [&str; 6], about: &str| {
-        let mut line = String::new();
-        for (idx, (cell, width)) in cells.iter().zip(widths).enumerate() {
-            // Numbers read from the right.
-            match idx {
-                2..=4 => line.push_str(&format!("{cell:>width$}  ")),
-                _ => line.push_str(&format!("{cell:<width$}  ")),
-            }
+    let mut header = String::new();
+    put_line(&mut header, HEADER, widths, "ABOUT");
+    let lines = by_part(&rows, |_, part| {
+        let mut text = String::with_capacity(part.len() * 160);
+        for row in part {
+            put_line(&mut text, row.cells.each_ref().map(String::as_str), widths, &row.about);
         }
-        format!("{line}{about}").trim_end().to_owned() + "\n"
-    };
-    let mut text = line(HEADER, "ABOUT");
-    for row in rows {
-        text.push_str(&line(row.cells.each_ref().map(String::as_str), &row.about));
+        text.into_bytes()
+    });
+    std::iter::once(header.into_bytes()).chain(lines).collect()
+}
+
+fn put_line(text: &mut String, cells: [&str; 6], widths: [usize; 6], about: &str) {
+    for (idx, (cell, width)) in cells.into_iter().zip(widths).enumerate() {
+        let gap = width.saturating_sub(cell.chars().count());
+        // Numbers read from the right.
+        let (before, after) = if matches!(idx, 2..=4) { (gap, 2) } else { (0, gap + 2) };
+        text.extend(std::iter::repeat_n(' ', before));
+        text.push_str(cell);
+        text.extend(std::iter::repeat_n(' ', after));
     }
-    text
+    text.push_str(about);
+    text.truncate(text.trim_end().len());
+    text.push('\n');
 }

@@ -8,8 +8,14 @@ use crate::complaint::Complaint;
 
 /// Prints data; a reader that has seen enough is no failure.
 pub(crate) fn print(text: &str) -> Result<(), Complaint> {
+    print_parts(&[text])
+}
+
+/// Prints data that was made in parts.
+pub(crate) fn print_parts<T: AsRef<[u8]>>(parts: &[T]) -> Result<(), Complaint> {
     let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    let written = parts.iter().try_for_each(|part| stdout.write_all(part.as_ref()));
+    match written.and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Complaint::new(format!("Failed to write to standard output: {error}")))
         }

@@ -165,7 +165,7 @@ impl Before {
 
 /// Whatever cannot be made anew at any time.
 fn is_precious(loci: &Path, path: &Path) -> bool {
-    !["index", "leases", "listing.jsonl", "doctor.lock"].iter().any(|name| path.starts_with(loci.join(name)))
+    !["index", "leases", "listing.bin", "doctor.lock"].iter().any(|name| path.starts_with(loci.join(name)))
 }
 
 /// Whether one list has another's items in the same order, with others perhaps between them.

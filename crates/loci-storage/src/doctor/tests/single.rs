@@ -73,18 +73,26 @@ fn a_finding_says_where_it_is() {
     assert_eq!(broken.session.as_ref(), Some(place.id()));
 }
 
+fn set_old(file: &std::path::Path) {
+    let file = fs::File::options().write(true).open(file).unwrap();
+    file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000)).unwrap();
+}
+
 #[test]
 fn a_list_that_remembers_something_else_is_found() {
     let lab = Lab::new(5, 17);
     for place in &lab.places {
-        let file = fs::File::options().write(true).open(place.file()).unwrap();
-        file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000)).unwrap();
+        set_old(place.file());
     }
     list_all(&lab.home).unwrap();
-    let kept = lab.home.loci_dir().join("listing.jsonl");
+    let kept = lab.home.loci_dir().join("listing.bin");
     assert_eq!(examine_store(&lab.home, &lab.env).unwrap().findings, []);
-    let text = fs::read_to_string(&kept).unwrap();
-    fs::write(&kept, text.replacen("a title", "no title", 1)).unwrap();
+    // Changed so that nobody can see it who does not read the file.
+    let file = lab.places[0].file();
+    let text = fs::read_to_string(file).unwrap();
+    assert!(text.contains("a title"));
+    fs::write(file, text.replacen("a title", "A TITLE", 1)).unwrap();
+    set_old(file);
     let found = examine_store(&lab.home, &lab.env).unwrap().findings;
     assert_eq!(found.iter().map(|it| it.kind).collect::<Vec<_>>(), [FindingKind::StaleIndex]);
     assert_eq!(repair_store(&lab.home, &lab.env).unwrap().n_open(), 0);

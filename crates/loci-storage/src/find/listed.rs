@@ -1,0 +1,105 @@
+//! Session files as their directories list them, each looked at once.
+
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use loci_stdx::in_parallel;
+
+use super::{FindError, entries_of, id_of, subdirectories};
+use crate::layout::{ConfigHome, SessionPlace};
+
+/// How many threads list directories and look at files, and how many files each takes at once.
+const MOST_LISTERS: usize = 4;
+const PART: usize = 256;
+
+/// What tells one state of a file from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    pub(crate) size: u64,
+    pub(crate) modified_s: i64,
+    pub(crate) modified_ns: i64,
+    pub(crate) inode: u64,
+}
+
+impl Stamp {
+    pub(crate) fn of(metadata: &Metadata) -> Self {
+        Self {
+            size: metadata.len(),
+            modified_s: metadata.mtime(),
+            modified_ns: metadata.mtime_nsec(),
+            inode: metadata.ino(),
+        }
+    }
+
+    /// Looks at a file without reading it.
+    pub(crate) fn look(file: &Path) -> Option<Self> {
+        fs::metadata(file).ok().filter(Metadata::is_file).map(|metadata| Self::of(&metadata))
+    }
+
+    /// Returns when the file was changed, in nanoseconds since 1970.
+    pub(crate) fn time_ns(self) -> i128 {
+        i128::from(self.modified_s) * 1_000_000_000 + i128::from(self.modified_ns)
+    }
+}
+
+/// A session file.
+#[derive(Debug)]
+pub(crate) struct Listed {
+    pub(crate) place: SessionPlace,
+    pub(crate) stamp: Stamp,
+    /// Whether there is a directory beside it with what belongs to it.
+    pub(crate) has_companion: bool,
+}
+
+/// Returns the session files of all projects.
+pub(crate) fn all_sessions(home: &ConfigHome) -> Result<Vec<Listed>, FindError> {
+    sessions_in(&subdirectories(&home.projects_dir())?)
+}
+
+/// Returns the session files of some directories. A link counts as what it leads to; a file that is gone by now is none.
+pub(crate) fn sessions_in(dirs: &[PathBuf]) -> Result<Vec<Listed>, FindError> {
+    let listings = in_parallel(dirs.len(), MOST_LISTERS, |idx| Names::of(&dirs[idx]));
+    let listings = listings.into_iter().collect::<Result<Vec<Names<'_>>, FindError>>()?;
+    // Directories differ much in size, so files are shared out, not directories.
+    let parts: Vec<(&Names<'_>, &[OsString])> =
+        listings.iter().flat_map(|names| names.files.chunks(PART).map(move |part| (names, part))).collect();
+    let listed = in_parallel(parts.len(), MOST_LISTERS, |idx| {
+        let (names, part) = parts[idx];
+        part.iter().filter_map(|name| names.listed(name)).collect::<Vec<Listed>>()
+    });
+    Ok(listed.into_iter().flatten().collect())
+}
+
+/// The names in a directory that matter here.
+struct Names<'a> {
+    dir: &'a Path,
+    files: Vec<OsString>,
+    companions: HashSet<OsString>,
+}
+
+impl<'a> Names<'a> {
+    fn of(dir: &'a Path) -> Result<Self, FindError> {
+        let (mut files, mut companions) = (Vec::new(), HashSet::new());
+        for entry in entries_of(dir)? {
+            let name = entry.file_name();
+            match Path::new(&name).extension() {
+                Some(extension) if extension == "jsonl" => files.push(name),
+                Some(_) => {}
+                None => drop(companions.insert(name)),
+            }
+        }
+        Ok(Self { dir, files, companions })
+    }
+
+    fn listed(&self, name: &OsStr) -> Option<Listed> {
+        let id = id_of(Path::new(name))?;
+        let file = self.dir.join(name);
+        let stamp = Stamp::look(&file)?;
+        let has_companion =
+            !self.companions.is_empty() && self.companions.contains(Path::new(name).file_stem()?);
+        Some(Listed { place: SessionPlace::new(file, id), stamp, has_companion })
+    }
+}
