@@ -11,6 +11,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -31,6 +32,8 @@ pub struct RealDir {
 pub struct Found {
     /// Whether it is a regular file.
     pub is_file: bool,
+    /// Whether it is a symlink.
+    pub is_link: bool,
     /// The device it lies on.
     pub device: u64,
     /// Its number there.
@@ -43,16 +46,31 @@ pub struct Found {
     mode: u32,
 }
 
+/// How files are opened for reading: without waiting for a FIFO's other side.
+const READING: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+/// How directories are opened.
+const ENTERING: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
+
 /// Opens the file at a real path for reading, without waiting for a FIFO's other side.
 pub fn open_real(path: &Path) -> io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-    Ok(File::from(open_unlinked(path, flags)?))
+    Ok(File::from(open_unlinked(None, path, READING)?))
 }
 
 impl RealDir {
     /// Opens a directory by its real path.
     pub fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self { fd: open_unlinked(path, OFlags::RDONLY | OFlags::DIRECTORY)? })
+        Ok(Self { fd: open_unlinked(None, path, ENTERING)? })
+    }
+
+    /// Opens the file at a path below this directory for reading. Neither `..` nor a symlink leads out of it.
+    pub fn open_below(&self, below: &Path) -> io::Result<File> {
+        Ok(File::from(open_unlinked(Some(&self.fd), below, READING)?))
+    }
+
+    /// Opens the directory at a path below this one; the empty path is this one itself.
+    pub fn dir_below(&self, below: &Path) -> io::Result<Self> {
+        let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
+        Ok(Self { fd: open_unlinked(Some(&self.fd), below, ENTERING)? })
     }
 
     /// Opens a directory by its real path and makes what is missing of it.
@@ -61,13 +79,13 @@ impl RealDir {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             opened => return opened,
         }
-        let fd = walk(path, &mut |dir, name| {
-            match step(dir, name, OFlags::RDONLY | OFlags::DIRECTORY) {
+        let fd = walk(None, path, &mut |dir, name| {
+            match step(dir, name, ENTERING) {
                 Err(Errno::NOENT) => {}
                 stepped => return stepped,
             }
             match rustix::fs::mkdirat(dir, name, Mode::from_raw_mode(mode as rustix::fs::RawMode)) {
-                Ok(()) | Err(Errno::EXIST) => step(dir, name, OFlags::RDONLY | OFlags::DIRECTORY),
+                Ok(()) | Err(Errno::EXIST) => step(dir, name, ENTERING),
                 Err(error) => Err(error),
             }
         })?;
@@ -173,7 +191,7 @@ impl RealDir {
 
     /// Opens the file under a name for reading; a symlink is refused.
     pub fn open_file(&self, name: &OsStr) -> io::Result<File> {
-        Ok(File::from(step(&self.fd, name, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?))
+        Ok(File::from(step(&self.fd, name, READING)?))
     }
 
     fn temporary(&self, mode: u32) -> io::Result<(String, File)> {
@@ -192,10 +210,19 @@ impl RealDir {
 }
 
 impl Found {
+    /// Returns when it was modified, as a time.
+    pub fn modified_at(&self) -> SystemTime {
+        let (seconds, nanos) = self.modified;
+        let within = Duration::from_nanos(nanos.unsigned_abs());
+        let whole = Duration::from_secs(seconds.unsigned_abs());
+        if seconds < 0 { UNIX_EPOCH - whole + within } else { UNIX_EPOCH + whole + within }
+    }
+
     #[allow(clippy::unnecessary_cast, clippy::useless_conversion, reason = "widths differ between systems")]
     fn of(stat: &Stat) -> Self {
         Self {
             is_file: FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile,
+            is_link: FileType::from_raw_mode(stat.st_mode) == FileType::Symlink,
             device: stat.st_dev as u64,
             inode: stat.st_ino as u64,
             size: stat.st_size as u64,
@@ -225,37 +252,49 @@ fn fill(mut file: File, bytes: &[u8], before: Option<&Found>) -> io::Result<()> 
     file.sync_all()
 }
 
-fn open_unlinked(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+/// Opens a path without following a symlink: an absolute one, or one below `dir` that stays there.
+fn open_unlinked(dir: Option<&OwnedFd>, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     #[cfg(target_os = "linux")]
     {
         use rustix::fs::{CWD, ResolveFlags, openat2};
         let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        match openat2(CWD, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
+        let flags = flags | OFlags::CLOEXEC;
+        let opened = match dir {
+            Some(dir) => openat2(dir, path, flags, Mode::empty(), resolve | ResolveFlags::BENEATH),
+            None => openat2(CWD, path, flags, Mode::empty(), resolve),
+        };
+        match opened {
             // Older kernels do not have it, and some sandboxes do not let it through.
             Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN) => {}
             opened => return Ok(opened?),
         }
     }
-    let last = path.components().count();
-    let mut n_gone = 1;
-    walk(path, &mut |dir, name| {
+    let last = path.components().filter(|part| matches!(part, Component::Normal(_))).count();
+    let mut n_gone = 0;
+    walk(dir, path, &mut |dir, name| {
         n_gone += 1;
-        step(dir, name, if n_gone == last { flags } else { OFlags::RDONLY | OFlags::DIRECTORY })
+        step(dir, name, if n_gone == last { flags } else { ENTERING })
     })
 }
 
-/// Goes the way to an absolute path without `..`, name by name.
+/// Goes the way to a path without `..`, name by name: from `dir`, or from the root to an absolute one.
 fn walk(
+    dir: Option<&OwnedFd>,
     path: &Path,
     step: &mut dyn FnMut(&OwnedFd, &OsStr) -> Result<OwnedFd, Errno>,
 ) -> io::Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let mut here = rustix::fs::open("/", flags, Mode::empty())?;
+    let mut here = match dir {
+        Some(dir) => dir.try_clone()?,
+        None => rustix::fs::open("/", ENTERING | OFlags::CLOEXEC, Mode::empty())?,
+    };
     for part in path.components() {
         match part {
-            Component::RootDir | Component::CurDir => {}
+            Component::RootDir if dir.is_none() => {}
+            Component::CurDir => {}
             Component::Normal(name) => here = step(&here, name)?,
-            Component::ParentDir | Component::Prefix(_) => return Err(io::ErrorKind::InvalidInput.into()),
+            Component::RootDir | Component::ParentDir | Component::Prefix(_) => {
+                return Err(io::ErrorKind::InvalidInput.into());
+            }
         }
     }
     Ok(here)
@@ -299,7 +338,7 @@ mod tests {
     }
 
     fn walked(path: &Path) -> io::Result<OwnedFd> {
-        walk(path, &mut |dir, name| step(dir, name, OFlags::RDONLY | OFlags::NONBLOCK))
+        walk(None, path, &mut |dir, name| step(dir, name, OFlags::RDONLY | OFlags::NONBLOCK))
     }
 
     /// Both ways of going, the kernel's and ours, refuse the same (S-29).
@@ -323,6 +362,39 @@ mod tests {
             assert_eq!(show(open_real(&path.join(name)).err()), expected, "{name}");
             assert_eq!(show(walked(&path.join(name)).err()), expected, "{name}, name by name");
         }
+    }
+
+    /// Below a directory neither `..` nor a link nor an absolute path leads out, by both ways of going (S-29).
+    #[test]
+    fn nothing_leads_out_of_a_directory_that_was_opened() {
+        let (_root, path) = tree();
+        std::fs::create_dir(path.join("real/sub")).unwrap();
+        std::fs::write(path.join("real/sub/deep"), "old").unwrap();
+        std::fs::write(path.join("outside"), "secret").unwrap();
+        symlink("..", path.join("real/up")).unwrap();
+        let dir = RealDir::open(&path.join("real")).unwrap();
+        // Its name leads elsewhere by now, and that is nothing to it.
+        std::fs::rename(path.join("real"), path.join("moved")).unwrap();
+        symlink(".", path.join("real")).unwrap();
+        let absolute = path.join("outside");
+        for (below, opens) in [
+            (Path::new("file"), true),
+            (Path::new("sub/deep"), true),
+            (Path::new("./sub/deep"), true),
+            (Path::new("alias"), false),
+            (Path::new("up/outside"), false),
+            (Path::new("../outside"), false),
+            (Path::new("outside"), false),
+            (&absolute, false),
+        ] {
+            let by_hand = walk(Some(&dir.fd), below, &mut |dir, name| step(dir, name, READING));
+            assert_eq!(dir.open_below(below).is_ok(), opens, "{}", below.display());
+            assert_eq!(by_hand.is_ok(), opens, "{}, name by name", below.display());
+        }
+        for (below, opens) in [("", true), ("sub", true), ("up", false), ("..", false), ("file", false)] {
+            assert_eq!(dir.dir_below(Path::new(below)).is_ok(), opens, "{below}");
+        }
+        assert!(dir.look(OsStr::new("alias")).unwrap().unwrap().is_link);
     }
 
     #[test]

@@ -3,13 +3,15 @@
 //! Paths are shown relative to the working directory when they lie inside it and absolute otherwise, in the
 //! text and in the structured result alike.
 
+use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 
 use ignore::overrides::Override;
 use ignore::types::Types;
 use loci_core::tool::{Effects, PathEffect, ToolDescriptor, ToolOutcome};
-use loci_stdx::Env;
+use loci_stdx::{Env, RealDir};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -124,10 +126,22 @@ async fn run(call: ToolCall, host: &dyn Host) -> ToolOutcome {
     if let Err(problem) = check_directory(&request.base, &place) {
         return ToolOutcome::refusal(problem);
     }
+    // Not resolved again: what was judged is what is searched.
+    let root = match call.judged_path() {
+        Ok(root) => root,
+        Err(problem) => return ToolOutcome::refusal(problem),
+    };
     let limit = Limit::start(&host.env(), call.cancel);
-    let Request { pattern, root, .. } = request;
+    let dir = match walk::open_root(&root) {
+        Ok(dir) => dir,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return outcome(Newest::default(), &root, &place.cwd, &limit, Completeness::Whole);
+        }
+        Err(error) => return ToolOutcome::refusal(walk::open_problem(&root, &error)),
+    };
+    let pattern = request.pattern;
     let mut newest = Newest::default();
-    let ending = walk::walk(plan(pattern, &root, &host.env()), &root, &limit, host, |found| {
+    let ending = walk::walk(plan(pattern, &root, dir, &host.env()), &root, &limit, host, |found| {
         newest.push(found);
         ControlFlow::Continue(())
     })
@@ -164,10 +178,11 @@ fn check_directory(base: &PathEffect, place: &Place) -> Result<(), String> {
     }
 }
 
-fn plan(pattern: Pattern, root: &PathEffect, env: &Env) -> Walk {
+fn plan(pattern: Pattern, root: &PathEffect, dir: Arc<RealDir>, env: &Env) -> Walk {
     let is_off = |name: &str| env.vars.non_empty(name).is_some() && !env.vars.is_truthy(name);
     Walk {
         root: root.real.clone(),
+        dir,
         ignores: if is_off("CLAUDE_CODE_GLOB_NO_IGNORE") { Ignores::of(env) } else { Ignores::Nothing },
         skip_hidden: is_off("CLAUDE_CODE_GLOB_HIDDEN"),
         max_depth: pattern.max_depth,

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use loci_core::tool::{Effects, ToolDescriptor, ToolOutcome};
+use loci_stdx::RealDir;
 use serde_json::Value;
 
 use crate::walk::{self, Ending, Found, Ignores, Limit, Walk};
@@ -25,7 +26,7 @@ mod tally;
 mod tests;
 
 use request::Request;
-use search::Search;
+use search::{Root, Search};
 use tally::{Partial, Tally};
 
 /// Results longer than this go to a file.
@@ -81,27 +82,21 @@ impl Tool for Grep {
 
 async fn run(call: ToolCall, host: &dyn Host, n_threads: usize) -> ToolOutcome {
     let place = host.place();
-    let request = match Request::parse(&call.input, &place) {
-        Ok(request) => Arc::new(request),
-        Err(problem) => return ToolOutcome::refusal(problem),
-    };
-    let is_one_file = match check_root(&request, &place) {
-        Ok(is_one_file) => is_one_file,
+    // The root is not resolved again: what was judged is what is searched.
+    let request = call.judged_path().and_then(|root| Request::parse_at(&call.input, &place, root));
+    let opened = request.and_then(|request| Ok((open_root(&request, &place)?, Arc::new(request))));
+    let (root, request) = match opened {
+        Ok(opened) => opened,
         Err(problem) => return ToolOutcome::refusal(problem),
     };
     let limit = Limit::start(&host.env(), call.cancel);
-    let (files, walked) = if is_one_file {
-        (one_file(&request, host), Ending::Complete)
-    } else {
-        files_below(&request, &limit, host).await
+    let (files, walked) = match &root {
+        Root::File => (one_file(&request, host), Ending::Complete),
+        Root::Dir(dir) => files_below(&request, Arc::clone(dir), &limit, host).await,
     };
-    let search = Search {
-        request: Arc::clone(&request),
-        limit: limit.clone(),
-        cwd: place.cwd,
-        is_one_file,
-        n_threads,
-    };
+    let is_one_file = matches!(root, Root::File);
+    let search =
+        Search { request: Arc::clone(&request), limit: limit.clone(), cwd: place.cwd, root, n_threads };
     let mut tally = Tally::new(&request);
     let searched = match walked {
         Ending::Complete | Ending::OutOfTime | Ending::Full => {
@@ -112,12 +107,15 @@ async fn run(call: ToolCall, host: &dyn Host, n_threads: usize) -> ToolOutcome {
     outcome(tally, &request, is_one_file, &limit, [searched, walked])
 }
 
-/// Says whether the root is one file, or why it cannot be searched.
-fn check_root(request: &Request, place: &Place) -> Result<bool, String> {
+/// Opens the root, or says why it cannot be searched.
+fn open_root(request: &Request, place: &Place) -> Result<Root, String> {
     let path = request.root.requested.display();
-    match request.root.real.metadata() {
-        Ok(metadata) if metadata.is_dir() => Ok(false),
-        Ok(metadata) if metadata.is_file() => Ok(true),
+    match request.root.real.symlink_metadata() {
+        Ok(metadata) if metadata.is_dir() || metadata.is_symlink() => {
+            let opened = walk::open_root(&request.root).map(Root::Dir);
+            opened.map_err(|error| walk::open_problem(&request.root, &error))
+        }
+        Ok(metadata) if metadata.is_file() => Ok(Root::File),
         Ok(_) => Err(format!(
             "Path is neither a file nor a directory: {path}. Pipes and devices are not searched."
         )),
@@ -125,7 +123,7 @@ fn check_root(request: &Request, place: &Place) -> Result<bool, String> {
             let cwd = place.cwd.display();
             Err(format!("Path does not exist: {path}. Note: your current working directory is {cwd}."))
         }
-        Err(error) => Err(format!("Failed to open path: {path}: {error}")),
+        Err(error) => Err(walk::open_problem(&request.root, &error)),
     }
 }
 
@@ -134,9 +132,15 @@ fn one_file(request: &Request, host: &dyn Host) -> Vec<Found> {
     if walk::is_hidden_by_rule(host, &request.root, &found) { Vec::new() } else { vec![found] }
 }
 
-async fn files_below(request: &Request, limit: &Limit, host: &dyn Host) -> (Vec<Found>, Ending) {
+async fn files_below(
+    request: &Request,
+    dir: Arc<RealDir>,
+    limit: &Limit,
+    host: &dyn Host,
+) -> (Vec<Found>, Ending) {
     let plan = Walk {
         root: request.root.real.clone(),
+        dir,
         ignores: Ignores::of(&host.env()),
         skip_hidden: false,
         max_depth: None,

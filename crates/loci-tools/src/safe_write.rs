@@ -6,7 +6,7 @@
 
 use std::io;
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use loci_stdx::{RealDir, WriteOptions, is_symlink_error};
 
@@ -58,20 +58,13 @@ pub(crate) fn safe_write(
     }
     dir.replace(name, bytes, &options, found.as_ref())?;
     match dir.look(name)? {
-        Some(found) => Ok(time(found.modified)),
+        Some(found) => Ok(found.modified_at()),
         None => Err(SafeWriteError::Changed),
     }
 }
 
 fn moved(error: io::Error) -> SafeWriteError {
     if is_symlink_error(&error) { SafeWriteError::Moved } else { SafeWriteError::Io(error) }
-}
-
-/// Makes a time of seconds and nanoseconds since 1970.
-fn time((seconds, nanos): (i64, i64)) -> SystemTime {
-    let within = Duration::from_nanos(nanos.unsigned_abs());
-    let whole = Duration::from_secs(seconds.unsigned_abs());
-    if seconds < 0 { UNIX_EPOCH - whole + within } else { UNIX_EPOCH + whole + within }
 }
 
 #[cfg(test)]

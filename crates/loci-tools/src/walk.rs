@@ -4,12 +4,17 @@
 //! it was asked for, and below the root as it is. A rule that forbids reading either of them hides the file.
 //! The rules are asked on the caller's side of the channel, because the host does not leave its thread.
 //!
+//! The walk goes by names, and a name may lead elsewhere by the time it is used: a directory that was swapped for a
+//! symlink would have its target listed. So every find is looked at once more, inside the directory that was opened
+//! at the start and past no symlink, and what does not lie there was never found (S-29).
+//!
 //! Directories of version control systems are never entered on the way, nor are the kernel's own trees; naming
 //! one as the root is asking for it.
 
+use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use ignore::overrides::Override;
@@ -17,7 +22,7 @@ use ignore::types::Types;
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use loci_core::path::display_relative;
 use loci_core::tool::PathEffect;
-use loci_stdx::Env;
+use loci_stdx::{Env, RealDir, is_symlink_error};
 use tokio::sync::mpsc;
 
 use crate::Host;
@@ -42,6 +47,8 @@ pub(crate) type Accept = Box<dyn Fn(&Path) -> bool + Send + Sync>;
 pub(crate) struct Walk {
     /// The directory to start in, symlinks resolved.
     pub(crate) root: PathBuf,
+    /// The same directory, opened before anything is looked at.
+    pub(crate) dir: Arc<RealDir>,
     /// Whether `.gitignore` and its kin are heeded, and the user's own ignore file if there is one.
     pub(crate) ignores: Ignores,
     /// Whether names that start with a dot are left out.
@@ -95,6 +102,21 @@ impl Found {
     }
 }
 
+/// Opens the directory that was judged, to search in it and nowhere else.
+pub(crate) fn open_root(root: &PathEffect) -> io::Result<Arc<RealDir>> {
+    RealDir::open(&root.real).map(Arc::new)
+}
+
+/// Says why a root cannot be opened.
+pub(crate) fn open_problem(root: &PathEffect, error: &io::Error) -> String {
+    let path = root.requested.display();
+    if is_symlink_error(error) {
+        format!("Path leads elsewhere since it was allowed: {path}. Search again to have it judged anew.")
+    } else {
+        format!("Failed to open path: {path}: {error}")
+    }
+}
+
 /// Walks on blocking threads and hands every find that may be read to `take`, in no particular order.
 pub(crate) async fn walk(
     walk: Walk,
@@ -137,7 +159,9 @@ fn walk_blocking(walk: &Walk, limit: &Limit, sender: &mpsc::Sender<Found>) -> En
     // Guards the reason of whichever thread stopped first.
     let ending = Mutex::new(Ending::Complete);
     builder(walk).build_parallel().run(|| {
-        Box::new(|entry| {
+        let mut second_look = SecondLook { root: &walk.dir, parent: None };
+        let ending = &ending;
+        Box::new(move |entry| {
             if let Some(reason) = limit.reached() {
                 *ending.lock().unwrap_or_else(PoisonError::into_inner) = reason;
                 return WalkState::Quit;
@@ -147,7 +171,8 @@ fn walk_blocking(walk: &Walk, limit: &Limit, sender: &mpsc::Sender<Found>) -> En
             if is_left_out(&entry) {
                 return WalkState::Skip;
             }
-            let is_unheard = find(walk, &entry).is_some_and(|found| sender.blocking_send(found).is_err());
+            let found = find(walk, &entry, &mut second_look);
+            let is_unheard = found.is_some_and(|found| sender.blocking_send(found).is_err());
             if is_unheard { WalkState::Quit } else { WalkState::Continue }
         })
     });
@@ -184,7 +209,7 @@ fn is_left_out(entry: &DirEntry) -> bool {
 }
 
 /// Returns the entry as a find when it is a file that is wanted and still there.
-fn find(walk: &Walk, entry: &DirEntry) -> Option<Found> {
+fn find(walk: &Walk, entry: &DirEntry, second_look: &mut SecondLook<'_>) -> Option<Found> {
     let kind = entry.file_type()?;
     let is_link = kind.is_symlink() && walk.symlinked_files;
     if !kind.is_file() && !is_link {
@@ -194,12 +219,36 @@ fn find(walk: &Walk, entry: &DirEntry) -> Option<Found> {
     if !(walk.accept)(path) {
         return None;
     }
-    let (metadata, target) = if is_link {
+    let seen = second_look.at(path)?;
+    if is_link && seen.is_link {
         let target = entry.path().canonicalize().ok()?;
-        (target.metadata().ok()?, Some(target))
-    } else {
-        (entry.metadata().ok()?, None)
-    };
-    let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-    metadata.is_file().then(|| Found { path: path.to_path_buf(), modified, target })
+        let metadata = target.metadata().ok()?;
+        let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+        return metadata.is_file().then(|| Found {
+            path: path.to_path_buf(),
+            modified,
+            target: Some(target),
+        });
+    }
+    let is_same = seen.is_file && kind.is_file();
+    is_same.then(|| Found { path: path.to_path_buf(), modified: seen.modified_at(), target: None })
+}
+
+/// Looks at finds inside the directory that was opened. Finds of one directory mostly come one after the other, so
+/// the last one stays open.
+struct SecondLook<'a> {
+    root: &'a RealDir,
+    parent: Option<(PathBuf, RealDir)>,
+}
+
+impl SecondLook<'_> {
+    /// Returns what lies at a path below the root, when no symlink is on the way there.
+    fn at(&mut self, below: &Path) -> Option<loci_stdx::Found> {
+        let (parent, name) = (below.parent()?, below.file_name()?);
+        if self.parent.as_ref().is_none_or(|(open, _)| open != parent) {
+            self.parent = Some((parent.to_path_buf(), self.root.dir_below(parent).ok()?));
+        }
+        let (_, dir) = self.parent.as_ref()?;
+        dir.look(name).ok().flatten()
+    }
 }

@@ -153,7 +153,11 @@ pub(super) fn root(input: &Value, place: &Place) -> PathEffect {
 impl Request {
     /// Reads an input, or says what is wrong with it.
     pub(super) fn parse(input: &Value, place: &Place) -> Result<Self, String> {
-        let root = root(input, place);
+        Self::parse_at(input, place, root(input, place))
+    }
+
+    /// Reads an input whose root was resolved already.
+    pub(super) fn parse_at(input: &Value, place: &Place, root: PathEffect) -> Result<Self, String> {
         let input = Input::deserialize(input).map_err(|error| error.to_string())?;
         if input.path.is_some_and(|path| path.contains('\0')) {
             return Err("`path` contains a NUL byte, which no path can".to_owned());

@@ -7,13 +7,12 @@
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
-use rustix::fs::OFlags;
+use loci_stdx::{RealDir, is_symlink_error, open_real};
 use tokio::sync::mpsc;
 
 use super::request::{Mode, Request};
@@ -32,10 +31,19 @@ pub(super) struct Search {
     pub(super) limit: Limit,
     /// The directory that shown paths are relative to.
     pub(super) cwd: PathBuf,
-    /// Whether the root is one file that was named, not a directory.
-    pub(super) is_one_file: bool,
+    /// Where its files are opened.
+    pub(super) root: Root,
     /// How many threads may work.
     pub(super) n_threads: usize,
+}
+
+/// What was judged, and is searched.
+#[derive(Clone)]
+pub(super) enum Root {
+    /// One file that was named.
+    File,
+    /// A directory, open since before the walk: its files are opened inside it, wherever names lead by then.
+    Dir(Arc<RealDir>),
 }
 
 /// What came of one file.
@@ -122,7 +130,7 @@ impl Search {
             n_matches: 0,
             binary: None,
         };
-        let result = open(&walk::below_root(&self.request.root.real, &found.path)).and_then(|file| {
+        let result = self.open(found).and_then(|file| {
             let reader = Guarded { file, limit: &self.limit, stopped: &stopped };
             searcher.search_reader(&self.request.matcher, reader, &mut sink)
         });
@@ -131,7 +139,7 @@ impl Search {
         let mut hits = FileHits { path, n_matches, lines, problem: None };
         match (result, &stopped) {
             (Err(_), Some(_)) => drop_cut_end(&mut hits, self.request.mode),
-            (Err(error), None) if is_gone(&error) => return (None, None),
+            (Err(error), None) if is_gone(&error) && !self.is_one_file() => return (None, None),
             (Err(error), None) => hits.problem = Some(error.to_string()),
             (Ok(()), _) => self.note_binary(&mut hits, binary),
         }
@@ -139,9 +147,23 @@ impl Search {
         (is_hit.then_some(hits), stopped)
     }
 
+    /// Opens a regular file for reading; never waits for a pipe or a device, and never follows a symlink that was put
+    /// anywhere on the way since the file was judged (S-29).
+    fn open(&self, found: &Found) -> io::Result<File> {
+        let file = match &self.root {
+            Root::File => open_real(&self.request.root.real)?,
+            Root::Dir(dir) => dir.open_below(&found.path)?,
+        };
+        if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("not a regular file")) }
+    }
+
+    fn is_one_file(&self) -> bool {
+        matches!(self.root, Root::File)
+    }
+
     fn note_binary(&self, hits: &mut FileHits, binary: Option<u64>) {
         let Some(offset) = binary else { return };
-        match (self.request.mode, self.is_one_file) {
+        match (self.request.mode, self.is_one_file()) {
             (Mode::Content, true) if hits.n_matches > 0 => {
                 hits.lines
                     .push(format!("{}: binary file matches (NUL byte near offset {offset})", hits.path));
@@ -158,7 +180,7 @@ impl Search {
 
     fn searcher(&self) -> Searcher {
         let request = &self.request;
-        let binary = if self.is_one_file { BinaryDetection::convert(0) } else { BinaryDetection::quit(0) };
+        let binary = if self.is_one_file() { BinaryDetection::convert(0) } else { BinaryDetection::quit(0) };
         SearcherBuilder::new()
             .line_number(request.mode == Mode::Content && request.line_numbers)
             .multi_line(request.multiline)
@@ -175,17 +197,10 @@ fn pick<'a>(files: &'a [Found], next: &AtomicUsize) -> Option<(usize, &'a Found)
     files.get(idx).map(|found| (idx, found))
 }
 
-/// Opens a regular file for reading; never waits for a pipe or a device, never follows a symlink put there since.
-fn open(path: &Path) -> io::Result<File> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-    let file = File::options().read(true).custom_flags(flags.bits() as i32).open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("not a regular file")) }
-}
-
 /// Returns true when the file went away, or something else took its place, after it was found.
 fn is_gone(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
-        || error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())
+        || is_symlink_error(error)
         || error.raw_os_error() == Some(rustix::io::Errno::NOTDIR.raw_os_error())
 }
 

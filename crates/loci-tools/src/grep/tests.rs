@@ -13,6 +13,7 @@ use crate::testing::TestHost;
 use crate::walk::trip_clock::TripClock;
 
 mod limits;
+mod swapped;
 mod which_files;
 
 /// Writes files, the first the newest.

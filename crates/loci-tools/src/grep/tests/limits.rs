@@ -14,7 +14,8 @@ pub(super) fn search(
 ) -> (Vec<FileHits>, Ending) {
     let request = Arc::new(Request::parse(&input, &host.place()).unwrap());
     let limit = Limit::start(&host.env(), cancel);
-    let search = Search { request, limit, cwd: host.project(), is_one_file: false, n_threads: 1 };
+    let root = Root::Dir(walk::open_root(&request.root).unwrap());
+    let search = Search { request, limit, cwd: host.project(), root, n_threads: 1 };
     let (sender, mut receiver) = mpsc::channel(1_024);
     let ending = std::thread::scope(|scope| scope.spawn(|| search.run(files, &sender)).join().unwrap());
     drop(sender);
