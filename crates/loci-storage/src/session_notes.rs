@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use loci_core::entry::Entry;
 use loci_core::ids::EntryId;
-use loci_stdx::{WriteError, WriteOptions, write_atomic};
+use loci_stdx::{RealDir, WriteError, WriteOptions, write_atomic};
 use serde::{Deserialize, Serialize};
 
 use crate::layout::SessionPlace;
@@ -81,17 +81,22 @@ impl SessionNotes {
     /// Returns the notes, if there are any.
     pub fn read(&self) -> Result<Option<String>, NotesError> {
         let path = self.file();
-        let read = fs::symlink_metadata(&path).and_then(|metadata| {
-            if !metadata.is_file() || metadata.len() > MOST_BYTES {
-                return Err(io::Error::other("it is not a file of notes"));
-            }
-            fs::read_to_string(&path)
-        });
-        match read {
+        match self.text() {
             Ok(text) => Ok(Some(text)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(source) => Err(NotesError::Read { path, source }),
         }
+    }
+
+    /// Reads the notes; a symlink in their place is not followed.
+    fn text(&self) -> io::Result<String> {
+        let dir = RealDir::open(&self.dir.canonicalize()?)?;
+        let file = dir.open_file(self.file().file_name().unwrap_or_default())?;
+        let metadata = file.metadata()?;
+        if !metadata.is_file() || metadata.len() > MOST_BYTES {
+            return Err(io::Error::other("it is not a file of notes"));
+        }
+        io::read_to_string(file)
     }
 
     /// Replaces the notes.

@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use loci_core::path::{expand_home, normalise};
+use loci_stdx::open_real;
 
 use super::{Diagnostic, InstructionFile, InstructionPlaces, Instructions, PathRule, Scope, imports, rules};
 use crate::html_comments::strip_html_comments;
@@ -255,15 +256,7 @@ impl<'a> Discovery<'a> {
     }
 
     fn text(&mut self, real: &Path) -> Result<Raw, String> {
-        let said = |error: io::Error| format!("Failed to read instructions: {error}");
-        let metadata = fs::metadata(real).map_err(said)?;
-        if !metadata.is_file() {
-            return Err("Not a regular file, so it was not read".to_owned());
-        }
-        if metadata.len() > SIZE_LIMIT {
-            return Err(format!("Larger than 4 MiB ({} bytes), so it was not read", metadata.len()));
-        }
-        let bytes = fs::read(real).map_err(said)?;
+        let (bytes, modified) = bytes_of(real)?;
         if self.total + bytes.len() > TOTAL_LIMIT {
             return Err("More than 16 MiB of instructions in all, so it was not read".to_owned());
         }
@@ -272,10 +265,27 @@ impl<'a> Discovery<'a> {
         Ok(Raw {
             text: text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned(),
             real: real.to_owned(),
-            modified: metadata.modified().ok(),
+            modified,
             is_altered: matches!(text, Cow::Owned(_)),
         })
     }
+}
+
+/// Reads the file at a real path. Where that led is where it was judged to be: a link put there since then is not
+/// followed (S-29).
+fn bytes_of(real: &Path) -> Result<(Vec<u8>, Option<SystemTime>), String> {
+    let said = |error: io::Error| format!("Failed to read instructions: {error}");
+    let file = open_real(real).map_err(said)?;
+    let metadata = file.metadata().map_err(said)?;
+    if !metadata.is_file() {
+        return Err("Not a regular file, so it was not read".to_owned());
+    }
+    if metadata.len() > SIZE_LIMIT {
+        return Err(format!("Larger than 4 MiB ({} bytes), so it was not read", metadata.len()));
+    }
+    let mut bytes = Vec::new();
+    file.take(SIZE_LIMIT).read_to_end(&mut bytes).map_err(said)?;
+    Ok((bytes, metadata.modified().ok()))
 }
 
 /// Tells whether a directory has a `CLAUDE.md` of either place, whether or not it could be taken.
@@ -285,4 +295,33 @@ fn has_own(dir: &Path, inner: &Path) -> bool {
 
 fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// What was judged by where it led is not read through a link that came since then (S-29).
+    #[test]
+    fn a_file_that_became_a_link_is_not_read() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("project/sub")).unwrap();
+        fs::write(root.join("project/sub/CLAUDE.md"), "own").unwrap();
+        fs::create_dir_all(root.join("outside")).unwrap();
+        fs::write(root.join("outside/CLAUDE.md"), "SECRET").unwrap();
+        symlink("../../outside/CLAUDE.md", root.join("project/sub/swapped.md")).unwrap();
+        symlink("../outside", root.join("project/link")).unwrap();
+        for (path, expected) in [
+            ("sub/CLAUDE.md", Some(&b"own"[..])),
+            ("sub/swapped.md", None),
+            ("link/CLAUDE.md", None),
+            ("sub", None),
+        ] {
+            let read = bytes_of(&root.join("project").join(path)).map(|(bytes, _)| bytes);
+            assert_eq!(read.ok().as_deref(), expected, "{path}");
+        }
+    }
 }

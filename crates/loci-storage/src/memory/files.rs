@@ -34,8 +34,10 @@ pub fn memory_files(dir: &Path) -> Vec<MemoryText> {
         .filter(|name| name.ends_with(".md") && !name.starts_with('.') && name != MEMORY_INDEX)
         .collect();
     names.sort();
+    // A name that became a link since it was listed is none of ours any more.
+    let Ok(dir) = dir.canonicalize().and_then(|real| RealDir::open(&real)) else { return Vec::new() };
     let read = |file: String| {
-        let text = read_plain(&dir.join(&file)).ok()?;
+        let text = dir.open_file(OsStr::new(&file)).and_then(read_file).ok()?;
         Some(MemoryText { file, text })
     };
     names.into_iter().filter_map(read).collect()
@@ -89,11 +91,13 @@ pub(super) fn write(dir: &Path, file: &str, text: &str) -> io::Result<()> {
 pub(super) fn remove(dir: &Path, file: &str) -> io::Result<()> {
     check_name(file)?;
     let path = dir.canonicalize()?.join(file);
-    let parent = path.parent().unwrap_or(&path);
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
     // Opened without following a link, so that what is removed lies where it seems to.
-    let found = RealDir::open(parent)?.look(path.file_name().unwrap_or_default())?;
-    match found {
-        Some(found) if found.is_file => fs::remove_file(&path),
+    let dir = RealDir::open(parent)?;
+    match dir.look(name)? {
+        Some(found) if found.is_file => dir.remove(name),
         Some(_) => Err(io::Error::other("there is something else than a file")),
         None => Ok(()),
     }
@@ -120,10 +124,6 @@ fn hidden(name: &OsStr) -> bool {
 }
 
 /// Reads a file whose kind was looked at a moment ago; what took its place since is read no further than its bound.
-fn read_plain(path: &Path) -> io::Result<String> {
-    read_file(fs::File::open(path)?)
-}
-
 fn read_file(file: fs::File) -> io::Result<String> {
     let mut bytes = Vec::new();
     if !file.metadata()?.is_file() {
