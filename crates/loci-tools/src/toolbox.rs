@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
+use loci_core::message::Block;
 use loci_core::tool::ToolDescriptor;
+use serde_json::{Map, Value};
 
 use crate::{InputCheck, Tool};
 
@@ -65,6 +67,22 @@ impl Toolbox {
         Some(entry.check.get_or_init(|| InputCheck::new(&entry.tool.descriptor().input_schema)))
     }
 
+    /// Returns a call's block as it is kept: with the defaults its schema has for what the model left out, first,
+    /// as the shared format has them.
+    pub fn with_defaults(&self, block: Block) -> Block {
+        let Some(call) = block.tool_use() else { return block };
+        let (Some(tool), Value::Object(given)) = (self.find(&call.name), &call.input) else { return block };
+        let mut input = defaults(&tool.descriptor().input_schema);
+        input.retain(|name, _| !given.contains_key(name));
+        if input.is_empty() {
+            return block;
+        }
+        input.extend(given.clone());
+        let mut value = block.to_value();
+        value["input"] = Value::Object(input);
+        Block::from_value(&value).unwrap_or(block)
+    }
+
     /// Keeps only the tools `keep` says yes to.
     pub fn retain(&mut self, keep: impl Fn(&ToolDescriptor) -> bool) {
         self.entries.retain(|entry| keep(entry.tool.descriptor()));
@@ -80,5 +98,45 @@ impl Toolbox {
             let descriptor = entry.tool.descriptor();
             descriptor.name == name || descriptor.aliases.contains(&name)
         })
+    }
+}
+
+fn defaults(schema: &Value) -> Map<String, Value> {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let defaults = properties.into_iter().flatten();
+    defaults.filter_map(|(name, schema)| Some((name.clone(), schema.get("default")?.clone()))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_a_model_left_out_is_filled_in_first() {
+        let tools = Toolbox::builtin();
+        let kept =
+            |json: &Value| tools.with_defaults(Block::from_value(json).unwrap()).to_value().to_string();
+        for (name, input, expected) in [
+            ("Edit", json!({"file_path": "/a"}), r#"{"replace_all":false,"file_path":"/a"}"#),
+            (
+                "Edit",
+                json!({"file_path": "/a", "replace_all": true}),
+                r#"{"file_path":"/a","replace_all":true}"#,
+            ),
+            ("NotebookEdit", json!({}), r#"{"edit_mode":"replace"}"#),
+            ("Read", json!({"file_path": "/a"}), r#"{"file_path":"/a"}"#),
+            ("Unknown", json!({"a": 1}), r#"{"a":1}"#),
+            ("Edit", json!("not an object"), r#""not an object""#),
+        ] {
+            let call = json!({"type": "tool_use", "id": "toolu_1", "name": name, "input": input, "caller": {"type": "direct"}});
+            let expected = format!(
+                r#"{{"type":"tool_use","id":"toolu_1","name":"{name}","input":{expected},"caller":{{"type":"direct"}}}}"#
+            );
+            assert_eq!(kept(&call), expected);
+        }
+        let text = json!({"type": "text", "text": "hi"});
+        assert_eq!(kept(&text), text.to_string());
     }
 }

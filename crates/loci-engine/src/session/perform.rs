@@ -11,7 +11,7 @@ use loci_core::model::facts;
 use loci_core::stream::{Failure, StreamEvent};
 use loci_core::tool::{Note, ToolOutcome};
 use loci_storage::Author;
-use loci_tools::Host;
+use loci_tools::{Host, Toolbox};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
@@ -97,7 +97,8 @@ impl Session {
         underway.request = CancellationToken::new();
         underway.tally.request_began(self.env.clock.monotonic(), self.started);
         let stream = self.client.stream(request, underway.request.clone());
-        tokio::spawn(forward(stream, underway.inbox.clone(), underway.generation));
+        let toolbox = self.toolbox.clone();
+        tokio::spawn(forward(stream, toolbox, underway.inbox.clone(), underway.generation));
     }
 
     fn record(&mut self, record: Record, underway: &mut Underway) {
@@ -276,10 +277,18 @@ impl Session {
     }
 }
 
-/// Passes a request's events on to its turn. A stream that ends without a word was cancelled.
-async fn forward(mut stream: loci_llm::EventStream, inbox: UnboundedSender<Message>, generation: u64) {
+/// Passes a request's events on to its turn, calls as they are kept. A stream that ends without a word was cancelled.
+async fn forward(
+    mut stream: loci_llm::EventStream,
+    toolbox: Toolbox,
+    inbox: UnboundedSender<Message>,
+    generation: u64,
+) {
     while let Some(item) = stream.next().await {
         let event = match item {
+            Ok(StreamEvent::BlockDone { index, block }) => {
+                Event::Stream(StreamEvent::BlockDone { index, block: toolbox.with_defaults(block) })
+            }
             Ok(event) => Event::Stream(event),
             Err(failure) => Event::Failed { failure, jitter: 0.0 },
         };
