@@ -14,6 +14,7 @@ mod file_history;
 mod host;
 mod instructions;
 mod judge;
+mod lost_tasks;
 mod memory;
 mod model_name;
 mod outside;

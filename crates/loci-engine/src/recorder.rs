@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::config::Past;
+use crate::lost_tasks;
 use loci_context::{Clearing, Fold, Projection, Replaced};
 use loci_core::conversation::Repair;
 use loci_core::entry::Entry;
@@ -36,6 +37,8 @@ pub(crate) struct Recorder {
     stamp: Stamp,
     tail: Option<EntryId>,
     repairs: Vec<Repair>,
+    /// What is to be said of tasks that ended with the session.
+    lost_tasks: Option<String>,
     projection: Projection,
     /// The entries behind the projection.
     path: Vec<Arc<Entry>>,
@@ -57,6 +60,7 @@ impl Recorder {
         let path = past.replaced.view(past.path);
         Self {
             projection: Projection::with_replaced(path.iter().map(Arc::as_ref), &past.replaced),
+            lost_tasks: lost_tasks::notice(&path),
             path,
             replaced: past.replaced,
             env,
@@ -146,6 +150,10 @@ impl Recorder {
         let title = self.title.take().map(|title| Metadata::CustomTitle { title });
         entries.extend(title.and_then(|title| self.metadata(&title)));
         entries.extend(self.mend());
+        if let Some(notice) = self.lost_tasks.take() {
+            let content = json!([{"type": "text", "text": notice}]);
+            entries.extend(self.seal(&Draft::task_notification(self.prompt.clone(), content), None));
+        }
         entries
     }
 

@@ -53,6 +53,15 @@ impl Carried {
     /// Adds it to a boundary's metadata, where the next compaction finds it.
     pub fn keep_in(&self, metadata: &mut Value) {
         metadata[KEY] = json!({"lastPrompt": self.prompt, "changedPaths": self.changed});
+        if !self.tasks.is_empty() {
+            metadata[KEY]["tasks"] = self.tasks.iter().map(String::as_str).collect();
+        }
+    }
+
+    /// Returns the commands that ran in the background when a boundary was made.
+    pub fn tasks_at(boundary: &Entry) -> Vec<String> {
+        let metadata: Value = boundary.fields().read("compactMetadata").unwrap_or_default();
+        serde_json::from_value(metadata[KEY]["tasks"].clone()).unwrap_or_default()
     }
 
     /// Takes it out of a boundary's metadata, which others are told without it.

@@ -32,7 +32,7 @@ pub struct Draft {
 #[derive(Debug, Clone, PartialEq)]
 enum Body {
     Prompt { prompt: PromptId, content: Value, mode: String, source: &'static str },
-    Meta { prompt: Option<PromptId>, content: Value },
+    Meta { prompt: Option<PromptId>, content: Value, origin: Option<&'static str> },
     Marker { prompt: PromptId, content: Value },
     ToolResult { prompt: PromptId, block: Value, structured: Value, source: EntryId },
     Assistant { message: Value, request: Option<RequestId> },
@@ -60,7 +60,12 @@ impl Draft {
 
     /// Text for the model that people are not shown.
     pub fn meta(prompt: Option<PromptId>, content: Value) -> Self {
-        Self { body: Body::Meta { prompt, content } }
+        Self { body: Body::Meta { prompt, content, origin: None } }
+    }
+
+    /// News of background tasks for the model, which people are not shown.
+    pub fn task_notification(prompt: PromptId, content: Value) -> Self {
+        Self { body: Body::Meta { prompt: Some(prompt), content, origin: Some("task-notification") } }
     }
 
     /// Words in the user's name that the program wrote and people see, such as the mark of an interrupt.
@@ -135,13 +140,16 @@ impl Draft {
                 put("permissionMode", Value::from(mode.as_str()));
                 put("promptSource", Value::from(*source));
             }
-            Body::Meta { prompt, content } => {
+            Body::Meta { prompt, content, origin } => {
                 if let Some(prompt) = prompt {
                     put("promptId", Value::from(prompt.as_str()));
                 }
                 put("type", Value::from("user"));
                 put("message", json!({"role": "user", "content": content}));
                 put("isMeta", Value::Bool(true));
+                if let Some(origin) = origin {
+                    put("origin", json!({"kind": origin}));
+                }
                 identity.into_iter().for_each(|(key, value)| put(key, value));
             }
             Body::Marker { prompt, content } => {

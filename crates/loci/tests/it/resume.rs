@@ -152,6 +152,24 @@ async fn a_session_goes_on_in_its_own_file_with_its_own_model() {
     assert_eq!(models, [MODEL; 3]);
 }
 
+/// Class 15: commands in the background end with the session, and whoever goes on with it is told so, once.
+#[tokio::test]
+async fn what_ran_in_the_background_is_told_once() {
+    let start = Step::call("Bash", json!({"command": "sleep 600", "run_in_background": true}));
+    let world = World::new([start, Step::text("It runs."), Step::text("I see."), Step::text("Still.")]).await;
+    assert_fine(&world.print(["begin", "--allowedTools", "Bash"]));
+    for prompt in ["and now?", "and now??"] {
+        assert_fine(&world.run(&loci().args(["-p", prompt, "-c"])));
+    }
+    let notices = |body: &str| body.matches("<task-notification>").count();
+    let bodies = bodies(&world);
+    assert_eq!(bodies.iter().map(|body| notices(body)).collect::<Vec<_>>(), [0, 0, 1, 1]);
+    assert!(bodies[2].contains(": sleep 600\\n"), "{}", bodies[2]);
+    let session = fs::read_to_string(&world.home.sessions()[0]).unwrap();
+    assert!(session.contains(r#""origin":{"kind":"task-notification"}"#));
+    world.model.requests_valid().unwrap();
+}
+
 #[tokio::test]
 async fn what_a_session_cost_before_counts_when_its_cost_is_asked_for() {
     let dear = |text: &str| Step::text(text).usage(1_000_000, 0, 0, 0);
