@@ -16,6 +16,8 @@ use std::sync::Arc;
 use loci_core::entry::{Entry, EntryKind};
 use loci_core::ids::MessageId;
 use loci_core::message::{Block, BlockKind, Message, Role};
+use loci_core::raw::RawObject;
+use serde_json::{Map, Value};
 
 use crate::replaced::Replaced;
 pub(crate) use reminder::{blocks as attachment_blocks, text as attachment_text};
@@ -106,6 +108,7 @@ impl Projection {
     }
 
     fn push_assistant(&mut self, id: Option<MessageId>, blocks: Vec<Block>) {
+        let blocks: Vec<Block> = blocks.into_iter().map(with_object_input).collect();
         match &mut self.open {
             Some(Open::Assistant { id: open, blocks: held }) if *open == id => held.extend(blocks),
             _ => {
@@ -164,6 +167,21 @@ impl UserParts {
         let (results, texts) = blocks.iter().cloned().partition(|b| b.kind() == BlockKind::ToolResult);
         Self { results, reminders: Vec::new(), texts }
     }
+}
+
+/// Some program stored an input that is no object, which no server takes; the call goes without it.
+fn with_object_input(block: Block) -> Block {
+    if block.kind() != BlockKind::ToolUse || block.json().as_str().contains("\"input\":{") {
+        return block;
+    }
+    let Ok(mut object) = RawObject::parse(block.json().as_str()) else { return block };
+    if object.get("input").is_some_and(|input| input.get().starts_with('{')) {
+        return block;
+    }
+    let fixed = object
+        .set("input", &Map::<String, Value>::new())
+        .and_then(|()| serde_json::from_str(&object.to_json()));
+    fixed.unwrap_or(block)
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! Calls and results without their other half are taken out of the path.
 //!
 //! The API wants every call answered in the very next user message, and every result to answer one. Blocks
-//! that break this are left out, each by itself; an entry that holds nothing else goes whole, otherwise a copy
-//! without the block takes its place (the file keeps what it has). Calls at the end of the path that are
-//! still open stay: [`super::repair`] closes them. Of two results for one call the first counts.
+//! that break this, or could not stand where they do, are left out, each by itself; an entry that holds nothing
+//! else goes whole, otherwise a copy without the block takes its place (the file keeps what it has). Calls at
+//! the end of the path that are still open stay: [`super::repair`] closes them. Of two results for one call the
+//! first counts.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use crate::ids::{MessageId, ToolUseId};
 use crate::message::{Block, BlockKind};
 use crate::raw::{RawJson, RawObject};
 
-use super::shape::Shape;
+use super::shape::{Shape, is_usable};
 
 /// Returns the path with every call before its end answered once, and no other results.
 pub(super) fn unpaired(path: Vec<Arc<Entry>>) -> Vec<Arc<Entry>> {
@@ -70,7 +71,11 @@ impl<'a> Pairing<'a> {
             self.response = Some(id);
             self.is_spoken_over = false;
         }
-        for call in Shape::of(entry).calls {
+        let shape = Shape::of(entry);
+        if shape.has_unusable {
+            self.unpaired.entry(at).or_default();
+        }
+        for call in shape.calls {
             if let Some(earlier) = self.open.insert(call.clone(), at) {
                 self.unpaired.entry(earlier).or_default().insert(call);
             }
@@ -81,6 +86,9 @@ impl<'a> Pairing<'a> {
         let shape = Shape::of(entry);
         self.is_spoken_over |= !shape.is_only_results();
         self.response = None;
+        if shape.has_unusable {
+            self.unpaired.entry(at).or_default();
+        }
         for id in shape.results {
             if self.open.remove(&id).is_none() {
                 self.unpaired.entry(at).or_default().insert(id);
@@ -95,12 +103,14 @@ impl<'a> Pairing<'a> {
     }
 }
 
-/// Returns the entry without the blocks of these calls; `None` when nothing is left of it.
+/// Returns the entry without the blocks of these calls and those of a wrong shape; `None` when nothing is left of it.
 fn without(entry: &Entry, ids: &FxHashSet<ToolUseId>) -> Option<Arc<Entry>> {
     let fields = entry.fields();
     let mut message = RawObject::parse(fields.get("message")?.get()).ok()?;
     let blocks: Vec<Box<RawValue>> = message.read("content")?;
-    let kept: Vec<Box<RawValue>> = blocks.into_iter().filter(|block| !belongs_to(block, ids)).collect();
+    let is_user = entry.head().kind == EntryKind::User;
+    let kept: Vec<Box<RawValue>> =
+        blocks.into_iter().filter(|block| !is_left_out(block, ids, is_user)).collect();
     if kept.is_empty() {
         return None;
     }
@@ -108,8 +118,11 @@ fn without(entry: &Entry, ids: &FxHashSet<ToolUseId>) -> Option<Arc<Entry>> {
     with_message(entry, &message.to_json()).ok().map(Arc::new)
 }
 
-fn belongs_to(block: &RawValue, ids: &FxHashSet<ToolUseId>) -> bool {
+fn is_left_out(block: &RawValue, ids: &FxHashSet<ToolUseId>, is_user: bool) -> bool {
     let Ok(block) = Block::from_json(RawJson::from_raw(block)) else { return false };
+    if !is_usable(&block, is_user) {
+        return true;
+    }
     let id = match block.kind() {
         BlockKind::ToolUse => block.tool_use().map(|call| call.id),
         BlockKind::ToolResult => block.tool_result().map(|result| result.tool_use_id),

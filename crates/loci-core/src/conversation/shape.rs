@@ -2,7 +2,7 @@
 
 use crate::entry::{Entry, EntryKind};
 use crate::ids::ToolUseId;
-use crate::message::BlockKind;
+use crate::message::{Block, BlockKind};
 
 /// The calls and results of one entry, and whether it holds anything besides.
 #[derive(Debug, Default)]
@@ -11,6 +11,8 @@ pub(super) struct Shape {
     pub(super) results: Vec<ToolUseId>,
     /// Something other than calls, results, reasoning and blank text.
     pub(super) has_words: bool,
+    /// A call or result that no server would take.
+    pub(super) has_unusable: bool,
 }
 
 impl Shape {
@@ -22,17 +24,14 @@ impl Shape {
         let is_user = entry.head().kind == EntryKind::User;
         for block in entry.blocks() {
             match block.kind() {
-                BlockKind::ToolUse if !is_user => shape.calls.extend(block.tool_use().map(|call| call.id)),
-                BlockKind::ToolResult if is_user => {
+                _ if !is_usable(&block, is_user) => shape.has_unusable = true,
+                BlockKind::ToolUse => shape.calls.extend(block.tool_use().map(|call| call.id)),
+                BlockKind::ToolResult => {
                     shape.results.extend(block.tool_result().map(|result| result.tool_use_id));
                 }
                 BlockKind::Text => shape.has_words |= !block.is_blank(),
                 BlockKind::Thinking | BlockKind::RedactedThinking => {}
-                BlockKind::ToolUse
-                | BlockKind::ToolResult
-                | BlockKind::Image
-                | BlockKind::Document
-                | BlockKind::Other => shape.has_words = true,
+                BlockKind::Image | BlockKind::Document | BlockKind::Other => shape.has_words = true,
             }
         }
         shape
@@ -41,5 +40,15 @@ impl Shape {
     /// Returns true for an entry that is nothing but answers to calls.
     pub(super) fn is_only_results(&self) -> bool {
         !self.results.is_empty() && self.calls.is_empty() && !self.has_words
+    }
+}
+
+/// Tells whether a block may stand where it does: a call is the model's and has an id and a name, a result the user's and
+/// says which call it answers.
+pub(super) fn is_usable(block: &Block, is_user: bool) -> bool {
+    match block.kind() {
+        BlockKind::ToolUse => !is_user && block.tool_use().is_some(),
+        BlockKind::ToolResult => is_user && block.tool_result().is_some(),
+        _ => true,
     }
 }

@@ -6,6 +6,7 @@ use super::{ArchiveError, archive_session, pinned_sessions};
 use crate::find::FindError;
 use crate::layout::{ConfigHome, SessionPlace};
 use crate::listing::list_all;
+use crate::remove::process_on;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
@@ -19,7 +20,7 @@ pub struct Swept {
 }
 
 /// Puts away sessions in which nothing was said for so many days, the oldest first and `most` at a time. Pinned ones stay,
-/// and so do those that do not say when they were used. One that cannot be put away does not keep the others.
+/// those that a process still has open, and those that do not say when they were used. One that cannot be put away does not keep the others.
 pub fn archive_older(
     home: &ConfigHome,
     days: u64,
@@ -37,9 +38,10 @@ pub fn archive_older(
         .filter(|(_, place)| !pinned.iter().any(|id| id == place.id().as_str()))
         .collect();
     due.sort_by(|left, right| left.0.cmp(&right.0).then_with(|| left.1.file().cmp(right.1.file())));
-    due.truncate(most);
     let swept = due
         .into_iter()
+        .filter(|(_, place)| process_on(home, place.id()).is_none())
+        .take(most)
         .map(|(_, place)| Swept { result: archive_session(home, &place, now).map(|_| ()), place });
     Ok(swept.collect())
 }

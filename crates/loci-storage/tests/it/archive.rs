@@ -123,6 +123,27 @@ fn old_sessions_go_and_pinned_ones_stay() {
     assert!(archive_older(&world.home, 30, 10, now()).unwrap().is_empty());
 }
 
+/// Class 10 of the sessions' regressions: a process that has had nothing to say for long still has its session.
+#[test]
+fn a_session_that_is_open_stays() {
+    let world = World::new();
+    let open = session(&world, 1, "2026-01-01T00:00:00.000Z", "open");
+    let closed = session(&world, 2, "2026-01-02T00:00:00.000Z", "closed");
+    let mut owner = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+    let leases = world.home.loci_dir().join("leases");
+    fs::create_dir_all(&leases).unwrap();
+    fs::write(leases.join(format!("{}.json", open.id())), json!({"pid": owner.id()}).to_string()).unwrap();
+    let sweep = || {
+        let swept = archive_older(&world.home, 30, 1, now()).unwrap().into_iter();
+        swept.map(|swept| (swept.place, swept.result.is_ok())).collect::<Vec<_>>()
+    };
+    let while_open = [sweep(), sweep()];
+    owner.kill().unwrap();
+    owner.wait().unwrap();
+    assert_eq!(while_open, [vec![(closed, true)], vec![]]);
+    assert_eq!(sweep(), [(open, true)]);
+}
+
 #[test]
 fn what_cannot_be_done_changes_nothing() {
     let world = World::new();

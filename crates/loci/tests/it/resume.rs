@@ -315,6 +315,58 @@ async fn what_the_official_program_wrote_can_be_continued() {
     world.model.requests_valid().unwrap();
 }
 
+/// Class 6: entries of a wrong shape cost themselves, not the session.
+#[tokio::test]
+async fn entries_of_a_wrong_shape_do_not_stop_a_session() {
+    let world = World::new([Step::text("one")]).await;
+    assert_fine(&world.print(["first"]));
+    let file = world.home.sessions().remove(0);
+    let whole = fs::read_to_string(&file).unwrap();
+    let mut said = whole.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let said = said.rfind(|entry| entry["type"] == "assistant").unwrap();
+    let (tail, session) = (said["uuid"].clone(), said["sessionId"].clone());
+    let message = |role: &str, content: Value| json!({"type": role, "message": {"role": role, "id": "msg_x", "content": content}});
+    let calls = |input: Value| {
+        message("assistant", json!([{"type": "tool_use", "id": "toolu_x", "name": "Read", "input": input}]))
+    };
+    let answers =
+        |id: Value| message("user", json!([{"type": "tool_result", "tool_use_id": id, "content": "x"}]));
+    let shapes = [
+        json!({"type": "attachment"}),
+        json!({"type": "attachment", "attachment": null}),
+        json!({"type": "attachment", "attachment": "diagnostics"}),
+        json!({"type": "attachment", "attachment": {"type": "diagnostics", "files": 7}}),
+        json!({"type": "attachment", "attachment": {"type": "queued_command", "prompt": {"a": 1}}}),
+        json!({"type": "attachment", "attachment": {"type": "agent_listing_delta", "addedLines": "no list"}}),
+        message("user", json!(42)),
+        message("user", json!([null, 7, {"type": 3}, {"text": "no type"}])),
+        message("assistant", json!({"type": "text"})),
+        calls(json!("not an object")),
+        calls(json!(["a", "list"])),
+        answers(json!(17)),
+        message("user", json!([{"type": "tool_use", "id": "toolu_x", "name": "Read", "input": {}}])),
+        message(
+            "assistant",
+            json!([{"type": "tool_use", "id": "toolu_x", "input": {}}, {"type": "text", "text": "hm"}]),
+        ),
+        message("assistant", json!([{"type": "tool_result", "tool_use_id": "toolu_x", "content": "x"}])),
+        json!({"type": "system", "subtype": 5, "content": {}}),
+        json!({"type": "file-history-snapshot", "snapshot": "none"}),
+        json!({"type": "user"}),
+    ];
+    for (idx, mut shape) in shapes.into_iter().enumerate() {
+        shape["uuid"] = json!(format!("00000000-0000-4000-8000-{idx:012}"));
+        shape["parentUuid"] = tail.clone();
+        shape["sessionId"] = session.clone();
+        shape["timestamp"] = json!("2026-01-01T00:00:00.000Z");
+        fs::write(&file, format!("{whole}{shape}\n")).unwrap();
+        let output = world.print(["Please go on.", "-c"]);
+        assert_eq!(output.code, Some(0), "{shape}: {output:?}");
+        assert!(world.last_request().last_user_text().ends_with("Please go on."), "{shape}");
+    }
+    world.model.requests_valid().unwrap();
+}
+
 /// Puts a fixture where a session of the project lies; returns the file and its id.
 fn place(home: &TestHome, fixture: &Path) -> (PathBuf, String) {
     let text = fs::read_to_string(fixture).unwrap();

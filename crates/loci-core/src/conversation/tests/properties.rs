@@ -138,7 +138,7 @@ fn last_words(entries: &[Arc<Entry>]) -> Option<&Arc<Entry>> {
         return None;
     }
     let shape = Shape::of(last);
-    (shape.calls.is_empty() && shape.results.is_empty()).then_some(last)
+    (shape.calls.is_empty() && shape.results.is_empty() && !shape.has_unusable).then_some(last)
 }
 
 fn is_open_boundary(entries: &[Arc<Entry>], boundary: &Entry) -> bool {
