@@ -17,6 +17,8 @@ mod file;
 mod flags;
 mod index;
 mod mentions;
+mod related;
+mod sentences;
 mod team;
 
 pub use claims::contradictions;
@@ -27,6 +29,8 @@ pub use index::{
     with_index_line, without_index_lines,
 };
 pub use mentions::{Mention, mentions};
+pub use related::most_related;
+pub use sentences::disagreements;
 pub use team::{
     ContentHash, EntryName, EntryNameError, Hashes, Pull, Push, SecretFound, TEAM_DIR, TEAM_ENTRIES,
     TEAM_ENTRY_BYTES, case_clashes, find_secrets, pull_plan, push_plan, team_index,

@@ -10,15 +10,19 @@
 
 use std::time::Instant;
 
-use loci_context::{MemoryFile, contradictions, index_line, same_subject, shown_index};
+use loci_context::{
+    MemoryFile, contradictions, disagreements, index_line, most_related, same_subject, shown_index,
+};
 use loci_stdx::Env;
 use loci_storage::{
-    Act, Author, ChangeWish, ConfigHome, Edit, MEMORY_INDEX, MemoryBook, memory_files, read_memory,
-    strip_html_comments,
+    Act, Author, ChangeWish, ConfigHome, Edit, MEMORY_INDEX, MemoryBook, memory_files, memory_names,
+    memory_texts, read_memory, strip_html_comments,
 };
 
 const MEMORIES: usize = 10_000;
 const PROPOSALS: usize = 100;
+/// As many as `loci memory review` compares proposals with.
+const COMPARED: usize = 200;
 const ROUNDS: usize = 30;
 
 fn main() {
@@ -52,13 +56,21 @@ fn index(book: &MemoryBook) -> usize {
     shown_index(&body, "MEMORY.md").len()
 }
 
-/// What `loci memory review` reads: the proposals, and the journal for where they come from.
+/// What `loci memory review` reads: the proposals, the journal for where they come from, and memories that may say
+/// otherwise.
 fn review(book: &MemoryBook) -> usize {
     let changes = book.recent_changes().unwrap();
     let proposals = book.pending();
     let read = proposals.iter().map(|it| MemoryFile::parse(&it.text)).filter(|it| it.problems.is_empty());
-    assert_eq!(read.count(), PROPOSALS);
-    changes.len()
+    let mut all: Vec<(String, MemoryFile)> =
+        read.zip(&proposals).map(|(memory, it)| (it.file.clone(), memory)).collect();
+    assert_eq!(all.len(), PROPOSALS);
+    let texts: Vec<&str> = proposals.iter().map(|it| it.text.as_str()).collect();
+    let names = most_related(memory_names(book.dir()), &texts, COMPARED);
+    let others = memory_texts(book.dir(), names).into_iter();
+    all.extend(others.map(|it| (it.file, MemoryFile::parse(&it.text))));
+    let read = || all.iter().map(|(file, memory)| (file.as_str(), memory));
+    changes.len() + contradictions(read()).len() + disagreements(read()).len()
 }
 
 /// What `loci memory list` reads: every memory, compared with all others.
@@ -68,7 +80,8 @@ fn list(book: &MemoryBook) -> usize {
         files.into_iter().map(|it| (it.file, MemoryFile::parse(&it.text))).collect();
     let flags = same_subject(read.iter().map(|(file, memory)| (file.as_str(), memory)));
     let others = contradictions(read.iter().map(|(file, memory)| (file.as_str(), memory)));
-    flags.len() + others.len() + read.len()
+    let sentences = disagreements(read.iter().map(|(file, memory)| (file.as_str(), memory)));
+    flags.len() + others.len() + sentences.len() + read.len()
 }
 
 fn fill(env: &Env, book: &MemoryBook) {

@@ -76,7 +76,7 @@ pub use look_back::{Blamed, LookBackError, PathDiff, blame_file, diff_points};
 pub use memory::{
     Act, Author, Change, ChangeWish, Edit, FileChange, MEMORY_INDEX, MemoryBook, MemoryError, MemoryPlace,
     MemoryPlaceError, MemorySource, MemoryText, Shelf, TeamFile, TeamShelf, TeamState, memory_files,
-    memory_place, read_memory, read_memory_head, team_names,
+    memory_names, memory_place, memory_texts, read_memory, read_memory_head, team_names,
 };
 pub use project::Project;
 pub use recall::{RECALL_TOOL, recall};

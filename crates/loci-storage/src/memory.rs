@@ -23,7 +23,7 @@ mod place;
 mod team;
 
 pub use book::{ChangeWish, Edit, MemoryBook, MemoryError};
-pub use files::{MemoryText, memory_files, read_memory, read_memory_head};
+pub use files::{MemoryText, memory_files, memory_names, memory_texts, read_memory, read_memory_head};
 pub use journal::{Act, Author, Change, FileChange, Shelf};
 pub use place::{MemoryPlace, MemoryPlaceError, MemorySource, memory_place};
 pub use team::{TeamFile, TeamShelf, TeamState, team_names};

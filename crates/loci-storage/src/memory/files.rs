@@ -26,6 +26,11 @@ pub struct MemoryText {
 /// Reads all memories of a directory, in the order of their names. The index, logs, other directories, hidden files,
 /// links and files that cannot be read are left out.
 pub fn memory_files(dir: &Path) -> Vec<MemoryText> {
+    memory_texts(dir, memory_names(dir))
+}
+
+/// Returns the names of the files of all memories, in order; nothing is read.
+pub fn memory_names(dir: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
     let mut names: Vec<String> = entries
         .filter_map(Result::ok)
@@ -34,6 +39,11 @@ pub fn memory_files(dir: &Path) -> Vec<MemoryText> {
         .filter(|name| name.ends_with(".md") && !name.starts_with('.') && name != MEMORY_INDEX)
         .collect();
     names.sort();
+    names
+}
+
+/// Reads the memories in some files of a directory; those that cannot be read are left out.
+pub fn memory_texts(dir: &Path, names: Vec<String>) -> Vec<MemoryText> {
     // A name that became a link since it was listed is none of ours any more.
     let Ok(dir) = dir.canonicalize().and_then(|real| RealDir::open(&real)) else { return Vec::new() };
     let read = |file: String| {

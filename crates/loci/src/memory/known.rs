@@ -2,12 +2,17 @@
 
 use std::collections::{HashMap, HashSet};
 
-use loci_context::{Flag, MemoryFile, contradictions, index_lines, same_subject};
-use loci_storage::{Change, MEMORY_INDEX, Shelf, memory_files};
+use loci_context::{
+    Flag, MemoryFile, contradictions, disagreements, index_lines, most_related, same_subject,
+};
+use loci_storage::{Change, MEMORY_INDEX, MemoryText, Shelf, memory_files, memory_names, memory_texts};
 use serde_json::{Value, json};
 
 use super::{Desk, complain, stale};
 use crate::complaint::Complaint;
+
+/// Memories that proposals are compared with, so that a review of a few does not read thousands; `doctor` reads all.
+const MOST_COMPARED: usize = 200;
 
 /// One memory, or one proposal.
 pub(super) struct Known {
@@ -78,7 +83,8 @@ pub(super) fn memories(desk: &Desk) -> Result<Vec<Known>, Complaint> {
     let listed: HashSet<String> = index_lines(&index).into_iter().map(|line| line.file).collect();
     let mut subjects: HashMap<String, Vec<Flag>> = HashMap::new();
     let read = || all.iter().map(|it| (it.file.as_str(), &it.memory));
-    for (file, flag) in same_subject(read()).into_iter().chain(contradictions(read())) {
+    let said = contradictions(read()).into_iter().chain(disagreements(read()));
+    for (file, flag) in same_subject(read()).into_iter().chain(said) {
         subjects.entry(file).or_default().push(flag);
     }
     let world = stale::World::of(desk);
@@ -97,12 +103,32 @@ pub(super) fn proposals(desk: &Desk) -> Result<Vec<Known>, Complaint> {
     let pending = desk.book.pending();
     let origins = Origins::of_proposals(desk, pending.iter().map(|it| it.file.as_str()))?;
     let world = stale::World::of(desk);
+    let mut otherwise = said_otherwise(desk, &pending);
     let known = pending.into_iter().map(|it| {
         let mut known = origins.known(Shelf::Pending, it.file, it.text);
+        known.flags.extend(otherwise.remove(&known.file).unwrap_or_default());
         known.flags.extend(world.stale(&known.memory.body).into_iter().map(Flag::Stale));
         known
     });
     Ok(known.collect())
+}
+
+/// Finds what memories and other proposals say otherwise than a proposal, by its file. A memory that a proposal would
+/// replace has nothing to say any more.
+fn said_otherwise(desk: &Desk, pending: &[MemoryText]) -> HashMap<String, Vec<Flag>> {
+    let replaced: HashSet<&str> = pending.iter().map(|it| it.file.as_str()).collect();
+    let mut names = memory_names(desk.book.dir());
+    names.retain(|name| !replaced.contains(name.as_str()));
+    let texts: Vec<&str> = pending.iter().map(|it| it.text.as_str()).collect();
+    let others = memory_texts(desk.book.dir(), most_related(names, &texts, MOST_COMPARED));
+    let parsed = |it: &MemoryText| (it.file.clone(), MemoryFile::parse(&it.text));
+    let all: Vec<(String, MemoryFile)> = pending.iter().chain(&others).map(parsed).collect();
+    let read = || all.iter().map(|(file, memory)| (file.as_str(), memory));
+    let mut flags: HashMap<String, Vec<Flag>> = HashMap::new();
+    for (file, flag) in contradictions(read()).into_iter().chain(disagreements(read())) {
+        flags.entry(file).or_default().push(flag);
+    }
+    flags
 }
 
 /// Reads one of them.
