@@ -16,6 +16,7 @@ mod page;
 mod permissions;
 mod recall;
 mod replay;
+mod rows;
 mod search;
 mod sessions;
 mod settings;
@@ -37,14 +38,14 @@ const GROWTH: [&str; 3] = ["turns:20", "turns:200", "turns:400"];
 pub(crate) fn run(root: &Path, words: Vec<String>) -> anyhow::Result<()> {
     match words.split_first().map(|(first, more)| (first.as_str(), more)) {
         Some(("sessions", more)) => return sessions::run(root, more),
-        Some(("memory", more)) => return memory::run(root, more),
+        Some(("memory", more)) => return memory::MEASUREMENT.run(root, more),
         Some(("context", more)) => return context::run(root, more),
         Some(("history", more)) => return history::run(root, more),
         Some(("permissions", more)) => return permissions::run(root, more),
         Some(("recall", more)) => return recall::run(root, more),
         Some(("replay", more)) => return replay::run(root, more),
         Some(("search", more)) => return search::run(root, more),
-        Some(("settings", more)) => return settings::run(root, more),
+        Some(("settings", more)) => return settings::MEASUREMENT.run(root, more),
         Some(("team", more)) => return team::run(root, more),
         _ => {}
     }

@@ -1,79 +1,25 @@
 //! `cargo xtask bench memory`: what ten thousand memories cost a start and `loci memory`.
-//!
-//! The measuring is done by an example of `loci-storage`, in its own process and on files of its own making.
 
-use super::{machine, page};
-use anyhow::{Context, bail};
-use std::path::Path;
-use std::process::Command;
+use super::page;
+use super::rows::{Measurement, Row, ms};
+use anyhow::Context;
+
+/// What is measured.
+pub(crate) const MEASUREMENT: Measurement =
+    Measurement { name: "memory", part: page::MEMORY, example: "memories", report };
 
 /// What each piece of work may take, in milliseconds; the list has no budget.
 const BUDGETS: [(&str, &str, Option<f64>); 3] = [
     ("index", "the index, at every start", Some(5.0)),
-    ("review", "`loci memory review`: 100 proposals, and where they come from", Some(50.0)),
+    ("review", "`loci memory review`: 100 proposals, where they come from, what says otherwise", Some(50.0)),
     ("list", "`loci memory list`: every memory, compared with all others", None),
 ];
-
-/// One piece of work and its times, in microseconds.
-#[derive(Debug, Clone, PartialEq)]
-struct Row {
-    name: String,
-    median: f64,
-    p95: f64,
-    first: f64,
-}
-
-/// Measures, prints, and writes the page if asked to.
-pub(crate) fn run(root: &Path, words: &[String]) -> anyhow::Result<()> {
-    let is_written = match words {
-        [] => false,
-        [word] if word == "--write" => true,
-        _ => bail!("Usage: cargo xtask bench memory [--write]"),
-    };
-    let machine = machine::describe();
-    let report = report(&parse(&measure(root)?)?)?;
-    println!("{machine}\n\n{report}");
-    if is_written {
-        let command = "```sh\ncargo xtask bench memory --write\n```";
-        page::write(root, page::MEMORY, &format!("{machine}\n\n{command}\n\n{report}"))?;
-        println!("wrote {}", page::PATH);
-    }
-    Ok(())
-}
-
-fn measure(root: &Path) -> anyhow::Result<String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.args(["run", "--quiet", "--release", "-p", "loci-storage", "--example", "memories"]);
-    let output = command.current_dir(root).output().context("Failed to run cargo")?;
-    if !output.status.success() {
-        bail!("The measurement failed: {}", String::from_utf8_lossy(&output.stderr).trim());
-    }
-    String::from_utf8(output.stdout).context("The measurement did not print text")
-}
-
-fn parse(text: &str) -> anyhow::Result<Vec<Row>> {
-    text.lines()
-        .map(|line| {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            let [name, median, p95, first] = words[..] else { bail!("Not a row: `{line}`") };
-            let number = |word: &str| word.parse::<f64>().with_context(|| format!("Not a number: `{word}`"));
-            Ok(Row {
-                name: name.to_owned(),
-                median: number(median)?,
-                p95: number(p95)?,
-                first: number(first)?,
-            })
-        })
-        .collect()
-}
 
 fn report(rows: &[Row]) -> anyhow::Result<String> {
     let mut lines = vec![
         "| with 10,000 memories | median | 95 of 100 within | first | aim |".to_owned(),
         "|---|---:|---:|---:|---:|".to_owned(),
     ];
-    let ms = |us: f64| format!("{:.2} ms", us / 1000.0);
     for (name, about, budget) in BUDGETS {
         let row = rows.iter().find(|row| row.name == name);
         let row = row.with_context(|| format!("Nothing was measured for `{name}`"))?;
@@ -88,6 +34,7 @@ fn report(rows: &[Row]) -> anyhow::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::rows::parse;
     use super::*;
 
     #[test]
@@ -98,8 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_no_row_is_named() {
-        assert!(parse("index 1 2\n").is_err() && parse("index a 2 3\n").is_err());
+    fn what_is_missing_is_named() {
         assert!(report(&[]).unwrap_err().to_string().contains("`index`"));
     }
 }
