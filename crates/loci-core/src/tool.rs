@@ -117,6 +117,8 @@ pub struct CommandEffect {
     pub is_read_only: bool,
     /// Whether all it does is change the files that are among the writes.
     pub is_edit: bool,
+    /// Whether what it runs is only known when it runs: the program itself, or the code a shell is given.
+    pub runs_unknown: bool,
     /// What a rule must match to let it run.
     pub cover: Cover,
     /// Every way to read it: behind wrappers and assignments, inside strings that are run as code, by the
@@ -133,11 +135,12 @@ impl CommandEffect {
             readings: vec![text.clone()],
             is_read_only: false,
             is_edit: false,
+            runs_unknown: false,
             text,
         }
     }
 
-    /// Returns true when it runs code that is only known when it runs.
+    /// Returns true when it may run code that is only known when it runs, by any way to read it.
     pub fn could_be_anything(&self) -> bool {
         self.readings.iter().any(|reading| reading.starts_with(HOLE))
     }

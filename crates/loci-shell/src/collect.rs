@@ -13,7 +13,7 @@ use dirs::{After, Dirs};
 use crate::cover::{cover, is_safe_variable};
 use crate::files::{self, Access};
 use crate::parse::{Notes, Parsed};
-use crate::syntax::{Command, Compound, Redirect, Simple, Word};
+use crate::syntax::{Assignment, Command, Compound, Redirect, Simple, Word};
 use crate::value::{Surroundings, Value, join, show, values};
 use crate::{ShellCommand, ShellContext, ShellPath, ShellReading, parts, read_only, wrappers};
 
@@ -36,7 +36,14 @@ fn walk(
 ) -> (ShellReading, Notes) {
     let start = before.and(parsed.notes);
     let once = |notes: Notes| {
-        let mut walk = Walk { ctx: *ctx, out: ShellReading::default(), nesting, notes };
+        let mut walk = Walk {
+            ctx: *ctx,
+            out: ShellReading::default(),
+            nesting,
+            notes,
+            runs_unknown: false,
+            n_guesses: 0,
+        };
         walk.command(&parsed.command, dirs.clone(), Scope { is_free: true, is_covered: true });
         (walk.out, walk.notes)
     };
@@ -59,6 +66,10 @@ struct Walk<'a> {
     out: ShellReading,
     nesting: usize,
     notes: Notes,
+    /// Whether the command that is looked at runs what is only known when it runs.
+    runs_unknown: bool,
+    /// How many guesses deep it is looked at: what one of them would run is not said to run.
+    n_guesses: usize,
 }
 
 impl Walk<'_> {
@@ -180,17 +191,22 @@ impl Walk<'_> {
         let is_fed_plainly = self.redirects(&simple.redirects, &dirs, scope);
         let values = self.values(&simple.words, &dirs);
         let assigned: Vec<&str> = simple.assignments.iter().map(|it| it.word.source.as_str()).collect();
-        let is_harmless = simple.assignments.iter().all(|it| {
-            is_safe_variable(&it.name) && it.word.scripts.is_empty() && it.word.literal().is_some()
-        });
+        let is_harmless = simple.assignments.iter().all(is_harmless);
         let Some(first) = values.first() else {
             if !simple.assignments.is_empty() {
                 let text = assigned.join(" ");
                 let is_read_only = is_harmless && scope.is_free;
                 let cover = Cover::Spelled { n_words: 1, text: text.clone() };
-                let readings = std::iter::once(text.clone()).chain(assigned_code(simple)).collect();
-                let command =
-                    ShellCommand { is_read_only, cover, readings, ..plain_command(text, String::new()) };
+                let code = assigned_code(simple);
+                let runs_unknown = code.iter().any(|code| code.starts_with(HOLE));
+                let readings = std::iter::once(text.clone()).chain(code).collect();
+                let command = ShellCommand {
+                    is_read_only,
+                    runs_unknown,
+                    cover,
+                    readings,
+                    ..plain_command(text, String::new())
+                };
                 self.out.commands.push(command);
             }
             return After::same(dirs);
@@ -212,6 +228,7 @@ impl Walk<'_> {
         let may_be_free =
             scope.is_free && is_harmless && is_plain && is_fed_plainly && !(program == "git" && moved);
         let mut readings: Vec<String> = assigned_code(simple);
+        self.runs_unknown = readings.iter().any(|code| code.starts_with(HOLE));
         match &reads {
             Some(paths) => {
                 self.accesses(paths.iter().map(|path| Access::Read(path.clone())).collect(), &dirs);
@@ -237,6 +254,7 @@ impl Walk<'_> {
                 && !moved
                 && is_plain
                 && files::is_plain_edit(wrappers::stripped(&values)),
+            runs_unknown: std::mem::take(&mut self.runs_unknown),
             cover,
             readings,
             ..plain_command(text, program)
@@ -274,6 +292,7 @@ fn plain_command(text: String, program: String) -> ShellCommand {
         program,
         is_read_only: false,
         is_edit: false,
+        runs_unknown: false,
         cover: Cover::Never,
         readings: Vec::new(),
     }
@@ -284,6 +303,7 @@ impl ShellCommand {
     fn add(&mut self, other: &Self) {
         self.is_read_only &= other.is_read_only;
         self.is_edit &= other.is_edit;
+        self.runs_unknown |= other.runs_unknown;
         if self.cover != other.cover {
             self.cover = Cover::Never;
         }
@@ -343,14 +363,28 @@ fn assigns_home(values: &[Value]) -> bool {
     runs_file || (values.iter().take(3).any(is_builtin) && values.iter().skip(1).any(may_name))
 }
 
+/// Returns true for an assignment that changes nothing but output. A path would have a program load what lies there:
+/// message catalogues, time zones.
+fn is_harmless(assignment: &Assignment) -> bool {
+    let text = assignment.word.literal().filter(|_| assignment.word.scripts.is_empty());
+    let Some((_, value)) = text.as_deref().and_then(|text| text.split_once('=')) else { return false };
+    let is_path = value.starts_with(['/', ':', '.', '~']) || value.contains("..");
+    let takes_slashes = matches!(assignment.name.as_str(), "TZ" | "RUST_LOG");
+    is_safe_variable(&assignment.name) && !is_path && (takes_slashes || !value.contains('/'))
+}
+
 /// Values of assignments that programs may run: `GIT_PAGER`, `PS4`, and whatever else there is.
 fn assigned_code(simple: &Simple) -> Vec<String> {
     let unsafe_ones = simple.assignments.iter().filter(|it| !is_safe_variable(&it.name));
-    let values = unsafe_ones.filter_map(|it| it.word.literal());
-    values
-        .filter_map(|text| text.split_once('=').map(|(_, value)| value.to_owned()))
-        .flat_map(|value| parts::rough_parts(value.trim_start_matches(['!', '|'])))
-        .collect()
+    let run = |it: &Assignment| match it.word.literal() {
+        Some(text) => {
+            let value = text.split_once('=').map(|(_, value)| value).unwrap_or_default();
+            parts::rough_parts(value.trim_start_matches(['!', '|']))
+        }
+        None if wrappers::is_code_variable(&it.name) => vec![HOLE.to_string()],
+        None => Vec::new(),
+    };
+    unsafe_ones.flat_map(run).collect()
 }
 
 /// Builtins after which nobody knows where the shell stands.

@@ -7,6 +7,7 @@ mod archive;
 mod flags;
 mod script;
 mod transfer;
+mod versioned;
 
 use loci_core::tool::HOLE;
 
@@ -32,7 +33,7 @@ const READERS: &[&str] = &[
     "zless", "zmore", "bzcat", "xzcat", "zstdcat", "gzip", "bzip2", "xz", "zstd", "gunzip", "bunzip2", "unxz", "zip", "unzip",
     "split", "csplit", "iconv", "pr", "fmt", "expand", "unexpand", "join", "look", "tsort", "shuf", "numfmt", "vi", "vim",
     "nvim", "vimdiff", "nano", "emacs", "code", "open", "xdg-open", "openssl", "gpg", "age", "scp", "sftp", "rsync", "ed",
-    "ex", "m4", "envsubst", "xmllint", "cpio", "ar", "7z", "patch", "ptx", "dos2unix", "unix2dos", "pygmentize", "mail",
+    "ex", "m4", "ssh-add", "envsubst", "xmllint", "cpio", "ar", "7z", "patch", "ptx", "dos2unix", "unix2dos", "pygmentize", "mail",
     "rg", "tailf", "cloc", "tokei",
 ];
 
@@ -48,7 +49,17 @@ const PATTERN_READERS: &[&str] = &[
 const WRITERS: &[&str] = &[
     "touch", "mkdir", "tee", "sponge", "truncate", "fallocate", "mkfifo", "mknod", "vi", "vim", "nvim", "nano", "emacs", "ed",
     "ex", "split", "csplit", "gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "zstd", "patch", "dos2unix", "unix2dos",
-    "chmod", "chown", "chgrp", "setfacl", "chattr", "install", "mktemp",
+    "chmod", "chown", "chgrp", "setfacl", "chattr", "install", "mktemp", "script",
+];
+
+/// Programs that read files which flags of theirs name.
+const READ_FLAGS: &[(&str, &[&str])] = &[
+    ("date", &["-f", "--file", "-r", "--reference"]),
+    ("ssh", &["-i", "-F", "-E"]),
+    ("scp", &["-i", "-F"]),
+    ("sftp", &["-i", "-F", "-b"]),
+    ("ssh-keygen", &["-f"]),
+    ("psql", &["-f", "--file"]),
 ];
 
 /// Programs whose `-o` or `--output` names a file they write.
@@ -83,6 +94,7 @@ pub(crate) fn accesses(values: &[Value]) -> Vec<Access> {
         "tar" | "bsdtar" => archive::tar(arguments, &mut found),
         "curl" | "wget" => transfer::transfers(program, arguments, &mut found),
         "find" => by_find(arguments, &mut found),
+        "git" => versioned::git(values, &mut found),
         "xargs" => found.extend(flag_values(arguments, &["-a", "--arg-file"]).into_iter().map(Access::Read)),
         _ if REMOVERS.contains(&program) => removals(arguments, &mut found),
         _ if PATTERN_READERS.contains(&program) => by_pattern(program, arguments, &mut found),
@@ -105,6 +117,9 @@ fn by_list(program: &str, arguments: &[Value], found: &mut Vec<Access>) {
     if OUTPUT_FLAGS.contains(&program) {
         let written = flag_values(arguments, &["-o", "--output", "-out"]);
         found.extend(written.into_iter().map(Access::Write));
+    }
+    for (_, flags) in READ_FLAGS.iter().filter(|(name, _)| *name == program) {
+        found.extend(flag_values(arguments, flags).into_iter().map(Access::Read));
     }
     if LAST_WRITTEN.contains(&program) && operands.len() > 1 {
         found.extend(operands.last().cloned().map(Access::Write));
@@ -145,7 +160,12 @@ fn removals(arguments: &[Value], found: &mut Vec<Access>) {
 /// `grep`, `sed`, `awk` and their like: a program or pattern, then files; some change them in place.
 fn by_pattern(program: &str, arguments: &[Value], found: &mut Vec<Access>) {
     const GIVEN: &[&str] = &["-e", "-f", "--expression", "--file", "--regexp"];
-    let has_pattern = arguments.iter().any(|value| GIVEN.iter().any(|flag| value.text.starts_with(flag)));
+    let is_short = |text: &str| text.starts_with('-') && !text.starts_with("--");
+    // `-pe`, `-lane`: the code may come behind a cluster of flags.
+    let takes_code =
+        |text: &str| matches!(program, "perl" | "ruby") && is_short(text) && text.contains(['e', 'E']);
+    let is_given = |text: &str| GIVEN.iter().any(|flag| text.starts_with(flag)) || takes_code(text);
+    let has_pattern = arguments.iter().any(|value| is_given(&value.text));
     let operands = operands(arguments);
     let files = if has_pattern { &operands[..] } else { operands.get(1..).unwrap_or_default() };
     found.extend(files.iter().cloned().map(Access::Read));

@@ -20,6 +20,11 @@ pub(crate) fn is_tame(values: &[crate::value::Value]) -> bool {
     words.is_some_and(|words| reads_of(&words).is_some())
 }
 
+/// Returns true for a test that takes the next word as its value, whatever that is.
+pub(crate) fn takes_value(word: &str) -> bool {
+    EXPRESSION.iter().any(|(name, has_value)| *name == word && *has_value)
+}
+
 /// Returns the paths a `find` would read when it only tests and prints.
 pub(crate) fn reads_of(arguments: &[&str]) -> Option<Vec<String>> {
     let n_paths = arguments.iter().take_while(|word| is_path(word)).count();

@@ -24,7 +24,7 @@ pub(crate) fn reads_of(arguments: &[&str]) -> Option<Vec<String>> {
         "reflog" => n_operands == 0 || parsed.operands[0] == "show",
         _ => true,
     };
-    if !is_read {
+    if !is_read || arguments.iter().any(|word| checks_signature(word)) {
         return None;
     }
     let mut reads = vec![".".to_owned()];
@@ -34,6 +34,11 @@ pub(crate) fn reads_of(arguments: &[&str]) -> Option<Vec<String>> {
         reads.extend(word.split_once(':').map(|(_, path)| path.to_owned()));
     }
     Some(reads)
+}
+
+/// A format that tells of signatures has another program check them.
+fn checks_signature(word: &str) -> bool {
+    word.contains("%G") || word.contains("%(signature")
 }
 
 /// Finds a subcommand, or one of two words.

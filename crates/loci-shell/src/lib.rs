@@ -108,6 +108,8 @@ pub struct ShellCommand {
     pub is_read_only: bool,
     /// Whether all it does is change the files that are reported as writes.
     pub is_edit: bool,
+    /// Whether what it runs is only known when it runs: the program itself, or the code a shell is given.
+    pub runs_unknown: bool,
     /// What a rule must match to let it run.
     pub cover: Cover,
     /// Every way to read it.
@@ -134,6 +136,7 @@ fn not_understood(command: &str, reason: String) -> ShellReading {
             text,
             is_read_only: false,
             is_edit: false,
+            runs_unknown: false,
             cover: Cover::Never,
         })
         .collect();

@@ -1,14 +1,25 @@
 //! Commands in commands: programs that run what they are given, and how to find it.
 
+mod programs;
+
 use loci_core::tool::HOLE;
 
 use crate::value::Value;
+use programs::{
+    CODE_TAKERS, CODE_VARIABLES, COMMANDED, COMPILERS, FLAG_RUNNERS, INTERPRETERS, KNOWN, LOOSE, SHELLS,
+    TRANSPARENT, Wrapper,
+};
+
+/// How many letters of a cluster of flags are looked behind.
+const MOST_FLAGS: usize = 4;
 
 /// What a command runs.
 #[derive(Debug)]
 pub(crate) enum Inner {
     /// These words, as a command.
     Words(Vec<Value>),
+    /// Perhaps these words, as a command.
+    Guess(Vec<Value>),
     /// This string, as a line of shell.
     Code(Value),
     /// This string, in another language.
@@ -17,113 +28,15 @@ pub(crate) enum Inner {
     Input,
     /// What it gets as its input, in another language.
     ForeignInput,
+    /// What it gets as its input, which is data as a rule but may hold commands.
+    ForeignData,
     /// The words behind any of its own.
     Suffixes,
     /// Only the run will tell.
     Anything,
+    /// It takes orders that only the run will tell, and one of them could be to run something.
+    Perhaps,
 }
-
-/// How a wrapper's own arguments end.
-struct Wrapper {
-    name: &'static str,
-    /// Short flags with a value.
-    valued: &'static str,
-    /// Short flags without.
-    bare: &'static str,
-    /// Long flags; those with a value end in `=`.
-    long: &'static [&'static str],
-    /// Operands before the command.
-    n_operands: usize,
-}
-
-const fn wrapper(
-    name: &'static str,
-    valued: &'static str,
-    bare: &'static str,
-    long: &'static [&'static str],
-    n_operands: usize,
-) -> Wrapper {
-    Wrapper { name, valued, bare, long, n_operands }
-}
-
-/// Wrappers that rules for the inner command see through (S-16).
-const TRANSPARENT: &[Wrapper] = &[
-    wrapper("timeout", "ks", "v", &["kill-after=", "signal=", "foreground", "preserve-status", "verbose"], 1),
-    wrapper("time", "", "p", &[], 0),
-    wrapper("nice", "n", "", &["adjustment="], 0),
-    wrapper("nohup", "", "", &[], 0),
-    wrapper("stdbuf", "ioe", "", &["input=", "output=", "error="], 0),
-    wrapper("command", "", "", &[], 0),
-    wrapper("builtin", "", "", &[], 0),
-    wrapper("noglob", "", "", &[], 0),
-    wrapper("xargs", "", "", &[], 0),
-];
-
-/// Wrappers that only rules that restrict see through (S-17).
-#[rustfmt::skip]
-const KNOWN: &[Wrapper] = &[
-    wrapper("env", "uC", "i0v", &["unset=", "chdir=", "ignore-environment", "null"], 0),
-    wrapper("sudo", "ughpCrtTUDR", "AbEHiKklnPSsvV", &["user=", "group=", "login", "preserve-env"], 0),
-    wrapper("doas", "uC", "ns", &[], 0),
-    wrapper("command", "", "p", &[], 0),
-    wrapper("exec", "a", "cl", &[], 0),
-    wrapper("xargs", "InLPsdEa", "0rtpxi", &["null", "no-run-if-empty", "max-args=", "max-procs=", "delimiter=", "arg-file=", "verbose", "replace="], 0),
-    wrapper("setsid", "", "cfw", &["fork", "wait", "ctty"], 0),
-    wrapper("ionice", "cn", "t", &["class=", "classdata=", "ignore"], 0),
-    wrapper("chroot", "", "", &["userspec=", "groups="], 1),
-    wrapper("flock", "wE", "exnsuoF", &["shared", "exclusive", "nonblock", "timeout="], 1),
-    wrapper("busybox", "", "", &[], 0),
-    wrapper("toybox", "", "", &[], 0),
-    wrapper("time", "fo", "apqv", &[], 0),
-    wrapper("nocorrect", "", "", &[], 0),
-];
-
-/// Programs that run something of what they are given, in ways that are not followed.
-#[rustfmt::skip]
-const LOOSE: &[&str] = &[
-    "strace", "ltrace", "watch", "script", "parallel", "docker", "podman", "kubectl", "ssh", "npx", "bunx", "pnpx", "uvx",
-    "pnpm", "yarn", "npm", "bun", "poetry", "pipenv", "uv", "pipx", "direnv", "devbox", "mise", "nix-shell", "nix", "su",
-    "runuser", "unshare", "nsenter", "systemd-run", "taskset", "chrt", "numactl", "fakeroot", "xvfb-run", "firejail",
-    "bwrap", "entr", "start-stop-daemon", "dbus-run-session", "proxychains", "eatmydata", "catchsegv", "gdb", "valgrind",
-    "perf", "hyperfine", "tmux", "screen", "fd", "fdfind", "rg", "tar", "bsdtar", "rsync", "scp", "sftp", "make", "gmake",
-    "ninja", "setarch", "linux32", "linux64", "prlimit", "unbuffer", "rlwrap", "pkexec", "gosu", "su-exec", "setpriv",
-    "capsh", "tini", "dumb-init", "cgexec", "torsocks", "torify", "ssh-agent", "sg", "newgrp", "runcon", "ip", "lxc",
-    "machinectl", "vagrant", "multipass", "caffeinate", "arch", "gtimeout", "gnice", "genv", "gxargs", "gfind", "ccache",
-    "sccache", "bear", "rr", "heaptrack", "chronic", "ifne", "pee", "cpulimit", "rsh", "pdsh", "socat", "nc", "ncat",
-    "xterm", "konsole", "gnome-terminal", "hash", "alias", "complete", "bind", "conda", "hatch", "tox", "nox", "bundle",
-    "just", "doppler", "op", "dotenv", "aws-vault", "chpst", "softlimit", "setuidgid", "run-parts",
-];
-
-/// Programs with a flag that names another to run.
-const FLAG_RUNNERS: &[&str] =
-    &["sort", "zip", "unzip", "split", "man", "less", "tcpdump", "cargo", "go", "openssl", "wget", "curl"];
-
-const SHELLS: &[&str] =
-    &["bash", "sh", "zsh", "dash", "ksh", "mksh", "ash", "fish", "rbash", "oksh", "yash", "csh", "tcsh"];
-
-/// Interpreters that read their program from their input when they are given none.
-const INTERPRETERS: &[&str] = &[
-    "python",
-    "pypy",
-    "perl",
-    "ruby",
-    "node",
-    "nodejs",
-    "deno",
-    "php",
-    "lua",
-    "luajit",
-    "osascript",
-    "pwsh",
-    "tclsh",
-];
-
-/// Programs whose arguments are, or may be, code of their own kind.
-#[rustfmt::skip]
-const CODE_TAKERS: &[&str] = &[
-    "awk", "gawk", "mawk", "nawk", "powershell", "expect", "sed", "vim", "vi", "nvim", "ex", "ed", "emacs", "sqlite", "psql",
-    "mysql", "m4", "dc", "bc", "jq", "Rscript", "julia", "ghc", "irb", "gnuplot",
-];
 
 /// Returns the words a rule for a command sees: fully understood wrappers taken off.
 pub(crate) fn stripped(values: &[Value]) -> &[Value] {
@@ -160,13 +73,25 @@ pub(crate) fn inner(values: &[Value]) -> Vec<Inner> {
         }
         let behind = known.iter().find_map(|wrapper| behind(wrapper, values));
         let found = behind.map(|inner| wrapped(base, arguments, inner)).unwrap_or_default();
-        return if found.is_empty() { loosely(arguments) } else { found };
+        let is_vague = arguments.iter().any(|value| value.text.starts_with(HOLE));
+        let mut found = match found.is_empty() {
+            // Its own arguments end where only the run will tell.
+            true if is_vague => loosely(arguments).into_iter().chain([Inner::Anything]).collect(),
+            true => loosely(arguments),
+            false => found,
+        };
+        found.extend(takes_assignments(base).then(|| assigned(arguments)).into_iter().flatten());
+        found.extend((base == "env").then(|| split_string(arguments)).flatten());
+        return found;
     }
+    // `m4` has no version in its name.
+    let is_named = |name: &&str| *name == base || *name == family;
     match base {
         _ if SHELLS.contains(&family) => shell(arguments),
         "eval" => vec![Inner::Code(joined(arguments))],
         "trap" => arguments.iter().map(|value| Inner::Code(value.clone())).take(1).collect(),
         "source" | "." => sourced(arguments),
+        "export" | "declare" | "typeset" | "readonly" | "local" => assigned(arguments),
         "at" | "batch" | "crontab" => vec![Inner::Suffixes, Inner::Input],
         "mapfile" | "readarray" => spaced(arguments),
         // Without a command of its own it runs what it reads.
@@ -174,8 +99,9 @@ pub(crate) fn inner(values: &[Value]) -> Vec<Inner> {
         "find" | "gfind" => by_find(arguments),
         "git" => by_git(values),
         _ if INTERPRETERS.contains(&family) => interpreter(arguments),
-        _ if CODE_TAKERS.contains(&family) => code_taker(arguments),
-        _ if LOOSE.contains(&base) => loosely(arguments),
+        _ if CODE_TAKERS.iter().any(is_named) => commanded(base, arguments),
+        _ if COMPILERS.contains(&family) => listed(arguments),
+        _ if LOOSE.contains(&base) || is_loader(base) => commanded(base, arguments),
         _ if FLAG_RUNNERS.contains(&base) => spaced(arguments),
         _ => Vec::new(),
     }
@@ -208,9 +134,68 @@ pub(crate) fn directory(values: &[Value]) -> Option<Value> {
     })
 }
 
+/// Returns true for a variable whose value may be run.
+pub(crate) fn is_code_variable(name: &str) -> bool {
+    const ENDINGS: &[&str] = &["PAGER", "EDITOR", "_COMMAND", "ASKPASS"];
+    CODE_VARIABLES.contains(&name)
+        || ENDINGS.iter().any(|ending| name.ends_with(ending))
+        || name.starts_with("GIT_CONFIG_")
+}
+
+/// The dynamic loader runs the program it is given.
+fn is_loader(base: &str) -> bool {
+    base == "ld.so" || base.starts_with("ld-linux") || base.starts_with("ld-musl")
+}
+
+/// Values that are assigned by words, as `export` and `env` do: programs that come later may run them.
+fn assigned(arguments: &[Value]) -> Vec<Inner> {
+    let pairs = arguments.iter().filter_map(|value| value.text.split_once('='));
+    let unsafe_ones = pairs.filter(|(name, _)| !crate::cover::is_safe_variable(name));
+    let run = |(name, value): (&str, &str)| match value.contains(HOLE) {
+        true => is_code_variable(name).then_some(Inner::Anything),
+        false => Some(Inner::Foreign(value.trim_start_matches(['!', '|']).to_owned())),
+    };
+    unsafe_ones.filter_map(run).collect()
+}
+
+/// `env -S` takes its string apart, and puts what follows behind it.
+fn split_string(arguments: &[Value]) -> Option<Inner> {
+    let (idx, attached) = arguments.iter().enumerate().find_map(|(idx, value)| {
+        let text = value.text.as_str();
+        let is_long = text.starts_with("--s");
+        let attached = if is_long { text.split_once('=') } else { text.split_once('S') };
+        let is_flag = is_long || (text.starts_with('-') && !text.starts_with("--") && attached.is_some());
+        is_flag.then(|| (idx, attached.map_or("", |(_, code)| code)))
+    })?;
+    let rest = joined(arguments.get(idx + 1..)?);
+    Some(Inner::Code(Value::literal(format!("{attached} {}", rest.text).trim())))
+}
+
+/// Code or other commands among the arguments; and from the input, where there is no program but that.
+fn commanded(base: &str, arguments: &[Value]) -> Vec<Inner> {
+    let is_named = |name: &&str| *name == base || *name == family(base);
+    let takes_code = CODE_TAKERS.iter().any(is_named);
+    let mut found = if takes_code { code_taker(arguments) } else { loosely(arguments) };
+    let from_input = |pair: &[Value]| pair[0].text.ends_with('f') && is_input(&pair[1]);
+    let is_attached = |value: &Value| value.text == "-f-" || value.text == "--file=-";
+    if arguments.windows(2).any(from_input) || arguments.iter().any(is_attached) {
+        found.push(Inner::ForeignInput);
+    } else if COMMANDED.iter().any(is_named) {
+        found.push(Inner::ForeignData);
+    }
+    found
+}
+
+/// `-wrapper program,argument` and its like.
+fn listed(arguments: &[Value]) -> Vec<Inner> {
+    let lists = arguments.iter().filter(|value| value.text.contains([',', '=']));
+    let lists = lists.map(|value| Inner::Foreign(value.text.replace([',', '='], " , ")));
+    lists.chain(loosely(arguments)).collect()
+}
+
 fn wrapped(base: &str, arguments: &[Value], inner: &[Value]) -> Vec<Inner> {
     let mut words = inner.to_vec();
-    if matches!(base, "env" | "sudo" | "doas") {
+    if takes_assignments(base) {
         let is_own =
             |word: &&Value| word.text == "-" || (word.text.contains('=') && !word.text.starts_with('='));
         let n = words.iter().take_while(is_own).count();
@@ -223,6 +208,11 @@ fn wrapped(base: &str, arguments: &[Value], inner: &[Value]) -> Vec<Inner> {
     // A flag behind the wrapper's own arguments is one of its own after all: `flock file -c code`.
     let is_command = words.first().is_some_and(|first| !first.text.starts_with('-'));
     if is_command { vec![Inner::Words(words)] } else { Vec::new() }
+}
+
+/// Wrappers that set variables for what they run.
+fn takes_assignments(base: &str) -> bool {
+    matches!(base, "env" | "sudo" | "doas")
 }
 
 /// `xargs -I{}` puts what it reads wherever the mark stands.
@@ -337,7 +327,8 @@ fn sourced(arguments: &[Value]) -> Vec<Inner> {
 
 /// Code in another language: what could be code is looked at, and what only the run will tell could be any.
 fn interpreter(arguments: &[Value]) -> Vec<Inner> {
-    let mut found = code_taker(arguments);
+    let mut found = spaced(arguments);
+    found.extend(has_vague_code(arguments).then_some(Inner::Anything));
     let is_flag = |value: &Value| value.text.starts_with('-') && value.text != "-";
     let takes_code =
         |value: &Value| is_flag(value) && value.text.contains(['c', 'e', 'r', 'm', 'v', 'V', 'h', 'p']);
@@ -350,12 +341,14 @@ fn interpreter(arguments: &[Value]) -> Vec<Inner> {
 
 fn code_taker(arguments: &[Value]) -> Vec<Inner> {
     let mut found = spaced(arguments);
-    let is_flag = |value: &Value| value.text.starts_with('-');
-    let n_leading = arguments.iter().take_while(|value| is_flag(value)).count() + 1;
-    if arguments.iter().take(n_leading).any(|value| value.text.contains(HOLE) && value.pattern.is_none()) {
-        found.push(Inner::Anything);
-    }
+    found.extend(has_vague_code(arguments).then_some(Inner::Perhaps));
     found
+}
+
+/// Returns true when code among the first arguments is only known when it runs.
+fn has_vague_code(arguments: &[Value]) -> bool {
+    let n_leading = arguments.iter().take_while(|value| value.text.starts_with('-')).count() + 1;
+    arguments.iter().take(n_leading).any(|value| value.text.contains(HOLE) && value.pattern.is_none())
 }
 
 fn joined(arguments: &[Value]) -> Value {
@@ -371,18 +364,16 @@ fn spaced(arguments: &[Value]) -> Vec<Inner> {
     };
     let codes = arguments.iter().filter(is_code);
     codes
-        .flat_map(|value| [value.text.as_str(), attached(&value.text)])
+        .flat_map(|value| std::iter::once(value.text.as_str()).chain(attached(&value.text)))
         .map(|it| Inner::Foreign(it.to_owned()))
         .collect()
 }
 
-/// Returns what is attached to a short flag, or the text as it is.
-fn attached(text: &str) -> &str {
-    let mut letters = text.chars();
-    match (letters.next(), letters.next()) {
-        (Some('-'), Some(letter)) if letter.is_alphabetic() => letters.as_str(),
-        _ => text,
-    }
+/// Returns what may be attached to a cluster of short flags: what stands behind each of the first few letters.
+pub(crate) fn attached(text: &str) -> impl Iterator<Item = &str> {
+    let letters = text.strip_prefix('-').unwrap_or_default();
+    let n_flags = letters.chars().take(MOST_FLAGS).take_while(|letter| letter.is_ascii_alphabetic()).count();
+    (1..=n_flags).map(move |n| &letters[n..]).filter(|rest| !rest.is_empty())
 }
 
 fn by_find(arguments: &[Value]) -> Vec<Inner> {
@@ -406,10 +397,12 @@ fn by_find(arguments: &[Value]) -> Vec<Inner> {
         found.push(Inner::Words(command[..end].iter().map(fill).collect()));
         rest = &command[end..];
     }
-    // What only the run will tell may be `-exec` itself.
-    let is_known = |value: &Value| !value.text.contains(HOLE) || value.pattern.is_some();
-    if !arguments.iter().all(is_known) {
-        found.push(Inner::Anything);
+    // What only the run will tell may be `-exec` itself, less so behind a test that takes a value.
+    let is_vague = |value: &Value| value.text.contains(HOLE) && value.pattern.is_none();
+    for (idx, _) in arguments.iter().enumerate().filter(|(_, value)| is_vague(value)) {
+        let before = idx.checked_sub(1).and_then(|before| arguments.get(before));
+        let is_value = before.is_some_and(|before| crate::find::takes_value(&before.text));
+        found.push(if is_value { Inner::Perhaps } else { Inner::Anything });
     }
     found
 }
@@ -417,17 +410,27 @@ fn by_find(arguments: &[Value]) -> Vec<Inner> {
 /// Takes global options off, and looks into configuration given on the line.
 fn by_git(values: &[Value]) -> Vec<Inner> {
     /// Subcommands that run what they are given.
-    const RUNNERS: &[&str] =
-        &["bisect", "submodule", "rebase", "filter-branch", "clone", "fetch", "pull", "grep"];
+    #[rustfmt::skip]
+    const RUNNERS: &[&str] = &[
+        "bisect", "submodule", "rebase", "filter-branch", "clone", "fetch", "pull", "grep", "ls-remote", "archive", "difftool",
+        "mergetool", "send-email", "send-pack", "fetch-pack", "remote", "config", "for-each-repo", "instaweb", "credential",
+    ];
     let n = crate::git::sensitive_words(values);
     let is_vague = values.iter().take(n + 2).any(|value| value.text.contains(HOLE));
     let aliases = values.iter().skip(1).filter(|value| value.text.starts_with('!'));
     let mut found: Vec<Inner> = aliases.map(|value| Inner::Foreign(value.text[1..].to_owned())).collect();
-    found.extend(is_vague.then_some(Inner::Anything));
+    let is_unnamed = values.get(n + 1).is_some_and(|subcommand| subcommand.text.starts_with(HOLE));
+    found.extend(is_unnamed.then_some(Inner::Anything));
+    found.extend(is_vague.then_some(Inner::Perhaps));
     let runs_arguments = |value: &Value| RUNNERS.contains(&value.text.as_str());
     if values.get(n + 1).is_some_and(runs_arguments) {
         found.extend(spaced(&values[n + 1..]));
-        let suffixes = (n + 2..values.len()).map(|at| Inner::Words(values[at..].to_vec()));
+        // `ext::` puts a percent sign in front of blanks.
+        let escaped = values.iter().filter(|value| value.text.contains("% "));
+        found.extend(escaped.map(|value| Inner::Foreign(value.text.replace('%', ""))));
+        let aliases = values.windows(2).filter(|pair| pair[0].text.starts_with("alias."));
+        found.extend(aliases.map(|pair| Inner::Foreign(format!("git {}", pair[1].text))));
+        let suffixes = (n + 2..values.len()).map(|at| Inner::Guess(values[at..].to_vec()));
         found.extend(suffixes.take(8));
     }
     if n == 0 {
@@ -436,8 +439,10 @@ fn by_git(values: &[Value]) -> Vec<Inner> {
     let mut words = vec![values[0].clone()];
     words.extend_from_slice(values.get(n + 1..).unwrap_or_default());
     let settings = values[1..].iter().take(n).filter_map(|value| value.text.split_once('='));
-    let code = settings.map(|(_, code)| Inner::Foreign(code.trim_start_matches('!').to_owned()));
-    found.extend(code);
+    for (name, code) in settings {
+        found.push(Inner::Foreign(code.trim_start_matches('!').to_owned()));
+        found.extend(name.starts_with("alias.").then(|| Inner::Foreign(format!("git {code}"))));
+    }
     found.push(Inner::Words(words));
     found
 }

@@ -171,6 +171,7 @@ fn effects(input: &Input, place: &Place) -> Effects {
     let commands = reading.commands.into_iter().map(|command| CommandEffect {
         is_read_only: command.is_read_only && !input.run_in_background && is_tame(&command.program),
         is_edit: command.is_edit && !input.run_in_background,
+        runs_unknown: command.runs_unknown,
         text: command.text,
         cover: command.cover,
         readings: command.readings,

@@ -205,6 +205,9 @@ fn by_mode(call: &Call<'_>, book: &Rulebook) -> Decision {
     if let Some(Unclear::Read(text) | Unclear::Write(text)) = effects.unclear.first() {
         return ask(Reason::UnclearPath(text.clone()));
     }
+    if effects.commands.iter().any(|command| command.runs_unknown) {
+        return ask(Reason::NotUnderstood("what it runs is only known when it runs".to_owned()));
+    }
     let accepts = book.mode == Mode::AcceptEdits;
     let may_write = |path| {
         let is_redirect = effects.redirects.contains(path);

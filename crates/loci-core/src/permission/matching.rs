@@ -321,7 +321,8 @@ fn paths_in_order(call: &Call<'_>, book: &Rulebook) -> bool {
 
 fn covers(rule: &Rule, command: &CommandEffect) -> bool {
     let pattern = match rule.spec() {
-        Spec::Any => return true,
+        // A rule for every command is one for those that can be told: what only the run will tell is none (S-13).
+        Spec::Any => return !command.runs_unknown,
         Spec::Command(pattern) => pattern,
         Spec::Path(_) | Spec::Host(_) | Spec::Name(_) | Spec::Nothing => return false,
     };

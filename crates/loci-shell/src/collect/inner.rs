@@ -28,13 +28,16 @@ impl Walk<'_> {
         depth: usize,
     ) {
         let Some(first) = values.first() else { return };
+        if first.text.contains(HOLE) {
+            self.note_unknown();
+        }
         readings.push(show(values));
         for values in std::iter::once(values.to_vec()).chain(by_base_name(values)) {
             readings.push(join(&values));
             readings.extend(without_holes(&values));
         }
         if depth > MAX_NESTING {
-            readings.push(HOLE.to_string());
+            self.anything(readings);
             return;
         }
         let accesses = match read_only::reads_of(values) {
@@ -51,23 +54,42 @@ impl Walk<'_> {
         for inner in wrappers::inner(values) {
             match inner {
                 Inner::Words(words) => self.consider(&words, simple, dirs, readings, depth + 1),
+                Inner::Guess(words) => {
+                    self.n_guesses += 1;
+                    self.consider(&words, simple, dirs, readings, depth + 1);
+                    self.n_guesses -= 1;
+                }
                 Inner::Code(code) => self.code(&code, dirs, readings),
                 Inner::Foreign(code) => readings.extend(rough(&code)),
                 Inner::Input => match documents(simple) {
                     Some(code) => self.code(&Value::literal(&code), dirs, readings),
-                    None => readings.push(HOLE.to_string()),
+                    None => self.anything(readings),
                 },
                 Inner::ForeignInput => match documents(simple) {
                     Some(code) => readings.extend(rough(&code)),
-                    None => readings.push(HOLE.to_string()),
+                    None => self.anything(readings),
                 },
+                Inner::ForeignData => readings.extend(documents(simple).iter().flat_map(|data| rough(data))),
                 Inner::Suffixes => {
                     readings.extend(suffixes(values));
+                    self.n_guesses += 1;
                     self.suffixes(values, dirs, readings);
+                    self.n_guesses -= 1;
                 }
-                Inner::Anything => readings.push(HOLE.to_string()),
+                Inner::Anything => self.anything(readings),
+                Inner::Perhaps => readings.push(HOLE.to_string()),
             }
         }
+    }
+
+    /// Notes that what is run is only known when it runs.
+    fn anything(&mut self, readings: &mut Vec<String>) {
+        self.note_unknown();
+        readings.push(HOLE.to_string());
+    }
+
+    fn note_unknown(&mut self) {
+        self.runs_unknown |= self.n_guesses == 0;
     }
 
     /// Notes what a command would touch that stands behind any of the words.
@@ -108,7 +130,7 @@ impl Walk<'_> {
             Err(reason) => {
                 self.out.unknown.extend(code.known().map(|_| reason));
                 readings.extend(rough(&code.text));
-                readings.push(HOLE.to_string());
+                self.anything(readings);
                 self.known_parts(code, dirs);
                 return;
             }
@@ -140,6 +162,9 @@ impl Walk<'_> {
         self.out.moves.extend(inner.moves);
         self.out.unclear.extend(inner.unclear);
         self.out.unknown.extend(inner.unknown);
+        if inner.commands.iter().any(|command| command.runs_unknown) {
+            self.note_unknown();
+        }
         inner.commands.into_iter().flat_map(|command| command.readings).collect()
     }
 }
@@ -179,10 +204,8 @@ fn suffixes(values: &[Value]) -> Vec<String> {
         found.push(join(rest));
         found.push(show(rest));
         found.extend(by_base_name(rest).map(|renamed| join(&renamed)));
-        let mut letters = rest[0].text.chars();
-        if letters.next() == Some('-') && letters.next().is_some_and(char::is_alphabetic) {
-            let attached = Value::literal(letters.as_str());
-            found.push(join(&[&[attached], &rest[1..]].concat()));
+        for text in wrappers::attached(&rest[0].text) {
+            found.push(join(&[&[Value::literal(text)], &rest[1..]].concat()));
         }
     }
     found

@@ -55,6 +55,7 @@ fn effects(reading: ShellReading) -> Effects {
         text: command.text,
         is_read_only: command.is_read_only,
         is_edit: command.is_edit,
+        runs_unknown: command.runs_unknown,
         cover: command.cover,
         readings: command.readings,
     });
