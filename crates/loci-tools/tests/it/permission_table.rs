@@ -15,6 +15,7 @@ const TABLES: &[(&str, &str)] = &[
     ("see-through", include_str!("permissions/see_through.txt")),
     ("allow", include_str!("permissions/allow.txt")),
     ("paths", include_str!("permissions/paths.txt")),
+    ("adversary", include_str!("permissions/adversary.txt")),
 ];
 
 /// A case: what to expect, the book it is judged by, the tool, its argument.
