@@ -88,6 +88,8 @@ pub struct Headless {
     pub session: SessionId,
     /// How answers are written.
     pub output: OutputFormat,
+    /// Whether standard output is a terminal, which text must not talk to (S-46).
+    pub is_terminal: bool,
     /// How prompts are read.
     pub input: InputFormat,
     /// Whether the model's events are passed on as they arrive.

@@ -41,6 +41,13 @@ pub fn single_line(text: &str, max_chars: usize) -> String {
     line
 }
 
+/// Returns `text` without what moves the cursor, sets colours or talks to the terminal: control characters go, line
+/// breaks and tabs stay.
+#[must_use]
+pub fn printable(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+}
+
 /// The most spaces in a row that are shown as they are.
 const MOST_SPACES: usize = 20;
 
@@ -156,6 +163,18 @@ mod tests {
             prop_assert!(line.chars().count() <= n);
             prop_assert!(!line.chars().any(char::is_control));
             prop_assert_eq!(utf16_len(&text), text.encode_utf16().count());
+        }
+    }
+
+    #[test]
+    fn what_is_printed_cannot_talk_to_the_terminal() {
+        for (text, expected) in [
+            ("a\u{1b}[31mb\r\n\tc\0", "a[31mb\n\tc"),
+            ("\u{1b}]52;c;ZXZpbA==\u{7}", "]52;c;ZXZpbA=="),
+            ("\u{9b}2J\u{9d}0;x\u{9c}", "2J0;x"),
+            ("grün €", "grün €"),
+        ] {
+            assert_eq!(printable(text), expected, "{text:?}");
         }
     }
 

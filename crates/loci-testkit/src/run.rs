@@ -134,7 +134,12 @@ impl Binary {
     /// is a pipe.
     #[cfg(unix)]
     pub fn start_at_terminal(&self, home: &TestHome, base_url: &str) -> Terminal {
-        Terminal::new(self.command(home, base_url), self.limit)
+        Terminal::new(self.command(home, base_url), self.limit, false)
+    }
+
+    /// Starts the program with a terminal for all it reads and shows.
+    pub fn start_on_screen(&self, home: &TestHome, base_url: &str) -> Terminal {
+        Terminal::new(self.command(home, base_url), self.limit, true)
     }
 
     fn spawn(&self, home: &TestHome, base_url: &str) -> Child {

@@ -106,6 +106,7 @@ fn headless(env: &Env, args: &Args, prompt: Option<Prompt>, session: loci_core::
             Output::Json => OutputFormat::Json,
             Output::StreamJson => OutputFormat::StreamJson,
         },
+        is_terminal: std::io::stdout().is_terminal(),
         input: match args.input_format {
             Input::Text => InputFormat::Text,
             Input::StreamJson => InputFormat::StreamJson,

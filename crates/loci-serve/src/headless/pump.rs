@@ -6,6 +6,7 @@ use std::sync::Arc;
 use loci_core::permission::Mode;
 use loci_core::session::Totals;
 use loci_engine::{Command, EngineEvent, Prompt, SessionHandle, TurnReport, clear_wish};
+use loci_stdx::printable;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
@@ -211,7 +212,11 @@ impl Pump<'_> {
 
     fn show_result(&mut self, report: &TurnReport) {
         match self.options.output {
-            OutputFormat::Text => self.output.write(format!("{}\n", outcome_text(report))),
+            OutputFormat::Text => {
+                let text = outcome_text(report);
+                let text = if self.options.is_terminal { printable(&text) } else { text };
+                self.output.write(format!("{text}\n"));
+            }
             OutputFormat::Json => self.output.write_line(&self.frames.result(report)),
             OutputFormat::StreamJson => {}
         }

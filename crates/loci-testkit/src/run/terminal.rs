@@ -26,16 +26,20 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    pub(super) fn new(mut command: Command, limit: Duration) -> Self {
+    /// Starts a program; `shows_stdout` puts its standard output on the terminal too, instead of a pipe.
+    pub(super) fn new(mut command: Command, limit: Duration, shows_stdout: bool) -> Self {
         let (keys, device) = open_pair();
         let clone = || Stdio::from(device.try_clone().expect("clone the terminal"));
-        command.stdin(clone()).stderr(clone()).stdout(Stdio::piped());
+        command.stdin(clone()).stderr(clone()).stdout(if shows_stdout { clone() } else { Stdio::piped() });
         own_terminal(&mut command);
         let mut child = command.spawn().expect("start at a terminal");
         // What is left of the device in this process would keep the terminal from ending.
         drop((command, device));
         let screen = read_screen(keys.try_clone().expect("clone the terminal"));
-        let stdout = collect(child.stdout.take().expect("stdout is piped"));
+        let stdout = match child.stdout.take() {
+            Some(pipe) => collect(pipe),
+            None => collect(std::io::empty()),
+        };
         Self { child, keys, screen, shown: String::new(), passed: 0, stdout, limit }
     }
 

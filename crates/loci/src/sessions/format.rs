@@ -60,7 +60,7 @@ pub(crate) fn path(home: &Path, path: &str) -> String {
 
 /// Returns text that cannot move the cursor or change colours: control characters but line breaks and tabs go.
 pub(crate) fn plain(text: &str) -> String {
-    text.chars().filter(|char| !char.is_control() || matches!(char, '\n' | '\t')).collect()
+    loci_stdx::printable(text)
 }
 
 /// Returns the first lines of a text, and how many were left out.

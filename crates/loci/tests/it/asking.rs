@@ -250,3 +250,16 @@ async fn some_questions_suggest_nothing() {
         session.finish();
     }
 }
+
+/// What the model says is shown on a terminal and does not talk to it; a program gets every byte (S-46).
+#[tokio::test]
+async fn an_answer_does_not_talk_to_the_terminal() {
+    let nasty = "red \u{1b}[31m title \u{1b}]0;x\u{7} clip \u{1b}]52;c;eA==\u{7} end";
+    let world = World::new(vec![Step::text(nasty)]).await;
+    let output = world.start_on_screen(&print(["hi"])).finish();
+    assert_eq!(output.code, Some(0), "{output:?}");
+    let plain = nasty.replace(['\u{1b}', '\u{7}'], "");
+    assert!(output.stderr.contains(&plain) && !output.stderr.contains('\u{1b}'), "{output:?}");
+    let world = world.then([Step::text(nasty)]).await;
+    assert_eq!(world.print(["hi"]).stdout, format!("{nasty}\n"));
+}

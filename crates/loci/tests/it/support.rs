@@ -63,6 +63,11 @@ impl World {
         self.at_home(binary).start_at_terminal(&self.home, self.model.base_url())
     }
 
+    /// Starts a binary that reads from and writes to nothing but a terminal.
+    pub(crate) fn start_on_screen(&self, binary: &Binary) -> Terminal {
+        self.at_home(binary).start_on_screen(&self.home, self.model.base_url())
+    }
+
     /// Keeps what would go to the temporary directory of the machine.
     fn at_home(&self, binary: &Binary) -> Binary {
         binary
