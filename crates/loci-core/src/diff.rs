@@ -23,9 +23,14 @@ pub enum LineChange {
 
 /// Lists what became of the lines of two texts, in order.
 pub fn line_changes(old: &str, new: &str) -> Vec<LineChange> {
+    line_changes_within(old, new, MOST_PAIRS)
+}
+
+/// The same, where at most so many pairs of lines are compared.
+pub fn line_changes_within(old: &str, new: &str, most_pairs: usize) -> Vec<LineChange> {
     let parts = Parts::of(old, new);
     let before = (0..parts.n_head).map(LineChange::Kept);
-    let between = match parts.is_comparable() {
+    let between = match parts.is_comparable(most_pairs) {
         true => TextDiff::from_lines(parts.old, parts.new)
             .iter_all_changes()
             .map(|change| match (change.tag(), change.old_index()) {
@@ -44,7 +49,7 @@ pub fn line_changes(old: &str, new: &str) -> Vec<LineChange> {
 /// Returns the changes as a unified diff without file names, or in a line why there is none.
 pub fn unified(old: &str, new: &str) -> String {
     let parts = Parts::of(old, new);
-    match parts.is_comparable() {
+    match parts.is_comparable(MOST_PAIRS) {
         true => TextDiff::from_lines(old, new).unified_diff().context_radius(CONTEXT).to_string(),
         false => format!("({} lines became {} others, too many to compare)\n", parts.n_old, parts.n_new),
     }
@@ -70,8 +75,8 @@ impl<'a> Parts<'a> {
         Self { n_old: n_lines(old), n_new: n_lines(new), old, new, n_head, n_tail }
     }
 
-    fn is_comparable(&self) -> bool {
-        self.n_old.saturating_mul(self.n_new) <= MOST_PAIRS
+    fn is_comparable(&self, most_pairs: usize) -> bool {
+        self.n_old.saturating_mul(self.n_new) <= most_pairs
     }
 }
 

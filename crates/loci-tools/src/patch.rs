@@ -1,19 +1,19 @@
 //! What a change did to a text, as hunks of lines: the `structuredPatch` of the transcript.
 //!
 //! Only what lies between the first and the last difference is compared, so the cost follows the change and not
-//! the file; a comparison that still takes too long is cut short into coarser hunks.
+//! the file; where that is very much on both sides, it counts as replaced in whole. The same texts give the same hunks.
 
-use std::time::Duration;
+use std::ops::Range;
 
+use loci_core::diff::{LineChange, line_changes_within};
 use memchr::{memchr_iter, memrchr};
 use serde::Serialize;
-use similar::{ChangeTag, TextDiff};
 
 /// Lines shown around a change.
 const CONTEXT: usize = 3;
 
-/// How long a comparison may look for the finest hunks.
-const TIMEOUT: Duration = Duration::from_millis(500);
+/// Pairs of lines that are compared at most: two thousand with as many.
+const MOST_PAIRS: usize = 4_000_000;
 
 /// Most lines of a snippet.
 const MAX_SNIPPET_LINES: usize = 60;
@@ -30,39 +30,72 @@ pub(crate) struct Hunk {
     pub(crate) lines: Vec<String>,
 }
 
+/// A line of either text, as a hunk shows it.
+struct Line<'a> {
+    sign: char,
+    text: &'a str,
+    /// Where it stands in the old text and in the new one, or would, counted from zero.
+    old_at: usize,
+    new_at: usize,
+}
+
 /// Returns the hunks that lead from one text to another.
 pub(crate) fn hunks(old: &str, new: &str) -> Vec<Hunk> {
     let from = common_start(old, new);
     let tail = common_end(&old[from..], &new[from..]);
     let skipped = memchr_iter(b'\n', &old.as_bytes()[..from]).count();
-    let (old, new) = (&old[from..old.len() - tail], &new[from..new.len() - tail]);
-    let diff = TextDiff::configure().timeout(TIMEOUT).diff_lines(old, new);
-    let hunk = |ops: &Vec<similar::DiffOp>| {
-        let (first, last) = (ops.first()?, ops.last()?);
-        let (old_start, new_start) = (first.old_range().start, first.new_range().start);
-        Some(Hunk {
-            old_start: skipped + old_start + 1,
-            old_lines: last.old_range().end - old_start,
-            new_start: skipped + new_start + 1,
-            new_lines: last.new_range().end - new_start,
-            lines: ops
-                .iter()
-                .flat_map(|op| diff.iter_changes(op))
-                .flat_map(|change| {
-                    let sign = match change.tag() {
-                        ChangeTag::Equal => ' ',
-                        ChangeTag::Delete => '-',
-                        ChangeTag::Insert => '+',
-                    };
-                    let text: &str = change.value();
-                    let is_open = !text.ends_with('\n');
-                    let line = format!("{sign}{}", text.strip_suffix('\n').unwrap_or(text));
-                    std::iter::once(line).chain(is_open.then(|| r"\ No newline at end of file".to_owned()))
-                })
-                .collect(),
-        })
-    };
-    diff.grouped_ops(CONTEXT).iter().filter_map(hunk).collect()
+    let lines = lines(&old[from..old.len() - tail], &new[from..new.len() - tail]);
+    places(&lines).into_iter().map(|place| Hunk::of(&lines[place], skipped)).collect()
+}
+
+/// Returns the lines of both texts in order, those that stay once.
+fn lines<'a>(old: &'a str, new: &'a str) -> Vec<Line<'a>> {
+    let changes = line_changes_within(old, new, MOST_PAIRS);
+    let (mut old, mut new) = (old.split_inclusive('\n'), new.split_inclusive('\n'));
+    let (mut old_at, mut new_at) = (0, 0);
+    let mut lines = Vec::with_capacity(changes.len());
+    for change in changes {
+        let (sign, before, after) = match change {
+            LineChange::Kept(_) => (' ', old.next(), new.next()),
+            LineChange::Gone => ('-', old.next(), None),
+            LineChange::New => ('+', None, new.next()),
+        };
+        lines.extend(before.or(after).map(|text| Line { sign, text, old_at, new_at }));
+        old_at += usize::from(before.is_some());
+        new_at += usize::from(after.is_some());
+    }
+    lines
+}
+
+/// Returns where changes lie together, with a few lines around them.
+fn places(lines: &[Line<'_>]) -> Vec<Range<usize>> {
+    let mut places: Vec<Range<usize>> = Vec::new();
+    for (idx, _) in lines.iter().enumerate().filter(|(_, line)| line.sign != ' ') {
+        let place = idx.saturating_sub(CONTEXT)..(idx + CONTEXT + 1).min(lines.len());
+        match places.last_mut() {
+            Some(last) if place.start <= last.end => last.end = place.end,
+            _ => places.push(place),
+        }
+    }
+    places
+}
+
+impl Hunk {
+    fn of(lines: &[Line<'_>], skipped: usize) -> Self {
+        let (old_at, new_at) = lines.first().map_or((0, 0), |line| (line.old_at, line.new_at));
+        let shown = |line: &Line<'_>| {
+            let is_open = !line.text.ends_with('\n');
+            let text = format!("{}{}", line.sign, line.text.strip_suffix('\n').unwrap_or(line.text));
+            std::iter::once(text).chain(is_open.then(|| r"\ No newline at end of file".to_owned()))
+        };
+        Self {
+            old_start: skipped + old_at + 1,
+            old_lines: lines.iter().filter(|line| line.sign != '+').count(),
+            new_start: skipped + new_at + 1,
+            new_lines: lines.iter().filter(|line| line.sign != '-').count(),
+            lines: lines.iter().flat_map(shown).collect(),
+        }
+    }
 }
 
 /// Returns the changed regions of the new text with line numbers, as Read shows them.
@@ -113,6 +146,7 @@ fn common_end(old: &str, new: &str) -> usize {
 mod tests {
     use expect_test::{Expect, expect};
     use proptest::prelude::*;
+    use similar::{ChangeTag, TextDiff};
 
     use super::*;
 
@@ -202,6 +236,16 @@ mod tests {
         let new: String = (1..=100).map(|n| format!("{n}\n")).collect();
         let text = snippet(&hunks("", &new));
         assert!(text.ends_with("\n60\t60\n... (40 more lines)"), "{text}");
+    }
+
+    /// No clock decides what is too much to compare.
+    #[test]
+    fn very_much_is_replaced_in_whole() {
+        let text = |name: &str| -> String { (0..2_001).map(|n| format!("{name}{n}\n")).collect() };
+        let (old, new) = (format!("{}same\n", text("a")), format!("{}same\n", text("b")));
+        let hunks = hunks(&old, &new);
+        assert_eq!((hunks.len(), hunks[0].lines.len()), (1, 2 * 2_001 + 1));
+        assert_eq!(apply(&old, &hunks), new);
     }
 
     /// Applies hunks to an old text of whole lines.
