@@ -16,7 +16,8 @@ pub(crate) struct ContextArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
-    /// List everything a new session would send before the first prompt: source, size, why it is there.
+    /// List everything a session sends before the first prompt: source, size, why it is there. With `-- -c` or
+    /// `-- -r ID`, how full that session is.
     Show(show::ShowArgs),
 }
 

@@ -72,6 +72,11 @@ pub(crate) fn find(env: &Env, home: &ConfigHome, args: &Args) -> Result<Start, C
     Ok(start)
 }
 
+/// Reads the session that the arguments name, if they name one, without any right to write it.
+pub(crate) fn look(env: &Env, home: &ConfigHome, args: &Args) -> Result<Option<Start>, Complaint> {
+    source(env, home, args)?.map(|place| open(home, place, args)).transpose()
+}
+
 /// Begins with nothing, whatever session the arguments name.
 pub(crate) fn anew(env: &Env, home: &ConfigHome, args: &Args) -> Result<Start, Complaint> {
     let place = home.session(&env.cwd, &random_id(env)?);

@@ -1,11 +1,14 @@
 //! `loci context show`: every fragment that would be sent, with source, tokens and why it is there.
 
 use clap::Parser;
-use loci_context::{Fullness, Instruction, Window, json_tokens, prose_tokens, system_prompt, user_context};
+use loci_context::{
+    Fullness, Instruction, Window, context_tokens, json_tokens, prose_tokens, system_prompt, user_context,
+};
+use loci_core::ids::SessionId;
 use loci_core::model::facts;
 use loci_core::settings::Settings;
 use loci_core::tool::ToolDescriptor;
-use loci_engine::{ModelConfig, shown_instructions, shown_memory_indexes};
+use loci_engine::{ModelConfig, Past, shown_instructions, shown_memory_indexes};
 use loci_stdx::Env;
 use loci_storage::{ConfigHome, InstructionFile, Instructions, Scope};
 use loci_tools::Toolbox;
@@ -18,6 +21,7 @@ use crate::complaint::Complaint;
 use crate::compose::{Background, rulebook, toolbox};
 use crate::config::pretty;
 use crate::memory::{is_bare, memory};
+use crate::past;
 use crate::prefix;
 use crate::settings::Configured;
 
@@ -76,11 +80,19 @@ fn window(env: &Env, settings: &Settings, model: &ModelConfig) -> Window {
     compaction(env, settings, &model.main).window(&model.main, max_output)
 }
 
+/// Returns how many tokens a session holds, as the session itself counts them.
+fn held(past: Past, overhead: u64) -> u64 {
+    let path = past.replaced.view(past.path);
+    context_tokens(&path, &past.replaced, overhead)
+}
+
 /// What would be sent, and what would not.
 struct Context {
     model: String,
     pieces: Vec<Piece>,
     left_out: Vec<(String, String)>,
+    /// The session that goes on, if one does.
+    session: Option<SessionId>,
     fullness: Fullness,
 }
 
@@ -99,7 +111,9 @@ impl Context {
         let home = ConfigHome::from_env(&env);
         let (_, rulebook, _) = rulebook(&env, flags, &configured.settings, None)?;
         let tools = toolbox(&env, flags, &configured.settings, &rulebook)?;
-        let model = choose_model::choose(&env, flags, &configured.settings, None)?;
+        let start = past::look(&env, &home, flags)?;
+        let used = start.as_ref().and_then(|start| start.model.as_deref());
+        let model = choose_model::choose(&env, flags, &configured.settings, used)?;
         let root = configured.instructions.memory_root().to_owned();
         let shows_team = configured.instructions.is_trusted();
         let (memory, _) = memory(&env, &home, is_bare(&env, flags), &configured.settings, &root);
@@ -120,9 +134,11 @@ impl Context {
         pieces.extend(indexes.map(index));
         let date = env.clock.local_date().to_string();
         pieces.push(frame(&found, &date));
-        let tokens = pieces.iter().map(|piece| piece.tokens).sum();
         let left_out = left_out(&tools, &found);
-        Ok(Self { model: model.main, pieces, left_out, fullness: window.fullness(tokens) })
+        let overhead = pieces.iter().map(|piece| piece.tokens).sum();
+        let session = start.as_ref().map(|start| start.place.id().clone());
+        let fullness = window.fullness(start.map_or(overhead, |start| held(start.past, overhead)));
+        Ok(Self { model: model.main, pieces, left_out, session, fullness })
     }
 
     fn total(&self) -> u64 {
@@ -145,7 +161,12 @@ impl Context {
             lines.extend(self.left_out.iter().map(|(name, why)| format!("  {name}  ({why})")));
             lines.push(String::new());
         }
-        lines.push(format!("About {} tokens in all, for {}", self.total(), self.model));
+        if let Some(session) = &self.session {
+            let more = self.fullness.tokens.saturating_sub(self.total());
+            lines.push(format!("Conversation {session}, about {more} tokens"));
+            lines.push(String::new());
+        }
+        lines.push(format!("About {} tokens in all, for {}", self.fullness.tokens, self.model));
         let Fullness { window, thresholds, level, .. } = self.fullness;
         lines.push(format!(
             "The window holds {window}; it is compacted from {} on. It is now: {}",
@@ -171,7 +192,8 @@ impl Context {
             "model": self.model,
             "fragments": self.pieces.iter().map(piece).collect::<Vec<_>>(),
             "leftOut": self.left_out.iter().map(|(name, why)| json!({"name": name, "why": why})).collect::<Vec<_>>(),
-            "tokens": self.total(),
+            "session": self.session.as_ref().map(SessionId::as_str),
+            "tokens": self.fullness.tokens,
             "window": self.fullness.window,
             "compactAt": self.fullness.thresholds.compact,
             "level": self.fullness.level.as_str(),

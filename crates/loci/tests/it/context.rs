@@ -1,8 +1,8 @@
 //! `loci context show` against what is really sent.
 
 use expect_test::expect;
-use loci_testkit::Step;
-use serde_json::Value;
+use loci_testkit::{Binary, Step};
+use serde_json::{Value, json};
 
 use crate::support::{MODEL, World, assert_fine, loci, print};
 
@@ -98,6 +98,37 @@ async fn each_piece_has_its_source_size_and_reason() {
         About # tokens in all, for claude-opus-4-8
         The window holds 200000; it is compacted from # on. It is now: fine"#]]
     .assert_eq(&lines.join("\n"));
+}
+
+/// How full a session is has one figure, whoever says it: the last frame of a turn, and whoever looks later.
+/// Invariant 22 of `docs/design/compaction.md`.
+#[tokio::test]
+async fn a_session_is_as_full_as_its_last_turn_said() {
+    let read = Step::call("Read", json!({"file_path": "notes.txt"})).usage(10, 20, 30_000, 0);
+    let steps = vec![read, Step::text("Nearly full.").usage(10, 20, 61_000, 0)];
+    let world = World::new(steps).await;
+    world.home.write("notes.txt", "port=9000\n");
+    let windowed = |run: Binary| run.env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000");
+    let output = world.run(&windowed(print(["compare", "--output-format", "json"])));
+    assert_eq!(output.code, Some(0), "{output:?}");
+    let result: Value = serde_json::from_str(&output.stdout).unwrap();
+    let said = &result["loci"]["context"];
+    let show = |flags: [&str; 5]| {
+        let output = world.run(&windowed(loci().args(["context", "show"]).args(flags)));
+        assert_fine(&output);
+        output.stdout
+    };
+    let shown: Value = serde_json::from_str(&show(["--json", "--", "-c", "--model", MODEL])).unwrap();
+    assert_eq!((&said["level"], said["tokens"].as_u64().unwrap()), (&json!("warning"), 61_030));
+    for (ours, theirs) in
+        [("tokens", "tokens"), ("window", "window"), ("compactAt", "compact_at"), ("level", "level")]
+    {
+        assert_eq!(shown[ours], said[theirs], "{ours}");
+    }
+    assert_eq!(shown["session"], result["session_id"]);
+    let text = show(["--", "-r", result["session_id"].as_str().unwrap(), "--model", MODEL]);
+    assert!(text.contains("About 61030 tokens in all") && text.contains("It is now: warning"), "{text}");
+    assert_eq!(world.requests().len(), 2, "nothing is sent to look");
 }
 
 #[tokio::test]
