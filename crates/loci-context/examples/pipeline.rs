@@ -115,7 +115,9 @@ impl Conversation {
         let (path, replaced) = (self.path.as_slice(), &self.replaced);
         let compact_from = window.thresholds().compact;
         let guard = &guard;
-        let standing = Standing { path, replaced, window, tokens, compact_from, guard, clears: true, now_ms };
+        let (snips, clears_cold) = (true, true);
+        let standing =
+            Standing { path, replaced, window, tokens, compact_from, guard, snips, clears_cold, now_ms };
         black_box(need(&standing));
     }
 }

@@ -27,8 +27,10 @@ pub struct Standing<'a> {
     pub compact_from: u64,
     /// What became of compactions before.
     pub guard: &'a Guard,
-    /// Whether results may be cleared.
-    pub clears: bool,
+    /// Whether results may be cleared when the window fills.
+    pub snips: bool,
+    /// Whether they may be after a long pause.
+    pub clears_cold: bool,
     /// The time, in milliseconds since 1970.
     pub now_ms: i64,
 }
@@ -48,16 +50,17 @@ pub enum Need {
 
 /// Says what is needed.
 pub fn need(standing: &Standing<'_>) -> Need {
-    let Standing { path, replaced, window, tokens, compact_from, guard, clears, now_ms } = *standing;
+    let Standing { path, replaced, window, tokens, compact_from, guard, snips, clears_cold, now_ms } =
+        *standing;
     let thresholds = window.thresholds();
     let cold = || clear_cold(path, replaced, &window, now_ms);
-    if let Some(clearing) = clears.then(cold).flatten() {
+    if let Some(clearing) = clears_cold.then(cold).flatten() {
         return Need::Clear(clearing);
     }
     if tokens < compact_from {
         return Need::Nothing;
     }
-    if let Some(clearing) = clears.then(|| snip(path, replaced, &window)).flatten() {
+    if let Some(clearing) = snips.then(|| snip(path, replaced, &window)).flatten() {
         return Need::Clear(clearing);
     }
     // Without a model there is still the last resort, for what would surely be refused.

@@ -36,7 +36,8 @@ pub use layer::{Layer, Unknown};
 pub use merge::{Merged, Part, Role, Setting, merge};
 pub use schema::json_schema;
 pub use view::{
-    AutoMemorySettings, PermissionSettings, SessionMemorySettings, Settings, Sourced, TeamMemorySettings,
+    AutoMemorySettings, CompactionSteps, PermissionSettings, SessionMemorySettings, Settings, Sourced,
+    TeamMemorySettings,
 };
 
 /// Whose settings they are, lowest precedence first.

@@ -222,8 +222,14 @@ pub struct CompactionConfig {
     pub window: Option<u64>,
     /// Compacts at this share of what can be used, in percent, where that is earlier.
     pub percent: Option<u8>,
-    /// Whether old tool results are cleared, before anything is summarised and after a long pause.
-    pub clears_results: bool,
+    /// Whether it is when the server has refused a request for its length.
+    pub is_reactive: bool,
+    /// Whether results of tools that take too much of the window go to files.
+    pub budgets_results: bool,
+    /// Whether old tool results are cleared before anything is summarised.
+    pub snips: bool,
+    /// Whether they are after a long pause.
+    pub clears_cold: bool,
     /// Whether the server is asked to do so, too.
     pub server_clears: bool,
     /// Whether old stretches are folded into summaries bit by bit, in the place of compacting all unasked.
@@ -244,7 +250,10 @@ impl Default for CompactionConfig {
             is_automatic: true,
             window: None,
             percent: None,
-            clears_results: true,
+            is_reactive: true,
+            budgets_results: true,
+            snips: true,
+            clears_cold: true,
             server_clears: false,
             collapses: false,
         }

@@ -208,7 +208,8 @@ impl Player {
                 is_on: false,
                 is_automatic: false,
                 window: Some(BOUNDLESS),
-                clears_results: false,
+                snips: false,
+                clears_cold: false,
                 ..CompactionConfig::default()
             },
             compaction_hooks: None,

@@ -20,7 +20,9 @@ pub(crate) fn compaction(env: &Env, settings: &Settings, model: &str) -> Compact
         Some(_) => env.vars.is_truthy("LOCI_CONTEXT_COLLAPSE"),
         None => settings.context_collapse_enabled == Some(true),
     };
-    let clears_results = is_on && !env.vars.is_truthy("LOCI_DISABLE_CLEARING");
+    let clears = is_on && !env.vars.is_truthy("LOCI_DISABLE_CLEARING");
+    let steps = settings.compaction_steps;
+    let wanted = |step: Option<bool>| step != Some(false);
     CompactionConfig {
         is_on,
         is_automatic: is_on
@@ -28,22 +30,27 @@ pub(crate) fn compaction(env: &Env, settings: &Settings, model: &str) -> Compact
             && !env.vars.is_truthy("DISABLE_AUTO_COMPACT"),
         window: window.filter(|window| *window >= LEAST_WINDOW),
         percent: percent.and_then(|percent| u8::try_from(percent).ok()),
-        clears_results,
-        server_clears: clears_results && server_clears(env),
+        is_reactive: wanted(steps.reactive),
+        budgets_results: wanted(steps.result_budget),
+        snips: clears && wanted(steps.snip),
+        clears_cold: clears && wanted(steps.cold_clearing),
+        server_clears: clears && server_clears(env, steps.server_clearing),
         collapses: is_on && collapses,
     }
 }
 
 /// Whether the server is asked to clear results: where it is the one that is known to do so, or somebody says it can.
-fn server_clears(env: &Env) -> bool {
+fn server_clears(env: &Env, setting: Option<bool>) -> bool {
     match env.vars.non_empty("LOCI_CONTEXT_EDITING") {
         Some(_) => env.vars.is_truthy("LOCI_CONTEXT_EDITING"),
-        None => env.vars.non_empty("ANTHROPIC_BASE_URL").is_none(),
+        None => setting.unwrap_or_else(|| env.vars.non_empty("ANTHROPIC_BASE_URL").is_none()),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use loci_core::settings::CompactionSteps;
+
     use super::*;
 
     fn read(vars: &[(&str, &str)], settings: &Settings, model: &str) -> CompactionConfig {
@@ -62,7 +69,7 @@ mod tests {
         };
         let folding = Settings { context_collapse_enabled: Some(true), ..Settings::default() };
         let usual = CompactionConfig { server_clears: true, ..CompactionConfig::default() };
-        let none = CompactionConfig { clears_results: false, server_clears: false, ..usual };
+        let none = CompactionConfig { snips: false, clears_cold: false, server_clears: false, ..usual };
         for (vars, settings, model, expected) in [
             (&[][..], &plain, "claude-x", usual),
             (
@@ -131,5 +138,37 @@ mod tests {
         ] {
             assert_eq!(read(vars, settings, model), expected, "{vars:?} {model}");
         }
+    }
+
+    /// Each step has a switch of its own, and a variable for all clearing has the last word.
+    #[test]
+    fn each_step_has_its_switch() {
+        let usual = CompactionConfig { server_clears: true, ..CompactionConfig::default() };
+        let off = Some(false);
+        let steps = CompactionSteps::default();
+        for (steps, expected) in [
+            (
+                CompactionSteps { result_budget: off, ..steps },
+                CompactionConfig { budgets_results: false, ..usual },
+            ),
+            (CompactionSteps { snip: off, ..steps }, CompactionConfig { snips: false, ..usual }),
+            (
+                CompactionSteps { cold_clearing: off, ..steps },
+                CompactionConfig { clears_cold: false, ..usual },
+            ),
+            (
+                CompactionSteps { server_clearing: off, ..steps },
+                CompactionConfig { server_clears: false, ..usual },
+            ),
+            (CompactionSteps { reactive: off, ..steps }, CompactionConfig { is_reactive: false, ..usual }),
+        ] {
+            let settings = Settings { compaction_steps: steps, ..Settings::default() };
+            assert_eq!(read(&[], &settings, "claude-x"), expected, "{steps:?}");
+        }
+        let asks = CompactionSteps { server_clearing: Some(true), snip: Some(true), ..steps };
+        let settings = Settings { compaction_steps: asks, ..Settings::default() };
+        assert!(read(&[("ANTHROPIC_BASE_URL", "http://gateway")], &settings, "claude-x").server_clears);
+        let read = read(&[("LOCI_DISABLE_CLEARING", "1")], &settings, "claude-x");
+        assert!(!read.server_clears && !read.snips && !read.clears_cold);
     }
 }

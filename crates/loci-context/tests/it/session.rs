@@ -151,7 +151,8 @@ impl Session {
             tokens: context_tokens(&self.path, &self.replaced, self.overhead),
             compact_from: self.window.thresholds().compact,
             guard: &self.guard,
-            clears: true,
+            snips: true,
+            clears_cold: true,
             now_ms: 0,
         }
     }

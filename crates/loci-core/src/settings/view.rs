@@ -29,6 +29,8 @@ pub struct Settings {
     pub recall_enabled: Option<bool>,
     /// Whether old stretches of a conversation are folded instead of compacting it as a whole.
     pub context_collapse_enabled: Option<bool>,
+    /// Which steps make a conversation shorter.
+    pub compaction_steps: CompactionSteps,
     /// Running notes of a session.
     pub session_memory: SessionMemorySettings,
     /// Memories between sessions.
@@ -51,6 +53,21 @@ pub struct Settings {
     pub force_login_method: Option<String>,
     /// Whether only some organisations may be logged in to.
     pub forces_login_org: bool,
+}
+
+/// Which steps make a conversation shorter, where somebody says so.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CompactionSteps {
+    /// Results of tools that take too much of the window go to files.
+    pub result_budget: Option<bool>,
+    /// Old results are cleared when the window fills.
+    pub snip: Option<bool>,
+    /// Old results are cleared after a long pause.
+    pub cold_clearing: Option<bool>,
+    /// The server is asked to clear old results.
+    pub server_clearing: Option<bool>,
+    /// It is compacted when the server has refused a prompt for its length.
+    pub reactive: Option<bool>,
 }
 
 /// Running notes of a session.
@@ -153,6 +170,13 @@ impl From<&Merged> for Settings {
             recall_enabled: flag("recallEnabled"),
             context_collapse_enabled: flag("contextCollapseEnabled"),
             auto_compact_window: number("autoCompactWindow"),
+            compaction_steps: CompactionSteps {
+                result_budget: flag("compactionSteps.resultBudget"),
+                snip: flag("compactionSteps.snip"),
+                cold_clearing: flag("compactionSteps.coldClearing"),
+                server_clearing: flag("compactionSteps.serverClearing"),
+                reactive: flag("compactionSteps.reactive"),
+            },
             session_memory: SessionMemorySettings {
                 enabled: flag("sessionMemory.enabled"),
                 first_tokens: number("sessionMemory.firstTokens"),

@@ -32,6 +32,8 @@ const MOST_FILES: usize = 5;
 const MOST_FILE_TOKENS: u64 = 50_000;
 
 const SWITCHED_OFF: &str = "Compaction is switched off; unset DISABLE_COMPACT to use it";
+const NOT_REACTIVE: &str =
+    "Compaction after a refusal is switched off (compactionSteps.reactive); use /compact";
 const NO_HELP: &str = "The conversation is nearly too long, and compacting it does not help any more. Ask for less \
      output at a time, or begin a new session.";
 
@@ -93,7 +95,8 @@ impl Session {
             tokens: self.tokens(),
             compact_from: self.compact_from(plan),
             guard: &self.compactor.guard,
-            clears: self.compaction.clears_results,
+            snips: self.compaction.snips,
+            clears_cold: self.compaction.clears_cold,
             now_ms: self.env.clock.now().as_millisecond(),
         }
     }
@@ -101,6 +104,9 @@ impl Session {
     /// Puts a result that takes too much of the window into a file, and a preview in its place.
     pub(super) fn within_budget(&self, call: &ToolUseId, outcome: &mut ToolOutcome, underway: &mut Underway) {
         let ToolContent::Text(text) = &outcome.content else { return };
+        if !self.compaction.budgets_results {
+            return;
+        }
         let tokens = prose_tokens(text);
         let budget = ResultBudget::of(&self.window(&self.usual_plan()));
         if !budget.allows(tokens, underway.result_tokens) {
@@ -165,8 +171,8 @@ impl Session {
 
     /// Makes the conversation shorter, or begins to.
     pub(super) fn begin_compaction(&mut self, wish: &CompactionWish, underway: &mut Underway) {
-        if !self.compaction.is_on {
-            let failure = Failure::new(FailureKind::InvalidRequest, SWITCHED_OFF);
+        if let Some(why) = self.why_not(wish) {
+            let failure = Failure::new(FailureKind::InvalidRequest, why);
             return self.compaction_over(Compacted::Failed(failure), underway);
         }
         let subject = self.subject(wish);
@@ -195,6 +201,15 @@ impl Session {
                 let end = self.put_in_place(&shorter, &pending, underway);
                 self.compaction_over(end, underway);
             }
+        }
+    }
+
+    /// Says why a wish is not heard, where somebody switched it off.
+    fn why_not(&self, wish: &CompactionWish) -> Option<&'static str> {
+        match (self.compaction.is_on, wish.refusal.is_some()) {
+            (false, _) => Some(SWITCHED_OFF),
+            (true, true) if !self.compaction.is_reactive => Some(NOT_REACTIVE),
+            (true, _) => None,
         }
     }
 

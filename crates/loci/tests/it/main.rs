@@ -10,6 +10,7 @@ mod clear;
 mod codex;
 mod collapse;
 mod compaction;
+mod compaction_steps;
 mod context;
 mod context_editing;
 mod control;

@@ -1,0 +1,76 @@
+//! Each step that makes a conversation shorter has a switch in the settings.
+
+use crate::support::{World, assert_fine, print};
+use loci_testkit::{Recorded, Step};
+use serde_json::{Value, json};
+
+const SUMMARY: &str = "<summary>The files were compared.</summary>";
+const CLEARED: &str = "[Old tool result content cleared]";
+
+async fn world(steps: Vec<Step>, switches: &Value) -> World {
+    let world = World::new(steps).await;
+    for n in 0..8 {
+        world.home.write(format!("long{n}.txt"), format!("file {n} {}\n", "words ".repeat(40)).repeat(150));
+    }
+    world.home.write_config("settings.json", json!({"compactionSteps": switches}).to_string());
+    world
+}
+
+fn read(n: u64, tokens: u64) -> Step {
+    Step::call("Read", json!({"file_path": format!("long{n}.txt")})).usage(10, 20, tokens - 30, 0)
+}
+
+/// Invariant 21 of `docs/design/compaction.md`.
+#[tokio::test]
+async fn results_stay_where_they_are_without_a_budget() {
+    let calls =
+        (0..8).fold(Step::new(), |calls, n| calls.tool("Read", json!({"file_path": format!("long{n}.txt")})));
+    let world = world(vec![calls, Step::text("Done.")], &json!({"resultBudget": false})).await;
+    assert_fine(&world.run(&print(["compare"])));
+    let results = world.requests()[1].tool_results();
+    assert_eq!(results.iter().filter(|it| it.text.contains("saved to: ")).count(), 0);
+    assert_eq!(results.len(), 8);
+}
+
+/// Without the step before it, the summary comes at once.
+/// Invariant 21 of `docs/design/compaction.md`.
+#[tokio::test]
+async fn nothing_is_cleared_without_the_step() {
+    let mut steps: Vec<Step> = (0..5).map(|n| read(n, 12_000 * (n + 1))).collect();
+    steps.extend([Step::text(SUMMARY), Step::text("Done.")]);
+    let world = world(steps, &json!({"snip": false})).await;
+    assert_fine(&world.run(&print(["compare"]).env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000")));
+    assert!(!world.last_request().json.to_string().contains(CLEARED));
+    assert!(world.sketch().contains("This conversation was compacted"));
+}
+
+fn too_long() -> Step {
+    Step::status(400).error("invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum")
+}
+
+/// A request for a summary that does not fit either is not compacted itself: what must be shorter becomes so by rule.
+/// Invariant 12 of `docs/design/compaction.md`.
+#[tokio::test]
+async fn a_compaction_is_never_compacted_itself() {
+    let steps =
+        vec![read(0, 900), read(1, 1_000), read(2, 1_100), too_long(), too_long(), Step::text("Done.")];
+    let world = world(steps, &json!({})).await;
+    assert_fine(&world.run(&print(["compare"])));
+    let asks = |request: &Recorded| request.json["messages"].to_string().contains("inside <summary> tags");
+    assert_eq!(world.requests().iter().filter(|request| asks(request)).count(), 1);
+    assert_eq!(world.requests().len(), 6);
+    assert!(world.conversation().contains("put together from the record by rule"));
+}
+
+/// A refusal is told as it is.
+/// Invariant 21 of `docs/design/compaction.md`.
+#[tokio::test]
+async fn a_refusal_is_told_without_the_step() {
+    let steps = vec![read(0, 900), read(1, 1_000), too_long()];
+    let world = world(steps, &json!({"reactive": false})).await;
+    let output = world.run(&print(["compare"]));
+    assert_eq!(output.code, Some(1));
+    assert!(output.stdout.contains("compactionSteps.reactive"), "{output:?}");
+    assert_eq!(world.requests().len(), 3, "nobody is asked for a summary");
+    assert!(!world.sketch().contains("compact_boundary"));
+}
