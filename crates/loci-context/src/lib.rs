@@ -24,8 +24,9 @@ pub use budget::ResultBudget;
 pub use clearing::CLEARED;
 pub use collapse::{CollapseAt, Fold, FoldPlan, fold_request, fold_summary, plan_fold};
 pub use compaction::{
-    Attempt, Carried, CompactionPlan, Guard, Keep, Notes, Room, Shares, Shorter, Source, Step, Subject,
-    Trigger, plan_from_notes, summary_of, summary_request, summary_text, with_request,
+    Attempt, Carried, CompactionPlan, Guard, Keep, Notes, Restorable, RestoreBudget, Room, Shares, Shorter,
+    Source, Step, Subject, Trigger, plan_from_notes, restored, summary_of, summary_request, summary_text,
+    with_request,
 };
 pub use fragment::{
     Fragment, GitContext, Instruction, PromptParts, Surroundings, system_prompt, user_context,

@@ -22,6 +22,7 @@ use serde_json::Value;
 use crate::classifier::Classifier;
 use crate::compaction_hooks::CompactionHooks;
 use crate::file_history::FileKeeping;
+use crate::restore_source::RestoreSource;
 
 /// What a session is started with.
 pub struct SessionConfig {
@@ -61,6 +62,8 @@ pub struct SessionConfig {
     pub compaction: CompactionConfig,
     /// Who has a say in that.
     pub compaction_hooks: Option<Arc<dyn CompactionHooks>>,
+    /// What outlasts it besides files.
+    pub restore_sources: Vec<Arc<dyn RestoreSource>>,
     /// The memories of the project, if any are kept.
     pub memory: Option<SessionMemory>,
     /// What is done beside the conversation.

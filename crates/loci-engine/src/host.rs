@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use loci_context::prose_tokens;
+use loci_context::{RestoreBudget, prose_tokens};
 use loci_core::app_state::AppState;
 use loci_core::ids::ToolUseId;
 use loci_core::recall::{RecallWish, Recalled};
@@ -95,14 +95,13 @@ impl SessionHost {
     }
 
     /// Takes note that what was read has left the conversation; returns the files to show again, those used last
-    /// first: read in whole and unchanged since, so many at most and so many tokens in all. What `is_told` anyway is
-    /// not among them.
+    /// first: read in whole and unchanged since, within the budget. What `is_told` anyway is not among them.
     pub(crate) fn files_to_restore(
         &self,
-        most_files: usize,
-        mut tokens: u64,
+        budget: RestoreBudget,
         is_told: impl Fn(&Path) -> bool,
     ) -> Vec<(PathBuf, String)> {
+        let mut tokens = budget.tokens;
         let mut files = lock(&self.files);
         files.forget_shown();
         let is_current = |path: &Path, state: &FileState| {
@@ -119,7 +118,7 @@ impl SessionHost {
             tokens -= if fits { size } else { 0 };
             fits
         });
-        fitting.take(most_files).map(|(path, state)| (path.to_owned(), state.content.clone())).collect()
+        fitting.take(budget.items).map(|(path, state)| (path.to_owned(), state.content.clone())).collect()
     }
 
     /// Writes a result that is too long for the conversation to its file; returns the file and its size.

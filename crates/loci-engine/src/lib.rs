@@ -22,6 +22,7 @@ mod recorder;
 mod replay;
 mod request;
 mod restore;
+mod restore_source;
 mod session;
 mod state;
 mod task_list;
@@ -46,6 +47,7 @@ pub use model_name::resolve_model;
 pub use replay::{
     CallCheck, CallOutcome, ReplayReport, ReplayWish, RequestCheck, TakenOver, Workshop, replay,
 };
+pub use restore_source::RestoreSource;
 pub use session::{Session, SessionHandle};
 pub use state::{Outside, change, change_identity, wire};
 pub use wish::clear_wish;

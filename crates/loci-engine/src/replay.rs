@@ -213,6 +213,7 @@ impl Player {
                 ..CompactionConfig::default()
             },
             compaction_hooks: None,
+            restore_sources: Vec::new(),
             memory: None,
             background: BackgroundConfig { drain: Duration::ZERO, ..BackgroundConfig::default() },
             prompt: PromptParts { replacement: Some(String::new()), ..PromptParts::default() },

@@ -51,6 +51,7 @@ use crate::memory::MemoryDesk;
 use crate::outside::SessionOutside;
 use crate::recorder::Recorder;
 use crate::request::RequestBase;
+use crate::restore_source::RestoreSource;
 use crate::state::{change, wire};
 use crate::task_list::task_store;
 use crate::turn::{CompactionWish, Effect, Event, Limits, Outcome, RetryRules, Turn, TurnEnd};
@@ -119,6 +120,7 @@ pub struct Session {
     compaction: CompactionConfig,
     /// Who has a say in compactions.
     compaction_hooks: Option<Arc<dyn CompactionHooks>>,
+    restore_sources: Vec<Arc<dyn RestoreSource>>,
     compactor: Compactor,
     checkpoints: Checkpoints,
     /// Keeps running notes of the conversation.
@@ -311,6 +313,7 @@ impl Session {
             blocks: Blocks::default(),
             compaction: config.compaction,
             compaction_hooks: config.compaction_hooks,
+            restore_sources: config.restore_sources,
             compactor: Compactor::default(),
             checkpoints,
             notes,

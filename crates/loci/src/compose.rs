@@ -197,6 +197,7 @@ pub(crate) fn compose(
         limits: limits(env, args)?,
         compaction: compaction(env, &settings, &main_model),
         compaction_hooks: None,
+        restore_sources: Vec::new(),
         background: beside(env, args, &settings, memory.as_ref().is_some_and(|memory| memory.is_reviewed)),
         memory: memory.map(|memory| SessionMemory { book: memory.book, shows_team }),
         prompt,

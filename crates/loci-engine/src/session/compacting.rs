@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loci_context::{
-    Attempt, Carried, Fullness, Guard, Level, Need, Notes, ResultBudget, Room, Shorter, Standing, Step,
-    Subject, Trigger, Window, context_tokens, estimate_path, need, prose_tokens,
+    Attempt, Carried, Fullness, Guard, Level, Need, Notes, RestoreBudget, ResultBudget, Room, Shorter,
+    Standing, Step, Subject, Trigger, Window, context_tokens, estimate_path, need, prose_tokens, restored,
 };
 use loci_core::ids::ToolUseId;
 use loci_core::message::Block;
@@ -25,11 +25,6 @@ use crate::instructions::resume;
 use crate::recorder::Shortened;
 use crate::state::change_identity;
 use crate::turn::{Compacted, CompactionWish, OutputLimit, RequestPlan};
-
-/// Files that are put before the model again.
-const MOST_FILES: usize = 5;
-/// And their tokens in all.
-const MOST_FILE_TOKENS: u64 = 50_000;
 
 const SWITCHED_OFF: &str = "Compaction is switched off; unset DISABLE_COMPACT to use it";
 const NOT_REACTIVE: &str =
@@ -218,6 +213,7 @@ impl Session {
         let estimated = self.overhead() + estimate_path(path, replaced);
         let room = Room::new(self.window(&self.usual_plan()), self.overhead());
         let running = self.host.tasks().list().into_iter().filter(|task| task.status == TaskStatus::Running);
+        let elsewhere = self.restore_sources.iter().flat_map(|source| source.running());
         Subject {
             path: path.to_vec(),
             replaced: replaced.clone(),
@@ -226,7 +222,7 @@ impl Session {
                 None => room.counted(self.tokens(), estimated),
             },
             context: self.context_block(),
-            tasks: running.map(|task| format!("{}: {}", task.id, task.command)).collect(),
+            tasks: running.map(|task| format!("{}: {}", task.id, task.command)).chain(elsewhere).collect(),
             to_do: self.to_do(),
             focus: wish.focus.clone(),
         }
@@ -298,8 +294,8 @@ impl Session {
             underway.tally.text = "The conversation goes on from its summary.".to_owned();
         }
         self.reread_instructions();
-        let room = pending.room.target().saturating_sub(self.tokens());
-        self.restore_files(room.min(MOST_FILE_TOKENS));
+        self.restore_used(&pending.room);
+        self.restore_files(RestoreBudget::FILES.within(self.room_left(&pending.room)));
         self.compactor.guard.succeeded();
         self.note_compaction();
         self.tell(EngineEvent::Compacted {
@@ -326,9 +322,9 @@ impl Session {
 
     /// Puts the files that were read last before the model again: the summary does not hold their text.
     /// Instructions of the start are sent all the same; those met on the way come back with their files.
-    fn restore_files(&mut self, most_tokens: u64) {
+    fn restore_files(&mut self, budget: RestoreBudget) {
         let is_told = |path: &Path| self.lazy_instructions.as_ref().is_some_and(|lazy| lazy.has(path));
-        let files = self.host.files_to_restore(MOST_FILES, most_tokens, is_told);
+        let files = self.host.files_to_restore(budget, is_told);
         if let Some(lazy) = &mut self.lazy_instructions {
             lazy.forget();
         }
@@ -344,6 +340,21 @@ impl Session {
                 "displayPath": shown,
             }));
         }
+    }
+
+    /// Puts what else was used before the model again, as something to look at.
+    fn restore_used(&mut self, room: &Room) {
+        for source in self.restore_sources.clone() {
+            let (used, budget) = source.used();
+            for item in restored(used, budget.within(self.room_left(room))) {
+                self.recorder.attachment(item.attachment());
+            }
+        }
+    }
+
+    /// Returns how many tokens there are up to what a compaction aims at.
+    fn room_left(&self, room: &Room) -> u64 {
+        room.target().saturating_sub(self.tokens())
     }
 
     pub(super) fn context_block(&self) -> Block {

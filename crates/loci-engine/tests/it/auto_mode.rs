@@ -144,6 +144,7 @@ pub(crate) fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) 
         limits: TurnLimits::default(),
         compaction: CompactionConfig::default(),
         compaction_hooks: None,
+        restore_sources: Vec::new(),
         memory: None,
         background: BackgroundConfig::default(),
         prompt: PromptParts {

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail loudly")]
 
+mod after_compaction;
 mod auto_mode;
 mod compaction_hooks;
 mod date;

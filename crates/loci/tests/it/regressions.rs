@@ -1,7 +1,8 @@
 //! What went wrong with compaction elsewhere, class by class, as the public history of the field tells it.
 //!
 //! Classes 1, 2, 3, 4, 9, 11, 13 and 17 are held where the rule is: `loci-context`, `loci-storage` and `compaction.rs`. Classes 8
-//! and 12 are about skills, which are not here yet; nor are agents and tools whose schemas come later, of class 7.
+//! and 12 are about skills, which are not here yet, and so are agents, of class 7: the seam that they plug into is held by
+//! `after_compaction.rs` of `loci-engine`. Tools whose schemas come later, of class 7, are not here either.
 
 use crate::support::{World, assert_fine, control, is_result, print, stream, user};
 use loci_testkit::{Binary, Gate, Step};
