@@ -80,6 +80,12 @@ mod tests {
         assert!(summary_request(Some("the API")).contains("special attention to this: the API"));
     }
 
+    /// Regression class 16: what the user allowed and forbade is asked for word for word.
+    #[test]
+    fn what_is_allowed_is_asked_for_word_for_word() {
+        assert!(summary_request(None).contains("anything about what is or is not allowed word for word"));
+    }
+
     #[test]
     fn the_message_says_where_every_word_is() {
         let text = summary_text("Sum.", Some("/t.jsonl"));

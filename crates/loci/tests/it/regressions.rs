@@ -1,6 +1,6 @@
 //! What went wrong with compaction elsewhere, class by class, as the public history of the field tells it.
 //!
-//! Classes 1, 2, 3, 4, 9, 11, 13 and 17 are held where the rule is: `loci-context`, `loci-storage` and `compaction.rs`. Classes 8
+//! Classes 1, 2, 4, 9, 11, 13 and 17, and parts of 3 and 16, are held where the rule is: `loci-context`, `loci-storage` and `compaction.rs`. Classes 8
 //! and 12 are about skills, which are not here yet, and so are agents, of class 7: the seam that they plug into is held by
 //! `after_compaction.rs` of `loci-engine`. Tools whose schemas come later, of class 7, are not here either.
 
@@ -22,6 +22,33 @@ fn answer(text: &str, tokens: u64) -> Step {
 fn n_compactions(world: &World) -> usize {
     let asks = |request: &Value| request.to_string().contains("inside <summary> tags");
     world.requests().iter().filter(|request| asks(&request.json["messages"])).count()
+}
+
+/// Regression class 3: a compaction begins where the one before it ended, so that its request fits.
+#[tokio::test]
+async fn a_second_compaction_begins_at_the_first() {
+    let steps = vec![
+        answer("One.", 100),
+        answer("Two.", 100),
+        Step::text(SUMMARY),
+        answer("Three.", 100),
+        answer("Four.", 100),
+        Step::text("<summary>And again.</summary>"),
+        answer("Five.", 100),
+    ];
+    let world = World::new(steps).await;
+    let mut session = world.start(&stream([]));
+    for prompt in ["The falcon port is 48213.", "two", "/compact", "three", "four", "/compact", "five"] {
+        session.write_json(&user(prompt));
+        assert_eq!(session.wait_for_json(is_result)["is_error"], false, "{prompt}");
+    }
+    session.finish();
+    let requests = world.requests();
+    let sent = |idx: usize| requests[idx].json["messages"].to_string();
+    assert!(sent(2).contains("48213") && sent(2).contains("inside <summary> tags"));
+    assert!(sent(5).contains("The ports were compared.") && sent(5).contains("inside <summary> tags"));
+    assert!(!sent(5).contains("48213"), "{}", sent(5));
+    assert!(sent(6).contains("And again.") && !sent(6).contains("48213"), "{}", sent(6));
 }
 
 /// Regression class 5: what another session does with models does not move the trigger of this one.
