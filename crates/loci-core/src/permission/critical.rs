@@ -101,7 +101,8 @@ mod tests {
 
     #[test]
     fn roots_homes_and_projects_are_critical() {
-        let cwd = Path::new("/home/dev/project");
+        // The home is nowhere near the project, so that each counts by itself.
+        let cwd = Path::new("/code/dev/project");
         let places = Places { cwd, home: Path::new("/home/dev"), dirs: &[PathBuf::from("/extra/dir")] };
         for (command, expected) in [
             ("rm -rf /", true),
@@ -118,7 +119,9 @@ mod tests {
             ("rm -rf *", true),
             ("rm -rf ./", true),
             ("/bin/rm -r /home", true),
-            ("sudo rm -rf /home/dev/project", true),
+            ("sudo rm -rf /code/dev/project", true),
+            ("rm -rf /home/dev", true),
+            ("rm -rf /home/dev/x", false),
             ("bash -c 'rm -rf /'", true),
             ("echo $(rm -rf ~)", true),
             ("find / -delete", true),
