@@ -4,6 +4,8 @@
 pub const INDEX_LINES: usize = 200;
 /// And their bytes.
 pub const INDEX_BYTES: usize = 25_000;
+/// Bytes of one line, where not all lines fit.
+const LINE_BYTES: usize = 1_000;
 
 /// How full an index is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,7 +14,7 @@ pub enum IndexLevel {
     Fine,
     /// It is nearly full; these words say so.
     Near(String),
-    /// Its end is not shown; these words say so.
+    /// A part of it is not shown; these words say so.
     Over(String),
 }
 
@@ -27,29 +29,49 @@ pub struct IndexLine {
     pub file: String,
 }
 
-/// Returns the index as the model is shown it; `path` is where all of it can be read. What does not fit is named, never
-/// left out in silence: the newest lines are usually the last.
+/// Returns the index as the model is shown it; `path` is where all of it can be read. What does not fit is left out of the
+/// middle, and named: the newest lines are usually the last, and what a person wants seen first stands at the beginning.
 pub fn shown_index(index: &str, path: &str) -> String {
-    let mut end = 0;
-    let mut n_shown = 0;
-    for line in index.split_inclusive('\n').take(INDEX_LINES) {
-        if end + line.trim_end().len() > INDEX_BYTES {
-            break;
-        }
-        end += line.len();
-        n_shown += 1;
+    let index = index.trim_end();
+    if matches!(index_level(index), IndexLevel::Fine | IndexLevel::Near(_)) {
+        return index.to_owned();
     }
-    let left_out = index[end..].lines().count();
-    if left_out == 0 {
-        return index.trim_end().to_owned();
+    let lines: Vec<String> = index.lines().map(clipped).collect();
+    let n_last = n_fitting(lines.iter().rev(), INDEX_LINES / 2, INDEX_BYTES / 2);
+    let last = &lines[lines.len() - n_last..];
+    let n_bytes: usize = last.iter().map(|line| line.len() + 1).sum();
+    let rest = &lines[..lines.len() - n_last];
+    let n_first = n_fitting(rest.iter(), INDEX_LINES - n_last, INDEX_BYTES - n_bytes);
+    let gap = match rest.len() - n_first {
+        0 => format!(
+            "[Some lines are cut at {LINE_BYTES} bytes. Read them in {path}, and shorten them when you write memories.]"
+        ),
+        n_gap => format!(
+            "[The index is longer than fits here: {n_gap} of {} lines are left out, but not the newest, which usually come \
+             last. Read {path} from line {} on before you rely on it, and shorten it when you write memories.]",
+            lines.len(),
+            n_first + 1
+        ),
+    };
+    [&rest[..n_first], &[gap], last].concat().join("\n")
+}
+
+/// Counts the lines that fit.
+fn n_fitting<'a>(lines: impl Iterator<Item = &'a String>, most_lines: usize, mut bytes: usize) -> usize {
+    let fits = |line: &&String| {
+        let left = bytes.checked_sub(line.len() + 1);
+        bytes = left.unwrap_or(bytes);
+        left.is_some()
+    };
+    lines.take(most_lines).take_while(fits).count()
+}
+
+/// Cuts a line that would take the place of many.
+fn clipped(line: &str) -> String {
+    match line.len() > LINE_BYTES {
+        true => format!("{}…", &line[..line.floor_char_boundary(LINE_BYTES)]),
+        false => line.to_owned(),
     }
-    format!(
-        "{}\n[The index is longer than fits here: its last {left_out} of {} lines, usually the newest, are left out. Read \
-         {path} from line {} on before you rely on it, and shorten it when you write memories.]",
-        index[..end].trim_end(),
-        n_shown + left_out,
-        n_shown + 1
-    )
 }
 
 /// Tells how full an index is.
@@ -60,7 +82,7 @@ pub fn index_level(index: &str) -> IndexLevel {
     let size = format!("{lines} of {INDEX_LINES} lines and {bytes} of {INDEX_BYTES} bytes");
     if is_above(100) {
         IndexLevel::Over(format!(
-            "It was written, but MEMORY.md is too long now: {size}. Its end is not shown to later sessions. Shorten it now: \
+            "It was written, but MEMORY.md is too long now: {size}. Not all of it is shown to later sessions. Shorten it now: \
              one short line a memory, details in the memory's own file, lines of what no longer holds removed."
         ))
     } else if is_above(90) {
@@ -122,19 +144,33 @@ mod tests {
 
     /// Invariant 5 of `docs/design/memory.md`.
     #[test]
-    fn what_does_not_fit_is_named_and_where_it_is() {
-        for (index, shown, left_out) in
-            [(lines(3, 5), 3, 0), (lines(200, 5), 200, 0), (lines(201, 5), 200, 1), (lines(150, 300), 78, 72)]
+    fn what_does_not_fit_is_named_and_the_newest_is_never_cut() {
+        for (n, width, n_first, n_last) in
+            [(3, 5, 3, 0), (200, 5, 200, 0), (201, 5, 100, 100), (1_000, 5, 100, 100), (150, 300, 39, 39)]
         {
-            let text = shown_index(&index, "/m/MEMORY.md");
-            assert!(text.contains(&format!("[m{shown}]")) && !text.contains(&format!("[m{}]", shown + 1)));
-            let notice = format!("its last {left_out} of {} lines", shown + left_out);
-            assert_eq!(text.contains(&notice), left_out > 0, "{text}");
-            assert_eq!(text.contains(&format!("/m/MEMORY.md from line {}", shown + 1)), left_out > 0);
+            let text = shown_index(&lines(n, width), "/m/MEMORY.md");
+            let has = |n: usize| text.contains(&format!("- [m{n}](m{n}.md)"));
+            let expected = |k: usize| k <= n_first || k > n - n_last;
+            for k in 1..=n {
+                assert_eq!(has(k), expected(k), "line {k} of {n}");
+            }
+            let n_gap = n - n_first - n_last;
+            assert_eq!(text.contains(&format!("{n_gap} of {n} lines are left out")), n_gap > 0, "{text}");
+            assert_eq!(text.contains(&format!("/m/MEMORY.md from line {} on", n_first + 1)), n_gap > 0);
+            let notice = text.lines().filter(|line| line.starts_with('[')).map(str::len).sum::<usize>();
+            assert!(text.lines().count() <= INDEX_LINES + 1 && text.len() <= INDEX_BYTES + notice + 1);
         }
         assert_eq!(shown_index("", "/m"), "");
-        let one_long = "x".repeat(30_000);
-        assert!(shown_index(&one_long, "/m").contains("its last 1 of 1 lines"));
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_cut_and_takes_no_others_place() {
+        let index = format!("- [a](a.md): {}\n- [b](b.md): short\n", "é".repeat(20_000));
+        let text = shown_index(&index, "/m");
+        assert!(text.contains("\n- [a](a.md): éé") && text.ends_with("…\n- [b](b.md): short"), "{text}");
+        assert!(
+            text.contains("…") && text.contains("cut at 1000 bytes. Read them in /m") && text.len() < 2_000
+        );
     }
 
     #[test]

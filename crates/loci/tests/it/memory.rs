@@ -53,7 +53,8 @@ fn journal(world: &World) -> Vec<Value> {
 #[tokio::test]
 async fn the_index_is_shown_and_the_prompt_says_where_memories_lie() {
     let world = World::with_git([Step::text("ok"), Step::text("ok")]).await;
-    let index = format!("<!-- hidden -->\n{}", "- [small](small.md): commits hold one idea\n".repeat(201));
+    let lines = |n: usize| "- [small](small.md): commits hold one idea\n".repeat(n);
+    let index = format!("<!-- hidden -->\n{}- [new](new.md): the newest of all\n", lines(200));
     remember(&world, "MEMORY.md", &index);
     std::fs::create_dir(world.home.project().join("sub")).unwrap();
     // A subdirectory shares the memories of its repository.
@@ -62,7 +63,8 @@ async fn the_index_is_shown_and_the_prompt_says_where_memories_lie() {
     let request = world.last_request();
     let first = request.messages()[0]["content"].to_string();
     assert!(first.contains("commits hold one idea") && !first.contains("hidden"), "{first}");
-    assert!(first.contains("its last 1 of 201 lines"), "what does not fit is named");
+    assert!(first.contains("1 of 201 lines are left out"), "what does not fit is named");
+    assert!(first.contains("the newest of all"), "and is never the newest: {first}");
     assert!(first.contains(&memory_dir(&world).join("MEMORY.md").display().to_string()));
     let system = request.system_text();
     assert!(system.contains(&memory_dir(&world).display().to_string()) && system.contains("logs/YYYY/MM/"));
