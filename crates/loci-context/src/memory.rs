@@ -51,3 +51,31 @@ pub fn extraction_instruction(dir: &str, index: &str, is_proposing: bool) -> Str
         .replace("{dir}", dir)
         .replace("{index}", index)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_agent_is_told_the_four_types_and_what_is_never_saved() {
+        for is_proposing in [false, true] {
+            let text = extraction_instruction("/m", "- [a](a.md): b\n", is_proposing);
+            for kind in MemoryKind::ALL {
+                assert!(text.contains(&format!("- `{}`: ", kind.as_str())), "{kind:?}");
+            }
+            let never = text.lines().find(|line| line.starts_with("Never save: ")).unwrap();
+            for what in [
+                "the code, its history",
+                "instruction files",
+                "how a bug was fixed",
+                "the task at hand",
+                "secrets",
+            ] {
+                assert!(never.contains(what), "{what}");
+            }
+            assert!(text.contains("<index>\n- [a](a.md): b\n</index>") && text.contains("/m"), "{text}");
+            assert!(!text.contains(['{', '}']), "everything is filled in: {text}");
+        }
+        assert!(extraction_instruction("/m", " \n", false).contains("(empty)"));
+    }
+}

@@ -221,6 +221,60 @@ async fn nothing_is_looked_for_where_the_model_has_written_memories_itself() {
     assert_eq!(world.requests().iter().filter(|it| is_looking(it)).count(), 0);
 }
 
+/// Invariant 1 of `docs/design/memory.md`. It is asked with what the conversation's own requests begin with, so that the
+/// cache serves it, and it comes to an end.
+#[tokio::test]
+async fn an_agent_has_the_conversations_prefix_and_five_turns() {
+    let world = World::new([]).await;
+    remember(&world, "small.md", &memory("small", "one idea"));
+    let path = memory_dir(&world).join("small.md").display().to_string();
+    let restless = Step::dynamic(move |_| Step::call("Read", json!({"file_path": path, "limit": 3})));
+    let script = Script::new([long_answer()]).answer_when(restless, is_looking);
+    let world = world.then(script).await;
+    let output = world.run(&print(["hi"]).env("LOCI_MEMORY_EXTRACTION", "1"));
+    assert_eq!(output.code, Some(0), "{output:?}");
+    let (looking, main): (Vec<Recorded>, Vec<Recorded>) = world.requests().into_iter().partition(is_looking);
+    assert_eq!((looking.len(), main.len()), (5, 1));
+    for key in ["system", "tools", "model"] {
+        assert_eq!(looking[0].json[key], main[0].json[key], "{key}");
+    }
+    let texts = |request: &Recorded| {
+        let first = request.messages()[0]["content"].clone();
+        [first[0]["text"].clone(), first[1]["text"].clone()]
+    };
+    assert_eq!(texts(&looking[0]), texts(&main[0]));
+    let read = looking[1].tool_results().remove(0);
+    assert!(
+        !read.is_error && read.text.contains("name: small"),
+        "a memory is read on demand, unasked: {read:?}"
+    );
+}
+
+#[tokio::test]
+async fn with_review_off_nothing_is_looked_for() {
+    let world = World::new([long_answer()]).await;
+    world.home.write_config("settings.json", r#"{"memoryReview": "off"}"#);
+    assert_eq!(world.run(&print(["hi"]).env("LOCI_MEMORY_EXTRACTION", "1")).code, Some(0));
+    assert_eq!(world.requests().len(), 1);
+}
+
+/// The index says what there is; what a memory says is read when it is needed.
+#[tokio::test]
+async fn memories_themselves_are_read_on_demand() {
+    let world = World::new([]).await;
+    let path = memory_dir(&world).join("small.md").display().to_string();
+    let script = Script::new([Step::call("Read", json!({"file_path": path})), Step::text("Known.")]);
+    let world = world.then(script).await;
+    remember(&world, "MEMORY.md", "- [small](small.md): one idea\n");
+    remember(&world, "small.md", &memory("small", "one idea").replace("Text.", "Said in full."));
+    assert_eq!(world.print(["hi"]).code, Some(0));
+    let requests = world.requests();
+    let first = requests[0].json.to_string();
+    assert!(first.contains("one idea") && !first.contains("Said in full."), "{first}");
+    let read = requests[1].tool_results().remove(0);
+    assert!(!read.is_error && read.text.contains("Said in full."), "{read:?}");
+}
+
 /// In mode `plan` nothing is written, so nothing is looked for either.
 #[tokio::test]
 async fn nothing_is_looked_for_while_a_plan_is_made() {
