@@ -7,6 +7,19 @@ use crate::passage::Voice;
 pub enum RecallWish {
     /// Which messages are about this.
     Search(RecallSearch),
+    /// Which memories, and messages of earlier sessions of the project, are about this.
+    SearchProject(RecallSearch),
+    /// What a message of another session of the project says.
+    QuoteFrom {
+        /// The session's id.
+        session: String,
+        /// The message's id, or the beginning of it.
+        message: String,
+        /// Where to begin, in characters.
+        offset: usize,
+        /// How many characters to give.
+        limit: usize,
+    },
     /// What a message says, word for word, from this character on.
     Quote {
         /// The message's id, or the beginning of it.
@@ -87,4 +100,17 @@ pub struct RecallSource {
     pub tool: Option<String>,
     /// When, as written.
     pub time: Option<String>,
+    /// Where.
+    pub place: RecallPlace,
+}
+
+/// Where words were found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RecallPlace {
+    /// In the conversation that asks.
+    Here,
+    /// In another session of the project, with this id.
+    Session(String),
+    /// In a memory; its file stands for the message's id.
+    Memory,
 }

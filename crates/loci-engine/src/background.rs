@@ -222,6 +222,7 @@ impl Backstage {
             // What it writes is kept in the book of memories, not with the files of the conversation.
             keeper: None,
             transcript: None,
+            memory: None,
             // The conversation's list is not its own.
             task_store: Arc::new(MemoryTaskStore::default()),
         });

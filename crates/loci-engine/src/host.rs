@@ -10,7 +10,7 @@ use loci_core::app_state::AppState;
 use loci_core::ids::ToolUseId;
 use loci_core::recall::{RecallWish, Recalled};
 use loci_stdx::{Env, Store};
-use loci_storage::{SessionTmp, recall};
+use loci_storage::{ConfigHome, ProjectRecord, SessionTmp, recall};
 use loci_tools::{
     FileState, FileStates, Host, HostFuture, Place, TaskStatus, TaskStore, Tasks, ToolProgress,
 };
@@ -38,6 +38,8 @@ pub(crate) struct SessionHost {
     keeper: Option<Arc<FileKeeper>>,
     /// The session's own record, if one is kept.
     transcript: Option<PathBuf>,
+    /// The project's memories, where they are on.
+    memory: Option<PathBuf>,
     task_store: Arc<dyn TaskStore>,
 }
 
@@ -59,6 +61,7 @@ pub(crate) struct HostParts {
     pub(crate) state: Arc<Store<AppState>>,
     pub(crate) keeper: Option<Arc<FileKeeper>>,
     pub(crate) transcript: Option<PathBuf>,
+    pub(crate) memory: Option<PathBuf>,
     pub(crate) task_store: Arc<dyn TaskStore>,
 }
 
@@ -75,6 +78,7 @@ impl SessionHost {
             state: parts.state,
             keeper: parts.keeper,
             transcript: parts.transcript,
+            memory: parts.memory,
             task_store: parts.task_store,
         }
     }
@@ -204,15 +208,16 @@ impl Host for SessionHost {
     }
 
     fn recall(&self, wish: RecallWish) -> HostFuture<'_, Result<Recalled, String>> {
-        let transcript = self.transcript.clone();
+        let (transcript, memory) = (self.transcript.clone(), self.memory.clone());
+        let home = ConfigHome::from_env(&lock(&self.ambient).env);
         Box::pin(async move {
             let file =
                 transcript.ok_or("Nothing of this conversation is saved, so nothing can be looked up")?;
             let stop = StopOnDrop::default();
             let is_over = Arc::clone(&stop.0);
-            let looked = tokio::task::spawn_blocking(move || recall(&file, &wish, &is_over)).await;
-            let told = |error: loci_storage::LoadError| format!("{error}: {}", error.source);
-            looked.map_err(|error| format!("The lookup broke off: {error}"))?.map_err(told)
+            let look = move || look_up(home, file, memory, &wish, &is_over);
+            let looked = tokio::task::spawn_blocking(look).await;
+            looked.map_err(|error| format!("The lookup broke off: {error}"))?
         })
     }
 
@@ -223,6 +228,26 @@ impl Host for SessionHost {
     fn progress(&self, call: &ToolUseId, progress: ToolProgress) {
         // A front end that has gone away does not stop a tool.
         drop(self.events.send(EngineEvent::Progress { call: call.clone(), progress }));
+    }
+}
+
+/// Looks something up in the conversation's own file, or in the record of its project.
+fn look_up(
+    home: ConfigHome,
+    own: PathBuf,
+    memory: Option<PathBuf>,
+    wish: &RecallWish,
+    stop: &AtomicBool,
+) -> Result<Recalled, String> {
+    let told = |error: loci_storage::LoadError| format!("{error}: {}", error.source);
+    let sessions = own.parent().unwrap_or(Path::new("/")).to_owned();
+    let record = || ProjectRecord { home, sessions, own: own.clone(), memory };
+    match wish {
+        RecallWish::Search(_) | RecallWish::Quote { .. } => recall(&own, wish, stop).map_err(told),
+        RecallWish::SearchProject(search) => record().search(search, stop).map_err(|error| error.to_string()),
+        RecallWish::QuoteFrom { session, message, offset, limit } => {
+            record().quote(session, message, *offset, *limit, stop).map_err(told)
+        }
     }
 }
 

@@ -248,6 +248,7 @@ impl Session {
             state: Arc::clone(&state),
             keeper: checkpoints.keeper(),
             transcript: config.log.path().map(Path::to_path_buf),
+            memory: config.memory.as_ref().map(|memory| memory.book.dir().to_owned()),
             task_store,
         });
         let (prompt, toolbox, id) = (&config.prompt, &config.toolbox, who.id().as_str());

@@ -79,7 +79,7 @@ pub use memory::{
     memory_names, memory_place, memory_texts, read_memory, read_memory_head, team_names,
 };
 pub use project::Project;
-pub use recall::{RECALL_TOOL, recall};
+pub use recall::{ProjectRecord, RECALL_TOOL, recall};
 pub use remove::{RemoveError, remove_session, removed_sessions, restore_session};
 pub use repository::{Repository, repository_of};
 pub use rewind::{

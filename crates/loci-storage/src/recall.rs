@@ -6,6 +6,7 @@
 //! what it still sees. What was asked of this very lookup, and what it answered, is not among what is found: it would
 //! always be the best answer to itself.
 
+mod project;
 mod quote;
 mod scan;
 
@@ -19,10 +20,11 @@ use std::sync::atomic::AtomicBool;
 use loci_core::entry::Entry;
 use loci_core::ids::EntryId;
 use loci_core::passage::{CallNames, Passage, Voice, passages};
-use loci_core::recall::{RecallHit, RecallSearch, RecallSource, RecallWish, Recalled};
+use loci_core::recall::{RecallHit, RecallPlace, RecallSearch, RecallSource, RecallWish, Recalled};
 use loci_core::search::{Corpus, Match, Query, Scorer, nearest, part_around};
 
 use crate::session_file::{LoadError, Loaded, read_line};
+pub use project::ProjectRecord;
 use quote::quote;
 use scan::{Candidate, Scanned, each_part};
 
@@ -44,8 +46,11 @@ pub fn recall(file: &Path, wish: &RecallWish, stop: &AtomicBool) -> Result<Recal
     let failed = |source| LoadError { path: file.to_owned(), source };
     let reader = File::open(file).map_err(failed)?;
     match wish {
-        RecallWish::Search(search) => find(&reader, search, stop).map_err(failed),
-        RecallWish::Quote { message, offset, limit } => {
+        RecallWish::Search(search) | RecallWish::SearchProject(search) => {
+            find(&reader, search, stop).map_err(failed)
+        }
+        RecallWish::Quote { message, offset, limit }
+        | RecallWish::QuoteFrom { message, offset, limit, .. } => {
             quote(&reader, message, *offset, *limit, stop).map_err(failed)
         }
     }
@@ -210,5 +215,6 @@ fn source(entry: &Entry, voice: Voice, tool: Option<String>) -> RecallSource {
         voice,
         tool,
         time: head.timestamp.as_deref().map(str::to_owned),
+        place: RecallPlace::Here,
     }
 }

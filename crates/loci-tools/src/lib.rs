@@ -42,6 +42,7 @@ pub use host::{Host, HostFuture, ToolProgress};
 pub use input::InputCheck;
 pub use persisted::persisted_output;
 pub use place::{Place, real_path};
+pub use recall::RecordDirs;
 pub use task_store::{MemoryTaskStore, TaskStore};
 pub use tasks::{TaskStatus, TaskView, Tasks};
 pub use tool::{Tool, ToolCall, ToolFuture};

@@ -1,7 +1,12 @@
 //! Recall: earlier messages of this conversation, found and quoted word for word.
+//!
+//! Where the tool knows the record of the project, it looks up memories and earlier sessions, too. The model has not seen
+//! those, so they are read only as far as the rules about reading permit.
+
+use std::path::PathBuf;
 
 use loci_core::passage::Voice;
-use loci_core::recall::{RecallHit, RecallSearch, RecallSource, RecallWish, Recalled};
+use loci_core::recall::{RecallHit, RecallPlace, RecallSearch, RecallSource, RecallWish, Recalled};
 use loci_core::tool::{Effects, ToolDescriptor, ToolOutcome};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -22,15 +27,29 @@ const ALL_EXCERPTS: usize = 9_000;
 /// The most characters of one message at a time.
 const PAGE: usize = 10_000;
 
+/// What `where` says when the whole project is meant.
+const PROJECT: &str = "project";
+
+/// Where the record of a project lies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordDirs {
+    /// Its sessions.
+    pub sessions: PathBuf,
+    /// Its memories, where they are on.
+    pub memory: Option<PathBuf>,
+}
+
 /// The Recall tool.
 pub(crate) struct Recall {
     descriptor: ToolDescriptor,
+    record: Option<RecordDirs>,
 }
 
-impl Default for Recall {
-    fn default() -> Self {
+impl Recall {
+    /// Makes the tool; without a record it looks up this conversation alone.
+    pub(crate) fn new(record: Option<RecordDirs>) -> Self {
         let roles: Vec<&str> = Voice::ALL.iter().map(|voice| voice.name()).collect();
-        let descriptor = ToolDescriptor {
+        let mut descriptor = ToolDescriptor {
             name: NAME.to_owned(),
             aliases: &[],
             description: include_str!("recall.md").trim_end().to_owned(),
@@ -48,7 +67,13 @@ impl Default for Recall {
             }),
             max_result_chars: None,
         };
-        Self { descriptor }
+        if record.is_some() {
+            descriptor.description += &format!("\n\n{}", include_str!("recall_project.md").trim_end());
+            let properties = &mut descriptor.input_schema["properties"];
+            properties["where"] = json!({"type": "string", "enum": ["conversation", PROJECT], "description": "What to search: this conversation, or memories and earlier sessions of the project"});
+            properties["session"] = json!({"type": "string", "description": "With `message`: the session that it is of, if not this one"});
+        }
+        Self { descriptor, record }
     }
 }
 
@@ -60,6 +85,9 @@ struct Input {
     skip: Option<usize>,
     limit: Option<usize>,
     offset: Option<usize>,
+    #[serde(rename = "where")]
+    place: Option<String>,
+    session: Option<String>,
 }
 
 fn wish(input: &Value) -> Result<RecallWish, String> {
@@ -67,18 +95,26 @@ fn wish(input: &Value) -> Result<RecallWish, String> {
     let given =
         |text: Option<String>| text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
     if let Some(message) = given(input.message) {
-        return Ok(RecallWish::Quote { message, offset: input.offset.unwrap_or(0), limit: PAGE });
+        let (offset, limit) = (input.offset.unwrap_or(0), PAGE);
+        return Ok(match given(input.session) {
+            Some(session) => RecallWish::QuoteFrom { session, message, offset, limit },
+            None => RecallWish::Quote { message, offset, limit },
+        });
     }
     let query = given(input.query).filter(|query| query.chars().any(char::is_alphanumeric));
     let query = query.ok_or("Give `query`, a few words to search for, or `message`, the id of a message")?;
     let limit = input.limit.unwrap_or(LIMIT).clamp(1, MOST);
-    Ok(RecallWish::Search(RecallSearch {
+    let search = RecallSearch {
         query,
         voice: input.role.as_deref().and_then(Voice::from_name),
         skip: input.skip.unwrap_or(0),
         limit,
         excerpt: EXCERPT.min(ALL_EXCERPTS / limit),
-    }))
+    };
+    Ok(match input.place.as_deref() {
+        Some(PROJECT) => RecallWish::SearchProject(search),
+        _ => RecallWish::Search(search),
+    })
 }
 
 impl Tool for Recall {
@@ -86,9 +122,16 @@ impl Tool for Recall {
         &self.descriptor
     }
 
-    /// The record is the session's own: the model has seen all of it before.
-    fn effects(&self, _input: &Value, _place: &Place) -> Effects {
-        Effects::default()
+    /// The conversation's record is the session's own: the model has seen all of it before. What lies beyond is read.
+    fn effects(&self, input: &Value, place: &Place) -> Effects {
+        let Some(record) = self.record.as_ref() else { return Effects::default() };
+        let dirs: Vec<&PathBuf> = match wish(input) {
+            Ok(RecallWish::SearchProject(_)) => record.memory.iter().chain([&record.sessions]).collect(),
+            Ok(RecallWish::QuoteFrom { .. }) => vec![&record.sessions],
+            Ok(RecallWish::Search(_) | RecallWish::Quote { .. }) | Err(_) => Vec::new(),
+        };
+        let reads = dirs.into_iter().map(|dir| place.resolve(&dir.to_string_lossy())).collect();
+        Effects { reads, ..Effects::default() }
     }
 
     fn is_concurrency_safe(&self, _input: &Value) -> bool {
@@ -124,14 +167,20 @@ fn outcome(wish: &RecallWish, recalled: &Recalled) -> ToolOutcome {
         (_, Recalled::NoSuchMessage { n_matching }) => {
             ToolOutcome::error(format!("{n_matching} messages have an id that begins so. Give more of it."))
         }
-        (RecallWish::Quote { offset, .. }, Recalled::Quoted { source, text, n_chars }) => {
-            quoted(*offset, source, text, *n_chars)
-        }
+        (
+            RecallWish::Quote { offset, .. } | RecallWish::QuoteFrom { offset, .. },
+            Recalled::Quoted { source, text, n_chars },
+        ) => quoted(*offset, source, text, *n_chars),
         (RecallWish::Search(search), Recalled::Found { n_found, n_searched, hits }) => {
-            found(search, *n_found, *n_searched, hits)
+            let none = format!("None of {n_searched} earlier messages has a word of this. Try other words.");
+            found(search, *n_found, *n_searched, hits, none)
         }
-        (RecallWish::Quote { .. }, Recalled::Found { .. })
-        | (RecallWish::Search(_), Recalled::Quoted { .. }) => {
+        (RecallWish::SearchProject(search), Recalled::Found { n_found, n_searched, hits }) => {
+            let none = format!("Nothing in memories and {n_searched} earlier sessions has a word of this.");
+            found(search, *n_found, *n_searched, hits, none)
+        }
+        (RecallWish::Quote { .. } | RecallWish::QuoteFrom { .. }, Recalled::Found { .. })
+        | (RecallWish::Search(_) | RecallWish::SearchProject(_), Recalled::Quoted { .. }) => {
             ToolOutcome::error("The lookup answered something else than was asked. Try again.")
         }
     }
@@ -151,7 +200,13 @@ fn quoted(offset: usize, source: &RecallSource, text: &str, n_chars: usize) -> T
     ToolOutcome::text(said, structured)
 }
 
-fn found(search: &RecallSearch, n_found: usize, n_searched: usize, hits: &[RecallHit]) -> ToolOutcome {
+fn found(
+    search: &RecallSearch,
+    n_found: usize,
+    n_searched: usize,
+    hits: &[RecallHit],
+    none: String,
+) -> ToolOutcome {
     let structured = json!({
         "numFound": n_found,
         "numSearched": n_searched,
@@ -159,7 +214,7 @@ fn found(search: &RecallSearch, n_found: usize, n_searched: usize, hits: &[Recal
     });
     if hits.is_empty() {
         let text = match n_found {
-            0 => format!("None of {n_searched} earlier messages has a word of this. Try other words."),
+            0 => none,
             _ => format!("There are {n_found} matches and no more after them."),
         };
         return ToolOutcome::text(text, structured);
@@ -170,7 +225,12 @@ fn found(search: &RecallSearch, n_found: usize, n_searched: usize, hits: &[Recal
         text.push_str(&format!("\n\n{}. {}\n{}", first + idx, heading_of(hit), hit.excerpt));
         if hit.excerpt.chars().count() < hit.n_chars {
             let at = hit.offset;
-            text.push_str(&format!("\n[from character {at} of {}; `message` shows all]", hit.n_chars));
+            let all = match hit.source.place {
+                RecallPlace::Here => "`message` shows all",
+                RecallPlace::Session(_) => "`message` with `session` shows all",
+                RecallPlace::Memory => "Read shows all",
+            };
+            text.push_str(&format!("\n[from character {at} of {}; {all}]", hit.n_chars));
         }
     }
     if last < n_found {
@@ -185,7 +245,12 @@ fn heading_of(hit: &RecallHit) -> String {
 }
 
 fn heading(source: &RecallSource) -> String {
+    let session = match &source.place {
+        RecallPlace::Here => String::new(),
+        RecallPlace::Session(id) => format!(", session {id}"),
+        RecallPlace::Memory => return format!("[{}] a memory of this project", source.message),
+    };
     let tool = source.tool.as_deref().map(|tool| format!(" of {tool}")).unwrap_or_default();
     let time = source.time.as_deref().map(|time| format!(", {time}")).unwrap_or_default();
-    format!("[{}] {}{tool}{time}", source.message, source.voice.name())
+    format!("[{}] {}{tool}{time}{session}", source.message, source.voice.name())
 }

@@ -6,7 +6,7 @@ use loci_core::message::Block;
 use loci_core::tool::ToolDescriptor;
 use serde_json::{Map, Value};
 
-use crate::{InputCheck, Tool};
+use crate::{InputCheck, RecordDirs, Tool};
 
 /// Tools in the order they are offered; the order is part of the cached prompt and never changes in a session.
 #[derive(Clone, Default)]
@@ -31,8 +31,13 @@ impl Toolbox {
         toolbox
     }
 
-    /// Returns all built-in tools.
+    /// Returns all built-in tools; Recall looks up this conversation alone.
     pub fn builtin() -> Self {
+        Self::with_record(None)
+    }
+
+    /// Returns all built-in tools; Recall may look up the record of the project.
+    pub fn with_record(record: Option<RecordDirs>) -> Self {
         Self::new([
             Arc::new(crate::bash::Bash::default()) as Arc<dyn Tool>,
             Arc::new(crate::edit::Edit::default()),
@@ -40,7 +45,7 @@ impl Toolbox {
             Arc::new(crate::grep::Grep::default()),
             Arc::new(crate::notebook_edit::NotebookEdit::default()),
             Arc::new(crate::read::Read::default()),
-            Arc::new(crate::recall::Recall::default()),
+            Arc::new(crate::recall::Recall::new(record)),
             Arc::new(crate::task_create::TaskCreate::default()),
             Arc::new(crate::task_get::TaskGet::default()),
             Arc::new(crate::task_list::TaskList::default()),

@@ -17,7 +17,7 @@ use loci_storage::{
     ConfigHome, GitSnapshot, Instructions, LazyInstructions, RECALL_TOOL, SessionLog, discover_instructions,
     git_snapshot, head_branch,
 };
-use loci_tools::{Toolbox, real_path};
+use loci_tools::{RecordDirs, Toolbox, real_path};
 
 use crate::args::Args;
 use crate::asks::asks;
@@ -143,7 +143,11 @@ pub(crate) fn compose(
         };
         follow::follow(watch, start)
     });
-    let toolbox = toolbox(env, args, &settings, &rulebook)?;
+    let record = RecordDirs {
+        sessions: start.place.file().parent().map(Path::to_path_buf).unwrap_or_default(),
+        memory: memory.as_ref().map(|memory| memory.place.dir.clone()),
+    };
+    let toolbox = toolbox(env, args, &settings, &rulebook, record)?;
     let mut model = choose_model::choose(env, args, &settings, start.model.as_deref())?;
     model.user_id = loci_storage::known_user_id(home);
     let (git, (instructions, lazy_instructions), read_instructions) = background.join();
@@ -299,8 +303,9 @@ pub(crate) fn toolbox(
     args: &Args,
     settings: &Settings,
     rulebook: &Rulebook,
+    record: RecordDirs,
 ) -> Result<Toolbox, Complaint> {
-    let mut toolbox = Toolbox::builtin();
+    let mut toolbox = Toolbox::with_record(Some(record));
     if is_bare(env, args) && args.tools.is_none() {
         toolbox.retain(|tool| ["Bash", "Edit", "Read"].contains(&tool.name.as_str()));
     }

@@ -61,6 +61,7 @@ async fn check(run_tool: fn() -> ToolFuture<'static>, is_cancelled: bool, expect
         state: Arc::new(loci_stdx::Store::new(loci_core::app_state::AppState::default())),
         keeper: None,
         transcript: None,
+        memory: None,
         task_store: Arc::new(loci_tools::MemoryTaskStore::default()),
     });
     let call = PreparedCall {

@@ -242,6 +242,9 @@ impl Host for BenchHost {
     fn recall(&self, wish: RecallWish) -> HostFuture<'_, Result<Recalled, String>> {
         let file = self.transcript.clone();
         Box::pin(async move {
+            if matches!(wish, RecallWish::SearchProject(_) | RecallWish::QuoteFrom { .. }) {
+                return Err("A replay has no other sessions to look in".to_owned());
+            }
             let look = move || loci_storage::recall(&file, &wish, &AtomicBool::new(false));
             let told = |error: loci_storage::LoadError| format!("{error}: {}", error.source);
             let looked = tokio::task::spawn_blocking(look).await;

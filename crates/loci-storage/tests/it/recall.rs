@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use loci_core::passage::Voice;
-use loci_core::recall::{RecallHit, RecallSearch, RecallWish, Recalled};
-use loci_storage::recall;
+use loci_core::recall::{RecallHit, RecallPlace, RecallSearch, RecallWish, Recalled};
+use loci_storage::{ProjectRecord, recall};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -216,5 +216,60 @@ proptest! {
         let quote = RecallWish::Quote { message: format!("m{at}-"), offset: 0, limit: 4_000 };
         let Recalled::Quoted { text, .. } = recall(&file, &quote, &AtomicBool::new(false)).unwrap() else { panic!() };
         prop_assert_eq!(&text, &texts[at]);
+    }
+}
+
+/// Invariant 12 of `docs/design/memory.md`. Memories first, then other sessions of the project; neither the conversation
+/// that asks nor other projects.
+#[test]
+fn memories_and_earlier_sessions_of_the_project_are_found() {
+    let world = World::new();
+    let ids = ["aaaaaaaa-0000-4000-8000-000000000001", "aaaaaaaa-0000-4000-8000-000000000002"];
+    let sessions = world.home.project_dir(world.cwd());
+    let record = |project: &Path, id: &str, uuid: &str, text: &str| {
+        std::fs::create_dir_all(project).unwrap();
+        let mut line = line(uuid, "user", json!(text));
+        line["sessionId"] = json!(id);
+        let file = project.join(format!("{id}.jsonl"));
+        std::fs::write(&file, format!("{line}\n")).unwrap();
+        file
+    };
+    record(&sessions, ids[0], "u-old", "The relay port is 4711.");
+    let own = record(&sessions, ids[1], "u-own", "Which relay port was it?");
+    let elsewhere = world.home.projects_dir().join("-elsewhere");
+    record(&elsewhere, "aaaaaaaa-0000-4000-8000-000000000003", "u-else", "The relay port is 9999.");
+    let memory = sessions.join("memory");
+    std::fs::create_dir_all(&memory).unwrap();
+    std::fs::write(memory.join("relay.md"), "---\nname: relay\n---\nThe relay has a port of its own.\n")
+        .unwrap();
+    std::fs::write(memory.join("other.md"), "Nothing about it.\n").unwrap();
+    let record = ProjectRecord { home: world.home, sessions, own, memory: Some(memory) };
+    let stop = AtomicBool::new(false);
+    let found = |search: &RecallSearch| match record.search(search, &stop).unwrap() {
+        Recalled::Found { n_found, hits, .. } => (n_found, hits),
+        other => panic!("{other:?}"),
+    };
+    let (n_found, hits) = found(&search("relay port"));
+    assert_eq!((n_found, hits.len()), (2, 2), "{hits:?}");
+    assert_eq!((hits[0].source.message.as_str(), &hits[0].source.place), ("relay.md", &RecallPlace::Memory));
+    assert_eq!(
+        (hits[1].source.message.as_str(), hits[1].excerpt.as_str()),
+        ("u-old", "The relay port is 4711.")
+    );
+    assert_eq!(hits[1].source.place, RecallPlace::Session(ids[0].to_owned()));
+    let (_, second) = found(&RecallSearch { skip: 1, limit: 1, ..search("relay port") });
+    assert_eq!(second, hits[1..]);
+    let (_, said) = found(&RecallSearch { voice: Some(Voice::Person), ..search("relay port") });
+    assert_eq!(said, hits[1..], "a memory is nobody's words");
+
+    let quoted = |session: &str| record.quote(session, "u-old", 4, 5, &stop).unwrap();
+    match quoted(ids[0]) {
+        Recalled::Quoted { text, source, .. } => {
+            assert_eq!((text.as_str(), source.place), ("relay", RecallPlace::Session(ids[0].to_owned())));
+        }
+        other => panic!("{other:?}"),
+    }
+    for session in [ids[1], "../-elsewhere/aaaaaaaa-0000-4000-8000-000000000003", "none", ""] {
+        assert_eq!(quoted(session), Recalled::NoSuchMessage { n_matching: 0 }, "{session}");
     }
 }

@@ -12,6 +12,7 @@ fn source(message: &str, voice: Voice) -> RecallSource {
         voice,
         tool: None,
         time: Some("2026-01-01T00:00:00.000Z".into()),
+        place: RecallPlace::Here,
     }
 }
 
@@ -25,10 +26,14 @@ fn hit(message: &str, excerpt: &str, n_chars: usize) -> RecallHit {
     }
 }
 
+fn record() -> Option<RecordDirs> {
+    Some(RecordDirs { sessions: "/c/projects/p".into(), memory: Some("/c/projects/p/memory".into()) })
+}
+
 async fn check(input: Value, answer: Recalled, expected: &str) {
     let host = TestHost::new();
     *host.recalled.lock().unwrap() = Some(answer);
-    let outcome = host.call(&Recall::default(), input.clone()).await;
+    let outcome = host.call(&Recall::new(record()), input.clone()).await;
     let ToolContent::Text(text) = outcome.content else { panic!("{input}") };
     assert_eq!(text, expected, "{input}");
 }
@@ -76,7 +81,7 @@ async fn what_cannot_be_answered_is_said() {
         (json!({"query": "x", "limit": 500}), "limit"),
         (json!({"query": "x"}), "nothing is kept"),
     ] {
-        let outcome = host.call(&Recall::default(), input.clone()).await;
+        let outcome = host.call(&Recall::new(record()), input.clone()).await;
         let text = format!("{:?}", outcome.content);
         assert!(outcome.is_failure() && text.contains(needle), "{input}: {text}");
     }
@@ -85,6 +90,47 @@ async fn what_cannot_be_answered_is_said() {
     check(json!({"message": "m"}), Recalled::NoSuchMessage { n_matching: 0 }, none).await;
     let some = "2 messages have an id that begins so. Give more of it.";
     check(json!({"message": "m"}), Recalled::NoSuchMessage { n_matching: 2 }, some).await;
+}
+
+/// Invariant 12 of `docs/design/memory.md`. What the model has seen is free; the rest is read, and judged as that.
+#[test]
+fn what_lies_beyond_the_conversation_is_read() {
+    let place = Place { cwd: "/p".into(), project: "/p".into(), extra_dirs: Vec::new(), home: "/h".into() };
+    let reads = |tool: &Recall, input: Value| {
+        let effects = tool.effects(&input, &place);
+        effects.reads.iter().map(|it| it.requested.display().to_string()).collect::<Vec<_>>()
+    };
+    let tool = Recall::new(record());
+    assert_eq!(reads(&tool, json!({"query": "x"})), [""; 0]);
+    assert_eq!(reads(&tool, json!({"query": "x", "where": "conversation"})), [""; 0]);
+    assert_eq!(reads(&tool, json!({"message": "m"})), [""; 0]);
+    let both = ["/c/projects/p/memory", "/c/projects/p"];
+    assert_eq!(reads(&tool, json!({"query": "x", "where": "project"})), both);
+    assert_eq!(reads(&tool, json!({"message": "m", "session": "s"})), ["/c/projects/p"]);
+    let has_where = |tool: &Recall| tool.descriptor().input_schema["properties"].get("where").is_some();
+    assert!(has_where(&tool) && !has_where(&Recall::new(None)));
+}
+
+#[tokio::test]
+async fn matches_from_elsewhere_say_where() {
+    let there = |place: RecallPlace, n_chars| {
+        let mut found = RecallHit { is_compacted: false, ..hit("m-1", "port 9000", n_chars) };
+        found.source.place = place;
+        found
+    };
+    let hits = vec![there(RecallPlace::Memory, 90), there(RecallPlace::Session("s-1".to_owned()), 90)];
+    check(
+        json!({"query": "port", "where": "project"}),
+        Recalled::Found { n_found: 2, n_searched: 7, hits },
+        "Matches 1 to 2 of 2, the best first, word for word:\n\n\
+         1. [m-1] a memory of this project\nport 9000\n[from character 0 of 90; Read shows all]\n\n\
+         2. [m-1] user, 2026-01-01T00:00:00.000Z, session s-1\nport 9000\n\
+         [from character 0 of 90; `message` with `session` shows all]",
+    )
+    .await;
+    let none = "Nothing in memories and 7 earlier sessions has a word of this.";
+    let nothing = Recalled::Found { n_found: 0, n_searched: 7, hits: vec![] };
+    check(json!({"query": "port", "where": "project"}), nothing, none).await;
 }
 
 #[test]

@@ -11,7 +11,7 @@ use loci_core::tool::ToolDescriptor;
 use loci_engine::{ModelConfig, Past, shown_instructions, shown_memory_indexes};
 use loci_stdx::Env;
 use loci_storage::{ConfigHome, InstructionFile, Instructions, Scope};
-use loci_tools::Toolbox;
+use loci_tools::{RecordDirs, Toolbox};
 use serde_json::{Value, json};
 
 use crate::args::Args;
@@ -110,7 +110,8 @@ impl Context {
         let env = configured.env.clone();
         let home = ConfigHome::from_env(&env);
         let (_, rulebook, _) = rulebook(&env, flags, &configured.settings, None)?;
-        let tools = toolbox(&env, flags, &configured.settings, &rulebook)?;
+        let record = RecordDirs { sessions: home.project_dir(&env.cwd), memory: None };
+        let tools = toolbox(&env, flags, &configured.settings, &rulebook, record)?;
         let start = past::look(&env, &home, flags)?;
         let used = start.as_ref().and_then(|start| start.model.as_deref());
         let model = choose_model::choose(&env, flags, &configured.settings, used)?;

@@ -10,6 +10,7 @@ use loci_core::permission::Mode;
 use loci_engine::{ReplayReport, ReplayWish, Workshop};
 use loci_stdx::Env;
 use loci_storage::{Scratch, ScratchError, ScratchLimits, SessionPlace, SessionTmp};
+use loci_tools::RecordDirs;
 
 use super::{Desk, output, rewind, target};
 use crate::args::Args;
@@ -148,7 +149,9 @@ fn open_workshop(
     let (_, scratch_rulebook, _) = rules_at(scratch.root())?;
     let env = Env { cwd: scratch.root().to_owned(), ..configured.env };
     let notes = configured.notes.into_iter().chain(rule_notes).collect();
-    let toolbox = toolbox(&env, &flags, &configured.settings, &scratch_rulebook)?;
+    let sessions = place.file().parent().map(Path::to_path_buf).unwrap_or_default();
+    let record = RecordDirs { sessions, memory: None };
+    let toolbox = toolbox(&env, &flags, &configured.settings, &scratch_rulebook, record)?;
     let workshop = Workshop {
         child_env: child_env(&env),
         toolbox,

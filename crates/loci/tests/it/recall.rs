@@ -109,3 +109,39 @@ async fn a_session_is_resumed_from_before_a_compaction() {
     assert_fine(&world.run(&print(["And on", "-r", &id])));
     assert_eq!(texts(&world), ["The falcon port is 48213.", "Noted.", "Instead", "Again.", "And on"]);
 }
+
+/// Invariant 12 of `docs/design/memory.md`.
+#[tokio::test]
+async fn earlier_sessions_and_memories_are_recalled_where_that_is_permitted() {
+    let look = || Step::call("Recall", json!({"query": "falcon port", "where": "project"}));
+    // Reads the message that the second match names.
+    let quote = Step::dynamic(|request| {
+        let text = request.tool_results().pop().unwrap().text;
+        let second = text.split("\n2. [").nth(1).unwrap();
+        let (message, rest) = second.split_once(']').unwrap();
+        let session = rest.split_once(", session ").unwrap().1.lines().next().unwrap();
+        Step::call("Recall", json!({"message": message, "session": session}))
+    });
+    let steps =
+        vec![Step::text("Noted."), look(), Step::text("No."), look(), quote, Step::text("It is 48213.")];
+    let world = World::new(steps).await;
+    crate::memory::remember(
+        &world,
+        "falcon.md",
+        "---\nname: falcon\n---\nThe falcon has a port of its own.\n",
+    );
+    assert_fine(&world.print(["The falcon port is 48213."]));
+    assert_fine(&world.print(["What was it?"]));
+    let refused = world.last_request().tool_results().remove(0);
+    assert!(refused.is_error && !refused.text.contains("48213"), "nobody permitted it: {refused:?}");
+
+    let rule = format!("Read(/{}/projects/**)", world.home.config_home().display());
+    assert_fine(&world.print(["What was it?", "--allowedTools", &rule]));
+    let results = world.last_request().tool_results();
+    let requests = world.requests();
+    let found = &requests[requests.len() - 2].tool_results()[0];
+    assert!(found.text.contains("1. [falcon.md] a memory of this project\n"), "{found:?}");
+    assert!(found.text.contains("The falcon port is 48213."), "{found:?}");
+    let quoted = results.last().unwrap();
+    assert!(!quoted.is_error && quoted.text.ends_with("\nThe falcon port is 48213."), "{quoted:?}");
+}
