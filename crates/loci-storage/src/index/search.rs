@@ -20,6 +20,8 @@ use super::{Found, Hit, SearchWish, Watch};
 
 /// How many segments are looked at at once.
 const MOST_THREADS: usize = 4;
+/// How many passages are read at once, though fewer are wanted: some may turn out not to fit.
+const AT_ONCE: usize = 16;
 /// How many more than wanted are ranked at first, for those that turn out not to fit.
 const SPARE: usize = 64;
 
@@ -61,8 +63,9 @@ pub(super) fn search(
     let allowed = allowed_files(ground, &wish.filter, &scanned)?;
     let mut corpus = scanned.corpus.clone();
     looked.iter().for_each(|looked| corpus.add(&looked.corpus));
-    let ranking = Ranking { ground, scanned: &scanned, looked: &looked, allowed, scorer: corpus.scorer() };
-    ranking.answer(wish, pattern)
+    let scorer = corpus.scorer();
+    let scored = scored(ground, &looked, allowed.as_deref(), &scorer)?;
+    Ranking { ground, scanned: &scanned, scored, allowed, scorer }.answer(wish, pattern)
 }
 
 /// What one segment has.
@@ -131,22 +134,34 @@ fn common(mut lists: Vec<List>) -> (Vec<u32>, Vec<u32>) {
     };
     let mut at = vec![0; lists.len()];
     let (mut passages, mut counts) = (Vec::new(), Vec::new());
-    let mut row = vec![0; lists.len()];
     for passage in &shortest.passages {
-        let mut is_common = true;
-        for ((list, at), count) in lists.iter().zip(&mut at).zip(&mut row) {
-            *at += list.passages[*at..].partition_point(|other| other < passage);
+        let n_known = counts.len();
+        for (list, at) in lists.iter().zip(&mut at) {
+            *at = first_from(&list.passages, *at, *passage);
             match list.passages.get(*at).filter(|other| *other == passage) {
-                Some(_) => *count = list.counts[*at],
-                None => is_common = false,
+                Some(_) => counts.push(list.counts[*at]),
+                None => break,
             }
         }
-        if is_common {
+        if counts.len() == n_known + lists.len() {
             passages.push(*passage);
-            counts.extend_from_slice(&row);
+        } else {
+            counts.truncate(n_known);
         }
     }
     (passages, counts)
+}
+
+/// Returns where the first number lies that is not less than `least`, from `at` on: in steps that double, since it is
+/// mostly near.
+fn first_from(numbers: &[u32], mut at: usize, least: u32) -> usize {
+    let mut step = 1;
+    while numbers.get(at + step).is_some_and(|number| *number < least) {
+        at += step;
+        step *= 2;
+    }
+    let near = numbers.get(at..numbers.len().min(at + step + 1)).unwrap_or_default();
+    at + near.partition_point(|number| *number < least)
 }
 
 /// Leaves out the passages that the filter does not want.
@@ -228,10 +243,54 @@ fn touched_sessions(
     Ok(files.into_iter().map(|file| ground.files[file].session.file().to_owned()).collect())
 }
 
+/// Scores the passages of each segment that are allowed. What their order and place are told by is read on the way, since
+/// here it can be done on a few threads.
+fn scored(
+    ground: &Ground<'_>,
+    looked: &[Looked],
+    allowed: Option<&[bool]>,
+    scorer: &Scorer,
+) -> Result<Vec<Vec<(f64, u32)>>, Trouble> {
+    let scored = in_parallel(looked.len(), MOST_THREADS, |idx| {
+        let (segment, live) = (&ground.segments[idx], &ground.coverage.live[idx]);
+        score_in(segment, live, &looked[idx], allowed, scorer).map_err(|_| Trouble::Segment(idx))
+    });
+    scored.into_iter().collect()
+}
+
+fn score_in(
+    segment: &Segment,
+    live: &[Option<u32>],
+    looked: &Looked,
+    allowed: Option<&[bool]>,
+    scorer: &Scorer,
+) -> io::Result<Vec<(f64, u32)>> {
+    if looked.passages.is_empty() {
+        return Ok(Vec::new());
+    }
+    let n_terms = looked.corpus.n_with_term.len().max(1);
+    let (lengths, _, _) = (segment.lengths()?, segment.times()?, segment.place(looked.passages[0])?);
+    let mut scored = Vec::with_capacity(looked.passages.len());
+    for (passage, counts) in looked.passages.iter().zip(looked.counts.chunks(n_terms)) {
+        if let Some(allowed) = allowed {
+            let (source, _) = segment.place(*passage)?;
+            let file = live.get(source as usize).copied().flatten();
+            if !file.is_some_and(|file| allowed[file as usize]) {
+                continue;
+            }
+        }
+        let Some(n_words) = lengths.get(*passage as usize) else { continue };
+        let found = Match { counts, n_words: *n_words, n_literals: 0 };
+        scored.push((scorer.score(found), *passage));
+    }
+    Ok(scored)
+}
+
 struct Ranking<'a> {
     ground: &'a Ground<'a>,
     scanned: &'a Scan,
-    looked: &'a [Looked],
+    /// For each segment its passages and what each is worth.
+    scored: Vec<Vec<(f64, u32)>>,
     allowed: Option<Vec<bool>>,
     scorer: Scorer,
 }
@@ -263,53 +322,29 @@ impl Ranking<'_> {
             });
         }
         best.n_all = best.candidates.len();
-        let looked = in_parallel(self.looked.len(), MOST_THREADS, |idx| {
-            self.best_of(idx, &self.looked[idx], most).map_err(|_| Trouble::Segment(idx))
-        });
-        for of_segment in looked {
-            let mut of_segment = of_segment?;
-            best.candidates.append(&mut of_segment.candidates);
-            best.n_all += of_segment.n_all;
+        for idx in 0..self.scored.len() {
+            best.candidates.extend(self.best_of(idx, most).map_err(|_| Trouble::Segment(idx))?);
+            best.n_all += self.scored[idx].len();
         }
         Ok(best)
     }
 
-    fn best_of(&self, idx: usize, looked: &Looked, most: usize) -> io::Result<Best> {
-        let segment = &self.ground.segments[idx];
-        if looked.passages.is_empty() {
-            return Ok(Best::default());
-        }
-        let n_terms = looked.corpus.n_with_term.len().max(1);
-        let lengths = segment.lengths()?;
-        let mut scored: Vec<(f64, u32)> = Vec::with_capacity(looked.passages.len());
-        for (passage, counts) in looked.passages.iter().zip(looked.counts.chunks(n_terms)) {
-            if self.allowed.is_some() && !self.is_passage_allowed(idx, *passage)? {
-                continue;
-            }
-            let Some(n_words) = lengths.get(*passage as usize) else { continue };
-            let found = Match { counts, n_words: *n_words, n_literals: 0 };
-            scored.push((self.scorer.score(found), *passage));
-        }
-        let n_all = scored.len();
-        if most < n_all {
+    fn best_of(&self, idx: usize, most: usize) -> io::Result<Vec<Candidate>> {
+        let scored = &self.scored[idx];
+        let mut least = f64::NEG_INFINITY;
+        if most < scored.len() {
             // Those that score as much as the last of the best may come before it.
             let mut scores: Vec<f64> = scored.iter().map(|(score, _)| *score).collect();
-            let (_, least, _) = scores.select_nth_unstable_by(most, |left, right| right.total_cmp(left));
-            let least = *least;
-            scored.retain(|(score, _)| *score >= least);
+            least = *scores.select_nth_unstable_by(most, |left, right| right.total_cmp(left)).1;
         }
-        let (times, number) = (segment.times()?, u32::try_from(idx).unwrap_or(u32::MAX));
-        let candidate = |(score, passage): (f64, u32)| {
-            let time_ms = times.get(passage as usize).copied().unwrap_or(NO_TIME);
-            Candidate { score, time_ms, segment: Some(number), number: passage }
+        let segment = u32::try_from(idx).ok();
+        let times = if scored.is_empty() { &[] } else { self.ground.segments[idx].times()? };
+        let best = scored.iter().filter(|(score, _)| *score >= least);
+        let candidate = |(score, number): &(f64, u32)| {
+            let time_ms = times.get(*number as usize).copied().unwrap_or(NO_TIME);
+            Candidate { score: *score, time_ms, segment, number: *number }
         };
-        Ok(Best { candidates: scored.into_iter().map(candidate).collect(), n_all })
-    }
-
-    fn is_passage_allowed(&self, idx: usize, passage: u32) -> io::Result<bool> {
-        let (source, _) = self.ground.segments[idx].place(passage)?;
-        let file = self.ground.coverage.live[idx].get(source as usize).copied().flatten();
-        Ok(file.is_some_and(|file| self.is_allowed(file as usize)))
+        Ok(best.map(candidate).collect())
     }
 
     /// Returns the file of a candidate and its spot there.
@@ -349,11 +384,19 @@ impl Ranking<'_> {
             best.truncate(n_ranked);
             best.sort_unstable_by(|left, right| self.order(left, right));
             while n_taken < n_ranked && hits.len() < n_wanted {
-                match self.hit(&best[n_taken], pattern)? {
-                    Some(hit) => hits.push(hit),
-                    None => n_wrong += 1,
+                let n_read = (n_wanted - hits.len()).max(AT_ONCE).min(n_ranked - n_taken);
+                let read = in_parallel(n_read, MOST_THREADS, |idx| self.hit(&best[n_taken + idx], pattern));
+                // Those after the last that is wanted were read for nothing, and do not count.
+                for hit in read {
+                    if hits.len() == n_wanted {
+                        break;
+                    }
+                    match hit? {
+                        Some(hit) => hits.push(hit),
+                        None => n_wrong += 1,
+                    }
+                    n_taken += 1;
                 }
-                n_taken += 1;
             }
             if n_taken < n_ranked || n_ranked == n_all {
                 break n_all;

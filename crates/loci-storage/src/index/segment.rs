@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use loci_core::search::Term;
+use loci_stdx::in_parallel;
 use serde::{Deserialize, Serialize};
 
 use super::format::{Bytes, checksum};
@@ -28,6 +29,8 @@ pub(super) const MAGIC: &[u8; 8] = b"LOCIIDX1";
 pub(super) const HEAD: usize = 32;
 /// How many bytes of `places` a passage has.
 pub(super) const PLACE: usize = 16;
+/// How many segments are opened at once.
+const MOST_OPENERS: usize = 4;
 /// What the names of files begin with.
 pub(super) const FILE_MARK: char = '\u{1}';
 
@@ -361,8 +364,9 @@ pub(super) fn open_all(dir: &Path) -> (Vec<Segment>, Vec<PathBuf>) {
     paths.sort();
     let mut segments = Vec::new();
     let mut useless = Vec::new();
-    for path in paths {
-        match Segment::open(&path) {
+    let opened = in_parallel(paths.len(), MOST_OPENERS, |idx| Segment::open(&paths[idx]));
+    for (path, opened) in paths.into_iter().zip(opened) {
+        match opened {
             Ok(segment) => segments.push(segment),
             Err(_) => useless.push(path),
         }
