@@ -70,6 +70,8 @@ pub struct Found {
     pub hits: Vec<Hit>,
     /// Files that could not be read.
     pub unread: Vec<PathBuf>,
+    /// Whether everything was looked at; not when nobody waited any more.
+    pub is_whole: bool,
 }
 
 /// A passage that was found.
@@ -98,7 +100,13 @@ pub trait Watch: Sync {
         false
     }
 
-    /// Hears how many bytes of how many have been indexed.
+    /// Returns how many bytes each reader may have to read again after a crash: what it has read is written whenever it is
+    /// so much.
+    fn at_risk(&self) -> u64 {
+        96 * 1024 * 1024
+    }
+
+    /// Hears how many bytes of how many have been indexed; before the first, of none.
     fn progress(&self, _n_done: u64, _n_total: u64) {}
 }
 
@@ -164,7 +172,7 @@ pub fn search_sessions(
     }
     let mut unknown: HashSet<usize> = HashSet::new();
     let mut n_rounds = 0;
-    let found = loop {
+    let mut found = loop {
         n_rounds += 1;
         let is_strict = n_rounds <= MOST_ROUNDS;
         let ground = Ground { files: &files, segments: &segments, coverage: &coverage, is_strict };
@@ -175,6 +183,7 @@ pub fn search_sessions(
         }
         coverage = without(Coverage::of(&files, &segments), &files, &unknown);
     };
+    found.is_whole = !watch.is_stopped();
     let is_worth_while = (WORTH_INDEXING..=SCANNED).contains(&n_unknown);
     if how == IndexUse::Normal && uses_index && is_worth_while {
         bring_up_to_date();

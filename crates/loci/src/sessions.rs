@@ -105,7 +105,7 @@ pub(crate) fn run(env: &Env, args: &SessionsArgs) -> Result<u8, Complaint> {
     let desk = Desk { env, home: ConfigHome::from_env(env) };
     match &args.verb {
         Verb::List(args) => list::run(&desk, args),
-        Verb::Search(args) => search::run(&desk, args),
+        Verb::Search(args) => return search::run(&desk, args),
         Verb::Show(args) => show::run(&desk, args),
         Verb::Tree(args) => tree::run(&desk, args),
         Verb::Branch(args) => branch::run(&desk, args),

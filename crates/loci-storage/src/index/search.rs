@@ -408,6 +408,7 @@ impl Ranking<'_> {
             is_exact: n_wrong == 0 && !has_literals(pattern) || n_taken == n_all,
             hits: hits.into_iter().skip(wish.skip).collect(),
             unread: self.scanned.unread.iter().map(|file| self.ground.files[*file].file.clone()).collect(),
+            is_whole: true,
         })
     }
 

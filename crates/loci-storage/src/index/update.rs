@@ -17,8 +17,8 @@ use super::segment::{Source, open_all};
 use super::spoken::{Body, LastLine, each_spoken};
 use super::{Watch, merge};
 
-/// How much of session files goes into one segment.
-const SEGMENT: u64 = 96 * 1024 * 1024;
+/// How much of a file is read before somebody who no longer waits is noticed.
+const STRETCH: u64 = 8 * 1024 * 1024;
 /// More segments than this are made fewer.
 const MOST_SEGMENTS: usize = 16;
 /// How many read at once.
@@ -70,6 +70,9 @@ struct Work<'a> {
 
 impl Work<'_> {
     fn run(&self) -> io::Result<()> {
+        if self.n_total > 0 {
+            self.watch.progress(0, self.n_total);
+        }
         let n_readers = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_READERS);
         let failure = Mutex::new(None);
         std::thread::scope(|scope| {
@@ -101,7 +104,7 @@ impl Work<'_> {
         let on_disk = &self.files[rest.file];
         let Ok(body) = Body::open(on_disk) else { return Ok(()) };
         let mut rest = rest.clone();
-        let mut limit = SEGMENT;
+        let mut limit = STRETCH;
         while rest.start < on_disk.size && !self.watch.is_stopped() {
             let end = on_disk.size.min(rest.start + limit);
             let next = read_stretch(&body, on_disk, &rest, end, builder)?;
@@ -113,7 +116,7 @@ impl Work<'_> {
                 (false, _) => self.took(next.start - rest.start),
             }
             rest = next;
-            if builder.is_full(SEGMENT) {
+            if builder.is_full(self.watch.at_risk()) {
                 self.write(std::mem::take(builder))?;
             }
         }

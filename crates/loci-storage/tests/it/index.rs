@@ -2,6 +2,7 @@
 
 mod damage;
 mod filters;
+mod interrupted;
 mod plain;
 mod property;
 
@@ -99,7 +100,8 @@ fn what_was_just_written_is_found() {
     add(&world, 2, &[prompt("u3", "another port of call")]);
     assert_eq!(check_same(&world, &wish("port")).hits.len(), 3);
     update(&world, "b");
-    assert_eq!(segments(&world).len(), 2);
+    // Each of those who read writes its own.
+    assert!((2..=3).contains(&segments(&world).len()), "{:?}", segments(&world));
     assert_eq!(check_same(&world, &wish("port")).hits.len(), 3);
 }
 

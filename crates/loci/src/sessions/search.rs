@@ -1,5 +1,6 @@
 //! `loci sessions search`: every message of every session, found by its words.
 
+mod interrupt;
 mod progress;
 mod show;
 
@@ -15,6 +16,9 @@ use super::{Desk, output};
 use crate::complaint::Complaint;
 use crate::when;
 use progress::Progress;
+
+/// The exit code of a program that Ctrl-C ended.
+const INTERRUPTED: u8 = 130;
 
 /// The arguments of `loci sessions search`.
 #[derive(Debug, clap::Args)]
@@ -80,7 +84,7 @@ fn role(name: &str) -> Result<Voice, String> {
 }
 
 /// Searches and prints what was found.
-pub(super) fn run(desk: &Desk<'_>, args: &SearchArgs) -> Result<(), Complaint> {
+pub(super) fn run(desk: &Desk<'_>, args: &SearchArgs) -> Result<u8, Complaint> {
     let wish = wish(desk, args)?;
     let how = if args.no_index { IndexUse::None } else { IndexUse::Normal };
     let progress = Progress::default();
@@ -88,6 +92,10 @@ pub(super) fn run(desk: &Desk<'_>, args: &SearchArgs) -> Result<(), Complaint> {
     let found = search_sessions(&desk.home, &wish, how, &unique, &progress);
     progress.finish();
     let found = found.map_err(|error| complain(&error))?;
+    if !found.is_whole {
+        output::say("Interrupted; what was indexed so far is kept, and the next search goes on from there");
+        return Ok(INTERRUPTED);
+    }
     for file in &found.unread {
         output::say(&format!("Could not be read and was not searched: `{}`", file.display()));
     }
@@ -95,13 +103,13 @@ pub(super) fn run(desk: &Desk<'_>, args: &SearchArgs) -> Result<(), Complaint> {
     if args.json {
         let hits: Vec<_> = found.hits.iter().map(|hit| shown.json(hit)).collect();
         let count = json!({"number": found.n_found, "isExact": found.is_exact});
-        return output::print_json(&json!({"found": count, "hits": hits}));
-    }
-    if found.hits.is_empty() {
+        output::print_json(&json!({"found": count, "hits": hits}))?;
+    } else if found.hits.is_empty() {
         output::say("Nothing was found");
-        return Ok(());
+    } else {
+        output::print(&shown.text(&found))?;
     }
-    output::print(&shown.text(&found))
+    Ok(0)
 }
 
 fn wish(desk: &Desk<'_>, args: &SearchArgs) -> Result<SearchWish, Complaint> {

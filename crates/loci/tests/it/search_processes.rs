@@ -14,6 +14,8 @@ use crate::support::{World, loci};
 const PROCESSES: usize = 4;
 /// Enough for what was scanned to be indexed afterwards.
 const BYTES: usize = 1_200_000;
+/// Enough for a search to wait until it is indexed.
+const INDEXED_FIRST: usize = 8_800_000;
 const SESSIONS: usize = 6;
 
 fn search(word: &str) -> Binary {
@@ -28,13 +30,17 @@ fn line(uuid: &str, text: &str) -> String {
 }
 
 async fn store() -> (World, Vec<PathBuf>) {
+    store_of(BYTES).await
+}
+
+async fn store_of(n_bytes: usize) -> (World, Vec<PathBuf>) {
     let world = World::new(Step::text("unused")).await;
     let words: String = (0..2_000).map(|n| format!("word{} ", n % 700)).collect();
     let files = (0..SESSIONS).map(|n| {
         let name = format!("projects/-p/0a0a0a0a-0001-4000-8000-{n:012}.jsonl");
         let mut text = String::new();
         for m in 0.. {
-            if text.len() >= BYTES / SESSIONS {
+            if text.len() >= n_bytes / SESSIONS {
                 break;
             }
             text.push_str(&line(&format!("u{n}-{m}"), &format!("needle {words}")));
@@ -117,4 +123,23 @@ async fn a_bar_is_shown_while_the_index_is_built() {
     assert!(output.stderr.ends_with("\r\u{1b}[K"), "the bar is wiped away: {output:?}");
     let again = world.start_at_terminal(&search("needle")).finish();
     assert_eq!((again.code, again.stderr.as_str()), (Some(0), ""), "nothing is left to index");
+}
+
+/// Ctrl-C writes what was read before the program ends. One that is done by then says what it found.
+/// Invariant 14 of `docs/design/index.md`.
+#[cfg(unix)]
+#[tokio::test]
+async fn an_interrupt_keeps_what_was_indexed() {
+    let (world, _) = store_of(INDEXED_FIRST).await;
+    let mut terminal = world.start_at_terminal(&search("needle"));
+    terminal.wait_for("Indexing sessions [");
+    terminal.type_key('\u{3}');
+    let output = terminal.finish();
+    match output.code {
+        Some(130) => {
+            assert!(output.stderr.contains("Interrupted; what was indexed so far is kept"), "{output:?}");
+        }
+        code => assert!(code == Some(0) && output.stdout.contains("\"found\""), "{output:?}"),
+    }
+    assert!(index_files(&world, "seg") > 0 && index_files(&world, "new") == 0, "{output:?}");
 }

@@ -1,10 +1,11 @@
-//! A bar on the terminal while the index is built; nothing where nobody looks.
+//! What somebody sees and can do while the index is built: a bar on the terminal, and Ctrl-C.
 
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use loci_storage::Watch;
 
+use super::interrupt::Interrupt;
 use crate::sessions::format;
 
 const WIDTH: u64 = 30;
@@ -13,10 +14,16 @@ const WIDTH: u64 = 30;
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     drawn: AtomicU64,
+    interrupt: Interrupt,
 }
 
 impl Watch for Progress {
+    fn is_stopped(&self) -> bool {
+        self.interrupt.is_heard()
+    }
+
     fn progress(&self, n_done: u64, n_total: u64) {
+        self.interrupt.listen();
         let percent = n_done * 100 / n_total.max(1);
         if self.drawn.fetch_max(percent, Ordering::Relaxed) < percent && std::io::stderr().is_terminal() {
             draw(&bar(n_done, n_total));
