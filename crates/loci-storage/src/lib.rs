@@ -86,7 +86,7 @@ pub use rewind::{
     ConversationRewind, OnConflict, RewindError, RewindPlan, RewindScene, Rewound, apply_rewind, plan_rewind,
     plan_undo, recover_rewinds,
 };
-pub use rollout::{RolloutError, find_rollout, load_rollout};
+pub use rollout::{RolloutError, find_rollout, load_rollout, rollout_text};
 pub use scratch::{Scratch, ScratchError, ScratchLimits};
 pub use session_file::{LiveLoad, LoadError, Loaded, SkipReason, Skipped, load, load_at, load_live};
 pub use session_log::{AppendError, DiskSink, MemorySink, SessionLog, Sink, Trouble, last_prompt_text};

@@ -1,7 +1,7 @@
 //! Sessions of Codex, which are read and never written: rollouts.
 //!
 //! ```text
-//! <codex home>/sessions/<year>/<month>/<day>/rollout-<time>-<thread>.jsonl
+//! <codex home>/sessions/<year>/<month>/<day>/rollout-<time>-<thread>.jsonl          or .jsonl.zst
 //! <codex home>/archived_sessions/rollout-<time>-<thread>.jsonl
 //! <codex home>/session_index.jsonl                                   {"id","thread_name","updated_at"} a line
 //! ```
@@ -19,17 +19,19 @@
 //!
 //! [`item`] reads a line, [`words`] tells a person's words from those that Codex says in their name, [`telling`] makes a
 //! conversation of it in the form of our own sessions: that is the one seam through which rollouts are listed, shown,
-//! searched and imported. Files that Codex compressed (`.jsonl.zst`) and those of before September 2025, which have no
-//! `payload`, are not read.
+//! searched and imported. Files may be compressed ([`compressed`]); those of before September 2025, which have no `payload`, are
+//! not read.
 
+mod compressed;
 mod item;
 mod load;
 mod place;
 mod telling;
 mod words;
 
+pub(crate) use compressed::{is_compressed, rollout_bytes};
 pub(crate) use item::entries_of;
-pub use load::{RolloutError, load_rollout};
+pub use load::{RolloutError, load_rollout, rollout_text};
 pub(crate) use load::{head_of, read_rollout};
 pub use place::find_rollout;
 pub(crate) use place::{rollouts, titles};

@@ -16,8 +16,8 @@ use super::segment::{Segment, Source};
 use super::spoken::Body;
 use crate::archive::{PackedTranscript, packed_transcripts};
 use crate::find::{FindError, Listed, Stamp, all_sessions};
-use crate::layout::{ConfigHome, SessionPlace};
-use crate::rollout::rollouts;
+use crate::layout::{ConfigHome, Dialect, SessionPlace};
+use crate::rollout::{is_compressed, rollouts};
 
 /// How many bytes before the end of a stretch are compared.
 const TAIL: u64 = 256;
@@ -33,8 +33,16 @@ pub(super) struct OnDisk {
     pub(super) agent: Option<String>,
     /// The packed file, of a session that was put away.
     pub(super) pack: Option<PathBuf>,
+    /// How many bytes it has on disk.
     pub(super) size: u64,
     pub(super) modified_ns: i64,
+}
+
+impl OnDisk {
+    /// Returns true when the file is a rollout that Codex compressed.
+    pub(super) fn is_compressed(&self) -> bool {
+        self.session.dialect() == Dialect::Codex && is_compressed(&self.file)
+    }
 }
 
 /// Lists the files of all sessions and of their subagents, in the order of their paths.
@@ -160,7 +168,9 @@ impl Coverage {
                 let number = u32::try_from(idx).ok();
                 chain.iter().for_each(|(segment, source)| coverage.live[*segment][*source] = number);
             }
-            if start < file.size {
+            // What is compressed is known as a whole, and its size is not that of what it says.
+            let is_known = last.is_some() && file.is_compressed();
+            if start < file.size && !is_known {
                 let calls = last.map(|last| last.calls.iter().cloned().collect()).unwrap_or_default();
                 coverage.rest.push(Rest { file: idx, start, calls });
             }
@@ -170,7 +180,7 @@ impl Coverage {
 
     /// Returns how many bytes the index does not know.
     pub(super) fn n_unknown(&self, files: &[OnDisk]) -> u64 {
-        self.rest.iter().map(|rest| files[rest.file].size - rest.start).sum()
+        self.rest.iter().map(|rest| files[rest.file].size.saturating_sub(rest.start)).sum()
     }
 }
 
@@ -196,6 +206,7 @@ fn is_unchanged(file: &OnDisk, last: &Source) -> bool {
     match file.size.cmp(&last.size) {
         std::cmp::Ordering::Equal => file.modified_ns == last.modified_ns,
         std::cmp::Ordering::Less => false,
+        std::cmp::Ordering::Greater if file.is_compressed() => false,
         std::cmp::Ordering::Greater => {
             Body::open(file).and_then(|body| tail_of(&body, last.end)).is_ok_and(|tail| tail == last.tail)
         }

@@ -100,7 +100,7 @@ fn scan_rest(
     if let Pattern::Words(query) = pattern {
         corpus.n_with_term = vec![0; query.terms().len()];
     }
-    each_spoken(&body, rest.start, on_disk.size, LastLine::Read, rest.calls.clone(), |spoken| {
+    each_spoken(&body, rest.start, body.end(on_disk), LastLine::Read, rest.calls.clone(), |spoken| {
         if spoken.passage.files.iter().any(|path| filter.means_file(path)) {
             scan.touched.push(rest.file);
         }

@@ -15,7 +15,7 @@ use memchr::memmem;
 
 use super::coverage::OnDisk;
 use crate::layout::Dialect;
-use crate::rollout::entries_of;
+use crate::rollout::{entries_of, rollout_bytes};
 use crate::session_file::{Loaded, each_line, read_line};
 
 /// The time of an entry without one.
@@ -189,6 +189,7 @@ impl Body {
     /// Opens a file as it is now.
     pub(super) fn open(on_disk: &OnDisk) -> io::Result<Self> {
         let bytes = match &on_disk.pack {
+            None if on_disk.is_compressed() => Bytes::Unpacked(rollout_bytes(&on_disk.file)?),
             None => Bytes::Plain(File::open(&on_disk.file)?),
             Some(pack) => {
                 let mut bytes = Vec::new();
@@ -197,6 +198,14 @@ impl Body {
             }
         };
         Ok(Self { dialect: on_disk.session.dialect(), bytes })
+    }
+
+    /// Returns where what is to be read ends; a file that grows is read as far as it was seen.
+    pub(super) fn end(&self, on_disk: &OnDisk) -> u64 {
+        match &self.bytes {
+            Bytes::Plain(_) => on_disk.size,
+            Bytes::Unpacked(bytes) => bytes.len() as u64,
+        }
     }
 
     fn read_from(&self, start: u64) -> io::Result<Box<dyn Read + '_>> {

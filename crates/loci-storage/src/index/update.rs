@@ -103,11 +103,14 @@ impl Work<'_> {
     fn read_file(&self, rest: &Rest, builder: &mut Builder) -> io::Result<()> {
         let on_disk = &self.files[rest.file];
         let Ok(body) = Body::open(on_disk) else { return Ok(()) };
+        if on_disk.is_compressed() {
+            return self.read_compressed(&body, rest, builder);
+        }
         let mut rest = rest.clone();
         let mut limit = STRETCH;
         while rest.start < on_disk.size && !self.watch.is_stopped() {
             let end = on_disk.size.min(rest.start + limit);
-            let next = read_stretch(&body, on_disk, &rest, end, builder)?;
+            let next = read_stretch(&body, on_disk, &rest, (end, LastLine::Leave), builder)?;
             match (next.start == rest.start, end == on_disk.size) {
                 // Its last line has no end yet.
                 (true, true) => break,
@@ -116,9 +119,22 @@ impl Work<'_> {
                 (false, _) => self.took(next.start - rest.start),
             }
             rest = next;
-            if builder.is_full(self.watch.at_risk()) {
-                self.write(std::mem::take(builder))?;
-            }
+            self.write_if_full(builder)?;
+        }
+        Ok(())
+    }
+
+    /// Reads what was unpacked in one stretch, since nobody could tell later whether it was all.
+    fn read_compressed(&self, body: &Body, rest: &Rest, builder: &mut Builder) -> io::Result<()> {
+        let on_disk = &self.files[rest.file];
+        read_stretch(body, on_disk, rest, (body.end(on_disk), LastLine::Read), builder)?;
+        self.took(on_disk.size);
+        self.write_if_full(builder)
+    }
+
+    fn write_if_full(&self, builder: &mut Builder) -> io::Result<()> {
+        if builder.is_full(self.watch.at_risk()) {
+            self.write(std::mem::take(builder))?;
         }
         Ok(())
     }
@@ -142,11 +158,11 @@ fn read_stretch(
     body: &Body,
     on_disk: &OnDisk,
     rest: &Rest,
-    end: u64,
+    (end, last): (u64, LastLine),
     builder: &mut Builder,
 ) -> io::Result<Rest> {
     let (mut n_passages, mut n_words) = (0, 0);
-    let ending = each_spoken(body, rest.start, end, LastLine::Leave, rest.calls.clone(), |spoken| {
+    let ending = each_spoken(body, rest.start, end, last, rest.calls.clone(), |spoken| {
         n_words += u64::from(builder.add(&spoken));
         n_passages += 1;
         true

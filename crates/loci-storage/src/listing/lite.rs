@@ -150,15 +150,22 @@ impl<'a> Ends<'a> {
         let size_here = usize::try_from(size).unwrap_or(usize::MAX);
         if size_here <= 2 * WINDOW {
             read_at(file, 0, size_here, buffer)?;
-            let head = &buffer[..buffer.len().min(WINDOW)];
-            let tail = &buffer[buffer.len().saturating_sub(WINDOW)..];
-            return Ok(Self { head, tail, whole: Some(buffer) });
+            return Ok(Self::of(buffer));
         }
         read_at(file, 0, WINDOW, buffer)?;
         let n_head = buffer.len();
         read_at(file, size - WINDOW as u64, WINDOW, buffer)?;
         let (head, tail) = buffer.split_at(n_head);
         Ok(Self { head, tail, whole: None })
+    }
+}
+
+impl<'a> Ends<'a> {
+    /// Takes the ends of bytes that are all at hand; of many, no more is looked at than of a file.
+    pub(super) fn of(bytes: &'a [u8]) -> Self {
+        let head = &bytes[..bytes.len().min(WINDOW)];
+        let tail = &bytes[bytes.len().saturating_sub(WINDOW)..];
+        Self { head, tail, whole: (bytes.len() <= 2 * WINDOW).then_some(bytes) }
     }
 }
 

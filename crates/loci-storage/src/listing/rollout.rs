@@ -18,7 +18,7 @@ use crate::archive::packed_transcripts;
 use crate::find::{FindError, Stamp, session_places, subdirectories};
 use crate::layout::{ConfigHome, SessionPlace};
 use crate::project::Project;
-use crate::rollout::{entries_of, head_of, rollouts, titles};
+use crate::rollout::{entries_of, head_of, is_compressed, rollout_bytes, rollouts, titles};
 
 /// The most characters of a prompt that are shown.
 const PROMPT: usize = 200;
@@ -59,7 +59,13 @@ pub(super) fn facts(path: &Path, buffer: &mut Vec<u8>) -> io::Result<Option<Fact
     let file = File::open(path)?;
     let metadata = file.metadata()?;
     let age = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let ends = Ends::read(&file, metadata.len(), buffer)?;
+    let (ends, n_bytes) = match is_compressed(path) {
+        true => {
+            *buffer = rollout_bytes(path)?;
+            (Ends::of(buffer), buffer.len() as u64)
+        }
+        false => (Ends::read(&file, metadata.len(), buffer)?, metadata.len()),
+    };
     let lines = loci_stdx::lines(ends.head);
     let mut lines = lines.map(|line| line.bytes).filter(|line| !line.trim_ascii().is_empty());
     let Some(head) = lines.next().and_then(head_of) else { return Ok(None) };
@@ -70,7 +76,7 @@ pub(super) fn facts(path: &Path, buffer: &mut Vec<u8>) -> io::Result<Option<Fact
         Some(whole) => Count::Exactly(n_messages(whole)),
         None => {
             let n_seen = memmem::find_iter(ends.tail, br#""type":"message""#).count() as u64;
-            Count::About((n_seen.saturating_mul(metadata.len()) / (ends.tail.len() as u64).max(1)).max(1))
+            Count::About((n_seen.saturating_mul(n_bytes) / (ends.tail.len() as u64).max(1)).max(1))
         }
     };
     Ok(Some(Facts {

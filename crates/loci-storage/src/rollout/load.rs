@@ -10,6 +10,7 @@ use loci_core::entry::draft::Stamp;
 use loci_core::ids::EntryId;
 use serde_json::Value;
 
+use super::compressed::{is_compressed, rollout_bytes};
 use super::item::{Item, Line};
 use super::place::file_of;
 use super::telling::tell;
@@ -25,12 +26,6 @@ pub enum RolloutError {
     /// The file is none.
     #[error("Not a Codex session: `{}`", path.display())]
     NotARollout {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The file is compressed.
-    #[error("Compressed Codex sessions cannot be read: `{}`", path.display())]
-    Compressed {
         /// The file.
         path: PathBuf,
     },
@@ -107,9 +102,6 @@ pub(crate) struct Read {
 
 /// Reads a rollout as a whole.
 pub(crate) fn read_rollout(home: &ConfigHome, file: &Path) -> Result<Read, RolloutError> {
-    if file.extension().is_some_and(|it| it == "zst") {
-        return Err(RolloutError::Compressed { path: file.to_owned() });
-    }
     let mut read = read_up_to(file, u64::MAX)?;
     let mut base = read.head.base.clone();
     for _ in 0..MOST_BASES {
@@ -127,7 +119,8 @@ fn read_up_to(path: &Path, end: u64) -> Result<Read, RolloutError> {
     let failed = |source| RolloutError::Read { path: path.to_owned(), source };
     let mut read = Read::default();
     let mut head = None;
-    each_line(&mut File::open(path).map_err(failed)?.take(end), |line| {
+    let file = open(path).map_err(failed)?;
+    each_line(&mut file.take(end), |line| {
         if line.bytes.trim_ascii().is_empty() {
             return true;
         }
@@ -146,6 +139,21 @@ fn read_up_to(path: &Path, end: u64) -> Result<Read, RolloutError> {
     .map_err(failed)?;
     read.head = head.ok_or_else(|| RolloutError::NotARollout { path: path.to_owned() })?;
     Ok(read)
+}
+
+fn open(path: &Path) -> io::Result<Box<dyn io::Read>> {
+    match is_compressed(path) {
+        true => Ok(Box::new(io::Cursor::new(rollout_bytes(path)?))),
+        false => Ok(Box::new(File::open(path)?)),
+    }
+}
+
+/// Returns the lines of a rollout as Codex wrote them.
+pub fn rollout_text(place: &SessionPlace) -> Result<String, RolloutError> {
+    let path = place.file();
+    let bytes = rollout_bytes(path);
+    let bytes = bytes.map_err(|source| RolloutError::Read { path: path.to_owned(), source })?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Reads a rollout as entries of a session, for showing it; returns them and how many lines could not be read.

@@ -55,7 +55,8 @@ fn collect(dir: &Path, depth: usize, found: &mut Vec<(PathBuf, SessionId)>) {
 
 /// Returns the part of a file name that names thread and rollout.
 fn ids_of(file: &Path) -> Option<&str> {
-    let name = file.file_name()?.to_str()?.strip_prefix("rollout-")?.strip_suffix(".jsonl")?;
+    let name = file.file_name()?.to_str()?.strip_prefix("rollout-")?;
+    let name = name.strip_suffix(".zst").unwrap_or(name).strip_suffix(".jsonl")?;
     // A time such as 2026-01-31T12-00-00 comes first.
     name.get(19..)?.strip_prefix('-')
 }

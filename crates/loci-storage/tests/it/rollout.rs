@@ -1,5 +1,7 @@
 //! Sessions of Codex: listed, searched and imported, never written.
 
+mod compressed;
+
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -376,8 +378,8 @@ fn what_cannot_be_imported_is_named() {
     let anonymous = file("y.jsonl", &meta(json!({"id": "no uuid"})));
     let error = find_rollout(&world.home, world.cwd(), &anonymous).unwrap_err();
     assert!(matches!(error, RolloutError::NotARollout { .. }), "{error}");
-    let packed = find_rollout(&world.home, world.cwd(), "x.jsonl.zst").unwrap_err();
-    assert!(matches!(packed, RolloutError::Compressed { .. }), "{packed}");
+    let torn = find_rollout(&world.home, world.cwd(), &file("x.jsonl.zst", "no frame")).unwrap_err();
+    assert!(matches!(torn, RolloutError::Read { .. }), "{torn}");
     let missing = find_rollout(&world.home, world.cwd(), "missing.jsonl").unwrap_err();
     assert!(matches!(missing, RolloutError::Read { .. }), "{missing}");
     assert_eq!(find_rollout(&world.home, world.cwd(), COMPACTED).unwrap(), None);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use loci_core::conversation::history;
 use loci_core::entry::Entry;
 use loci_stdx::single_line;
-use loci_storage::{Dialect, SessionPlace, SessionSummary};
+use loci_storage::{Dialect, SessionPlace, SessionSummary, rollout_text};
 use serde_json::{Value, json};
 
 use super::transcript::{self, Call, What};
@@ -62,10 +62,7 @@ pub(super) fn run(desk: &Desk<'_>, args: &ShowArgs) -> Result<(), Complaint> {
 
 /// Prints a rollout as Codex wrote it.
 fn stored_lines(place: &SessionPlace) -> Result<(), Complaint> {
-    let file = place.file();
-    let text = std::fs::read(file)
-        .map_err(|error| Complaint::new(format!("Failed to read: `{}`: {error}", file.display())))?;
-    output::print(&String::from_utf8_lossy(&text))
+    output::print(&rollout_text(place).map_err(|error| target::complain(&error))?)
 }
 
 /// Returns the facts and the messages that the official SDK shows, and those before compactions.

@@ -40,8 +40,6 @@ pub(super) fn find_to_read(desk: &Desk<'_>, verb: &str, name: &str) -> Result<Se
 pub(super) fn complain(error: &RolloutError) -> Complaint {
     let complaint = Complaint::from_error(error);
     match error {
-        RolloutError::Compressed { path } => complaint
-            .hint(format!("Unpack it with `zstd -d '{}'` and name the file without .zst.", path.display())),
         RolloutError::NotARollout { .. } => {
             complaint.hint("A rollout begins with a line of type `session_meta` that has an id.")
         }
