@@ -4,6 +4,7 @@
 //! what comes of it: the request's stream, judgements, outcomes, the user's wishes.
 
 mod asking;
+mod assembling;
 mod compacting;
 mod folding;
 mod keeping;
@@ -15,12 +16,12 @@ mod summarising;
 mod tally;
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use loci_context::user_context;
-use loci_core::app_state::{AppState, ModelChoice, PermissionState, SessionView};
+use loci_core::app_state::AppState;
 use loci_core::entry::Entry;
 use loci_core::ids::ToolUseId;
 use loci_core::message::Block;
@@ -30,30 +31,27 @@ use loci_core::stream::{Ended, Failure, FailureKind, Started};
 use loci_llm::Client;
 use loci_stdx::{Env, Store};
 use loci_storage::{ConfigHome, Instructions, LazyInstructions};
-use loci_tools::{Host, Place, Toolbox};
+use loci_tools::{Host, Toolbox};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
-use crate::background::{Ahead, Backstage, Extractor, Folder, NotesKeeper};
+use crate::background::{Ahead, Extractor, Folder, NotesKeeper};
 use crate::classifier::{Blocks, Classifier};
 use crate::command::{Command, Prompt};
 use crate::compaction_hooks::{AfterCompaction, CompactionHooks, CompactionLeave};
 use crate::config::{
-    Ambient, CompactionConfig, Grants, ModelConfig, Moment, PollSettings, ReadInstructions, SessionConfig,
-    TurnLimits,
+    CompactionConfig, Grants, ModelConfig, Moment, PollSettings, ReadInstructions, TurnLimits,
 };
 use crate::event::{EngineEvent, TurnStart};
 use crate::file_history::Checkpoints;
-use crate::host::{HostParts, SessionHost, Spill};
+use crate::host::SessionHost;
 use crate::instructions::shown_instructions;
 use crate::judge::PreparedCall;
 use crate::memory::MemoryDesk;
-use crate::outside::SessionOutside;
 use crate::recorder::Recorder;
 use crate::request::RequestBase;
 use crate::restore_source::RestoreSource;
-use crate::state::{change, wire};
-use crate::task_list::task_store;
+use crate::state::change;
 use crate::turn::{CompactionWish, Effect, Event, Limits, Outcome, RetryRules, Turn, TurnEnd};
 use crate::wish::{clear_wish, compaction_wish};
 use compacting::{Compactor, Pending};
@@ -200,135 +198,6 @@ enum Message {
 }
 
 impl Session {
-    /// Makes a session; nothing happens until it is run.
-    pub fn new(config: SessionConfig) -> (Self, SessionHandle, UnboundedReceiver<EngineEvent>) {
-        let (events, events_out) = unbounded_channel();
-        let (command_in, commands) = unbounded_channel();
-        let identity = Arc::new(Store::new(config.identity));
-        let (poll, apply) = config.follow.map(|follow| (follow.poll, follow.apply)).unzip();
-        let ambient = Ambient { env: config.env.clone(), child_env: config.child_env };
-        let ambient = Arc::new(Mutex::new(ambient));
-        let task_store = task_store(&config.home, &identity.get(), &config.env);
-        let outside = SessionOutside {
-            home: config.home.clone(),
-            events: events.clone(),
-            identity: Arc::clone(&identity),
-            ambient: Arc::clone(&ambient),
-            apply,
-        };
-        let who = identity.get();
-        let place = Place {
-            cwd: who.original_cwd().to_path_buf(),
-            project: who.project_root().to_path_buf(),
-            extra_dirs: config
-                .rulebook
-                .dirs
-                .iter()
-                .filter(|dir| *dir != who.project_root())
-                .cloned()
-                .collect(),
-            home: config.env.home.clone(),
-        };
-        let title = config.past.title.as_deref().or(config.past.labels.title()).map(str::to_owned);
-        let state = AppState {
-            permission: PermissionState { rulebook: config.rulebook, ..PermissionState::default() },
-            session: SessionView { title, ..SessionView::default() },
-            settings: config.settings,
-            model: ModelChoice { session_override: who.model_override.clone(), ..ModelChoice::default() },
-            ..AppState::default()
-        };
-        let state = Arc::new(wire(state, outside));
-        let checkpoints = Checkpoints::new(&config.env, config.file_history);
-        let host = SessionHost::new(HostParts {
-            ambient: Arc::clone(&ambient),
-            place,
-            spill: spill(&who),
-            tmp: config.tmp.clone(),
-            events: events.clone(),
-            state: Arc::clone(&state),
-            keeper: checkpoints.keeper(),
-            transcript: config.log.path().map(Path::to_path_buf),
-            memory: config.memory.as_ref().map(|memory| memory.book.dir().to_owned()),
-            task_store,
-        });
-        let (prompt, toolbox, id) = (&config.prompt, &config.toolbox, who.id().as_str());
-        let base = RequestBase::new(prompt, toolbox, &config.model, config.compaction, id);
-        let base = Arc::new(base);
-        let desk = |memory| MemoryDesk::new(config.env.clone(), Arc::clone(&identity), memory);
-        let memory = config.memory.map(desk).map(Arc::new);
-        let stage = Backstage {
-            env: config.env.clone(),
-            client: config.client.clone(),
-            base: Arc::clone(&base),
-            toolbox: config.toolbox.clone(),
-            state: Arc::clone(&state),
-            identity: Arc::clone(&identity),
-            ambient,
-            tmp: config.tmp,
-            stamp: config.stamp.clone(),
-            max_budget_usd: config.limits.max_budget_usd,
-            memory: memory.clone(),
-        };
-        // Notes lie beside the transcript; a session that leaves none has no place for them.
-        let pace = config.background.notes.filter(|_| who.is_persistent());
-        let notes = pace.map(|pace| NotesKeeper::new(stage.clone(), &who, pace));
-        // What is folded bit by bit is not compacted as a whole before it must be.
-        let folder = config.compaction.collapses.then(|| Folder::new(stage.clone()));
-        let is_prepared = config.background.prepares_summary && folder.is_none();
-        let ahead = is_prepared.then(|| Ahead::new(stage.clone()));
-        let looking = memory.clone().zip(config.background.extraction);
-        let extractor =
-            looking.map(|(desk, extraction)| Extractor::new(stage, desk, extraction, &config.past.path));
-        let past = config.past.path.clone();
-        let recorder = Recorder::new(config.env.clone(), config.log, config.stamp, config.past);
-        let session = Self {
-            home: config.home,
-            state,
-            identity,
-            recorder,
-            host: Arc::new(host),
-            toolbox: config.toolbox,
-            client: config.client,
-            base,
-            model: config.model,
-            limits: config.limits,
-            can_ask: config.can_ask,
-            instructions: config.instructions,
-            lazy_instructions: config.lazy_instructions,
-            read_instructions: config.read_instructions,
-            context: None,
-            api_key_source: config.api_key_source,
-            started: config.started,
-            env: config.env,
-            events,
-            commands,
-            queue: VecDeque::new(),
-            past: Some(past),
-            asked_model: String::new(),
-            is_closing: false,
-            is_deaf: false,
-            answering: None,
-            poll_settings: poll,
-            grants: config.grants,
-            classifier: config.classifier,
-            blocks: Blocks::default(),
-            compaction: config.compaction,
-            compaction_hooks: config.compaction_hooks,
-            restore_sources: config.restore_sources,
-            compactor: Compactor::default(),
-            checkpoints,
-            notes,
-            ahead,
-            folder,
-            memory,
-            extractor,
-            told_date: String::new(),
-            drain: config.background.drain,
-            patience: config.background.patience,
-        };
-        (session, SessionHandle { commands: command_in }, events_out)
-    }
-
     /// The state that front ends may watch.
     pub fn state(&self) -> Arc<Store<AppState>> {
         Arc::clone(&self.state)
@@ -576,14 +445,5 @@ async fn pause_before_saving(has_unsaved: bool) {
     match has_unsaved {
         true => tokio::time::sleep(SAVE_AGAIN).await,
         false => std::future::pending().await,
-    }
-}
-
-/// Long results lie beside the transcript; a session that leaves none keeps them with its tasks' output.
-fn spill(who: &SessionIdentity) -> Spill {
-    if who.is_persistent() {
-        Spill::Beside(who.companion_dir().join("tool-results"))
-    } else {
-        Spill::Temporary
     }
 }
