@@ -47,7 +47,7 @@ for port; do
         break
     fi
 done
-rm -rf "$dir/data"
+rm -rf "$dir"
 "#;
 /// Who is let in how: over loopback the role `keeper` only with TLS and a password.
 const WHO: &str =
