@@ -140,6 +140,10 @@ impl Transport {
             // Notices a shared connection that died in its sleep long before a request times out.
             .http2_keep_alive_interval(Duration::from_secs(30))
             .http2_keep_alive_timeout(Duration::from_secs(20));
+        if !self.uses_tls() && is_here(self.proxy.as_ref().unwrap_or(&self.server)) {
+            // This client cannot be told to acknowledge at once, and without that a kept connection may wait 40 ms.
+            builder = builder.pool_max_idle_per_host(0);
+        }
         if let Some(proxy) = &self.proxy {
             builder = builder.proxy(reqwest::Proxy::all(proxy.clone()).map_err(|error| not_built(&error))?);
         }
