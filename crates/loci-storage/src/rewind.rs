@@ -265,7 +265,8 @@ pub fn apply_rewind(
     keep_what_goes(&steps, &contents)?;
     let now = scene.env.clock.now();
     let journal = Journal {
-        id: format!("{:020}-{}", now.as_millisecond(), scene.session),
+        id: journal::next_id(scene.home, scene.session, now)
+            .map_err(disk("read", &journal::dir(scene.home)))?,
         session: scene.session.clone(),
         prompt: plan.prompt,
         at: rfc3339_millis(now),

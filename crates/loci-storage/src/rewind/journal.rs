@@ -7,9 +7,11 @@
 //!                            lock                 held by whoever rewinds
 //! ```
 //!
-//! An id begins with the time, so that names sort as they happened. Everything that the journal names is kept and
-//! synced before the journal appears; a journal that is pending can therefore always be finished.
+//! An id begins with the time, moved on where another has it, so that names sort as they happened. Everything that
+//! the journal names is kept and synced before the journal appears; a journal that is pending can therefore always be
+//! finished.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,7 +19,7 @@ use std::time::Duration;
 
 use loci_core::file_history::{PathText, Step};
 use loci_core::ids::{EntryId, SessionId};
-use loci_stdx::{FileLock, LockError, WriteOptions, write_atomic};
+use loci_stdx::{FileLock, LockError, Timestamp, WriteOptions, write_atomic};
 use serde::{Deserialize, Serialize};
 
 use crate::layout::ConfigHome;
@@ -92,6 +94,19 @@ pub(super) fn lock(home: &ConfigHome) -> Result<FileLock, LockError> {
 /// Takes the right to rewind, if nobody has it.
 pub(super) fn try_lock(home: &ConfigHome) -> Result<Option<FileLock>, LockError> {
     FileLock::try_acquire(&dir(home).join("lock"))
+}
+
+/// Returns the name of a rewind that begins now. It sorts behind all that are there, whatever the clock says: two
+/// rewinds in one moment are two. Ask for it while holding the lock.
+pub(super) fn next_id(home: &ConfigHome, session: &SessionId, now: Timestamp) -> io::Result<String> {
+    let names = match fs::read_dir(dir(home)) {
+        Ok(entries) => entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<OsString>>>()?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    let moments = names.iter().filter_map(|name| name.to_str()?.split_once('-')?.0.parse::<i64>().ok());
+    let after = moments.max().map_or(0, |last| last.saturating_add(1));
+    Ok(format!("{:020}-{session}", now.as_millisecond().max(after)))
 }
 
 impl Journal {

@@ -133,6 +133,23 @@ fn a_second_sessions_work_is_untouched() {
     assert_eq!((first.read("a"), first.read("b")), ("one\n".into(), "one\n".into()));
 }
 
+/// A clock that stands still, or goes back, takes nothing from the log.
+#[test]
+fn two_rewinds_in_one_moment_are_two() {
+    let mut lab = Lab::new();
+    let (first, empty) = (lab.point(), lab.hash());
+    lab.run("echo 1 > a");
+    let (second, full) = (lab.point(), lab.hash());
+    lab.run("echo 2 > a; mkdir d");
+    lab.stop_clock();
+    for (point, hash) in [(&second, &full), (&first, &empty), (&second, &full), (&first, &empty)] {
+        lab.rewind(point);
+        assert_eq!(lab.hash(), *hash);
+    }
+    lab.undo();
+    assert_eq!(lab.hash(), full);
+}
+
 /// Invariant 9 of `docs/design/file-history.md`.
 #[test]
 fn links_are_never_followed() {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loci_core::ids::{EntryId, SessionId};
-use loci_stdx::{Env, SystemClock};
+use loci_stdx::{Env, FixedClock, SystemClock};
 use loci_storage::{
     BlobStore, ConfigHome, Doing, OnConflict, RewindError, RewindPlan, RewindScene, Rewound, TreeHistory,
     TreeLimits, apply_rewind, blame_file, plan_rewind, plan_undo,
@@ -77,6 +77,11 @@ impl Lab {
         for _ in 0..3 {
             self.run("true");
         }
+    }
+
+    /// From here on all rewinds happen in one moment.
+    pub(super) fn stop_clock(&mut self) {
+        self.env.clock = Arc::new(FixedClock::new(self.env.clock.now()));
     }
 
     fn session(directory: Arc<tempfile::TempDir>, n: usize) -> Self {
