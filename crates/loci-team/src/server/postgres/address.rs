@@ -197,7 +197,9 @@ mod tests {
             ("postgres://loci@db.example.com/team", "Require Some(Anyone)"),
             ("postgres://loci@db.example.com/team?sslmode=prefer", "Require Some(Anyone)"),
             ("postgres://loci@localhost,db.example.com/team", "Require Some(Anyone)"),
-            ("postgres://loci@/team?host=/run/postgresql,db.example.com", "Require Some(Anyone)"),
+            ("postgres://loci@/team?host=/run/postgresql&host=db.example.com", "Require Some(Anyone)"),
+            // One path with a comma in it, as the library reads it.
+            ("postgres://loci@/team?host=/run/postgresql,db.example.com", "Disable None"),
             ("postgres://loci@localhost/team?hostaddr=192.0.2.1", "Require Some(Anyone)"),
             ("postgres://loci@/team?hostaddr=127.0.0.1", "Prefer Some(Anyone)"),
             ("postgres://loci@/team?hostaddr=192.0.2.1", "Require Some(Anyone)"),
