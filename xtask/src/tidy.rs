@@ -16,6 +16,7 @@ mod manifest;
 mod markdown;
 mod mod_files;
 mod purity;
+mod regressions;
 mod rust_source;
 mod sizes;
 mod tool_texts;
@@ -38,6 +39,7 @@ const CHECKS: &[Check] = &[
     markdown::check,
     mod_files::check,
     purity::check,
+    regressions::check,
     sizes::check,
     tool_texts::check,
 ];

@@ -4,6 +4,7 @@
 
 mod after_compaction;
 mod auto_mode;
+mod cold_clearing;
 mod compaction_hooks;
 mod date;
 mod replay;

@@ -1,11 +1,14 @@
 //! Conversations that outgrow the window: compacted before a request, after a refusal, and at the user's wish.
 
+use crate::memory::remember;
 use crate::support::{
     World, assert_fine, brief, conversation, is_result, print, shape, stream, user, watched,
 };
 use expect_test::expect;
 use loci_testkit::{Binary, Output, Recorded, Step};
 use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 
 const SUMMARY: &str = "<analysis>Scratch.</analysis>\n<summary>1. The user wants ports compared.</summary>";
 
@@ -310,16 +313,23 @@ async fn it_can_be_switched_off() {
     }
 }
 
-/// What a person wrote into their instructions meanwhile counts from the summary on, once and in full (regression
-/// class 17).
+/// What a person wrote into their instructions meanwhile counts from the summary on, once and in full.
+/// Regression class 17: both instructions and the index of memories.
 /// Invariant 6 of `docs/design/compaction.md`.
 #[tokio::test]
 async fn instructions_are_read_again() {
     let rewrite =
         Step::call("Bash", json!({"command": "echo 'Say please.' > CLAUDE.md"})).usage(10, 20, 67_470, 0);
-    let steps = vec![reading(30_000), rewrite, Step::text(SUMMARY), Step::text("Done.")];
-    let world = world(steps).await;
+    // Another session remembers something while this one is summarised.
+    let index = Arc::new(OnceLock::<PathBuf>::new());
+    let written = Arc::clone(&index);
+    let summary = Step::dynamic(move |_| {
+        std::fs::write(written.get().unwrap(), "- [new](new.md): the harbour is Bergen\n").unwrap();
+        Step::text(SUMMARY)
+    });
+    let world = world(vec![reading(30_000), rewrite, summary, Step::text("Done.")]).await;
     world.home.write("CLAUDE.md", "Say thanks.\n");
+    index.set(remember(&world, "MEMORY.md", "- [old](old.md): the harbour is Oslo\n")).unwrap();
     let run =
         print(["compare", "--allowedTools", "Bash,Edit"]).env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000");
     assert_fine(&world.run(&run));
@@ -331,6 +341,8 @@ async fn instructions_are_read_again() {
         // The command that wrote them is in the preserved round.
         let said_in_calls = if idx == 3 { 1 } else { 0 };
         assert_eq!(counts, (old, new + said_in_calls), "request {idx}: {}", sent[idx]);
+        let harbours = (sent[idx].matches("is Oslo").count(), sent[idx].matches("is Bergen").count());
+        assert_eq!(harbours, (old, new), "request {idx}: {}", sent[idx]);
     }
 }
 
