@@ -25,7 +25,7 @@ use loci_core::entry::draft::Stamp;
 use loci_core::message::{Block, Message, Role, ToolUse};
 use loci_core::model::facts;
 use loci_core::session::SessionIdentity;
-use loci_core::stream::{Ended, Failure, Started, StreamEvent};
+use loci_core::stream::{Ended, Failure, FailureKind, Started, StreamEvent};
 use loci_core::tool::{PathEffect, ToolOutcome};
 use loci_llm::Client;
 use loci_stdx::{Env, Store};
@@ -149,6 +149,12 @@ pub(crate) async fn run(stage: &Backstage, errand: Errand, cancel: &Cancellation
             }
         };
         side.answered(answer.started.as_ref(), &answer.blocks, &answer.ended);
+        // Words of refusal are no notes and no summary.
+        if answer.ended.stop_reason.as_deref() == Some("refusal") {
+            let failure = Failure::new(FailureKind::InvalidRequest, "The model declined to do it");
+            report.end = End::Failed(failure);
+            break;
+        }
         report.text = answer.blocks.iter().filter_map(Block::text).collect();
         let calls: Vec<ToolUse> = answer.blocks.iter().filter_map(Block::tool_use).collect();
         // A call that the output limit cut short was never whole.

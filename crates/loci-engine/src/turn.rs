@@ -89,7 +89,7 @@ impl Turn {
             (Phase::Requesting(_), Event::Interrupt | Event::Abandon) => self.interrupt_request(),
 
             (Phase::Requesting(_), Event::TooLong) => self.make_room(),
-            (Phase::Compacting(_), Event::Compacted(end)) => self.compacted(end),
+            (Phase::Compacting(_), Event::Compacted { end, spent_usd }) => self.compacted(end, spent_usd),
             (Phase::Compacting(_), Event::Interrupt | Event::Abandon) => self.interrupt_compaction(),
 
             (Phase::Waiting, Event::WaitOver) => self.ask_again(),
@@ -139,8 +139,7 @@ impl Turn {
         let stop = ended.stop_reason.as_deref().unwrap_or("end_turn").to_owned();
         let is_silent = response.is_silent();
         let (mut effects, calls) = record_response(response, Some(ended), &stop);
-        let over_budget = self.limits.max_budget_usd.filter(|limit| spent_usd >= *limit);
-        match over_budget {
+        match self.over_budget(spent_usd) {
             Some(limit) => effects.extend(self.stop_at_budget(calls, limit)),
             None => effects.extend(self.go_on(calls, &stop, is_silent)),
         }
@@ -226,6 +225,11 @@ impl Turn {
             Effect::Record(Record::Interrupted(Interruption::Streaming)),
             self.end(Outcome::Interrupted(Interruption::Streaming)),
         ]
+    }
+
+    /// Returns the spending limit, where it is reached.
+    fn over_budget(&self, spent_usd: f64) -> Option<f64> {
+        self.limits.max_budget_usd.filter(|limit| spent_usd >= *limit)
     }
 
     fn stop_at_budget(&mut self, calls: Vec<ToolUse>, limit: f64) -> Vec<Effect> {

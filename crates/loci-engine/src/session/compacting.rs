@@ -32,6 +32,9 @@ const NOT_REACTIVE: &str =
 const NO_HELP: &str = "The conversation is nearly too long, and compacting it does not help any more. Ask for less \
      output at a time, or begin a new session.";
 
+const REFUSED: &str = "The model declined to summarise the conversation";
+const OUT_OF_BUDGET: &str = "The spending limit was reached while the conversation was being summarised";
+
 /// What is remembered from one compaction to the next.
 #[derive(Debug, Default)]
 pub(super) struct Compactor {
@@ -188,7 +191,7 @@ impl Session {
             must: wish.refusal.is_some() || tokens >= room.window.thresholds().usable,
             tokens,
             began: self.env.clock.monotonic(),
-            asking: Asking::new(self.turn_limits().models),
+            asking: Asking::new(self.turn_limits().models, &wish.model),
         };
         match step {
             Step::Ask(messages) => self.ask_for_summary(pending, messages, underway),
@@ -211,7 +214,8 @@ impl Session {
     pub(super) fn subject(&self, wish: &CompactionWish) -> Subject {
         let (path, replaced) = (self.recorder.path(), self.recorder.replaced());
         let estimated = self.overhead() + estimate_path(path, replaced);
-        let room = Room::new(self.window(&self.usual_plan()), self.overhead());
+        let plan = RequestPlan { model: wish.model.clone(), ..self.usual_plan() };
+        let room = Room::new(self.window(&plan), self.overhead());
         let running = self.host.tasks().list().into_iter().filter(|task| task.status == TaskStatus::Running);
         let elsewhere = self.restore_sources.iter().flat_map(|source| source.running());
         Subject {
@@ -241,8 +245,7 @@ impl Session {
         let step = match said {
             Ok((text, ended)) => {
                 self.account_summary(&pending, &ended, underway);
-                let empty = || Failure::new(FailureKind::Malformed, "The summary is empty");
-                pending.attempt.heard(&text).ok_or_else(empty)
+                self.heard_summary(&mut pending.attempt, &text, &ended)
             }
             Err(failure) => match self.wait_before_asking_again(&mut pending.asking, &failure) {
                 Some(wait) => return self.send_summary_request(pending, wait, underway),
@@ -255,6 +258,24 @@ impl Session {
             Err(failure) => self.fail(failure, &pending, underway),
         };
         self.compaction_over(end, underway);
+    }
+
+    /// Makes the next step of an answer; the error says why it is none.
+    fn heard_summary(&self, attempt: &mut Attempt, text: &str, ended: &Ended) -> Result<Step, Failure> {
+        if ended.stop_reason.as_deref() == Some("refusal") {
+            return Err(Failure::new(FailureKind::InvalidRequest, REFUSED));
+        }
+        match attempt.heard(text) {
+            Some(Step::Ask(_)) if self.is_out_of_budget() => {
+                Err(Failure::new(FailureKind::SpendLimit, OUT_OF_BUDGET))
+            }
+            step => step.ok_or_else(|| Failure::new(FailureKind::Malformed, "The summary is empty")),
+        }
+    }
+
+    fn is_out_of_budget(&self) -> bool {
+        let spent = self.identity.get().totals.cost_usd();
+        self.limits.max_budget_usd.is_some_and(|limit| spent >= limit)
     }
 
     fn account_summary(&mut self, pending: &Pending, ended: &Ended, underway: &mut Underway) {

@@ -83,7 +83,7 @@ impl Session {
         self.tell(EngineEvent::CompactionEnded { failure: end.failure() });
         let done = underway.compacted.take().zip(self.compaction_hooks.clone());
         let Some((after, hooks)) = done else {
-            drop(underway.inbox.send(Message::Other(Event::Compacted(end))));
+            drop(underway.inbox.send(over_with(end)));
             return;
         };
         let events = self.events.clone();
@@ -92,9 +92,14 @@ impl Session {
                 // Without a listener there is nobody to tell.
                 drop(events.send(EngineEvent::Trouble(text)));
             }
-            Message::Other(Event::Compacted(end))
+            over_with(end)
         });
     }
+}
+
+/// What was spent is looked up when it is heard.
+fn over_with(end: Compacted) -> Message {
+    Message::Other(Event::Compacted { end, spent_usd: 0.0 })
 }
 
 async fn over(work: Option<impl Future<Output = ()>>) {

@@ -77,6 +77,9 @@ impl Session {
                 underway.tally.request_ended(self.env.clock.monotonic());
                 Event::Failed { failure, jitter: self.env.random.unit_f64() }
             }
+            Event::Compacted { end, .. } => {
+                Event::Compacted { end, spent_usd: self.identity.get().totals.cost_usd() }
+            }
             other => other,
         }
     }

@@ -35,8 +35,15 @@ pub(super) struct Asking {
 }
 
 impl Asking {
-    pub(super) fn new(models: Vec<String>) -> Self {
-        Self { models: models.into(), attempt: 0, halvings: 0, messages: Vec::new() }
+    /// Asks the first of these models that is `first`, or comes after it.
+    pub(super) fn new(models: Vec<String>, first: &str) -> Self {
+        let start = models.iter().position(|model| model == first).unwrap_or(0);
+        Self {
+            models: models.into_iter().skip(start).collect(),
+            attempt: 0,
+            halvings: 0,
+            messages: Vec::new(),
+        }
     }
 
     pub(super) fn model(&self) -> &str {

@@ -62,6 +62,8 @@ pub struct CompactionWish {
     pub focus: Option<String>,
     /// What the server said when it refused the conversation for its length.
     pub refusal: Option<String>,
+    /// The model that the conversation is to fit.
+    pub model: String,
 }
 
 /// Something for the transcript.

@@ -16,8 +16,13 @@ pub enum Event {
     },
     /// The request was not sent: the conversation is too long for it.
     TooLong,
-    /// The compaction is over.
-    Compacted(Compacted),
+    /// The compaction is over; the process has spent so much.
+    Compacted {
+        /// What came of it.
+        end: Compacted,
+        /// US dollars spent by this process, summaries included.
+        spent_usd: f64,
+    },
     /// The model says something.
     Stream(StreamEvent),
     /// The response is complete; the process has spent so much.

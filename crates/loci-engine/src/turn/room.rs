@@ -21,14 +21,13 @@ pub(super) enum Cause {
 impl Turn {
     /// The user asks for a compaction and nothing else.
     pub(super) fn compact_at_wish(&mut self, focus: Option<String>) -> Vec<Effect> {
-        let wish = CompactionWish { trigger: Trigger::Manual, keep: Keep::LastRound, focus, refusal: None };
-        self.compact(Cause::Wish, wish)
+        let wish = self.wish(Trigger::Manual, Keep::LastRound);
+        self.compact(Cause::Wish, CompactionWish { focus, ..wish })
     }
 
     /// The request was not sent because it would not fit.
     pub(super) fn make_room(&mut self) -> Vec<Effect> {
-        let wish =
-            CompactionWish { trigger: Trigger::Auto, keep: Keep::LastRound, focus: None, refusal: None };
+        let wish = self.wish(Trigger::Auto, Keep::LastRound);
         self.compact(Cause::Full, wish)
     }
 
@@ -37,9 +36,15 @@ impl Turn {
         let may_help = failure.kind == FailureKind::PromptTooLong && self.recovery.may_compact();
         may_help.then(|| {
             let refusal = Some(failure.message.clone());
-            let wish = CompactionWish { trigger: Trigger::Auto, keep: Keep::NewerHalf, focus: None, refusal };
+            let wish = CompactionWish { refusal, ..self.wish(Trigger::Auto, Keep::NewerHalf) };
             self.compact(Cause::Refused(failure.clone()), wish)
         })
+    }
+
+    /// Returns a wish for the model that is asked next: after a fallback its window may be smaller.
+    fn wish(&self, trigger: Trigger, keep: Keep) -> CompactionWish {
+        let model = self.recovery.plan(&self.limits).model;
+        CompactionWish { trigger, keep, focus: None, refusal: None, model }
     }
 
     fn compact(&mut self, cause: Cause, wish: CompactionWish) -> Vec<Effect> {
@@ -48,10 +53,14 @@ impl Turn {
         vec![Effect::Compact(wish)]
     }
 
-    pub(super) fn compacted(&mut self, end: Compacted) -> Vec<Effect> {
+    pub(super) fn compacted(&mut self, end: Compacted, spent_usd: f64) -> Vec<Effect> {
         let Phase::Compacting(cause) = std::mem::replace(&mut self.phase, Phase::Waiting) else {
             return Vec::new();
         };
+        // What a summary cost may be all there was to spend.
+        if let Some(limit) = self.over_budget(spent_usd).filter(|_| end == Compacted::Done) {
+            return vec![self.end(Outcome::MaxBudget(limit))];
+        }
         match (cause, end) {
             (Cause::Wish, Compacted::Done | Compacted::NothingToDo) => vec![self.end(Outcome::Completed)],
             (Cause::Wish, Compacted::Failed(failure)) => self.give_up(failure),

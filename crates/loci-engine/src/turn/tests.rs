@@ -121,7 +121,7 @@ fn show(effect: &Effect) -> Option<String> {
 }
 
 fn compacted(end: Compacted) -> Event {
-    Event::Compacted(end)
+    Event::Compacted { end, spent_usd: 0.5 }
 }
 
 /// Invariant 3 of `docs/design/compaction.md`.
@@ -207,6 +207,45 @@ fn a_refusal_for_length_is_mended_once() {
 }
 
 /// Blocked before the window is full, the request goes out as it is; after a refusal, that refusal is told.
+/// What a summary cost counts like everything else.
+/// Invariant 23 of `docs/design/compaction.md`.
+#[test]
+fn a_summary_that_takes_the_last_of_the_budget_ends_the_turn() {
+    let limits = || Limits { max_budget_usd: Some(0.5), ..limits() };
+    check(
+        limits(),
+        vec![Event::Begin, Event::TooLong, compacted(Compacted::Done)],
+        expect![[r#"
+            ask main Usual
+            compact Auto keeping LastRound
+            end MaxBudget(0.5) after 1"#]],
+    );
+    let wish = Event::Compact { focus: None };
+    check(
+        limits(),
+        vec![wish, compacted(Compacted::NothingToDo)],
+        expect![[r#"
+            compact Manual keeping LastRound
+            end Completed after 0"#]],
+    );
+}
+
+/// After a fallback the conversation is to fit the model that is asked then.
+#[test]
+fn a_compaction_is_for_the_model_that_is_asked() {
+    let mut turn = Turn::new(limits());
+    turn.handle(Event::Begin);
+    for _ in 0..3 {
+        turn.handle(failed(FailureKind::Overloaded));
+        turn.handle(Event::WaitOver);
+    }
+    let models = turn.handle(Event::TooLong).into_iter().filter_map(|effect| match effect {
+        Effect::Compact(wish) => Some(wish.model),
+        _ => None,
+    });
+    assert_eq!(models.collect::<Vec<_>>(), ["spare"]);
+}
+
 /// Invariant 15 of `docs/design/compaction.md`.
 #[test]
 fn a_blocked_compaction_leaves_things_as_they_are() {
