@@ -115,6 +115,8 @@ pub enum FailureKind {
     Billing,
     /// 404: usually the model's name.
     NotFound,
+    /// 400: the server does not edit conversations (`context_management`).
+    EditingRefused,
     /// Any other 4xx.
     InvalidRequest,
 }
@@ -168,6 +170,7 @@ impl Failure {
             | FailureKind::Forbidden
             | FailureKind::Billing
             | FailureKind::NotFound
+            | FailureKind::EditingRefused
             | FailureKind::InvalidRequest => false,
         }
     }
@@ -187,6 +190,7 @@ impl Failure {
             FailureKind::PromptTooLong
             | FailureKind::OutputTooLong
             | FailureKind::TooLarge
+            | FailureKind::EditingRefused
             | FailureKind::InvalidRequest => "invalid_request",
             FailureKind::NotFound => "model_not_found",
             FailureKind::Server => "server_error",

@@ -1,6 +1,7 @@
 //! From a plan and the transcript to a request.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use loci_context::{Fragment, PromptParts, ServerClearing, prose_tokens, system_prompt};
 use loci_core::message::Message;
@@ -24,6 +25,8 @@ pub(crate) struct RequestBase {
     compaction: CompactionConfig,
     /// Tools whose results the server keeps.
     lasting: Arc<[String]>,
+    /// Whether the server has refused to edit the conversation.
+    refuses_edits: AtomicBool,
 }
 
 impl RequestBase {
@@ -52,7 +55,13 @@ impl RequestBase {
                 .map(|tool| tool.name.clone())
                 .filter(|tool| !ServerClearing::may_clear(tool))
                 .collect(),
+            refuses_edits: AtomicBool::new(false),
         }
+    }
+
+    /// Asks for no edits from here on; tells whether that is news.
+    pub(crate) fn stop_edits(&self) -> bool {
+        !self.refuses_edits.swap(true, Ordering::Relaxed)
     }
 
     /// Returns what the server is to clear, where it may and the model is one of those it does that for.
@@ -88,6 +97,7 @@ impl RequestBase {
             thinking: thinking(&facts, model.max_thinking_tokens, max_tokens),
             effort: model.effort.clone().filter(|_| facts.has_effort),
             clear_results: self.clear_results(plan, model),
+            edits_context: !self.refuses_edits.load(Ordering::Relaxed),
             betas: model.betas.clone(),
             user_id: self.user_id.clone(),
             session_id: Some(self.session.clone()),

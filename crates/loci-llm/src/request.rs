@@ -27,6 +27,8 @@ pub struct Request {
     pub effort: Option<String>,
     /// Old results of tools that the server is to clear before the model reads the conversation, where it can.
     pub clear_results: Option<ClearResults>,
+    /// Whether the server may be asked to edit the conversation at all; some refuse the field.
+    pub edits_context: bool,
     /// Beta features the caller wants beyond those the fields above imply.
     pub betas: Vec<String>,
     /// `metadata.user_id`: a string that itself holds JSON.
@@ -57,6 +59,7 @@ impl Request {
             thinking: Thinking::Unset,
             effort: None,
             clear_results: None,
+            edits_context: true,
             betas: Vec::new(),
             user_id: None,
             session_id: None,

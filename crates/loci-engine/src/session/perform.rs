@@ -33,6 +33,9 @@ impl Session {
             Effect::Record(record) => self.record(record, underway),
             Effect::Request(plan) => self.request(&plan, underway),
             Effect::Compact(wish) => self.compact(wish, underway),
+            Effect::StopEdits(failure) => {
+                self.stop_edits(&failure);
+            }
             Effect::CancelRequest => underway.request.cancel(),
             Effect::Wait(delay) => {
                 let (inbox, generation) = (underway.inbox.clone(), underway.generation);

@@ -75,12 +75,28 @@ impl Session {
         self.send_summary_request(pending, Duration::ZERO, underway);
     }
 
+    /// Has the server edit nothing from here on, and says so once; tells whether that is news.
+    pub(super) fn stop_edits(&self, failure: &Failure) -> bool {
+        let is_news = self.base.stop_edits();
+        if is_news {
+            self.tell(EngineEvent::Trouble(format!(
+                "The server does not edit conversations, and is not asked to any more: {}. To never ask, set \
+                 compactionSteps.serverClearing to false, or CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS=1.",
+                failure.message
+            )));
+        }
+        is_news
+    }
+
     /// Says how long to wait before asking once more after a failure; `None` where that would not help.
     pub(super) fn wait_before_asking_again(
         &mut self,
         asking: &mut Asking,
         failure: &Failure,
     ) -> Option<Duration> {
+        if failure.kind == FailureKind::EditingRefused && self.stop_edits(failure) {
+            return Some(Duration::ZERO);
+        }
         asking.attempt += 1;
         if failure.kind == FailureKind::OutputTooLong && asking.halvings < MOST_HALVINGS {
             asking.halvings += 1;

@@ -20,6 +20,8 @@ pub enum Effect {
     Request(RequestPlan),
     /// Make the conversation shorter, then say [`super::Event::Compacted`].
     Compact(CompactionWish),
+    /// Ask for no edits of the conversation any more: the server refused them.
+    StopEdits(Failure),
     /// Stop the request; its later events are ignored.
     CancelRequest,
     /// Let time pass, then say [`super::Event::WaitOver`].

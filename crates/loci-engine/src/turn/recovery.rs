@@ -65,6 +65,8 @@ pub(super) struct Recovery {
     output: OutputLimit,
     /// Whether the conversation was compacted for the request at hand.
     has_compacted: bool,
+    /// Whether the server was asked to edit nothing, because it refused to.
+    has_stopped_edits: bool,
 }
 
 impl Recovery {
@@ -77,6 +79,7 @@ impl Recovery {
             nudges: 0,
             output: OutputLimit::Usual,
             has_compacted: false,
+            has_stopped_edits: false,
         }
     }
 
@@ -130,6 +133,9 @@ impl Turn {
         if response.has_text() {
             return self.keep_complete_text(response, failure, jitter);
         }
+        if let Some(effects) = self.stop_edits_after(&failure) {
+            return effects;
+        }
         if let Some(effects) = self.make_room_after(&failure) {
             return effects;
         }
@@ -152,6 +158,17 @@ impl Turn {
         let wait: Duration = delay(attempt, failure.retry_after, jitter);
         let max_retries = self.limits.retry.policy.max_retries;
         vec![Effect::Tell(Notice::Retry { attempt, max_retries, delay: wait, failure }), Effect::Wait(wait)]
+    }
+
+    /// The server does not edit conversations: it is asked the same without, once.
+    fn stop_edits_after(&mut self, failure: &Failure) -> Option<Vec<Effect>> {
+        let is_news = failure.kind == FailureKind::EditingRefused && !self.recovery.has_stopped_edits;
+        is_news.then(|| {
+            self.recovery.has_stopped_edits = true;
+            let mut effects = vec![Effect::StopEdits(failure.clone())];
+            effects.extend(self.ask_again());
+            effects
+        })
     }
 
     /// A response that broke after complete calls: they are kept and run, and the model goes on from there.

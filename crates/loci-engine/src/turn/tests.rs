@@ -107,6 +107,7 @@ fn show(effect: &Effect) -> Option<String> {
             format!("ask {} {:?}{pieces}", plan.model, plan.output)
         }
         Effect::Compact(wish) => format!("compact {:?} keeping {:?}", wish.trigger, wish.keep),
+        Effect::StopEdits(_) => "stop edits".to_owned(),
         Effect::Prepare(calls) => format!("prepare {}", calls.len()),
         Effect::Judge(call) => format!("judge {call}"),
         Effect::Run(call) => format!("run {call}"),
@@ -227,6 +228,21 @@ fn a_summary_that_takes_the_last_of_the_budget_ends_the_turn() {
         expect![[r#"
             compact Manual keeping LastRound
             end Completed after 0"#]],
+    );
+}
+
+/// A server that does not edit conversations is asked the same without, and a second no is told.
+/// Invariant 24 of `docs/design/compaction.md`.
+#[test]
+fn a_request_is_repeated_without_edits_once() {
+    let refused = || failed(FailureKind::EditingRefused);
+    check(
+        limits(),
+        vec![Event::Begin, refused(), refused()],
+        expect![[r#"
+            ask main Usual
+            stop edits, ask main Usual
+            api-error(EditingRefused), end ApiError(Failure { kind: EditingRefused, status: None, message: "broken", hint: None, retry_after: None, request_id: None }) after 1"#]],
     );
 }
 

@@ -22,7 +22,7 @@ impl Features {
     /// Returns what the server is to do to the conversation before the model reads it; nothing, where it may not be asked.
     /// What is done to reasoning must come first.
     pub(crate) fn context_edits(self, request: &Request) -> Vec<Value> {
-        if self == Self::StableOnly {
+        if self == Self::StableOnly || !request.edits_context {
             return Vec::new();
         }
         let thinking = request.thinking.is_on();
@@ -99,6 +99,14 @@ mod tests {
                 r.betas = vec!["mine".to_owned(), "from-env".to_owned()];
             },
             expect!["context-management-2025-06-27,effort-2025-11-24,mine,from-env"],
+        );
+        check(
+            Experimental,
+            |r| {
+                r.thinking = Thinking::Budget(2000);
+                r.edits_context = false;
+            },
+            expect!["interleaved-thinking-2025-05-14,from-env"],
         );
         check(
             StableOnly,

@@ -180,7 +180,7 @@ fn wrong_names_and_addresses() {
         400,
         r#"{"detail":"unknown field: context_management"}"#,
         expect![[r#"
-            InvalidRequest: The request was refused (400): unknown field: context_management
+            EditingRefused: The request was refused (400): unknown field: context_management
             If a gateway refuses a field, set CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS=1 and look at CLAUDE_CODE_EXTRA_BODY."#]],
     );
 }

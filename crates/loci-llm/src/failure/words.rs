@@ -34,6 +34,9 @@ fn by_words(status: Option<u16>, error_type: &str, message: &str) -> Option<Fail
         Some(FailureKind::Billing)
     } else if has("spend limit") || has("spending limit") || has("api usage limits") {
         Some(FailureKind::SpendLimit)
+    } else if status == Some(400) && (has("context_management") || has("context-management")) {
+        // The field, or the name of its beta in the header.
+        Some(FailureKind::EditingRefused)
     } else {
         None
     }
@@ -89,7 +92,7 @@ pub(super) fn what(kind: FailureKind) -> &'static str {
         FailureKind::Forbidden => "The credentials do not allow this",
         FailureKind::Billing => "The account has no credit left",
         FailureKind::NotFound => "The model or address was not found",
-        FailureKind::InvalidRequest => "The request was refused",
+        FailureKind::EditingRefused | FailureKind::InvalidRequest => "The request was refused",
     }
 }
 
@@ -127,7 +130,7 @@ pub(crate) fn hint(kind: FailureKind, asked: Asked<'_>) -> Cow<'static, str> {
         FailureKind::NotFound => {
             return format!("Check the model's name (`{}`) and ANTHROPIC_BASE_URL.", asked.model).into();
         }
-        FailureKind::InvalidRequest => {
+        FailureKind::EditingRefused | FailureKind::InvalidRequest => {
             "If a gateway refuses a field, set CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS=1 and look at CLAUDE_CODE_EXTRA_BODY."
         }
     };

@@ -1,6 +1,6 @@
 //! Old results that the server clears: what it is asked for, and what it says it did.
 
-use crate::support::{World, assert_fine, print};
+use crate::support::{World, assert_fine, is_result, print, stream, user};
 use loci_testkit::{Recorded, Step};
 use serde_json::{Value, json};
 
@@ -72,4 +72,105 @@ async fn the_server_is_not_asked_where_it_may_not_be() {
         let asked = edits(&world.requests()[0]);
         assert!(!asked.iter().any(|edit| edit["type"] == "clear_tool_uses_20250919"), "{name}: {asked:?}");
     }
+}
+
+/// The setting asks for it, too. What the server counts behind its edits is how full the context is said to be: the level
+/// falls, and nothing is compacted that the server made fit.
+/// Invariant 18 of `docs/design/compaction.md`.
+#[tokio::test]
+async fn what_the_server_cleared_counts_no_more() {
+    let edits =
+        json!([{"type": "clear_tool_uses_20250919", "cleared_tool_uses": 6, "cleared_input_tokens": 58_000}]);
+    let steps = vec![
+        Step::text("One.").usage(10, 20, 64_970, 0),
+        Step::text("Two.").usage(10, 20, 8_970, 0).applied_edits(edits),
+        Step::text("Three."),
+    ];
+    let world = World::new(steps).await;
+    let switches = json!({"compactionSteps": {"serverClearing": true}});
+    world.home.write_config("settings.json", switches.to_string());
+    let mut session = world.start(&stream([]).env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000"));
+    let mut levels = Vec::new();
+    for prompt in ["one", "two", "three"] {
+        session.write_json(&user(prompt));
+        let context = session.wait_for_json(is_result)["loci"]["context"].clone();
+        levels.push((context["tokens"].clone(), context["level"].clone()));
+    }
+    session.finish();
+    assert_eq!(levels[..2], [(json!(65_000), json!("warning")), (json!(9_000), json!("fine"))]);
+    assert_eq!(world.requests().len(), 3, "nobody is asked for a summary");
+    for request in world.requests() {
+        assert!(request.header("anthropic-beta").unwrap().contains("context-management-2025-06-27"));
+        assert_eq!(edits_of(&request, "clear_tool_uses_20250919"), 1);
+    }
+}
+
+fn edits_of(request: &Recorded, kind: &str) -> usize {
+    edits(request).iter().filter(|edit| edit["type"] == kind).count()
+}
+
+/// Whatever a server says to refuse it: the same request goes out without, at once, and so do all that follow. It is said
+/// once, and there is no trace of it in the conversation.
+/// Invariant 24 of `docs/design/compaction.md`.
+#[tokio::test]
+async fn a_server_that_does_not_edit_is_asked_without() {
+    for words in [
+        "context_management: Extra inputs are not permitted",
+        "Unexpected value(s) `context-management-2025-06-27` for the `anthropic-beta` header",
+    ] {
+        let refusal = Step::status(400).error("invalid_request_error", words);
+        let world = World::new(vec![refusal, Step::text("One."), Step::text("Two.")]).await;
+        let mut session = world.start(&stream([]).env("LOCI_CONTEXT_EDITING", "1"));
+        for prompt in ["one", "two"] {
+            session.write_json(&user(prompt));
+            assert_eq!(session.wait_for_json(is_result)["is_error"], false, "{prompt}");
+        }
+        let output = session.finish();
+        assert_eq!(output.code, Some(0));
+        assert_eq!(output.stderr.matches("The server does not edit conversations").count(), 1, "{output:?}");
+        assert!(output.stderr.contains(words), "{output:?}");
+        let requests = world.requests();
+        let asks = requests.iter().map(|request| {
+            let header = request.header("anthropic-beta").unwrap_or_default();
+            (edits(request).len(), header.contains("context-management"))
+        });
+        assert_eq!(asks.collect::<Vec<_>>(), [(2, true), (0, false), (0, false)]);
+        assert_eq!(requests[0].json["messages"], requests[1].json["messages"], "the same but for the edits");
+        assert_eq!(world.conversation(), "user: one\nassistant: One.\nuser: two\n");
+    }
+}
+
+/// A server that refuses the request all the same is not asked for ever.
+#[tokio::test]
+async fn a_second_no_is_told() {
+    let refusal = || Step::status(400).error("invalid_request_error", "context_management: not here");
+    let world = World::new(vec![refusal(), refusal()]).await;
+    let output = world.run(&print(["one"]).env("LOCI_CONTEXT_EDITING", "1"));
+    assert_eq!(output.code, Some(1));
+    assert!(output.stdout.contains("context_management: not here"), "{output:?}");
+    assert_eq!(world.requests().len(), 2);
+}
+
+/// The first to be refused may be the request for a summary.
+#[tokio::test]
+async fn a_summary_is_asked_for_without_edits_too() {
+    let refusal = Step::status(400).error("invalid_request_error", "context_management: not any more");
+    let steps = vec![
+        Step::text("One."),
+        Step::text("Two."),
+        refusal,
+        Step::text("<summary>The ports were compared.</summary>"),
+        Step::text("Three."),
+    ];
+    let world = World::new(steps).await;
+    let mut session = world.start(&stream([]).env("LOCI_CONTEXT_EDITING", "1"));
+    for prompt in ["one", "two", "/compact", "three"] {
+        session.write_json(&user(prompt));
+        assert_eq!(session.wait_for_json(is_result)["is_error"], false, "{prompt}");
+    }
+    let output = session.finish();
+    assert_eq!(output.stderr.matches("The server does not edit conversations").count(), 1, "{output:?}");
+    let asks: Vec<usize> = world.requests().iter().map(|request| edits(request).len()).collect();
+    assert_eq!(asks, [2, 2, 2, 0, 0]);
+    assert!(world.conversation().contains("The ports were compared."));
 }
