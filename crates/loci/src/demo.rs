@@ -18,8 +18,8 @@ use loci_storage::ConfigHome;
 use crate::args::{Args, DemoArgs};
 use crate::complaint::Complaint;
 use crate::compose::{Background, compose};
-use crate::past;
 use crate::settings::Configured;
+use crate::{past, runtime};
 use view::View;
 
 const PROMPT: &str = "The tests fail. Find out why, fix it, and show that they pass.";
@@ -38,11 +38,7 @@ pub(crate) fn run(env: &Env, demo: &DemoArgs) -> Result<u8, Complaint> {
     let pace = if demo.fast { Duration::ZERO } else { PACE };
     let client = Client::scripted(script::answer, pace);
     let composed = compose(&env, &home, &args, start, background, Some(client), started)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| Complaint::new(format!("The runtime cannot start: {error}")))?;
+    let runtime = runtime::of_session()?;
     runtime.block_on(play(&env, Session::new(composed.config)))
 }
 

@@ -26,6 +26,7 @@ mod prefix;
 mod print;
 mod retention;
 mod rules;
+mod runtime;
 mod save;
 mod serve;
 mod sessions;

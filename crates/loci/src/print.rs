@@ -16,7 +16,7 @@ use crate::asks::asks;
 use crate::complaint::Complaint;
 use crate::compose::{Background, Composed, compose};
 use crate::settings::Configured;
-use crate::{COMPATIBLE_VERSION, past, retention};
+use crate::{COMPATIBLE_VERSION, past, retention, runtime};
 
 /// The most of a piped prompt that is read.
 const STDIN_LIMIT: u64 = 10 * 1024 * 1024;
@@ -47,11 +47,7 @@ pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, Complain
     let composed = compose(&env, &home, &args, start, background, None, started)?;
     let args = Arc::new(args);
     let renew = renewal(inherited, Arc::clone(&args));
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| Complaint::new(format!("The runtime cannot start: {error}")))?;
+    let runtime = runtime::of_session()?;
     let exit = runtime.block_on(serve(&env, &args, prompt, composed, renew));
     retention::sweep(&env, &home, keeps_days);
     // Standard input may still be waited for by a thread that nothing can wake.

@@ -74,16 +74,13 @@ mod built_in {
     use tokio::signal::unix::{SignalKind, signal};
 
     use super::*;
+    use crate::runtime;
 
     /// The variable that names the database, because a command line with a password in it can be read by others.
     const DATABASE: &str = "LOCI_TEAM_DATABASE";
 
     pub(in super::super) fn run(env: &Env, args: &TeamMemoryArgs) -> Result<u8, Complaint> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_all()
-            .build()
-            .map_err(|error| Complaint::new(format!("The runtime cannot start: {error}")))?;
+        let runtime = runtime::of_server()?;
         runtime.block_on(do_as_told(env, args))
     }
 

@@ -17,6 +17,7 @@ use crate::args::Args;
 use crate::child_env::child_env;
 use crate::complaint::Complaint;
 use crate::compose::{rulebook, toolbox};
+use crate::runtime;
 use crate::settings::Configured;
 
 /// The arguments of `loci sessions replay`.
@@ -91,11 +92,7 @@ pub(super) fn run(desk: &Desk<'_>, args: &ReplayArgs) -> Result<u8, Complaint> {
 }
 
 fn play(wish: ReplayWish) -> Result<ReplayReport, Complaint> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| Complaint::new(format!("The runtime cannot start: {error}")))?;
+    let runtime = runtime::of_session()?;
     Ok(runtime.block_on(loci_engine::replay(wish)))
 }
 
