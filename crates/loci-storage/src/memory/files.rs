@@ -135,10 +135,12 @@ fn hidden(name: &OsStr) -> bool {
 
 /// Reads a file whose kind was looked at a moment ago; what took its place since is read no further than its bound.
 fn read_file(file: fs::File) -> io::Result<String> {
-    let mut bytes = Vec::new();
-    if !file.metadata()?.is_file() {
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
         return Err(io::Error::other("it is not a file"));
     }
+    // Room for all of it, so that it is read at once.
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len().min(MOST_BYTES)).unwrap_or(0) + 1);
     file.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MOST_BYTES {
         return Err(io::Error::other("it is larger than 1 MiB"));
