@@ -102,14 +102,19 @@ fn words(text: &str) -> String {
 /// Returns the same words for singular and plural, each by itself.
 pub(super) fn content_words(text: &str) -> BTreeSet<String> {
     let lower = text.to_lowercase();
-    let singular = |word: &str| match word.strip_suffix('s') {
-        Some(stem) if stem.len() > 2 && !stem.ends_with('s') => stem.to_owned(),
-        _ => word.to_owned(),
-    };
-    meaningful(&lower).map(singular).collect()
+    meaningful(&lower).map(|word| singular(word).to_owned()).collect()
 }
 
-fn meaningful(lower: &str) -> impl Iterator<Item = &str> {
+/// Returns a word without the mark of a plural.
+pub(super) fn singular(word: &str) -> &str {
+    match word.strip_suffix('s') {
+        Some(stem) if stem.len() > 2 && !stem.ends_with('s') => stem,
+        _ => word,
+    }
+}
+
+/// Returns the words of a text in lower case that carry its meaning.
+pub(super) fn meaningful(lower: &str) -> impl Iterator<Item = &str> {
     lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty() && !SMALL.contains(word))
 }
 

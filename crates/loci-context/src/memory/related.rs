@@ -1,20 +1,31 @@
 //! Which memories a text is likely to be about, told by the names of their files alone.
 
-use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use rustc_hash::FxHashSet;
 
-use super::flags::content_words;
+use super::flags::{meaningful, singular};
 
 /// Returns the files whose names share most words with the texts, so many at most; all of them where there are no more.
-pub fn most_related(mut files: Vec<String>, texts: &[&str], most: usize) -> Vec<String> {
+pub fn most_related(files: Vec<String>, texts: &[&str], most: usize) -> Vec<String> {
     if files.len() <= most {
         return files;
     }
-    let words: BTreeSet<String> = texts.iter().flat_map(|text| content_words(text)).collect();
-    let n_shared = |file: &str| content_words(file.trim_end_matches(".md")).intersection(&words).count();
-    files.sort_by_cached_key(|file| (Reverse(n_shared(file)), file.clone()));
-    files.truncate(most);
-    files
+    let lower: Vec<String> = texts.iter().map(|text| text.to_lowercase()).collect();
+    let words: FxHashSet<&str> = lower.iter().flat_map(|text| meaningful(text)).map(singular).collect();
+    let counted = files.into_iter().map(|file| (n_shared(&file, &words), file));
+    let mut counted: Vec<(usize, String)> = counted.collect();
+    counted.sort_unstable_by(|(n, file), (m, other)| m.cmp(n).then_with(|| file.cmp(other)));
+    counted.truncate(most);
+    counted.into_iter().map(|(_, file)| file).collect()
+}
+
+/// Counts the words of a file's name that are among some, each once.
+fn n_shared(file: &str, words: &FxHashSet<&str>) -> usize {
+    let lower = file.trim_end_matches(".md").to_lowercase();
+    let mut shared: Vec<&str> =
+        meaningful(&lower).map(singular).filter(|word| words.contains(word)).collect();
+    shared.sort_unstable();
+    shared.dedup();
+    shared.len()
 }
 
 #[cfg(test)]
