@@ -4,7 +4,9 @@
 //! half of their words, both have a claim with the same key, and neither value holds all words of the other. What is said
 //! under different keys is not found; whole sentences are `sentences`'.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use super::file::{MemoryFile, MemoryKind};
 use super::flags::{Flag, content_words};
@@ -22,8 +24,15 @@ const MOST_COMPARED: usize = 100;
 struct Claim<'a> {
     modified: &'a str,
     path: &'a str,
-    subject: BTreeSet<String>,
+    /// The words of the memory's name.
+    subject: Rc<BTreeSet<String>>,
     value: &'a str,
+}
+
+/// A claim that is compared with others, with the words of its value.
+struct Side<'a> {
+    claim: Claim<'a>,
+    words: BTreeSet<String>,
 }
 
 /// Finds memories that contradict each other; both are flagged.
@@ -31,9 +40,10 @@ pub fn contradictions<'a>(files: impl IntoIterator<Item = (&'a str, &'a MemoryFi
     let mut groups: BTreeMap<(Option<MemoryKind>, String), Vec<Claim<'a>>> = BTreeMap::new();
     for (path, file) in files {
         let Some(name) = &file.name else { continue };
-        let (modified, subject) = (file.modified.as_deref().unwrap_or_default(), content_words(name));
+        let modified = file.modified.as_deref().unwrap_or_default();
+        let subject = LazyCell::new(|| Rc::new(content_words(name)));
         for (key, value) in claims(&file.body) {
-            let claim = Claim { modified, path, subject: subject.clone(), value };
+            let claim = Claim { modified, path, subject: Rc::clone(&subject), value };
             groups.entry((file.kind, key)).or_default().push(claim);
         }
     }
@@ -41,8 +51,11 @@ pub fn contradictions<'a>(files: impl IntoIterator<Item = (&'a str, &'a MemoryFi
     for ((_, key), mut group) in groups.into_iter().filter(|(_, group)| group.len() > 1) {
         group.sort_by(|a, b| (b.modified, b.path).cmp(&(a.modified, a.path)));
         group.truncate(MOST_COMPARED);
-        for (n, one) in group.iter().enumerate() {
-            for other in group[n + 1..].iter().filter(|other| is_contradiction(one, other)) {
+        let sides = group.into_iter().map(|claim| Side { words: content_words(claim.value), claim });
+        let sides: Vec<Side<'a>> = sides.collect();
+        for (n, one) in sides.iter().enumerate() {
+            for other in sides[n + 1..].iter().filter(|other| is_contradiction(one, other)) {
+                let (one, other) = (&one.claim, &other.claim);
                 flags.insert((one.path.to_owned(), flag(&key, one, other)));
                 flags.insert((other.path.to_owned(), flag(&key, other, one)));
             }
@@ -51,15 +64,14 @@ pub fn contradictions<'a>(files: impl IntoIterator<Item = (&'a str, &'a MemoryFi
     flags.into_iter().collect()
 }
 
-fn is_contradiction(one: &Claim<'_>, other: &Claim<'_>) -> bool {
-    let shared = one.subject.intersection(&other.subject).count();
-    let smaller = one.subject.len().min(other.subject.len());
-    let (value, others) = (content_words(one.value), content_words(other.value));
-    one.path != other.path
+fn is_contradiction(one: &Side<'_>, other: &Side<'_>) -> bool {
+    let (subject, others) = (&one.claim.subject, &other.claim.subject);
+    let shared = subject.intersection(others).count();
+    one.claim.path != other.claim.path
         && shared > 0
-        && shared * 2 >= smaller
-        && !value.is_subset(&others)
-        && !others.is_subset(&value)
+        && shared * 2 >= subject.len().min(others.len())
+        && !one.words.is_subset(&other.words)
+        && !other.words.is_subset(&one.words)
 }
 
 fn flag(key: &str, ours: &Claim<'_>, theirs: &Claim<'_>) -> Flag {
