@@ -17,7 +17,6 @@ mod vocabulary;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::LazyLock;
 
 use super::file::{MemoryFile, MemoryKind};
@@ -45,21 +44,29 @@ struct Place<'a> {
     sentence: &'a str,
 }
 
+/// A sentence that is looked at closely: what it says, and what its memory is about.
+struct Read<'a> {
+    place: Place<'a>,
+    about: BTreeSet<String>,
+    statements: Vec<Statement<'a>>,
+}
+
 /// A claim, and where it is made.
 struct Side<'a> {
     place: Place<'a>,
     /// What the memory is about, beyond what the sentence says itself.
-    rest: BTreeSet<String>,
+    rest: BTreeSet<&'a str>,
     /// Languages, platforms and environments that it is about.
-    scopes: BTreeSet<String>,
-    claim: Claim,
+    scopes: BTreeSet<&'a str>,
+    claim: Claim<'a>,
 }
 
 /// Finds sentences of different memories that disagree; both memories are flagged.
 pub fn disagreements<'a>(files: impl IntoIterator<Item = (&'a str, &'a MemoryFile)>) -> Vec<(String, Flag)> {
     let mut flags = BTreeSet::new();
-    for (key, places) in candidates(files) {
-        let sides: Vec<Side<'a>> = places.into_iter().flat_map(|place| sides(&key, place)).collect();
+    for (subject, places) in candidates(files) {
+        let read: Vec<Read<'a>> = places.into_iter().map(Read::of).collect();
+        let sides: Vec<Side<'_>> = read.iter().flat_map(|read| read.sides(&subject)).collect();
         for (n, one) in sides.iter().enumerate() {
             for other in sides[n + 1..].iter().filter(|other| is_disagreement(one, other)) {
                 flags.insert((one.place.path.to_owned(), flag(one.place, other.place)));
@@ -79,8 +86,11 @@ fn candidates<'a>(
     for (path, file) in files {
         let description = file.description.as_deref().unwrap_or_default();
         for sentence in sentences(&file.body).into_iter().chain(sentences(description)) {
-            for (key, claim) in claims(sentence) {
-                seen.push((digest(&key), claim.digest(), places.len()));
+            for statement in Statement::read(&VOCABULARY, sentence) {
+                let claims = statement.claims();
+                seen.extend(
+                    claims.iter().map(|(subject, claim)| (subject.digest(), claim.digest(), places.len())),
+                );
             }
             places.push(Place { path, file, sentence });
         }
@@ -88,10 +98,13 @@ fn candidates<'a>(
     seen.sort_unstable();
     let mut found: BTreeMap<String, Vec<Place<'a>>> = BTreeMap::new();
     for run in seen.chunk_by(|one, other| one.0 == other.0).filter(|run| run[0].1 != run[run.len() - 1].1) {
-        for (hash, _, place) in run {
+        for (digest, _, place) in run {
             let place = places[*place];
-            for (key, _) in claims(place.sentence).into_iter().filter(|(key, _)| digest(key) == *hash) {
-                found.entry(key).or_default().push(place);
+            for statement in Statement::read(&VOCABULARY, place.sentence) {
+                let subjects = statement.claims().into_iter().map(|(subject, _)| subject);
+                for subject in subjects.filter(|subject| subject.digest() == *digest) {
+                    found.entry(subject.to_string()).or_default().push(place);
+                }
             }
         }
     }
@@ -103,30 +116,28 @@ fn candidates<'a>(
     found
 }
 
-fn claims(sentence: &str) -> Vec<(String, Claim)> {
-    Statement::read(&VOCABULARY, sentence).iter().flat_map(Statement::claims).collect()
-}
-
-fn digest(key: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    key.hash(&mut hasher);
-    hasher.finish()
-}
-
-/// Returns what a sentence claims under a key, with what its memory is about.
-fn sides<'a>(key: &str, place: Place<'a>) -> Vec<Side<'a>> {
-    let about = topic(&VOCABULARY, place.file.name.as_deref().unwrap_or_default());
-    let mut sides = Vec::new();
-    for statement in Statement::read(&VOCABULARY, place.sentence) {
-        let words = statement.all_words();
-        let scopes: BTreeSet<String> =
-            words.union(&about).filter(|it| VOCABULARY.is_scope(it)).cloned().collect();
-        let rest: BTreeSet<String> = about.difference(&words).cloned().collect();
-        for (_, claim) in statement.claims().into_iter().filter(|(other, _)| other == key) {
-            sides.push(Side { place, rest: rest.clone(), scopes: scopes.clone(), claim });
-        }
+impl<'a> Read<'a> {
+    fn of(place: Place<'a>) -> Self {
+        let about = topic(&VOCABULARY, place.file.name.as_deref().unwrap_or_default());
+        Self { place, about, statements: Statement::read(&VOCABULARY, place.sentence) }
     }
-    sides
+
+    /// Returns what the sentence claims about a subject, with what its memory is about.
+    fn sides(&self, subject: &str) -> Vec<Side<'_>> {
+        let mut sides = Vec::new();
+        for statement in &self.statements {
+            let words: BTreeSet<&str> = statement.all_words().collect();
+            let about: BTreeSet<&str> = self.about.iter().map(String::as_str).collect();
+            let scopes: BTreeSet<&str> =
+                words.union(&about).copied().filter(|it| VOCABULARY.is_scope(it)).collect();
+            let rest: BTreeSet<&str> = about.difference(&words).copied().collect();
+            for (_, claim) in statement.claims().into_iter().filter(|(other, _)| other.to_string() == subject)
+            {
+                sides.push(Side { place: self.place, rest: rest.clone(), scopes: scopes.clone(), claim });
+            }
+        }
+        sides
+    }
 }
 
 fn is_disagreement(one: &Side<'_>, other: &Side<'_>) -> bool {

@@ -1,4 +1,5 @@
 use super::*;
+use proptest::prelude::*;
 
 /// Of the pairs that cannot both hold, this many of a hundred have to be found.
 const LEAST_FOUND: usize = 85;
@@ -85,4 +86,90 @@ fn one_memory_is_left_alone_and_many_end() {
     let flags = disagreements(many.iter().map(|(path, file)| (path.as_str(), file)));
     let n_flagged = flags.iter().map(|(path, _)| path).collect::<BTreeSet<_>>().len();
     assert_eq!(n_flagged, MOST_COMPARED);
+}
+
+/// Compares every sentence with every other and keeps nothing in between: slow, and plainly right.
+fn all_pairs(files: &[(String, MemoryFile)]) -> Vec<(String, Flag)> {
+    let mut read = Vec::new();
+    for (path, file) in files {
+        let described = sentences(file.description.as_deref().unwrap_or_default());
+        for sentence in sentences(&file.body).into_iter().chain(described) {
+            read.push(Read::of(Place { path, file, sentence }));
+        }
+    }
+    let mut flags = BTreeSet::new();
+    let claims = |it: &Read<'_>| -> BTreeSet<String> {
+        it.statements.iter().flat_map(Statement::claims).map(|(subject, _)| subject.to_string()).collect()
+    };
+    for (n, one) in read.iter().enumerate() {
+        for other in &read[n + 1..] {
+            for subject in claims(one).intersection(&claims(other)) {
+                let (sides, others) = (one.sides(subject), other.sides(subject));
+                if sides.iter().any(|it| others.iter().any(|other| is_disagreement(it, other))) {
+                    flags.insert((one.place.path.to_owned(), flag(one.place, other.place)));
+                    flags.insert((other.place.path.to_owned(), flag(other.place, one.place)));
+                }
+            }
+        }
+    }
+    flags.into_iter().collect()
+}
+
+/// A sentence of the tables, some of its words exchanged for words of others.
+fn sentence() -> impl Strategy<Value = String> {
+    let tables = [include_str!("contradictory.txt"), include_str!("harmless.txt")];
+    let all: Vec<&str> = tables.into_iter().flat_map(pairs).flat_map(|it| [it[2], it[4]]).collect();
+    let words: Vec<&str> = all.iter().flat_map(|it| it.split(' ')).chain(ODD).collect();
+    let exchanged =
+        proptest::collection::vec((any::<prop::sample::Index>(), prop::sample::select(words)), 0..2);
+    (prop::sample::select(all), exchanged).prop_map(|(sentence, exchanged)| {
+        let mut words: Vec<&str> = sentence.split(' ').collect();
+        for (idx, word) in exchanged {
+            let at = idx.index(words.len());
+            words[at] = word;
+        }
+        words.join(" ")
+    })
+}
+
+/// Words that are written in other ways than most.
+const ODD: [&str; 12] =
+    ["ÉCOLE", "Straße", "it’s", "DON'T", "(so", "9:30", "50%,", "`a b`", "x-Y/z", "Libraries", "ſ", "never"];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// Only what may disagree is compared, and nothing is missed by that.
+    /// Invariant 8 of `docs/design/memory.md`.
+    #[test]
+    fn no_disagreement_is_missed_for_speed(bodies in proptest::collection::vec((0..3usize, sentence(), sentence(), sentence()), 2..12)) {
+        let kinds = ["user", "feedback", "project"];
+        let files: Vec<(String, MemoryFile)> = bodies
+            .into_iter()
+            .enumerate()
+            .map(|(n, (kind, one, two, three))| {
+                let name = ["packages", "npm", "staging server", "tests"][n % 4];
+                (format!("{n}.md"), memory(kinds[kind], name, &format!("{one}\n\n{two}\n\n- {three}\n")))
+            })
+            .collect();
+        let found = disagreements(files.iter().map(|(path, file)| (path.as_str(), file)));
+        prop_assert_eq!(found, all_pairs(&files));
+    }
+}
+
+/// The oracle of [`no_disagreement_is_missed_for_speed`] finds something, so that their agreeing says something.
+#[test]
+fn comparing_all_pairs_finds_what_the_tables_hold() {
+    let table = pairs(include_str!("contradictory.txt")).into_iter().enumerate();
+    let files: Vec<(String, MemoryFile)> = table
+        .flat_map(|(n, [kind, name, sentence, other, another])| {
+            [
+                (format!("{n}a.md"), memory(kind, name, sentence)),
+                (format!("{n}b.md"), memory(kind, other, another)),
+            ]
+        })
+        .collect();
+    let found = disagreements(files.iter().map(|(path, file)| (path.as_str(), file)));
+    assert!(found.len() > 100, "{}", found.len());
+    assert_eq!(found, all_pairs(&files));
 }

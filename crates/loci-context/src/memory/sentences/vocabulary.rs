@@ -1,6 +1,6 @@
 //! Words that mean something for a comparison, as data: one list a meaning.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::words::stem;
 
@@ -264,13 +264,13 @@ impl Facts {
 }
 
 /// What is known of one stem.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Entry {
     pub(super) facts: Facts,
-    /// What it is the opposite of.
-    pub(super) opposite: Option<&'static str>,
-    /// Another word for it.
-    pub(super) same: Option<&'static str>,
+    /// The stem of what it is the opposite of.
+    pub(super) opposite: Option<String>,
+    /// The stem of another word for it.
+    pub(super) same: Option<String>,
     /// The group of which one is used at a time.
     pub(super) group: Option<u8>,
     pub(super) number: Option<u8>,
@@ -279,27 +279,39 @@ pub(super) struct Entry {
     pub(super) begins_pair: bool,
 }
 
+/// What is known of most words.
+pub(super) static NOTHING: Entry = Entry {
+    facts: Facts(0),
+    opposite: None,
+    same: None,
+    group: None,
+    number: None,
+    unit: None,
+    begins_pair: false,
+};
+
 /// All that is known, by stem.
 #[derive(Debug)]
 pub(super) struct Vocabulary {
-    entries: HashMap<String, Entry>,
+    entries: FxHashMap<String, Entry>,
     /// Two stems and the word that they are.
     pairs: Vec<(String, String, &'static str)>,
 }
 
 impl Vocabulary {
     pub(super) fn new() -> Self {
-        let mut entries: HashMap<String, Entry> = HashMap::new();
+        let stem = |word: &'static str| stem(word.into()).into_owned();
+        let mut entries: FxHashMap<String, Entry> = FxHashMap::default();
         for (list, fact) in LISTS {
             for word in list.split_whitespace() {
                 entries.entry(stem(word)).or_default().facts.0 |= *fact as u32;
             }
         }
         for (word, other) in OPPOSITES {
-            entries.entry(stem(word)).or_default().opposite = Some(other);
+            entries.entry(stem(word)).or_default().opposite = Some(stem(other));
         }
         for (word, other) in SAME {
-            entries.entry(stem(word)).or_default().same = Some(other);
+            entries.entry(stem(word)).or_default().same = Some(stem(other));
         }
         for (n, group) in (0..).zip(GROUPS) {
             for word in group.split_whitespace() {
@@ -320,8 +332,8 @@ impl Vocabulary {
     }
 
     /// Returns what is known of a stem.
-    pub(super) fn entry(&self, stem: &str) -> Entry {
-        self.entries.get(stem).copied().unwrap_or_default()
+    pub(super) fn entry(&self, stem: &str) -> &Entry {
+        self.entries.get(stem).unwrap_or(&NOTHING)
     }
 
     /// Returns the one word that two are.
