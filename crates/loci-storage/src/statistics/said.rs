@@ -13,11 +13,13 @@ use crate::listing::scan;
 
 /// The model of messages that no model wrote.
 const SYNTHETIC: &str = "<synthetic>";
+/// How texts begin that a slash command left: what a local one said, and the command itself.
+const LOCAL: &[u8] = b"<local-command-";
+const COMMAND: [&[u8]; 2] = [b"<command-name>", b"<command-message>"];
 /// How texts begin that a program put in the user's mouth, as written in JSON.
-const NOT_A_PROMPT: [&[u8]; 6] = [
-    b"<local-command-stdout>",
+const NOT_A_PROMPT: [&[u8]; 5] = [
     b"<bash-input>",
-    b"<bash-stdout>",
+    b"<bash-std",
     b"<task-notification>",
     b"<system-reminder>",
     b"[Request interrupted by user",
@@ -49,6 +51,8 @@ pub(super) struct Reading<'a> {
     said: Vec<Said>,
     /// The prompt that no model has answered yet.
     prompt: Option<usize>,
+    /// A slash command that no model has answered yet. It is a turn when one does: what loci itself answers is none.
+    command: Option<Said>,
     /// The last response: blocks that follow may know its usage better.
     response: Option<usize>,
 }
@@ -62,13 +66,14 @@ impl<'a> Reading<'a> {
             cwd: None,
             said: Vec::new(),
             prompt: None,
+            command: None,
             response: None,
         }
     }
 
     /// Returns where the transcript began and what was said in it, and is ready for the next one.
     pub(super) fn finish_file(&mut self) -> (Option<String>, Vec<Said>) {
-        (self.prompt, self.response) = (None, None);
+        (self.prompt, self.command, self.response) = (None, None, None);
         (self.cwd.take(), std::mem::take(&mut self.said))
     }
 
@@ -90,19 +95,32 @@ impl<'a> Reading<'a> {
             return;
         }
         match line.kind {
-            b"\"user\"" if line.is_prompt() => self.take_prompt(&line),
+            b"\"user\"" => match line.speaker() {
+                Speaker::Person => self.take_prompt(&line),
+                Speaker::Command => self.take_command(&line),
+                Speaker::LocalCommand => self.command = None,
+                Speaker::Program => {}
+            },
             b"\"assistant\"" => self.take_response(&line),
             _ => {}
         }
     }
 
     fn take_prompt(&mut self, line: &Line<'_>) {
-        self.prompt = None;
-        let key = key(b"prompt", line.origin(), b"");
-        if let Some(day) = self.day(line) {
+        (self.prompt, self.command) = (None, None);
+        if let Some(turn) = self.turn(line) {
             self.prompt = Some(self.said.len());
-            self.said.push(Said { key, day, model: None, what: What::Turn });
+            self.said.push(turn);
         }
+    }
+
+    fn take_command(&mut self, line: &Line<'_>) {
+        (self.prompt, self.command) = (None, self.turn(line));
+    }
+
+    fn turn(&mut self, line: &Line<'_>) -> Option<Said> {
+        let key = key(b"prompt", line.origin(), b"");
+        self.day(line).map(|day| Said { key, day, model: None, what: What::Turn })
     }
 
     fn take_response(&mut self, line: &Line<'_>) {
@@ -110,6 +128,9 @@ impl<'a> Reading<'a> {
         let Some(model) = self.model_of(answer.model) else { return };
         if let Some(prompt) = self.prompt.take_if(|_| !line.is_sidechain) {
             self.said[prompt].model = Some(model.clone());
+        }
+        if let Some(command) = self.command.take_if(|_| !line.is_sidechain) {
+            self.said.push(Said { model: Some(model.clone()), ..command });
         }
         let Some(day) = self.day(line) else { return };
         let Ok(usage) = serde_json::from_slice::<Usage>(answer.usage) else { return };
@@ -214,39 +235,59 @@ impl<'a> Line<'a> {
         field.map_or(self.uuid, |(_, uuid)| uuid)
     }
 
-    fn is_prompt(&self) -> bool {
+    /// Returns who speaks in a message of the user.
+    fn speaker(&self) -> Speaker {
         if self.is_sidechain || self.is_hidden || self.uuid.is_empty() {
-            return false;
+            return Speaker::Program;
         }
         let content = scan::fields(self.message).find(|(key, _)| *key == b"content");
         let content = content.map_or(&b""[..], |(_, content)| content);
         match content.first() {
-            Some(b'"') => is_spoken(&content[1..]),
-            Some(b'[') => is_spoken_block(content[1..].trim_ascii_start()),
-            _ => false,
+            Some(b'"') => Speaker::of(&content[1..]),
+            Some(b'[') => Speaker::of_block(content[1..].trim_ascii_start()),
+            _ => Speaker::Program,
         }
     }
 }
 
-/// Looks at the first block: results come first in a message.
-fn is_spoken_block(block: &[u8]) -> bool {
-    let (mut kind, mut text): (&[u8], &[u8]) = (b"", b"");
-    for (key, value) in scan::fields(block) {
-        match key {
-            b"type" => kind = value,
-            b"text" => text = value,
-            _ => {}
-        }
-    }
-    match kind {
-        b"\"text\"" => is_spoken(text.get(1..).unwrap_or_default()),
-        b"" | b"\"tool_result\"" => false,
-        _ => true,
-    }
+/// Who speaks in a message of the user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Speaker {
+    Person,
+    /// A slash command, which a model may be asked to answer.
+    Command,
+    /// A slash command that was answered without a model.
+    LocalCommand,
+    Program,
 }
 
-fn is_spoken(text: &[u8]) -> bool {
-    !NOT_A_PROMPT.iter().any(|start| text.starts_with(start))
+impl Speaker {
+    /// Looks at the first block: results come first in a message.
+    fn of_block(block: &[u8]) -> Self {
+        let (mut kind, mut text): (&[u8], &[u8]) = (b"", b"");
+        for (key, value) in scan::fields(block) {
+            match key {
+                b"type" => kind = value,
+                b"text" => text = value,
+                _ => {}
+            }
+        }
+        match kind {
+            b"\"text\"" => Self::of(text.get(1..).unwrap_or_default()),
+            b"" | b"\"tool_result\"" => Self::Program,
+            _ => Self::Person,
+        }
+    }
+
+    fn of(text: &[u8]) -> Self {
+        let begins = |starts: &[&[u8]]| starts.iter().any(|start| text.starts_with(start));
+        match text {
+            _ if begins(&COMMAND) => Self::Command,
+            _ if begins(&[LOCAL]) => Self::LocalCommand,
+            _ if begins(&NOT_A_PROMPT) => Self::Program,
+            _ => Self::Person,
+        }
+    }
 }
 
 #[derive(Default)]
@@ -329,6 +370,9 @@ mod tests {
             (json!({}), json!([{"tool_use_id": "t", "type": "tool_result", "content": "x"}]), 0),
             (json!({}), text("[Request interrupted by user]"), 0),
             (json!({}), json!("<local-command-stdout>x</local-command-stdout>"), 0),
+            (json!({}), json!("<local-command-stderr>x</local-command-stderr>"), 0),
+            (json!({}), json!("<command-name>/model</command-name>"), 0),
+            (json!({}), text("<command-message>model</command-message>"), 0),
             (json!({}), json!("<bash-input>ls</bash-input>"), 0),
             (json!({}), json!([]), 0),
             (json!({}), json!(7), 0),
@@ -364,6 +408,31 @@ mod tests {
         assert_eq!(outputs, [7, 2]);
         assert_eq!((&said[0].what, said[0].model.as_deref()), (&What::Turn, Some("claude-sonnet-4-5")));
         assert_eq!(said[0].day.unwrap().to_string(), "2026-01-02");
+    }
+
+    /// What a model answers is a turn, whoever wrote the words; what loci answers itself is none.
+    #[test]
+    fn a_slash_command_is_a_turn_when_a_model_answers_it() {
+        let says = |text: &str| user(json!({}), json!(text));
+        let (command, output) = (says("<command-name>/x</command-name>"), says("<local-command-stdout>"));
+        let hidden = user(json!({"isMeta": true}), json!("what the command asks for"));
+        let answer = || answer("m", "r", "claude-sonnet-4-5", 1);
+        let aside = user(json!({"isSidechain": true}), json!("a task"));
+        for (lines, expected) in [
+            (vec![command.clone(), hidden.clone(), answer()], "TR"),
+            (vec![command.clone(), output.clone(), answer()], "R"),
+            (vec![command.clone(), output.clone(), says("go"), answer()], "TR"),
+            (vec![command.clone(), says("go"), answer()], "TR"),
+            (vec![command.clone(), hidden, command.clone(), output], ""),
+            (vec![says("go"), command.clone()], "T"),
+            (vec![command, aside], ""),
+        ] {
+            let said = read(&lines);
+            let is_turn = |said: &Said| if said.what == What::Turn { 'T' } else { 'R' };
+            assert_eq!(said.iter().map(is_turn).collect::<String>(), expected, "{lines:?}");
+            let unanswered = said.iter().filter(|said| said.model.is_none()).count();
+            assert_eq!(unanswered, usize::from(expected == "T"), "{lines:?}");
+        }
     }
 
     #[test]
