@@ -160,8 +160,7 @@ pub fn plan_rewind(
 
 /// Plans to undo the last rewind of a session that was not undone.
 pub fn plan_undo(scene: &RewindScene<'_>) -> Result<RewindPlan, RewindError> {
-    let done = journals(scene.home, Phase::Done)?;
-    let last = done.into_iter().rfind(|journal| journal.session == *scene.session);
+    let last = journal::last_of(scene.home, Phase::Done, scene.session).map_err(unread)?;
     let last = last.ok_or(RewindError::NothingToUndo)?;
     let back = last.steps.iter().map(|step| Wanted {
         path: step.path.as_path().to_owned(),
@@ -331,8 +330,7 @@ fn finish(
     let closed = journal.turn(home, Phase::Pending, Phase::Done);
     closed.map_err(disk("close the rewind in", &journal::dir(home)))?;
     if let Some(undone) = &journal.undoes {
-        let known = journals(home, Phase::Done)?.into_iter().find(|it| it.id == *undone);
-        if let Some(undone) = known {
+        if let Some(undone) = journal::by_id(home, Phase::Done, undone).map_err(unread)? {
             let turned = undone.turn(home, Phase::Done, Phase::Undone);
             turned.map_err(disk("close the rewind in", &journal::dir(home)))?;
         }
@@ -411,60 +409,83 @@ fn record(
     Ok(append(&log, &HistoryLine::Change(Box::new(set)))?)
 }
 
-/// Finishes rewinds that were cut short; returns what people should know. One that is under way is left alone.
+/// Finishes rewinds that were cut short; returns what people should know. One that is under way is left alone, and one
+/// whose journal says nothing is set aside, so that it is told of once and no other waits for it.
 pub fn recover_rewinds(home: &ConfigHome, env: &Env) -> Vec<String> {
     // Most starts end here: nothing was ever cut short.
-    match journals(home, Phase::Pending) {
-        Ok(pending) if pending.is_empty() => return Vec::new(),
-        Ok(_) | Err(_) => {}
+    if journal::pending(home).is_empty() {
+        return Vec::new();
     }
     let Ok(Some(_lock)) = journal::try_lock(home) else { return Vec::new() };
-    let pending = match journals(home, Phase::Pending) {
-        Ok(pending) => pending,
-        Err(error) => return vec![format!("A rewind was cut short and cannot be read: {error}")],
+    let recover = |(path, journal): (PathBuf, io::Result<Journal>)| match journal {
+        Ok(journal) => recover(home, env, &journal),
+        Err(error) => give_up(&path, &error),
     };
-    pending
-        .iter()
-        .map(|journal| {
-            let mut contents = Contents::new(home, &journal.session, env);
-            let mut rewound = Rewound::default();
-            match finish(home, env, journal, &mut contents, &mut rewound) {
-                Ok(()) if rewound.left.is_empty() => {
-                    format!("A rewind of session {} that was cut short is finished", journal.session)
-                }
-                Ok(()) => format!(
-                    "A rewind of session {} that was cut short is finished; {} changed meanwhile and stayed",
-                    journal.session,
-                    n_paths(rewound.left.len())
-                ),
-                Err(error) => format!(
-                    "A rewind of session {} was cut short and cannot be finished: {error}{}",
-                    journal.session,
-                    std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default()
-                ),
-            }
-        })
-        .collect()
+    journal::pending(home).into_iter().map(recover).collect()
+}
+
+/// Finishes those that can be read, and leaves the others where they are.
+pub(crate) fn finish_rewinds(home: &ConfigHome, env: &Env) -> Vec<String> {
+    let Ok(Some(_lock)) = journal::try_lock(home) else { return Vec::new() };
+    let pending = journal::pending(home).into_iter().filter_map(|(_, journal)| journal.ok());
+    pending.map(|journal| recover(home, env, &journal)).collect()
+}
+
+fn recover(home: &ConfigHome, env: &Env, journal: &Journal) -> String {
+    let mut contents = Contents::new(home, &journal.session, env);
+    let mut rewound = Rewound::default();
+    match finish(home, env, journal, &mut contents, &mut rewound) {
+        Ok(()) if rewound.left.is_empty() => {
+            format!("A rewind of session {} that was cut short is finished", journal.session)
+        }
+        Ok(()) => format!(
+            "A rewind of session {} that was cut short is finished; {} changed meanwhile and stayed",
+            journal.session,
+            n_paths(rewound.left.len())
+        ),
+        Err(error) => format!(
+            "A rewind of session {} was cut short and cannot be finished: {error}{}",
+            journal.session,
+            std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default()
+        ),
+    }
+}
+
+/// Says what is wrong with a journal, and sets it aside unless it may be read another time.
+fn give_up(path: &Path, error: &io::Error) -> String {
+    let aside = match error.kind() {
+        io::ErrorKind::InvalidData => journal::set_aside(path),
+        _ => Err(io::Error::other("it stays in its place")),
+    };
+    match aside {
+        Ok(aside) => format!(
+            "A rewind was cut short, and what it was about to do cannot be read ({error}); it is set aside as `{}`, and files stay as they are",
+            aside.display()
+        ),
+        Err(why) => format!(
+            "A rewind was cut short, and what it was about to do cannot be read ({error}; {why}): `{}`",
+            path.display()
+        ),
+    }
 }
 
 /// Returns the rewinds that were cut short, each with its session if that can be read; none while one is under way.
 pub(crate) fn cut_short(home: &ConfigHome) -> Vec<(PathBuf, Option<SessionId>)> {
     let pending = journal::pending(home);
     if pending.is_empty() {
-        return pending;
+        return Vec::new();
     }
+    let session = |(path, journal): (PathBuf, io::Result<Journal>)| {
+        (path, journal.ok().map(|journal| journal.session))
+    };
     match journal::try_lock(home) {
-        Ok(Some(_lock)) => pending,
+        Ok(Some(_lock)) => pending.into_iter().map(session).collect(),
         Ok(None) | Err(_) => Vec::new(),
     }
 }
 
-fn journals(home: &ConfigHome, phase: Phase) -> Result<Vec<Journal>, RewindError> {
-    journal::journals(home, phase).map_err(|(path, source)| RewindError::Disk {
-        action: "read the rewind",
-        path,
-        source,
-    })
+fn unread((path, source): (PathBuf, io::Error)) -> RewindError {
+    RewindError::Disk { action: "read the rewind", path, source }
 }
 
 pub use conversation::ConversationRewind;

@@ -192,9 +192,11 @@ impl<'a> Surgery<'a> {
     }
 
     fn finish_rewinds(&self) -> io::Result<String> {
-        let said = self.hands.act(|| Ok(crate::rewind::recover_rewinds(self.home, self.env)))?;
+        let said = self.hands.act(|| Ok(crate::rewind::finish_rewinds(self.home, self.env)))?;
         let said = said.join("; ");
-        if crate::rewind::cut_short(self.home).is_empty() { Ok(said) } else { Err(io::Error::other(said)) }
+        // One that cannot be read is another finding, with another cure.
+        let is_left = crate::rewind::cut_short(self.home).iter().any(|(_, session)| session.is_some());
+        if is_left { Err(io::Error::other(said)) } else { Ok(said) }
     }
 
     fn bring_back_unsaved(&self, session: Option<&SessionId>) -> io::Result<String> {

@@ -4,6 +4,7 @@
 //! <config home>/loci/rewinds/<id>.pending.json    being done, or cut short
 //!                            <id>.done.json       done; can be undone
 //!                            <id>.undone.json     undone
+//!                            <id>.unreadable.json was pending, and says nothing; set aside by the next start
 //!                            lock                 held by whoever rewinds
 //! ```
 //!
@@ -128,33 +129,67 @@ impl Journal {
 }
 
 /// Returns the journals of one phase, oldest first; one that cannot be read is an error with its place.
-pub(super) fn journals(home: &ConfigHome, phase: Phase) -> Result<Vec<Journal>, (PathBuf, io::Error)> {
-    let dir = dir(home);
-    let names = match fs::read_dir(&dir) {
-        Ok(entries) => entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<PathBuf>>>(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => Err(error),
+fn journals(home: &ConfigHome, phase: Phase) -> Result<Vec<Journal>, (PathBuf, io::Error)> {
+    let paths = paths(home, phase).map_err(|error| (dir(home), error))?;
+    paths.into_iter().map(|path| read(&path).map_err(|error| (path, error))).collect()
+}
+
+/// Returns the last journal of a session in one phase. Names tell whose they are, so one of another session that cannot be
+/// read is not in the way.
+pub(super) fn last_of(
+    home: &ConfigHome,
+    phase: Phase,
+    session: &SessionId,
+) -> Result<Option<Journal>, (PathBuf, io::Error)> {
+    let paths = paths(home, phase).map_err(|error| (dir(home), error))?;
+    let ending = format!("-{session}.{}.json", phase.name());
+    let last = paths.into_iter().rfind(|path| path.to_str().is_some_and(|path| path.ends_with(&ending)));
+    last.map(|path| read(&path).map_err(|error| (path, error))).transpose()
+}
+
+/// Returns the journal of this name, if it is in this phase.
+pub(super) fn by_id(
+    home: &ConfigHome,
+    phase: Phase,
+    id: &str,
+) -> Result<Option<Journal>, (PathBuf, io::Error)> {
+    let path = dir(home).join(format!("{id}.{}.json", phase.name()));
+    match read(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        journal => journal.map(Some).map_err(|error| (path, error)),
+    }
+}
+
+/// Returns the journals that are pending, oldest first, each as far as it can be read.
+pub(super) fn pending(home: &ConfigHome) -> Vec<(PathBuf, io::Result<Journal>)> {
+    let paths = paths(home, Phase::Pending).unwrap_or_default();
+    paths.into_iter().map(|path| (path.clone(), read(&path))).collect()
+}
+
+/// Sets a pending journal aside that says nothing; returns where it is then.
+pub(super) fn set_aside(path: &Path) -> io::Result<PathBuf> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let aside = path.with_file_name(name.replace(".pending.json", ".unreadable.json"));
+    fs::rename(path, &aside)?;
+    Ok(aside)
+}
+
+fn paths(home: &ConfigHome, phase: Phase) -> io::Result<Vec<PathBuf>> {
+    let mut paths = match fs::read_dir(dir(home)) {
+        Ok(entries) => entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<PathBuf>>>()?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(error),
     };
-    let mut names = names.map_err(|error| (dir, error))?;
     let ending = format!(".{}.json", phase.name());
-    names.retain(|path| path.to_str().is_some_and(|path| path.ends_with(&ending)));
-    names.sort();
-    names.into_iter().map(|path| read(&path).map_err(|error| (path, error))).collect()
+    paths.retain(|path| path.to_str().is_some_and(|path| path.ends_with(&ending)));
+    paths.sort();
+    Ok(paths)
 }
 
-/// Returns the journals that are pending, each with its session if it can be read.
-pub(super) fn pending(home: &ConfigHome) -> Vec<(PathBuf, Option<SessionId>)> {
-    let ending = format!(".{}.json", Phase::Pending.name());
-    let paths = fs::read_dir(dir(home)).into_iter().flatten().flatten().map(|entry| entry.path());
-    let pending = paths.filter(|path| path.to_str().is_some_and(|path| path.ends_with(&ending)));
-    let mut found: Vec<_> =
-        pending.map(|path| (read(&path).ok().map(|journal| journal.session), path)).collect();
-    found.sort();
-    found.into_iter().map(|(session, path)| (path, session)).collect()
-}
-
+/// Reads a journal; one whose words are no journal is [`io::ErrorKind::InvalidData`].
 fn read(path: &Path) -> io::Result<Journal> {
-    Ok(serde_json::from_slice(&fs::read(path)?)?)
+    let text = fs::read(path)?;
+    serde_json::from_slice(&text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
 /// Returns every step of every journal; they name contents that must stay.

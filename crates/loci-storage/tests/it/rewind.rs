@@ -301,3 +301,36 @@ fn blame_follows_a_file_through_its_names() {
     );
     assert!(!lab.blame("e/b").iter().any(|(_, by)| *by == who(&second)), "moving writes no line");
 }
+
+/// One journal that says nothing is set aside and named; what the others were about to do is done.
+#[test]
+fn a_journal_that_cannot_be_read_stops_no_other() {
+    let mut lab = Lab::new();
+    lab.shell("echo one > a");
+    let point = lab.point();
+    lab.run("echo two > a");
+    lab.rewind(&point);
+    let dir = lab.home().loci_dir().join("rewinds");
+    let names = || -> Vec<String> {
+        let entries = fs::read_dir(&dir).unwrap().map(|it| it.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = entries.filter(|name| name.ends_with(".json")).collect();
+        names.sort();
+        names
+    };
+    let done = names().pop().unwrap();
+    // As if it had died at its end, and another before its journal was whole.
+    let pending = done.replace(".done.", ".pending.");
+    fs::rename(dir.join(&done), dir.join(&pending)).unwrap();
+    let bad = format!("00000000000000000001-{}", &pending[21..]);
+    fs::write(dir.join(&bad), "{\"id\":").unwrap();
+    let said = lab.recover();
+    let aside = bad.replace(".pending.", ".unreadable.");
+    assert!(said.len() == 2 && said[0].contains(&aside) && said[1].ends_with("is finished"), "{said:?}");
+    assert_eq!(names(), [aside.clone(), done]);
+    assert_eq!(fs::read(dir.join(aside)).unwrap(), b"{\"id\":");
+    assert_eq!(lab.recover(), Vec::<String>::new());
+    // Nor does one of another session that was done keep this one from being undone.
+    fs::write(dir.join("00000000000000000002-0a0a0a0a-0001-4000-8000-0000000000ff.done.json"), "").unwrap();
+    lab.undo();
+    assert_eq!(lab.read("a"), "two\n");
+}

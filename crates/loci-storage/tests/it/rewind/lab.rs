@@ -13,7 +13,7 @@ use loci_core::ids::{EntryId, SessionId};
 use loci_stdx::{Env, FixedClock, SystemClock};
 use loci_storage::{
     BlobStore, ConfigHome, Doing, OnConflict, RewindError, RewindPlan, RewindScene, Rewound, TreeHistory,
-    TreeLimits, apply_rewind, blame_file, plan_rewind, plan_undo,
+    TreeLimits, apply_rewind, blame_file, plan_rewind, plan_undo, recover_rewinds,
 };
 use sha2::{Digest, Sha256};
 
@@ -221,6 +221,11 @@ impl Lab {
         let plan = plan_undo(&self.scene()).unwrap();
         assert!(plan.conflicts.is_empty(), "{:?}", plan.conflicts);
         self.apply(plan, OnConflict::Refuse).unwrap();
+    }
+
+    /// Finishes what was cut short, as the next start of loci does.
+    pub(super) fn recover(&self) -> Vec<String> {
+        recover_rewinds(&self.home, &self.env)
     }
 
     pub(super) fn store_bytes(&self) -> u64 {
