@@ -90,7 +90,11 @@ impl SessionId {
                 8 | 13 | 18 | 23 => byte == b'-',
                 _ => byte.is_ascii_hexdigit(),
             });
-        if is_uuid { Ok(Self(text.to_ascii_lowercase().into())) } else { Err(BadSessionId(text.to_owned())) }
+        match text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            _ if !is_uuid => Err(BadSessionId(text.to_owned())),
+            true => Ok(Self(text.to_ascii_lowercase().into())),
+            false => Ok(Self(text.into())),
+        }
     }
 
     /// Returns the id's text.

@@ -25,7 +25,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use kept::Kept;
+use kept::{Kept, Known};
 pub use lite::{Facts, Labels};
 pub use rollout::list_rollouts;
 pub use tally::{Count, session_totals};
@@ -52,14 +52,19 @@ pub struct SessionSummary {
 
 /// Lists the sessions of a project, the newest first.
 pub fn list_project(home: &ConfigHome, project: &Project) -> Result<Vec<SessionSummary>, FindError> {
-    let mut sessions = kept_or_read(home, stamped(project.listed(home)?));
+    let mut sessions = kept_or_read(home, stamped(project.listed(home)?), usize::MAX);
     project.retain_own(home, &mut sessions);
-    Ok(sorted(sessions))
+    Ok(sessions)
 }
 
 /// Lists the sessions of all projects, the newest first.
 pub fn list_all(home: &ConfigHome) -> Result<Vec<SessionSummary>, FindError> {
-    Ok(sorted(kept_or_read(home, stamped(all_sessions(home)?))))
+    list_newest(home, usize::MAX)
+}
+
+/// Lists the newest sessions of all projects, no more than so many: of the others only their age is looked up.
+pub fn list_newest(home: &ConfigHome, most: usize) -> Result<Vec<SessionSummary>, FindError> {
+    Ok(kept_or_read(home, stamped(all_sessions(home)?), most))
 }
 
 /// Files are looked at before they are read: what is written in between changes the stamp.
@@ -82,45 +87,92 @@ fn facts_of(place: &SessionPlace, buffer: &mut Vec<u8>) -> io::Result<Option<Fac
     }
 }
 
-/// Puts the newest first. Facts are large, so what is sorted is what they are sorted by.
-fn sorted(sessions: Vec<SessionSummary>) -> Vec<SessionSummary> {
-    let mut order: Vec<(i64, usize)> =
-        sessions.iter().enumerate().map(|(idx, session)| (session.facts.newest_ms(), idx)).collect();
-    let name = |idx: usize| sessions[idx].place.file().as_os_str();
-    order.sort_unstable_by(|(left_ms, left), (right_ms, right)| {
-        right_ms.cmp(left_ms).then_with(|| name(*left).cmp(name(*right)))
-    });
-    let mut sessions: Vec<Option<SessionSummary>> = sessions.into_iter().map(Some).collect();
-    order.into_iter().filter_map(|(_, idx)| sessions[idx].take()).collect()
+/// A session in a list, and where its facts are.
+struct Row {
+    newest_ms: i64,
+    place: SessionPlace,
+    facts: Source,
 }
 
-/// Takes the facts of files that are as they were from what was kept, and reads the others.
-fn kept_or_read(home: &ConfigHome, places: Vec<(SessionPlace, Stamp)>) -> Vec<SessionSummary> {
+enum Source {
+    /// The record of what was kept.
+    Kept(usize),
+    Read(Box<Facts>),
+}
+
+/// Takes the facts of files that are as they were from what was kept, and reads the others; returns the newest ones, the
+/// newest first. Facts are large, so rows are sorted, and facts unpacked in the order in which they are handed out.
+fn kept_or_read(home: &ConfigHome, places: Vec<(SessionPlace, Stamp)>, most: usize) -> Vec<SessionSummary> {
     let kept = Kept::read(home);
-    let parts: Vec<&[(SessionPlace, Stamp)]> = places.chunks(PART).collect();
-    let known = in_parallel(parts.len(), MOST_READERS, |idx| {
-        parts[idx].iter().map(|(place, stamp)| kept.facts(place, *stamp)).collect::<Vec<Option<Facts>>>()
-    });
-    let mut all = Vec::with_capacity(places.len());
+    let known = by_part(&places, |part| kept.look_up(part));
+    let mut rows = Vec::with_capacity(places.len());
     let mut unknown = Vec::new();
-    for ((place, stamp), facts) in places.into_iter().zip(known.into_iter().flatten()) {
-        match facts {
-            Some(facts) => all.push((SessionSummary { place, facts }, stamp)),
+    for ((place, stamp), known) in places.into_iter().zip(known.into_iter().flatten()) {
+        match known {
+            Some(Known { record, newest_ms }) => {
+                rows.push(Row { newest_ms, place, facts: Source::Kept(record) });
+            }
             None => unknown.push((place, stamp)),
         }
     }
     if !unknown.is_empty() {
-        let n_read = unknown.len();
-        let (places, stamps): (Vec<SessionPlace>, Vec<Stamp>) = unknown.into_iter().unzip();
-        let stamps: HashMap<&Path, Stamp> = places.iter().map(SessionPlace::file).zip(stamps).collect();
-        let read = summaries(&places).into_iter();
-        all.extend(read.filter_map(|session| {
-            let stamp = stamps.get(session.place.file()).copied();
-            stamp.map(|stamp| (session, stamp))
+        let read = read_and_keep(home, &kept, &rows, unknown);
+        rows.extend(read.into_iter().map(|SessionSummary { place, facts }| Row {
+            newest_ms: facts.newest_ms(),
+            place,
+            facts: Source::Read(Box::new(facts)),
         }));
-        kept.write(home, &all, n_read);
     }
-    all.into_iter().map(|(session, _)| session).collect()
+    rows.sort_unstable_by(|left, right| {
+        let by_path = || left.place.file().as_os_str().cmp(right.place.file().as_os_str());
+        right.newest_ms.cmp(&left.newest_ms).then_with(by_path)
+    });
+    rows.truncate(most);
+    unpacked(&kept, rows)
+}
+
+/// Reads sessions that nothing is known of, and keeps what was read for the next time.
+fn read_and_keep(
+    home: &ConfigHome,
+    kept: &Kept,
+    rows: &[Row],
+    unknown: Vec<(SessionPlace, Stamp)>,
+) -> Vec<SessionSummary> {
+    let (places, stamps): (Vec<SessionPlace>, Vec<Stamp>) = unknown.into_iter().unzip();
+    let stamps: HashMap<&Path, Stamp> = places.iter().map(SessionPlace::file).zip(stamps).collect();
+    let read = summaries(&places);
+    let unchanged = rows.iter().filter_map(|row| match row.facts {
+        Source::Kept(record) => Some(record),
+        Source::Read(_) => None,
+    });
+    kept.write(home, &unchanged.collect(), &stamps, &read);
+    read
+}
+
+/// Puts the facts of rows in their place.
+fn unpacked(kept: &Kept, rows: Vec<Row>) -> Vec<SessionSummary> {
+    let facts = by_part(&rows, |part| -> Vec<Option<Facts>> {
+        let unpack = |row: &Row| match row.facts {
+            Source::Kept(record) => kept.facts_of(record),
+            Source::Read(_) => None,
+        };
+        part.iter().map(unpack).collect()
+    });
+    let session = |(row, facts): (Row, Option<Facts>)| {
+        let facts = match row.facts {
+            Source::Read(facts) => Some(*facts),
+            // What cannot be unpacked, though its checksum is right, is read.
+            Source::Kept(_) => facts.or_else(|| facts_of(&row.place, &mut Vec::new()).ok().flatten()),
+        };
+        facts.map(|facts| SessionSummary { place: row.place, facts })
+    };
+    rows.into_iter().zip(facts.into_iter().flatten()).filter_map(session).collect()
+}
+
+/// Does the same with everything, a part at a time on a few threads.
+fn by_part<T: Send, U: Sync>(items: &[U], each: impl Fn(&[U]) -> T + Sync) -> Vec<T> {
+    let parts: Vec<&[U]> = items.chunks(PART).collect();
+    in_parallel(parts.len(), MOST_READERS, |idx| each(parts[idx]))
 }
 
 /// Returns the file of what is kept, when it knows a session otherwise than it is.

@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, Metadata};
+use std::fs::{self, File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use loci_stdx::in_parallel;
+use rustix::fs::{AtFlags, FileType, statat};
 
 use super::{FindError, entries_of, id_of, subdirectories};
 use crate::layout::{ConfigHome, SessionPlace};
@@ -39,6 +40,19 @@ impl Stamp {
         fs::metadata(file).ok().filter(Metadata::is_file).map(|metadata| Self::of(&metadata))
     }
 
+    /// Looks at a file of an open directory, which spares the system the way there.
+    #[allow(clippy::unnecessary_cast, reason = "the types of these fields differ between systems")]
+    fn look_in(dir: &File, name: &OsStr) -> Option<Self> {
+        let stat = statat(dir, name, AtFlags::empty()).ok()?;
+        let is_file = FileType::from_raw_mode(stat.st_mode).is_file();
+        is_file.then_some(Self {
+            size: u64::try_from(stat.st_size).ok()?,
+            modified_s: stat.st_mtime as i64,
+            modified_ns: stat.st_mtime_nsec as i64,
+            inode: stat.st_ino as u64,
+        })
+    }
+
     /// Returns when the file was changed, in nanoseconds since 1970.
     pub(crate) fn time_ns(self) -> i128 {
         i128::from(self.modified_s) * 1_000_000_000 + i128::from(self.modified_ns)
@@ -59,7 +73,8 @@ pub(crate) fn all_sessions(home: &ConfigHome) -> Result<Vec<Listed>, FindError> 
     sessions_in(&subdirectories(&home.projects_dir())?)
 }
 
-/// Returns the session files of some directories. A link counts as what it leads to; a file that is gone by now is none.
+/// Returns the session files of some directories, those of each in order. A link counts as what it leads to; a file that is
+/// gone by now is none.
 pub(crate) fn sessions_in(dirs: &[PathBuf]) -> Result<Vec<Listed>, FindError> {
     let listings = in_parallel(dirs.len(), MOST_LISTERS, |idx| Names::of(&dirs[idx]));
     let listings = listings.into_iter().collect::<Result<Vec<Names<'_>>, FindError>>()?;
@@ -68,7 +83,9 @@ pub(crate) fn sessions_in(dirs: &[PathBuf]) -> Result<Vec<Listed>, FindError> {
         listings.iter().flat_map(|names| names.files.chunks(PART).map(move |part| (names, part))).collect();
     let listed = in_parallel(parts.len(), MOST_LISTERS, |idx| {
         let (names, part) = parts[idx];
-        part.iter().filter_map(|name| names.listed(name)).collect::<Vec<Listed>>()
+        // A directory that cannot be opened any more is looked into by its path, which says how it is.
+        let dir = File::open(names.dir).ok();
+        part.iter().filter_map(|name| names.listed(dir.as_ref(), name)).collect::<Vec<Listed>>()
     });
     Ok(listed.into_iter().flatten().collect())
 }
@@ -91,13 +108,14 @@ impl<'a> Names<'a> {
                 None => drop(companions.insert(name)),
             }
         }
+        files.sort_unstable();
         Ok(Self { dir, files, companions })
     }
 
-    fn listed(&self, name: &OsStr) -> Option<Listed> {
+    fn listed(&self, dir: Option<&File>, name: &OsStr) -> Option<Listed> {
         let id = id_of(Path::new(name))?;
         let file = self.dir.join(name);
-        let stamp = Stamp::look(&file)?;
+        let stamp = dir.map_or_else(|| Stamp::look(&file), |dir| Stamp::look_in(dir, name))?;
         let has_companion =
             !self.companions.is_empty() && self.companions.contains(Path::new(name).file_stem()?);
         Some(Listed { place: SessionPlace::new(file, id), stamp, has_companion })

@@ -17,6 +17,9 @@
 mod record;
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
@@ -48,6 +51,15 @@ pub(super) struct Kept {
     written_ns: i128,
 }
 
+/// A file of which something is known.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Known {
+    /// The number of its record.
+    pub(super) record: usize,
+    /// What its facts are sorted by.
+    pub(super) newest_ms: i64,
+}
+
 impl Kept {
     /// Reads what was kept; nothing when that cannot be done.
     pub(super) fn read(home: &ConfigHome) -> Self {
@@ -67,29 +79,57 @@ impl Kept {
             && sum.is_some_and(|(sum, rest)| u64::from_le_bytes(*sum) == checksum(rest))
     }
 
-    /// Returns the facts of a file that is as it was.
-    pub(super) fn facts(&self, place: &SessionPlace, stamp: Stamp) -> Option<Facts> {
-        let record = self.find(place.file())?;
-        (record.stamp()? == stamp && self.is_settled(stamp)).then(|| record.facts())?
+    /// Looks up files; those that are not as they were are unknown. What comes in the order of paths is found at once.
+    pub(super) fn look_up(&self, files: &[(SessionPlace, Stamp)]) -> Vec<Option<Known>> {
+        let mut near = 0;
+        let mut look_up = |place: &SessionPlace, stamp: Stamp| {
+            let record = self.find(place.file(), near)?;
+            near = record + 1;
+            let head = self.record(record)?.head()?;
+            let is_as_it_was = head.stamp == stamp && self.is_settled(stamp);
+            is_as_it_was.then_some(Known { record, newest_ms: head.newest_ms })
+        };
+        files.iter().map(|(place, stamp)| look_up(place, *stamp)).collect()
     }
 
-    /// Keeps the facts for the next time, where enough of them are new.
-    pub(super) fn write(&self, home: &ConfigHome, all: &[(SessionSummary, Stamp)], n_read: usize) {
-        if n_read < FEW {
+    /// Unpacks the facts of a record.
+    pub(super) fn facts_of(&self, record: usize) -> Option<Facts> {
+        self.record(record)?.facts()
+    }
+
+    /// Returns the facts of a file that is as it was.
+    pub(super) fn facts(&self, place: &SessionPlace, stamp: Stamp) -> Option<Facts> {
+        let known = self.look_up(&[(place.clone(), stamp)]).pop().flatten()?;
+        self.facts_of(known.record)
+    }
+
+    /// Keeps the facts for the next time, where enough of them are new: what was read now, with the stamps that all had
+    /// that were not known, and the records that are true still.
+    pub(super) fn write(
+        &self,
+        home: &ConfigHome,
+        unchanged: &FxHashSet<usize>,
+        stamps: &HashMap<&Path, Stamp>,
+        read: &[SessionSummary],
+    ) {
+        if stamps.len() < FEW {
             return;
         }
-        let listed: FxHashSet<&[u8]> =
-            all.iter().map(|(session, _)| bytes_of(session.place.file())).collect();
-        let mut records: Vec<(&[u8], Cow<'_, [u8]>)> = all
-            .iter()
-            .map(|(session, stamp)| (bytes_of(session.place.file()), record::of(session, *stamp).into()))
-            .collect();
+        let mut records: Vec<(&[u8], Cow<'_, [u8]>)> = Vec::with_capacity(unchanged.len() + read.len());
+        for session in read {
+            let Some(stamp) = stamps.get(session.place.file()) else { continue };
+            records.push((bytes_of(session.place.file()), record::of(session, *stamp).into()));
+        }
         // Those of other projects stay known.
-        let others = (0..self.n_records()).filter_map(|idx| self.record(idx));
-        records.extend(others.filter_map(|record| {
+        let others = (0..self.n_records()).filter_map(|idx| Some((idx, self.record(idx)?)));
+        records.extend(others.filter_map(|(idx, record)| {
             let path = record.path()?;
-            let stays = !listed.contains(path) && self.is_settled(record.stamp()?) && exists(path);
-            stays.then_some((path, record.0.into()))
+            let is_other = || {
+                !stamps.contains_key(path_of(path))
+                    && record.head().is_some_and(|head| self.is_settled(head.stamp))
+                    && path_of(path).exists()
+            };
+            (unchanged.contains(&idx) || is_other()).then_some((path, record.0.into()))
         }));
         records.sort_unstable_by_key(|(path, _)| *path);
         if let Some(bytes) = file_of(&records) {
@@ -103,17 +143,20 @@ impl Kept {
         stamp.time_ns() + STEP_NS < self.written_ns
     }
 
-    /// Looks a file up; records are in the order of their files.
-    fn find(&self, file: &Path) -> Option<Record<'_>> {
+    /// Returns the number of a file's record, which may be `near`; records are in the order of their files.
+    fn find(&self, file: &Path, near: usize) -> Option<usize> {
         let path = bytes_of(file);
+        let is_it = |idx: usize| self.record(idx).and_then(Record::path) == Some(path);
+        if near < self.n_records() && is_it(near) {
+            return Some(near);
+        }
         let (mut low, mut high) = (0, self.n_records());
         while low < high {
             let middle = low + (high - low) / 2;
-            let record = self.record(middle)?;
-            match record.path()?.cmp(path) {
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Greater => high = middle,
-                std::cmp::Ordering::Equal => return Some(record),
+            match self.record(middle)?.path()?.cmp(path) {
+                Ordering::Less => low = middle + 1,
+                Ordering::Greater => high = middle,
+                Ordering::Equal => return Some(middle),
             }
         }
         None
@@ -159,6 +202,6 @@ fn bytes_of(file: &Path) -> &[u8] {
     file.as_os_str().as_bytes()
 }
 
-fn exists(path: &[u8]) -> bool {
-    Path::new(std::ffi::OsStr::from_bytes(path)).exists()
+fn path_of(bytes: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(bytes))
 }

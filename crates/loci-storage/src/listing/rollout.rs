@@ -13,7 +13,7 @@ use loci_stdx::single_line;
 use memchr::memmem;
 
 use super::lite::Ends;
-use super::{Count, Facts, Labels, SessionSummary, kept_or_read, scan, sorted};
+use super::{Count, Facts, Labels, SessionSummary, kept_or_read, scan};
 use crate::archive::packed_transcripts;
 use crate::find::{FindError, Stamp, session_places, subdirectories};
 use crate::layout::{ConfigHome, SessionPlace};
@@ -33,7 +33,7 @@ pub fn list_rollouts(home: &ConfigHome, project: Option<&Project>) -> Result<Vec
     let own = own_ids(home)?;
     places.retain(|place| !own.contains(place.id().as_str()));
     let look = |place: SessionPlace| Stamp::look(place.file()).map(|stamp| (place, stamp));
-    let mut sessions = kept_or_read(home, places.into_iter().filter_map(look).collect());
+    let mut sessions = kept_or_read(home, places.into_iter().filter_map(look).collect(), usize::MAX);
     sessions.retain(|session| {
         project.is_none_or(|project| project.covers_recorded(session.facts.cwd.as_deref()))
     });
@@ -41,7 +41,7 @@ pub fn list_rollouts(home: &ConfigHome, project: Option<&Project>) -> Result<Vec
     for session in &mut sessions {
         session.facts.labels.custom = titles.remove(session.place.id().as_str());
     }
-    Ok(sorted(sessions))
+    Ok(sessions)
 }
 
 /// Returns the ids of our own sessions, archived ones included.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use loci_storage::{SessionSummary, list_all, list_project, rename_session};
+use loci_storage::{SessionSummary, list_all, list_newest, list_project, rename_session};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -103,6 +103,8 @@ proptest! {
             happen(&world, n + 100, step);
         }
         let warm = list_all(&world.home).unwrap();
+        let newest = list_newest(&world.home, 5).unwrap();
+        prop_assert_eq!(&newest[..], &warm[..warm.len().min(5)]);
         prop_assert_eq!(warm, without_kept(&world));
     }
 }

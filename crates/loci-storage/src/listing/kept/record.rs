@@ -95,17 +95,33 @@ fn texts(facts: &Facts) -> [Option<&str>; N_TEXTS] {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Record<'a>(pub(super) &'a [u8]);
 
+/// What a record is looked up for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Head {
+    /// What the file was like.
+    pub(super) stamp: Stamp,
+    /// The moment to sort by.
+    pub(super) newest_ms: i64,
+}
+
 impl<'a> Record<'a> {
     /// Returns the path of the session's file.
     pub(super) fn path(self) -> Option<&'a [u8]> {
         take_path(&mut Bytes(self.0))
     }
 
-    /// Returns what the file was like.
-    pub(super) fn stamp(self) -> Option<Stamp> {
+    /// Returns what a record is looked up for, without making texts or times.
+    pub(super) fn head(self) -> Option<Head> {
         let mut bytes = Bytes(self.0);
         take_path(&mut bytes)?;
-        take_stamp(&mut bytes)
+        let stamp = take_stamp(&mut bytes)?;
+        let bits = bytes.number()?;
+        let modified_ms = take_signed(&mut bytes)?;
+        let newest_ms = match bits & LAST_ACTIVITY {
+            0 => modified_ms,
+            _ => milliseconds(take_signed(&mut bytes)?, take_signed(&mut bytes)?)?,
+        };
+        Some(Head { stamp, newest_ms })
     }
 
     /// Returns the facts; `None` when a time is none.
@@ -172,6 +188,11 @@ fn take_time(bytes: &mut Bytes<'_>) -> Option<Timestamp> {
     Timestamp::new(second, i32::try_from(take_signed(bytes)?).ok()?).ok()
 }
 
+/// Returns what a time of these seconds and nanoseconds, which have one sign, is in milliseconds.
+fn milliseconds(second: i64, nanosecond: i64) -> Option<i64> {
+    second.checked_mul(1_000)?.checked_add(nanosecond / 1_000_000)
+}
+
 fn put_signed(out: &mut Vec<u8>, number: i64) {
     put_number(out, ((number << 1) ^ (number >> 63)) as u64);
 }
@@ -184,6 +205,15 @@ fn take_signed(bytes: &mut Bytes<'_>) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_record_is_sorted_like_its_facts() {
+        for nanoseconds in [0, 1, 999_999, 1_000_000, 1_700_000_000_123_456_789, -1, -999_999_999, -1_500_000] {
+            let time = Timestamp::from_nanosecond(nanoseconds).unwrap();
+            let ms = milliseconds(time.as_second(), time.subsec_nanosecond().into());
+            assert_eq!(ms, Some(time.as_millisecond()), "{nanoseconds}");
+        }
+    }
 
     #[test]
     fn signs_survive() {
