@@ -8,7 +8,6 @@ mod builder;
 mod check;
 mod coverage;
 mod filter;
-pub(crate) mod format;
 mod merge;
 mod scan;
 mod search;
@@ -17,7 +16,6 @@ mod spoken;
 mod update;
 
 pub(crate) use check::{IndexFault, index_faults};
-pub(crate) use format::checksum;
 pub(crate) use spoken::milliseconds;
 
 use std::collections::HashSet;

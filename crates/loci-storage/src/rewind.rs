@@ -475,9 +475,8 @@ pub(crate) fn cut_short(home: &ConfigHome) -> Vec<(PathBuf, Option<SessionId>)> 
     if pending.is_empty() {
         return Vec::new();
     }
-    let session = |(path, journal): (PathBuf, io::Result<Journal>)| {
-        (path, journal.ok().map(|journal| journal.session))
-    };
+    let session =
+        |(path, journal): (PathBuf, io::Result<Journal>)| (path, journal.ok().map(|journal| journal.session));
     match journal::try_lock(home) {
         Ok(Some(_lock)) => pending.into_iter().map(session).collect(),
         Ok(None) | Err(_) => Vec::new(),

@@ -133,7 +133,7 @@ fn pour(mut from: impl Read, to: &mut impl Write) -> io::Result<(u64, u64)> {
             return Ok((size, sum));
         }
         to.write_all(&buffer[..n_read])?;
-        sum = sum.rotate_left(1) ^ crate::index::checksum(&buffer[..n_read]);
+        sum = sum.rotate_left(1) ^ loci_stdx::checksum(&buffer[..n_read]);
         size += n_read as u64;
     }
 }

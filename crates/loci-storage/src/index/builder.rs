@@ -6,9 +6,9 @@ use std::path::Path;
 
 use loci_core::passage::Passage;
 use loci_core::search::each_word;
+use loci_stdx::{checksum, put_number, put_text};
 use rustc_hash::FxHashMap;
 
-use super::format::{checksum, put_number, put_text};
 use super::segment::{FILE_MARK, HEAD, MAGIC, Outline, Part, Segment, Source};
 use super::spoken::{Spoken, Spot, voice_number};
 

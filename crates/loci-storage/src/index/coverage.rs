@@ -9,9 +9,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use loci_core::passage::CallNames;
+use loci_stdx::checksum;
 use rustc_hash::FxHashMap;
 
-use super::format::checksum;
 use super::segment::{Segment, Source};
 use super::spoken::Body;
 use crate::archive::{PackedTranscript, packed_transcripts};

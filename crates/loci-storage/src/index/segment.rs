@@ -19,10 +19,9 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use loci_core::search::Term;
-use loci_stdx::in_parallel;
+use loci_stdx::{Packed, checksum, in_parallel};
 use serde::{Deserialize, Serialize};
 
-use super::format::{Bytes, checksum};
 use super::spoken::Spot;
 
 pub(super) const MAGIC: &[u8; 8] = b"LOCIIDX1";
@@ -238,7 +237,7 @@ impl Segment {
     ) -> io::Result<()> {
         for part in self.blocks_from(from)? {
             let bytes = read(&self.file, part)?;
-            let mut bytes = Bytes(&bytes);
+            let mut bytes = Packed(&bytes);
             let mut word = String::new();
             while !bytes.is_empty() {
                 let (n_passages, list) = next_word(&mut bytes, &mut word).ok_or_else(damaged)?;
@@ -252,7 +251,7 @@ impl Segment {
 
     /// Returns the blocks that may have `word` or words after it.
     fn blocks_from(&self, word: &str) -> io::Result<Vec<Part>> {
-        let mut bytes = Bytes(&self.blocks);
+        let mut bytes = Packed(&self.blocks);
         let mut parts: Vec<Part> = Vec::new();
         while !bytes.is_empty() {
             let first = bytes.text().ok_or_else(damaged)?;
@@ -267,27 +266,15 @@ impl Segment {
 
     pub(super) fn read_list(&self, n_passages: u32, part: Part) -> io::Result<List> {
         let bytes = read(&self.file, part)?;
-        let mut bytes = Bytes(&bytes);
         let n_passages = n_passages.min(self.outline.n_passages) as usize;
-        let mut list =
-            List { passages: Vec::with_capacity(n_passages), counts: Vec::with_capacity(n_passages) };
-        let mut passage = 0;
-        for idx in 0..n_passages {
-            let step = bytes.small().ok_or_else(damaged)?;
-            let count = bytes.small().ok_or_else(damaged)?;
-            passage = if idx == 0 { step } else { passage + step };
-            if passage >= self.outline.n_passages {
-                return Err(damaged());
-            }
-            list.passages.push(passage);
-            list.counts.push(count);
-        }
-        Ok(list)
+        let steps = Packed(&bytes).steps(n_passages, self.outline.n_passages);
+        let (passages, counts) = steps.ok_or_else(damaged)?;
+        Ok(List { passages, counts })
     }
 }
 
 /// Reads the next word of a block into `word`, and returns where its list is.
-fn next_word(bytes: &mut Bytes<'_>, word: &mut String) -> Option<(u32, Part)> {
+fn next_word(bytes: &mut Packed<'_>, word: &mut String) -> Option<(u32, Part)> {
     let n_shared = usize::try_from(bytes.number()?).ok()?;
     if !word.is_char_boundary(n_shared) || n_shared > word.len() {
         return None;
@@ -298,7 +285,7 @@ fn next_word(bytes: &mut Bytes<'_>, word: &mut String) -> Option<(u32, Part)> {
     Some((n_passages, part_of(bytes)?))
 }
 
-fn part_of(bytes: &mut Bytes<'_>) -> Option<Part> {
+fn part_of(bytes: &mut Packed<'_>) -> Option<Part> {
     let (at, len) = (bytes.number()?, bytes.number()?);
     let sum = bytes.take(8)?.try_into().ok().map(u64::from_le_bytes)?;
     Some(Part { at, len, sum })

@@ -25,12 +25,11 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use loci_stdx::{WriteOptions, create_private_dir_all, write_atomic};
+use loci_stdx::{WriteOptions, checksum, create_private_dir_all, write_atomic};
 use rustc_hash::FxHashSet;
 
 use super::{Facts, SessionSummary};
 use crate::find::Stamp;
-use crate::index::checksum;
 use crate::layout::{ConfigHome, SessionPlace};
 use record::Record;
 

@@ -1,13 +1,14 @@
 //! `loci sessions list`.
 
+use std::io;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
 use jiff::tz::TimeZone;
 use loci_stdx::{in_parallel, single_line};
-use loci_storage::{Dialect, Project, SessionSummary, list_all, list_project, list_rollouts};
+use loci_storage::{Dialect, Project, SessionSummary, list_newest, list_project, list_rollouts};
 
-use super::summary::Summary;
+use super::summary::put_json;
 use super::{Desk, format, output};
 use crate::complaint::Complaint;
 
@@ -62,8 +63,10 @@ pub(super) fn run(desk: &Desk<'_>, args: &ListArgs) -> Result<(), Complaint> {
     };
     let project = (!args.all).then(|| Project::repository(&dir));
     let mut sessions = Vec::new();
+    let most = args.limit.unwrap_or(usize::MAX);
     if args.origin != Some(Origin::Codex) {
-        let own = project.as_ref().map_or_else(|| list_all(&desk.home), |it| list_project(&desk.home, it));
+        let newest = || list_newest(&desk.home, most);
+        let own = project.as_ref().map_or_else(newest, |it| list_project(&desk.home, it));
         sessions = own.map_err(|error| Complaint::from_error(&error))?;
     }
     if args.origin != Some(Origin::Own) {
@@ -71,9 +74,13 @@ pub(super) fn run(desk: &Desk<'_>, args: &ListArgs) -> Result<(), Complaint> {
         sessions.extend(foreign.map_err(|error| Complaint::from_error(&error))?);
         sessions.sort_by_key(|session| std::cmp::Reverse(session.facts.newest_ms()));
     }
-    sessions.truncate(args.limit.unwrap_or(usize::MAX));
+    sessions.truncate(most);
     if args.json {
-        return json_parts(&sessions).and_then(|parts| output::print_parts(&parts));
+        let parts = json_parts(&sessions)?;
+        output::print_parts(&parts)?;
+        // The program ends here: what it knows of thousands of sessions need not be given back piece by piece.
+        std::mem::forget((sessions, parts));
+        return Ok(());
     }
     if sessions.is_empty() {
         output::say(&match args.all {
@@ -85,7 +92,9 @@ pub(super) fn run(desk: &Desk<'_>, args: &ListArgs) -> Result<(), Complaint> {
         });
         return Ok(());
     }
-    output::print_parts(&table(desk, &sessions, args.all))
+    output::print_parts(&table(desk, &sessions, args.all))?;
+    std::mem::forget(sessions);
+    Ok(())
 }
 
 /// Does the same with every session, a part of them at a time on a few threads.
@@ -96,15 +105,15 @@ fn by_part<T: Send, U: Sync>(items: &[U], each: impl Fn(usize, &[U]) -> T + Sync
 
 /// Writes thousands of sessions as one JSON array, in parts that follow one another.
 fn json_parts(sessions: &[SessionSummary]) -> Result<Vec<Vec<u8>>, Complaint> {
-    let written = by_part(sessions, |idx, part| -> serde_json::Result<Vec<u8>> {
+    let written = by_part(sessions, |idx, part| -> io::Result<Vec<u8>> {
         let mut out = Vec::with_capacity(part.len() * 1024);
         for (n, session) in part.iter().enumerate() {
             out.push(if idx + n == 0 { b'[' } else { b',' });
-            serde_json::to_writer(&mut out, &Summary::of(session))?;
+            put_json(&mut out, session)?;
         }
         Ok(out)
     });
-    let written: serde_json::Result<Vec<Vec<u8>>> = written.into_iter().collect();
+    let written: io::Result<Vec<Vec<u8>>> = written.into_iter().collect();
     let mut parts = written.map_err(|error| Complaint::from_error(&error))?;
     parts.push(if sessions.is_empty() { b"[]\n".to_vec() } else { b"]\n".to_vec() });
     Ok(parts)

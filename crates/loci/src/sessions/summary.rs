@@ -1,81 +1,99 @@
 //! A session's facts as JSON, the same in every verb.
 
 use std::borrow::Cow;
+use std::io::Write;
 
+use loci_stdx::put_json_text;
 use loci_storage::{Dialect, SessionSummary};
-use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-/// What is told of a session; times are milliseconds since 1970, what is not known is null.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Summary<'a> {
-    session_id: &'a str,
-    origin: Option<&'static str>,
-    title: Option<&'a str>,
-    custom_title: Option<&'a str>,
-    generated_title: Option<&'a str>,
-    name: Option<&'a str>,
-    summary: Option<&'a str>,
-    first_prompt: Option<&'a str>,
-    last_prompt: Option<&'a str>,
-    tag: Option<&'a str>,
-    git_branch: Option<&'a str>,
-    cwd: Option<&'a str>,
-    entrypoint: Option<&'a str>,
-    created_at: Option<i64>,
-    last_activity: i64,
-    last_modified: i64,
-    file_size: u64,
-    messages: u64,
-    messages_are_exact: bool,
-    cost_usd: Option<f64>,
-    forked_from: Option<&'a str>,
-    is_sidechain: bool,
-    is_empty: bool,
-    project: Option<Cow<'a, str>>,
-    path: Cow<'a, str>,
+/// What is told of a session, by name; times are milliseconds since 1970, what is not known is null.
+type Fields<'a> = [(&'static str, Field<'a>); 25];
+
+#[derive(Debug)]
+enum Field<'a> {
+    Unknown,
+    Text(Cow<'a, str>),
+    Number(i64),
+    Size(u64),
+    Amount(f64),
+    Flag(bool),
 }
 
-impl<'a> Summary<'a> {
-    /// Takes what is told off what is known.
-    pub(super) fn of(session: &'a SessionSummary) -> Self {
-        let facts = &session.facts;
-        let labels = &facts.labels;
-        let file = session.place.file();
-        Self {
-            session_id: session.place.id().as_str(),
-            origin: origin(session.place.dialect()),
-            title: labels.title(),
-            custom_title: labels.custom.as_deref(),
-            generated_title: labels.generated.as_deref(),
-            name: labels.name.as_deref(),
-            summary: facts.headline(),
-            first_prompt: facts.first_prompt.as_deref(),
-            last_prompt: labels.last_prompt.as_deref(),
-            tag: labels.tag.as_deref(),
-            git_branch: facts.git_branch.as_deref(),
-            cwd: facts.cwd.as_deref(),
-            entrypoint: facts.entrypoint.as_deref(),
-            created_at: facts.created.map(|moment| moment.as_millisecond()),
-            last_activity: facts.newest_ms(),
-            last_modified: facts.modified_ms,
-            file_size: facts.size,
-            messages: facts.messages.number(),
-            messages_are_exact: facts.messages.is_exact(),
-            cost_usd: facts.cost_usd,
-            forked_from: facts.forked_from.as_deref(),
-            is_sidechain: facts.is_sidechain,
-            is_empty: facts.is_empty,
-            project: file.parent().and_then(|dir| dir.file_name()).map(|name| name.to_string_lossy()),
-            path: file.to_string_lossy(),
-        }
-    }
+/// Takes what is told off what is known.
+fn fields(session: &SessionSummary) -> Fields<'_> {
+    use Field::{Flag, Number, Size};
+    let facts = &session.facts;
+    let labels = &facts.labels;
+    let file = session.place.file();
+    let project = file.parent().and_then(|dir| dir.file_name()).map(|name| name.to_string_lossy());
+    [
+        ("sessionId", text(Some(session.place.id().as_str()))),
+        ("origin", text(origin(session.place.dialect()))),
+        ("title", text(labels.title())),
+        ("customTitle", text(labels.custom.as_deref())),
+        ("generatedTitle", text(labels.generated.as_deref())),
+        ("name", text(labels.name.as_deref())),
+        ("summary", text(facts.headline())),
+        ("firstPrompt", text(facts.first_prompt.as_deref())),
+        ("lastPrompt", text(labels.last_prompt.as_deref())),
+        ("tag", text(labels.tag.as_deref())),
+        ("gitBranch", text(facts.git_branch.as_deref())),
+        ("cwd", text(facts.cwd.as_deref())),
+        ("entrypoint", text(facts.entrypoint.as_deref())),
+        ("createdAt", facts.created.map_or(Field::Unknown, |moment| Number(moment.as_millisecond()))),
+        ("lastActivity", Number(facts.newest_ms())),
+        ("lastModified", Number(facts.modified_ms)),
+        ("fileSize", Size(facts.size)),
+        ("messages", Size(facts.messages.number())),
+        ("messagesAreExact", Flag(facts.messages.is_exact())),
+        ("costUsd", facts.cost_usd.map_or(Field::Unknown, Field::Amount)),
+        ("forkedFrom", text(facts.forked_from.as_deref())),
+        ("isSidechain", Flag(facts.is_sidechain)),
+        ("isEmpty", Flag(facts.is_empty)),
+        ("project", project.map_or(Field::Unknown, Field::Text)),
+        ("path", Field::Text(file.to_string_lossy())),
+    ]
+}
+
+fn text(text: Option<&str>) -> Field<'_> {
+    text.map_or(Field::Unknown, |text| Field::Text(text.into()))
 }
 
 /// Returns the facts as a value, for verbs that add to them.
 pub(super) fn json(session: &SessionSummary) -> Value {
-    serde_json::to_value(Summary::of(session)).unwrap_or_default()
+    let value = |field: Field<'_>| match field {
+        Field::Unknown => Value::Null,
+        Field::Text(text) => text.into(),
+        Field::Number(number) => number.into(),
+        Field::Size(number) => number.into(),
+        Field::Amount(number) => number.into(),
+        Field::Flag(flag) => flag.into(),
+    };
+    fields(session)
+        .into_iter()
+        .map(|(name, field)| (name.to_owned(), value(field)))
+        .collect::<Map<_, _>>()
+        .into()
+}
+
+/// Writes the facts without making a value of them: lists have thousands.
+pub(super) fn put_json(out: &mut Vec<u8>, session: &SessionSummary) -> std::io::Result<()> {
+    for (idx, (name, field)) in fields(session).into_iter().enumerate() {
+        out.push(if idx == 0 { b'{' } else { b',' });
+        put_json_text(out, name);
+        out.push(b':');
+        match field {
+            Field::Unknown => out.extend_from_slice(b"null"),
+            Field::Text(text) => put_json_text(out, &text),
+            Field::Number(number) => write!(out, "{number}")?,
+            Field::Size(number) => write!(out, "{number}")?,
+            Field::Amount(number) => serde_json::to_writer(&mut *out, &number)?,
+            Field::Flag(flag) => out.extend_from_slice(if flag { b"true" } else { b"false" }),
+        }
+    }
+    out.push(b'}');
+    Ok(())
 }
 
 /// Returns the program whose session it is, unless it is in our own form.
@@ -83,5 +101,30 @@ pub(super) fn origin(dialect: Dialect) -> Option<&'static str> {
     match dialect {
         Dialect::Own => None,
         Dialect::Codex => Some("codex"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use loci_core::ids::SessionId;
+    use loci_storage::{SessionPlace, summary_of};
+
+    use super::*;
+
+    #[test]
+    fn a_list_tells_what_every_verb_tells() {
+        let dir = tempfile::tempdir().unwrap();
+        let id = SessionId::parse("0a0a0a0a-0001-4000-8000-000000000001").unwrap();
+        let file = dir.path().join(format!("{id}.jsonl"));
+        let said = r#"{"type":"user","uuid":"u","timestamp":"2026-01-01T00:00:00.500Z","cwd":"/p \ q","message":{"role":"user","content":"say \"hi\"\n\u0001é"}}"#;
+        let title = r#"{"type":"custom-title","customTitle":"a \"title\"","sessionId":"s"}"#;
+        std::fs::write(&file, format!("{said}\n{title}\n")).unwrap();
+        let session = summary_of(&SessionPlace::new(file, id)).unwrap().unwrap();
+        let mut out = Vec::new();
+        put_json(&mut out, &session).unwrap();
+        let told: Value = serde_json::from_slice(&out).unwrap();
+        assert_eq!(told, json(&session));
+        assert_eq!((&told["title"], &told["cwd"]), (&"a \"title\"".into(), &"/p \\ q".into()));
+        assert_eq!((&told["createdAt"], &told["costUsd"]), (&1_767_225_600_500_i64.into(), &0.0.into()));
     }
 }

@@ -15,11 +15,10 @@
 
 use std::os::unix::ffi::OsStrExt;
 
-use loci_stdx::Timestamp;
+use loci_stdx::{Packed, Timestamp, put_number, put_text};
 
 use super::super::{Count, Facts, Labels, SessionSummary};
 use crate::find::Stamp;
-use crate::index::format::{Bytes, put_number, put_text};
 
 /// Bits that say what there is; below them is one for each text.
 const N_TEXTS: usize = 12;
@@ -107,12 +106,12 @@ pub(super) struct Head {
 impl<'a> Record<'a> {
     /// Returns the path of the session's file.
     pub(super) fn path(self) -> Option<&'a [u8]> {
-        take_path(&mut Bytes(self.0))
+        take_path(&mut Packed(self.0))
     }
 
     /// Returns what a record is looked up for, without making texts or times.
     pub(super) fn head(self) -> Option<Head> {
-        let mut bytes = Bytes(self.0);
+        let mut bytes = Packed(self.0);
         take_path(&mut bytes)?;
         let stamp = take_stamp(&mut bytes)?;
         let bits = bytes.number()?;
@@ -126,7 +125,7 @@ impl<'a> Record<'a> {
 
     /// Returns the facts; `None` when a time is none.
     pub(super) fn facts(self) -> Option<Facts> {
-        let mut bytes = Bytes(self.0);
+        let mut bytes = Packed(self.0);
         take_path(&mut bytes)?;
         let stamp = take_stamp(&mut bytes)?;
         let bits = bytes.number()?;
@@ -169,12 +168,12 @@ impl<'a> Record<'a> {
     }
 }
 
-fn take_path<'a>(bytes: &mut Bytes<'a>) -> Option<&'a [u8]> {
+fn take_path<'a>(bytes: &mut Packed<'a>) -> Option<&'a [u8]> {
     let n_bytes = usize::try_from(bytes.number()?).ok()?;
     bytes.take(n_bytes)
 }
 
-fn take_stamp(bytes: &mut Bytes<'_>) -> Option<Stamp> {
+fn take_stamp(bytes: &mut Packed<'_>) -> Option<Stamp> {
     Some(Stamp {
         size: bytes.number()?,
         modified_s: take_signed(bytes)?,
@@ -183,7 +182,7 @@ fn take_stamp(bytes: &mut Bytes<'_>) -> Option<Stamp> {
     })
 }
 
-fn take_time(bytes: &mut Bytes<'_>) -> Option<Timestamp> {
+fn take_time(bytes: &mut Packed<'_>) -> Option<Timestamp> {
     let second = take_signed(bytes)?;
     Timestamp::new(second, i32::try_from(take_signed(bytes)?).ok()?).ok()
 }
@@ -197,7 +196,7 @@ fn put_signed(out: &mut Vec<u8>, number: i64) {
     put_number(out, ((number << 1) ^ (number >> 63)) as u64);
 }
 
-fn take_signed(bytes: &mut Bytes<'_>) -> Option<i64> {
+fn take_signed(bytes: &mut Packed<'_>) -> Option<i64> {
     let number = bytes.number()?;
     Some((number >> 1) as i64 ^ -((number & 1) as i64))
 }
@@ -208,7 +207,8 @@ mod tests {
 
     #[test]
     fn a_record_is_sorted_like_its_facts() {
-        for nanoseconds in [0, 1, 999_999, 1_000_000, 1_700_000_000_123_456_789, -1, -999_999_999, -1_500_000] {
+        for nanoseconds in [0, 1, 999_999, 1_000_000, 1_700_000_000_123_456_789, -1, -999_999_999, -1_500_000]
+        {
             let time = Timestamp::from_nanosecond(nanoseconds).unwrap();
             let ms = milliseconds(time.as_second(), time.subsec_nanosecond().into());
             assert_eq!(ms, Some(time.as_millisecond()), "{nanoseconds}");
@@ -220,7 +220,7 @@ mod tests {
         for number in [0, 1, -1, 63, -64, i64::MAX, i64::MIN] {
             let mut out = Vec::new();
             put_signed(&mut out, number);
-            assert_eq!(take_signed(&mut Bytes(&out)), Some(number));
+            assert_eq!(take_signed(&mut Packed(&out)), Some(number));
         }
     }
 }

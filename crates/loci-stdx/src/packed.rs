@@ -1,7 +1,7 @@
-//! Bytes of the index and of the kept list: small numbers in few bytes, and checksums that notice any change of one word.
+//! Packed bytes: small numbers in few of them, and checksums that notice any change of one word.
 
 /// Appends a number, seven bits a byte.
-pub(crate) fn put_number(out: &mut Vec<u8>, mut number: u64) {
+pub fn put_number(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push((number as u8 & 0x7f) | 0x80);
         number >>= 7;
@@ -10,18 +10,24 @@ pub(crate) fn put_number(out: &mut Vec<u8>, mut number: u64) {
 }
 
 /// Appends a text with its length.
-pub(crate) fn put_text(out: &mut Vec<u8>, text: &str) {
+pub fn put_text(out: &mut Vec<u8>, text: &str) {
     put_number(out, text.len() as u64);
     out.extend_from_slice(text.as_bytes());
 }
 
 /// Takes numbers and texts off the front of some bytes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
+pub struct Packed<'a>(pub &'a [u8]);
 
-impl<'a> Bytes<'a> {
+impl<'a> Packed<'a> {
     /// Takes a number; `None` when the bytes end too early.
-    pub(crate) fn number(&mut self) -> Option<u64> {
+    pub fn number(&mut self) -> Option<u64> {
+        let (first, rest) = self.0.split_first()?;
+        // Most numbers are small.
+        if first & 0x80 == 0 {
+            self.0 = rest;
+            return Some(u64::from(*first));
+        }
         let mut number = 0_u64;
         let mut shift = 0;
         loop {
@@ -36,30 +42,45 @@ impl<'a> Bytes<'a> {
     }
 
     /// Takes a number that fits 32 bits.
-    pub(crate) fn small(&mut self) -> Option<u32> {
+    pub fn small(&mut self) -> Option<u32> {
         u32::try_from(self.number()?).ok()
     }
 
     /// Takes so many bytes.
-    pub(crate) fn take(&mut self, n_bytes: usize) -> Option<&'a [u8]> {
+    pub fn take(&mut self, n_bytes: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(n_bytes)?;
         self.0 = rest;
         Some(taken)
     }
 
     /// Takes a text with its length.
-    pub(crate) fn text(&mut self) -> Option<&'a str> {
+    pub fn text(&mut self) -> Option<&'a str> {
         let n_bytes = usize::try_from(self.number()?).ok()?;
         std::str::from_utf8(self.take(n_bytes)?).ok()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Takes pairs of a step and a count; returns the sum of the steps up to each, and the counts. `None` when a sum is not
+    /// below `limit`.
+    pub fn steps(&mut self, n_pairs: usize, limit: u32) -> Option<(Vec<u32>, Vec<u32>)> {
+        let mut sums = Vec::with_capacity(n_pairs);
+        let mut counts = Vec::with_capacity(n_pairs);
+        let mut sum = 0_u32;
+        for _ in 0..n_pairs {
+            sum = sum.checked_add(self.small()?).filter(|sum| *sum < limit)?;
+            sums.push(sum);
+            counts.push(self.small()?);
+        }
+        Some((sums, counts))
+    }
+
+    /// Returns true when everything was taken.
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
 /// Returns a number that changes with any byte. Every step is one to one, so a single changed word always shows.
-pub(crate) fn checksum(bytes: &[u8]) -> u64 {
+pub fn checksum(bytes: &[u8]) -> u64 {
     const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
     let (words, rest) = bytes.as_chunks::<8>();
     let mut sum = (bytes.len() as u64).wrapping_mul(MIX) | 1;
@@ -81,11 +102,22 @@ mod tests {
         let numbers = [0, 1, 127, 128, 300, u64::from(u32::MAX), u64::MAX];
         numbers.iter().for_each(|number| put_number(&mut out, *number));
         put_text(&mut out, "wörd");
-        let mut bytes = Bytes(&out);
+        let mut bytes = Packed(&out);
         let back: Vec<u64> = (0..numbers.len()).map(|_| bytes.number().unwrap()).collect();
         assert_eq!((back.as_slice(), bytes.text()), (&numbers[..], Some("wörd")));
         assert!(bytes.is_empty() && bytes.number().is_none());
-        assert!(Bytes(&[0xff; 12]).number().is_none() && Bytes(&[9, b'x']).text().is_none());
+        assert!(Packed(&[0xff; 12]).number().is_none() && Packed(&[9, b'x']).text().is_none());
+    }
+
+    #[test]
+    fn steps_add_up_to_the_limit() {
+        let mut out = Vec::new();
+        [3, 1, 0, 2, 300, 7].iter().for_each(|number| put_number(&mut out, *number));
+        assert_eq!(Packed(&out).steps(3, 304), Some((vec![3, 3, 303], vec![1, 2, 7])));
+        assert_eq!(Packed(&out).steps(2, 4), Some((vec![3, 3], vec![1, 2])));
+        assert!(Packed(&out).steps(3, 303).is_none() && Packed(&out).steps(4, 400).is_none());
+        put_number(&mut out, u64::from(u32::MAX));
+        assert!(Packed(&out).steps(4, u32::MAX).is_none(), "they never wrap");
     }
 
     #[test]
