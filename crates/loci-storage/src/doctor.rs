@@ -41,6 +41,9 @@ use store::Store;
 
 /// How often the store is looked at again after something was mended.
 const MOST_ROUNDS: usize = 6;
+/// How many sessions a glance reads, and how many bytes of them at most.
+const GLANCED: usize = 20;
+const GLANCED_BYTES: u64 = 32 * 1024 * 1024;
 /// How long another repair is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -49,11 +52,18 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub struct CheckUp {
     /// How many sessions there are.
     pub n_sessions: usize,
+    /// Of how many of them every line was read.
+    pub n_read: usize,
     /// What was found, by file.
     pub findings: Vec<Finding>,
 }
 
 impl CheckUp {
+    /// What came of reading all sessions.
+    fn of(n_sessions: usize, findings: Vec<Finding>) -> Self {
+        Self { n_sessions, n_read: n_sessions, findings }
+    }
+
     /// Returns how many findings are still there.
     pub fn n_open(&self) -> usize {
         self.findings.iter().filter(|finding| !finding.is_mended()).count()
@@ -74,7 +84,20 @@ pub enum DoctorError {
 /// Looks at everything in the session store and changes nothing.
 pub fn examine_store(home: &ConfigHome, env: &Env) -> Result<CheckUp, DoctorError> {
     let (n_sessions, cases) = examine(home, env)?;
-    Ok(CheckUp { n_sessions, findings: cases.into_iter().flat_map(|case| case.findings).collect() })
+    Ok(CheckUp::of(n_sessions, cases.into_iter().flat_map(|case| case.findings).collect()))
+}
+
+/// Reads the newest sessions, no more than a moment allows, and looks for what was begun and not ended; of the others only
+/// who may use them is looked at. It changes nothing, and finds nothing that [`examine_store`] would not.
+pub fn glance_at_store(home: &ConfigHome, env: &Env) -> Result<CheckUp, DoctorError> {
+    let store = Store::look(home, env)?;
+    let newest = store.newest(GLANCED, GLANCED_BYTES);
+    let mut cases = transcripts::cases(&store, &newest);
+    cases.extend(half_done::quick_cases(&store));
+    cases.extend(leases::cases(&store));
+    cases.extend(modes::cases(&store));
+    let findings = cases.into_iter().flat_map(|case| case.findings).collect();
+    Ok(CheckUp { n_read: newest.len(), ..CheckUp::of(store.places.len(), findings) })
 }
 
 /// Mends what can be mended, and says what was done and what was not.
@@ -84,7 +107,7 @@ pub fn repair_store(home: &ConfigHome, env: &Env) -> Result<CheckUp, DoctorError
 
 fn examine(home: &ConfigHome, env: &Env) -> Result<(usize, Vec<Case>), DoctorError> {
     let store = Store::look(home, env)?;
-    let mut cases = transcripts::cases(&store);
+    let mut cases = transcripts::cases(&store, &store.places);
     cases.extend(companions::cases(&store));
     cases.extend(half_done::cases(&store));
     cases.extend(leases::cases(&store));
@@ -100,7 +123,7 @@ fn repair_with(home: &ConfigHome, env: &Env, hands: &Hands) -> Result<CheckUp, D
     // Where there is nothing, nothing is made either.
     let (n_sessions, mut cases) = examine(home, env)?;
     if cases.is_empty() {
-        return Ok(CheckUp { n_sessions, findings: Vec::new() });
+        return Ok(CheckUp::of(n_sessions, Vec::new()));
     }
     let _lock = FileLock::acquire(&home.loci_dir().join("doctor.lock"), PATIENCE)?;
     let surgery = Surgery::new(home, env, hands);
@@ -119,10 +142,10 @@ fn repair_with(home: &ConfigHome, env: &Env, hands: &Hands) -> Result<CheckUp, D
         let left: Vec<Finding> = cases.into_iter().flat_map(|case| case.findings).collect();
         if !is_better {
             mended.extend(left);
-            return Ok(CheckUp { n_sessions, findings: mended });
+            return Ok(CheckUp::of(n_sessions, mended));
         }
         cases = examine(home, env)?.1;
     }
     mended.extend(cases.into_iter().flat_map(|case| case.findings));
-    Ok(CheckUp { n_sessions, findings: mended })
+    Ok(CheckUp::of(n_sessions, mended))
 }

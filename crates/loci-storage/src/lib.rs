@@ -50,7 +50,9 @@ pub use archive::{
     pinned_sessions, unarchive_session, unpin_session,
 };
 pub use credentials::{StoredLogin, StoredLoginError, stored_login, team_token};
-pub use doctor::{CheckUp, DoctorError, Finding, FindingKind, Outcome, examine_store, repair_store};
+pub use doctor::{
+    CheckUp, DoctorError, Finding, FindingKind, Outcome, examine_store, glance_at_store, repair_store,
+};
 pub use file_history::{FileHistory, KeepError};
 pub use find::{Candidate, FindError, by_id, newest_here, resolve};
 pub use fork::{ForkError, Trace, fork_entries, link_backups, write_fork};

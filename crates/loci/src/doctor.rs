@@ -10,7 +10,7 @@ use loci_core::settings::{Diagnostic, Origin, Scope, Severity};
 use loci_stdx::Env;
 use loci_storage::{
     BlobStore, BlobUsage, ConfigHome, LoadedSettings, MANAGED_DIR, SettingsPlaces, SettingsSources,
-    StoredLoginError, examine_store, load_settings, stored_login,
+    StoredLoginError, glance_at_store, load_settings, stored_login,
 };
 use serde_json::{Value, json};
 
@@ -51,7 +51,9 @@ struct Report {
     mcp: Vec<String>,
     n_projects: usize,
     n_sessions: usize,
-    /// What `loci sessions doctor` would find, or why it could not look.
+    /// How many sessions were read, since to read all may take minutes.
+    n_read: usize,
+    /// What there is to find in them, or why nobody could look.
     session_findings: Result<usize, String>,
     kept: BlobUsage,
     most_kept: u64,
@@ -63,6 +65,7 @@ struct Report {
 impl Report {
     fn new(env: &Env, home: &ConfigHome, places: &SettingsPlaces, loaded: LoadedSettings) -> Self {
         let (n_projects, n_sessions) = sessions(home);
+        let glance = glance_at_store(home, env);
         let store = BlobStore::new(home);
         let (credentials, problem) = credentials(env, home, places, &loaded);
         let is_unused = |path: &&str| loaded.merged.get(path).is_some_and(|setting| !setting.key.is_used);
@@ -82,7 +85,8 @@ impl Report {
             mcp: mcp(env, home, places),
             n_projects,
             n_sessions,
-            session_findings: examine_store(home, env)
+            n_read: glance.as_ref().map_or(0, |check_up| check_up.n_read),
+            session_findings: glance
                 .map(|check_up| check_up.n_open())
                 .map_err(|error| Complaint::from_error(&error).message().to_owned()),
             // What cannot be counted is not worth failing for.
@@ -104,9 +108,20 @@ impl Report {
     }
 
     fn session_health(&self) -> String {
+        let is_all = self.n_read >= self.n_sessions;
         match &self.session_findings {
-            Ok(0) => "nothing wrong with them".to_owned(),
-            Ok(n) => format!("{n} findings: `loci sessions doctor` names them and `--repair` mends them"),
+            Ok(0) if is_all => "nothing wrong with them".to_owned(),
+            Ok(0) => format!(
+                "nothing wrong with the {} newest, which were read; `loci sessions doctor` reads all",
+                self.n_read
+            ),
+            Ok(n) => {
+                let findings = if *n == 1 { "1 finding".to_owned() } else { format!("{n} findings") };
+                let read = if is_all { String::new() } else { format!(" in the {} newest", self.n_read) };
+                format!(
+                    "{findings}{read}: `loci sessions doctor` reads all and names them, `--repair` mends them"
+                )
+            }
             Err(why) => format!("which cannot be looked at: {why}"),
         }
     }
@@ -128,8 +143,9 @@ impl Report {
         lines.push(format!("Trust: {root} is {}", if *is_trusted { "trusted" } else { "not trusted" }));
         lines.push(format!("Credentials: {}", listed(&self.credentials)));
         lines.push(format!("MCP servers: {}", listed(&self.mcp)));
+        let projects = if self.n_projects == 1 { "project" } else { "projects" };
         lines.push(format!(
-            "Sessions: {} in {} projects, {}",
+            "Sessions: {} in {} {projects}, {}",
             self.n_sessions,
             self.n_projects,
             self.session_health()
@@ -177,6 +193,7 @@ impl Report {
             "mcpServers": self.mcp,
             "sessions": self.n_sessions,
             "projects": self.n_projects,
+            "sessionsRead": self.n_read,
             "sessionFindings": self.session_findings.as_ref().ok(),
             "fileHistory": {"contents": self.kept.n_blobs, "bytes": self.kept.n_bytes, "limit": self.most_kept},
             "programs": self.programs.iter().map(|(name, found)| (name.clone(), json!(found))).collect::<serde_json::Map<_, _>>(),

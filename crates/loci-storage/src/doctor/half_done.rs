@@ -21,14 +21,20 @@ use crate::tree_history::{BlobStore, logs_dir, read_log};
 
 /// Finds all of them.
 pub(super) fn cases(store: &Store<'_>) -> Vec<Case> {
-    let mut cases = rewinds(store);
-    cases.extend(unsaved(store));
+    let mut cases = quick_cases(store);
     cases.extend(archives(store));
     let trash = files_in(&store.home.loci_dir().join("trash"));
     cases.extend(trash.iter().filter(|dir| store.is_older_than(dir, HOUR_MS)).filter_map(|dir| removal(dir)));
     for log in files_in(&logs_dir(store.home)) {
         cases.extend(log_cases(store, &log));
     }
+    cases
+}
+
+/// Finds those that take no reading.
+pub(super) fn quick_cases(store: &Store<'_>) -> Vec<Case> {
+    let mut cases = rewinds(store);
+    cases.extend(unsaved(store));
     cases
 }
 

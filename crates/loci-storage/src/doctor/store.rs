@@ -45,6 +45,23 @@ impl<'a> Store<'a> {
         self.in_use.contains(session)
     }
 
+    /// Returns the sessions whose files were changed last, no more than so many and so many bytes, those of their subagents
+    /// included.
+    pub(super) fn newest(&self, most: usize, most_bytes: u64) -> Vec<SessionPlace> {
+        let changed = |place: &SessionPlace| fs::metadata(place.file()).and_then(|it| it.modified()).ok();
+        let mut places: Vec<_> = self.places.iter().map(|place| (changed(place), place)).collect();
+        places.sort_by_key(|(changed, _)| std::cmp::Reverse(*changed));
+        let mut n_left = most_bytes;
+        let fits = |(_, place): &(_, &SessionPlace)| {
+            let files = std::iter::once(place.file().to_owned()).chain(files_in(&place.subagents_dir()));
+            let n_bytes: u64 = files.filter_map(|file| fs::metadata(file).ok()).map(|it| it.len()).sum();
+            let left = n_left.checked_sub(n_bytes);
+            n_left = left.unwrap_or(n_left);
+            left.is_some()
+        };
+        places.into_iter().take(most).filter(fits).map(|(_, place)| place.clone()).collect()
+    }
+
     /// Returns true for what was last changed so long ago that nobody is still at it.
     pub(super) fn is_older_than(&self, path: &Path, ms: i64) -> bool {
         let Ok(modified) = fs::symlink_metadata(path).and_then(|it| it.modified()) else { return false };

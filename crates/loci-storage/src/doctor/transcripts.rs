@@ -20,12 +20,11 @@ use crate::layout::SessionPlace;
 const MOST_READERS: usize = 4;
 const REWRITE: &str = "the file is kept aside and written anew with every entry that can be read";
 
-/// Looks at all sessions with a few threads.
-pub(super) fn cases(store: &Store<'_>) -> Vec<Case> {
+/// Looks at sessions with a few threads.
+pub(super) fn cases(store: &Store<'_>, places: &[SessionPlace]) -> Vec<Case> {
     let next = AtomicUsize::new(0);
     let all = Mutex::new(Vec::new());
     let n_readers = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_READERS);
-    let places = &store.places;
     let look = || {
         let mut mine = Vec::new();
         while let Some(place) = places.get(next.fetch_add(1, Ordering::Relaxed)) {

@@ -61,7 +61,7 @@ async fn a_damaged_session_is_mended_and_goes_on() {
     assert_eq!((kinds(&found), code), (vec![("lost-parent", "found"), ("torn-tail", "found")], 1), "{found}");
     assert_eq!(fs::read(&file).unwrap(), broken, "looking changes nothing");
     let sum = world.run(&loci().arg("doctor"));
-    assert!(sum.stdout.contains("Sessions: 1 in 1 projects, 2 findings: `loci sessions doctor`"), "{sum:?}");
+    assert!(sum.stdout.contains("Sessions: 1 in 1 project, 2 findings: `loci sessions doctor`"), "{sum:?}");
     assert_eq!(sum.code, Some(1));
 
     let (mended, code) = report(&world, ["--repair"]);
@@ -164,4 +164,51 @@ async fn a_repair_that_is_killed_is_finished_by_the_next() {
         assert!(texts.iter().all(|text| text.contains("Which port?") && text.contains("Still 48213.")));
     }
     assert!(n_cut > 0, "no kill was in the middle of a repair");
+}
+
+/// `loci doctor` reads the newest sessions and says so; those before them are for `loci sessions doctor`.
+#[tokio::test]
+async fn the_general_doctor_reads_the_newest_sessions_only() {
+    let world = World::new(vec![]).await;
+    let dir = world.home.config_home().join("projects/-p");
+    fs::create_dir_all(&dir).unwrap();
+    fs::set_permissions(world.home.config_home(), fs::Permissions::from_mode(0o700)).unwrap();
+    let file = |n: u64| dir.join(format!("0a0a0a0a-0001-4000-8000-{n:012}.jsonl"));
+    let write = |n: u64, text: &str| {
+        fs::write(file(n), text).unwrap();
+        fs::set_permissions(file(n), fs::Permissions::from_mode(0o600)).unwrap();
+        let time = std::time::UNIX_EPOCH + Duration::from_secs(1_700_000_000 + n);
+        fs::File::options().append(true).open(file(n)).unwrap().set_modified(time).unwrap();
+    };
+    let line = json!({"type": "user", "uuid": "u", "parentUuid": null, "message": {"role": "user", "content": "hi"}});
+    (0..30).for_each(|n| write(n, &format!("{line}\n")));
+    write(3, "{\"torn");
+    let said = |args: &[&str]| {
+        let output = world.run(&loci().args(args.iter().copied()));
+        let line = output.stdout.lines().find(|line| line.starts_with("Sessions: ")).map(str::to_owned);
+        (line.unwrap_or(output.stdout), output.code.unwrap())
+    };
+    let (line, code) = said(&["doctor"]);
+    assert_eq!(
+        (line.as_str(), code),
+        (
+            "Sessions: 30 in 1 project, nothing wrong with the 20 newest, which were read; `loci sessions doctor` reads all",
+            0
+        )
+    );
+    assert_eq!(said(&["sessions", "doctor"]).1, 1);
+    write(29, "{\"torn");
+    let (line, code) = said(&["doctor"]);
+    assert_eq!(
+        (line.as_str(), code),
+        (
+            "Sessions: 30 in 1 project, 1 finding in the 20 newest: `loci sessions doctor` reads all and names them, `--repair` mends them",
+            1
+        )
+    );
+    let report: Value = serde_json::from_str(&said(&["doctor", "--json"]).0).unwrap();
+    assert_eq!(
+        (&report["sessions"], &report["sessionsRead"], &report["sessionFindings"]),
+        (&json!(30), &json!(20), &json!(1))
+    );
 }
