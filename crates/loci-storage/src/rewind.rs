@@ -329,11 +329,11 @@ fn finish(
     }
     let closed = journal.turn(home, Phase::Pending, Phase::Done);
     closed.map_err(disk("close the rewind in", &journal::dir(home)))?;
-    if let Some(undone) = &journal.undoes {
-        if let Some(undone) = journal::by_id(home, Phase::Done, undone).map_err(unread)? {
-            let turned = undone.turn(home, Phase::Done, Phase::Undone);
-            turned.map_err(disk("close the rewind in", &journal::dir(home)))?;
-        }
+    if let Some(undone) = &journal.undoes
+        && let Some(undone) = journal::by_id(home, Phase::Done, undone).map_err(unread)?
+    {
+        let turned = undone.turn(home, Phase::Done, Phase::Undone);
+        turned.map_err(disk("close the rewind in", &journal::dir(home)))?;
     }
     Ok(())
 }
