@@ -112,7 +112,7 @@ impl Attempt {
         let carried = Carried::of(&subject.path, subject.tasks.clone(), subject.to_do.clone());
         let from_notes = notes.filter(|_| subject.focus.is_none()).and_then(|notes| {
             let plan = plan_from_notes(&subject.path, &subject.replaced, notes, &subject.room)?;
-            Some((plan, Course::Notes(notes.text.clone())))
+            fits_with(&subject, &plan, &carried, notes).then(|| (plan, Course::Notes(notes.text.clone())))
         });
         let (plan, course) = match from_notes {
             Some(planned) => planned,
@@ -171,11 +171,7 @@ impl Attempt {
     }
 
     fn shorter(&self, summary: &str, source: Source) -> Shorter {
-        // What is kept has the user's last message in its place.
-        let kept = &self.subject.path[self.plan.preserved.clone()];
-        let prompt =
-            self.carried.prompt.clone().filter(|_| !kept.iter().any(|entry| prompt(entry).is_some()));
-        let carried = Carried { prompt, ..self.carried.clone() }.text(self.subject.room.shares().carried);
+        let carried = carried_text(&self.subject, &self.plan, &self.carried);
         let parts = [summary, carried.as_str()];
         let summary = parts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n");
         Shorter { plan: self.plan.clone(), summary, carried: self.carried.clone(), source }
@@ -195,13 +191,31 @@ impl Attempt {
     }
 }
 
+/// Returns what is carried over beside what a plan keeps, which may have the user's last message in its place.
+fn carried_text(subject: &Subject, plan: &CompactionPlan, carried: &Carried) -> String {
+    let kept = &subject.path[plan.preserved.clone()];
+    let prompt = carried.prompt.clone().filter(|_| !kept.iter().any(|entry| prompt(entry).is_some()));
+    Carried { prompt, ..carried.clone() }.text(&subject.room.shares())
+}
+
+/// Tells whether notes, what is kept and what is carried over stay below the trigger.
+fn fits_with(subject: &Subject, plan: &CompactionPlan, carried: &Carried, notes: &Notes) -> bool {
+    let Subject { path, replaced, room, .. } = subject;
+    let words = prose_tokens(&notes.text) + prose_tokens(&carried_text(subject, plan, carried));
+    let kept = estimate_path(&path[plan.preserved.clone()], replaced);
+    room.overhead + room.scaled(words + kept) < room.window.thresholds().compact
+}
+
 /// Chooses what is kept: what was wished for, less where that does not fit, nothing where not even the last round does.
 fn fitting_plan(subject: &Subject, keep: Keep, carried: &Carried) -> Option<CompactionPlan> {
     let Subject { path, replaced, room, .. } = subject;
     let rounds = rounds(path);
     let sizes: Vec<u64> = rounds.iter().map(|round| estimate_path(&path[round.clone()], replaced)).collect();
     let shares = room.shares();
-    let words = prose_tokens(&carried.text(shares.carried));
+    // Where the last round is kept, the user's last message may be in it.
+    let last = rounds.last().cloned().unwrap_or_default();
+    let last = CompactionPlan { summarised: 0..last.start, preserved: last };
+    let words = prose_tokens(&carried_text(subject, &last, carried));
     let mut left = shares.all.saturating_sub(shares.summary + words);
     let fitting = sizes.iter().rev().take_while(|size| {
         let fits = **size <= left;

@@ -10,6 +10,7 @@ use loci_core::message::BlockKind;
 use serde_json::{Value, json};
 
 use super::clip::clip_tokens;
+use super::room::Shares;
 use crate::tokens::prose_tokens;
 use crate::weighing::weight;
 
@@ -72,11 +73,11 @@ impl Carried {
         metadata
     }
 
-    /// Returns it as words for the model, in at most about so many tokens; empty when there is nothing to say.
+    /// Returns it as words for the model, within its shares; empty when there is nothing to say.
     /// A message that does not fit is cut, and says so; of paths too many the newest are named.
-    pub(super) fn text(&self, most_tokens: u64) -> String {
-        let lists = self.lists(most_tokens / 2);
-        let left = most_tokens.saturating_sub(prose_tokens(&lists));
+    pub(super) fn text(&self, shares: &Shares) -> String {
+        let lists = self.lists(shares.carried / 2);
+        let left = shares.carried.saturating_sub(prose_tokens(&lists)).max(shares.said);
         let said = self.prompt.as_deref().filter(|text| !text.trim().is_empty()).map(|text| {
             format!("The user's last message, word for word:\n{}", clip_tokens(text, left.saturating_sub(20)))
         });
@@ -216,8 +217,12 @@ mod tests {
             Files changed so far:
             - /p/a.rs
             - /p/b.rs"#]]
-        .assert_eq(&carried.text(4_000));
-        assert_eq!(Carried::default().text(4_000), "");
+        .assert_eq(&carried.text(&shares(4_000, 0)));
+        assert_eq!(Carried::default().text(&shares(4_000, 0)), "");
+    }
+
+    fn shares(carried: u64, said: u64) -> Shares {
+        Shares { summary: 0, carried, said, all: 0 }
     }
 
     /// However much there is, it stays within its share.
@@ -230,11 +235,14 @@ mod tests {
             to_do: (0..500).map(|n| format!("{n}. [pending] task {n}")).collect(),
         };
         for most in [0, 100, 1_000, 16_000] {
-            let text = carried.text(most);
+            let text = carried.text(&shares(most, 0));
             assert!(prose_tokens(&text) <= most + 120, "{most}: {}", prose_tokens(&text));
         }
-        let text = carried.text(1_000);
+        let text = carried.text(&shares(1_000, 0));
         assert!(text.contains("file4999.rs") && text.contains("before these"), "{text}");
         assert!(text.contains("characters left out"), "{text}");
+        let text = carried.text(&shares(1_000, 36_000));
+        assert!(!text.contains("characters left out"), "a message may need more than the rest");
+        assert!(prose_tokens(&text) <= 1_000 + 36_000);
     }
 }

@@ -29,6 +29,8 @@ pub struct Shares {
     pub summary: u64,
     /// For the user's last words, changed paths and the like.
     pub carried: u64,
+    /// For the user's last words alone, should they need more than that.
+    pub said: u64,
     /// For all of it, and what is kept word for word.
     pub all: u64,
 }
@@ -77,7 +79,10 @@ impl Room {
     pub fn shares(&self) -> Shares {
         let all = self.unscaled(self.target().saturating_sub(self.overhead));
         let summary = (all / 3).clamp(LEAST_SUMMARY, MOST_SUMMARY);
-        Shares { summary, carried: (all / 3).min(all.saturating_sub(summary)).min(MOST_CARRIED), all }
+        let carried = (all / 3).min(all.saturating_sub(summary)).min(MOST_CARRIED);
+        // With half of what there is they are word for word, and all of it still stays below the trigger.
+        let way = self.window.thresholds().compact.saturating_sub(self.overhead);
+        Shares { summary, carried, said: self.unscaled(way / 2), all }
     }
 
     /// Returns how much a single request can hold besides overhead and answer, in our estimate.
@@ -104,7 +109,7 @@ mod tests {
     fn the_next_compaction_is_far_away() {
         let room = Room::new(WINDOW, 15_000);
         assert_eq!(room.target(), 87_000);
-        assert_eq!(room.shares(), Shares { summary: 12_000, carried: 16_000, all: 72_000 });
+        assert_eq!(room.shares(), Shares { summary: 12_000, carried: 16_000, said: 76_000, all: 72_000 });
     }
 
     /// However little there is, all shares together stay below the trigger.
@@ -117,6 +122,8 @@ mod tests {
                     let (shares, trigger) = (room.shares(), room.window.thresholds().compact);
                     if overhead + 6 * LEAST_SUMMARY < trigger {
                         assert!(overhead + shares.all < trigger, "{room:?} {shares:?}");
+                        let words = shares.summary + shares.carried / 2 + shares.said;
+                        assert!(overhead + words < trigger, "{room:?} {shares:?}");
                         assert!(shares.summary + shares.carried <= shares.all, "{room:?} {shares:?}");
                     }
                 }

@@ -28,6 +28,7 @@ mod interrupts;
 mod memory;
 mod memory_verbs;
 mod notes;
+mod outgrowing;
 mod permission_verbs;
 #[cfg(unix)]
 mod permissions;

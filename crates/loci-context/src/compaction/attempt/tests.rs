@@ -193,7 +193,7 @@ fn a_summary_that_is_too_long_is_cut() {
     let mut attempt = Attempt::new(subject("u+3000 a1 u+40000 a2"), Keep::LastRound, None, None).unwrap();
     let (_, shorter) = run(&mut attempt, |_| format!("<summary>{}</summary>", "word".repeat(60_000)));
     let shares = attempt.subject.room.shares();
-    assert!(prose_tokens(&shorter.summary) <= shares.summary + shares.carried + 50);
+    assert!(prose_tokens(&shorter.summary) <= shares.summary + shares.said + 50);
     assert!(shorter.summary.contains("characters left out"));
 }
 
