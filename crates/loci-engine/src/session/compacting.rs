@@ -43,6 +43,8 @@ pub(super) struct Compactor {
     so_far: Option<Notes>,
     /// The level that was told last.
     told: Option<Level>,
+    /// Whether it was told that what every request has fills the window.
+    has_told_filled: bool,
 }
 
 impl Compactor {
@@ -67,7 +69,7 @@ impl Session {
     /// Tells whether the conversation is to be made shorter by a summary before a request. Old results are cleared
     /// first. When compacting has stopped helping, the user is told, once.
     pub(super) fn needs_room(&mut self, plan: &RequestPlan) -> bool {
-        if !(plan.may_compact && self.compaction.is_automatic) {
+        if !(plan.may_compact && self.compaction.is_automatic) || self.is_filled(&self.window(plan)) {
             return false;
         }
         loop {
@@ -83,6 +85,28 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// Tells whether what every request has leaves no room for a conversation: then none is made shorter. People are told,
+    /// once.
+    fn is_filled(&mut self, window: &Window) -> bool {
+        let Some(text) = self.filled(window) else { return false };
+        if !std::mem::replace(&mut self.compactor.has_told_filled, true) {
+            self.tell(EngineEvent::Trouble(text));
+        }
+        true
+    }
+
+    /// Says what fills a window that has no room for a conversation.
+    fn filled(&self, window: &Window) -> Option<String> {
+        let (overhead, most) = (self.overhead(), window.thresholds().compact);
+        (overhead >= most).then(|| {
+            format!(
+                "The system prompt, tools and instruction files take about {overhead} of the {most} tokens that there are \
+                 for a conversation, and compacting it cannot help. Make instruction files shorter, or choose a model \
+                 with a larger window."
+            )
+        })
     }
 
     fn standing(&self, plan: &RequestPlan) -> Standing<'_> {
@@ -149,8 +173,12 @@ impl Session {
     }
 
     pub(super) fn usual_plan(&self) -> RequestPlan {
+        self.plan_for(&self.current_model())
+    }
+
+    fn plan_for(&self, model: &str) -> RequestPlan {
         RequestPlan {
-            model: self.current_model(),
+            model: model.to_owned(),
             output: OutputLimit::Usual,
             is_streaming: true,
             may_compact: false,
@@ -202,20 +230,19 @@ impl Session {
         }
     }
 
-    /// Says why a wish is not heard, where somebody switched it off.
-    fn why_not(&self, wish: &CompactionWish) -> Option<&'static str> {
+    /// Says why a wish is not heard: somebody switched it off, or it cannot help.
+    fn why_not(&self, wish: &CompactionWish) -> Option<String> {
         match (self.compaction.is_on, wish.refusal.is_some()) {
-            (false, _) => Some(SWITCHED_OFF),
-            (true, true) if !self.compaction.is_reactive => Some(NOT_REACTIVE),
-            (true, _) => None,
+            (false, _) => Some(SWITCHED_OFF.to_owned()),
+            (true, true) if !self.compaction.is_reactive => Some(NOT_REACTIVE.to_owned()),
+            (true, _) => self.filled(&self.window(&self.plan_for(&wish.model))),
         }
     }
 
     pub(super) fn subject(&self, wish: &CompactionWish) -> Subject {
         let (path, replaced) = (self.recorder.path(), self.recorder.replaced());
         let estimated = self.overhead() + estimate_path(path, replaced);
-        let plan = RequestPlan { model: wish.model.clone(), ..self.usual_plan() };
-        let room = Room::new(self.window(&plan), self.overhead());
+        let room = Room::new(self.window(&self.plan_for(&wish.model)), self.overhead());
         let running = self.host.tasks().list().into_iter().filter(|task| task.status == TaskStatus::Running);
         let elsewhere = self.restore_sources.iter().flat_map(|source| source.running());
         Subject {

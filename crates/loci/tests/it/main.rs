@@ -47,6 +47,7 @@ mod sessions;
 mod sessions_doctor;
 mod settings;
 mod stats;
+mod summarising;
 mod support;
 mod task_list;
 #[cfg(unix)]
