@@ -157,6 +157,21 @@ impl MemoryBook {
         files::read_memory(&dir, file).map_err(|source| MemoryError::Read { file: file.to_owned(), source })
     }
 
+    /// Returns a file's text as a change is made from it.
+    fn exact(&self, shelf: Shelf, file: &str) -> Result<Option<String>, MemoryError> {
+        let dir = self.shelf(shelf);
+        files::read_exact(&dir, file).map_err(|source| MemoryError::Read { file: file.to_owned(), source })
+    }
+
+    /// Tells whether a file holds just this; what is no text does not.
+    fn holds(&self, shelf: Shelf, file: &str, text: Option<&String>) -> Result<bool, MemoryError> {
+        match self.exact(shelf, file) {
+            Ok(now) => Ok(now.as_ref() == text),
+            Err(MemoryError::Read { source, .. }) if source.kind() == io::ErrorKind::InvalidData => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Makes a change, all of it or nothing, and returns it as it is in the journal.
     pub fn apply(&self, env: &Env, wish: &ChangeWish, edits: Vec<Edit>) -> Result<Change, MemoryError> {
         self.locked(|changes| self.commit(env, wish, edits, None, changes))
@@ -175,7 +190,8 @@ impl MemoryBook {
             let change = self.numbered(env, wish, edits, None, changes);
             self.append(&change)?;
             for (file, found) in change.files.iter().zip(found) {
-                let is_as_found = file.after != found && self.text(file.shelf, &file.file)? == found;
+                let is_as_found =
+                    file.after != found && self.holds(file.shelf, &file.file, found.as_ref())?;
                 if let (true, Some(text)) = (is_as_found, &file.after) {
                     files::write(&self.shelf(file.shelf), &file.file, text)
                         .map_err(|source| MemoryError::Write { file: file.file.clone(), source })?;
@@ -223,7 +239,7 @@ impl MemoryBook {
         changes: &[Change],
     ) -> Result<Change, MemoryError> {
         for edit in &edits {
-            if self.text(edit.shelf, &edit.file)? != edit.before {
+            if self.exact(edit.shelf, &edit.file)? != edit.before {
                 return Err(MemoryError::Conflict { file: edit.file.clone() });
             }
         }
@@ -264,7 +280,7 @@ impl MemoryBook {
     /// Brings every file that still is as it was before the change to what it is to be; others are left alone.
     fn carry_out(&self, change: &Change) -> Result<(), MemoryError> {
         for file in &change.files {
-            if self.text(file.shelf, &file.file)? != file.before {
+            if !self.holds(file.shelf, &file.file, file.before.as_ref())? {
                 continue;
             }
             let dir = self.shelf(file.shelf);

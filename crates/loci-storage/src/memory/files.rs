@@ -57,7 +57,25 @@ pub fn memory_texts(dir: &Path, names: Vec<String>) -> Vec<MemoryText> {
 pub fn read_memory(dir: &Path, file: &str) -> io::Result<Option<String>> {
     check_name(file)?;
     let Ok(real) = dir.canonicalize() else { return Ok(None) };
-    match open_real(&real.join(file)).and_then(read_file) {
+    found(open_real(&real.join(file)).and_then(read_file))
+}
+
+/// Reads one file of the directory that a change is made from; what is not UTF-8 is refused, since it would not come back
+/// as it was.
+pub(super) fn read_exact(dir: &Path, file: &str) -> io::Result<Option<String>> {
+    check_name(file)?;
+    let Ok(real) = dir.canonicalize() else { return Ok(None) };
+    let bytes = open_real(&real.join(file)).and_then(read_bytes);
+    found(bytes.and_then(|bytes| {
+        String::from_utf8(bytes).map_err(|_| {
+            io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8, and would not come back as it was")
+        })
+    }))
+}
+
+/// Tells what is not there from what cannot be read.
+fn found(read: io::Result<String>) -> io::Result<Option<String>> {
+    match read {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
@@ -133,8 +151,16 @@ fn hidden(name: &OsStr) -> bool {
     name.to_string_lossy().starts_with('.')
 }
 
-/// Reads a file whose kind was looked at a moment ago; what took its place since is read no further than its bound.
+/// Reads a file as text; what is not is shown as well as can be.
 fn read_file(file: fs::File) -> io::Result<String> {
+    Ok(match String::from_utf8(read_bytes(file)?) {
+        Ok(text) => text,
+        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+    })
+}
+
+/// Reads a file whose kind was looked at a moment ago; what took its place since is read no further than its bound.
+fn read_bytes(file: fs::File) -> io::Result<Vec<u8>> {
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Err(io::Error::other("it is not a file"));
@@ -145,10 +171,7 @@ fn read_file(file: fs::File) -> io::Result<String> {
     if bytes.len() as u64 > MOST_BYTES {
         return Err(io::Error::other("it is larger than 1 MiB"));
     }
-    Ok(match String::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
-    })
+    Ok(bytes)
 }
 
 #[cfg(test)]

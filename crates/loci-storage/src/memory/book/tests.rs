@@ -88,6 +88,79 @@ fn a_change_that_a_crash_cut_short_is_finished() {
     assert_eq!((world.read("a.md"), world.read("b.md")), (some("one"), some("b")));
 }
 
+/// Whatever step of an acceptance a crash came after, it is whole afterwards, and can be taken back.
+/// Invariant 7 of `docs/design/memory.md`.
+#[test]
+fn an_acceptance_that_was_killed_anywhere_is_whole() {
+    for n_done in 0..=3 {
+        let world = world();
+        world.write("MEMORY.md", None, Some("- [z](z.md): z\n")).unwrap();
+        let proposed = vec![Edit::pending("a.md", None, some("new"))];
+        world.book.apply(&world.env, &wish(Act::Propose), proposed).unwrap();
+        let edits = vec![
+            Edit::memory("a.md", None, some("new")),
+            Edit::memory("MEMORY.md", some("- [z](z.md): z\n"), some("- [z](z.md): z\n- [a](a.md): a\n")),
+            Edit::pending("a.md", some("new"), None),
+        ];
+        let changes = world.book.changes().unwrap();
+        let change = world.book.numbered(&world.env, &wish(Act::Accept), edits, None, &changes);
+        world.book.append(&change).unwrap();
+        let part = Change { files: change.files[..n_done].to_vec(), ..change.clone() };
+        world.book.carry_out(&part).unwrap();
+        world.write("other.md", None, Some("next")).unwrap();
+        assert_eq!((world.read("a.md"), world.book.pending().len()), (some("new"), 0), "after {n_done}");
+        assert_eq!(world.read("MEMORY.md").unwrap().lines().count(), 2, "after {n_done}");
+        world.book.undo(&world.env, change.id).unwrap();
+        assert_eq!((world.read("a.md"), world.book.pending().len()), (None, 1), "after {n_done}");
+        assert_eq!(world.read("MEMORY.md"), some("- [z](z.md): z\n"), "after {n_done}");
+    }
+}
+
+/// A disk that takes the journal's line and nothing more: the change is not lost, and is made once there is room.
+/// Invariant 7 of `docs/design/memory.md`.
+#[test]
+fn a_change_that_found_no_room_is_made_by_the_next() {
+    let world = world();
+    let dir = world.root.path().join("m");
+    // Nothing can be made there, and nothing is.
+    std::os::unix::fs::symlink(world.root.path().join("nowhere"), &dir).unwrap();
+    for _ in 0..2 {
+        assert!(matches!(world.write("a.md", None, Some("one")), Err(MemoryError::Write { .. })));
+    }
+    assert_eq!(world.book.changes().unwrap().len(), 1, "no second is begun before the first is made");
+    fs::remove_file(&dir).unwrap();
+    world.write("b.md", None, Some("two")).unwrap();
+    assert_eq!((world.read("a.md"), world.read("b.md")), (some("one"), some("two")));
+    world.book.undo(&world.env, 1).unwrap();
+    assert_eq!(world.read("a.md"), None);
+}
+
+/// Bytes that are no text would come back as others, so no change is made from them.
+/// Invariant 6 of `docs/design/memory.md`.
+#[test]
+fn what_is_not_text_is_left_as_it_is() {
+    let world = world();
+    let made = world.write("a.md", None, Some("caf\u{fffd}")).unwrap();
+    let path = world.root.path().join("m/a.md");
+    fs::write(&path, b"caf\xe9").unwrap();
+    let refused = |result: Result<Change, MemoryError>| match result {
+        Err(MemoryError::Read { source, .. }) => source.kind() == io::ErrorKind::InvalidData,
+        _ => false,
+    };
+    assert!(refused(world.write("a.md", Some("caf\u{fffd}"), Some("new"))));
+    assert!(refused(world.write("a.md", Some("caf\u{fffd}"), None)));
+    assert!(refused(world.book.undo(&world.env, made.id)));
+    assert_eq!(fs::read(&path).unwrap(), b"caf\xe9");
+    assert_eq!(world.read("a.md"), some("caf\u{fffd}"), "it is shown as well as can be");
+    // Nor does finishing what a crash cut short touch it.
+    let edits = vec![Edit::memory("a.md", some("caf\u{fffd}"), None)];
+    let change =
+        world.book.numbered(&world.env, &wish(Act::Edit), edits, None, &world.book.changes().unwrap());
+    world.book.append(&change).unwrap();
+    world.write("b.md", None, Some("next")).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"caf\xe9");
+}
+
 /// Invariant 7 of `docs/design/memory.md`.
 #[test]
 fn a_torn_line_costs_itself_alone() {
