@@ -94,6 +94,12 @@ fn take_tls(address: &str) -> Result<(String, Mode, Option<Roots>), StoreError> 
             Some(("sslmode", value)) => mode = to_mode(&unescaped(value)?)?,
             Some(("sslrootcert", "system")) => roots = Some(Roots::System),
             Some(("sslrootcert", value)) => roots = Some(Roots::File(PathBuf::from(unescaped(value)?))),
+            Some((key @ ("sslcert" | "sslkey"), _)) => {
+                return Err(refused(format!(
+                    "`{key}`: client certificates are not supported; members of the database prove who they are by \
+                     password"
+                )));
+            }
             _ => others.push(pair),
         }
     }
@@ -237,7 +243,8 @@ mod tests {
             ("localhost/team?sslmode=require&sslrootcert=system", "needs `sslmode=verify-full`"),
             ("localhost/team?sslrootcert=%2", "`%` and two digits"),
             ("localhost/team?sslrootcert=%ff", "`%` and two digits"),
-            ("localhost/team?sslcert=me.pem", "unknown option `sslcert`"),
+            ("localhost/team?sslcert=me.pem", "`sslcert`: client certificates are not supported; members"),
+            ("localhost/team?sslkey=me.key", "`sslkey`: client certificates are not supported"),
         ] {
             let said = said(&format!("postgres://loci:hunter2@{rest}"));
             assert!(
