@@ -95,10 +95,22 @@ impl Desk {
     /// Finds a memory by its file, with or without `.md`, or by its name.
     fn find(&self, name: &str) -> Result<(String, String), Complaint> {
         let files = loci_storage::memory_files(self.book.dir());
-        find(files, name).ok_or_else(|| {
-            Complaint::new(format!("No such memory: `{name}`"))
-                .hint("`loci memory list` shows what there is.")
-        })
+        if let Some(found) = find(files, name) {
+            return Ok(found);
+        }
+        // One that is there and cannot be read says why.
+        let file = format!("{}.md", name.trim().trim_end_matches(".md"));
+        if !file.contains('/') {
+            self.text(Shelf::Memory, &file)?;
+        }
+        Err(Complaint::new(format!("No such memory: `{name}`"))
+            .hint("`loci memory list` shows what there is."))
+    }
+
+    /// Returns the index, or why it cannot be read.
+    fn index(&self) -> Result<String, String> {
+        let text = self.book.text(Shelf::Memory, MEMORY_INDEX);
+        text.map(Option::unwrap_or_default).map_err(|error| complain(&error).message().to_owned())
     }
 
     /// Finds a proposal in the same way.
@@ -157,6 +169,9 @@ fn complain(error: &MemoryError) -> Complaint {
         MemoryError::Conflict { .. } => {
             complaint.hint("What was edited stays. Look at it with `loci memory show`, then decide again.")
         }
+        MemoryError::Write { .. } => {
+            complaint.hint("It is noted, and is made with the next change, once there is room for it.")
+        }
         MemoryError::NoChange(_) => complaint.hint("`loci memory history` lists the changes there are."),
         MemoryError::Undone(_, by) => complaint.hint(format!("`loci memory undo {by}` takes that back.")),
         _ => complaint,
@@ -180,8 +195,30 @@ pub(crate) fn run(env: &Env, args: &MemoryArgs) -> Result<u8, Complaint> {
         Verb::Doctor(args) => doctor::run(&desk, args)?,
         Verb::Team(args) => team::run(&desk, args)?,
     };
+    // Names and texts come from anywhere: at a terminal they are read, and do nothing.
+    let text = if args.verb.is_json() { text } else { loci_stdx::printable(&text) };
     crate::config::write(&text)?;
     Ok(code)
+}
+
+impl Verb {
+    /// Tells whether a program reads what is printed.
+    fn is_json(&self) -> bool {
+        match self {
+            Self::List(args) => args.json,
+            Self::Show(args) => args.json,
+            Self::Search(args) => args.json,
+            Self::Review(args) => args.json,
+            Self::Accept(args) => args.json,
+            Self::Reject(args) => args.json,
+            Self::Edit(args) => args.json,
+            Self::Forget(args) => args.json,
+            Self::History(args) => args.json,
+            Self::Undo(args) => args.json,
+            Self::Doctor(args) => args.json,
+            Self::Team(args) => args.is_json(),
+        }
+    }
 }
 
 /// Says what a change was numbered, and how to take it back.

@@ -16,7 +16,7 @@ pub(super) struct AcceptArgs {
     all: bool,
     /// Print JSON.
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 pub(super) fn run(desk: &Desk, args: &AcceptArgs) -> Result<String, Complaint> {

@@ -1,7 +1,9 @@
 //! `loci memory doctor`.
 
+use std::collections::HashSet;
+
 use loci_context::{IndexLevel, Mention, index_level, index_lines, mentions};
-use loci_storage::{MEMORY_INDEX, Shelf};
+use loci_storage::MEMORY_INDEX;
 use serde_json::{Value, json};
 
 use super::{Desk, Known, known, stale};
@@ -12,7 +14,7 @@ use crate::config::pretty;
 pub(super) struct DoctorArgs {
     /// Print a JSON array.
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 /// Returns what was found and the exit code.
@@ -23,7 +25,8 @@ pub(super) fn run(desk: &Desk, args: &DoctorArgs) -> Result<(String, u8), Compla
         problems.extend(it.flags.iter().map(|flag| (it.file.clone(), flag.to_string())));
     }
     problems.extend(symbol_problems(desk, &all));
-    problems.extend(index_problems(desk, &all)?);
+    problems.extend(known::unreadable(desk, &all));
+    problems.extend(index_problems(desk, &all));
     let code = u8::from(!problems.is_empty());
     if args.json {
         let values = problems.iter().map(|(file, problem)| json!({"file": file, "problem": problem}));
@@ -54,17 +57,17 @@ fn symbol_problems(desk: &Desk, all: &[Known]) -> Vec<(String, String)> {
     let Some(missing) = stale::missing_symbols(&desk.root, wanted).filter(|it| !it.is_empty()) else {
         return Vec::new();
     };
+    let missing: HashSet<String> = missing.into_iter().collect();
     let gone = all.iter().flat_map(|it| symbols(it).into_iter().map(|name| (it.file.clone(), name)));
     gone.filter(|(_, name)| missing.contains(name))
         .map(|(file, name)| (file, format!("it names `{name}`, which is nowhere in the project")))
         .collect()
 }
 
-fn index_problems(desk: &Desk, all: &[Known]) -> Result<Vec<(String, String)>, Complaint> {
-    let index = desk.text(Shelf::Memory, MEMORY_INDEX)?.unwrap_or_default();
-    let is_there = |file: &str| {
-        all.iter().any(|it| it.file == file) || desk.book.dir().join(file).symlink_metadata().is_ok()
-    };
+fn index_problems(desk: &Desk, all: &[Known]) -> Vec<(String, String)> {
+    let index = desk.index().unwrap_or_default();
+    let known: HashSet<&str> = all.iter().map(|it| it.file.as_str()).collect();
+    let is_there = |file: &str| known.contains(file) || desk.book.dir().join(file).symlink_metadata().is_ok();
     let dangling = index_lines(&index).into_iter().filter(|line| !is_there(&line.file));
     let mut problems: Vec<(String, String)> = dangling
         .map(|line| (format!("{MEMORY_INDEX}:{}", line.number), format!("`{}` is not there", line.file)))
@@ -73,5 +76,5 @@ fn index_problems(desk: &Desk, all: &[Known]) -> Result<Vec<(String, String)>, C
         IndexLevel::Fine => {}
         IndexLevel::Near(words) | IndexLevel::Over(words) => problems.push((MEMORY_INDEX.to_owned(), words)),
     }
-    Ok(problems)
+    problems
 }

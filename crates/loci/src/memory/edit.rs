@@ -21,7 +21,7 @@ pub(super) struct EditArgs {
     text: Option<String>,
     /// Print JSON.
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 pub(super) fn run(desk: &Desk, args: &EditArgs) -> Result<String, Complaint> {

@@ -12,7 +12,7 @@ pub(super) struct ForgetArgs {
     name: String,
     /// Print JSON.
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 pub(super) fn run(desk: &Desk, args: &ForgetArgs) -> Result<String, Complaint> {

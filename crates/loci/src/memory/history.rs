@@ -13,7 +13,7 @@ pub(super) struct HistoryArgs {
     file: Option<String>,
     /// Print a JSON array, with every text before and after.
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 pub(super) fn run(desk: &Desk, args: &HistoryArgs) -> Result<String, Complaint> {

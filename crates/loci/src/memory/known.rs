@@ -79,8 +79,9 @@ pub(super) fn memories(desk: &Desk) -> Result<Vec<Known>, Complaint> {
     let known =
         memory_files(desk.book.dir()).into_iter().map(|it| origins.known(Shelf::Memory, it.file, it.text));
     let mut all: Vec<Known> = known.collect();
-    let index = desk.text(Shelf::Memory, MEMORY_INDEX)?.unwrap_or_default();
-    let listed: HashSet<String> = index_lines(&index).into_iter().map(|line| line.file).collect();
+    // Of an index that cannot be read, nothing is said a thousand times; `unreadable` says it once.
+    let listed: Option<HashSet<String>> =
+        desk.index().ok().map(|index| index_lines(&index).into_iter().map(|line| line.file).collect());
     let mut subjects: HashMap<String, Vec<Flag>> = HashMap::new();
     let read = || all.iter().map(|it| (it.file.as_str(), &it.memory));
     let said = contradictions(read()).into_iter().chain(disagreements(read()));
@@ -90,12 +91,24 @@ pub(super) fn memories(desk: &Desk) -> Result<Vec<Known>, Complaint> {
     let world = stale::World::of(desk);
     for it in &mut all {
         it.flags.extend(subjects.remove(&it.file).unwrap_or_default());
-        if !listed.contains(&it.file) {
+        if listed.as_ref().is_some_and(|listed| !listed.contains(&it.file)) {
             it.flags.push(Flag::NotInIndex);
         }
         it.flags.extend(world.stale(&it.memory.body).into_iter().map(Flag::Stale));
     }
     Ok(all)
+}
+
+/// Returns what lies among the memories and cannot be read, and why.
+pub(super) fn unreadable(desk: &Desk, all: &[Known]) -> Vec<(String, String)> {
+    let read: HashSet<&str> = all.iter().map(|it| it.file.as_str()).collect();
+    let unread = memory_names(desk.book.dir()).into_iter().filter(|name| !read.contains(name.as_str()));
+    let why = |file: String| {
+        let error = desk.book.text(Shelf::Memory, &file).err()?;
+        Some((file, complain(&error).message().to_owned()))
+    };
+    let index = desk.index().err().map(|why| (MEMORY_INDEX.to_owned(), why));
+    unread.filter_map(why).chain(index).collect()
 }
 
 /// Reads all proposals.

@@ -11,7 +11,7 @@ use crate::config::pretty;
 pub(super) struct ListArgs {
     /// Print a JSON array.
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 pub(super) fn run(desk: &Desk, args: &ListArgs) -> Result<String, Complaint> {
@@ -19,7 +19,8 @@ pub(super) fn run(desk: &Desk, args: &ListArgs) -> Result<String, Complaint> {
     if args.json {
         return Ok(pretty(&Value::from_iter(all.iter().map(known::Known::to_json))));
     }
-    if all.is_empty() {
+    let unreadable = known::unreadable(desk, &all);
+    if all.is_empty() && unreadable.is_empty() {
         return Ok(format!("There are no memories in `{}`\n", desk.book.dir().display()));
     }
     let mut lines = Vec::new();
@@ -28,6 +29,7 @@ pub(super) fn run(desk: &Desk, args: &ListArgs) -> Result<String, Complaint> {
         lines.push(format!("{:<10} {}  {}", it.kind(), it.file, single_line(description, 100)));
         lines.extend(it.flags.iter().map(|flag| format!("           ! {flag}")));
     }
+    lines.extend(unreadable.into_iter().map(|(file, why)| format!("{:<10} {file}\n           ! {why}", "-")));
     let n_pending = desk.book.pending().len();
     if n_pending > 0 {
         lines.push(format!("{n_pending} proposals wait for your word: `loci memory review`"));

@@ -14,7 +14,7 @@ pub(super) struct RejectArgs {
     all: bool,
     /// Print JSON.
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 pub(super) fn run(desk: &Desk, args: &RejectArgs) -> Result<String, Complaint> {

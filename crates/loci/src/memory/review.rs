@@ -13,7 +13,7 @@ use crate::config::pretty;
 pub(super) struct ReviewArgs {
     /// Print a JSON array.
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 pub(super) fn run(desk: &Desk, args: &ReviewArgs) -> Result<String, Complaint> {

@@ -15,7 +15,7 @@ pub(super) struct SearchArgs {
     words: Vec<String>,
     /// Print a JSON array.
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 pub(super) fn run(desk: &Desk, args: &SearchArgs) -> Result<String, Complaint> {

@@ -13,7 +13,7 @@ pub(super) struct ShowArgs {
     name: String,
     /// Print JSON.
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 pub(super) fn run(desk: &Desk, args: &ShowArgs) -> Result<String, Complaint> {

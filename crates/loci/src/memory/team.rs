@@ -35,6 +35,15 @@ struct VerbArgs {
     json: bool,
 }
 
+impl TeamArgs {
+    /// Tells whether a program reads what is printed.
+    pub(super) fn is_json(&self) -> bool {
+        match &self.verb {
+            Verb::Pull(args) | Verb::Push(args) | Verb::Status(args) => args.json,
+        }
+    }
+}
+
 pub(super) fn run(desk: &Desk, args: &TeamArgs) -> Result<(String, u8), Complaint> {
     let remote = remote(desk)?;
     let runtime = tokio::runtime::Builder::new_current_thread()

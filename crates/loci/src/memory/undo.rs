@@ -13,7 +13,7 @@ pub(super) struct UndoArgs {
     change: Option<u64>,
     /// Print JSON.
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 pub(super) fn run(desk: &Desk, args: &UndoArgs) -> Result<String, Complaint> {

@@ -3,7 +3,7 @@
 use crate::memory::{memory, memory_dir, remember};
 use crate::support::{World, loci};
 use expect_test::expect;
-use loci_testkit::Output;
+use loci_testkit::{Output, Step};
 use serde_json::Value;
 
 fn run(world: &World, args: &[&str]) -> Output {
@@ -152,4 +152,119 @@ async fn many_processes_share_the_book() {
     }
     assert_eq!(read(&world, "m0.md"), memory("m0", "x"), "all taken back");
     assert!(read(&world, "tests.md").contains("no-such-tool"));
+}
+
+/// What stands in the way of memories is named; all others are listed, and the next session starts.
+/// Invariant 8 of `docs/design/memory.md`.
+#[tokio::test]
+async fn what_cannot_be_read_is_named_and_stops_nothing() {
+    let world = World::new([Step::text("Hello.")]).await;
+    let dir = memory_dir(&world);
+    std::fs::create_dir_all(dir.join("MEMORY.md")).unwrap();
+    remember(&world, "fine.md", &memory("fine", "a plain one"));
+    let large = std::fs::File::create(dir.join("large.md")).unwrap();
+    large.set_len(50 * 1024 * 1024).unwrap();
+    std::os::unix::fs::symlink("/etc/hosts", dir.join("link.md")).unwrap();
+    expect![[r#"
+        exit Some(0)
+        feedback   fine.md  a plain one
+        -          large.md
+                   ! Failed to read memory: `large.md`: it is larger than 1 MiB
+        -          MEMORY.md
+                   ! Failed to read memory: `MEMORY.md`: it is not a file
+    "#]]
+    .assert_eq(&said(&world, &["list"]));
+    let doctor = said(&world, &["doctor"]);
+    assert!(doctor.contains("large.md: Failed") && doctor.contains("1 memories, 2 to look at"), "{doctor}");
+    for (args, expected) in [
+        (&["show", "large"][..], "`large.md`: it is larger than 1 MiB"),
+        (&["forget", "large.md"], "`large.md`: it is larger than 1 MiB"),
+        (&["show", "link"], "Failed to read memory: `link.md`"),
+        (&["forget", "fine"], "`MEMORY.md`: it is not a file"),
+        (&["show", "../fine"], "No such memory: `../fine`"),
+        (&["show", "/etc/hosts"], "No such memory: `/etc/hosts`"),
+    ] {
+        let said = said(&world, args);
+        assert!(said.starts_with("exit Some(1)\n") && said.contains(expected), "{args:?}: {said}");
+    }
+    assert!(dir.join("fine.md").is_file() && dir.join("MEMORY.md").is_dir(), "and nothing is changed");
+    let output = world.run(&loci().args(["-p", "hi"]));
+    assert_eq!((output.code, output.stdout.as_str()), (Some(0), "Hello.\n"), "{output:?}");
+}
+
+/// Invariant 6 of `docs/design/memory.md`. Files by other programs are respected in whatever form they have.
+#[tokio::test]
+async fn every_form_of_file_is_shown_and_none_is_spoilt() {
+    let world = World::new([]).await;
+    let whole = memory("x", "of its own");
+    let crlf = whole.replace('\n', "\r\n");
+    let files: [(&str, &[u8]); 6] = [
+        ("bom.md", format!("\u{feff}{whole}").as_bytes()),
+        ("crlf.md", crlf.as_bytes()),
+        ("latin.md", b"---\nname: x\ndescription: caf\xe9\ntype: feedback\n---\nText.\n"),
+        ("open.md", b"---\nname: x\nnever closed\n"),
+        ("with space.md", whole.as_bytes()),
+        ("\u{fc}n\u{ef}-\u{6587}.md", whole.as_bytes()),
+    ]
+    .map(|(name, bytes)| (name, Box::leak(bytes.to_vec().into_boxed_slice()) as &[u8]));
+    let path = |name: &str| memory_dir(&world).join(name);
+    remember(&world, "MEMORY.md", "- [one](open.md): a\n- [other](open.md): b\n");
+    for (name, bytes) in files {
+        std::fs::write(path(name), bytes).unwrap();
+        assert_eq!(run(&world, &["show", name]).code, Some(0), "{name}");
+        let is_text = name != "latin.md";
+        for args in [&["edit", name, "--text", "New."][..], &["forget", name]] {
+            let output = run(&world, args);
+            assert_eq!(output.code, Some(u8::from(!is_text).into()), "{args:?}: {output:?}");
+            assert!(is_text || output.stderr.contains("it is not UTF-8"), "{output:?}");
+        }
+        assert_eq!(path(name).exists(), !is_text, "{name}");
+        if name == "open.md" {
+            assert_eq!(read(&world, "MEMORY.md"), "", "both lines are gone");
+        }
+        let n_undone = if is_text { 2 } else { 0 };
+        (0..n_undone).for_each(|_| assert_eq!(run(&world, &["undo"]).code, Some(0), "{name}"));
+        assert_eq!(std::fs::read(path(name)).unwrap(), bytes, "{name}");
+    }
+    assert_eq!(read(&world, "MEMORY.md").lines().count(), 2);
+}
+
+/// Names and texts do nothing at a terminal.
+#[tokio::test]
+async fn what_a_terminal_would_obey_is_not_printed() {
+    let world = World::new([]).await;
+    remember(&world, "a\u{1b}[2Jb.md", &memory("x", "d").replace("Text.", "Red: \u{1b}[31m and \u{9b}31m."));
+    for args in
+        [&["list"][..], &["show", "x"], &["search", "red"], &["doctor"], &["forget", "x"], &["history"]]
+    {
+        let output = run(&world, args);
+        assert!(!output.stdout.contains(['\u{1b}', '\u{9b}']), "{args:?}: {:?}", output.stdout);
+        assert!(output.stdout.contains("a[2Jb.md"), "{args:?}: {:?}", output.stdout);
+    }
+    let history: Value = serde_json::from_str(&run(&world, &["history", "--json"]).stdout).unwrap();
+    assert_eq!(history[0]["files"][0]["file"], "a\u{1b}[2Jb.md", "programs are told the name itself");
+}
+
+/// Processes that accept the same proposal at once: it counts once, and the others are told.
+/// Invariant 7 of `docs/design/memory.md`.
+#[tokio::test]
+async fn a_proposal_is_accepted_once() {
+    let world = world().await;
+    assert_eq!(run(&world, &["edit", "other.md", "--text", "New."]).code, Some(0), "now there is a book");
+    let books = world.home.config_home().join("loci/memory");
+    let pending = std::fs::read_dir(books).unwrap().next().unwrap().unwrap().path().join("pending");
+    std::fs::create_dir_all(&pending).unwrap();
+    std::fs::write(pending.join("new.md"), memory("new", "a proposal")).unwrap();
+    let accept = || world.start_closed(&loci().args(["memory", "accept", "new.md"]));
+    let running: Vec<_> = (0..4).map(|_| accept()).collect();
+    let ended: Vec<Output> = running.into_iter().map(loci_testkit::Session::finish).collect();
+    assert_eq!(ended.iter().filter(|it| it.code == Some(0)).count(), 1, "{ended:?}");
+    for other in ended.iter().filter(|it| it.code != Some(0)) {
+        let is_told = ["edited", "No such proposal"].iter().any(|it| other.stderr.contains(it));
+        assert!(is_told, "{other:?}");
+    }
+    assert_eq!(read(&world, "MEMORY.md").matches("(new.md)").count(), 1);
+    let changes: Value = serde_json::from_str(&run(&world, &["history", "--json"]).stdout).unwrap();
+    assert_eq!(changes.as_array().unwrap().iter().filter(|it| it["act"] == "accept").count(), 1);
+    assert!(run(&world, &["review"]).stdout.starts_with("Nothing waits"));
 }
