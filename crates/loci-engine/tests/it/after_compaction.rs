@@ -102,6 +102,23 @@ async fn what_plugs_in_outlasts_a_compaction() {
     assert!(later.starts_with(after.as_str()), "and it stays where it was put: {later}");
 }
 
+/// Each compaction brings it back anew, and once: what the one before brought is part of what is summarised.
+/// Regression class 8: a skill's text is there to be looked at, and what it was called with is not put beside it.
+/// Regression class 12: what an agent used stays with it, however often the conversation is compacted.
+#[tokio::test]
+async fn what_plugs_in_comes_back_once_with_each_compaction() {
+    let seen = play(&["/release v9.9", "two", "/compact", "three", "four", "/compact", "five", "six"]).await;
+    let after: Vec<&String> = seen.requests[6..].iter().collect();
+    assert_eq!(seen.requests.len(), 8);
+    for request in &after {
+        assert_eq!(request.matches("How to release: tag, build, push.").count(), 1, "{request}");
+        assert_eq!(request.matches("agent-7: compares the ports").count(), 1, "{request}");
+        assert!(!request.contains("Only the agent read this."), "{request}");
+        assert!(!request.contains("v9.9"), "what it was called with is summarised: {request}");
+    }
+    assert!(after[1].starts_with(after[0].as_str()), "{}", after[1]);
+}
+
 /// The figure that is told when the level changes is the one that the turn ends with.
 /// Invariant 22 of `docs/design/compaction.md`.
 #[tokio::test]
