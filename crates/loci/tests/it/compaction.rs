@@ -726,7 +726,8 @@ async fn results_are_cleared_after_a_long_pause() {
     // All of it was said years ago.
     let parts: Vec<&str> = text.split(r#""timestamp":""#).collect();
     let old: Vec<String> = parts[1..].iter().map(|part| format!("2020{}", &part[4..])).collect();
-    std::fs::write(&file, format!(r#"{}"timestamp":"{}"#, parts[0], old.join(r#""timestamp":""#))).unwrap();
+    let aged = format!(r#"{}"timestamp":"{}"#, parts[0], old.join(r#""timestamp":""#));
+    std::fs::write(&file, &aged).unwrap();
     assert_fine(&world.run(&windowed(print(["are you there", "-c"]))));
     assert_fine(&world.run(&windowed(print(["good", "-c"]))));
     let cleared = |idx: usize| {
@@ -737,6 +738,14 @@ async fn results_are_cleared_after_a_long_pause() {
     };
     assert_eq!((cleared(8), cleared(9), cleared(10)), (0, 3, 3), "the newest five stay");
     assert_eq!(world.requests().len(), 11, "nobody was asked for a summary");
+    let kept = std::fs::read_to_string(&file).unwrap();
+    assert!(kept.starts_with(&aged) && kept.contains("file 0 words"), "the session file keeps everything");
+    // The same conversation where the step is switched off: nothing goes.
+    std::fs::write(&file, &aged).unwrap();
+    world.home.write_config("settings.json", json!({"compactionSteps": {"coldClearing": false}}).to_string());
+    let world = world.then([Step::text("Still here.")]).await;
+    assert_fine(&world.run(&windowed(print(["are you there", "-c"]))));
+    assert!(!world.last_request().json.to_string().contains("[Old tool result content cleared]"));
 }
 
 /// Many results at once share a bound; what is over it lies in files, whole.
