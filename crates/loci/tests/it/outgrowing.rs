@@ -35,13 +35,16 @@ struct Seen {
     requests: usize,
     summaries: usize,
     boundaries: usize,
+    refused: usize,
     failed_turns: usize,
 }
 
 async fn outgrow(seed: u64, seen: &mut Seen) {
     let refused = Arc::new(AtomicUsize::new(0));
     let (count, dice) = (Arc::clone(&refused), Dice::new(seed));
-    let server = Step::dynamic(move |request| answer(request, &dice, &count));
+    // Some servers count more than we estimate; what they refuse is mended within the turn.
+    let chars_a_token = if seed.is_multiple_of(2) { 4 } else { 3 };
+    let server = Step::dynamic(move |request| answer(request, chars_a_token, &dice, &count));
     let world = World::new(Script::new([server.times(usize::MAX)])).await;
     world.home.write("long.txt", format!("{}\n", "words ".repeat(30)).repeat(60));
     let binary = stream(["--allowedTools", "Bash"])
@@ -60,6 +63,8 @@ async fn outgrow(seed: u64, seen: &mut Seen) {
         }
         let result = session.wait_for_json(is_result);
         seen.failed_turns += usize::from(result["is_error"] == true);
+        let is_refused = result["result"].as_str().unwrap_or_default().contains("does not fit");
+        assert!(!is_refused || text.starts_with("/compact"), "seed {seed}, prompt {n}: {result}");
         turns.push((text, world.model.requests().len()));
     }
     let output = session.finish();
@@ -69,7 +74,9 @@ async fn outgrow(seed: u64, seen: &mut Seen) {
         N_PROMPTS,
         "seed {seed}: one result a prompt"
     );
-    assert_eq!(refused.load(Ordering::Relaxed), 0, "seed {seed}: no request is over-full");
+    let n_refused = refused.load(Ordering::Relaxed);
+    assert!(n_refused == 0 || chars_a_token < 4, "seed {seed}: no request is over-full");
+    seen.refused += n_refused;
     check_requests(&world, &turns, seed);
     seen.requests += world.requests().len();
     seen.summaries += world.requests().iter().filter(|request| asks_for_summary(request)).count();
@@ -118,8 +125,8 @@ fn asks_for_summary(request: &Recorded) -> bool {
     request.last_user_text().contains("inside <summary> tags")
 }
 
-fn answer(request: &Recorded, dice: &Dice, refused: &AtomicUsize) -> Step {
-    let tokens = counted(&request.json);
+fn answer(request: &Recorded, chars_a_token: u64, dice: &Dice, refused: &AtomicUsize) -> Step {
+    let tokens = n_chars(&request.json) / chars_a_token;
     if tokens > WINDOW {
         refused.fetch_add(1, Ordering::Relaxed);
         let words = format!("prompt is too long: {tokens} tokens > {WINDOW} maximum");
@@ -174,8 +181,8 @@ fn summary(dice: &Dice) -> Step {
     }
 }
 
-/// What a server counts: text at four characters a token, two thousand a picture.
-fn counted(value: &Value) -> u64 {
+/// What a server counts, in characters: a picture is eight thousand.
+fn n_chars(value: &Value) -> u64 {
     fn chars(value: &Value) -> u64 {
         match value {
             Value::Object(fields) if fields.get("type").is_some_and(|kind| kind == "image") => 8_000,
@@ -187,7 +194,7 @@ fn counted(value: &Value) -> u64 {
             _ => 4,
         }
     }
-    (chars(&value["system"]) + chars(&value["tools"]) + chars(&value["messages"])) / 4
+    chars(&value["system"]) + chars(&value["tools"]) + chars(&value["messages"])
 }
 
 /// Numbers that are the same in every run of the test.
