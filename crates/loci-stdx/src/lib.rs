@@ -20,6 +20,7 @@ mod random;
 #[cfg(unix)]
 mod real_dir;
 mod same_file;
+mod sorted;
 mod store;
 mod text;
 mod user;
@@ -40,6 +41,7 @@ pub use process::{
 pub use random::{OsRandom, Random, SeededRandom, Uuid};
 #[cfg(unix)]
 pub use real_dir::{Found, RealDir, is_symlink_error, open_real};
+pub use sorted::{in_all_lists, nth_largest};
 pub use store::{Listener, Store, Subscription};
 pub use text::{floor_char_boundary, printable, single_line, truncate_chars, utf16_len, visible};
 pub use user::{is_in_foreground, is_root};

@@ -66,18 +66,28 @@ impl Scorer {
         &self.weights
     }
 
-    /// Returns how well a text answers the query; zero when no term occurs.
+    /// Returns how well a text answers the query; zero when no term occurs. Common words are in a hundred thousand texts, so
+    /// this is plain arithmetic.
     pub fn score(&self, found: Match<'_>) -> f64 {
         let length = 1.0 - B + B * f64::from(found.n_words) / self.average;
         let mut sum = 0.0;
-        let mut n_found = 0_u32;
-        for (weight, count) in self.weights.iter().zip(found.counts).filter(|(_, count)| **count > 0) {
-            let count = f64::from(*count);
-            n_found += 1;
-            sum += weight * count * (K1 + 1.0) / (count + K1 * length);
+        let mut n_found = 0;
+        let mut idx = 0;
+        while idx < self.weights.len() && idx < found.counts.len() {
+            if found.counts[idx] > 0 {
+                let count = f64::from(found.counts[idx]);
+                n_found += 1;
+                sum += self.weights[idx] * count * (K1 + 1.0) / (count + K1 * length);
+            }
+            idx += 1;
         }
-        let coverage = f64::from(n_found) / self.weights.len().max(1) as f64;
-        sum * coverage * LITERAL.powi(i32::try_from(found.n_literals).unwrap_or(8))
+        if n_found < self.weights.len() {
+            sum *= n_found as f64 / self.weights.len() as f64;
+        }
+        match found.n_literals {
+            0 => sum,
+            n => sum * LITERAL.powi(i32::try_from(n).unwrap_or(8)),
+        }
     }
 }
 

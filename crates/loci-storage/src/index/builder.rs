@@ -9,7 +9,7 @@ use loci_core::search::each_word;
 use loci_stdx::{checksum, put_number, put_text};
 use rustc_hash::FxHashMap;
 
-use super::segment::{FILE_MARK, HEAD, MAGIC, Outline, Part, Segment, Source};
+use super::segment::{FILE_MARK, HEAD, MAGIC, Outline, Part, Segment, Source, damaged};
 use super::spoken::{Spoken, Spot, voice_number};
 
 /// How many words a block has.
@@ -134,19 +134,23 @@ impl Builder {
         let (lengths, times, voices) = (segment.lengths()?, segment.times()?, segment.voices()?);
         let (tools, branches) = (segment.tool_numbers()?, segment.branch_numbers()?);
         let name = |names: &[String], number: u16| names.get(usize::from(number).checked_sub(1)?).cloned();
-        let mut passages = Vec::with_capacity(lengths.len());
-        for (idx, n_words) in lengths.iter().enumerate() {
-            let number = u32::try_from(idx).unwrap_or(u32::MAX);
+        let row = |idx: usize| {
+            let (tool, branch) = (tools.get(idx)?, branches.get(idx)?);
+            Some((lengths.get(idx)?, times.get(idx)?, *voices.get(idx)?, tool, branch))
+        };
+        let mut passages = Vec::with_capacity(segment.outline.n_passages as usize);
+        for number in 0..segment.outline.n_passages {
             let (source, spot) = segment.place(number)?;
             let Some(source) = sources.get(source as usize).copied().flatten() else {
                 passages.push(None);
                 continue;
             };
-            let tool = name(&segment.outline.tools, tools[idx]);
-            let branch = name(&segment.outline.branches, branches[idx]);
+            let (n_words, time, voice, tool, branch) = row(number as usize).ok_or_else(damaged)?;
+            let tool = name(&segment.outline.tools, tool);
+            let branch = name(&segment.outline.branches, branch);
             let tool = numbered(&mut self.tools, &mut self.outline.tools, tool.as_deref());
             let branch = numbered(&mut self.branches, &mut self.outline.branches, branch.as_deref());
-            self.columns.push(*n_words, times[idx], voices[idx], tool, branch);
+            self.columns.push(n_words, time, voice, tool, branch);
             self.columns.push_place(source, spot);
             passages.push(Some(self.outline.n_passages));
             self.outline.n_passages += 1;

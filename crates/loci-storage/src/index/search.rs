@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::io;
 
 use loci_core::search::{Corpus, Match, Query, Scorer};
-use loci_stdx::in_parallel;
+use loci_stdx::{in_all_lists, in_parallel, nth_largest};
 
 use super::coverage::{Coverage, OnDisk};
 use super::filter::SearchFilter;
@@ -129,39 +129,9 @@ fn common(mut lists: Vec<List>) -> (Vec<u32>, Vec<u32>) {
     if lists.len() <= 1 {
         return lists.pop().map(|list| (list.passages, list.counts)).unwrap_or_default();
     }
-    let Some(shortest) = lists.iter().min_by_key(|list| list.passages.len()) else {
-        return (Vec::new(), Vec::new());
-    };
-    let mut at = vec![0; lists.len()];
-    let (mut passages, mut counts) = (Vec::new(), Vec::new());
-    for passage in &shortest.passages {
-        let n_known = counts.len();
-        for (list, at) in lists.iter().zip(&mut at) {
-            *at = first_from(&list.passages, *at, *passage);
-            match list.passages.get(*at).filter(|other| *other == passage) {
-                Some(_) => counts.push(list.counts[*at]),
-                None => break,
-            }
-        }
-        if counts.len() == n_known + lists.len() {
-            passages.push(*passage);
-        } else {
-            counts.truncate(n_known);
-        }
-    }
-    (passages, counts)
-}
-
-/// Returns where the first number lies that is not less than `least`, from `at` on: in steps that double, since it is
-/// mostly near.
-fn first_from(numbers: &[u32], mut at: usize, least: u32) -> usize {
-    let mut step = 1;
-    while numbers.get(at + step).is_some_and(|number| *number < least) {
-        at += step;
-        step *= 2;
-    }
-    let near = numbers.get(at..numbers.len().min(at + step + 1)).unwrap_or_default();
-    at + near.partition_point(|number| *number < least)
+    let columns: Vec<(&[u32], &[u32])> =
+        lists.iter().map(|list| (list.passages.as_slice(), list.counts.as_slice())).collect();
+    in_all_lists(&columns)
 }
 
 /// Leaves out the passages that the filter does not want.
@@ -174,7 +144,7 @@ fn narrow(segment: &Segment, filter: &SearchFilter, looked: &mut Looked, n_terms
     };
     if filter.has_times() {
         let times = segment.times()?;
-        sieve(&|passage| times.get(passage).is_some_and(|time| filter.wants_time(*time)));
+        sieve(&|passage| times.get(passage).is_some_and(|time| filter.wants_time(time)));
     }
     if !filter.voices.is_empty() {
         let voices = segment.voices()?;
@@ -182,8 +152,8 @@ fn narrow(segment: &Segment, filter: &SearchFilter, looked: &mut Looked, n_terms
             voices.get(passage).and_then(|it| voice_of(*it)).is_some_and(|voice| filter.wants_voice(voice))
         });
     }
-    let name = |names: &'_ [String], number: Option<&u16>| -> Option<String> {
-        names.get(usize::from(*number?).checked_sub(1)?).cloned()
+    let name = |names: &'_ [String], number: Option<u16>| -> Option<String> {
+        names.get(usize::from(number?).checked_sub(1)?).cloned()
     };
     if filter.tool.is_some() {
         let tools = segment.tool_numbers()?;
@@ -271,17 +241,21 @@ fn score_in(
     let n_terms = looked.corpus.n_with_term.len().max(1);
     let (lengths, _, _) = (segment.lengths()?, segment.times()?, segment.place(looked.passages[0])?);
     let mut scored = Vec::with_capacity(looked.passages.len());
-    for (passage, counts) in looked.passages.iter().zip(looked.counts.chunks(n_terms)) {
+    let mut idx = 0;
+    // A plain loop: there may be a hundred thousand of them.
+    while idx < looked.passages.len() {
+        let (passage, counts) = (looked.passages[idx], &looked.counts[idx * n_terms..(idx + 1) * n_terms]);
+        idx += 1;
         if let Some(allowed) = allowed {
-            let (source, _) = segment.place(*passage)?;
+            let (source, _) = segment.place(passage)?;
             let file = live.get(source as usize).copied().flatten();
             if !file.is_some_and(|file| allowed[file as usize]) {
                 continue;
             }
         }
-        let Some(n_words) = lengths.get(*passage as usize) else { continue };
-        let found = Match { counts, n_words: *n_words, n_literals: 0 };
-        scored.push((scorer.score(found), *passage));
+        if let Some(n_words) = lengths.get(passage as usize) {
+            scored.push((scorer.score(Match { counts, n_words, n_literals: 0 }), passage));
+        }
     }
     Ok(scored)
 }
@@ -322,8 +296,9 @@ impl Ranking<'_> {
             });
         }
         best.n_all = best.candidates.len();
-        for idx in 0..self.scored.len() {
-            best.candidates.extend(self.best_of(idx, most).map_err(|_| Trouble::Segment(idx))?);
+        let of_segments = in_parallel(self.scored.len(), MOST_THREADS, |idx| self.best_of(idx, most));
+        for (idx, of_segment) in of_segments.into_iter().enumerate() {
+            best.candidates.extend(of_segment.map_err(|_| Trouble::Segment(idx))?);
             best.n_all += self.scored[idx].len();
         }
         Ok(best)
@@ -333,15 +308,19 @@ impl Ranking<'_> {
         let scored = &self.scored[idx];
         let mut least = f64::NEG_INFINITY;
         if most < scored.len() {
-            // Those that score as much as the last of the best may come before it.
-            let mut scores: Vec<f64> = scored.iter().map(|(score, _)| *score).collect();
-            least = *scores.select_nth_unstable_by(most, |left, right| right.total_cmp(left)).1;
+            // Scores are not negative, so their bits are in the same order. Those that score as much as the last of the
+            // best may come before it.
+            let scores = scored.iter().map(|(score, _)| score.to_bits()).collect();
+            least = nth_largest(scores, most).map_or(least, f64::from_bits);
         }
         let segment = u32::try_from(idx).ok();
-        let times = if scored.is_empty() { &[] } else { self.ground.segments[idx].times()? };
+        if scored.is_empty() {
+            return Ok(Vec::new());
+        }
+        let times = self.ground.segments[idx].times()?;
         let best = scored.iter().filter(|(score, _)| *score >= least);
         let candidate = |(score, number): &(f64, u32)| {
-            let time_ms = times.get(*number as usize).copied().unwrap_or(NO_TIME);
+            let time_ms = times.get(*number as usize).unwrap_or(NO_TIME);
             Candidate { score: *score, time_ms, segment, number: *number }
         };
         Ok(best.map(candidate).collect())
@@ -384,7 +363,8 @@ impl Ranking<'_> {
             best.truncate(n_ranked);
             best.sort_unstable_by(|left, right| self.order(left, right));
             while n_taken < n_ranked && hits.len() < n_wanted {
-                let n_read = (n_wanted - hits.len()).max(AT_ONCE).min(n_ranked - n_taken);
+                // Where many do not fit, more are read at once.
+                let n_read = (n_wanted - hits.len()).max(AT_ONCE).max(n_wrong / 2).min(n_ranked - n_taken);
                 let read = in_parallel(n_read, MOST_THREADS, |idx| self.hit(&best[n_taken + idx], pattern));
                 // Those after the last that is wanted were read for nothing, and do not count.
                 for hit in read {
@@ -418,7 +398,7 @@ impl Ranking<'_> {
             return self.scanned.found[candidate.number as usize].tool.clone();
         };
         let segment = &self.ground.segments[segment as usize];
-        let number = *segment.tool_numbers().ok()?.get(candidate.number as usize)?;
+        let number = segment.tool_numbers().ok()?.get(candidate.number as usize)?;
         segment.outline.tools.get(usize::from(number).checked_sub(1)?).cloned()
     }
 

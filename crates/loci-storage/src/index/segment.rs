@@ -97,14 +97,37 @@ pub(super) struct Segment {
     pub(super) outline: Outline,
     file: File,
     blocks: Vec<u8>,
-    lengths: OnceLock<Vec<u32>>,
-    times: OnceLock<Vec<i64>>,
-    tool_numbers: OnceLock<Vec<u16>>,
+    lengths: OnceLock<Vec<u8>>,
+    times: OnceLock<Vec<u8>>,
+    tool_numbers: OnceLock<Vec<u8>>,
+    branch_numbers: OnceLock<Vec<u8>>,
     places: OnceLock<Vec<u8>>,
 }
 
+/// One number of so many bytes for each passage, as they were read: few of them are ever looked at.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Column<'a, const N: usize>(&'a [[u8; N]]);
+
+impl Column<'_, 2> {
+    pub(super) fn get(&self, passage: usize) -> Option<u16> {
+        self.0.get(passage).map(|row| u16::from_le_bytes(*row))
+    }
+}
+
+impl Column<'_, 4> {
+    pub(super) fn get(&self, passage: usize) -> Option<u32> {
+        self.0.get(passage).map(|row| u32::from_le_bytes(*row))
+    }
+}
+
+impl Column<'_, 8> {
+    pub(super) fn get(&self, passage: usize) -> Option<i64> {
+        self.0.get(passage).map(|row| i64::from_le_bytes(*row))
+    }
+}
+
 /// What is not as it was written.
-fn damaged() -> io::Error {
+pub(super) fn damaged() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "the index is damaged")
 }
 
@@ -133,32 +156,31 @@ impl Segment {
             lengths: OnceLock::new(),
             times: OnceLock::new(),
             tool_numbers: OnceLock::new(),
+            branch_numbers: OnceLock::new(),
             places: OnceLock::new(),
         })
     }
 
     /// Returns how many words each passage has.
-    pub(super) fn lengths(&self) -> io::Result<&[u32]> {
-        column(&self.lengths, &self.file, self.outline.lengths, |bytes: [u8; 4]| u32::from_le_bytes(bytes))
+    pub(super) fn lengths(&self) -> io::Result<Column<'_, 4>> {
+        Ok(Column(column(&self.lengths, &self.file, self.outline.lengths)?.as_chunks().0))
     }
 
     /// Returns the time of each passage.
-    pub(super) fn times(&self) -> io::Result<&[i64]> {
-        column(&self.times, &self.file, self.outline.times, |bytes: [u8; 8]| i64::from_le_bytes(bytes))
+    pub(super) fn times(&self) -> io::Result<Column<'_, 8>> {
+        Ok(Column(column(&self.times, &self.file, self.outline.times)?.as_chunks().0))
     }
 
     pub(super) fn voices(&self) -> io::Result<Vec<u8>> {
         read(&self.file, self.outline.voices)
     }
 
-    pub(super) fn tool_numbers(&self) -> io::Result<&[u16]> {
-        column(&self.tool_numbers, &self.file, self.outline.tool_numbers, |bytes: [u8; 2]| {
-            u16::from_le_bytes(bytes)
-        })
+    pub(super) fn tool_numbers(&self) -> io::Result<Column<'_, 2>> {
+        Ok(Column(column(&self.tool_numbers, &self.file, self.outline.tool_numbers)?.as_chunks().0))
     }
 
-    pub(super) fn branch_numbers(&self) -> io::Result<Vec<u16>> {
-        Ok(numbers(&read(&self.file, self.outline.branch_numbers)?))
+    pub(super) fn branch_numbers(&self) -> io::Result<Column<'_, 2>> {
+        Ok(Column(column(&self.branch_numbers, &self.file, self.outline.branch_numbers)?.as_chunks().0))
     }
 
     /// Reads everything there is, so that any damage shows.
@@ -177,12 +199,7 @@ impl Segment {
 
     /// Returns the source of a passage and its spot there.
     pub(super) fn place(&self, passage: u32) -> io::Result<(u32, Spot)> {
-        if self.places.get().is_none() {
-            let bytes = read(&self.file, self.outline.places)?;
-            // Filled by now in any case.
-            drop(self.places.set(bytes));
-        }
-        let bytes = self.places.get().map(Vec::as_slice).unwrap_or_default();
+        let bytes = column(&self.places, &self.file, self.outline.places)?;
         let at = passage as usize * PLACE;
         let row = bytes.get(at..at + PLACE).ok_or_else(damaged)?;
         let (source, rest) = row.split_first_chunk::<4>().ok_or_else(damaged)?;
@@ -235,7 +252,9 @@ impl Segment {
         from: &str,
         mut take: impl FnMut(&str, u32, Part) -> bool,
     ) -> io::Result<()> {
-        for part in self.blocks_from(from)? {
+        let mut blocks = self.blocks_from(from)?;
+        while !blocks.is_empty() {
+            let (_, part) = block_of(&mut blocks).ok_or_else(damaged)?;
             let bytes = read(&self.file, part)?;
             let mut bytes = Packed(&bytes);
             let mut word = String::new();
@@ -249,19 +268,19 @@ impl Segment {
         Ok(())
     }
 
-    /// Returns the blocks that may have `word` or words after it.
-    fn blocks_from(&self, word: &str) -> io::Result<Vec<Part>> {
-        let mut bytes = Packed(&self.blocks);
-        let mut parts: Vec<Part> = Vec::new();
-        while !bytes.is_empty() {
-            let first = bytes.text().ok_or_else(damaged)?;
-            let part = part_of(&mut bytes).ok_or_else(damaged)?;
-            if first <= word {
-                parts.clear();
+    /// Returns the blocks that may have `word` or words after it: all from the last on that begins with `word` or before.
+    fn blocks_from(&self, word: &str) -> io::Result<Packed<'_>> {
+        let mut blocks = Packed(&self.blocks);
+        let mut from = blocks;
+        while !blocks.is_empty() {
+            let here = blocks;
+            let (first, _) = block_of(&mut blocks).ok_or_else(damaged)?;
+            if first > word.as_bytes() {
+                break;
             }
-            parts.push(part);
+            from = here;
         }
-        Ok(parts)
+        Ok(from)
     }
 
     pub(super) fn read_list(&self, n_passages: u32, part: Part) -> io::Result<List> {
@@ -283,6 +302,12 @@ fn next_word(bytes: &mut Packed<'_>, word: &mut String) -> Option<(u32, Part)> {
     word.push_str(bytes.text()?);
     let n_passages = bytes.small()?;
     Some((n_passages, part_of(bytes)?))
+}
+
+/// Reads the first word of a block and where the block is.
+fn block_of<'a>(bytes: &mut Packed<'a>) -> Option<(&'a [u8], Part)> {
+    let n_bytes = usize::try_from(bytes.number()?).ok()?;
+    Some((bytes.take(n_bytes)?, part_of(bytes)?))
 }
 
 fn part_of(bytes: &mut Packed<'_>) -> Option<Part> {
@@ -321,23 +346,12 @@ fn read(file: &File, part: Part) -> io::Result<Vec<u8>> {
     if checksum(&bytes) == part.sum { Ok(bytes) } else { Err(damaged()) }
 }
 
-fn column<'a, T, const N: usize>(
-    cell: &'a OnceLock<Vec<T>>,
-    file: &File,
-    part: Part,
-    of: impl Fn([u8; N]) -> T,
-) -> io::Result<&'a [T]> {
+fn column<'a>(cell: &'a OnceLock<Vec<u8>>, file: &File, part: Part) -> io::Result<&'a [u8]> {
     if cell.get().is_none() {
-        let bytes = read(file, part)?;
-        let (rows, _) = bytes.as_chunks::<N>();
         // Filled by now in any case.
-        drop(cell.set(rows.iter().map(|row| of(*row)).collect()));
+        drop(cell.set(read(file, part)?));
     }
     Ok(cell.get().map(Vec::as_slice).unwrap_or_default())
-}
-
-fn numbers(bytes: &[u8]) -> Vec<u16> {
-    bytes.as_chunks::<2>().0.iter().map(|row| u16::from_le_bytes(*row)).collect()
 }
 
 /// Opens the segments of a directory that can be read and are not replaced by another; the rest is passed over.
