@@ -1,6 +1,7 @@
 //! Two hundred and more damaged stores: everything is found, almost everything mended, and nothing lost.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::damage::{ALL, Class, Damage, id_of, is_gone_after};
@@ -32,17 +33,27 @@ fn damaged_stores_are_recognised_and_mended() {
 /// Invariants 1, 2, 3, 4 and 5 of `docs/design/doctor.md`.
 #[test]
 fn stores_with_several_damages_are_recognised_and_mended() {
+    check_combined(0..COMBINED / 2);
+}
+
+/// The other half, so that both are done at once.
+#[test]
+fn more_stores_with_several_damages_are_recognised_and_mended() {
+    check_combined(COMBINED / 2..COMBINED);
+}
+
+fn check_combined(numbers: Range<usize>) {
     let mut tally = Tally::default();
     // What nobody can bring back is in the other test.
     let curable: Vec<Damage> = ALL.into_iter().filter(|it| !it.is_beyond_repair()).collect();
-    for n in 0..COMBINED {
+    for n in numbers.clone() {
         let seed = 10_000 + n as u64;
         let mut dice = super::lab::Dice::new(seed);
         let damages: Vec<Damage> =
             (0..2 + dice.below(3)).map(|_| curable[dice.below(curable.len())]).collect();
         check(seed, &damages, &mut tally);
     }
-    tally.check(COMBINED);
+    tally.check(numbers.len());
 }
 
 impl Tally {
@@ -81,14 +92,16 @@ fn check(seed: u64, damages: &[Damage], tally: &mut Tally) {
     let done: Vec<Damage> = done.into_iter().map(|(.., damage)| damage).collect();
     let what = format!("seed {seed}: {done:?}");
     let before = Before::of(&lab);
-    let found = examine_store(&lab.home, &lab.env).unwrap().findings;
+    // A repair examines first, in the same way; that looking alone finds the same is looked at now and then.
+    let found = seed.is_multiple_of(3).then(|| examine_store(&lab.home, &lab.env).unwrap().findings);
+    let mended = repair_store(&lab.home, &lab.env).unwrap().findings;
+    let found = found.as_ref().unwrap_or(&mended);
     for damage in &done {
         assert!(
             found.iter().any(|it| it.kind == damage.kind()),
             "{what}: {damage:?} was not found: {found:#?}"
         );
     }
-    let mended = repair_store(&lab.home, &lab.env).unwrap().findings;
     let left: Vec<&Finding> = mended.iter().filter(|it| !it.is_mended()).collect();
     let beyond = done.iter().filter(|damage| damage.is_beyond_repair()).count();
     assert_eq!(left.len(), beyond, "{what}: {left:#?}");
