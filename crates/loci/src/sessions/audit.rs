@@ -31,6 +31,10 @@ pub(super) fn run(desk: &Desk<'_>, args: &AuditArgs) -> Result<(), Complaint> {
     if args.json {
         return output::print_json(&Value::from(lines));
     }
+    if lines.is_empty() {
+        output::say("Nothing was archived, removed or mended yet");
+        return Ok(());
+    }
     let field = |line: &Value, name: &str| single_line(line[name].as_str().unwrap_or("-"), 200);
     let shown = |line: &Value| {
         let time = format::written(line["time"].as_str());

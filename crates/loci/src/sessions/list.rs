@@ -84,6 +84,10 @@ pub(super) fn run(desk: &Desk<'_>, args: &ListArgs) -> Result<(), Complaint> {
     }
     if sessions.is_empty() {
         output::say(&match args.all {
+            _ if args.origin == Some(Origin::Codex) => format!(
+                "There are no sessions of Codex in `{}` that were not imported",
+                desk.home.codex_home().display()
+            ),
             true => format!("There are no sessions in `{}`", desk.home.projects_dir().display()),
             false => format!(
                 "There are no sessions of `{}`; `loci sessions list --all` shows those of other projects",

@@ -105,14 +105,28 @@ pub(super) fn run(desk: &Desk<'_>, args: &SearchArgs) -> Result<u8, Complaint> {
         let count = json!({"number": found.n_found, "isExact": found.is_exact});
         output::print_json(&json!({"found": count, "hits": hits}))?;
     } else if found.hits.is_empty() {
-        output::say("Nothing was found");
+        output::say(nothing_to_show(found.n_found, &wish.filter));
     } else {
         output::print(&shown.text(&found))?;
     }
     Ok(0)
 }
 
+/// Says why nothing is shown.
+fn nothing_to_show(n_found: usize, filter: &SearchFilter) -> &'static str {
+    match n_found {
+        0 if *filter == SearchFilter::default() => "Nothing was found",
+        0 => "Nothing was found; with fewer filters there may be more",
+        _ => "Nothing is left to show; --skip and --limit leave out what was found",
+    }
+}
+
 fn wish(desk: &Desk<'_>, args: &SearchArgs) -> Result<SearchWish, Complaint> {
+    let text = args.query.join(" ");
+    if text.trim().is_empty() {
+        return Err(Complaint::new("There is nothing to search for")
+            .hint("`loci sessions search error port` finds messages that have both words."));
+    }
     let sessions = match &args.project {
         Some(dir) => {
             let dir = desk.env.cwd.join(dir);
@@ -131,7 +145,7 @@ fn wish(desk: &Desk<'_>, args: &SearchArgs) -> Result<SearchWish, Complaint> {
         None => Ok(None),
     };
     Ok(SearchWish {
-        text: args.query.join(" "),
+        text,
         is_regex: args.regex,
         filter: SearchFilter {
             sessions,

@@ -111,3 +111,42 @@ async fn people_read_what_was_found() {
         assert!(output.code != Some(0) && output.stderr.contains(needle), "{args:?} {output:?}");
     }
 }
+
+/// What is said where nothing is shown, and why.
+#[tokio::test]
+async fn where_nothing_is_shown_it_says_why() {
+    let world = world().await;
+    for (args, code, said) in [
+        (vec!["nowhere"], 0, "Nothing was found\n"),
+        (vec!["port", "--branch", "other"], 0, "Nothing was found; with fewer filters there may be more\n"),
+        (
+            vec!["port", "--skip", "99"],
+            0,
+            "Nothing is left to show; --skip and --limit leave out what was found\n",
+        ),
+        (
+            vec!["port", "-n", "0"],
+            0,
+            "Nothing is left to show; --skip and --limit leave out what was found\n",
+        ),
+        (vec!["--regex", ""], 1, "Error: There is nothing to search for\n"),
+        (vec![" "], 1, "Error: There is nothing to search for\n"),
+    ] {
+        let output = world.run(&search([]).args(args.clone()));
+        assert!(output.stderr.starts_with(said), "{args:?}: {output:?}");
+        assert_eq!((output.code, output.stdout.as_str()), (Some(code), ""), "{args:?}");
+    }
+    for (args, said) in [
+        (vec!["sessions", "audit"], "Nothing was archived, removed or mended yet\n".to_owned()),
+        (
+            vec!["sessions", "list", "--origin", "codex"],
+            format!(
+                "There are no sessions of Codex in `{}` that were not imported\n",
+                world.home.home().join(".codex").display()
+            ),
+        ),
+    ] {
+        let output = world.run(&loci().args(args.clone()));
+        assert_eq!((output.code, output.stderr), (Some(0), said), "{args:?}");
+    }
+}

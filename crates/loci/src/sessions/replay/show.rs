@@ -148,14 +148,32 @@ fn sums(report: &ReplayReport) -> String {
         ),
     });
     let n_taken: usize = report.taken_over.iter().map(|taken| taken.n_entries).sum();
-    for (n, what) in [
-        (n_taken, "entries were taken over as they are: no prompt leads to them"),
-        (report.n_compactions, "compactions: what follows each begins from the recorded summary"),
-        (report.n_unanswered, "prompts or calls have no recorded end and were not played"),
-        (report.n_reordered, "results have their keys in another order and were compared in ours"),
+    for (n, one, several) in [
+        (
+            n_taken,
+            "entry was taken over as it is: no prompt leads to it",
+            "entries were taken over as they are: no prompt leads to them",
+        ),
+        (
+            report.n_compactions,
+            "compaction: what follows it begins from the recorded summary",
+            "compactions: what follows each begins from the recorded summary",
+        ),
+        (
+            report.n_unanswered,
+            "prompt or call has no recorded end and was not played",
+            "prompts or calls have no recorded end and were not played",
+        ),
+        (
+            report.n_reordered,
+            "result has its keys in another order and was compared in ours",
+            "results have their keys in another order and were compared in ours",
+        ),
     ] {
-        if n > 0 {
-            text.push_str(&format!("{n} {what}\n"));
+        match n {
+            0 => {}
+            1 => text.push_str(&format!("1 {one}\n")),
+            n => text.push_str(&format!("{n} {several}\n")),
         }
     }
     text
