@@ -116,7 +116,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let id = SessionId::parse("0a0a0a0a-0001-4000-8000-000000000001").unwrap();
         let file = dir.path().join(format!("{id}.jsonl"));
-        let said = r#"{"type":"user","uuid":"u","timestamp":"2026-01-01T00:00:00.500Z","cwd":"/p \ q","message":{"role":"user","content":"say \"hi\"\n\u0001é"}}"#;
+        let said = r#"{"type":"user","uuid":"u","timestamp":"2026-01-01T00:00:00.500Z","cwd":"/p \\ q","message":{"role":"user","content":"say \"hi\"\n\u0001é"}}"#;
         let title = r#"{"type":"custom-title","customTitle":"a \"title\"","sessionId":"s"}"#;
         std::fs::write(&file, format!("{said}\n{title}\n")).unwrap();
         let session = summary_of(&SessionPlace::new(file, id)).unwrap().unwrap();
@@ -125,6 +125,6 @@ mod tests {
         let told: Value = serde_json::from_slice(&out).unwrap();
         assert_eq!(told, json(&session));
         assert_eq!((&told["title"], &told["cwd"]), (&"a \"title\"".into(), &"/p \\ q".into()));
-        assert_eq!((&told["createdAt"], &told["costUsd"]), (&1_767_225_600_500_i64.into(), &0.0.into()));
+        assert_eq!(told["createdAt"], 1_767_225_600_500_i64);
     }
 }
