@@ -73,22 +73,63 @@ fn review(book: &MemoryBook) -> usize {
     changes.len() + contradictions(read()).len() + disagreements(read()).len()
 }
 
-/// What `loci memory list` reads: every memory, compared with all others.
+/// What `loci memory list` reads: every memory, compared with all others, and the whole journal.
 fn list(book: &MemoryBook) -> usize {
+    let changes = book.changes().unwrap();
     let files = memory_files(book.dir());
     let read: Vec<(String, MemoryFile)> =
         files.into_iter().map(|it| (it.file, MemoryFile::parse(&it.text))).collect();
     let flags = same_subject(read.iter().map(|(file, memory)| (file.as_str(), memory)));
     let others = contradictions(read.iter().map(|(file, memory)| (file.as_str(), memory)));
     let sentences = disagreements(read.iter().map(|(file, memory)| (file.as_str(), memory)));
-    flags.len() + others.len() + sentences.len() + read.len()
+    assert!(!others.is_empty() && !sentences.is_empty(), "some of them disagree");
+    changes.len() + flags.len() + others.len() + sentences.len() + read.len()
+}
+
+const THINGS: [&str; 16] = [
+    "parser",
+    "gateway",
+    "scheduler",
+    "importer",
+    "ledger",
+    "renderer",
+    "cache",
+    "exporter",
+    "mailer",
+    "router",
+    "indexer",
+    "watcher",
+    "planner",
+    "broker",
+    "archive",
+    "console",
+];
+const PLACES: [&str; 6] =
+    ["staging", "production", "Tuesdays", "the build machine", "a laptop", "the cluster"];
+
+/// A memory like those that people have: sentences of its own, of which few are about what another is about. Every
+/// fiftieth says otherwise than the one before it.
+fn text(n: usize) -> String {
+    let is_odd = n % 50 == 1;
+    let about = if is_odd { n - 1 } else { n };
+    let (thing, other) = (THINGS[about % THINGS.len()], THINGS[(about / THINGS.len() + 5) % THINGS.len()]);
+    let (subject, place) = (format!("{thing}-{about}"), PLACES[about % PLACES.len()]);
+    let (port, word) = if is_odd { (9000 + n, "Never") } else { (8000 + n, "Always") };
+    format!(
+        "---\nname: {subject}\ndescription: what was decided about the {subject}\ntype: project\n---\n\
+         The {subject} listens on port {port} in {place}. It was slow before the {other} was rewritten, because every call \
+         waited for a lock.\n\n{word} restart the {subject} with `make restart-{n}` after a change of its schema. The owner \
+         of the {subject} is the team of the {other}; ask them before you touch `src/{thing}/mod{n}.rs`.\n\n\
+         - Timeout: {} seconds\n- Tests of it take {} minutes on {place}, so run them one by one.\n\
+         - Whoever changes the format of {other} number {n} writes a migration and asks for two reviews.\n\n\
+         **Why:** an outage of number {n} began with a deploy on a Friday.\n\
+         **How to apply:** look at the board of the {other} first; say so when something is missing.\n",
+        n % 90,
+        n % 40 + 2,
+    )
 }
 
 fn fill(env: &Env, book: &MemoryBook) {
-    let text = |n: usize| {
-        let body = "What was decided, why, and how to apply it.\n".repeat(12);
-        format!("---\nname: memory-{n}\ndescription: what number {n} is about\ntype: project\n---\n{body}")
-    };
     std::fs::create_dir_all(book.dir()).unwrap();
     let mut lines = String::new();
     let mut edits = Vec::new();
@@ -105,6 +146,8 @@ fn fill(env: &Env, book: &MemoryBook) {
     for some in edits.chunks(MEMORIES / 100) {
         book.record(env, &wish(Act::Write), some.to_vec()).unwrap();
     }
-    let proposals = (0..PROPOSALS).map(|n| Edit::pending(&format!("new-{n}.md"), None, Some(text(n))));
+    // As others would put them: about what is known, and not the same.
+    let proposals =
+        (0..PROPOSALS).map(|n| Edit::pending(&format!("new-{n}.md"), None, Some(text(50 * n + 1))));
     book.apply(env, &wish(Act::Propose), proposals.collect()).unwrap();
 }
