@@ -218,8 +218,8 @@ impl<'a> Statement<'a> {
         let words: Vec<&str> = self.tokens.iter().filter_map(content).collect();
         // `In tests, use X` is `use X in tests`, but who calls whom is told by the order alone.
         let begins_elsewhere = self.tokens.first().is_some_and(|it| CONTEXT.contains(&&*it.stem));
-        let is_directed = self.tokens.iter().any(|it| DIRECTIONS.contains(&&*it.stem));
-        let is_ordered = is_directed || !begins_elsewhere;
+        let is_directed = || self.tokens.iter().any(|it| DIRECTIONS.contains(&&*it.stem));
+        let is_ordered = !begins_elsewhere || is_directed();
         let subject = Subject::new(Form::Is, words.iter().copied()).filter(|it| it.words.len() > 1)?;
         let n_words = subject.words.iter().filter(|it| **it != "use").count();
         let what = What::Is { is_negative: self.is_negative, order: is_ordered.then_some(words) };
@@ -364,13 +364,13 @@ const CONTEXT: [&str; 10] = ["in", "for", "when", "on", "to", "with", "while", "
 
 /// Finds what sets one thing against another: where it begins and where it ends.
 fn marker(clause: &[Token<'_>]) -> Option<(usize, usize)> {
-    let is_preferring = clause.iter().any(|it| it.stem == "prefer");
+    let is_preferring = || clause.iter().any(|it| it.stem == "prefer");
     clause.iter().enumerate().find_map(|(n, it)| {
         let next = clause.get(n + 1).map(|it| &*it.stem);
         match (&*it.stem, next) {
             ("instead", Some("of")) => Some((n, n + 2)),
             ("rather", Some("than")) => Some((n, n + 2)),
-            ("over", Some(_)) if is_preferring => Some((n, n + 1)),
+            ("over", Some(_)) if is_preferring() => Some((n, n + 1)),
             ("not" | "never", Some(_)) if it.is_after_comma && n > 1 => Some((n, n + 1)),
             _ => None,
         }
