@@ -112,6 +112,21 @@ async fn people_read_what_was_found() {
     }
 }
 
+/// What was searched for stands out on a terminal, and nowhere else.
+#[cfg(unix)]
+#[tokio::test]
+async fn what_was_searched_for_stands_out_on_a_terminal() {
+    let world = world().await;
+    let wish = || search(["--role", "assistant", "staging"]);
+    let bright = "The \u{1b}[1;33mstaging\u{1b}[0m port";
+    let shown = world.start_on_screen(&wish()).finish();
+    assert!(shown.code == Some(0) && shown.stderr.contains(bright), "{shown:?}");
+    let plain = world.start_on_screen(&wish().env("NO_COLOR", "1")).finish();
+    assert!(plain.stderr.contains("The staging port") && !plain.stderr.contains(bright), "{plain:?}");
+    let piped = world.run(&wish());
+    assert!(piped.stdout.contains("The staging port") && !piped.stdout.contains('\u{1b}'), "{piped:?}");
+}
+
 /// What is said where nothing is shown, and why.
 #[tokio::test]
 async fn where_nothing_is_shown_it_says_why() {
