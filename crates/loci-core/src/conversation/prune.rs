@@ -41,16 +41,12 @@ fn find(path: &[Arc<Entry>]) -> Unpaired {
         match head.kind {
             EntryKind::Assistant if !head.is_api_error => pairing.block(at, entry, &head.message_id),
             EntryKind::User => pairing.answer(at, entry),
-            EntryKind::Assistant
-            | EntryKind::Attachment
-            | EntryKind::System
-            | EntryKind::Progress
-            | EntryKind::Metadata => {}
+            EntryKind::Attachment => pairing.is_interrupted = true,
+            EntryKind::Assistant | EntryKind::System | EntryKind::Progress | EntryKind::Metadata => {}
         }
     }
-    if pairing.is_spoken_over {
-        pairing.give_up_open();
-    }
+    let end = if pairing.is_spoken_over { path.len() } else { pairing.resumed_at };
+    pairing.give_up_open(end);
     pairing.unpaired
 }
 
@@ -61,16 +57,24 @@ struct Pairing<'a> {
     open: FxHashMap<ToolUseId, usize>,
     /// Whether words, not just results, came after the response.
     is_spoken_over: bool,
+    /// Whether something else came since its last block.
+    is_interrupted: bool,
+    /// Where the response went on after that; what came before can no longer be closed by appending.
+    resumed_at: usize,
     unpaired: Unpaired,
 }
 
 impl<'a> Pairing<'a> {
     fn block(&mut self, at: usize, entry: &Entry, id: &'a Option<MessageId>) {
         if self.response != Some(id) {
-            self.give_up_open();
+            self.give_up_open(at);
             self.response = Some(id);
             self.is_spoken_over = false;
+            self.resumed_at = 0;
+        } else if self.is_interrupted {
+            self.resumed_at = at;
         }
+        self.is_interrupted = false;
         let shape = Shape::of(entry);
         if shape.has_unusable {
             self.unpaired.entry(at).or_default();
@@ -96,8 +100,9 @@ impl<'a> Pairing<'a> {
         }
     }
 
-    fn give_up_open(&mut self) {
-        for (call, at) in self.open.drain() {
+    /// Leaves out the open calls before a position.
+    fn give_up_open(&mut self, end: usize) {
+        for (call, at) in self.open.extract_if(|_, at| *at < end) {
             self.unpaired.entry(at).or_default().insert(call);
         }
     }

@@ -195,6 +195,10 @@ fn calls_left_open_further_up_are_left_out() {
     );
     check("user u1 -\nassistant c1 u1 call=t1\nuser u2 c1\nassistant a2 u2", "u1 u2 a2");
     check("user u1 -\nuser r lost result=t9\nassistant a1 r", "u1 a1");
+    check(
+        "user u1 -\nassistant c1 u1 msg=m call=t1\nattachment f c1\nassistant c2 f msg=m call=t2",
+        "u1 f c2 | close t2(c2) continue filler",
+    );
 }
 
 #[test]
