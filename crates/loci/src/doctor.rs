@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use crate::COMPATIBLE_VERSION;
 use crate::complaint::Complaint;
 use crate::config::{pretty, write};
+use crate::counted::counted;
 
 /// Variables that hold credentials.
 const CREDENTIALS: &[&str] = &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
@@ -116,7 +117,7 @@ impl Report {
                 self.n_read
             ),
             Ok(n) => {
-                let findings = if *n == 1 { "1 finding".to_owned() } else { format!("{n} findings") };
+                let findings = counted(*n as u64, "finding", "findings");
                 let read = if is_all { String::new() } else { format!(" in the {} newest", self.n_read) };
                 format!(
                     "{findings}{read}: `loci sessions doctor` reads all and names them, `--repair` mends them"
@@ -143,11 +144,10 @@ impl Report {
         lines.push(format!("Trust: {root} is {}", if *is_trusted { "trusted" } else { "not trusted" }));
         lines.push(format!("Credentials: {}", listed(&self.credentials)));
         lines.push(format!("MCP servers: {}", listed(&self.mcp)));
-        let projects = if self.n_projects == 1 { "project" } else { "projects" };
         lines.push(format!(
-            "Sessions: {} in {} {projects}, {}",
+            "Sessions: {} in {}, {}",
             self.n_sessions,
-            self.n_projects,
+            counted(self.n_projects as u64, "project", "projects"),
             self.session_health()
         ));
         lines.push(format!(

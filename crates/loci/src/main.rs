@@ -15,6 +15,7 @@ mod complaint;
 mod compose;
 mod config;
 mod context;
+mod counted;
 mod credentials;
 mod demo;
 mod doctor;

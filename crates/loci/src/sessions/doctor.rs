@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Desk, format, output};
 use crate::complaint::Complaint;
+use crate::counted::counted;
 
 /// The arguments of `loci sessions doctor`.
 #[derive(Debug, clap::Args)]
@@ -59,8 +60,8 @@ fn to_json(check_up: &CheckUp) -> Value {
 
 fn to_text(desk: &Desk<'_>, check_up: &CheckUp, is_repair: bool) -> String {
     let mut text: String = check_up.findings.iter().map(|finding| paragraph(desk, finding)).collect();
-    let n_sessions = count(check_up.n_sessions, "session");
-    let n_findings = count(check_up.findings.len(), "finding");
+    let n_sessions = counted(check_up.n_sessions as u64, "session", "sessions");
+    let n_findings = counted(check_up.findings.len() as u64, "finding", "findings");
     text.push_str(&match (check_up.findings.len(), check_up.n_open()) {
         (0, _) => format!("{n_sessions}, nothing is wrong\n"),
         (_, 0) => format!("{n_sessions}, {n_findings}, all mended\n"),
@@ -82,8 +83,4 @@ fn paragraph(desk: &Desk<'_>, finding: &Finding) -> String {
     };
     let (meaning, last) = (format::plain(&finding.meaning), format::plain(&last));
     format!("{}  {file}{place}\n  {meaning}\n  {last}\n\n", finding.kind)
-}
-
-fn count(n: usize, what: &str) -> String {
-    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }

@@ -9,6 +9,7 @@ use loci_storage::{Statistics, UsedRow};
 use serde_json::{Value, json};
 
 use super::chart::{self, Line};
+use crate::counted::counted;
 use crate::sessions::format;
 
 /// How many rows of a table people are shown.
@@ -134,9 +135,9 @@ impl Report {
         let all = &self.all;
         let mut text = format!(
             "{}, {}, {}, {} tokens, {} at list price\n",
-            counted(all.n_sessions, "session"),
-            counted(all.n_turns, "turn"),
-            counted(all.n_responses, "response"),
+            counted(all.n_sessions, "session", "sessions"),
+            counted(all.n_turns, "turn", "turns"),
+            counted(all.n_responses, "response", "responses"),
             chart::short(all.n_tokens()),
             format::dollars(all.usage.cost_usd)
         );
@@ -180,7 +181,7 @@ impl Report {
             .collect();
         days.reverse();
         let n_earlier = known.iter().filter(|day| Some(*day) < days.first()).count() as u64;
-        let earlier = format!("({} before; --until, --csv)", counted(n_earlier, "day"));
+        let earlier = format!("({} before; --until, --csv)", counted(n_earlier, "day", "days"));
         let line = |day: Date| Line::Figures {
             name: day.to_string(),
             used: self.by_day.get(&Some(day)).unwrap_or(day_off),
@@ -201,10 +202,6 @@ fn dearest(mut named: Vec<(String, &Used, bool)>) -> Vec<Line<'_>> {
     let more = (n_more > 0).then(|| Line::Note(format!("(and {n_more} more; --json, --csv)")));
     let lines = named.into_iter().take(MOST_ROWS);
     lines.map(|(name, used, has_cost)| Line::Figures { name, used, has_cost }).chain(more).collect()
-}
-
-fn counted(number: u64, thing: &str) -> String {
-    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }
 
 fn merge(into: &mut Value, from: Value) {

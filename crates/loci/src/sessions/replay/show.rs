@@ -7,6 +7,7 @@ use loci_storage::{Scratch, SessionPlace};
 use serde_json::{Value, json};
 
 use super::Played;
+use crate::counted::counted;
 use crate::sessions::format;
 
 /// Paths that were left out of the copy and are named one by one.
@@ -170,10 +171,8 @@ fn sums(report: &ReplayReport) -> String {
             "results have their keys in another order and were compared in ours",
         ),
     ] {
-        match n {
-            0 => {}
-            1 => text.push_str(&format!("1 {one}\n")),
-            n => text.push_str(&format!("{n} {several}\n")),
+        if n > 0 {
+            text.push_str(&format!("{}\n", counted(n as u64, one, several)));
         }
     }
     text
