@@ -158,9 +158,7 @@ impl<'a> Ends<'a> {
         let (head, tail) = buffer.split_at(n_head);
         Ok(Self { head, tail, whole: None })
     }
-}
 
-impl<'a> Ends<'a> {
     /// Takes the ends of bytes that are all at hand; of many, no more is looked at than of a file.
     pub(super) fn of(bytes: &'a [u8]) -> Self {
         let head = &bytes[..bytes.len().min(WINDOW)];
