@@ -7,6 +7,7 @@
 mod architecture;
 mod dependencies;
 mod directions;
+mod first_commands;
 mod headers;
 mod invariants;
 mod leftovers;
@@ -32,6 +33,7 @@ const CHECKS: &[Check] = &[
     architecture::check,
     dependencies::check,
     directions::check,
+    first_commands::check,
     headers::check,
     invariants::check,
     leftovers::check,
