@@ -27,14 +27,15 @@ use loci_core::model::facts;
 use loci_core::session::SessionIdentity;
 use loci_core::stream::{Ended, Failure, FailureKind, Started, StreamEvent};
 use loci_core::tool::{PathEffect, ToolOutcome};
-use loci_llm::Client;
+use loci_llm::{Client, Request};
 use loci_stdx::{Env, Store};
 use loci_storage::{Author, SessionTmp};
 use loci_tools::{FileStates, Host, MemoryTaskStore, Place, Toolbox};
-use tokio::sync::mpsc::unbounded_channel;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Ambient, ModelConfig};
+use crate::event::EngineEvent;
 use crate::host::{HostParts, SessionHost, Spill, lock};
 use crate::judge::{PreparedCall, judge, prepare};
 use crate::memory::{self, MemoryDesk};
@@ -55,6 +56,8 @@ pub(crate) struct Backstage {
     pub(crate) env: Env,
     pub(crate) client: Client,
     pub(crate) base: Arc<RequestBase>,
+    /// Where people are told what concerns the whole session.
+    pub(crate) events: UnboundedSender<EngineEvent>,
     pub(crate) toolbox: Toolbox,
     pub(crate) state: Arc<Store<AppState>>,
     pub(crate) identity: Arc<Store<SessionIdentity>>,
@@ -176,7 +179,8 @@ pub(crate) async fn run(stage: &Backstage, errand: Errand, cancel: &Cancellation
     report
 }
 
-/// Asks once; `None` when it was cancelled. Failures are not retried: what is not done now is done next time.
+/// Asks; `None` when it was cancelled. Failures are not retried: what is not done now is done next time. Only a server that
+/// refuses to edit conversations is asked the same without at once, and by everybody from then on.
 async fn ask(
     stage: &Backstage,
     standpoint: &Standpoint,
@@ -191,6 +195,26 @@ async fn ask(
     };
     let config = ModelConfig { wants_wire_events: false, ..standpoint.config.clone() };
     let request = Arc::new(stage.base.request(&plan, &config, messages));
+    match listen(stage, Arc::clone(&request), cancel).await {
+        Some(Err(failure)) if failure.kind == FailureKind::EditingRefused && request.edits_context => {
+            if let Some(news) = stage.base.stop_edits(&failure) {
+                // Without a listener there is nobody to tell.
+                drop(stage.events.send(news));
+            }
+            let plain = Request { edits_context: false, ..Request::clone(&request) };
+            listen(stage, Arc::new(plain), cancel).await
+        }
+        answer => answer,
+    }
+}
+
+/// Sends a request and takes in the whole answer.
+async fn listen(
+    stage: &Backstage,
+    request: Arc<Request>,
+    cancel: &CancellationToken,
+) -> Option<Result<Answer, Failure>> {
+    let model = request.model.clone();
     let began = stage.env.clock.monotonic();
     let mut stream = stage.client.stream(request, cancel.clone());
     let (mut started, mut blocks) = (None, Vec::new());
@@ -201,7 +225,7 @@ async fn ask(
             Ok(StreamEvent::Ended(ended)) => {
                 let taken = stage.env.clock.monotonic().saturating_sub(began);
                 change_identity(&stage.identity, |identity| {
-                    identity.totals.add(&standpoint.model, &facts(&standpoint.model), &ended.usage);
+                    identity.totals.add(&model, &facts(&model), &ended.usage);
                     identity.totals.api += taken;
                 });
                 blocks.retain(|block| !block.is_blank());

@@ -7,12 +7,14 @@ use loci_context::{Fragment, PromptParts, ServerClearing, prose_tokens, system_p
 use loci_core::message::Message;
 use loci_core::model::{ModelFacts, ThinkingStyle, facts};
 use loci_core::raw::RawJson;
+use loci_core::stream::Failure;
 use loci_core::tool::ToolDescriptor;
 use loci_llm::{ClearResults, Request, SystemBlock, Thinking, ToolSpec};
 use loci_tools::Toolbox;
 use serde_json::json;
 
 use crate::config::{CompactionConfig, ModelConfig};
+use crate::event::EngineEvent;
 use crate::turn::{OutputLimit, RequestPlan};
 
 /// The part of every request that stays the same for a session: serialised once, shared ever after.
@@ -59,9 +61,16 @@ impl RequestBase {
         }
     }
 
-    /// Asks for no edits from here on; tells whether that is news.
-    pub(crate) fn stop_edits(&self) -> bool {
-        !self.refuses_edits.swap(true, Ordering::Relaxed)
+    /// Asks for no edits from here on, whoever asks; returns what people are to be told, the first time.
+    pub(crate) fn stop_edits(&self, failure: &Failure) -> Option<EngineEvent> {
+        let is_news = !self.refuses_edits.swap(true, Ordering::Relaxed);
+        is_news.then(|| {
+            EngineEvent::Trouble(format!(
+                "The server does not edit conversations, and is not asked to any more: {}. To never ask, set \
+                 compactionSteps.serverClearing to false, or CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS=1.",
+                failure.message
+            ))
+        })
     }
 
     /// Returns what the server is to clear, where it may and the model is one of those it does that for.

@@ -66,6 +66,7 @@ impl Session {
             env: config.env.clone(),
             client: config.client.clone(),
             base: Arc::clone(&base),
+            events: events.clone(),
             toolbox: config.toolbox.clone(),
             state: Arc::clone(&state),
             identity: Arc::clone(&identity),

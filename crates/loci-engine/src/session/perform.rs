@@ -33,9 +33,7 @@ impl Session {
             Effect::Record(record) => self.record(record, underway),
             Effect::Request(plan) => self.request(&plan, underway),
             Effect::Compact(wish) => self.compact(wish, underway),
-            Effect::StopEdits(failure) => {
-                self.stop_edits(&failure);
-            }
+            Effect::StopEdits(failure) => self.stop_edits(&failure),
             Effect::CancelRequest => underway.request.cancel(),
             Effect::Wait(delay) => {
                 let (inbox, generation) = (underway.inbox.clone(), underway.generation);

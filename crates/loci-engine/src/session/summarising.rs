@@ -30,6 +30,8 @@ pub(super) struct Asking {
     /// Failures of this request, counted from one.
     attempt: u32,
     halvings: u32,
+    /// Whether the server was asked to edit nothing, because it refused to.
+    has_stopped_edits: bool,
     /// The question, to be asked again.
     messages: Vec<Said>,
 }
@@ -42,6 +44,7 @@ impl Asking {
             models: models.into_iter().skip(start).collect(),
             attempt: 0,
             halvings: 0,
+            has_stopped_edits: false,
             messages: Vec::new(),
         }
     }
@@ -75,17 +78,11 @@ impl Session {
         self.send_summary_request(pending, Duration::ZERO, underway);
     }
 
-    /// Has the server edit nothing from here on, and says so once; tells whether that is news.
-    pub(super) fn stop_edits(&self, failure: &Failure) -> bool {
-        let is_news = self.base.stop_edits();
-        if is_news {
-            self.tell(EngineEvent::Trouble(format!(
-                "The server does not edit conversations, and is not asked to any more: {}. To never ask, set \
-                 compactionSteps.serverClearing to false, or CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS=1.",
-                failure.message
-            )));
+    /// Has the server edit nothing from here on, and says so once.
+    pub(super) fn stop_edits(&self, failure: &Failure) {
+        if let Some(news) = self.base.stop_edits(failure) {
+            self.tell(news);
         }
-        is_news
     }
 
     /// Says how long to wait before asking once more after a failure; `None` where that would not help.
@@ -94,7 +91,10 @@ impl Session {
         asking: &mut Asking,
         failure: &Failure,
     ) -> Option<Duration> {
-        if failure.kind == FailureKind::EditingRefused && self.stop_edits(failure) {
+        // Somebody else may have heard of it first: what counts is that this question was not asked without yet.
+        let is_refused = failure.kind == FailureKind::EditingRefused;
+        if is_refused && !std::mem::replace(&mut asking.has_stopped_edits, true) {
+            self.stop_edits(failure);
             return Some(Duration::ZERO);
         }
         asking.attempt += 1;

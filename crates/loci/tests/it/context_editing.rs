@@ -1,7 +1,7 @@
 //! Old results that the server clears: what it is asked for, and what it says it did.
 
 use crate::support::{World, assert_fine, is_result, print, stream, user};
-use loci_testkit::{Recorded, Step};
+use loci_testkit::{Gate, Recorded, Script, Step};
 use serde_json::{Value, json};
 
 async fn world() -> World {
@@ -173,4 +173,44 @@ async fn a_summary_is_asked_for_without_edits_too() {
     let asks: Vec<usize> = world.requests().iter().map(|request| edits(request).len()).collect();
     assert_eq!(asks, [2, 2, 2, 0, 0]);
     assert!(world.conversation().contains("The ports were compared."));
+}
+
+/// The first to be refused may be an agent beside the conversation: it asks again without, and so does everybody from then on.
+/// Invariant 24 of `docs/design/compaction.md`.
+#[tokio::test]
+async fn an_agent_that_is_refused_edits_asks_without() {
+    for (switch, words) in [
+        ("LOCI_SESSION_MEMORY", "You keep running notes of this conversation in "),
+        ("LOCI_MEMORY_EXTRACTION", "Look through the conversation above"),
+    ] {
+        let is_agent =
+            move |request: &Recorded| request.messages().iter().any(|it| it.to_string().contains(words));
+        let hold = Gate::new();
+        let held = hold.clone();
+        let agent = Step::dynamic(move |request| match edits(request).is_empty() {
+            true => Step::text("Nothing to do.").wait_before_headers(held.clone()),
+            false => Step::status(400).error("invalid_request_error", "context_management: not any more"),
+        });
+        let long = Step::text("word ".repeat(1_200)).usage(10, 20, 12_000, 0);
+        let script = Script::new([long, Step::text("Two.")]).answer_when(agent, is_agent);
+        let world = World::new(script).await;
+        let mut session = world.start(&stream([]).env("LOCI_CONTEXT_EDITING", "1").env(switch, "1"));
+        session.write_json(&user("one"));
+        session.wait_for_json(is_result);
+        hold.reached().await;
+        session.write_json(&user("two"));
+        assert_eq!(session.wait_for_json(is_result)["result"], "Two.", "{switch}");
+        hold.release();
+        let output = session.finish();
+        assert_eq!(output.code, Some(0), "{switch}: {output:?}");
+        let told = output.stderr.matches("The server does not edit conversations").count();
+        assert_eq!(told, 1, "{switch}: {output:?}");
+        let (asked, main): (Vec<Recorded>, Vec<Recorded>) = world.requests().into_iter().partition(is_agent);
+        let n_edits = |requests: &[Recorded]| requests.iter().map(|it| edits(it).len()).collect::<Vec<_>>();
+        assert_eq!((n_edits(&asked), n_edits(&main)), (vec![2, 0], vec![2, 0]), "{switch}");
+        assert_eq!(
+            asked[0].json["messages"], asked[1].json["messages"],
+            "{switch}: the same but for the edits"
+        );
+    }
 }
