@@ -17,6 +17,7 @@ mod judge;
 mod lost_tasks;
 mod memory;
 mod model_name;
+mod opening;
 mod outside;
 mod recorder;
 mod replay;

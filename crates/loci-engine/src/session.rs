@@ -24,7 +24,6 @@ use loci_context::user_context;
 use loci_core::app_state::AppState;
 use loci_core::entry::Entry;
 use loci_core::ids::ToolUseId;
-use loci_core::message::Block;
 use loci_core::permission::Classified;
 use loci_core::session::SessionIdentity;
 use loci_core::stream::{Ended, Failure, FailureKind, Started};
@@ -48,6 +47,7 @@ use crate::host::SessionHost;
 use crate::instructions::shown_instructions;
 use crate::judge::PreparedCall;
 use crate::memory::MemoryDesk;
+use crate::opening::Opening;
 use crate::recorder::Recorder;
 use crate::request::RequestBase;
 use crate::restore_source::RestoreSource;
@@ -92,7 +92,8 @@ pub struct Session {
     instructions: Instructions,
     lazy_instructions: Option<LazyInstructions>,
     read_instructions: Option<ReadInstructions>,
-    context: Option<Block>,
+    /// What opens the conversation, once it is made.
+    opening: Option<Opening>,
     api_key_source: String,
     started: Duration,
     events: UnboundedSender<EngineEvent>,
@@ -335,8 +336,8 @@ impl Session {
         if let Some(branch) = loci_storage::head_branch(&self.env.cwd) {
             self.recorder.set_branch(branch);
         }
-        if self.context.is_none() {
-            self.make_context();
+        if self.opening.is_none() {
+            self.make_opening();
         }
         change(&self.state, |state| state.permission.denials.clear());
         let mode = self.state.get().permission.rulebook.mode;
@@ -352,11 +353,11 @@ impl Session {
     }
 
     /// Makes what opens the conversation; it stays the same until a compaction.
-    fn make_context(&mut self) {
+    fn make_opening(&mut self) {
         let date = self.env.clock.local_date().to_string();
         let mut shown = shown_instructions(&self.instructions);
         shown.extend(self.memory.iter().flat_map(|memory| memory.shown_indexes()));
-        self.context = Some(Block::new_text(&user_context(&shown, &date)));
+        self.opening = Some(Opening::new(&user_context(&shown, &date)));
         self.told_date = date;
     }
 

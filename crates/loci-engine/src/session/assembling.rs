@@ -95,7 +95,7 @@ impl Session {
             instructions: config.instructions,
             lazy_instructions: config.lazy_instructions,
             read_instructions: config.read_instructions,
-            context: None,
+            opening: None,
             api_key_source: config.api_key_source,
             started: config.started,
             env: config.env,

@@ -22,6 +22,7 @@ use super::{Session, Underway};
 use crate::compaction_hooks::AfterCompaction;
 use crate::event::EngineEvent;
 use crate::instructions::resume;
+use crate::opening::Opening;
 use crate::recorder::Shortened;
 use crate::state::change_identity;
 use crate::turn::{Compacted, CompactionWish, OutputLimit, RequestPlan};
@@ -191,8 +192,7 @@ impl Session {
 
     /// Returns about how many tokens a request has besides the conversation.
     pub(super) fn overhead(&self) -> u64 {
-        let context = self.context.as_ref().and_then(Block::text);
-        self.base.tokens() + context.as_deref().map_or(0, prose_tokens)
+        self.base.tokens() + self.opening.as_ref().map_or(0, Opening::tokens)
     }
 
     /// Makes the conversation shorter, or begins to.
@@ -365,7 +365,7 @@ impl Session {
         }
         self.instructions = found;
         self.lazy_instructions = lazy;
-        self.make_context();
+        self.make_opening();
     }
 
     /// Puts the files that were read last before the model again: the summary does not hold their text.
@@ -406,6 +406,6 @@ impl Session {
     }
 
     pub(super) fn context_block(&self) -> Block {
-        self.context.clone().unwrap_or_else(|| Block::new_text(""))
+        self.opening.as_ref().map_or_else(|| Block::new_text(""), |opening| opening.block().clone())
     }
 }
