@@ -113,7 +113,7 @@ impl Conversation {
     fn need(&self, window: Window, tokens: u64, now_ms: i64) {
         let guard = Guard::default();
         let (path, replaced) = (self.path.as_slice(), &self.replaced);
-        let compact_from = window.thresholds().compact;
+        let compact_from = Room::of(window, OVERHEAD, path, replaced).trigger();
         let guard = &guard;
         let (snips, clears_cold) = (true, true);
         let standing =

@@ -83,20 +83,15 @@ impl Window {
             blocked: below(BLOCKED_BELOW).max(compact),
         }
     }
+}
 
-    /// Returns how full a conversation of so many tokens is.
-    pub fn fullness(&self, tokens: u64) -> Fullness {
-        let (thresholds, level) = (self.thresholds(), self.level(tokens));
-        Fullness { tokens, window: self.tokens, thresholds, level }
-    }
-
+impl Thresholds {
     /// Tells where a conversation of so many tokens stands.
     pub fn level(&self, tokens: u64) -> Level {
-        let thresholds = self.thresholds();
         match tokens {
-            n if n >= thresholds.blocked => Level::Blocked,
-            n if n >= thresholds.compact => Level::Compact,
-            n if n >= thresholds.warning => Level::Warning,
+            n if n >= self.blocked => Level::Blocked,
+            n if n >= self.compact => Level::Compact,
+            n if n >= self.warning => Level::Warning,
             _ => Level::Fine,
         }
     }
@@ -141,7 +136,7 @@ mod tests {
             (176_999, Level::Compact),
             (177_000, Level::Blocked),
         ] {
-            assert_eq!(window.level(tokens), expected, "{tokens}");
+            assert_eq!(window.thresholds().level(tokens), expected, "{tokens}");
         }
     }
 

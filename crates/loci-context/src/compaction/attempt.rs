@@ -203,7 +203,7 @@ fn fits_with(subject: &Subject, plan: &CompactionPlan, carried: &Carried, notes:
     let Subject { path, replaced, room, .. } = subject;
     let words = prose_tokens(&notes.text) + prose_tokens(&carried_text(subject, plan, carried));
     let kept = estimate_path(&path[plan.preserved.clone()], replaced);
-    room.overhead + room.scaled(words + kept) < room.window.thresholds().compact
+    room.overhead + room.scaled(words + kept) < room.trigger()
 }
 
 /// Chooses what is kept: what was wished for, less where that does not fit, nothing where not even the last round does.
@@ -228,7 +228,7 @@ fn fitting_plan(subject: &Subject, keep: Keep, carried: &Carried) -> Option<Comp
     };
     let from = wished.max(rounds.len() - fitting.count());
     let total = room.overhead + room.scaled(sizes.iter().sum());
-    let is_full = total >= room.window.thresholds().compact;
+    let is_full = total >= room.trigger();
     let from = match from {
         // A prompt alone, or a summary alone, is no conversation to summarise, unless it fills the window.
         0 | 1 if !is_full => return None,
@@ -252,7 +252,9 @@ fn course(subject: &Subject, plan: &CompactionPlan, so_far: Option<&Notes>) -> C
         return Course::Whole;
     }
     let rest = &span[done.map_or(0, |idx| idx + 1)..];
-    // Each part leaves room for the summary of those before it.
+    // A part is read without what opens the conversation, and leaves room for the summary of those before it.
+    let context = subject.context.text().as_deref().map_or(0, prose_tokens);
+    let left = room.request_without(context).saturating_sub(request);
     let chars = left.saturating_sub(room.shares().summary + 200) * CHARS_A_TOKEN;
     let parts = parts(rest, replaced, usize::try_from(chars).unwrap_or(usize::MAX).max(2_000));
     Course::Parts(parts.into())

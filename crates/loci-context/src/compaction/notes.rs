@@ -63,7 +63,7 @@ pub fn plan_from_notes(
     }
     let cut = rounds.get(from).map_or(path.len(), |round| round.start);
     let size = room.overhead + room.scaled(prose_tokens(&notes.text) + kept);
-    (cut > 0 && from > 0 && size < room.window.thresholds().compact)
+    (cut > 0 && from > 0 && size < room.trigger())
         .then_some(CompactionPlan { summarised: 0..cut, preserved: cut..path.len() })
 }
 

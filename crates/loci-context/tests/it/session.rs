@@ -59,7 +59,10 @@ pub(crate) struct Account {
 
 pub(crate) struct Session {
     pub(crate) window: Window,
+    /// What every request has, what opens the conversation included.
     overhead: u64,
+    /// What opens the conversation.
+    context: Block,
     manner: Manner,
     dice: Dice,
     path: Vec<Arc<Entry>>,
@@ -76,9 +79,15 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn new(seed: u64, window: Window, manner: Manner) -> Self {
+        Self::opened_with("context", seed, window, manner)
+    }
+
+    /// The same with instructions of so many words.
+    pub(crate) fn opened_with(context: &str, seed: u64, window: Window, manner: Manner) -> Self {
         Self {
             window,
-            overhead: window.tokens / 25,
+            overhead: window.tokens / 25 + prose_tokens(context),
+            context: Block::new_text(context),
             manner,
             dice: Dice(seed),
             path: Vec::new(),
@@ -149,12 +158,17 @@ impl Session {
             replaced: &self.replaced,
             window: self.window,
             tokens: context_tokens(&self.path, &self.replaced, self.overhead),
-            compact_from: self.window.thresholds().compact,
+            compact_from: self.room().trigger(),
             guard: &self.guard,
             snips: true,
             clears_cold: true,
             now_ms: 0,
         }
+    }
+
+    /// What bounds it, by what the server counted last.
+    pub(crate) fn room(&self) -> Room {
+        Room::of(self.window, self.overhead, &self.path, &self.replaced)
     }
 
     /// What the server counts.
@@ -177,16 +191,15 @@ impl Session {
     fn compact(&mut self, refusal: Option<&str>) {
         let estimated = self.overhead + estimate_path(&self.path, &self.replaced);
         let tokens = context_tokens(&self.path, &self.replaced, self.overhead);
-        let room = Room::new(self.window, self.overhead);
         let room = match refusal {
-            Some(message) => room.refused(message, estimated),
-            None => room.counted(tokens, estimated),
+            Some(message) => Room::new(self.window, self.overhead).refused(message, estimated),
+            None => self.room(),
         };
         let subject = Subject {
             path: self.path.clone(),
             replaced: self.replaced.clone(),
             room,
-            context: Block::new_text("context"),
+            context: self.context.clone(),
             tasks: Vec::new(),
             to_do: Vec::new(),
             focus: None,
@@ -195,7 +208,7 @@ impl Session {
         let Some(mut attempt) = Attempt::new(subject, keep, None, self.so_far.take()) else {
             panic!("there is always something to make shorter: {} entries", self.path.len())
         };
-        let must = refusal.is_some() || tokens >= self.window.thresholds().usable;
+        let must = refusal.is_some() || tokens >= room.at_least(self.window.thresholds().usable);
         let may_ask = self.guard.may_ask();
         let mut step = if may_ask { attempt.begin() } else { Step::Record(attempt.last_resort()) };
         let mut n_asked = 0;
@@ -224,7 +237,13 @@ impl Session {
 
     /// Plays the model that is asked for a summary.
     fn summarise(&mut self, messages: &[Message]) -> Option<String> {
-        let size = self.overhead + estimate_messages(messages) * self.manner.scale / 100;
+        let opening = prose_tokens(&self.context.text().unwrap());
+        let (has, said) = match messages[0].content.first() == Some(&self.context) {
+            true => (self.overhead, estimate_messages(messages).saturating_sub(opening)),
+            // A part is read without what opens the conversation.
+            false => (self.overhead - opening, estimate_messages(messages)),
+        };
+        let size = has + said * self.manner.scale / 100;
         assert!(size <= self.window.tokens, "a summary's request is over the window: {size}");
         if self.dice.chance(self.manner.failing) {
             return None;
@@ -263,7 +282,7 @@ impl Session {
             Source::Notes => {}
         }
         let size = room.overhead + room.scaled(estimate_path(&self.path, &self.replaced));
-        let trigger = room.window.thresholds().compact;
+        let trigger = room.trigger();
         assert!(size < trigger, "as full as before: {size} of {trigger} after {:?}", shorter.source);
         assert_eq!(
             Carried::of(&self.path, Vec::new(), Vec::new()).changed,
@@ -304,9 +323,9 @@ impl Session {
             _ => 1 + self.dice.roll(200),
         };
         let size = self.window.tokens * tenths / 10;
-        let allowed = ResultBudget::of(&self.window).allows(size, taken);
+        let allowed = ResultBudget::of(&self.room()).allows(size, taken);
         // What is too long is a preview of two thousand characters.
-        let text = words(if allowed { size } else { 560.min(self.window.tokens / 20) });
+        let text = words(if allowed { size } else { 560.min(self.window.tokens / 50) });
         let block = json!({"type": "tool_result", "tool_use_id": call, "content": text});
         let result = match self.dice.chance(20) {
             true => json!({"filePath": format!("/p/{}", self.dice.roll(300))}),
@@ -328,7 +347,7 @@ impl Session {
 }
 
 /// So many tokens of prose.
-fn words(tokens: u64) -> String {
+pub(crate) fn words(tokens: u64) -> String {
     let n_chars = usize::try_from(tokens * 4).unwrap();
     let mut text = "some words here. ".repeat(n_chars / 17 + 1);
     text.truncate(n_chars);

@@ -4,7 +4,7 @@
 
 use loci_context::Window;
 
-use crate::session::{Account, Dice, Manner, Session};
+use crate::session::{Account, Dice, Manner, Session, words};
 
 /// How many runs; set by `cargo xtask torture compaction`.
 const RUNS: &str = "LOCI_TORTURE_COMPACTIONS";
@@ -37,6 +37,37 @@ fn no_conversation_gets_stuck_or_wastes_its_tokens() {
         add(&mut all, total);
     }
     assert!(all.by_model > 0 && all.by_rule > 0 && all.clearings > 0, "every step is met: {all:?}");
+}
+
+/// Instructions that come near the trigger or pass it: what is left of the window is the conversation's, it is made shorter as
+/// often as that takes and no more, and no request is over the window.
+/// Invariant 29 of `docs/design/compaction.md`.
+#[test]
+fn instructions_near_the_window_leave_a_conversation_its_room() {
+    let mut seed = 0;
+    for (tokens, max_output) in &WINDOWS[1..3] {
+        for percent in [60, 80, 84] {
+            for scale in [90, 130] {
+                seed += 1;
+                let window = Window { tokens: *tokens, max_output: *max_output, percent: None };
+                let manner = Manner { scale, failing: 0, long_prompts: 0 };
+                let instructions = words(tokens * percent / 100);
+                let mut session = Session::opened_with(&instructions, seed, window, manner);
+                let (before, room) = (session.room().trigger(), session.room());
+                assert!(!room.is_filled() && before > room.overhead, "{percent} of {tokens}");
+                session.run(12);
+                let (account, way) = (&session.account, before - room.overhead);
+                let about = format!("{percent} of {tokens}, scale {scale}: {way} {account:?}");
+                println!("{about}");
+                assert!(account.by_model + account.by_rule > 0, "it outgrew its room: {about}");
+                // A quarter of the room at least is free after each.
+                assert!(
+                    account.by_model <= account.new_tokens * 4 / way + 1,
+                    "too many compactions: {about}"
+                );
+            }
+        }
+    }
 }
 
 fn check(seed: u64, window: u64, manner: Manner, account: &Account) {

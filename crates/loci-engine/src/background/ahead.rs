@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use loci_context::{Notes, Window, summary_of, summary_request};
+use loci_context::{Notes, Room, summary_of, summary_request};
 use loci_core::ids::EntryId;
 use loci_storage::Author;
 use loci_tools::FileStates;
@@ -43,8 +43,8 @@ impl Ahead {
     }
 
     /// Tells whether a summary is to be prepared for a conversation of so many tokens.
-    pub(crate) fn is_due(&self, tokens: u64, window: &Window) -> bool {
-        !self.has_asked && begins_at(window) <= tokens && tokens < window.thresholds().compact
+    pub(crate) fn is_due(&self, tokens: u64, room: &Room) -> bool {
+        !self.has_asked && begins_at(room) <= tokens && tokens < room.trigger()
     }
 
     /// Sends the agent out; `covers` is the last entry of the standpoint's messages.
@@ -75,8 +75,11 @@ impl Ahead {
     }
 }
 
-fn begins_at(window: &Window) -> u64 {
-    window.thresholds().compact.saturating_sub(window.tokens * AHEAD_PERCENT / 100)
+/// Where there is little room for a conversation, half of it is there first.
+fn begins_at(room: &Room) -> u64 {
+    let trigger = room.trigger();
+    let half = room.overhead + trigger.saturating_sub(room.overhead) / 2;
+    trigger.saturating_sub(room.window.tokens * AHEAD_PERCENT / 100).max(half)
 }
 
 async fn summary(stage: &Backstage, standpoint: Standpoint, cancel: &CancellationToken) -> Option<String> {
@@ -96,14 +99,19 @@ async fn summary(stage: &Backstage, standpoint: Standpoint, cancel: &Cancellatio
 #[cfg(test)]
 mod tests {
     use super::*;
+    use loci_context::Window;
 
     #[test]
     fn a_summary_is_prepared_before_the_trigger_and_never_behind_it() {
-        for (tokens, expected) in [(200_000, 137_000), (1_000_000, 817_000), (100_000, 52_000)] {
-            let window = Window { tokens, max_output: 32_000, percent: None };
-            assert_eq!(begins_at(&window), expected, "{tokens}");
+        for (tokens, percent, overhead, expected) in [
+            (200_000, None, 15_000, 137_000),
+            (1_000_000, None, 15_000, 817_000),
+            (100_000, None, 15_000, 52_000),
+            (100_000, Some(10), 2_000, 5_000),
+            (200_000, None, 170_000, 175_000),
+        ] {
+            let room = Room::new(Window { tokens, max_output: 32_000, percent }, overhead);
+            assert_eq!(begins_at(&room), expected, "{tokens}");
         }
-        let early = Window { tokens: 100_000, max_output: 32_000, percent: Some(10) };
-        assert_eq!(begins_at(&early), 0);
     }
 }

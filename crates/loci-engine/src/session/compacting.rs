@@ -44,8 +44,8 @@ pub(super) struct Compactor {
     so_far: Option<Notes>,
     /// The level that was told last.
     told: Option<Level>,
-    /// Whether it was told that what every request has fills the window.
-    has_told_filled: bool,
+    /// Whether it was told that what every request has leaves little room.
+    has_told_crowd: bool,
 }
 
 impl Compactor {
@@ -70,7 +70,12 @@ impl Session {
     /// Tells whether the conversation is to be made shorter by a summary before a request. Old results are cleared
     /// first. When compacting has stopped helping, the user is told, once.
     pub(super) fn needs_room(&mut self, plan: &RequestPlan) -> bool {
-        if !(plan.may_compact && self.compaction.is_automatic) || self.is_filled(&self.window(plan)) {
+        if !(plan.may_compact && self.compaction.is_automatic) {
+            return false;
+        }
+        let room = self.room(plan);
+        self.tell_crowd(&room);
+        if room.is_filled() {
             return false;
         }
         loop {
@@ -88,26 +93,29 @@ impl Session {
         }
     }
 
-    /// Tells whether what every request has leaves no room for a conversation: then none is made shorter. People are told,
-    /// once.
-    fn is_filled(&mut self, window: &Window) -> bool {
-        let Some(text) = self.filled(window) else { return false };
-        if !std::mem::replace(&mut self.compactor.has_told_filled, true) {
-            self.tell(EngineEvent::Trouble(text));
+    /// Tells people, once, that what every request has leaves a conversation little room, or none.
+    fn tell_crowd(&mut self, room: &Room) {
+        if room.is_crowded() && !std::mem::replace(&mut self.compactor.has_told_crowd, true) {
+            self.tell(EngineEvent::Trouble(crowd(room)));
         }
-        true
     }
 
-    /// Says what fills a window that has no room for a conversation.
-    fn filled(&self, window: &Window) -> Option<String> {
-        let (overhead, most) = (self.overhead(), window.thresholds().compact);
-        (overhead >= most).then(|| {
-            format!(
-                "The system prompt, tools and instruction files take about {overhead} of the {most} tokens that there are \
-                 for a conversation, and compacting it cannot help. Make instruction files shorter, or choose a model \
-                 with a larger window."
-            )
-        })
+    /// Returns what bounds the conversation before a request.
+    pub(super) fn room(&self, plan: &RequestPlan) -> Room {
+        Room::of(self.window(plan), self.overhead(), self.recorder.path(), self.recorder.replaced())
+    }
+
+    /// Returns what bounds a compaction. A window that somebody set, and that has no room for a conversation, bounds nothing
+    /// once the server has refused a request: then the model's own does.
+    fn room_for(&self, wish: &CompactionWish) -> Room {
+        let plan = self.plan_for(&wish.model);
+        let Some(message) = &wish.refusal else { return self.room(&plan) };
+        let estimated = self.overhead() + estimate_path(self.recorder.path(), self.recorder.replaced());
+        let window = self.window(&plan);
+        let own = Window { tokens: window.tokens.max(facts(&wish.model).window), ..window };
+        let room = Room::new(window, self.overhead());
+        let room = if room.is_filled() { Room::new(own, self.overhead()) } else { room };
+        room.refused(message, estimated)
     }
 
     fn standing(&self, plan: &RequestPlan) -> Standing<'_> {
@@ -131,7 +139,7 @@ impl Session {
             return;
         }
         let tokens = prose_tokens(text);
-        let budget = ResultBudget::of(&self.window(&self.usual_plan()));
+        let budget = ResultBudget::of(&self.room(&self.usual_plan()));
         if !budget.allows(tokens, underway.result_tokens) {
             let shown = persisted_output(text, text.len() as u64, self.host.spill(call, text));
             outcome.content = ToolContent::Text(shown);
@@ -143,7 +151,7 @@ impl Session {
 
     /// Returns how full the context is.
     pub(super) fn fullness(&self) -> Fullness {
-        self.window(&self.usual_plan()).fullness(self.tokens())
+        self.room(&self.usual_plan()).fullness(self.tokens())
     }
 
     /// Tells when the context has come to another level.
@@ -216,7 +224,7 @@ impl Session {
             attempt,
             room,
             trigger: wish.trigger,
-            must: wish.refusal.is_some() || tokens >= room.window.thresholds().usable,
+            must: wish.refusal.is_some() || tokens >= room.at_least(room.window.thresholds().usable),
             tokens,
             began: self.env.clock.monotonic(),
             asking: Asking::new(self.turn_limits().models, &wish.model),
@@ -235,23 +243,21 @@ impl Session {
         match (self.compaction.is_on, wish.refusal.is_some()) {
             (false, _) => Some(SWITCHED_OFF.to_owned()),
             (true, true) if !self.compaction.is_reactive => Some(NOT_REACTIVE.to_owned()),
-            (true, _) => self.filled(&self.window(&self.plan_for(&wish.model))),
+            (true, _) => {
+                let room = self.room_for(wish);
+                room.is_filled().then(|| crowd(&room))
+            }
         }
     }
 
     pub(super) fn subject(&self, wish: &CompactionWish) -> Subject {
         let (path, replaced) = (self.recorder.path(), self.recorder.replaced());
-        let estimated = self.overhead() + estimate_path(path, replaced);
-        let room = Room::new(self.window(&self.plan_for(&wish.model)), self.overhead());
         let running = self.host.tasks().list().into_iter().filter(|task| task.status == TaskStatus::Running);
         let elsewhere = self.restore_sources.iter().flat_map(|source| source.running());
         Subject {
             path: path.to_vec(),
             replaced: replaced.clone(),
-            room: match &wish.refusal {
-                Some(message) => room.refused(message, estimated),
-                None => room.counted(self.tokens(), estimated),
-            },
+            room: self.room_for(wish),
             context: self.context_block(),
             tasks: running.map(|task| format!("{}: {}", task.id, task.command)).chain(elsewhere).collect(),
             to_do: self.to_do(),
@@ -408,4 +414,17 @@ impl Session {
     pub(super) fn context_block(&self) -> Block {
         self.opening.as_ref().map_or_else(|| Block::new_text(""), |opening| opening.block().clone())
     }
+}
+
+/// Says what takes the room of a conversation, and what to do about it.
+fn crowd(room: &Room) -> String {
+    let (overhead, most) = (room.overhead, room.limit());
+    let what = match room.is_filled() {
+        true => "and compacting the conversation cannot help",
+        false => "so there is little room for a conversation, and it will be compacted often",
+    };
+    format!(
+        "The system prompt, tools and instruction files take about {overhead} of the {most} tokens that a request can \
+         have, {what}. Make instruction files shorter, or choose a model with a larger window."
+    )
 }

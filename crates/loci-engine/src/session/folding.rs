@@ -8,7 +8,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use loci_context::{CollapseAt, Fold, Projection, Room, Trigger, estimate_path, plan_fold};
+use loci_context::{CollapseAt, Fold, Projection, Trigger, plan_fold};
 use loci_core::ids::EntryId;
 
 use super::{Message, Session, Underway};
@@ -21,10 +21,10 @@ const PATIENCE: Duration = Duration::from_secs(180);
 impl Session {
     /// Returns from how many tokens on the conversation must be made shorter.
     pub(super) fn compact_from(&self, plan: &RequestPlan) -> u64 {
-        let window = self.window(plan);
+        let room = self.room(plan);
         match &self.folder {
-            Some(_) => CollapseAt::of(&window).blocks,
-            None => window.thresholds().compact,
+            Some(_) => room.at_least(CollapseAt::of(&room.window).blocks),
+            None => room.trigger(),
         }
     }
 
@@ -52,9 +52,7 @@ impl Session {
     fn begin_fold(&self) {
         let Some(folder) = self.folder.as_ref().filter(|folder| folder.is_free()) else { return };
         let (path, replaced) = (self.recorder.path(), self.recorder.replaced());
-        let estimated = self.overhead() + estimate_path(path, replaced);
-        let room = Room::new(self.window(&self.usual_plan()), self.overhead());
-        let Some(plan) = plan_fold(path, replaced, &room.counted(self.tokens(), estimated)) else { return };
+        let Some(plan) = plan_fold(path, replaced, &self.room(&self.usual_plan())) else { return };
         let read = path[plan.read.clone()].iter().map(Arc::as_ref);
         let messages = Projection::with_replaced(read, replaced).messages(Some(&self.context_block()));
         folder.send(Standpoint { messages, ..self.standpoint(Some(&[])) }, plan);

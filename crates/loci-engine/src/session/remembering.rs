@@ -30,9 +30,9 @@ impl Session {
     /// Has a summary prepared when the window is soon full and notes do not stand for the conversation already.
     pub(super) fn consider_summary(&mut self, messages: Option<&[Message]>) {
         let is_wanted = self.compaction.is_automatic && self.ahead.is_some();
-        let window = self.window(&self.usual_plan());
         let tokens = if is_wanted { self.tokens() } else { return };
-        if !self.ahead.as_ref().is_some_and(|ahead| ahead.is_due(tokens, &window)) || self.has_notes() {
+        let room = self.room(&self.usual_plan());
+        if !self.ahead.as_ref().is_some_and(|ahead| ahead.is_due(tokens, &room)) || self.has_notes() {
             return;
         }
         let standpoint = self.standpoint(messages);

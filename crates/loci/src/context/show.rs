@@ -2,7 +2,8 @@
 
 use clap::Parser;
 use loci_context::{
-    Fullness, Instruction, Window, context_tokens, json_tokens, prose_tokens, system_prompt, user_context,
+    Fullness, Instruction, Room, Window, context_tokens, json_tokens, prose_tokens, system_prompt,
+    user_context,
 };
 use loci_core::ids::SessionId;
 use loci_core::model::facts;
@@ -81,9 +82,10 @@ fn window(env: &Env, settings: &Settings, model: &ModelConfig) -> Window {
 }
 
 /// Returns how many tokens a session holds, as the session itself counts them.
-fn held(past: Past, overhead: u64) -> u64 {
+fn held(past: Past, window: Window, overhead: u64) -> Fullness {
     let path = past.replaced.view(past.path);
-    context_tokens(&path, &past.replaced, overhead)
+    let tokens = context_tokens(&path, &past.replaced, overhead);
+    Room::of(window, overhead, &path, &past.replaced).fullness(tokens)
 }
 
 /// What would be sent, and what would not.
@@ -138,7 +140,10 @@ impl Context {
         let left_out = left_out(&tools, &found);
         let overhead = pieces.iter().map(|piece| piece.tokens).sum();
         let session = start.as_ref().map(|start| start.place.id().clone());
-        let fullness = window.fullness(start.map_or(overhead, |start| held(start.past, overhead)));
+        let fullness = match start {
+            Some(start) => held(start.past, window, overhead),
+            None => Room::new(window, overhead).fullness(overhead),
+        };
         Ok(Self { model: model.main, pieces, left_out, session, fullness })
     }
 

@@ -227,6 +227,81 @@ async fn instructions_that_fill_the_window_are_told_of() {
     assert_eq!((world.requests().len(), n_boundaries(&world)), (2, 0), "and nobody is asked for a summary");
 }
 
+/// Instructions that take more than what a conversation is compacted at, but not the window: about 65,000 of 100,000 tokens,
+/// what else every request has included.
+fn crowd(world: &World) {
+    world.home.write("CLAUDE.md", "Say please. ".repeat(19_000));
+}
+
+fn n_instructions(request: &Recorded) -> usize {
+    sent(request).matches("Say please.").count()
+}
+
+/// Instructions alone are over the trigger, and the server refuses a request: the conversation is compacted all the same, and
+/// what every request has is there once.
+/// Invariant 29 of `docs/design/compaction.md`.
+#[tokio::test]
+async fn a_refusal_is_mended_where_instructions_are_over_the_trigger() {
+    let refused = "prompt is too long: 101000 tokens > 100000 maximum";
+    for words in [refused, "Input is too long for requested model."] {
+        let refusal = Step::status(400).error("invalid_request_error", words);
+        let steps = vec![
+            Step::text("One.").usage(10, 20, 0, 0),
+            Step::text("Two.").usage(10, 20, 0, 0),
+            refusal,
+            Step::text(SUMMARY),
+            answer("Three.", 70_000),
+        ];
+        let world = World::new(steps).await;
+        crowd(&world);
+        let mut session = world.start(&windowed(stream([])));
+        let paste = format!("{FACT} {}", "a long paste ".repeat(2_000));
+        for prompt in [paste.as_str(), "two", "three"] {
+            session.write_json(&user(prompt));
+            let result = session.wait_for_json(is_result);
+            assert_eq!(result["is_error"], false, "{words}: {result}");
+        }
+        let output = session.finish();
+        assert_eq!(output.stderr.matches("Make instruction files shorter").count(), 1, "{output:?}");
+        let requests = world.requests();
+        assert_eq!((requests.len(), n_boundaries(&world)), (5, 1), "{words}");
+        let last = world.last_request();
+        assert!(sent(&last).contains("The ports were compared.") && sent(&last).contains("three"), "{words}");
+        assert!(!sent(&last).contains("a long paste a long paste"), "what could be made shorter is");
+        assert_eq!(n_instructions(&last), 19_000, "{words}");
+    }
+}
+
+/// The conversation outgrows the room that instructions leave it: it is compacted before it would be refused, once, and the
+/// turns after it are not compacted again although instructions alone are over the trigger.
+/// Invariant 29 of `docs/design/compaction.md`.
+#[tokio::test]
+async fn what_outgrows_the_room_beside_instructions_is_compacted_once() {
+    let mut steps = vec![answer("One.", 74_000), answer("Two.", 81_000), Step::text(SUMMARY)];
+    steps.extend([69_000, 69_500, 70_000, 70_500].map(|tokens| answer("More.", tokens)));
+    let world = World::new(steps).await;
+    crowd(&world);
+    let mut session = world.start(&windowed(stream([])));
+    let paste = format!("{FACT} {}", "a long paste ".repeat(2_000));
+    let mut figures = Vec::new();
+    for prompt in [paste.as_str(), "two", "three", "four", "five", "six"] {
+        session.write_json(&user(prompt));
+        let result = session.wait_for_json(is_result);
+        assert_eq!(result["is_error"], false, "{result}");
+        figures.push(result["loci"]["context"].clone());
+    }
+    session.finish();
+    assert_eq!((world.requests().len(), n_boundaries(&world)), (7, 1), "one summary, and no more");
+    let asked = &world.requests()[2];
+    assert!(sent(asked).contains("inside <summary> tags") && sent(asked).contains(FACT));
+    let last = world.last_request();
+    assert!(sent(&last).contains("The ports were compared.") && sent(&last).contains("six"));
+    assert_eq!(n_instructions(&last), 19_000);
+    let levels: Vec<&Value> = figures.iter().map(|figure| &figure["level"]).collect();
+    assert_eq!(levels, ["warning", "blocked", "warning", "warning", "warning", "warning"], "{figures:?}");
+    assert_eq!(figures[5]["compact_at"], 80_000, "what is said is what is done: {figures:?}");
+}
+
 /// About how many tokens a request has.
 fn size(request: &Recorded) -> u64 {
     request.body.len() as u64 / 4
