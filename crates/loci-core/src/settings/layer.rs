@@ -110,11 +110,10 @@ impl Reading<'_> {
             let path = if group.is_empty() { member.key.clone() } else { format!("{group}.{}", member.key) };
             let is_plain = !member.key.contains('.');
             match Key::find(&path) {
-                Some(key) if is_plain => {
-                    if !self.take(key, member) {
-                        recover::search(member, misplaced);
-                    }
-                }
+                Some(key) if is_plain => match self.take(key, member) {
+                    true => recover::search_taken(key.kind, member, misplaced),
+                    false => recover::search(member, misplaced),
+                },
                 _ if is_plain && Key::is_group(&path) => self.group(&path, member, misplaced),
                 _ if path == "$schema" => {}
                 _ => {

@@ -3,8 +3,10 @@
 //! In a text that is not JSON as a whole the structure around a rule cannot be believed: a quote or bracket too
 //! few may have swallowed it. So the letters are searched for `"deny":` and `"ask":`, and whatever list follows
 //! is read. In a text that is JSON the same keys are looked for where no key of ours is known, since a slip in
-//! the name `permissions` must not switch its rules off. Both err on the side of denying.
+//! the name `permissions` must not switch its rules off, and where a bracket in the wrong place has put them inside another
+//! setting. All of it errs on the side of denying.
 
+use super::Kind;
 use super::jsonc::{self, Member, Node, Tree};
 
 /// How much may be read in all while searching; only a file made to waste time needs more.
@@ -18,9 +20,10 @@ pub(super) struct Found<'a> {
     pub(super) node: std::borrow::Cow<'a, Node>,
 }
 
-/// Returns the path of the restricting key that goes by this name.
+/// Returns the path of the restricting key that goes by this name, or by this name after a slip of blanks and quotes.
 pub(super) fn restricting_path(name: &str) -> Option<&'static str> {
-    match name {
+    let after_quote = name.trim_end_matches(['"', '\'']).rsplit(['"', '\'']).next().unwrap_or(name);
+    match after_quote.trim() {
         "deny" | "permissions.deny" => Some("permissions.deny"),
         "ask" | "permissions.ask" => Some("permissions.ask"),
         _ => None,
@@ -59,6 +62,32 @@ pub(super) fn search<'a>(member: &'a Member, found: &mut Vec<Found<'a>>) {
         return;
     }
     search_node(&member.value, found);
+}
+
+/// Searches a setting that was read for what cannot belong to it.
+///
+/// Among texts or switches that is any list or object. Where anything may stand, a list that is called `ask` may mean
+/// something else, and only a whole `permissions` is taken for what it says.
+pub(super) fn search_taken<'a>(kind: Kind, member: &'a Member, found: &mut Vec<Found<'a>>) {
+    match (kind, &member.value.tree) {
+        (Kind::Object | Kind::List | Kind::Any, _) => search_for_group(&member.value, found),
+        (_, Tree::Object(members)) => {
+            let is_plain = |member: &Member| !matches!(member.value.tree, Tree::Object(_) | Tree::Array(_));
+            members.iter().filter(|member| !is_plain(member)).for_each(|member| search(member, found));
+        }
+        _ => search_node(&member.value, found),
+    }
+}
+
+fn search_for_group<'a>(node: &'a Node, found: &mut Vec<Found<'a>>) {
+    match &node.tree {
+        Tree::Object(members) => members.iter().for_each(|member| match member.key == "permissions" {
+            true => search_node(&member.value, found),
+            false => search_for_group(&member.value, found),
+        }),
+        Tree::Array(items) => items.iter().for_each(|item| search_for_group(item, found)),
+        Tree::Null | Tree::Bool(_) | Tree::Number(_) | Tree::String(_) | Tree::Unreadable => {}
+    }
 }
 
 fn search_node<'a>(node: &'a Node, found: &mut Vec<Found<'a>>) {

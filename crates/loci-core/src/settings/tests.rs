@@ -88,6 +88,38 @@ fn unknown_keys_are_named_and_slips_near_rules_aloud() {
 }
 
 #[test]
+fn rules_inside_another_setting_count() {
+    check(
+        r#"{"env": {"A": "1", "deny": ["X"], "ask": "me"}, "fallbackModel": ["a", {"ask": ["Y"]}]}"#,
+        expect![[r#"
+            env={"A":"1","ask":"me"} fallbackModel=["a"] permissions.deny=["X"] permissions.ask=["Y"]
+            Warning: settings.json:1: `env.deny`: expected text in double quotes, found a list; ignored (write text in double quotes, or remove the key)
+            Warning: settings.json:1: `fallbackModel`: entry 2 is an object, not text; left out (write it in double quotes)
+            Warning: settings.json:1: `permissions.deny`: 1 rule outside `permissions`; applied all the same (move them to `permissions.deny`)
+            Warning: settings.json:1: `permissions.ask`: 1 rule outside `permissions`; applied all the same (move them to `permissions.ask`)
+        "#]],
+    );
+    check(
+        r#"{"permissions": {" deny ": ["X"], "\"ask": ["Y"]}}"#,
+        expect![[r#"
+        permissions.deny=["X"] permissions.ask=["Y"]
+        Warning: settings.json:1: `permissions. deny `: no such setting (did you mean `permissions.deny`?)
+        Warning: settings.json:1: `permissions."ask`: no such setting (did you mean `permissions.ask`?)
+        Warning: settings.json:1: `permissions.deny`: 1 rule outside `permissions`; applied all the same (move them to `permissions.deny`)
+        Warning: settings.json:1: `permissions.ask`: 1 rule outside `permissions`; applied all the same (move them to `permissions.ask`)
+    "#]],
+    );
+    // Where anything may stand, only the whole group is believed.
+    check(
+        r#"{"hooks": {"Stop": [], "ask": ["no rule"], "permissions": {"allow": ["W"], "deny": ["Z"]}}}"#,
+        expect![[r#"
+            hooks={"Stop":[],"ask":["no rule"],"permissions":{"allow":["W"],"deny":["Z"]}} permissions.deny=["Z"]
+            Warning: settings.json:1: `permissions.deny`: 1 rule outside `permissions`; applied all the same (move them to `permissions.deny`)
+        "#]],
+    );
+}
+
+#[test]
 fn of_a_key_that_comes_twice_the_last_counts_but_restrictions_add_up() {
     check(
         "{\"model\": \"a\",\n\"model\": \"b\",\n\"permissions\": {\"deny\": [\"A\"], \"allow\": [\"X\"]},\n\
