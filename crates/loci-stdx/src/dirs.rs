@@ -11,6 +11,14 @@ pub fn create_private_dir_all(path: &Path) -> io::Result<()> {
     create_dir_all_with_mode(path, 0o700)
 }
 
+/// Creates `path`, which must not exist, in a directory that does, readable by the user alone (mode 0700 where modes exist).
+pub fn create_private_dir(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
 /// Creates `path` and its missing parents with `mode` less the umask.
 #[cfg(unix)]
 pub(crate) fn create_dir_all_with_mode(path: &Path, mode: u32) -> io::Result<()> {
@@ -62,6 +70,9 @@ mod tests {
         assert_eq!(mode(dir.path()), 0o755);
         assert_eq!(mode(&dir.path().join("a")), 0o700);
         assert_eq!(mode(&dir.path().join("a/b")), 0o700);
+        create_private_dir(&dir.path().join("c")).unwrap();
+        assert_eq!(mode(&dir.path().join("c")), 0o700);
+        assert!(create_private_dir(&dir.path().join("c")).is_err(), "it is there");
     }
 
     #[test]

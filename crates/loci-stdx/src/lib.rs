@@ -15,6 +15,7 @@ mod jsonl;
 mod lock;
 mod packed;
 mod parallel;
+mod private;
 mod process;
 mod random;
 #[cfg(unix)]
@@ -28,13 +29,14 @@ mod user;
 pub use append::{AppendError, AppendFile, Attachment};
 pub use atomic::{WriteError, WriteOptions, write_atomic};
 pub use clock::{Clock, Date, FixedClock, SystemClock, TimeZone, Timestamp, rfc3339_millis};
-pub use dirs::create_private_dir_all;
+pub use dirs::{create_private_dir, create_private_dir_all};
 pub use env::{Env, Vars};
 pub use json_text::put_json_text;
 pub use jsonl::{Line, ReverseLines, head_and_tail, lines, lines_at};
 pub use lock::{FileLock, LockError};
 pub use packed::{Packed, checksum, put_number, put_text};
 pub use parallel::in_parallel;
+pub use private::{create_private, private_file, write_private};
 pub use process::{
     Signal, ignores_hang_up, is_alive, kill_group, own_group, start_ticks, terminate_then_kill,
 };

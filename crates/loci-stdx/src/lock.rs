@@ -7,13 +7,14 @@
 #[cfg(test)]
 mod tests;
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::dirs::{create_private_dir_all, parent_of};
+use crate::private::private_file;
 use crate::same_file::is_at_path;
 
 /// The pauses between attempts start here and double up to [`LONGEST_PAUSE`]. Long ones would let a process that
@@ -123,10 +124,8 @@ impl Drop for FileLock {
 }
 
 fn open(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
+    let mut options = private_file();
     options.read(true).write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     match options.open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             create_private_dir_all(parent_of(path))?;

@@ -19,7 +19,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use loci_core::ids::SessionId;
-use loci_stdx::{Timestamp, WriteOptions, create_private_dir_all, rfc3339_millis, write_atomic};
+use loci_stdx::{
+    Timestamp, WriteOptions, create_private_dir, create_private_dir_all, rfc3339_millis, write_atomic,
+};
 use serde::{Deserialize, Serialize};
 
 pub use pins::{is_pinned, pin_session, pinned_sessions, unpin_session};
@@ -135,7 +137,7 @@ pub fn archive_session(
     let dir = root.join(format!("{}-{id}", time.replace([':', '.'], "")));
     let beside = dir.with_extension("new");
     create_private_dir_all(&root).map_err(disk("create", &root))?;
-    fs::create_dir(&beside).map_err(disk("create", &beside))?;
+    create_private_dir(&beside).map_err(disk("create", &beside))?;
     match copy(place, &beside, &time) {
         Ok(()) => fs::rename(&beside, &dir).map_err(disk("rename", &beside))?,
         Err(error) => {

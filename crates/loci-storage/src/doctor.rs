@@ -112,6 +112,7 @@ fn examine(home: &ConfigHome, env: &Env) -> Result<(usize, Vec<Case>), DoctorErr
     cases.extend(half_done::cases(&store));
     cases.extend(leases::cases(&store));
     cases.extend(modes::cases(&store));
+    cases.extend(modes::own_cases(&store));
     cases.extend(leftovers::cases(&store));
     cases.extend(derived::cases(&store));
     // Those of one file stay in the order they were found: what is inside is mended before it moves.

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use loci_core::ids::SessionId;
-use loci_stdx::{Env, FileLock, LockError, is_alive, rfc3339_millis, start_ticks};
+use loci_stdx::{Env, FileLock, LockError, is_alive, rfc3339_millis, start_ticks, write_private};
 use serde::{Deserialize, Serialize};
 
 use crate::layout::ConfigHome;
@@ -141,7 +141,7 @@ impl Lease {
     /// The note is for people; without it the lease still holds.
     fn write_note(&self) {
         let text = serde_json::to_string(&self.owner).unwrap_or_default();
-        fs::write(&self.note, text).ok();
+        write_private(&self.note, text.as_bytes()).ok();
     }
 }
 
@@ -210,6 +210,10 @@ mod tests {
         let error = Lease::acquire(&w.home, &w.session, &w.env).unwrap_err();
         assert!(error.to_string().contains(&format!("process {}", std::process::id())), "{error}");
         assert_eq!(lease_owner(&w.home, &w.session).unwrap().pid, std::process::id());
+        for path in [lease.note.as_path(), lease.lock.path()] {
+            let mode = std::os::unix::fs::MetadataExt::mode(&fs::metadata(path).unwrap());
+            assert_eq!(mode & 0o777, 0o600, "{}", path.display());
+        }
         drop(lease);
         assert_eq!(lease_owner(&w.home, &w.session), None);
         assert!(Lease::acquire(&w.home, &w.session, &w.env).is_ok());

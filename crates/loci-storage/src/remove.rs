@@ -25,7 +25,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use loci_core::ids::SessionId;
-use loci_stdx::{Timestamp, WriteOptions, create_private_dir_all, rfc3339_millis, write_atomic};
+use loci_stdx::{
+    Timestamp, WriteOptions, create_private_dir, create_private_dir_all, rfc3339_millis, write_atomic,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::layout::{ConfigHome, SessionPlace};
@@ -149,7 +151,7 @@ fn new_trash_dir(home: &ConfigHome, id: &SessionId, time: &str) -> Result<PathBu
     // Names sort by time, and no file system minds them.
     let dir = trash_dir(home).join(format!("{}-{id}", time.replace([':', '.'], "")));
     create_private_dir_all(&trash_dir(home)).map_err(disk("create", &trash_dir(home)))?;
-    fs::create_dir(&dir).map_err(disk("create", &dir))?;
+    create_private_dir(&dir).map_err(disk("create", &dir))?;
     Ok(dir)
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use loci_stdx::{Env, create_private_dir_all};
+use loci_stdx::{Env, create_private_dir_all, write_private};
 use loci_storage::{ConfigHome, archive_older};
 
 /// The most that one run puts away: nobody wants to wait for it.
@@ -23,6 +23,6 @@ pub(crate) fn sweep(env: &Env, home: &ConfigHome, days: Option<u64>) {
     // Sessions that cannot be listed or put away stay; the next run tries again.
     let Ok(swept) = archive_older(home, days, MOST, env.clock.now()) else { return };
     if swept.len() < MOST {
-        drop(create_private_dir_all(&home.loci_dir()).and_then(|()| fs::write(&mark, "")));
+        drop(create_private_dir_all(&home.loci_dir()).and_then(|()| write_private(&mark, b"")));
     }
 }

@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use loci_core::ids::SessionId;
-use loci_stdx::create_private_dir_all;
+use loci_stdx::{create_private, create_private_dir_all, private_file};
 use serde::{Deserialize, Serialize};
 
 use super::{ArchiveError, PackedTranscript, disk};
@@ -110,7 +110,8 @@ fn walk(dir: &Path, below: &Path, paths: &mut Vec<PathBuf>) -> Result<(), Archiv
 fn pack(from: &Path, path: PathBuf, to: &Path) -> io::Result<Packed> {
     let file = File::open(from)?;
     let metadata = file.metadata()?;
-    let mut encoder = GzEncoder::new(File::create_new(to)?, Compression::default());
+    let mut encoder =
+        GzEncoder::new(private_file().write(true).create_new(true).open(to)?, Compression::default());
     let (size, sum) = pour(file, &mut encoder)?;
     encoder.finish()?.sync_all()?;
     Ok(Packed { path, size, sum, mode: metadata.mode() & 0o7777, modified_ms: modified_ms(&metadata) })
@@ -209,7 +210,7 @@ pub(super) fn unpack_all(place: &SessionPlace, dir: &Path, files: &[Packed]) -> 
             create_private_dir_all(parent).map_err(disk("create", parent))?;
         }
         let beside = path.with_extension("unpacking");
-        let mut file = File::create(&beside).map_err(disk("create", &beside))?;
+        let mut file = create_private(&beside).map_err(disk("create", &beside))?;
         unpack(&pack_name(dir, n), packed, &mut file)?;
         let finish = || {
             file.set_permissions(Permissions::from_mode(packed.mode))?;

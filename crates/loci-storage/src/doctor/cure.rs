@@ -26,7 +26,7 @@ pub(super) enum Cure {
     /// Writes a file that is missing.
     Write { path: PathBuf, bytes: Vec<u8>, said: String },
     /// Takes everybody else's rights away.
-    Close { path: PathBuf },
+    Close { paths: Vec<PathBuf> },
     /// Moves things aside.
     Aside { paths: Vec<PathBuf> },
     /// Moves a session, with what belongs to it, to another project's directory.

@@ -1,13 +1,13 @@
 //! Performing cures: each is a few steps, none of which loses anything, and all of which may be done again.
 
 use std::fs::{self, File, FileTimes, Permissions};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use loci_core::ids::SessionId;
-use loci_stdx::{Env, create_private_dir_all, rfc3339_millis};
+use loci_stdx::{Env, create_private, create_private_dir_all, rfc3339_millis};
 
 use super::aside::{Aside, OWN_TEMPORARY};
 use super::cure::Cure;
@@ -66,7 +66,7 @@ impl<'a> Surgery<'a> {
                 self.hands.act(|| BlobStore::new(self.home).put(&bytes))?;
                 Ok(format!("what `{}` holds is kept again", path.display()))
             }
-            Cure::Close { path } => self.close(path),
+            Cure::Close { paths } => self.close(paths),
             Cure::Aside { paths } => {
                 let moved: io::Result<Vec<String>> =
                     paths.iter().map(|path| self.set_aside(session, path)).collect();
@@ -99,8 +99,8 @@ impl<'a> Surgery<'a> {
         self.audit(session, file, &kept)?;
         let beside = own_temporary(file);
         self.hands.act(|| {
-            fs::write(&beside, bytes)?;
-            let new = File::options().write(true).open(&beside)?;
+            let mut new = create_private(&beside)?;
+            new.write_all(bytes)?;
             new.set_permissions(Permissions::from_mode(0o600))?;
             // As old as it was, but not the same: whoever remembers a file by its time reads it anew.
             let modified = before.modified()? + Duration::from_millis(1);
@@ -123,8 +123,8 @@ impl<'a> Surgery<'a> {
         self.hands.act(|| create_private_dir_all(&dir))?;
         let beside = own_temporary(path);
         self.hands.act(|| {
-            fs::write(&beside, bytes)?;
-            let file = File::options().write(true).open(&beside)?;
+            let mut file = create_private(&beside)?;
+            file.write_all(bytes)?;
             file.set_permissions(Permissions::from_mode(0o600))?;
             file.sync_all()
         })?;
@@ -134,10 +134,19 @@ impl<'a> Surgery<'a> {
         })
     }
 
-    fn close(&self, path: &Path) -> io::Result<String> {
-        let mode = if path.is_dir() { 0o700 } else { 0o600 };
-        self.hands.act(|| fs::set_permissions(path, Permissions::from_mode(mode)))?;
-        Ok(format!("its mode is {mode:03o}"))
+    fn close(&self, paths: &[PathBuf]) -> io::Result<String> {
+        let mode = |path: &Path| if path.is_dir() { 0o700 } else { 0o600 };
+        for path in paths {
+            let closed = self.hands.act(|| fs::set_permissions(path, Permissions::from_mode(mode(path))));
+            // What is gone by now is nobody's.
+            if let Err(error) = closed.or_else(|error| gone(path, error)) {
+                return Err(io::Error::new(error.kind(), format!("`{}`: {error}", path.display())));
+            }
+        }
+        match paths {
+            [path] => Ok(format!("its mode is {:03o}", mode(path))),
+            _ => Ok("only you may use them now".to_owned()),
+        }
     }
 
     fn set_aside(&self, session: Option<&SessionId>, path: &Path) -> io::Result<String> {
@@ -222,6 +231,13 @@ impl<'a> Surgery<'a> {
 fn own_temporary(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     path.with_file_name(format!("{OWN_TEMPORARY}{name}.part"))
+}
+
+fn gone(path: &Path, error: io::Error) -> io::Result<()> {
+    if fs::symlink_metadata(path).is_err_and(|it| it.kind() == io::ErrorKind::NotFound) {
+        return Ok(());
+    }
+    Err(error)
 }
 
 fn sync_parent(path: &Path) -> io::Result<()> {

@@ -109,7 +109,7 @@ impl Patient<'_> {
         let finding =
             Finding::new(FindingKind::Exposed, file, format!("others may use it (mode {mode:03o})"));
         let finding = finding.of(self.id()).remedy("its mode becomes 600");
-        Some(Case::new(finding, Cure::Close { path: file.to_owned() }))
+        Some(Case::new(finding, Cure::Close { paths: vec![file.to_owned()] }))
     }
 
     fn unreadable(&self, file: &Path, error: &io::Error) -> Case {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use loci_core::passage::Passage;
 use loci_core::search::each_word;
-use loci_stdx::{checksum, put_number, put_text};
+use loci_stdx::{checksum, create_private, put_number, put_text};
 use rustc_hash::FxHashMap;
 
 use super::segment::{FILE_MARK, HEAD, MAGIC, Outline, Part, Segment, Source, damaged};
@@ -168,7 +168,7 @@ impl Builder {
         let path = dir.join(format!("{unique}.seg"));
         let beside = dir.join(format!("{unique}.new"));
         let mut out =
-            Output { file: BufWriter::with_capacity(1 << 20, File::create(&beside)?), at: HEAD as u64 };
+            Output { file: BufWriter::with_capacity(1 << 20, create_private(&beside)?), at: HEAD as u64 };
         out.file.write_all(&[0; HEAD])?;
         let mut words: Vec<(Box<str>, u32)> = std::mem::take(&mut self.numbers).into_iter().collect();
         words.sort_unstable();

@@ -2,11 +2,11 @@
 
 mod archive;
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use loci_stdx::private_file;
 use serde::{Deserialize, Serialize};
 
 pub(super) use archive::{trim, with_archived};
@@ -142,9 +142,7 @@ fn changes_in(bytes: &[u8]) -> Vec<Change> {
 /// Appends a change and makes it safe on disk. What a crash cut short before is ended first, so that it costs its own
 /// line alone.
 pub(super) fn append(path: &Path, change: &Change) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.read(true).append(true).create(true).mode(0o600);
-    let mut file = options.open(path)?;
+    let mut file = private_file().read(true).append(true).create(true).open(path)?;
     let mut line = if is_torn(&mut file)? { vec![b'\n'] } else { Vec::new() };
     serde_json::to_writer(&mut line, change)?;
     line.push(b'\n');

@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use loci_stdx::create_private_dir;
+
 /// Moves `from` to `to`, which must not exist.
 ///
 /// Where a rename cannot reach, everything is copied and synced first; the original goes only then.
@@ -22,7 +24,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
         fs::copy(from, to)?;
         return fs::File::open(to)?.sync_all();
     }
-    fs::create_dir(to)?;
+    create_private_dir(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         copy(&entry.path(), &to.join(entry.file_name()))?;

@@ -1,12 +1,12 @@
 //! Removing contents that nothing refers to.
 
 use std::collections::HashSet;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::PathBuf;
 
 use loci_core::file_history::{Content, PathState, changes};
-use loci_stdx::create_private_dir_all;
+use loci_stdx::{create_private_dir_all, private_file};
 
 use super::blobs::{BlobStore, BlobUsage, Digest32};
 use super::log::{logs_dir, read_log};
@@ -98,5 +98,5 @@ fn needed(home: &ConfigHome) -> Result<HashSet<Digest32>, CollectError> {
 
 fn lock_file(home: &ConfigHome) -> io::Result<File> {
     create_private_dir_all(&home.loci_dir())?;
-    OpenOptions::new().create(true).truncate(false).write(true).open(home.loci_dir().join(LOCK))
+    private_file().create(true).truncate(false).write(true).open(home.loci_dir().join(LOCK))
 }

@@ -33,6 +33,7 @@ mod permission_verbs;
 #[cfg(unix)]
 mod permissions;
 mod prefix;
+mod private_files;
 mod recall;
 mod recovery;
 mod regressions;

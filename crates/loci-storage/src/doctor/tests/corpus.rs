@@ -131,7 +131,9 @@ fn clash(one: Damage, other: Damage) -> bool {
     let is_index = |it| matches!(it, Damage::IndexByte | Damage::IndexPart | Damage::IndexMiddle);
     let moves = |it: Damage| it.class() == Class::Place;
     let pair = |a: Damage, b: Damage| {
-        (is_index(a) && (is_index(b) || moves(b) || b.class() != Class::Beside)) || (moves(a) && moves(b))
+        (a == Damage::TornAgent && b == Damage::HalfRemoved)
+            || (is_index(a) && (is_index(b) || moves(b) || b.class() != Class::Beside))
+            || (moves(a) && moves(b))
     };
     pair(one, other) || pair(other, one)
 }

@@ -40,6 +40,7 @@ pub(super) enum Damage {
     StaleRegistration,
     OpenFile,
     OpenDir,
+    OpenOwn,
     WrongProject,
     StrayAgents,
     StrayResults,
@@ -71,7 +72,7 @@ pub(super) enum Class {
 
 use Damage::*;
 
-pub(super) const ALL: [Damage; 40] = [
+pub(super) const ALL: [Damage; 41] = [
     TornTail,
     NoLastNewline,
     Garbage,
@@ -95,6 +96,7 @@ pub(super) const ALL: [Damage; 40] = [
     StaleRegistration,
     OpenFile,
     OpenDir,
+    OpenOwn,
     WrongProject,
     StrayAgents,
     StrayResults,
@@ -130,7 +132,7 @@ impl Damage {
             ResultGone => FindingKind::MissingResult,
             ContentGone | LostContent => FindingKind::MissingContent,
             StaleLease | StaleRegistration => FindingKind::StaleLease,
-            OpenFile | OpenDir => FindingKind::Exposed,
+            OpenFile | OpenDir | OpenOwn => FindingKind::Exposed,
             WrongProject => FindingKind::WrongProject,
             StrayAgents | StrayResults => FindingKind::LostCompanion,
             HalfRewind | BadRewind => FindingKind::HalfRewind,
@@ -162,8 +164,10 @@ impl Damage {
             }
             WrongProject | StrayResults | ArchivedTwice | HalfArchived | HalfRemoved | HalfRestored
             | Unsaved => Class::Place,
-            StaleLease | StaleRegistration | OpenFile | OpenDir | StrayAgents | HalfRewind | BadRewind
-            | EmptyTrash | Temporary | HalfPack | EmptyFile | IndexByte | IndexPart => Class::Beside,
+            StaleLease | StaleRegistration | OpenFile | OpenDir | OpenOwn | StrayAgents | HalfRewind
+            | BadRewind | EmptyTrash | Temporary | HalfPack | EmptyFile | IndexByte | IndexPart => {
+                Class::Beside
+            }
         }
     }
 
@@ -194,6 +198,10 @@ impl Damage {
             OpenDir => {
                 open(lab.home.root(), 0o755);
                 open(&lab.home.projects_dir(), 0o750);
+            }
+            OpenOwn => {
+                open(&log_path(&lab.home, place.id()), 0o640);
+                open(&lab.home.loci_dir().join("blobs"), 0o711);
             }
             WrongProject | StrayAgents | StrayResults => misplace(self, lab, place),
             HalfRewind => {
@@ -349,13 +357,14 @@ fn copy_all(from: &Path, to: &Path) {
 
 fn archive_halfway(damage: Damage, lab: &Lab, place: &SessionPlace) {
     let bytes = fs::read(place.file()).unwrap();
+    let mode = fs::metadata(place.file()).unwrap().permissions();
     let kept = lab.env.home.join("kept").join(place.id().as_str());
     copy_all(&place.dir(), &kept);
     archive_session(&lab.home, place, lab.env.clock.now()).unwrap();
     copy_all(&kept, &place.dir());
     if damage == ArchivedTwice {
         fs::write(place.file(), bytes).unwrap();
-        close(place.file());
+        fs::set_permissions(place.file(), mode).unwrap();
     }
     close(&place.dir());
 }

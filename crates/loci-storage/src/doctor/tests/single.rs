@@ -73,6 +73,46 @@ fn a_finding_says_where_it_is() {
     assert_eq!(broken.session.as_ref(), Some(place.id()));
 }
 
+/// Invariant 9 of `docs/design/doctor.md`: what loci made becomes private, what it only moved keeps its mode.
+#[test]
+fn what_loci_made_is_closed_and_what_it_moved_is_not() {
+    use std::os::unix::fs::PermissionsExt;
+    let lab = Lab::new(6, 1);
+    let loci = lab.home.loci_dir();
+    let mode = |name: &str| fs::metadata(loci.join(name)).unwrap().permissions().mode() & 0o777;
+    for (name, mode) in
+        [("index/a.seg", 0o644), ("archive/x/0.gz", 0o640), ("audit.log", 0o602), ("pins.jsonl", 0o600)]
+    {
+        let path = loci.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    for moved in ["aside", "trash"] {
+        fs::create_dir_all(loci.join(moved).join("x")).unwrap();
+        fs::write(loci.join(moved).join("x/original"), "").unwrap();
+        fs::set_permissions(loci.join(moved).join("x/original"), fs::Permissions::from_mode(0o644)).unwrap();
+    }
+    let exposed = || {
+        let found = examine_store(&lab.home, &lab.env).unwrap().findings;
+        found.into_iter().filter(|it| it.kind == FindingKind::Exposed).collect::<Vec<_>>()
+    };
+    let [finding] = &exposed()[..] else { panic!("{:?}", exposed()) };
+    assert!(finding.file == loci && finding.meaning.contains("files and directories in it"), "{finding:?}");
+    repair_store(&lab.home, &lab.env).unwrap();
+    assert_eq!(exposed(), []);
+    let now = [
+        "archive/x/0.gz",
+        "audit.log",
+        "pins.jsonl",
+        "archive",
+        "archive/x",
+        "aside/x/original",
+        "trash/x/original",
+    ];
+    assert_eq!(now.map(mode), [0o600, 0o600, 0o600, 0o700, 0o700, 0o644, 0o644]);
+}
+
 fn set_old(file: &std::path::Path) {
     let file = fs::File::options().write(true).open(file).unwrap();
     file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000)).unwrap();
