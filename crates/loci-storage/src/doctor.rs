@@ -27,13 +27,15 @@ mod tests;
 mod transcript;
 mod transcripts;
 
+use std::collections::HashSet;
 use std::time::Duration;
 
+use loci_core::ids::SessionId;
 use loci_stdx::{Env, FileLock, LockError};
 
 use crate::find::FindError;
 use crate::layout::ConfigHome;
-use cure::Case;
+use cure::{Case, Cure};
 pub use finding::{Finding, FindingKind, Outcome};
 use hands::Hands;
 use perform::Surgery;
@@ -120,6 +122,12 @@ fn examine(home: &ConfigHome, env: &Env) -> Result<(usize, Vec<Case>), DoctorErr
     Ok((store.places.len(), cases))
 }
 
+/// Returns the sessions that something comes back to: what they miss may be among it, and must not be in its way.
+fn sessions_to_complete(cases: &[Case]) -> HashSet<SessionId> {
+    let comes_back = |case: &&Case| matches!(case.cure, Cure::BringBack { .. });
+    cases.iter().filter(comes_back).filter_map(Case::session).collect()
+}
+
 fn repair_with(home: &ConfigHome, env: &Env, hands: &Hands) -> Result<CheckUp, DoctorError> {
     // Where there is nothing, nothing is made either.
     let (n_sessions, mut cases) = examine(home, env)?;
@@ -131,7 +139,14 @@ fn repair_with(home: &ConfigHome, env: &Env, hands: &Hands) -> Result<CheckUp, D
     let mut mended = Vec::new();
     for _ in 0..MOST_ROUNDS {
         let mut is_better = false;
+        let coming = sessions_to_complete(&cases);
         for case in &mut cases {
+            if matches!(case.cure, Cure::Write { .. })
+                && case.session().is_some_and(|it| coming.contains(&it))
+            {
+                case.set(&Outcome::Left("what belongs to the session has to come back first".to_owned()));
+                continue;
+            }
             match surgery.perform(&case.cure, case.session().as_ref()) {
                 Ok(done) => {
                     is_better = true;

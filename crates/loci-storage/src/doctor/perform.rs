@@ -129,6 +129,11 @@ impl<'a> Surgery<'a> {
             file.sync_all()
         })?;
         self.hands.act(|| {
+            // It was missing when it was looked for; what came since is the better one.
+            if fs::symlink_metadata(path).is_ok() {
+                fs::remove_file(&beside)?;
+                return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it is there by now"));
+            }
             fs::rename(&beside, path)?;
             sync_parent(path)
         })

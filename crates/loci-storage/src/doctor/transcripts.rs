@@ -144,9 +144,21 @@ impl Patient<'_> {
 
     fn missing_results(&self, reading: &Reading) -> Vec<Case> {
         let dir = self.place.tool_results_dir();
-        let missing =
-            results(reading, self.id()).into_iter().filter(|result| !dir.join(&result.name).exists());
+        let is_missing = |result: &NamedResult| {
+            !dir.join(&result.name).exists()
+                && !self.lies_elsewhere(&Path::new("tool-results").join(&result.name))
+        };
+        let missing = results(reading, self.id()).into_iter().filter(is_missing);
         missing.map(|result| self.missing_result(&result, dir.join(&result.name))).collect()
+    }
+
+    /// Returns true when a file of the session is with what belongs to it in the trash or in another project's directory, from
+    /// where it comes back as a whole.
+    fn lies_elsewhere(&self, below: &Path) -> bool {
+        let id = self.id().as_str();
+        let trash = files_in(&self.store.home.loci_dir().join("trash"));
+        let removed = trash.iter().filter(|dir| dir.to_string_lossy().ends_with(id));
+        removed.chain(&self.store.projects).any(|dir| dir.join(id).join(below).exists())
     }
 
     fn missing_result(&self, result: &NamedResult, path: PathBuf) -> Case {

@@ -166,16 +166,17 @@ impl Writer<'_> {
         let digest = loci_core::file_history::to_hex(&digest);
         let dir = self.lab.home.file_history_dir(self.place.id());
         fs::create_dir_all(&dir).unwrap();
+        let id = self.place.id().clone();
         let version = |version: u64| {
             let name = backup_file_name(&digest, version);
-            fs::write(dir.join(&name), format!("content {version}\n")).unwrap();
+            fs::write(dir.join(&name), format!("content {version} of {id}\n")).unwrap();
             json!({"code.txt": {"backupFileName": name, "version": version, "backupTime": "2026-01-01T00:00:00.000Z"}})
         };
         let (first, second) = (version(1), version(2));
         self.snapshot(&caller, prompt, true, first);
         let result =
             json!([{"type": "tool_result", "tool_use_id": format!("toolu_{turn}"), "content": "changed"}]);
-        self.entry("user", result, json!({"filePath": path, "originalFile": "content 1\n"}));
+        self.entry("user", result, json!({"filePath": path, "originalFile": format!("content 1 of {id}\n")}));
         let next = self.entry("user", json!("a prompt in between, in words"), Value::Null);
         self.snapshot(&next, &next, false, second);
     }
@@ -187,16 +188,19 @@ impl Writer<'_> {
         self.entry("assistant", call, Value::Null);
         let path = self.place.tool_results_dir().join(format!("b{turn}.txt"));
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, "one\ntwo\nthree\n").unwrap();
+        // Of no other session, or nobody would notice that it is lost.
+        let output = format!("one\ntwo\n{}\n", self.place.id());
+        fs::write(&path, &output).unwrap();
         let shown = format!(
-            "<persisted-output>\nOutput too large (14 bytes). Full output saved to: {}\n\nPreview (first 2KB):\none\n...\n</persisted-output>",
+            "<persisted-output>\nOutput too large ({} bytes). Full output saved to: {}\n\nPreview (first 2KB):\none\n...\n</persisted-output>",
+            output.len(),
             path.display()
         );
         let result = json!([{"type": "tool_result", "tool_use_id": id, "content": shown}]);
         self.entry(
             "user",
             result,
-            json!({"stdout": "one\ntwo\n", "persistedOutputPath": path, "persistedOutputSize": 14}),
+            json!({"stdout": "one\ntwo\n", "persistedOutputPath": path, "persistedOutputSize": output.len()}),
         );
     }
 

@@ -73,6 +73,44 @@ fn a_finding_says_where_it_is() {
     assert_eq!(broken.session.as_ref(), Some(place.id()));
 }
 
+/// Invariant 3 of `docs/design/doctor.md`: results that are in the trash, or in another project, come back as they were, and
+/// are not written anew from what little the transcript has of them.
+#[test]
+fn results_that_come_back_are_what_they_were() {
+    for damage in [Damage::HalfRemoved, Damage::StrayResults] {
+        for n in 0..2 {
+            let mut lab = Lab::new(8, 2);
+            let place = lab.places[n].clone();
+            let result = place.tool_results_dir().join("b1.txt");
+            let whole = fs::read_to_string(&result).unwrap();
+            damage.apply(&mut lab, &place);
+            let kinds: Vec<FindingKind> =
+                examine_store(&lab.home, &lab.env).unwrap().findings.iter().map(|it| it.kind).collect();
+            assert_eq!(kinds, [damage.kind()], "{damage:?} {n}");
+            assert_eq!(repair_store(&lab.home, &lab.env).unwrap().n_open(), 0);
+            assert_eq!(fs::read_to_string(&result).unwrap(), whole, "{damage:?} {n}");
+        }
+    }
+}
+
+/// One that is nowhere is written anew where what belongs to the session has come back to.
+#[test]
+fn what_a_session_misses_is_written_after_the_rest_came_back() {
+    for damage in [Damage::HalfRemoved, Damage::StrayResults] {
+        for n in 0..2 {
+            let mut lab = Lab::new(9, 2);
+            let place = lab.places[n].clone();
+            Damage::ResultGone.apply(&mut lab, &place);
+            damage.apply(&mut lab, &place);
+            let mended = repair_store(&lab.home, &lab.env).unwrap();
+            assert_eq!(mended.n_open(), 0, "{damage:?} {n}: {:#?}", mended.findings);
+            assert!(place.subagents_dir().join("agent-a1.jsonl").exists(), "{damage:?} {n}");
+            let result = fs::read_to_string(place.tool_results_dir().join("b1.txt")).unwrap();
+            assert!(result.starts_with("one\ntwo\n\n[The rest is lost"), "{damage:?} {n}: {result}");
+        }
+    }
+}
+
 /// Invariant 9 of `docs/design/doctor.md`: what loci made becomes private, what it only moved keeps its mode.
 #[test]
 fn what_loci_made_is_closed_and_what_it_moved_is_not() {
