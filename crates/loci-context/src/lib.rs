@@ -35,9 +35,9 @@ pub use ledger::context_tokens;
 pub use memory::{
     ContentHash, EntryName, EntryNameError, Flag, Hashes, INDEX_BYTES, INDEX_LINES, IndexLevel, IndexLine,
     MemoryFile, MemoryKind, Mention, Pull, Push, SecretFound, TEAM_DIR, TEAM_ENTRIES, TEAM_ENTRY_BYTES,
-    case_clashes, contradictions, disagreements, extraction_instruction, find_secrets, index_level,
-    index_line, index_lines, mentions, most_related, pull_plan, push_plan, same_subject, shown_index,
-    stamped, team_index, with_index_line, without_index_lines,
+    case_clashes, contradictions, disagreements, extraction_instruction, find_secrets, in_form_of,
+    index_level, index_line, index_lines, mentions, most_related, pull_plan, push_plan, same_subject,
+    shown_index, stamped, team_index, with_index_line, without_bom, without_index_lines,
 };
 pub use pipeline::{Need, Standing, need};
 pub use projection::Projection;

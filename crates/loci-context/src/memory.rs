@@ -15,6 +15,7 @@
 mod claims;
 mod file;
 mod flags;
+mod form;
 mod index;
 mod mentions;
 mod related;
@@ -24,6 +25,7 @@ mod team;
 pub use claims::contradictions;
 pub use file::{MemoryFile, MemoryKind, stamped};
 pub use flags::{Flag, same_subject};
+pub use form::{in_form_of, without_bom};
 pub use index::{
     INDEX_BYTES, INDEX_LINES, IndexLevel, IndexLine, index_level, index_line, index_lines, shown_index,
     with_index_line, without_index_lines,

@@ -1,5 +1,7 @@
 //! The index of memories, `MEMORY.md`: one line each, with a link. It is put before the model as far as it fits.
 
+use super::form::{line_end, without_bom};
+
 /// Lines of the index that are shown.
 pub const INDEX_LINES: usize = 200;
 /// And their bytes.
@@ -98,29 +100,52 @@ pub fn index_lines(index: &str) -> Vec<IndexLine> {
     lines
         .filter_map(|(idx, line)| {
             let (title, rest) = line.split_once('[')?.1.split_once("](")?;
-            let file = rest.split_once(')')?.0.trim().trim_start_matches("./");
+            let file = target(rest)?.trim().trim_start_matches("./");
             let is_memory = file.ends_with(".md") && !file.contains("://");
             is_memory.then(|| IndexLine { number: idx + 1, title: title.to_owned(), file: file.to_owned() })
         })
         .collect()
 }
 
+/// Returns where a link leads: what is between angle brackets, or all up to the parenthesis that ends it.
+fn target(rest: &str) -> Option<&str> {
+    if let Some(rest) = rest.strip_prefix('<') {
+        return Some(rest.split_once(">)")?.0);
+    }
+    let mut depth = 1;
+    let end = rest.find(|character| {
+        match character {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    })?;
+    Some(&rest[..end])
+}
+
 /// Makes the line of a memory.
 pub fn index_line(name: &str, file: &str, description: &str) -> String {
     let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let name = one_line(name).replace(['[', ']'], "");
+    let is_plain = target(&format!("{file})")) == Some(file);
+    let file = if is_plain { file.to_owned() } else { format!("<{file}>") };
     format!("- [{name}]({file}): {}", one_line(description))
 }
 
-/// Returns the index with a line for `file`, in the place of the one it had.
+/// Returns the index with a line for `file`, in the place of the one it had. Lines end as those that are there do.
 pub fn with_index_line(index: &str, file: &str, line: &str) -> String {
-    let known = index_lines(index).iter().find(|it| it.file == file).map(|it| it.number);
-    let mut lines: Vec<&str> = index.lines().collect();
-    match known.and_then(|number| lines.get_mut(number - 1)) {
-        Some(old) => *old = line,
-        None => lines.push(line),
-    }
-    format!("{}\n", lines.join("\n"))
+    let Some(number) = index_lines(index).iter().find(|it| it.file == file).map(|it| it.number) else {
+        let ending = line_end(index).unwrap_or("\n");
+        let gap = if index.is_empty() || index.ends_with('\n') { "" } else { ending };
+        return format!("{index}{gap}{line}{ending}");
+    };
+    let replaced = |old: &str| {
+        let (bom, words) = (old.len() - without_bom(old).len(), old.trim_end_matches(['\r', '\n']).len());
+        format!("{}{line}{}", &old[..bom], &old[words..])
+    };
+    let lines = index.split_inclusive('\n').enumerate();
+    lines.map(|(idx, old)| if idx + 1 == number { replaced(old) } else { old.to_owned() }).collect()
 }
 
 /// Returns the index without the lines of `file`, or `None` when it has none.
@@ -130,8 +155,10 @@ pub fn without_index_lines(index: &str, file: &str) -> Option<String> {
     if gone.is_empty() {
         return None;
     }
-    let kept = index.split_inclusive('\n').enumerate().filter(|(idx, _)| !gone.contains(&(idx + 1)));
-    Some(kept.map(|(_, line)| line).collect())
+    let text = without_bom(index);
+    let kept = text.split_inclusive('\n').enumerate().filter(|(idx, _)| !gone.contains(&(idx + 1)));
+    let bom = &index[..index.len() - text.len()];
+    Some(std::iter::once(bom).chain(kept.map(|(_, line)| line)).collect())
 }
 
 #[cfg(test)]
@@ -208,5 +235,32 @@ mod tests {
         let without = without_index_lines(index, "role.md").unwrap();
         assert_eq!(without, index.replace("- [Role](role.md): tests\n", ""));
         assert_eq!(without_index_lines(index, "other.md"), None);
+    }
+
+    #[test]
+    fn every_name_is_found_again_by_its_line() {
+        for file in ["a.md", "with space.md", "a(1).md", "a).md", "(a.md", "a[1].md", "ü文.md", "a: b.md"] {
+            let index = with_index_line("# Memories\n", file, &index_line("n", file, "d"));
+            assert_eq!(index_lines(&index).first().map(|it| it.file.as_str()), Some(file), "{index}");
+            let again = with_index_line(&index, file, &index_line("n", file, "other"));
+            assert_eq!(again.lines().count(), 2, "{again}");
+            assert_eq!(without_index_lines(&again, file).as_deref(), Some("# Memories\n"));
+        }
+    }
+
+    #[test]
+    fn an_index_keeps_its_form() {
+        let line = "- [n](n.md)";
+        for (index, expected) in [
+            ("a\r\n", "a\r\n- [n](n.md)\r\n"),
+            ("a\r\nb", "a\r\nb\r\n- [n](n.md)\r\n"),
+            ("- [o](n.md)\r\nb\n", "- [n](n.md)\r\nb\n"),
+            ("a\n- [o](n.md)", "a\n- [n](n.md)"),
+            ("\u{feff}- [o](n.md)\r\n", "\u{feff}- [n](n.md)\r\n"),
+        ] {
+            assert_eq!(with_index_line(index, "n.md", line), expected, "{index:?}");
+        }
+        let without = without_index_lines("\u{feff}- [o](n.md)\r\nb\r\n", "n.md");
+        assert_eq!(without.as_deref(), Some("\u{feff}b\r\n"));
     }
 }
