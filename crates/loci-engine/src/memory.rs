@@ -4,6 +4,7 @@
 //! its time, the change is kept in the book with the session and the call it came from, and the model is told when the
 //! index is full.
 
+use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,8 +18,8 @@ use loci_core::session::SessionIdentity;
 use loci_core::tool::{Effects, PathEffect, ToolContent, ToolOutcome};
 use loci_stdx::{Env, Store, rfc3339_millis};
 use loci_storage::{
-    Act, Author, ChangeWish, Edit, MEMORY_INDEX, MemoryBook, Shelf, read_memory, read_memory_head,
-    strip_html_comments, team_names,
+    Act, Author, ChangeWish, Edit, MEMORY_INDEX, MemoryBook, MemoryContent, MemoryError, Shelf, read_memory,
+    read_memory_head, strip_html_comments, team_names,
 };
 use loci_tools::{FileState, Host, Tool, real_path};
 use tokio_util::sync::CancellationToken;
@@ -43,7 +44,8 @@ struct Touched {
     shelf: Shelf,
     file: String,
     path: PathEffect,
-    before: Option<String>,
+    /// What it held, or why that cannot be told.
+    before: Result<Option<MemoryContent>, MemoryError>,
 }
 
 impl MemoryDesk {
@@ -97,7 +99,7 @@ impl MemoryDesk {
     fn touched(&self, effects: &Effects) -> Vec<Touched> {
         let known = effects.writes.iter().filter_map(|path| {
             let (shelf, file) = self.locate(&path.real)?;
-            let before = self.book.text(shelf, &file).ok()?;
+            let before = self.book.content(shelf, &file);
             Some(Touched { shelf, file, path: path.clone(), before })
         });
         known.collect()
@@ -118,33 +120,43 @@ impl MemoryDesk {
         let now = rfc3339_millis(self.env.clock.now());
         let mut edits = Vec::new();
         for it in touched {
-            let found = self.book.text(it.shelf, &it.file).ok().flatten();
-            if found == it.before {
+            let (before, found) = match (it.before, self.book.content(it.shelf, &it.file)) {
+                (Ok(before), Ok(found)) => (before, found),
+                // Whether a failed call has changed what cannot be read, nobody knows.
+                (Err(error), _) | (_, Err(error)) if outcome.is_error != Some(true) => {
+                    outcome = not_kept(outcome, &error);
+                    continue;
+                }
+                _ => continue,
+            };
+            if found == before {
                 continue;
             }
+            let text = found.as_ref().and_then(MemoryContent::as_text);
             let is_memory = it.file != MEMORY_INDEX && !it.file.starts_with("logs/");
-            let after = found.as_deref().filter(|_| is_memory).and_then(|text| stamped(text, &now));
+            let after = text.filter(|_| is_memory).and_then(|text| stamped(text, &now)).map(Into::into);
             let after = after.or_else(|| found.clone());
             if it.file == MEMORY_INDEX && it.shelf == Shelf::Memory {
-                outcome = with_level(outcome, &index_level(found.as_deref().unwrap_or_default()));
+                outcome = with_level(outcome, &index_level(text.unwrap_or_default()));
             }
             if it.shelf == Shelf::Pending {
                 // What the memory was when the proposal was made tells later whether it was edited since.
-                let now = self.book.text(Shelf::Memory, &it.file).ok().flatten();
+                let now = self.book.content(Shelf::Memory, &it.file).ok().flatten();
                 let base = Edit::memory(&it.file, now.clone(), now.clone());
                 edits.push((base, now, it.path.clone()));
             }
-            edits.push((Edit { shelf: it.shelf, file: it.file, before: it.before, after }, found, it.path));
+            edits.push((Edit { shelf: it.shelf, file: it.file, before, after }, found, it.path));
         }
         if edits.is_empty() {
             return outcome;
         }
         let records = edits.iter().map(|(edit, found, _)| (edit.clone(), found.clone())).collect();
         if let Err(error) = self.book.record(&self.env, &wish, records) {
-            return noted(outcome, &format!("The change is made, but not in the book of memories: {error}"));
+            return not_kept(outcome, &error);
         }
         for (edit, found, path) in edits.iter().filter(|(edit, found, _)| edit.after != *found) {
-            seen(host, path, found.as_deref(), edit.after.as_deref());
+            let text = |it: &Option<MemoryContent>| it.as_ref()?.as_text().map(str::to_owned);
+            seen(host, path, text(found).as_deref(), text(&edit.after).as_deref());
         }
         outcome
     }
@@ -202,6 +214,12 @@ pub(crate) async fn run(
         Some(desk) if !touched.is_empty() => desk.settle(by, &host, &id, touched, outcome),
         _ => outcome,
     }
+}
+
+/// Says that what a call has done cannot be taken back.
+fn not_kept(outcome: ToolOutcome, error: &MemoryError) -> ToolOutcome {
+    let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+    noted(outcome, &format!("The change is made, but not in the book of memories: {error}{cause}"))
 }
 
 /// Tells the model's memory of files that a stamp is no change behind its back.

@@ -138,7 +138,7 @@ fn fill(env: &Env, book: &MemoryBook) {
         std::fs::write(book.dir().join(&file), text(n)).unwrap();
         lines.push_str(&index_line(&format!("memory-{n}"), &file, "what it is about"));
         lines.push('\n');
-        edits.push((Edit::memory(&file, None, Some(text(n))), Some(text(n))));
+        edits.push((Edit::memory(&file, None, Some(text(n).into())), Some(text(n).into())));
     }
     std::fs::write(book.dir().join(MEMORY_INDEX), lines).unwrap();
     // The journal has a line for every memory; they are recorded in a hundred changes to make it quickly.
@@ -148,6 +148,6 @@ fn fill(env: &Env, book: &MemoryBook) {
     }
     // As others would put them: about what is known, and not the same.
     let proposals =
-        (0..PROPOSALS).map(|n| Edit::pending(&format!("new-{n}.md"), None, Some(text(50 * n + 1))));
+        (0..PROPOSALS).map(|n| Edit::pending(&format!("new-{n}.md"), None, Some(text(50 * n + 1).into())));
     book.apply(env, &wish(Act::Propose), proposals.collect()).unwrap();
 }

@@ -77,9 +77,9 @@ pub use listing::{
 };
 pub use look_back::{Blamed, LookBackError, PathDiff, blame_file, diff_points};
 pub use memory::{
-    Act, Author, Change, ChangeWish, Edit, FileChange, MEMORY_INDEX, MemoryBook, MemoryError, MemoryPlace,
-    MemoryPlaceError, MemorySource, MemoryText, Shelf, TeamFile, TeamShelf, TeamState, memory_files,
-    memory_names, memory_place, memory_texts, read_memory, read_memory_head, team_names,
+    Act, Author, Change, ChangeWish, Edit, FileChange, MEMORY_INDEX, MemoryBook, MemoryContent, MemoryError,
+    MemoryPlace, MemoryPlaceError, MemorySource, MemoryText, Shelf, TeamFile, TeamShelf, TeamState,
+    memory_files, memory_names, memory_place, memory_texts, read_memory, read_memory_head, team_names,
 };
 pub use project::Project;
 pub use recall::{ProjectRecord, RECALL_TOOL, recall};

@@ -17,12 +17,14 @@
 //! programs and edited by hand; the book is ours alone, and precious: it is what changes are undone from.
 
 mod book;
+mod content;
 mod files;
 mod journal;
 mod place;
 mod team;
 
 pub use book::{ChangeWish, Edit, MemoryBook, MemoryError};
+pub use content::MemoryContent;
 pub use files::{MemoryText, memory_files, memory_names, memory_texts, read_memory, read_memory_head};
 pub use journal::{Act, Author, Change, FileChange, Shelf};
 pub use place::{MemoryPlace, MemoryPlaceError, MemorySource, memory_place};

@@ -21,8 +21,12 @@ mod undo;
 
 use std::path::PathBuf;
 
+use loci_context::MemoryFile;
 use loci_stdx::Env;
-use loci_storage::{Act, Author, ChangeWish, ConfigHome, Edit, MEMORY_INDEX, MemoryBook, MemoryError, Shelf};
+use loci_storage::{
+    Act, Author, ChangeWish, ConfigHome, Edit, MEMORY_INDEX, MemoryBook, MemoryContent, MemoryError,
+    MemoryText, Shelf,
+};
 
 use crate::complaint::Complaint;
 use crate::config::Desk as SettingsDesk;
@@ -87,7 +91,18 @@ impl Desk {
         })
     }
 
-    /// Returns the text of a file; `None` when it is not there.
+    /// Returns what a file holds; `None` when it is not there.
+    fn content(&self, shelf: Shelf, file: &str) -> Result<Option<MemoryContent>, Complaint> {
+        self.book.content(shelf, file).map_err(|error| complain(&error))
+    }
+
+    /// Returns the text of a file that words are to be changed of; what is not UTF-8 would not stay as it is.
+    fn exact_text(&self, shelf: Shelf, file: &str) -> Result<Option<String>, Complaint> {
+        let Some(content) = self.content(shelf, file)? else { return Ok(None) };
+        content.as_text().map(|text| Some(text.to_owned())).ok_or_else(|| not_text(file))
+    }
+
+    /// Returns the text of a file, for people; `None` when it is not there.
     fn text(&self, shelf: Shelf, file: &str) -> Result<Option<String>, Complaint> {
         self.book.text(shelf, file).map_err(|error| complain(&error))
     }
@@ -95,11 +110,11 @@ impl Desk {
     /// Finds a memory by its file, with or without `.md`, or by its name.
     fn find(&self, name: &str) -> Result<(String, String), Complaint> {
         let files = loci_storage::memory_files(self.book.dir());
-        if let Some(found) = find(files, name) {
-            return Ok(found);
+        if let Some(found) = find(files, name)? {
+            return Ok((found.file, found.text));
         }
         // One that is there and cannot be read says why.
-        let file = format!("{}.md", name.trim().trim_end_matches(".md"));
+        let file = with_suffix(name.trim());
         if !file.contains('/') {
             self.text(Shelf::Memory, &file)?;
         }
@@ -113,24 +128,52 @@ impl Desk {
         text.map(Option::unwrap_or_default).map_err(|error| complain(&error).message().to_owned())
     }
 
-    /// Finds a proposal in the same way.
-    fn find_pending(&self, name: &str) -> Result<(String, String), Complaint> {
-        find(self.book.pending(), name).ok_or_else(|| {
+    /// Finds a proposal's file in the same way.
+    fn find_pending(&self, name: &str) -> Result<String, Complaint> {
+        find(self.book.pending(), name)?.map(|found| found.file).ok_or_else(|| {
             Complaint::new(format!("No such proposal: `{name}`"))
                 .hint("`loci memory review` shows what there is.")
         })
     }
 
-    /// Returns the proposals that are named, or all of them.
-    fn chosen(&self, names: &[String], all: bool) -> Result<Vec<(String, String)>, Complaint> {
+    /// Returns the files of the proposals that are named, or of all of them, each once.
+    fn chosen(&self, names: &[String], all: bool) -> Result<Vec<String>, Complaint> {
         if all {
-            return Ok(self.book.pending().into_iter().map(|it| (it.file, it.text)).collect());
+            return Ok(self.book.pending().into_iter().map(|it| it.file).collect());
         }
         if names.is_empty() {
             return Err(Complaint::new("No proposal is named")
                 .hint("Name some, or say --all; `loci memory review` shows what there is."));
         }
-        names.iter().map(|name| self.find_pending(name)).collect()
+        let mut files: Vec<String> = Vec::new();
+        for name in names {
+            let file = self.find_pending(name)?;
+            files.extend((!files.contains(&file)).then_some(file));
+        }
+        Ok(files)
+    }
+
+    /// Deals with proposals one after the other. Where one fails, what was done before it is said all the same.
+    fn each(
+        &self,
+        files: Vec<String>,
+        json: bool,
+        deal: impl Fn(&str) -> Result<String, Complaint>,
+    ) -> Result<String, Complaint> {
+        if files.is_empty() && !json {
+            return Ok("Nothing waits for your word\n".to_owned());
+        }
+        let mut said = String::new();
+        for file in files {
+            match deal(&file) {
+                Ok(words) => said.push_str(&words),
+                Err(complaint) => {
+                    say(&said, json)?;
+                    return Err(complaint);
+                }
+            }
+        }
+        Ok(said)
     }
 
     /// Makes a change in the name of the person at the keyboard; returns its number.
@@ -141,26 +184,48 @@ impl Desk {
 
     /// Returns the index as it is, and as it is to be.
     fn index_edit(&self, change: impl FnOnce(&str) -> Option<String>) -> Result<Option<Edit>, Complaint> {
-        let before = self.text(Shelf::Memory, MEMORY_INDEX)?;
-        let after = change(before.as_deref().unwrap_or_default());
-        Ok(after
-            .filter(|after| before.as_ref() != Some(after))
-            .map(|after| Edit::memory(MEMORY_INDEX, before, Some(after))))
+        let before = self.content(Shelf::Memory, MEMORY_INDEX)?;
+        let text = before.as_ref().map(MemoryContent::shown).unwrap_or_default();
+        let Some(after) = change(&text).filter(|after| *after != text) else { return Ok(None) };
+        if before.as_ref().is_some_and(|it| it.as_text().is_none()) {
+            return Err(not_text(MEMORY_INDEX));
+        }
+        Ok(Some(Edit::memory(MEMORY_INDEX, before, Some(after.into()))))
     }
 }
 
-fn find(files: Vec<loci_storage::MemoryText>, name: &str) -> Option<(String, String)> {
+/// Finds a text by its file or its name. Who names a file means that file, and no other that happens to be called so.
+fn find(files: Vec<MemoryText>, name: &str) -> Result<Option<MemoryText>, Complaint> {
     let name = name.trim();
-    let wanted = name.trim_end_matches(".md");
-    let by_file = files.iter().position(|it| it.file.trim_end_matches(".md") == wanted);
-    let by_name = || {
-        files.iter().position(|it| {
-            loci_context::MemoryFile::parse(&it.text).name.is_some_and(|it| it.eq_ignore_ascii_case(wanted))
-        })
+    let by_file = |file: &str| files.iter().position(|it| it.file == file);
+    if let Some(idx) = by_file(name).or_else(|| by_file(&format!("{name}.md"))) {
+        return Ok(files.into_iter().nth(idx));
+    }
+    let is_called = |it: &MemoryText| {
+        MemoryFile::parse(&it.text).name.is_some_and(|it| it.to_lowercase() == name.to_lowercase())
     };
-    // Who names a file means that file, and no other that happens to be called so.
-    let idx = by_file.or_else(|| if name.ends_with(".md") { None } else { by_name() })?;
-    files.into_iter().nth(idx).map(|it| (it.file, it.text))
+    let mut called: Vec<MemoryText> = files.into_iter().filter(is_called).collect();
+    if called.len() > 1 {
+        let files: Vec<String> = called.iter().map(|it| format!("`{}`", it.file)).collect();
+        return Err(Complaint::new(format!("Several are called `{name}`: {}", files.join(", ")))
+            .hint("Name the file of the one you mean."));
+    }
+    Ok(called.pop())
+}
+
+fn with_suffix(name: &str) -> String {
+    if name.ends_with(".md") { name.to_owned() } else { format!("{name}.md") }
+}
+
+/// Somebody else has dealt with a proposal meanwhile.
+fn gone(file: &str) -> Complaint {
+    Complaint::new(format!("No such proposal any more: `{file}`"))
+        .hint("`loci memory history` shows what became of it.")
+}
+
+fn not_text(file: &str) -> Complaint {
+    Complaint::new(format!("Not changed, because it is not UTF-8 and would not stay as it is: `{file}`"))
+        .hint("Convert it first, for example with `iconv`.")
 }
 
 fn complain(error: &MemoryError) -> Complaint {
@@ -195,10 +260,16 @@ pub(crate) fn run(env: &Env, args: &MemoryArgs) -> Result<u8, Complaint> {
         Verb::Doctor(args) => doctor::run(&desk, args)?,
         Verb::Team(args) => team::run(&desk, args)?,
     };
-    // Names and texts come from anywhere: at a terminal they are read, and do nothing.
-    let text = if args.verb.is_json() { text } else { loci_stdx::printable(&text) };
-    crate::config::write(&text)?;
+    say(&text, args.verb.is_json())?;
     Ok(code)
+}
+
+/// Names and texts come from anywhere: at a terminal they are read, and do nothing.
+fn say(text: &str, json: bool) -> Result<(), Complaint> {
+    match json {
+        true => crate::config::write(text),
+        false => crate::config::write(&loci_stdx::printable(text)),
+    }
 }
 
 impl Verb {

@@ -13,7 +13,7 @@ use loci_core::path::project_slug;
 use loci_stdx::{Env, FileLock, LockError, WriteError, WriteOptions, rfc3339_millis, write_atomic};
 
 use super::journal::{self, Act, Author, Change, FileChange, Shelf};
-use super::{MemoryText, files};
+use super::{MemoryContent, MemoryText, files};
 use crate::layout::ConfigHome;
 
 /// How long to wait for other processes; each change is short, but there may be many.
@@ -39,7 +39,7 @@ pub struct ChangeWish {
     pub message: Option<String>,
 }
 
-/// One file of a change, with the text it was made from.
+/// One file of a change, with what it was made from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
     /// Where the file lies.
@@ -47,19 +47,19 @@ pub struct Edit {
     /// Its name.
     pub file: String,
     /// What it must hold now.
-    pub before: Option<String>,
+    pub before: Option<MemoryContent>,
     /// What it is to hold.
-    pub after: Option<String>,
+    pub after: Option<MemoryContent>,
 }
 
 impl Edit {
     /// A change among the memories.
-    pub fn memory(file: &str, before: Option<String>, after: Option<String>) -> Self {
+    pub fn memory(file: &str, before: Option<MemoryContent>, after: Option<MemoryContent>) -> Self {
         Self { shelf: Shelf::Memory, file: file.to_owned(), before, after }
     }
 
     /// A change among the proposals.
-    pub fn pending(file: &str, before: Option<String>, after: Option<String>) -> Self {
+    pub fn pending(file: &str, before: Option<MemoryContent>, after: Option<MemoryContent>) -> Self {
         Self { shelf: Shelf::Pending, file: file.to_owned(), before, after }
     }
 }
@@ -151,25 +151,21 @@ impl MemoryBook {
         files::memory_files(&self.pending_dir())
     }
 
-    /// Returns a file's text; `None` when it is not there.
+    /// Returns a file's text, for people; `None` when it is not there.
     pub fn text(&self, shelf: Shelf, file: &str) -> Result<Option<String>, MemoryError> {
         let dir = self.shelf(shelf);
         files::read_memory(&dir, file).map_err(|source| MemoryError::Read { file: file.to_owned(), source })
     }
 
-    /// Returns a file's text as a change is made from it.
-    fn exact(&self, shelf: Shelf, file: &str) -> Result<Option<String>, MemoryError> {
+    /// Returns what a file holds, as a change is made from it; `None` when it is not there.
+    pub fn content(&self, shelf: Shelf, file: &str) -> Result<Option<MemoryContent>, MemoryError> {
         let dir = self.shelf(shelf);
         files::read_exact(&dir, file).map_err(|source| MemoryError::Read { file: file.to_owned(), source })
     }
 
-    /// Tells whether a file holds just this; what is no text does not.
-    fn holds(&self, shelf: Shelf, file: &str, text: Option<&String>) -> Result<bool, MemoryError> {
-        match self.exact(shelf, file) {
-            Ok(now) => Ok(now.as_ref() == text),
-            Err(MemoryError::Read { source, .. }) if source.kind() == io::ErrorKind::InvalidData => Ok(false),
-            Err(error) => Err(error),
-        }
+    /// Tells whether a file holds just this.
+    fn holds(&self, shelf: Shelf, file: &str, content: Option<&MemoryContent>) -> Result<bool, MemoryError> {
+        Ok(self.content(shelf, file)?.as_ref() == content)
     }
 
     /// Makes a change, all of it or nothing, and returns it as it is in the journal.
@@ -177,23 +173,23 @@ impl MemoryBook {
         self.locked(|changes| self.commit(env, wish, edits, None, changes))
     }
 
-    /// Takes note of a change that a tool has made already. With each edit comes the text that was found; where it
+    /// Takes note of a change that a tool has made already. With each edit comes what was found; where it
     /// differs from what the file is to hold (by a stamp), it is brought there, unless it was edited since.
     pub fn record(
         &self,
         env: &Env,
         wish: &ChangeWish,
-        edits: Vec<(Edit, Option<String>)>,
+        edits: Vec<(Edit, Option<MemoryContent>)>,
     ) -> Result<Change, MemoryError> {
         self.locked(|changes| {
-            let (edits, found): (Vec<Edit>, Vec<Option<String>>) = edits.into_iter().unzip();
+            let (edits, found): (Vec<Edit>, Vec<Option<MemoryContent>>) = edits.into_iter().unzip();
             let change = self.numbered(env, wish, edits, None, changes);
             self.append(&change)?;
             for (file, found) in change.files.iter().zip(found) {
                 let is_as_found =
                     file.after != found && self.holds(file.shelf, &file.file, found.as_ref())?;
-                if let (true, Some(text)) = (is_as_found, &file.after) {
-                    files::write(&self.shelf(file.shelf), &file.file, text)
+                if let (true, Some(content)) = (is_as_found, &file.after) {
+                    files::write(&self.shelf(file.shelf), &file.file, content.as_bytes())
                         .map_err(|source| MemoryError::Write { file: file.file.clone(), source })?;
                 }
             }
@@ -239,7 +235,7 @@ impl MemoryBook {
         changes: &[Change],
     ) -> Result<Change, MemoryError> {
         for edit in &edits {
-            if self.exact(edit.shelf, &edit.file)? != edit.before {
+            if !self.holds(edit.shelf, &edit.file, edit.before.as_ref())? {
                 return Err(MemoryError::Conflict { file: edit.file.clone() });
             }
         }
@@ -285,7 +281,7 @@ impl MemoryBook {
             }
             let dir = self.shelf(file.shelf);
             let done = match &file.after {
-                Some(text) => files::write(&dir, &file.file, text),
+                Some(content) => files::write(&dir, &file.file, content.as_bytes()),
                 None if file.before.is_some() => files::remove(&dir, &file.file),
                 None => Ok(()),
             };

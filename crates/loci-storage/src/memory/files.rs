@@ -7,7 +7,7 @@ use std::path::{Component, Path};
 
 use loci_stdx::{RealDir, WriteOptions, open_real};
 
-use super::MEMORY_INDEX;
+use super::{MEMORY_INDEX, MemoryContent};
 
 /// A memory beyond this is none of ours.
 const MOST_BYTES: u64 = 1024 * 1024;
@@ -60,23 +60,17 @@ pub fn read_memory(dir: &Path, file: &str) -> io::Result<Option<String>> {
     found(open_real(&real.join(file)).and_then(read_file))
 }
 
-/// Reads one file of the directory that a change is made from; what is not UTF-8 is refused, since it would not come back
-/// as it was.
-pub(super) fn read_exact(dir: &Path, file: &str) -> io::Result<Option<String>> {
+/// Reads one file of the directory byte for byte, as a change is made from it; `None` when it is not there.
+pub(super) fn read_exact(dir: &Path, file: &str) -> io::Result<Option<MemoryContent>> {
     check_name(file)?;
     let Ok(real) = dir.canonicalize() else { return Ok(None) };
-    let bytes = open_real(&real.join(file)).and_then(read_bytes);
-    found(bytes.and_then(|bytes| {
-        String::from_utf8(bytes).map_err(|_| {
-            io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8, and would not come back as it was")
-        })
-    }))
+    found(open_real(&real.join(file)).and_then(read_bytes).map(MemoryContent::from))
 }
 
 /// Tells what is not there from what cannot be read.
-fn found(read: io::Result<String>) -> io::Result<Option<String>> {
+fn found<T>(read: io::Result<T>) -> io::Result<Option<T>> {
     match read {
-        Ok(text) => Ok(Some(text)),
+        Ok(read) => Ok(Some(read)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
@@ -99,7 +93,7 @@ pub fn read_memory_head(dir: &Path, file: &str) -> io::Result<Option<String>> {
 }
 
 /// Replaces one file of the directory, making what is missing of the way to it.
-pub(super) fn write(dir: &Path, file: &str, text: &str) -> io::Result<()> {
+pub(super) fn write(dir: &Path, file: &str, bytes: &[u8]) -> io::Result<()> {
     check_name(file)?;
     loci_stdx::create_private_dir_all(dir)?;
     let path = dir.canonicalize()?.join(file);
@@ -112,7 +106,7 @@ pub(super) fn write(dir: &Path, file: &str, text: &str) -> io::Result<()> {
     if found.is_some_and(|found| !found.is_file) {
         return Err(io::Error::other("there is something else than a file"));
     }
-    dir.replace(name, text.as_bytes(), &options, found.as_ref())
+    dir.replace(name, bytes, &options, found.as_ref())
 }
 
 /// Removes one file of the directory.
@@ -184,17 +178,17 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("m");
         for name in ["", "../x.md", "/etc/x.md", "a/../../x.md", ".x.md", ".git/x.md", "x.sh", "a\\b.md"] {
-            assert!(write(&dir, name, "x").is_err(), "{name}");
+            assert!(write(&dir, name, b"x").is_err(), "{name}");
             assert!(read_memory(&dir, name).is_err(), "{name}");
         }
         let outside = root.path().join("outside");
         fs::create_dir(&outside).unwrap();
         fs::write(outside.join("a.md"), "theirs").unwrap();
-        write(&dir, "logs/2026/a.md", "ours").unwrap();
+        write(&dir, "logs/2026/a.md", b"ours").unwrap();
         std::os::unix::fs::symlink(&outside, dir.join("link")).unwrap();
         std::os::unix::fs::symlink(outside.join("a.md"), dir.join("b.md")).unwrap();
         for name in ["link/a.md", "b.md"] {
-            assert!(write(&dir, name, "x").is_err(), "{name}");
+            assert!(write(&dir, name, b"x").is_err(), "{name}");
             assert!(read_memory(&dir, name).is_err() && read_memory_head(&dir, name).is_err(), "{name}");
             assert!(remove(&dir, name).is_err(), "{name}");
         }

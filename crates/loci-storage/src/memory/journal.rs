@@ -9,6 +9,7 @@ use std::path::Path;
 use loci_stdx::private_file;
 use serde::{Deserialize, Serialize};
 
+use super::MemoryContent;
 pub(super) use archive::{trim, with_archived};
 
 /// One change, which may touch several files.
@@ -43,10 +44,10 @@ pub struct FileChange {
     pub shelf: Shelf,
     /// Its name.
     pub file: String,
-    /// Its text before; none when it was not there.
-    pub before: Option<String>,
-    /// Its text after; none when it is gone.
-    pub after: Option<String>,
+    /// What it held before; none when it was not there.
+    pub before: Option<MemoryContent>,
+    /// What it held after; none when it is gone.
+    pub after: Option<MemoryContent>,
 }
 
 /// Where a file lies.

@@ -13,7 +13,7 @@ use std::time::Duration;
 use loci_stdx::{Env, FileLock, WriteOptions, write_atomic};
 use serde::{Deserialize, Serialize};
 
-use super::files::read_memory;
+use super::files::read_exact;
 use super::{Act, Author, ChangeWish, Edit, MemoryBook, MemoryError};
 
 /// How long to wait for another process that speaks with the server.
@@ -88,13 +88,16 @@ impl<'a> TeamShelf<'a> {
         text: String,
     ) -> Result<u64, MemoryError> {
         let wish = ChangeWish { act: Act::Pull, by: Author::Team, session: None, message: None };
-        let edit = Edit::memory(&format!("{}/{name}", self.dir), before, Some(text));
+        let edit = Edit::memory(&format!("{}/{name}", self.dir), before.map(Into::into), Some(text.into()));
         Ok(self.book.apply(env, &wish, vec![edit])?.id)
     }
 
     fn read(&self, name: &str) -> io::Result<String> {
-        let text = read_memory(self.book.dir(), &format!("{}/{name}", self.dir))?;
-        text.ok_or_else(|| io::ErrorKind::NotFound.into())
+        let found = read_exact(self.book.dir(), &format!("{}/{name}", self.dir))?;
+        let content = found.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+        // Others would get a text that nobody wrote.
+        let text = content.as_text().map(str::to_owned);
+        text.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
     }
 
     fn state_file(&self) -> PathBuf {

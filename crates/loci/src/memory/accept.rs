@@ -1,10 +1,10 @@
 //! `loci memory accept`.
 
-use loci_context::{MemoryFile, index_line, stamped, with_index_line};
+use loci_context::{MemoryFile, in_form_of, index_line, stamped, with_index_line};
 use loci_stdx::rfc3339_millis;
-use loci_storage::{Act, Edit, Shelf};
+use loci_storage::{Act, Edit, MemoryContent, Shelf};
 
-use super::{Desk, complain, done};
+use super::{Desk, complain, done, gone};
 use crate::complaint::Complaint;
 
 #[derive(Debug, clap::Args)]
@@ -14,22 +14,22 @@ pub(super) struct AcceptArgs {
     /// All of them.
     #[arg(long)]
     all: bool,
-    /// Print JSON.
+    /// Print a JSON object for each, one a line.
     #[arg(long)]
     pub(super) json: bool,
 }
 
 pub(super) fn run(desk: &Desk, args: &AcceptArgs) -> Result<String, Complaint> {
-    let mut said = String::new();
-    for (file, text) in desk.chosen(&args.names, args.all)? {
-        let id = accept(desk, &file, text)?;
-        said.push_str(&done(&format!("`{file}` counts from now on"), id, args.json));
-    }
-    Ok(if said.is_empty() { "Nothing waits for your word\n".to_owned() } else { said })
+    let files = desk.chosen(&args.names, args.all)?;
+    desk.each(files, args.json, |file| {
+        let id = accept(desk, file)?;
+        Ok(done(&format!("`{file}` counts from now on"), id, args.json))
+    })
 }
 
-fn accept(desk: &Desk, file: &str, text: String) -> Result<u64, Complaint> {
-    let now = desk.text(Shelf::Memory, file)?;
+fn accept(desk: &Desk, file: &str) -> Result<u64, Complaint> {
+    let text = desk.exact_text(Shelf::Pending, file)?.ok_or_else(|| gone(file))?;
+    let now = desk.content(Shelf::Memory, file)?;
     if base(desk, file)?.is_some_and(|base| base != now) {
         return Err(Complaint::new(format!(
             "Not accepted, because it was edited since it was proposed: `{file}`"
@@ -37,18 +37,20 @@ fn accept(desk: &Desk, file: &str, text: String) -> Result<u64, Complaint> {
         .hint("`loci memory review` shows both; edit the memory yourself, then reject the proposal."));
     }
     let stamp = rfc3339_millis(desk.env.clock.now());
-    let after = stamped(&text, &stamp).unwrap_or_else(|| text.clone());
+    let after = now.as_ref().and_then(MemoryContent::as_text).map(|now| in_form_of(now, &text));
+    let after = after.unwrap_or_else(|| text.clone());
+    let after = stamped(&after, &stamp).unwrap_or(after);
     let memory = MemoryFile::parse(&text);
     let name = memory.name.as_deref().unwrap_or(file.trim_end_matches(".md"));
     let line = index_line(name, file, memory.description.as_deref().unwrap_or_default());
-    let mut edits = vec![Edit::memory(file, now, Some(after))];
+    let mut edits = vec![Edit::memory(file, now, Some(after.into()))];
     edits.extend(desk.index_edit(|index| Some(with_index_line(index, file, &line)))?);
-    edits.push(Edit::pending(file, Some(text), None));
+    edits.push(Edit::pending(file, Some(text.into()), None));
     desk.apply(Act::Accept, edits)
 }
 
 /// Returns what the memory was when the proposal was made; `None` when that is not known.
-fn base(desk: &Desk, file: &str) -> Result<Option<Option<String>>, Complaint> {
+fn base(desk: &Desk, file: &str) -> Result<Option<Option<MemoryContent>>, Complaint> {
     let changes = desk.book.changes().map_err(|error| complain(&error))?;
     let proposal = changes.iter().rev().find(|change| {
         change.act == Act::Propose

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::{Desk, Known, known, stale};
 use crate::complaint::Complaint;
 use crate::config::pretty;
+use crate::counted::counted;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct DoctorArgs {
@@ -33,12 +34,10 @@ pub(super) fn run(desk: &Desk, args: &DoctorArgs) -> Result<(String, u8), Compla
         return Ok((pretty(&Value::from_iter(values)), code));
     }
     let mut text: String = problems.iter().map(|(file, problem)| format!("{file}: {problem}\n")).collect();
+    let n_memories = counted(all.len() as u64, "memory", "memories");
     text.push_str(&match problems.len() {
-        0 => format!("{} memories, nothing to complain about\n", all.len()),
-        n => format!(
-            "{} memories, {n} to look at: `loci memory edit` or `loci memory forget` them\n",
-            all.len()
-        ),
+        0 => format!("{n_memories}, nothing to complain about\n"),
+        n => format!("{n_memories}, {n} to look at: `loci memory edit` or `loci memory forget` them\n"),
     });
     Ok((text, code))
 }

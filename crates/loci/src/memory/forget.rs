@@ -1,7 +1,7 @@
 //! `loci memory forget`.
 
 use loci_context::without_index_lines;
-use loci_storage::{Act, Edit};
+use loci_storage::{Act, Edit, Shelf};
 
 use super::{Desk, done};
 use crate::complaint::Complaint;
@@ -16,8 +16,9 @@ pub(super) struct ForgetArgs {
 }
 
 pub(super) fn run(desk: &Desk, args: &ForgetArgs) -> Result<String, Complaint> {
-    let (file, text) = desk.find(&args.name)?;
-    let mut edits = vec![Edit::memory(&file, Some(text), None)];
+    let (file, _) = desk.find(&args.name)?;
+    let content = desk.content(Shelf::Memory, &file)?;
+    let mut edits = vec![Edit::memory(&file, content, None)];
     edits.extend(desk.index_edit(|index| without_index_lines(index, &file))?);
     let id = desk.apply(Act::Forget, edits)?;
     Ok(done(&format!("`{file}` is forgotten"), id, args.json))

@@ -192,7 +192,7 @@ impl Origins {
                 by: change.by.as_str(),
                 session: change.session.clone(),
                 message: change.message.clone(),
-                is_edited: change.files[*m].after.as_ref() != Some(&text),
+                is_edited: change.files[*m].after.as_ref().is_none_or(|after| after.shown() != text),
             }
         });
         Known { file, text, memory, flags, origin }

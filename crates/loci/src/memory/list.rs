@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::{Desk, known};
 use crate::complaint::Complaint;
 use crate::config::pretty;
+use crate::counted::counted;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ListArgs {
@@ -32,7 +33,8 @@ pub(super) fn run(desk: &Desk, args: &ListArgs) -> Result<String, Complaint> {
     lines.extend(unreadable.into_iter().map(|(file, why)| format!("{:<10} {file}\n           ! {why}", "-")));
     let n_pending = desk.book.pending().len();
     if n_pending > 0 {
-        lines.push(format!("{n_pending} proposals wait for your word: `loci memory review`"));
+        let waiting = counted(n_pending as u64, "proposal waits", "proposals wait");
+        lines.push(format!("{waiting} for your word: `loci memory review`"));
     }
     Ok(lines.join("\n") + "\n")
 }

@@ -1,8 +1,8 @@
 //! `loci memory reject`.
 
-use loci_storage::{Act, Edit};
+use loci_storage::{Act, Edit, Shelf};
 
-use super::{Desk, done};
+use super::{Desk, done, gone};
 use crate::complaint::Complaint;
 
 #[derive(Debug, clap::Args)]
@@ -12,16 +12,16 @@ pub(super) struct RejectArgs {
     /// All of them.
     #[arg(long)]
     all: bool,
-    /// Print JSON.
+    /// Print a JSON object for each, one a line.
     #[arg(long)]
     pub(super) json: bool,
 }
 
 pub(super) fn run(desk: &Desk, args: &RejectArgs) -> Result<String, Complaint> {
-    let mut said = String::new();
-    for (file, text) in desk.chosen(&args.names, args.all)? {
-        let id = desk.apply(Act::Reject, vec![Edit::pending(&file, Some(text), None)])?;
-        said.push_str(&done(&format!("`{file}` is turned down"), id, args.json));
-    }
-    Ok(if said.is_empty() { "Nothing waits for your word\n".to_owned() } else { said })
+    let files = desk.chosen(&args.names, args.all)?;
+    desk.each(files, args.json, |file| {
+        let content = desk.content(Shelf::Pending, file)?.ok_or_else(|| gone(file))?;
+        let id = desk.apply(Act::Reject, vec![Edit::pending(file, Some(content), None)])?;
+        Ok(done(&format!("`{file}` is turned down"), id, args.json))
+    })
 }

@@ -135,6 +135,57 @@ async fn an_edit_after_the_stamp_is_no_conflict() {
     assert_eq!(journal(&world).len(), 3);
 }
 
+/// Invariant 6 of `docs/design/memory.md`. A memory may be in any encoding; what the model writes over it can be taken
+/// back to the byte.
+#[tokio::test]
+async fn what_is_written_over_comes_back_byte_for_byte() {
+    let latin = b"---\nname: caf\xe9\ndescription: d\ntype: user\n---\nUn caf\xe9 \xe0 la cr\xe8me.\r\n";
+    let world = World::new([]).await;
+    let path = |file: &str| memory_dir(&world).join(file);
+    let read = |file: &str| Step::call("Read", json!({"file_path": path(file).display().to_string()}));
+    let script = Script::new([
+        read("latin.md"),
+        write(&world, "latin.md", &memory("caf\u{e9}", "now otherwise")),
+        Step::text("Done."),
+    ]);
+    std::fs::create_dir_all(memory_dir(&world)).unwrap();
+    std::fs::write(path("latin.md"), latin).unwrap();
+    let world = world.then(script).await;
+    assert_eq!(world.print(["remember"]).code, Some(0));
+    let now = || std::fs::read(memory_dir(&world).join("latin.md")).unwrap();
+    let written = now();
+    assert!(String::from_utf8_lossy(&written).contains("now otherwise"), "{written:?}");
+    assert!(written.windows(4).any(|it| it == b"caf\xe9"), "in the encoding that it had: {written:?}");
+    let undo = || {
+        let last = journal(&world).len().to_string();
+        assert_eq!(world.run(&loci().args(["memory", "undo", &last])).code, Some(0));
+    };
+    undo();
+    assert_eq!(now(), latin);
+    undo();
+    assert_eq!(now(), written, "and that too");
+}
+
+/// What is too large for the book is changed all the same, and the model is told what that means.
+#[tokio::test]
+async fn a_change_that_cannot_be_kept_is_said() {
+    let world = World::new([]).await;
+    let large = "x".repeat(1024 * 1024 + 1);
+    let script = Script::new([write(&world, "large.md", &large), Step::text("Done.")]);
+    let world = world.then(script).await;
+    assert_eq!(world.print(["remember"]).code, Some(0));
+    let answer = world.last_request().tool_results().remove(0);
+    assert!(
+        !answer.is_error
+            && answer.text.contains(
+                "not in the book of memories: Failed to read memory: `large.md`: it is larger than 1 MiB"
+            ),
+        "{answer:?}"
+    );
+    assert_eq!(read(&world, "large.md"), large);
+    assert_eq!(journal(&world).len(), 0);
+}
+
 #[tokio::test]
 async fn a_full_index_is_written_and_answered_with_an_error() {
     let world = World::new([]).await;

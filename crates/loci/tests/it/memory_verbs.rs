@@ -115,6 +115,18 @@ async fn memories_are_shown_found_changed_and_forgotten() {
     );
 }
 
+/// A text that could never be read again is refused whole, not cut.
+#[tokio::test]
+async fn a_text_that_is_too_long_for_a_memory_is_refused() {
+    let world = world().await;
+    let before = read(&world, "tests.md");
+    let output = world.run_with_stdin(&loci().args(["memory", "edit", "tests.md"]), &"x".repeat(1024 * 1024));
+    assert!(output.code == Some(1) && output.stderr.contains("larger than 1 MiB"), "{output:?}");
+    assert_eq!(read(&world, "tests.md"), before);
+    let history = said(&world, &["history"]);
+    assert!(history.contains("No change is known"), "{history}");
+}
+
 /// Invariant 6 of `docs/design/memory.md`.
 #[tokio::test]
 async fn an_edit_by_hand_is_never_undone() {
@@ -175,7 +187,7 @@ async fn what_cannot_be_read_is_named_and_stops_nothing() {
     "#]]
     .assert_eq(&said(&world, &["list"]));
     let doctor = said(&world, &["doctor"]);
-    assert!(doctor.contains("large.md: Failed") && doctor.contains("1 memories, 2 to look at"), "{doctor}");
+    assert!(doctor.contains("large.md: Failed") && doctor.contains("1 memory, 2 to look at"), "{doctor}");
     for (args, expected) in [
         (&["show", "large"][..], "`large.md`: it is larger than 1 MiB"),
         (&["forget", "large.md"], "`large.md`: it is larger than 1 MiB"),
@@ -213,20 +225,51 @@ async fn every_form_of_file_is_shown_and_none_is_spoilt() {
         std::fs::write(path(name), bytes).unwrap();
         assert_eq!(run(&world, &["show", name]).code, Some(0), "{name}");
         let is_text = name != "latin.md";
-        for args in [&["edit", name, "--text", "New."][..], &["forget", name]] {
-            let output = run(&world, args);
-            assert_eq!(output.code, Some(u8::from(!is_text).into()), "{args:?}: {output:?}");
-            assert!(is_text || output.stderr.contains("it is not UTF-8"), "{output:?}");
-        }
-        assert_eq!(path(name).exists(), !is_text, "{name}");
+        let edited = run(&world, &["edit", name, "--text", "New.\nNewer."]);
+        assert_eq!(edited.code, Some(u8::from(!is_text).into()), "{name}: {edited:?}");
+        assert!(is_text || edited.stderr.contains("because it is not UTF-8"), "{edited:?}");
+        let text = std::fs::read(path(name)).unwrap();
+        let (bom, end) = (text.starts_with(b"\xef\xbb\xbf"), if name == "crlf.md" { "\r\n" } else { "\n" });
+        assert_eq!(bom, name == "bom.md", "{name}");
+        assert_eq!(text.ends_with(format!("New.{end}Newer.{end}").as_bytes()), is_text, "{name}");
+        assert_eq!(text.windows(2).any(|it| it == b"\r\n"), name == "crlf.md", "{name}");
+        assert_eq!(run(&world, &["forget", name]).code, Some(0), "{name}");
+        assert!(!path(name).exists(), "{name}");
         if name == "open.md" {
             assert_eq!(read(&world, "MEMORY.md"), "", "both lines are gone");
         }
-        let n_undone = if is_text { 2 } else { 0 };
+        let n_undone = if is_text { 2 } else { 1 };
         (0..n_undone).for_each(|_| assert_eq!(run(&world, &["undo"]).code, Some(0), "{name}"));
         assert_eq!(std::fs::read(path(name)).unwrap(), bytes, "{name}");
     }
     assert_eq!(read(&world, "MEMORY.md").lines().count(), 2);
+    // Nor is an index that is no text.
+    std::fs::write(path("MEMORY.md"), b"- [caf\xe9](open.md): a\r\n").unwrap();
+    let refused = said(&world, &["forget", "open.md"]);
+    assert!(refused.contains("it is not UTF-8 and would not stay as it is: `MEMORY.md`"), "{refused}");
+    assert!(path("open.md").exists());
+    assert_eq!(run(&world, &["forget", "crlf.md"]).code, Some(0), "no line of it changes");
+}
+
+/// Several memories may have one name; none of them is meant by it then.
+#[tokio::test]
+async fn a_name_that_several_have_is_refused() {
+    let world = World::new([]).await;
+    remember(&world, "a.md", &memory("Release Steps", "one"));
+    remember(&world, "b.md", &memory("release steps", "other"));
+    remember(&world, "c.md.md", &memory("c", "third"));
+    remember(&world, "\u{fc}ber.md", &memory("\u{dc}bung", "fourth"));
+    for verb in ["show", "forget"] {
+        let refused = said(&world, &[verb, "release steps"]);
+        assert!(refused.starts_with("exit Some(1)\n"), "{refused}");
+        assert!(refused.contains("Several are called `release steps`: `a.md`, `b.md`"), "{refused}");
+    }
+    assert!(memory_dir(&world).join("a.md").exists() && memory_dir(&world).join("b.md").exists());
+    assert_eq!(run(&world, &["forget", "b"]).code, Some(0));
+    for (name, file) in [("RELEASE STEPS", "a.md"), ("c.md", "c.md.md"), ("\u{fc}BUNG", "\u{fc}ber.md")] {
+        let shown: Value = serde_json::from_str(&run(&world, &["show", name, "--json"]).stdout).unwrap();
+        assert_eq!(shown["file"], file, "{name}");
+    }
 }
 
 /// Names and texts do nothing at a terminal.

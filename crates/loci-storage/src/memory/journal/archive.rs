@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     fn change(id: u64, n_bytes: usize) -> Change {
-        let text = Some("x".repeat(n_bytes));
+        let text = Some("x".repeat(n_bytes).into());
         let file = super::super::FileChange {
             shelf: super::super::Shelf::Memory,
             file: "a.md".to_owned(),
