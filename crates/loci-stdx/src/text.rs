@@ -1,4 +1,11 @@
-//! Cutting and measuring text without breaking characters.
+//! Cutting and measuring text without breaking characters, and numbers of things in words.
+
+/// Returns a number with what it counts: `1 session`, `2 sessions`.
+#[must_use]
+pub fn counted(n: u64, one: &str, several: &str) -> String {
+    let what = if n == 1 { one } else { several };
+    format!("{n} {what}")
+}
 
 /// Returns the first `n_chars` characters of `text`, or all of it.
 #[must_use]
@@ -123,6 +130,13 @@ mod tests {
     fn boundaries_are_found_downwards() {
         for (index, expected) in [(0, 0), (1, 1), (2, 1), (3, 3), (4, 3), (6, 3), (7, 7), (99, 8)] {
             assert_eq!(floor_char_boundary("aé😀b", index), expected, "{index}");
+        }
+    }
+
+    #[test]
+    fn one_thing_is_not_several() {
+        for (n, expected) in [(0, "0 memories"), (1, "1 memory"), (2, "2 memories"), (11, "11 memories")] {
+            assert_eq!(counted(n, "memory", "memories"), expected);
         }
     }
 

@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use loci_core::diff::{LineChange, line_changes_within};
+use loci_stdx::counted;
 use memchr::{memchr_iter, memrchr};
 use serde::Serialize;
 
@@ -111,7 +112,7 @@ pub(crate) fn snippet(hunks: &[Hunk]) -> String {
     if out.len() > MAX_SNIPPET_LINES {
         let n_more = out.len() - MAX_SNIPPET_LINES;
         out.truncate(MAX_SNIPPET_LINES);
-        out.push(format!("... ({n_more} more lines)"));
+        out.push(format!("... ({})", counted(n_more as u64, "more line", "more lines")));
     }
     out.join("\n")
 }

@@ -215,6 +215,7 @@ fn found(
     if hits.is_empty() {
         let text = match n_found {
             0 => none,
+            1 => "There is 1 match and no more after it.".to_owned(),
             _ => format!("There are {n_found} matches and no more after them."),
         };
         return ToolOutcome::text(text, structured);

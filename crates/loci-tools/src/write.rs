@@ -4,6 +4,7 @@
 //! lost; its mode, encoding and line endings are kept.
 
 use loci_core::tool::{Effects, ToolDescriptor, ToolOutcome};
+use loci_stdx::counted;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -136,10 +137,7 @@ fn outcome(shown: &str, content: &str, text: &str, original: Option<&Original>) 
 }
 
 fn line_count(text: &str) -> String {
-    match text.lines().count() {
-        1 => "1 line".to_owned(),
-        n_lines => format!("{n_lines} lines"),
-    }
+    counted(text.lines().count() as u64, "line", "lines")
 }
 
 #[cfg(test)]

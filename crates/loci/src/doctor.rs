@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use loci_core::settings::{Diagnostic, Origin, Scope, Severity};
-use loci_stdx::Env;
+use loci_stdx::{Env, counted};
 use loci_storage::{
     BlobStore, BlobUsage, ConfigHome, LoadedSettings, MANAGED_DIR, SettingsPlaces, SettingsSources,
     StoredLoginError, glance_at_store, load_settings, stored_login,
@@ -17,7 +17,6 @@ use serde_json::{Value, json};
 use crate::COMPATIBLE_VERSION;
 use crate::complaint::Complaint;
 use crate::config::{pretty, write};
-use crate::counted::counted;
 
 /// Variables that hold credentials.
 const CREDENTIALS: &[&str] = &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
@@ -163,8 +162,7 @@ impl Report {
         let n_more = usize::from(self.session_findings != Ok(0));
         lines.push(match self.problems().count() + n_more {
             0 => "Nothing is wrong".to_owned(),
-            1 => "1 problem".to_owned(),
-            n => format!("{n} problems"),
+            n => counted(n as u64, "problem", "problems"),
         });
         lines.join("\n") + "\n"
     }

@@ -15,7 +15,6 @@ mod complaint;
 mod compose;
 mod config;
 mod context;
-mod counted;
 mod credentials;
 mod demo;
 mod doctor;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use loci_core::settings::{Settings, jsonc};
-use loci_stdx::Env;
+use loci_stdx::{Env, counted};
 use loci_storage::{
     ConfigHome, GivenSettings, InstructionPlaces, LoadedSettings, MANAGED_DIR, MANAGED_INSTRUCTIONS,
     SETTINGS_LIMIT, SettingsPlaces, SettingsSources, SettingsWatch, TrustState, external_imports,
@@ -182,7 +182,8 @@ fn read_given(env: &Env, argument: &str) -> Result<String, Complaint> {
 pub(crate) fn notes(loaded: &LoadedSettings) -> Vec<String> {
     let all: Vec<String> = loaded.warnings().map(|diagnostic| format!("Settings: {diagnostic}")).collect();
     let n_more = all.len().saturating_sub(MOST_NOTES);
-    let more = (n_more > 0).then(|| format!("Settings: {n_more} more problems; see `loci doctor`"));
+    let problems = counted(n_more as u64, "more problem", "more problems");
+    let more = (n_more > 0).then(|| format!("Settings: {problems}; see `loci doctor`"));
     all.into_iter().take(MOST_NOTES).chain(more).collect()
 }
 

@@ -189,7 +189,8 @@ impl Reading<'_> {
         }
         let (value, n_degraded) = degrade::degraded(value);
         if n_degraded > 0 {
-            let message = format!("{n_degraded} entries say no `mode`; taken as \"deny\"");
+            let what = if n_degraded == 1 { "entry says" } else { "entries say" };
+            let message = format!("{n_degraded} {what} no `mode`; taken as \"deny\"");
             self.say(Severity::Warning, member.start, key.path, message, "write \"deny\" or \"mask\"");
         }
         value

@@ -1,6 +1,7 @@
 //! Differences short enough to be read.
 
 use loci_core::tool::{ToolContent, ToolOutcome};
+use loci_stdx::counted;
 
 /// Lines of a difference that are shown.
 const MOST_LINES: usize = 40;
@@ -13,7 +14,8 @@ pub(super) fn shorten(diff: &str) -> String {
     let mut text: String =
         lines.iter().take(MOST_LINES).map(|line| format!("{}\n", clip_line(line))).collect();
     if lines.len() > MOST_LINES {
-        text.push_str(&format!("(and {} more lines)\n", lines.len() - MOST_LINES));
+        let n_more = (lines.len() - MOST_LINES) as u64;
+        text.push_str(&format!("(and {})\n", counted(n_more, "more line", "more lines")));
     }
     text
 }
@@ -24,7 +26,8 @@ pub(super) fn clip_line(line: &str) -> String {
     match n_chars > MOST_CHARS {
         true => {
             let kept: String = line.chars().take(MOST_CHARS).collect();
-            format!("{kept}… ({} more characters)", n_chars - MOST_CHARS)
+            let n_more = (n_chars - MOST_CHARS) as u64;
+            format!("{kept}… ({})", counted(n_more, "more character", "more characters"))
         }
         false => line.to_owned(),
     }
@@ -55,7 +58,7 @@ mod tests {
         let long: String = (0..50).map(|n| format!("-{n}\n")).collect();
         assert!(shorten(&long).ends_with("-39\n(and 10 more lines)\n"));
         assert_eq!(shorten("-a\n+b\n"), "-a\n+b\n");
-        assert_eq!(clip_line(&"ä".repeat(301)), format!("{}… (1 more characters)", "ä".repeat(300)));
+        assert_eq!(clip_line(&"ä".repeat(301)), format!("{}… (1 more character)", "ä".repeat(300)));
     }
 
     #[test]

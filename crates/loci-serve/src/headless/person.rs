@@ -11,7 +11,7 @@ use std::io::{BufRead, BufReader};
 use loci_core::permission::Update;
 use loci_core::tool::PathEffect;
 use loci_engine::{Answer, Question};
-use loci_stdx::visible;
+use loci_stdx::{counted, visible};
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
@@ -169,7 +169,8 @@ fn call_text(question: &Question) -> (String, bool) {
     let is_whole = shown.len() == whole.len();
     let mut lines: String = visible(&shown).lines().map(|line| format!("    {line}\n")).collect();
     if !is_whole {
-        lines += &format!("    ... and {} more characters\n", whole.chars().count() - MOST_CHARS);
+        let n_more = (whole.chars().count() - MOST_CHARS) as u64;
+        lines += &format!("    ... and {}\n", counted(n_more, "more character", "more characters"));
     }
     (lines, is_whole)
 }

@@ -11,7 +11,7 @@ use loci_core::conversation::{Fault, faults};
 use loci_core::entry::Entry;
 use loci_core::file_history::to_hex;
 use loci_core::raw::RawObject;
-use loci_stdx::Line;
+use loci_stdx::{Line, counted};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -116,13 +116,14 @@ fn flaws(line: Line<'_>, loaded: &Loaded) -> Vec<Flaw> {
     if !line.terminated {
         let what = match n_lost {
             0 => "only its end is missing".to_owned(),
-            n => format!("{n} bytes of it are no entry"),
+            n => format!("{} no entry", counted(n, "byte of it is", "bytes of it are")),
         };
         add(FindingKind::TornTail, format!("the last line was never ended; {what}"));
     }
     if line.bytes.starts_with(&[0]) || line.bytes.ends_with(&[0]) {
-        let n_nul = line.bytes.iter().filter(|byte| **byte == 0).count();
-        add(FindingKind::NulBytes, format!("{n_nul} NUL bytes, as a crash leaves them"));
+        let n_nul = line.bytes.iter().filter(|byte| **byte == 0).count() as u64;
+        let nuls = counted(n_nul, "NUL byte", "NUL bytes");
+        add(FindingKind::NulBytes, format!("{nuls}, as a crash leaves them"));
     }
     if std::str::from_utf8(line.bytes).is_err() {
         add(FindingKind::NotUtf8, "the line has bytes that are no text".to_owned());
@@ -134,7 +135,8 @@ fn flaws(line: Line<'_>, loaded: &Loaded) -> Vec<Flaw> {
         );
     }
     if n_lost > 0 && !is_nul && line.terminated {
-        add(FindingKind::BrokenLine, format!("{n_lost} bytes are no entry and cannot be read"));
+        let lost = counted(n_lost, "byte is", "bytes are");
+        add(FindingKind::BrokenLine, format!("{lost} no entry and cannot be read"));
     }
     flaws
 }

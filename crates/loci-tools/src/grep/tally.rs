@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use loci_core::tool::ToolOutcome;
+use loci_stdx::counted;
 use serde_json::{Map, Value, json};
 
 use super::request::{Mode, Request};
@@ -110,7 +111,8 @@ impl<'a> Tally<'a> {
         let n_entries = self.entries.len();
         match self.request.mode {
             Mode::Content if n_entries > 0 => {
-                format!("No entries at this offset: the result has {n_entries} lines in all.")
+                let lines = counted(n_entries as u64, "line", "lines");
+                format!("No entries at this offset: the result has {lines} in all.")
             }
             Mode::FilesWithMatches | Mode::Count if n_entries > 0 => {
                 format!("No entries at this offset: the result has {} in all.", files(n_entries))
@@ -183,5 +185,5 @@ impl<'a> Tally<'a> {
 }
 
 fn files(n_files: usize) -> String {
-    if n_files == 1 { "1 file".to_owned() } else { format!("{n_files} files") }
+    counted(n_files as u64, "file", "files")
 }

@@ -11,6 +11,7 @@ use hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
 use hayro_write::pdf_writer::{self, Ref};
 use hayro_write::{ChunkSettings, ExtractionError, ExtractionQuery};
 use loci_core::message::Block;
+use loci_stdx::counted;
 use serde_json::{Value, json};
 
 /// Documents of more pages are not handed over whole.
@@ -29,21 +30,26 @@ pub(super) struct Document {
 }
 
 /// Reads a PDF file; errors are sentences for the model.
-pub(super) fn read(shown: &str, bytes: Vec<u8>, pages: Option<&str>) -> Result<Document, String> {
+pub(super) fn read(shown: &str, bytes: Vec<u8>, wanted: Option<&str>) -> Result<Document, String> {
     let bytes = Arc::new(bytes);
     let pdf = Pdf::new(Arc::clone(&bytes)).map_err(|error| load_error(shown, error))?;
     let n_pages = pdf.pages().len();
-    let Some(wanted) = pages else { return whole(shown, &bytes, n_pages) };
-    let wanted =
-        page_range(wanted, n_pages).map_err(|problem| format!("{problem} `{shown}` has {n_pages} pages."))?;
+    let Some(wanted) = wanted else { return whole(shown, &bytes, n_pages) };
+    let wanted = page_range(wanted, n_pages)
+        .map_err(|problem| format!("{problem} `{shown}` has {}.", pages(n_pages)))?;
     part(shown, &pdf, wanted, bytes.len())
+}
+
+fn pages(n: usize) -> String {
+    counted(n as u64, "page", "pages")
 }
 
 fn whole(shown: &str, bytes: &[u8], n_pages: usize) -> Result<Document, String> {
     if n_pages > MAX_WHOLE_PAGES || bytes.len() > MAX_WHOLE_BYTES {
         return Err(format!(
-            "`{shown}` has {n_pages} pages and {} bytes, too much to read whole. Name the pages you need in `pages`, \
-             such as \"1-5\", at most {MAX_PAGES} in one call.",
+            "`{shown}` has {} and {} bytes, too much to read whole. Name the pages you need in `pages`, such as \
+             \"1-5\", at most {MAX_PAGES} in one call.",
+            pages(n_pages),
             bytes.len()
         ));
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use loci_core::tool::{PathEffect, ToolOutcome};
+use loci_stdx::counted;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -122,7 +123,8 @@ fn notice(input: &Input, page: &Page, max_tokens: usize) -> Option<String> {
         return Some("The file exists but is empty.".to_owned());
     }
     if page.n_lines == 0 {
-        return Some(format!("The file has only {total} lines: there is nothing at offset {first}."));
+        let lines = counted(total, "line", "lines");
+        return Some(format!("The file has only {lines}: there is nothing at offset {first}."));
     }
     let last = first + page.n_lines - 1;
     if input.limit.is_some() || last == total {

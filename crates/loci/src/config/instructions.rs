@@ -1,5 +1,6 @@
 //! `loci config explain instructions`: every instruction file, in the order the model sees them, and why.
 
+use loci_stdx::counted;
 use loci_storage::{InstructionFile, Instructions, Scope, discover_instructions};
 use serde_json::{Value, json};
 
@@ -18,7 +19,8 @@ fn to_text(desk: &Desk, found: &Instructions) -> String {
         .files
         .iter()
         .map(|file| {
-            format!("{}  {} bytes  {}", desk.places.shown(&file.path), file.content.len(), why(desk, file))
+            let size = counted(file.content.len() as u64, "byte", "bytes");
+            format!("{}  {size}  {}", desk.places.shown(&file.path), why(desk, file))
         })
         .collect();
     if lines.is_empty() {

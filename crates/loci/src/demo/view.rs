@@ -6,7 +6,7 @@ use loci_core::message::Block;
 use loci_core::stream::{Delta, StreamEvent};
 use loci_engine::turn::Outcome;
 use loci_engine::{EngineEvent, TurnReport, UserMessage};
-use loci_stdx::Env;
+use loci_stdx::{Env, counted};
 use serde_json::Value;
 
 /// Lines of a result that are shown.
@@ -99,7 +99,8 @@ impl<W: Write> View<W> {
             writeln!(self.out, "    {}", self.paint("2", line))?;
         }
         if lines.len() > RESULT_LINES {
-            let more = format!("... {} more lines", lines.len() - RESULT_LINES);
+            let n_more = (lines.len() - RESULT_LINES) as u64;
+            let more = format!("... {}", counted(n_more, "more line", "more lines"));
             writeln!(self.out, "    {}", self.paint("2", &more))?;
         }
         Ok(())

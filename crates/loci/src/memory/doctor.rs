@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 
 use loci_context::{IndexLevel, Mention, index_level, index_lines, mentions};
+use loci_stdx::counted;
 use loci_storage::MEMORY_INDEX;
 use serde_json::{Value, json};
 
 use super::{Desk, Known, known, stale};
 use crate::complaint::Complaint;
 use crate::config::pretty;
-use crate::counted::counted;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct DoctorArgs {

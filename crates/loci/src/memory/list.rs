@@ -1,12 +1,11 @@
 //! `loci memory list`.
 
-use loci_stdx::single_line;
+use loci_stdx::{counted, single_line};
 use serde_json::Value;
 
 use super::{Desk, known};
 use crate::complaint::Complaint;
 use crate::config::pretty;
-use crate::counted::counted;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ListArgs {

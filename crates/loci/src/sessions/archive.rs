@@ -1,7 +1,7 @@
 //! `loci sessions archive`: packing sessions away.
 
 use clap::Parser;
-use loci_stdx::single_line;
+use loci_stdx::{counted, single_line};
 use loci_storage::{ArchiveError, Swept, archive_older, archive_session, archived_sessions};
 use serde_json::{Value, json};
 
@@ -77,8 +77,12 @@ fn older(desk: &Desk<'_>, days: u64, is_json: bool) -> Result<(), Complaint> {
     for stayed in swept.iter().filter(|swept| swept.result.is_err()) {
         output::say(&format!("Stays: {}: {}", stayed.place.id(), reason(stayed).unwrap_or_default()));
     }
-    let n_archived = swept.iter().filter(|swept| swept.result.is_ok()).count();
-    output::say(&format!("Archived {n_archived} sessions in which nothing was said for {days} days"));
+    let n_archived = swept.iter().filter(|swept| swept.result.is_ok()).count() as u64;
+    output::say(&format!(
+        "Archived {} in which nothing was said for {}",
+        counted(n_archived, "session", "sessions"),
+        counted(days, "day", "days")
+    ));
     Ok(())
 }
 

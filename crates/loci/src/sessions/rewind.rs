@@ -7,6 +7,7 @@ use loci_core::conversation::{Conversation, Outline};
 use loci_core::entry::Entry;
 use loci_core::file_history::{PathState, PromptPoint, Step, prompts_of};
 use loci_core::ids::EntryId;
+use loci_stdx::counted;
 use loci_storage::{
     ConversationRewind, Lease, LeaseError, OnConflict, RewindError, RewindPlan, RewindScene, Rewound,
     SessionPlace, apply_rewind, plan_rewind, plan_undo, recover_rewinds,
@@ -212,8 +213,8 @@ impl<'a> Report<'a> {
 
     fn text(&self, verb: &str) -> String {
         let (insertions, deletions) = self.lines;
-        let n_files = self.files.len();
-        let mut text = format!("{verb} {n_files} paths (+{insertions} -{deletions} lines)\n");
+        let n_files = counted(self.files.len() as u64, "path", "paths");
+        let mut text = format!("{verb} {n_files} (+{insertions} -{deletions} lines)\n");
         for (path, action) in &self.files {
             text.push_str(&format!("  {action:<7} {}\n", self.shown(path)));
         }

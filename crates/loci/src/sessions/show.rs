@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use loci_core::conversation::history;
 use loci_core::entry::Entry;
-use loci_stdx::single_line;
+use loci_stdx::{counted, single_line};
 use loci_storage::{Dialect, SessionPlace, SessionSummary, rollout_text};
 use serde_json::{Value, json};
 
@@ -154,7 +154,7 @@ fn shown_call(call: &Call) -> String {
                 text.push_str(&format!("{}\n", format::indented(&lines, mark)));
             }
             if n_more > 0 {
-                text.push_str(&format!("    ... {n_more} more lines\n"));
+                text.push_str(&format!("    ... {}\n", counted(n_more as u64, "more line", "more lines")));
             }
         }
         None => text.push_str("    (no result was recorded)\n"),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use loci_core::entry::Entry;
+use loci_stdx::counted;
 use loci_storage::{
     Dialect, FindError, Loaded, RolloutError, SessionPlace, SessionSummary, find_rollout, load, load_rollout,
     resolve, summary_of,
@@ -63,7 +64,8 @@ pub(super) fn entries_to_read(desk: &Desk<'_>, place: &SessionPlace) -> Result<V
     }
     let (entries, n_skipped) = load_rollout(&desk.home, place).map_err(|error| complain(&error))?;
     if n_skipped > 0 {
-        output::say(&format!("{n_skipped} lines of `{}` could not be read", place.file().display()));
+        let lines = counted(n_skipped as u64, "line", "lines");
+        output::say(&format!("{lines} of `{}` could not be read", place.file().display()));
     }
     Ok(entries)
 }

@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use loci_core::usage::ModelUsage;
-use loci_stdx::Date;
+use loci_stdx::{Date, counted};
 use loci_storage::{Statistics, UsedRow};
 use serde_json::{Value, json};
 
 use super::chart::{self, Line};
-use crate::counted::counted;
 use crate::sessions::format;
 
 /// How many rows of a table people are shown.

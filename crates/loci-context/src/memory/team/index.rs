@@ -29,9 +29,8 @@ pub fn team_index<'a>(
         }
     }
     if n_left_out > 0 {
-        index.push_str(&format!(
-            "[{n_left_out} more entries are left out here; their files lie in {path}.]\n"
-        ));
+        let what = if n_left_out == 1 { "entry is" } else { "entries are" };
+        index.push_str(&format!("[{n_left_out} more {what} left out here; the files lie in {path}.]\n"));
     }
     index
 }

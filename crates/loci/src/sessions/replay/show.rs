@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use loci_engine::{CallCheck, CallOutcome, ReplayReport, RequestCheck};
+use loci_stdx::counted;
 use loci_storage::{Scratch, SessionPlace};
 use serde_json::{Value, json};
 
 use super::Played;
-use crate::counted::counted;
 use crate::sessions::format;
 
 /// Paths that were left out of the copy and are named one by one.
@@ -91,8 +91,8 @@ pub(super) fn text(played: &Played, is_kept: bool) -> String {
 fn copy_text(project: &Path, scratch: &Scratch, is_kept: bool) -> String {
     let shown = |path: &Path| format::plain(&path.to_string_lossy());
     let mut text = format!(
-        "copy     {} files, {}, as the project is now\n",
-        scratch.n_files,
+        "copy     {}, {}, as the project is now\n",
+        counted(scratch.n_files as u64, "file", "files"),
         format::size(scratch.n_bytes)
     );
     text.push_str(&format!(
@@ -140,12 +140,13 @@ fn sums(report: &ReplayReport) -> String {
     let n_differ = count(|it| matches!(it, CallOutcome::Differs { .. }));
     let n_not_run = count(|it| matches!(it, CallOutcome::NotRun { .. }));
     let n_recorded = count(|it| *it == CallOutcome::Recorded);
-    let mut text = format!("{n_requests} requests: {} as recorded, {n_other} not\n", n_requests - n_other);
+    let requests = counted(n_requests as u64, "request", "requests");
+    let mut text = format!("{requests}: {} as recorded, {n_other} not\n", n_requests - n_other);
+    let calls = counted(report.calls.len() as u64, "call", "calls");
     text.push_str(&match n_recorded == report.calls.len() {
-        true => format!("{n_recorded} calls: none was run\n"),
+        true => format!("{calls}: none was run\n"),
         false => format!(
-            "{} calls: {n_same} with the recorded result, {n_differ} with another, {n_not_run} not run\n",
-            report.calls.len()
+            "{calls}: {n_same} with the recorded result, {n_differ} with another, {n_not_run} not run\n"
         ),
     });
     let n_taken: usize = report.taken_over.iter().map(|taken| taken.n_entries).sum();

@@ -10,7 +10,7 @@
 //! ● 2026-01-02 03:09  What is the host?  (1 answer)  [uuid]  ← a resume goes on here
 //! ```
 
-use loci_stdx::single_line;
+use loci_stdx::{counted, single_line};
 use loci_storage::SessionSummary;
 
 use super::super::format;
@@ -98,13 +98,12 @@ fn line(turn: &Turn) -> String {
 }
 
 fn counts(turn: &Turn) -> String {
-    let count = |n: usize, name: &str| match n {
-        0 => None,
-        1 => Some(format!("1 {name}")),
-        n => Some(format!("{n} {name}s")),
-    };
-    let counts: Vec<String> =
-        [count(turn.n_answers, "answer"), count(turn.n_calls, "call")].into_iter().flatten().collect();
+    let all = [(turn.n_answers, "answer", "answers"), (turn.n_calls, "call", "calls")];
+    let counts: Vec<String> = all
+        .into_iter()
+        .filter(|(n, ..)| *n > 0)
+        .map(|(n, one, several)| counted(n as u64, one, several))
+        .collect();
     if counts.is_empty() { String::new() } else { format!("  ({})", counts.join(", ")) }
 }
 
@@ -112,7 +111,8 @@ fn agent_line(agent: &Agent) -> String {
     let kind = agent.kind.as_deref().unwrap_or("subagent");
     let about =
         agent.description.as_deref().map(|text| format!(": {}", single_line(text, TEXT))).unwrap_or_default();
-    format!("{} {}{about}  ({} entries)", single_line(kind, 30), single_line(&agent.id, 30), agent.n_entries)
+    let n_entries = counted(agent.n_entries as u64, "entry", "entries");
+    format!("{} {}{about}  ({n_entries})", single_line(kind, 30), single_line(&agent.id, 30))
 }
 
 fn fork_line(fork: &Fork) -> String {

@@ -317,7 +317,7 @@ async fn every_instruction_file_is_explained() {
         "config explain instructions",
         expect![[r#"
             <project>/CLAUDE.md  19 bytes  the project's
-            <project>/a.md  1 bytes  the project's; imported by <project>/CLAUDE.md
+            <project>/a.md  1 byte  the project's; imported by <project>/CLAUDE.md
 
             Left out:
             ~/out.md  Outside the project and not approved; see `loci config trust --imports`
