@@ -5,8 +5,12 @@
 //! stretch and what stands for it; the view is made from the path and the log, so a session that is loaded again, or
 //! forked, sees the same. A fold that names an entry which is not on the path says nothing.
 //!
-//! The line: `{"type":"context-collapse","sessionId","collapseId","firstUuid","lastUuid","summary","afterUuid",
-//! "freedTokens"}`. `afterUuid` is the entry it was written behind; what it freed counts until the server counts anew.
+//! The line: `{"type":"context-collapse","sessionId","collapseId","firstUuid","lastUuid","summary","saidTokens","afterUuid",
+//! "freedTokens"}`. `saidTokens` is how much of the user's own words stands beside the summary; it depends on the window, so
+//! it is written down and every window makes the same of it. `afterUuid` is the entry it was written behind; what it freed
+//! counts until the server counts anew.
+
+mod said;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -35,8 +39,10 @@ const LEAST_ROUNDS: usize = 2;
 const MOST_FOLDS: usize = 8;
 /// The most tokens of a fold.
 const MOST_TOKENS: u64 = 4_000;
-/// The most tokens of the user's words beside it.
-const MOST_CARRIED: u64 = 2_000;
+/// The share of what can be used that the user's words beside it may take: one part in so many.
+const SAID_PART: u64 = 8;
+/// What lines without a share say.
+const SAID_UNSAID: u64 = 2_000;
 
 const OPENING: &str = "An earlier part of this conversation was folded to make room. It is summarised here; what \
      follows is as it was. Where you have the Recall tool, it finds and quotes any message of that part.";
@@ -75,6 +81,13 @@ pub struct Fold {
     pub last: EntryId,
     /// What stands for them.
     pub summary: String,
+    /// The most tokens of the user's words beside it.
+    #[serde(default = "said_unsaid")]
+    pub said_tokens: u64,
+}
+
+fn said_unsaid() -> u64 {
+    SAID_UNSAID
 }
 
 impl Fold {
@@ -99,19 +112,9 @@ impl Fold {
     /// Makes the entry that stands for a stretch. It says only what the stretch says, so it is the same every time.
     fn entry(&self, stretch: &[Arc<Entry>]) -> Option<Entry> {
         let carried = Carried::of(stretch, Vec::new(), Vec::new());
-        let said = carried.prompt.as_deref().map(|text| clip_tokens(text, MOST_CARRIED));
-        let said = said.map(|text| {
-            format!(
-                "The user's last message in that part, word for word:
-{text}"
-            )
-        });
+        let said = said::words(stretch, self.said_tokens);
         let parts = [Some(OPENING.to_owned()), Some(self.summary.clone()), said];
-        let text = parts.into_iter().flatten().collect::<Vec<_>>().join(
-            "
-
-",
-        );
+        let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
         let mut line = json!({"type": "user", "uuid": self.id.as_str(), "isMeta": true,
             "message": {"role": "user", "content": text}});
         carried.keep_in(&mut line);
@@ -131,33 +134,40 @@ pub struct FoldPlan {
     pub last: EntryId,
     /// The most tokens the summary may take.
     pub most_tokens: u64,
+    /// The most tokens the user's words may take.
+    pub said_tokens: u64,
 }
 
 /// Plans the next fold: the oldest rounds that are not folded yet, as many as free a third of what can be used, but
-/// never the last two. `None` when that would not free an eighth, or there are many folds already.
+/// never the last two. `None` when that would not free an eighth, or there are many folds already. What stays of the stretch,
+/// the summary and the user's words, is not freed.
 pub fn plan_fold(path: &[Arc<Entry>], replaced: &Replaced, room: &Room) -> Option<FoldPlan> {
     let usable = room.unscaled(room.window.thresholds().usable);
     let start = path.iter().position(|entry| !is_opening(entry))?;
     let n_folds = path[..start].iter().filter(|entry| is_fold(entry)).count();
     let rounds = rounds(path);
     let most_end = rounds.len().checked_sub(LEAST_ROUNDS).and_then(|idx| rounds.get(idx))?.start;
-    let most_tokens = room.shares().summary.min(MOST_TOKENS);
-    let (mut size, mut end) = (0, start);
+    let (most_tokens, said_tokens) = (room.shares().summary.min(MOST_TOKENS), usable / SAID_PART);
+    let (mut size, mut said, mut freed, mut end) = (0, 0, 0, start);
     for round in rounds.iter().filter(|round| round.end > start && round.end <= most_end) {
-        size += estimate_path(&path[round.start.max(start)..round.end], replaced);
+        let more = &path[round.start.max(start)..round.end];
+        size += estimate_path(more, replaced);
+        said += said::tokens(more);
         end = round.end;
-        if size >= usable / 3 + most_tokens {
+        freed = size.saturating_sub(most_tokens + said.min(said_tokens));
+        if freed >= usable / 3 {
             break;
         }
     }
     let stretch = &path[start..end];
     let id = |entry: &Arc<Entry>| entry.head().uuid.clone();
     let (first, last) = (stretch.iter().find_map(id)?, stretch.iter().rev().find_map(id)?);
-    (n_folds < MOST_FOLDS && size >= usable / 8 + most_tokens).then_some(FoldPlan {
+    (n_folds < MOST_FOLDS && freed >= usable / 8).then_some(FoldPlan {
         read: 0..end,
         first,
         last,
         most_tokens,
+        said_tokens,
     })
 }
 

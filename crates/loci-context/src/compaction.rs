@@ -26,8 +26,8 @@ use loci_core::ids::EntryId;
 
 pub use attempt::{Attempt, Shorter, Source, Step, Subject, with_request};
 pub use carried::Carried;
-pub(crate) use carried::is_fold;
-pub(crate) use clip::clip_tokens;
+pub(crate) use carried::{is_fold, prompt};
+pub(crate) use clip::{clip_tokens, head_chars};
 pub use guard::Guard;
 pub use notes::{Notes, plan_from_notes};
 pub(crate) use restored::{KIND as RESTORED, said as restored_said};

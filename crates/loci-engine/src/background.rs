@@ -44,7 +44,7 @@ use crate::state::change_identity;
 use crate::turn::{OutputLimit, RequestPlan};
 pub(crate) use ahead::Ahead;
 pub(crate) use extractor::Extractor;
-pub(crate) use folder::Folder;
+pub(crate) use folder::{Folded, Folder};
 pub(crate) use lane::Lane;
 pub(crate) use notes::NotesKeeper;
 pub(crate) use policy::{Policy, admit};

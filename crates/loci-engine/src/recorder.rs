@@ -258,9 +258,9 @@ impl Recorder {
     pub(crate) fn fold(&mut self, fold: Fold) -> bool {
         let mut path = self.path.clone();
         let Some(freed_tokens) = fold.apply(&mut path, &self.replaced) else { return false };
-        let Fold { id, first, last, summary } = fold.clone();
+        let Fold { id, first, last, summary, said_tokens } = fold.clone();
         let after = self.tail.clone();
-        let line = Metadata::ContextCollapse { id, first, last, summary, after, freed_tokens };
+        let line = Metadata::ContextCollapse { id, first, last, summary, said_tokens, after, freed_tokens };
         let Some(entry) = self.metadata(&line) else { return false };
         self.log(&[entry]);
         self.path = path;

@@ -112,7 +112,7 @@ fn list(title: &str, items: &[String], most_tokens: u64) -> Option<String> {
 }
 
 /// Returns what a person said with an entry.
-pub(super) fn prompt(entry: &Entry) -> Option<String> {
+pub(crate) fn prompt(entry: &Entry) -> Option<String> {
     let head = entry.head();
     if head.kind != EntryKind::User || head.is_meta || head.is_compact_summary {
         return None;

@@ -6,7 +6,7 @@ pub(crate) fn clip(text: &str, most_chars: usize) -> String {
     if n_chars <= most_chars {
         return text.to_owned();
     }
-    let head = most_chars * 2 / 3;
+    let head = head(most_chars);
     let tail = most_chars - head;
     let at = |n: usize| text.char_indices().nth(n).map_or(text.len(), |(at, _)| at);
     let (from, to) = (at(head), at(n_chars - tail));
@@ -15,7 +15,20 @@ pub(crate) fn clip(text: &str, most_chars: usize) -> String {
 
 /// The same in tokens of prose.
 pub(crate) fn clip_tokens(text: &str, most_tokens: u64) -> String {
-    clip(text, usize::try_from(most_tokens.saturating_mul(4)).unwrap_or(usize::MAX))
+    clip(text, most_chars(most_tokens))
+}
+
+/// Returns after how many characters a text that is cut to so many tokens has its gap.
+pub(crate) fn head_chars(most_tokens: u64) -> usize {
+    head(most_chars(most_tokens))
+}
+
+fn head(most_chars: usize) -> usize {
+    most_chars - most_chars.div_ceil(3)
+}
+
+fn most_chars(tokens: u64) -> usize {
+    usize::try_from(tokens.saturating_mul(4)).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]

@@ -293,6 +293,8 @@ pub enum Metadata {
         last: EntryId,
         /// What stands for it.
         summary: String,
+        /// The most tokens of the user's words beside it.
+        said_tokens: u64,
         /// The entry it comes behind.
         after: Option<EntryId>,
         /// About how many tokens that frees.
@@ -342,9 +344,9 @@ impl Metadata {
                 let after = after.as_ref().map(EntryId::as_str);
                 json!({"type": "content-replacement", "sessionId": session, "replacements": replacements, "afterUuid": after, "freedTokens": freed_tokens})
             }
-            Self::ContextCollapse { id, first, last, summary, after, freed_tokens } => {
+            Self::ContextCollapse { id, first, last, summary, said_tokens, after, freed_tokens } => {
                 let after = after.as_ref().map(EntryId::as_str);
-                json!({"type": "context-collapse", "sessionId": session, "collapseId": id.as_str(), "firstUuid": first.as_str(), "lastUuid": last.as_str(), "summary": summary, "afterUuid": after, "freedTokens": freed_tokens})
+                json!({"type": "context-collapse", "sessionId": session, "collapseId": id.as_str(), "firstUuid": first.as_str(), "lastUuid": last.as_str(), "summary": summary, "saidTokens": said_tokens, "afterUuid": after, "freedTokens": freed_tokens})
             }
             Self::Mode => json!({"type": "mode", "mode": "normal", "sessionId": session}),
             Self::GeneratedTitle { title } => {

@@ -27,6 +27,7 @@ pub(crate) struct Folded {
     pub(crate) first: EntryId,
     pub(crate) last: EntryId,
     pub(crate) summary: String,
+    pub(crate) said_tokens: u64,
 }
 
 /// What came of it so far.
@@ -47,8 +48,9 @@ impl Folder {
                 let mut made = lock(&place);
                 match summary {
                     Some(summary) => {
-                        let (first, last) = (plan.first, plan.last);
-                        *made = Made { ready: Some(Folded { first, last, summary }), failures: 0 };
+                        let FoldPlan { first, last, said_tokens, .. } = plan;
+                        let ready = Some(Folded { first, last, summary, said_tokens });
+                        *made = Made { ready, failures: 0 };
                     }
                     None => made.failures += 1,
                 }

@@ -12,7 +12,7 @@ use loci_context::{CollapseAt, Fold, Projection, Trigger, plan_fold};
 use loci_core::ids::EntryId;
 
 use super::{Message, Session, Underway};
-use crate::background::{Folder, Standpoint};
+use crate::background::{Folded, Folder, Standpoint};
 use crate::turn::{Compacted, CompactionWish, RequestPlan};
 
 /// How long the conversation waits for a fold before it is compacted instead.
@@ -32,7 +32,8 @@ impl Session {
     pub(super) fn commit_fold(&mut self) -> bool {
         let Some(made) = self.folder.as_ref().and_then(Folder::take) else { return false };
         let id = EntryId::new(self.env.random.uuid_v4().to_string());
-        let fold = Fold { id, first: made.first, last: made.last, summary: made.summary };
+        let Folded { first, last, summary, said_tokens } = made;
+        let fold = Fold { id, first, last, summary, said_tokens };
         let is_done = self.recorder.fold(fold);
         if is_done {
             self.note_clearing();

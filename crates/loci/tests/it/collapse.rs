@@ -91,12 +91,22 @@ async fn a_stretch_is_folded_and_stays_folded() {
 
         The first words were sent.
 
-        The user's last message in that part, word for word:
-        word word word word word word word word word word word word  (… 5273 more)
-        [… 62000 characters left out …]
-        d word word word word word word word word word word word wor (… 2607 more)
-        assistant: Answer at 43000.
-        user: word word word word word word word word word word word (… 69946 more)
+        What the user said in that part, word for word:
+
+        Message 1 of 3, cut in the middle. Recall with {"message": "<uuid-1>", "offset": 6194} brings the rest.
+        word word word word word word word word word word word word  (… 6134 more)
+        [… 60708 characters left out …]
+        rd word word word word word word word word word word word wo (… 3038 more)
+
+        Message 2 of 3, cut in the middle. Recall with {"message": "<uuid-2>", "offset": 6194} brings the rest.
+        word word word word word word word word word word word word  (… 6134 more)
+        [… 60708 characters left out …]
+        rd word word word word word word word word word word word wo (… 3038 more)
+
+        Message 3 of 3, cut in the middle. Recall with {"message": "<uuid-3>", "offset": 12541} brings the rest.
+        word word word word word word word word word word word word  (… 12481 more)
+        [… 51188 characters left out …]
+         word word word word word word word word word word word word (… 6211 more)
         assistant: Answer at 61000.
         user: word word word word word word word word word word word (… 39946 more)
         assistant: Answer at 73000.
@@ -111,6 +121,35 @@ async fn a_stretch_is_folded_and_stays_folded() {
     assert!(same(&world.last_request()), "resumed, with the switch off");
     assert_fine(&world.print(["eight", "-c", "--fork-session"]));
     assert!(same(&world.last_request()), "forked");
+}
+
+/// The words of a person that do not fit beside a fold are cut, and the call that is named there brings them back.
+/// Invariant 30 of `docs/design/compaction.md`.
+#[tokio::test]
+async fn words_that_a_fold_cuts_are_brought_back_by_the_call_it_names() {
+    let ask_back = Step::dynamic(|request| {
+        let first = request.messages()[0]["content"].as_array().unwrap().clone();
+        let texts: String = first.iter().filter_map(|block| block["text"].as_str()).collect();
+        let named = texts.split("Message 2 of 3, cut in the middle. Recall with ").nth(1).unwrap();
+        let call = serde_json::from_str(&named[..=named.find('}').unwrap()]).unwrap();
+        Step::call("Recall", call).usage(10, 20, 42_000, 0)
+    });
+    let world =
+        World::new(script(vec![ask_back, answer_at(45_000)]).answer_when(Step::text(SUMMARY), is_fold));
+    let world = world.await;
+    let mut session = world.start(&collapsing());
+    let pasted = "word ".repeat(14_000);
+    // In the middle of what is cut.
+    let planted = format!("{}The falcon port is 48213. {}", &pasted[..15_000], &pasted[15_000..]);
+    for text in [&pasted, &planted, &pasted, &"word ".repeat(8_000), "five", "six"] {
+        assert_eq!(answer(&mut session, text)["is_error"], false);
+    }
+    session.finish();
+    let main: Vec<Recorded> = world.requests().into_iter().filter(|request| !is_fold(request)).collect();
+    let folded = main[5].messages()[0].to_string();
+    assert!(folded.contains("was folded to make room") && !folded.contains("48213"), "it is in what was cut");
+    let brought = main[6].tool_results().remove(0);
+    assert!(!brought.is_error && brought.text.contains("The falcon port is 48213."), "{}", brought.text);
 }
 
 /// A stretch that nobody summarises is not folded: what must be shorter is compacted.
