@@ -9,6 +9,7 @@ pub mod conversation;
 pub mod diff;
 pub mod entry;
 pub mod file_history;
+pub mod front_matter;
 mod glance;
 pub mod ids;
 pub mod message;

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use loci_core::front_matter;
+
 use super::form::without_bom;
 
 /// What a memory is about.
@@ -110,18 +112,10 @@ struct Parts {
 }
 
 fn parts(text: &str) -> Option<Parts> {
-    let start = text.len() - without_bom(text).len();
-    let mut lines = text[start..].split_inclusive('\n');
-    let fence = lines.next().filter(|line| matches!(*line, "---\n" | "---\r\n"))?;
-    let from = start + fence.len();
-    let mut at = from;
-    for line in lines {
-        if line.trim_end() == "---" {
-            return Some(Parts { matter: from..at, body: at + line.len() });
-        }
-        at += line.len();
-    }
-    None
+    let rest = without_bom(text);
+    let (matter, body) = front_matter::split(rest)?;
+    let start = text.len() - rest.len() + rest.find('\n')? + 1;
+    Some(Parts { matter: start..start + matter.len(), body: text.len() - body.len() })
 }
 
 /// Returns the value of a key, wherever it is indented to.

@@ -6,6 +6,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use loci_core::front_matter;
+
 /// How deep directories of rules may lie, which also ends links that go in circles.
 const DEPTH_LIMIT: usize = 8;
 /// How many rules are taken.
@@ -36,23 +38,10 @@ fn collect(dir: &Path, depth: usize, files: &mut Vec<PathBuf>) {
 
 /// Splits a rule into the patterns of the files it is for and the text without front matter.
 pub(super) fn split(text: &str) -> (Vec<String>, &str) {
-    match front_matter(text) {
+    match front_matter::split(text) {
         Some((head, body)) => (patterns(head), body),
         None => (Vec::new(), text),
     }
-}
-
-fn front_matter(text: &str) -> Option<(&str, &str)> {
-    let rest = text.strip_prefix("---")?;
-    let rest = rest.strip_prefix("\r\n").or_else(|| rest.strip_prefix('\n'))?;
-    let mut at = 0;
-    for line in rest.split_inclusive('\n') {
-        if line.trim_end() == "---" {
-            return Some((&rest[..at], &rest[at + line.len()..]));
-        }
-        at += line.len();
-    }
-    None
 }
 
 fn patterns(head: &str) -> Vec<String> {
