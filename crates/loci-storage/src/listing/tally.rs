@@ -15,7 +15,7 @@ use loci_core::session::Totals;
 use loci_core::usage::Usage;
 use memchr::memmem;
 
-use super::scan;
+use super::scan::{self, Answer};
 
 /// The model of messages that no model wrote.
 const SYNTHETIC: &str = "<synthetic>";
@@ -79,10 +79,9 @@ impl Tally {
             Shape::Assistant(message) => {
                 self.n_messages += 1;
                 let answer = Answer::of(message);
-                let is_new = answer.id.is_none_or(|id| !self.responses.contains(id));
-                if is_new {
-                    self.responses.extend(answer.id.map(Box::from));
-                    answer.add_to(&mut self.totals);
+                // Without an id, each block is a response of its own.
+                if answer.id.is_empty() || self.responses.insert(Box::from(answer.id)) {
+                    add_usage(&answer, &mut self.totals);
                 }
             }
             Shape::Nothing => {}
@@ -126,33 +125,11 @@ impl<'a> Shape<'a> {
     }
 }
 
-#[derive(Default)]
-struct Answer<'a> {
-    id: Option<&'a [u8]>,
-    model: &'a [u8],
-    usage: &'a [u8],
-}
-
-impl<'a> Answer<'a> {
-    fn of(message: &'a [u8]) -> Self {
-        let mut answer = Self::default();
-        for (key, value) in scan::fields(message) {
-            match key {
-                b"id" => answer.id = Some(value),
-                b"model" => answer.model = value,
-                b"usage" => answer.usage = value,
-                _ => {}
-            }
-        }
-        answer
-    }
-
-    fn add_to(&self, totals: &mut Totals) {
-        let model = scan::as_text(self.model).filter(|model| model != SYNTHETIC);
-        let usage: Option<Usage> = model.as_ref().and_then(|_| serde_json::from_slice(self.usage).ok());
-        if let Some((model, usage)) = model.zip(usage) {
-            totals.add(&model, &facts(&model), &usage);
-        }
+fn add_usage(answer: &Answer<'_>, totals: &mut Totals) {
+    let model = scan::as_text(answer.model).filter(|model| model != SYNTHETIC);
+    let usage: Option<Usage> = model.as_ref().and_then(|_| serde_json::from_slice(answer.usage).ok());
+    if let Some((model, usage)) = model.zip(usage) {
+        totals.add(&model, &facts(&model), &usage);
     }
 }
 

@@ -9,7 +9,7 @@ use loci_stdx::{Date, TimeZone, Timestamp};
 
 use super::StatisticsWish;
 use crate::index::milliseconds;
-use crate::listing::scan;
+use crate::listing::scan::{self, Answer};
 
 /// The model of messages that no model wrote.
 const SYNTHETIC: &str = "<synthetic>";
@@ -287,28 +287,6 @@ impl Speaker {
             _ if begins(&NOT_A_PROMPT) => Self::Program,
             _ => Self::Person,
         }
-    }
-}
-
-#[derive(Default)]
-struct Answer<'a> {
-    id: &'a [u8],
-    model: &'a [u8],
-    usage: &'a [u8],
-}
-
-impl<'a> Answer<'a> {
-    fn of(message: &'a [u8]) -> Self {
-        let mut answer = Self::default();
-        for (key, value) in scan::fields(message) {
-            match key {
-                b"id" => answer.id = value,
-                b"model" => answer.model = value,
-                b"usage" => answer.usage = value,
-                _ => {}
-            }
-        }
-        answer
     }
 }
 
