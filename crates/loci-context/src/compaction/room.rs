@@ -18,6 +18,8 @@ use crate::window::{Fullness, Thresholds, Window};
 const LEAST_PART: u64 = 20;
 /// Where not even this part of the window is left, there is no room for a conversation.
 const NO_ROOM_PART: u64 = 100;
+/// The least in any window: with less, the shortest summary and what goes over beside it would not stay below the trigger.
+const LEAST_ROOM: u64 = 6 * LEAST_SUMMARY;
 /// What a request leaves for its answer at least.
 const LEAST_OUTPUT: u64 = 3_000;
 
@@ -99,7 +101,7 @@ impl Room {
 
     /// Returns where a conversation has the least that it is given.
     fn least(&self) -> u64 {
-        self.overhead.saturating_add(self.window.tokens / LEAST_PART)
+        self.overhead.saturating_add(LEAST_ROOM.max(self.window.tokens / LEAST_PART))
     }
 
     /// Returns the trigger of the window, where nobody wants it earlier.
@@ -132,7 +134,8 @@ impl Room {
 
     /// Tells whether what every request has leaves no room for a conversation, so that none can be made to fit.
     pub fn is_filled(&self) -> bool {
-        self.overhead.saturating_add(self.window.tokens / NO_ROOM_PART) >= self.limit()
+        let least = LEAST_ROOM.max(self.window.tokens / NO_ROOM_PART);
+        self.overhead.saturating_add(least) >= self.limit()
     }
 
     /// Tells whether what every request has leaves so little that a conversation is made shorter time and again.
@@ -214,7 +217,7 @@ mod tests {
                 for overhead in [0, 500, 2_000, 20_000, tokens / 2, tokens * 4 / 5, tokens * 9 / 10] {
                     let room = Room::new(Window { tokens, max_output, percent: None }, overhead);
                     let (shares, trigger) = (room.shares(), room.trigger());
-                    if overhead + 6 * LEAST_SUMMARY < trigger {
+                    if !room.is_filled() {
                         assert!(overhead + shares.all < trigger, "{room:?} {shares:?}");
                         let words = shares.summary + shares.carried / 2 + shares.said;
                         assert!(overhead + words < trigger, "{room:?} {shares:?}");
@@ -257,7 +260,10 @@ mod tests {
             (200_000, None, 195_000, 197_000, true, true),
             (200_000, None, 400_000, 197_000, true, true),
             (100_000, None, 120_000, 97_000, true, true),
-            (8_000, None, 7_000, 7_200, true, false),
+            (8_000, None, 5_900, 7_100, true, false),
+            (8_000, None, 6_000, 7_200, true, true),
+            (32_000, None, 27_799, 29_000, true, false),
+            (32_000, None, 27_800, 29_000, true, true),
             // A wish to compact early is no crowd.
             (100_000, Some(1), 20_000, 25_000, false, false),
         ] {

@@ -45,8 +45,8 @@ fn no_conversation_gets_stuck_or_wastes_its_tokens() {
 #[test]
 fn instructions_near_the_window_leave_a_conversation_its_room() {
     let mut seed = 0;
-    for (tokens, max_output) in &WINDOWS[1..3] {
-        for percent in [60, 80, 84] {
+    for ((tokens, max_output), percents) in WINDOWS[1..3].iter().zip([[60, 70, 80], [60, 80, 84]]) {
+        for percent in percents {
             for scale in [90, 130] {
                 seed += 1;
                 let window = Window { tokens: *tokens, max_output: *max_output, percent: None };

@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(index(&many, 0).lines().count(), INDEX_LINES);
         let shown = index(&many, 7);
         assert!(
-            shown.ends_with("[7 more entries are left out here; their files lie in /m/team.]\n"),
+            shown.ends_with("[7 more entries are left out here; the files lie in /m/team.]\n"),
             "{shown}"
         );
         let wide: Vec<_> = (0..INDEX_LINES).map(|n| entry(n, &"wide".repeat(50))).collect();
