@@ -185,7 +185,7 @@ impl Session {
         self.plan_for(&self.current_model())
     }
 
-    fn plan_for(&self, model: &str) -> RequestPlan {
+    pub(super) fn plan_for(&self, model: &str) -> RequestPlan {
         RequestPlan {
             model: model.to_owned(),
             output: OutputLimit::Usual,

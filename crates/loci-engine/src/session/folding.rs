@@ -80,9 +80,11 @@ impl Session {
         }
     }
 
-    /// Goes on after a fold was waited for.
+    /// Goes on after a fold was waited for. Where there is none, or it was not enough, the conversation is compacted: for one
+    /// request there is no second chance.
     pub(super) fn folded(&mut self, wish: CompactionWish, underway: &mut Underway) {
-        match self.commit_fold() {
+        let is_enough = self.commit_fold() && self.tokens() < self.compact_from(&self.plan_for(&wish.model));
+        match is_enough {
             true => self.compaction_over(Compacted::Done, underway),
             false => self.ask_leave(wish, underway),
         }

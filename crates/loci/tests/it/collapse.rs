@@ -166,6 +166,25 @@ async fn what_cannot_be_folded_is_compacted() {
     assert_eq!((lines(&world, "context-collapse"), lines(&world, "compact_boundary")), (0, 1));
 }
 
+/// A fold that is not enough for what the user just pasted: the conversation is compacted before the request, which would
+/// be refused otherwise.
+/// Invariant 19 of `docs/design/compaction.md`.
+#[tokio::test]
+async fn a_fold_that_is_not_enough_is_followed_by_a_compaction() {
+    let more = vec![Step::text("<summary>All of it.</summary>"), answer_at(40_000)];
+    let world = World::new(script(more).answer_when(Step::text(SUMMARY), is_fold)).await;
+    let mut session = world.start(&collapsing());
+    fill(&mut session);
+    let paste = format!("six {}", "word ".repeat(44_000));
+    assert_eq!(answer(&mut session, &paste)["result"], "Answer at 40000.");
+    session.finish();
+    assert_eq!((lines(&world, "context-collapse"), lines(&world, "compact_boundary")), (1, 1));
+    let last = world.last_request();
+    assert!(last.body.len() < 300_000, "it fits: {}", last.body.len());
+    let sent = last.json["messages"].to_string();
+    assert!(sent.contains("All of it.") && sent.contains("six word"), "{}", &sent[..2_000]);
+}
+
 /// Off unless somebody wants it.
 #[tokio::test]
 async fn nothing_is_folded_unasked() {

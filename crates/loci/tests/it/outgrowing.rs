@@ -3,7 +3,7 @@
 //! The server counts what it is sent and refuses what does not fit, as the real one does. Whatever it answers when it is
 //! asked for a summary, each prompt has one result, no request is over-full or broken, and the last prompt is in every one.
 
-use crate::support::{World, assert_fine, is_result, print, stream, user};
+use crate::support::{World, assert_calls_answered, assert_fine, is_result, print, stream, user};
 use loci_testkit::{Recorded, Script, Step};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -35,6 +35,7 @@ struct Seen {
     requests: usize,
     summaries: usize,
     boundaries: usize,
+    folds: usize,
     refused: usize,
     failed_turns: usize,
 }
@@ -50,6 +51,8 @@ async fn outgrow(seed: u64, seen: &mut Seen) {
     let binary = stream(["--allowedTools", "Bash"])
         .env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", WINDOW.to_string())
         .env("CLAUDE_CODE_MAX_RETRIES", "2");
+    // Every second pair of conversations is folded bit by bit.
+    let binary = if seed % 4 < 2 { binary } else { binary.env("LOCI_CONTEXT_COLLAPSE", "1") };
     let mut session = world.start(&binary);
     let dice = Dice::new(seed + 1_000);
     let mut turns = Vec::new();
@@ -80,10 +83,20 @@ async fn outgrow(seed: u64, seen: &mut Seen) {
     check_requests(&world, &turns, seed);
     seen.requests += world.requests().len();
     seen.summaries += world.requests().iter().filter(|request| asks_for_summary(request)).count();
-    seen.boundaries += world.session().iter().filter(|entry| entry["subtype"] == "compact_boundary").count();
+    let entries = own_entries(&world);
+    seen.boundaries += entries.iter().filter(|entry| entry["subtype"] == "compact_boundary").count();
+    seen.folds += entries.iter().filter(|entry| entry["type"] == "context-collapse").count();
     let world = world.then([Step::text("Still here.")]).await;
     assert_fine(&world.run(&print(["and after all that?", "-c"])));
     assert!(world.conversation().contains("and after all that?"));
+}
+
+/// The session's own entries; what agents said beside it is not meant.
+fn own_entries(world: &World) -> Vec<Value> {
+    let main = world.home.sessions().into_iter().find(|path| !path.to_string_lossy().contains("subagents"));
+    let entries = world.home.read_session(main.unwrap());
+    assert_calls_answered(&entries);
+    entries
 }
 
 /// The last prompt is in every request of its turn, word for word, unless no window holds it.
