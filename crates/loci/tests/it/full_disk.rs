@@ -163,6 +163,47 @@ async fn a_full_disk_costs_nothing_but_a_word() {
     assert_eq!(*ended, "The session is being saved again");
 }
 
+/// The disk is full when a conversation is compacted: it goes on from the summary, and the boundary is written whole, once, when
+/// there is room.
+/// Invariant 27 of `docs/design/compaction.md`.
+#[tokio::test]
+async fn a_boundary_that_finds_the_disk_full_is_written_later() {
+    // Longer than what is left of the last page of the file.
+    let summary = format!("<summary>The ports were compared. {}</summary>", "More words. ".repeat(2_000));
+    let steps = vec![
+        Step::text("first"),
+        Step::text("second"),
+        Step::text(summary),
+        Step::text("third"),
+        Step::text("fourth"),
+    ];
+    let Some(mut run) = Run::start("size=256k", steps).await else { return };
+    run.say("The falcon port is 48213.");
+    run.say("two");
+    run.fill();
+    assert_eq!(run.say("/compact"), "The conversation goes on from its summary.");
+    assert_eq!(run.say("three"), "third");
+    let sent = run.world.last_request().json["messages"].to_string();
+    assert!(sent.contains("The ports were compared.") && !sent.contains("48213") && sent.contains("three"));
+    let is_summary = |entry: &&Value| entry["isCompactSummary"] == true;
+    assert_eq!(run.entries().iter().filter(is_summary).count(), 0, "the disk was full");
+    run.make_room();
+    let entries = run.saved(3);
+    let at = |is_it: &dyn Fn(&Value) -> bool| {
+        let found: Vec<usize> = (0..entries.len()).filter(|idx| is_it(&entries[*idx])).collect();
+        assert_eq!(found.len(), 1, "{found:?}");
+        found[0]
+    };
+    let boundary = at(&|entry| entry["subtype"] == "compact_boundary");
+    let summary = at(&|entry| entry["isCompactSummary"] == true);
+    assert_eq!(entries[summary]["parentUuid"], entries[boundary]["uuid"]);
+    assert!(boundary < summary && summary < at(&|entry| entry["message"]["content"] == "three"));
+    assert_eq!(run.say("four"), "fourth");
+    let said = run.finish();
+    assert!(said.contains("Failed to save the session (No space left on device"), "{said}");
+    assert!(said.ends_with("The session is being saved again\n"), "{said}");
+}
+
 /// Invariant 9 of `docs/design/session-log.md`.
 #[tokio::test]
 async fn a_read_only_home_costs_nothing_but_a_word() {

@@ -378,3 +378,33 @@ async fn a_stand_in_with_a_smaller_window_is_fitted() {
     assert_eq!(last.json["model"], "claude-haiku-4-5");
     assert!(sent(&last).contains("The ports were compared.") && sent(&last).contains("and now?"));
 }
+
+/// Another process wants to go on with a session that is being compacted: it is told who has it, and nothing of its prompt
+/// comes between the conversation and its summary.
+#[tokio::test]
+async fn a_second_process_does_not_come_between() {
+    let gate = Gate::new();
+    let summary = Step::text(SUMMARY).wait_before_headers(gate.clone());
+    let world =
+        World::new(vec![answer("One.", 100), answer("Two.", 100), summary, answer("Three.", 100)]).await;
+    let mut session = world.start(&windowed(stream([])));
+    for prompt in [FACT, "two"] {
+        session.write_json(&user(prompt));
+        session.wait_for_json(is_result);
+    }
+    session.write_json(&user("/compact"));
+    gate.reached().await;
+    let other = world.run(&windowed(print(["meanwhile", "-c"])));
+    assert_eq!(other.code, Some(1), "{other:?}");
+    assert!(
+        other.stderr.contains("is in use by process") && other.stderr.contains("--fork-session"),
+        "{other:?}"
+    );
+    gate.release();
+    assert_eq!(session.wait_for_json(is_result)["is_error"], false);
+    session.write_json(&user("three"));
+    assert_eq!(session.wait_for_json(is_result)["result"], "Three.");
+    session.finish();
+    assert_eq!((world.requests().len(), n_boundaries(&world)), (4, 1));
+    assert!(!world.session().iter().any(|entry| entry.to_string().contains("meanwhile")));
+}
