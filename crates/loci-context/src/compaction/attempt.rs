@@ -159,6 +159,16 @@ impl Attempt {
         })
     }
 
+    /// Asks about the conversation as text, without its pictures; `None` when that is what was done already.
+    pub fn as_text(&mut self) -> Option<Step> {
+        if !matches!(self.course, Course::Whole) {
+            return None;
+        }
+        let span = &self.subject.path[self.plan.summarised.clone()];
+        self.course = Course::Parts(text_parts(&self.subject, span).into());
+        Some(self.begin())
+    }
+
     /// Returns what a model has summarised so far, for an attempt after this one.
     pub fn so_far(&self) -> Option<&Notes> {
         self.so_far.as_ref()
@@ -251,13 +261,18 @@ fn course(subject: &Subject, plan: &CompactionPlan, so_far: Option<&Notes>) -> C
     if done.is_none() && estimate_path(span, replaced) <= left {
         return Course::Whole;
     }
-    let rest = &span[done.map_or(0, |idx| idx + 1)..];
+    Course::Parts(text_parts(subject, &span[done.map_or(0, |idx| idx + 1)..]).into())
+}
+
+/// Splits what is to be summarised into texts, each of which fits into a request.
+fn text_parts(subject: &Subject, span: &[Arc<Entry>]) -> Vec<Part> {
+    let Subject { replaced, room, focus, .. } = subject;
+    let request = prose_tokens(&summary_request(focus.as_deref()));
     // A part is read without what opens the conversation, and leaves room for the summary of those before it.
     let context = subject.context.text().as_deref().map_or(0, prose_tokens);
     let left = room.request_without(context).saturating_sub(request);
     let chars = left.saturating_sub(room.shares().summary + 200) * CHARS_A_TOKEN;
-    let parts = parts(rest, replaced, usize::try_from(chars).unwrap_or(usize::MAX).max(2_000));
-    Course::Parts(parts.into())
+    parts(span, replaced, usize::try_from(chars).unwrap_or(usize::MAX).max(2_000))
 }
 
 fn position(span: &[Arc<Entry>], notes: &Notes) -> Option<usize> {

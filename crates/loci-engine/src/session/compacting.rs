@@ -280,6 +280,8 @@ impl Session {
                 self.account_summary(&pending, &ended, underway);
                 self.heard_summary(&mut pending.attempt, &text, &ended)
             }
+            // Without its pictures it may not be too large.
+            Err(failure) if failure.kind == FailureKind::TooLarge => pending.attempt.as_text().ok_or(failure),
             Err(failure) => match self.wait_before_asking_again(&mut pending.asking, &failure) {
                 Some(wait) => return self.send_summary_request(pending, wait, underway),
                 None => Err(failure),

@@ -31,12 +31,17 @@ impl Turn {
         self.compact(Cause::Full, wish)
     }
 
-    /// The server refused the request for its length; `None` when compacting did not help already.
+    /// The server refused the request for its length, in tokens or in bytes; `None` when compacting did not help already.
     pub(super) fn make_room_after(&mut self, failure: &Failure) -> Option<Vec<Effect>> {
-        let may_help = failure.kind == FailureKind::PromptTooLong && self.recovery.may_compact();
-        may_help.then(|| {
+        let keep = match failure.kind {
+            FailureKind::PromptTooLong => Keep::NewerHalf,
+            // Pictures are small in tokens and large in bytes, so no count says how much may stay.
+            FailureKind::TooLarge => Keep::LastRound,
+            _ => return None,
+        };
+        self.recovery.may_compact().then(|| {
             let refusal = Some(failure.message.clone());
-            let wish = CompactionWish { refusal, ..self.wish(Trigger::Auto, Keep::NewerHalf) };
+            let wish = CompactionWish { refusal, ..self.wish(Trigger::Auto, keep) };
             self.compact(Cause::Refused(failure.clone()), wish)
         })
     }

@@ -231,6 +231,26 @@ fn a_summary_that_takes_the_last_of_the_budget_ends_the_turn() {
     );
 }
 
+/// Pictures are small in tokens: what is too large in bytes is compacted all the same, once.
+/// Invariant 31 of `docs/design/compaction.md`.
+#[test]
+fn what_has_too_many_bytes_is_compacted_once() {
+    check(
+        limits(),
+        vec![
+            Event::Begin,
+            failed(FailureKind::TooLarge),
+            compacted(Compacted::Done),
+            failed(FailureKind::TooLarge),
+        ],
+        expect![[r#"
+            ask main Usual
+            compact Auto keeping LastRound
+            ask main Usual
+            api-error(TooLarge), end ApiError(Failure { kind: TooLarge, status: None, message: "broken", hint: None, retry_after: None, request_id: None }) after 1"#]],
+    );
+}
+
 /// A server that does not edit conversations is asked the same without, and a second no is told.
 /// Invariant 24 of `docs/design/compaction.md`.
 #[test]
@@ -482,7 +502,7 @@ fn overload_takes_the_fallback_model_then_gives_up() {
 
 #[test]
 fn our_own_fault_is_not_repeated() {
-    for kind in [FailureKind::Unauthenticated, FailureKind::InvalidRequest, FailureKind::TooLarge] {
+    for kind in [FailureKind::Unauthenticated, FailureKind::InvalidRequest, FailureKind::Forbidden] {
         let mut turn = Turn::new(limits());
         turn.handle(Event::Begin);
         let effects = turn.handle(failed(kind));

@@ -408,3 +408,42 @@ async fn a_second_process_does_not_come_between() {
     assert_eq!((world.requests().len(), n_boundaries(&world)), (4, 1));
     assert!(!world.session().iter().any(|entry| entry.to_string().contains("meanwhile")));
 }
+
+fn with_picture(text: &str) -> Value {
+    let source = json!({"type": "base64", "media_type": "image/png", "data": "A".repeat(80_000)});
+    let content = json!([{"type": "text", "text": text}, {"type": "image", "source": source}]);
+    json!({"type": "user", "message": {"role": "user", "content": content}})
+}
+
+/// Pictures make a conversation too large for the server, in bytes: it is compacted, read as text where even that is too
+/// large, and goes on with the last one.
+/// Invariant 31 of `docs/design/compaction.md`.
+#[tokio::test]
+async fn a_conversation_of_too_many_bytes_goes_on() {
+    let large = || Step::status(413).error("request_too_large", "Request exceeds the maximum size");
+    let has_picture = |request: &Recorded| sent(request).contains("image/png");
+    for summarises_pictures in [true, false] {
+        let server = Step::dynamic(move |request| {
+            let asks = request.last_user_text().contains("inside <summary> tags");
+            match (asks, request.body.len() > 300_000) {
+                (true, _) if has_picture(request) && !summarises_pictures => large(),
+                (true, _) => Step::text(SUMMARY),
+                (false, true) => large(),
+                (false, false) => Step::text("Seen."),
+            }
+        });
+        let world = World::new(Script::new([server.times(usize::MAX)])).await;
+        let mut session = world.start(&windowed(stream([])));
+        for prompt in [FACT, "two", "three", "four"] {
+            session.write_json(&with_picture(prompt));
+            let result = session.wait_for_json(is_result);
+            assert_eq!(result["result"], "Seen.", "{prompt}: {result}");
+        }
+        session.finish();
+        assert_eq!(n_boundaries(&world), 1);
+        let last = world.last_request();
+        let texts = sent(&last);
+        assert!(texts.contains("The ports were compared.") && texts.contains("four") && has_picture(&last));
+        assert!(!texts.contains(FACT) && last.body.len() < 300_000, "{}", last.body.len());
+    }
+}
