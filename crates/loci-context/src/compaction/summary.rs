@@ -1,12 +1,18 @@
 //! What the model is asked for a summary, and what is made of its answer.
 
+use super::clip::clip_tokens;
+
 /// The request, as the last words of the conversation that is summarised.
 const REQUEST: &str = include_str!("summary.md");
 const FOCUS: &str = "{focus}";
 
+/// The most tokens of what the user wants to be kept, so that the request fits whatever was pasted there.
+const MOST_FOCUS: u64 = 1_000;
+
 /// Returns the words that ask for a summary; `focus` is what the user wants to be kept above all.
 pub fn summary_request(focus: Option<&str>) -> String {
     let focus = focus.map(str::trim).filter(|focus| !focus.is_empty());
+    let focus = focus.map(|focus| clip_tokens(focus, MOST_FOCUS));
     let said = focus.map(|focus| format!("The user asks you to pay special attention to this: {focus}\n\n"));
     REQUEST.replace(FOCUS, said.as_deref().unwrap_or_default())
 }
@@ -78,6 +84,8 @@ mod tests {
         assert!(!plain.contains(FOCUS) && !plain.contains("special attention"));
         assert_eq!(summary_request(Some("  ")), plain);
         assert!(summary_request(Some("the API")).contains("special attention to this: the API"));
+        let long = summary_request(Some(&"the API ".repeat(90_000)));
+        assert!(long.len() < plain.len() + 4_200 && long.contains("characters left out"), "{}", long.len());
     }
 
     /// Regression class 16: what the user allowed and forbade is asked for word for word.
