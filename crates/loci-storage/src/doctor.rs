@@ -95,6 +95,7 @@ pub fn glance_at_store(home: &ConfigHome, env: &Env) -> Result<CheckUp, DoctorEr
     let store = Store::look(home, env)?;
     let newest = store.newest(GLANCED, GLANCED_BYTES);
     let mut cases = transcripts::cases(&store, &newest);
+    cases.extend(store.unlisted_cases());
     cases.extend(half_done::quick_cases(&store));
     cases.extend(leases::cases(&store));
     cases.extend(modes::cases(&store));
@@ -110,6 +111,7 @@ pub fn repair_store(home: &ConfigHome, env: &Env) -> Result<CheckUp, DoctorError
 fn examine(home: &ConfigHome, env: &Env) -> Result<(usize, Vec<Case>), DoctorError> {
     let store = Store::look(home, env)?;
     let mut cases = transcripts::cases(&store, &store.places);
+    cases.extend(store.unlisted_cases());
     cases.extend(companions::cases(&store));
     cases.extend(half_done::cases(&store));
     cases.extend(leases::cases(&store));

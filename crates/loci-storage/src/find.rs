@@ -18,7 +18,7 @@ use loci_core::entry::Entry;
 use loci_core::ids::SessionId;
 use loci_stdx::single_line;
 
-pub(crate) use listed::{Listed, Stamp, all_sessions, sessions_in};
+pub(crate) use listed::{Listed, Listing, Stamp, all_sessions, sessions_in};
 
 use crate::layout::{ConfigHome, SessionPlace};
 use crate::listing::{SessionSummary, summary_of};
@@ -241,8 +241,25 @@ fn by_path(file: &Path) -> Result<SessionPlace, FindError> {
     Ok(SessionPlace::new(file.to_owned(), id))
 }
 
+/// Returns the session files of all projects' directories, and the directories that could not be listed.
+pub(crate) fn places_of_all(home: &ConfigHome) -> Result<(Vec<SessionPlace>, Vec<FindError>), FindError> {
+    Ok(places_in(&subdirectories(&home.projects_dir())?))
+}
+
+/// Returns the session files of some projects' directories. One that cannot be listed does not hide the others.
+pub(crate) fn places_in(dirs: &[PathBuf]) -> (Vec<SessionPlace>, Vec<FindError>) {
+    let (mut places, mut unread) = (Vec::new(), Vec::new());
+    for dir in dirs {
+        match session_places(dir) {
+            Ok(found) => places.extend(found),
+            Err(error) => unread.push(error),
+        }
+    }
+    (places, unread)
+}
+
 /// Returns the session files of a project's directory.
-pub(crate) fn session_places(dir: &Path) -> Result<Vec<SessionPlace>, FindError> {
+fn session_places(dir: &Path) -> Result<Vec<SessionPlace>, FindError> {
     let place = |entry: fs::DirEntry| {
         let file = entry.path();
         let id = id_of(&file)?;

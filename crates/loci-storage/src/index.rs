@@ -66,7 +66,7 @@ pub struct Found {
     pub is_exact: bool,
     /// Those asked for, the best first.
     pub hits: Vec<Hit>,
-    /// Files that could not be read.
+    /// Files, and directories of projects, that could not be read.
     pub unread: Vec<PathBuf>,
     /// Whether everything was looked at; not when nobody waited any more.
     pub is_whole: bool,
@@ -156,7 +156,7 @@ pub fn search_sessions(
     watch: &dyn Watch,
 ) -> Result<Found, SearchError> {
     let pattern = pattern(wish)?;
-    let files = files_on_disk(home)?;
+    let (files, unlisted) = files_on_disk(home)?;
     let dir = home.loci_dir().join("index");
     let uses_index = how != IndexUse::None && !wish.is_regex;
     let mut segments = if uses_index { open_all(&dir).0 } else { Vec::new() };
@@ -182,6 +182,7 @@ pub fn search_sessions(
         coverage = without(Coverage::of(&files, &segments), &files, &unknown);
     };
     found.is_whole = !watch.is_stopped();
+    found.unread.splice(..0, unlisted);
     let is_worth_while = (WORTH_INDEXING..=SCANNED).contains(&n_unknown);
     if how == IndexUse::Normal && uses_index && is_worth_while {
         bring_up_to_date();
@@ -191,7 +192,7 @@ pub fn search_sessions(
 
 /// Brings the index up to date; false when another process is at it.
 pub fn update_index(home: &ConfigHome, unique: &str, watch: &dyn Watch) -> Result<bool, SearchError> {
-    let files = files_on_disk(home)?;
+    let (files, _) = files_on_disk(home)?;
     let dir = home.loci_dir().join("index");
     let failed = |source| FindError::Read { path: dir.clone(), source };
     Ok(update::update(&dir, &files, unique, watch).map_err(failed)?)

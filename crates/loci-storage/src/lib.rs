@@ -72,8 +72,8 @@ pub use labels::{LabelError, LabelWatch, rename_session, tag_session, untag_sess
 pub use layout::{ConfigHome, Dialect, SessionPlace};
 pub use lease::{Lease, LeaseError, Owner, lease_owner};
 pub use listing::{
-    Count, Facts, Labels, SessionSummary, list_all, list_newest, list_project, list_rollouts, session_totals,
-    summary_of,
+    Count, Facts, Labels, SessionList, SessionSummary, list_all, list_newest, list_project, list_rollouts,
+    list_sessions, session_totals, summary_of,
 };
 pub use look_back::{Blamed, LookBackError, PathDiff, blame_file, diff_points};
 pub use memory::{

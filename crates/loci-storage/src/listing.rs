@@ -32,7 +32,7 @@ pub use tally::{Count, session_totals};
 
 use loci_stdx::in_parallel;
 
-use crate::find::{FindError, Listed, Stamp, all_sessions};
+use crate::find::{FindError, Listed, Listing, Stamp, all_sessions};
 use crate::layout::{ConfigHome, Dialect, SessionPlace};
 use crate::project::Project;
 
@@ -50,21 +50,49 @@ pub struct SessionSummary {
     pub facts: Facts,
 }
 
-/// Lists the sessions of a project, the newest first.
-pub fn list_project(home: &ConfigHome, project: &Project) -> Result<Vec<SessionSummary>, FindError> {
-    let mut sessions = kept_or_read(home, stamped(project.listed(home)?), usize::MAX);
-    project.retain_own(home, &mut sessions);
-    Ok(sessions)
+/// Sessions, the newest first, and what kept others from being among them.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SessionList {
+    /// The sessions.
+    pub sessions: Vec<SessionSummary>,
+    /// Files, and directories of projects, that could not be read.
+    pub unread: Vec<PathBuf>,
 }
 
-/// Lists the sessions of all projects, the newest first.
+/// Lists the sessions of a project or of all, the newest first and no more than so many; says what could not be read.
+pub fn list_sessions(
+    home: &ConfigHome,
+    project: Option<&Project>,
+    most: usize,
+) -> Result<SessionList, FindError> {
+    let Listing { sessions, unread } = match project {
+        Some(project) => project.listed(home)?,
+        None => all_sessions(home)?,
+    };
+    // Which of them are the project's own is known only when they have been read.
+    let most_read = if project.is_some() { usize::MAX } else { most };
+    let mut list = kept_or_read(home, stamped(sessions), most_read);
+    if let Some(project) = project {
+        project.retain_own(home, &mut list.sessions);
+        list.sessions.truncate(most);
+    }
+    list.unread.splice(..0, unread);
+    Ok(list)
+}
+
+/// Lists the sessions of a project, the newest first; what cannot be read is left out.
+pub fn list_project(home: &ConfigHome, project: &Project) -> Result<Vec<SessionSummary>, FindError> {
+    Ok(list_sessions(home, Some(project), usize::MAX)?.sessions)
+}
+
+/// Lists the sessions of all projects, the newest first; what cannot be read is left out.
 pub fn list_all(home: &ConfigHome) -> Result<Vec<SessionSummary>, FindError> {
     list_newest(home, usize::MAX)
 }
 
 /// Lists the newest sessions of all projects, no more than so many: of the others only their age is looked up.
 pub fn list_newest(home: &ConfigHome, most: usize) -> Result<Vec<SessionSummary>, FindError> {
-    Ok(kept_or_read(home, stamped(all_sessions(home)?), most))
+    Ok(list_sessions(home, None, most)?.sessions)
 }
 
 /// Files are looked at before they are read: what is written in between changes the stamp.
@@ -102,11 +130,11 @@ enum Source {
 
 /// Takes the facts of files that are as they were from what was kept, and reads the others; returns the newest ones, the
 /// newest first. Facts are large, so rows are sorted, and facts unpacked in the order in which they are handed out.
-fn kept_or_read(home: &ConfigHome, places: Vec<(SessionPlace, Stamp)>, most: usize) -> Vec<SessionSummary> {
+fn kept_or_read(home: &ConfigHome, places: Vec<(SessionPlace, Stamp)>, most: usize) -> SessionList {
     let kept = Kept::read(home);
     let known = by_part(&places, |part| kept.look_up(part));
     let mut rows = Vec::with_capacity(places.len());
-    let mut unknown = Vec::new();
+    let (mut unknown, mut unread) = (Vec::new(), Vec::new());
     for ((place, stamp), known) in places.into_iter().zip(known.into_iter().flatten()) {
         match known {
             Some(Known { record, newest_ms }) => {
@@ -117,7 +145,8 @@ fn kept_or_read(home: &ConfigHome, places: Vec<(SessionPlace, Stamp)>, most: usi
     }
     if !unknown.is_empty() {
         let read = read_and_keep(home, &kept, &rows, unknown);
-        rows.extend(read.into_iter().map(|SessionSummary { place, facts }| Row {
+        unread = read.unread;
+        rows.extend(read.sessions.into_iter().map(|SessionSummary { place, facts }| Row {
             newest_ms: facts.newest_ms(),
             place,
             facts: Source::Read(Box::new(facts)),
@@ -128,7 +157,7 @@ fn kept_or_read(home: &ConfigHome, places: Vec<(SessionPlace, Stamp)>, most: usi
         right.newest_ms.cmp(&left.newest_ms).then_with(by_path)
     });
     rows.truncate(most);
-    unpacked(&kept, rows)
+    SessionList { sessions: unpacked(&kept, rows), unread }
 }
 
 /// Reads sessions that nothing is known of, and keeps what was read for the next time.
@@ -137,7 +166,7 @@ fn read_and_keep(
     kept: &Kept,
     rows: &[Row],
     unknown: Vec<(SessionPlace, Stamp)>,
-) -> Vec<SessionSummary> {
+) -> SessionList {
     let (places, stamps): (Vec<SessionPlace>, Vec<Stamp>) = unknown.into_iter().unzip();
     let stamps: HashMap<&Path, Stamp> = places.iter().map(SessionPlace::file).zip(stamps).collect();
     let read = summaries(&places);
@@ -145,7 +174,7 @@ fn read_and_keep(
         Source::Kept(record) => Some(record),
         Source::Read(_) => None,
     });
-    kept.write(home, &unchanged.collect(), &stamps, &read);
+    kept.write(home, &unchanged.collect(), &stamps, &read.sessions);
     read
 }
 
@@ -185,21 +214,28 @@ pub(crate) fn stale_list(home: &ConfigHome, places: &[SessionPlace]) -> Option<P
     places.iter().any(is_wrong).then(|| kept::file(home))
 }
 
-/// Reads many files with a few threads; one that cannot be read does not hide the others.
-pub(crate) fn summaries(places: &[SessionPlace]) -> Vec<SessionSummary> {
+/// Reads many files with a few threads, in any order; one that cannot be read does not hide the others.
+fn summaries(places: &[SessionPlace]) -> SessionList {
     let n_readers =
         thread::available_parallelism().map_or(1, usize::from).min(MOST_READERS).min(places.len() / 16 + 1);
     let next = AtomicUsize::new(0);
-    let found = Mutex::new(Vec::with_capacity(places.len()));
+    let found = Mutex::new(SessionList::default());
     let read = || {
         let mut buffer = Vec::new();
-        let mut mine = Vec::new();
+        let mut mine = SessionList::default();
         while let Some(place) = places.get(next.fetch_add(1, Ordering::Relaxed)) {
-            if let Ok(Some(facts)) = facts_of(place, &mut buffer) {
-                mine.push(SessionSummary { place: place.clone(), facts });
+            match facts_of(place, &mut buffer) {
+                Ok(Some(facts)) => mine.sessions.push(SessionSummary { place: place.clone(), facts }),
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    mine.unread.push(place.file().to_owned());
+                }
+                // Empty, or gone by now.
+                Ok(None) | Err(_) => {}
             }
         }
-        found.lock().unwrap_or_else(PoisonError::into_inner).append(&mut mine);
+        let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.sessions.append(&mut mine.sessions);
+        found.unread.append(&mut mine.unread);
     };
     thread::scope(|scope| {
         for _ in 1..n_readers {
@@ -207,7 +243,9 @@ pub(crate) fn summaries(places: &[SessionPlace]) -> Vec<SessionSummary> {
         }
         read();
     });
-    found.into_inner().unwrap_or_else(PoisonError::into_inner)
+    let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    found.unread.sort_unstable();
+    found
 }
 
 /// Returns the directory that a session's file lies in.

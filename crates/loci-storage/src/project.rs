@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use loci_core::path::project_slug;
 
-use crate::find::{FindError, Listed, session_places, sessions_in, subdirectories};
+use crate::find::{FindError, Listing, places_in, sessions_in, subdirectories};
 use crate::layout::{ConfigHome, SessionPlace};
 use crate::listing::{SessionSummary, dir_of};
 use crate::repository::repository_of;
@@ -50,16 +50,12 @@ impl Project {
 
     /// Returns the session files that may belong to the project.
     pub(crate) fn session_files(&self, home: &ConfigHome) -> Result<Vec<SessionPlace>, FindError> {
-        let mut places = Vec::new();
-        for dir in self.dirs(home)? {
-            places.extend(session_places(&dir)?);
-        }
-        Ok(places)
+        Ok(places_in(&self.dirs(home)?).0)
     }
 
     /// Returns the same files, each looked at once.
-    pub(crate) fn listed(&self, home: &ConfigHome) -> Result<Vec<Listed>, FindError> {
-        sessions_in(&self.dirs(home)?)
+    pub(crate) fn listed(&self, home: &ConfigHome) -> Result<Listing, FindError> {
+        Ok(sessions_in(&self.dirs(home)?))
     }
 
     /// Returns the directories under `projects/` that may hold the project's sessions.

@@ -25,7 +25,7 @@ use loci_core::usage::ModelUsage;
 use loci_stdx::{Date, TimeZone};
 
 use crate::archive::packed_transcripts;
-use crate::find::{FindError, session_places, subdirectories};
+use crate::find::{FindError, Listed, Listing, all_sessions};
 use crate::layout::{ConfigHome, SessionPlace};
 use crate::project::Project;
 use crate::repository::repository_of;
@@ -80,8 +80,9 @@ pub struct UsedRow {
 
 /// Reads every session there is.
 pub fn session_statistics(home: &ConfigHome, wish: &StatisticsWish) -> Result<Statistics, FindError> {
-    let sessions = sessions(home)?;
+    let (sessions, unread) = sessions(home)?;
     let mut count = Count::default();
+    count.statistics.unread = unread;
     for (number, (session, mut read)) in sessions.iter().zip(read_all(&sessions, wish)).enumerate() {
         count.statistics.unread.append(&mut read.unread);
         let is_wanted = |project: &Project| project.owns_recorded(home, &session.place, read.cwd.as_deref());
@@ -121,15 +122,16 @@ impl Source {
     }
 }
 
-/// Lists the sessions in the order of their paths, archived ones where they were.
-fn sessions(home: &ConfigHome) -> Result<Vec<Session>, FindError> {
+/// Lists the sessions in the order of their paths, archived ones where they were, and the directories that cannot be listed.
+fn sessions(home: &ConfigHome) -> Result<(Vec<Session>, Vec<PathBuf>), FindError> {
     let mut all: BTreeMap<PathBuf, Session> = BTreeMap::new();
-    for dir in subdirectories(&home.projects_dir())? {
-        for place in session_places(&dir)? {
-            let mut files = vec![Source::Plain(place.file().to_owned())];
+    let Listing { sessions, unread } = all_sessions(home)?;
+    for Listed { place, has_companion, .. } in sessions {
+        let mut files = vec![Source::Plain(place.file().to_owned())];
+        if has_companion {
             files.extend(subagents(&place));
-            all.insert(place.file().to_owned(), Session { place, files });
         }
+        all.insert(place.file().to_owned(), Session { place, files });
     }
     for packed in packed_transcripts(home) {
         // One that is in its place again is read there.
@@ -141,7 +143,7 @@ fn sessions(home: &ConfigHome) -> Result<Vec<Session>, FindError> {
             .or_insert_with(|| Session { place: packed.session.clone(), files: Vec::new() });
         session.files.push(Source::Packed(packed.pack));
     }
-    Ok(all.into_values().collect())
+    Ok((all.into_values().collect(), unread))
 }
 
 fn subagents(place: &SessionPlace) -> Vec<Source> {

@@ -9,7 +9,9 @@ use std::time::UNIX_EPOCH;
 use loci_core::ids::SessionId;
 use loci_stdx::{Env, FileLock};
 
-use crate::find::{FindError, session_places, subdirectories};
+use super::cure::Case;
+use super::finding::{Finding, FindingKind};
+use crate::find::{FindError, places_in, subdirectories};
 use crate::layout::{ConfigHome, SessionPlace};
 use crate::remove::process_on;
 
@@ -23,6 +25,8 @@ pub(super) struct Store<'a> {
     pub(super) home: &'a ConfigHome,
     /// The directories of projects.
     pub(super) projects: Vec<PathBuf>,
+    /// Why some of them could not be listed.
+    unlisted: Vec<FindError>,
     pub(super) places: Vec<SessionPlace>,
     in_use: HashSet<SessionId>,
     now_ms: i64,
@@ -32,12 +36,27 @@ impl<'a> Store<'a> {
     pub(super) fn look(home: &'a ConfigHome, env: &Env) -> Result<Self, FindError> {
         let mut projects = subdirectories(&home.projects_dir())?;
         projects.sort();
-        let mut places = Vec::new();
-        for dir in &projects {
-            places.extend(session_places(dir)?);
-        }
+        let (mut places, unlisted) = places_in(&projects);
         places.sort_by(|left, right| left.file().cmp(right.file()));
-        Ok(Self { home, projects, places, in_use: in_use(home), now_ms: env.clock.now().as_millisecond() })
+        Ok(Self {
+            home,
+            projects,
+            unlisted,
+            places,
+            in_use: in_use(home),
+            now_ms: env.clock.now().as_millisecond(),
+        })
+    }
+
+    /// Finds directories of projects that cannot be listed, with whatever is in them.
+    pub(super) fn unlisted_cases(&self) -> Vec<Case> {
+        let case = |error: &FindError| {
+            let FindError::Read { path, source } = error else { return None };
+            let meaning = format!("what is in it cannot be listed: {source}");
+            let finding = Finding::new(FindingKind::Unreadable, path, meaning);
+            Some(Case::hopeless(finding, "see to it that you may read it"))
+        };
+        self.unlisted.iter().filter_map(case).collect()
     }
 
     /// Returns true while another process works on the session.

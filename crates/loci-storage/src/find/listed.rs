@@ -68,16 +68,26 @@ pub(crate) struct Listed {
     pub(crate) has_companion: bool,
 }
 
+/// Session files, and what hides others.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    pub(crate) sessions: Vec<Listed>,
+    /// Directories that could not be listed.
+    pub(crate) unread: Vec<PathBuf>,
+}
+
 /// Returns the session files of all projects.
-pub(crate) fn all_sessions(home: &ConfigHome) -> Result<Vec<Listed>, FindError> {
-    sessions_in(&subdirectories(&home.projects_dir())?)
+pub(crate) fn all_sessions(home: &ConfigHome) -> Result<Listing, FindError> {
+    Ok(sessions_in(&subdirectories(&home.projects_dir())?))
 }
 
 /// Returns the session files of some directories, those of each in order. A link counts as what it leads to; a file that is
-/// gone by now is none.
-pub(crate) fn sessions_in(dirs: &[PathBuf]) -> Result<Vec<Listed>, FindError> {
-    let listings = in_parallel(dirs.len(), MOST_LISTERS, |idx| Names::of(&dirs[idx]));
-    let listings = listings.into_iter().collect::<Result<Vec<Names<'_>>, FindError>>()?;
+/// gone by now is none. A directory that cannot be listed does not hide the others.
+pub(crate) fn sessions_in(dirs: &[PathBuf]) -> Listing {
+    let named = in_parallel(dirs.len(), MOST_LISTERS, |idx| Names::of(&dirs[idx]));
+    let unread = named.iter().zip(dirs).filter(|(names, _)| names.is_err()).map(|(_, dir)| dir.clone());
+    let unread = unread.collect();
+    let listings: Vec<Names<'_>> = named.into_iter().flatten().collect();
     // Directories differ much in size, so files are shared out, not directories.
     let parts: Vec<(&Names<'_>, &[OsString])> =
         listings.iter().flat_map(|names| names.files.chunks(PART).map(move |part| (names, part))).collect();
@@ -87,7 +97,7 @@ pub(crate) fn sessions_in(dirs: &[PathBuf]) -> Result<Vec<Listed>, FindError> {
         let dir = File::open(names.dir).ok();
         part.iter().filter_map(|name| names.listed(dir.as_ref(), name)).collect::<Vec<Listed>>()
     });
-    Ok(listed.into_iter().flatten().collect())
+    Listing { sessions: listed.into_iter().flatten().collect(), unread }
 }
 
 /// The names in a directory that matter here.

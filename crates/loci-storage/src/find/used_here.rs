@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use loci_core::entry::Entry;
 use loci_stdx::ReverseLines;
 
-use super::{FindError, session_places, subdirectories};
+use super::{FindError, places_of_all};
 use crate::layout::{ConfigHome, SessionPlace};
 
 /// How many files are looked at, those last changed first.
@@ -20,10 +20,7 @@ const MOST_LINES: usize = 50;
 
 /// Returns the session last changed of those whose last entry was written in `real_cwd`.
 pub(super) fn newest_used_in(home: &ConfigHome, real_cwd: &Path) -> Result<Option<SessionPlace>, FindError> {
-    let mut places = Vec::new();
-    for dir in subdirectories(&home.projects_dir())? {
-        places.extend(session_places(&dir)?);
-    }
+    let (mut places, _) = places_of_all(home)?;
     places.sort_by_cached_key(|place| {
         let changed = fs::metadata(place.file()).and_then(|metadata| metadata.modified());
         std::cmp::Reverse(changed.unwrap_or(SystemTime::UNIX_EPOCH))

@@ -42,7 +42,7 @@ pub(crate) fn index_faults(home: &ConfigHome) -> Vec<IndexFault> {
         Err(_) => IndexFault::Damaged(path),
     });
     faults.extend(useless);
-    let Ok(files) = files_on_disk(home) else { return faults };
+    let Ok((files, _)) = files_on_disk(home) else { return faults };
     let coverage = Coverage::of(&files, &segments);
     for (segment, live) in segments.iter().zip(&coverage.live) {
         faults.extend(fault_of(segment, live, &files, dir.join(&segment.name)));

@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use super::segment::{Segment, Source};
 use super::spoken::Body;
 use crate::archive::{PackedTranscript, packed_transcripts};
-use crate::find::{FindError, Listed, Stamp, all_sessions};
+use crate::find::{FindError, Listed, Listing, Stamp, all_sessions};
 use crate::layout::{ConfigHome, Dialect, SessionPlace};
 use crate::rollout::{is_compressed, rollouts};
 
@@ -45,11 +45,13 @@ impl OnDisk {
     }
 }
 
-/// Lists the files of all sessions and of their subagents, in the order of their paths.
-pub(super) fn files_on_disk(home: &ConfigHome) -> Result<Vec<OnDisk>, FindError> {
+/// Lists the files of all sessions and of their subagents, in the order of their paths, and the directories that cannot be
+/// listed.
+pub(super) fn files_on_disk(home: &ConfigHome) -> Result<(Vec<OnDisk>, Vec<PathBuf>), FindError> {
     let root = home.projects_dir();
     let mut files = Vec::new();
-    for Listed { place, stamp, has_companion } in all_sessions(home)? {
+    let Listing { sessions, unread } = all_sessions(home)?;
+    for Listed { place, stamp, has_companion } in sessions {
         if has_companion {
             files.extend(subagents(&root, &place));
         }
@@ -61,7 +63,7 @@ pub(super) fn files_on_disk(home: &ConfigHome) -> Result<Vec<OnDisk>, FindError>
     let foreign = rollouts(home).into_iter().filter(|place| !own.contains(place.id().as_str()));
     files.extend(foreign.filter_map(rollout));
     files.sort_unstable_by(|left, right| left.path.cmp(&right.path));
-    Ok(files)
+    Ok((files, unread))
 }
 
 fn subagents(root: &Path, session: &SessionPlace) -> Vec<OnDisk> {

@@ -15,7 +15,7 @@ use memchr::memmem;
 use super::lite::Ends;
 use super::{Count, Facts, Labels, SessionSummary, kept_or_read, scan};
 use crate::archive::packed_transcripts;
-use crate::find::{FindError, Stamp, session_places, subdirectories};
+use crate::find::{FindError, Stamp, places_of_all};
 use crate::layout::{ConfigHome, SessionPlace};
 use crate::project::Project;
 use crate::rollout::{entries_of, head_of, is_compressed, rollout_bytes, rollouts, titles};
@@ -33,7 +33,7 @@ pub fn list_rollouts(home: &ConfigHome, project: Option<&Project>) -> Result<Vec
     let own = own_ids(home)?;
     places.retain(|place| !own.contains(place.id().as_str()));
     let look = |place: SessionPlace| Stamp::look(place.file()).map(|stamp| (place, stamp));
-    let mut sessions = kept_or_read(home, places.into_iter().filter_map(look).collect(), usize::MAX);
+    let mut sessions = kept_or_read(home, places.into_iter().filter_map(look).collect(), usize::MAX).sessions;
     sessions.retain(|session| {
         project.is_none_or(|project| project.covers_recorded(session.facts.cwd.as_deref()))
     });
@@ -46,10 +46,8 @@ pub fn list_rollouts(home: &ConfigHome, project: Option<&Project>) -> Result<Vec
 
 /// Returns the ids of our own sessions, archived ones included.
 fn own_ids(home: &ConfigHome) -> Result<HashSet<String>, FindError> {
-    let mut ids = HashSet::new();
-    for dir in subdirectories(&home.projects_dir())? {
-        ids.extend(session_places(&dir)?.into_iter().map(|place| place.id().to_string()));
-    }
+    let (places, _) = places_of_all(home)?;
+    let mut ids: HashSet<String> = places.into_iter().map(|place| place.id().to_string()).collect();
     ids.extend(packed_transcripts(home).into_iter().map(|packed| packed.session.id().to_string()));
     Ok(ids)
 }

@@ -1,7 +1,7 @@
 //! `loci sessions doctor`: what is wrong with the sessions on disk, and mending it.
 
 use loci_stdx::counted;
-use loci_storage::{CheckUp, Finding, Outcome, examine_store, repair_store};
+use loci_storage::{CheckUp, DoctorError, Finding, Outcome, examine_store, repair_store};
 use serde_json::{Value, json};
 
 use super::{Desk, format, output};
@@ -23,7 +23,11 @@ pub(super) struct DoctorArgs {
 pub(super) fn run(desk: &Desk<'_>, args: &DoctorArgs) -> Result<u8, Complaint> {
     let check = if args.repair { repair_store } else { examine_store };
     let check_up = check(&desk.home, desk.env).map_err(|error| {
-        Complaint::from_error(&error).hint("Should another repair be under way, wait for its end.")
+        let complaint = Complaint::from_error(&error);
+        match error {
+            DoctorError::Lock(_) => complaint.hint("Should another repair be under way, wait for its end."),
+            DoctorError::Find(_) => complaint.hint("See to it that you may read it."),
+        }
     })?;
     if args.json {
         output::print_json(&to_json(&check_up))?;

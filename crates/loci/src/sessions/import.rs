@@ -56,7 +56,8 @@ pub(super) fn run(desk: &Desk<'_>, args: &ImportArgs) -> Result<(), Complaint> {
 
 fn resume(desk: &Desk<'_>, imported: &Imported) -> String {
     let id = imported.place.id();
-    match imported.cwd == desk.env.cwd {
+    // Where a directory is gone, a session goes on in the one that somebody is in.
+    match imported.cwd == desk.env.cwd || !imported.cwd.is_dir() {
         true => format!("loci -r {id}"),
         false => {
             let dir = imported.cwd.to_string_lossy();

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use jiff::tz::TimeZone;
 use loci_stdx::{in_parallel, single_line};
-use loci_storage::{Dialect, Project, SessionSummary, list_newest, list_project, list_rollouts};
+use loci_storage::{Dialect, Project, SessionSummary, list_rollouts, list_sessions};
 
 use super::summary::put_json;
 use super::{Desk, format, output};
@@ -65,9 +65,12 @@ pub(super) fn run(desk: &Desk<'_>, args: &ListArgs) -> Result<(), Complaint> {
     let mut sessions = Vec::new();
     let most = args.limit.unwrap_or(usize::MAX);
     if args.origin != Some(Origin::Codex) {
-        let newest = || list_newest(&desk.home, most);
-        let own = project.as_ref().map_or_else(newest, |it| list_project(&desk.home, it));
-        sessions = own.map_err(|error| Complaint::from_error(&error))?;
+        let own = list_sessions(&desk.home, project.as_ref(), most);
+        let own = own.map_err(|error| Complaint::from_error(&error))?;
+        for path in &own.unread {
+            output::say(&format!("Could not be read and is not listed: `{}`", path.display()));
+        }
+        sessions = own.sessions;
     }
     if args.origin != Some(Origin::Own) {
         let foreign = list_rollouts(&desk.home, project.as_ref());

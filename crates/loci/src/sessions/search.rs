@@ -103,7 +103,7 @@ pub(super) fn run(desk: &Desk<'_>, args: &SearchArgs) -> Result<u8, Complaint> {
     if args.json {
         let hits: Vec<_> = found.hits.iter().map(|hit| shown.json(hit)).collect();
         let count = json!({"number": found.n_found, "isExact": found.is_exact});
-        output::print_json(&json!({"found": count, "hits": hits}))?;
+        output::print_json(&json!({"found": count, "hits": hits, "unread": found.unread}))?;
     } else if found.hits.is_empty() {
         output::say(nothing_to_show(found.n_found, &wish.filter));
     } else {

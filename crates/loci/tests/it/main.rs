@@ -56,3 +56,4 @@ mod team_memory;
 mod torture;
 mod trust;
 mod turn;
+mod unreadable;

@@ -61,6 +61,28 @@ async fn messages_are_found_with_the_command_that_resumes_there() {
     assert!(world.conversation().ends_with("user: And then?\n"), "{}", world.conversation());
 }
 
+/// A directory that is gone is no place to go to: the session goes on where somebody is.
+#[tokio::test]
+async fn a_session_whose_directory_is_gone_is_resumed_here() {
+    let world = World::new(vec![Step::text("It goes on.")]).await;
+    let id = "0a0a0a0a-0001-4000-8000-000000000001";
+    for (n, cwd) in [("1", "/nowhere/gone"), ("2", "/")] {
+        let id = format!("{}{n}", &id[..35]);
+        let line = json!({"parentUuid": null, "isSidechain": false, "type": "user", "uuid": format!("u{n}"), "cwd": cwd,
+            "message": {"role": "user", "content": "about badgers"}, "timestamp": "2026-01-01T00:00:00.000Z", "sessionId": id});
+        world.home.write_config(format!("projects/-gone/{id}.jsonl"), format!("{line}\n"));
+    }
+    let all = found(&world, ["badgers"]);
+    let resumes: Vec<&str> =
+        all["hits"].as_array().unwrap().iter().map(|hit| hit["resume"].as_str().unwrap()).collect();
+    let [gone, there] = resumes.as_slice() else { panic!("{all}") };
+    assert_eq!(*gone, format!("loci -r {id} --resume-session-at u1"));
+    assert!(there.starts_with("cd / && loci -r "), "{there}");
+    let words: Vec<&str> = gone.split(' ').skip(1).collect();
+    assert_fine(&world.run(&crate::support::print(["Go on."]).args(words)));
+    assert!(world.conversation().contains("about badgers"), "{}", world.conversation());
+}
+
 #[tokio::test]
 async fn a_search_can_be_narrowed() {
     let world = world().await;

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use loci_core::search::{Query, Snippet, snippet};
 use loci_stdx::single_line;
@@ -134,8 +134,10 @@ impl<'a> Shown<'a> {
     /// Returns the command that resumes the session at the message.
     fn command(&self, hit: &Hit, facts: Option<&Facts>) -> String {
         let cwd = facts.and_then(|facts| facts.cwd.as_deref());
-        let away = cwd.filter(|cwd| self.desk.env.cwd != std::path::Path::new(cwd));
-        let away = away.map(|cwd| format!("cd {} && ", quoted(cwd))).unwrap_or_default();
+        // Where a directory is gone, a session goes on in the one that somebody is in.
+        let away = cwd.map(Path::new).filter(|cwd| self.desk.env.cwd != **cwd && cwd.is_dir());
+        let away = away.map(Path::to_string_lossy);
+        let away = away.map(|cwd| format!("cd {} && ", quoted(&cwd))).unwrap_or_default();
         if hit.session.dialect() == Dialect::Codex {
             return format!(
                 "loci sessions import {} && {away}loci -r {}",
