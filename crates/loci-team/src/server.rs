@@ -29,6 +29,7 @@ pub use limits::Limits;
 pub use moving::Inventory;
 pub use store::{Database, StoreError};
 
+use crate::http::RepositoryName;
 use crate::remote::Expected;
 use limits::Counter;
 use store::{Deed, Member, Sent, Written};
@@ -147,10 +148,13 @@ async fn write(
     let text = String::from_utf8(body.into()).ok().filter(|text| !text.contains('\0'));
     let text =
         text.ok_or_else(|| refusal(StatusCode::UNPROCESSABLE_ENTITY, "It is not UTF-8 without NUL"))?;
-    let (text, found) = scanned(text).await?;
+    let (text, found) = scanned(&name, text).await?;
     if let Some(found) = found {
         desk.refused(&member, &member.repository, "secret").await?;
-        let words = format!("Line {} of `{name}` holds a secret by rule `{}`", found.line, found.rule);
+        let words = match found.line {
+            0 => format!("The name holds a secret by rule `{}`", found.rule),
+            line => format!("Line {line} of `{name}` holds a secret by rule `{}`", found.rule),
+        };
         return Err(refusal(StatusCode::UNPROCESSABLE_ENTITY, words));
     }
     let hash = ContentHash::of(&text);
@@ -160,9 +164,11 @@ async fn write(
 }
 
 /// Looks for secrets on a thread that may take its time.
-async fn scanned(text: String) -> Result<(String, Option<SecretFound>), Refusal> {
+async fn scanned(name: &EntryName, text: String) -> Result<(String, Option<SecretFound>), Refusal> {
+    let name = name.clone();
     let scan = move || {
-        let found = find_secrets(&text).into_iter().next();
+        let in_name = find_secrets(name.as_str()).into_iter().map(|found| SecretFound { line: 0, ..found });
+        let found = in_name.chain(find_secrets(&text)).next();
         (text, found)
     };
     let failed = |_| refusal(StatusCode::INTERNAL_SERVER_ERROR, "The request could not be finished");
@@ -191,8 +197,7 @@ fn said(name: &EntryName, hash: &ContentHash, written: &Written) -> Response {
 impl Desk {
     /// Finds out who asks, and whether they may.
     async fn admit(&self, repository: &str, headers: &HeaderMap) -> Result<Member, Refusal> {
-        let token = headers.get(AUTHORIZATION).and_then(|it| it.to_str().ok()?.strip_prefix("Bearer "));
-        let member = match token {
+        let member = match bearer(headers) {
             Some(token) => self.database.store().member(&ContentHash::of(token)).await?,
             None => None,
         };
@@ -212,7 +217,10 @@ impl Desk {
         repository: &str,
         outcome: &'static str,
     ) -> Result<(), StoreError> {
-        let (member, repository) = (member.name.clone(), repository.to_owned());
+        // What is asked for may be any text, and no line of the log is to be a stranger's.
+        let repository =
+            RepositoryName::parse(repository).map_or("-".to_owned(), |it| it.as_str().to_owned());
+        let member = member.name.clone();
         let deed = Deed { member, repository, action: "request", name: None, hash: None, outcome };
         self.database.store().note(deed, &self.now()).await
     }
@@ -220,6 +228,12 @@ impl Desk {
     fn now(&self) -> String {
         rfc3339_millis(self.clock.now())
     }
+}
+
+/// Returns the token of a request.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
 fn entry_name(name: &str) -> Result<EntryName, Refusal> {

@@ -19,6 +19,9 @@ use super::sqlite::SqliteStore;
 use crate::http::RepositoryName;
 use crate::remote::Expected;
 
+/// The longest name of a member.
+const MEMBER_CHARS: usize = 100;
+
 /// Why the database could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -48,6 +51,9 @@ pub enum StoreError {
         /// Ours.
         known: u32,
     },
+    /// It is no name of a member.
+    #[error("Not a name for a member: `{0}`")]
+    NotAName(String),
     /// There is a member of that name.
     #[error("There is a member of that name for this repository: `{0}`")]
     MemberExists(String),
@@ -236,6 +242,9 @@ impl Database {
         token: &str,
         now: &str,
     ) -> Result<(), StoreError> {
+        if name.trim().is_empty() || name.chars().count() > MEMBER_CHARS || name.contains(char::is_control) {
+            return Err(StoreError::NotAName(name.to_owned()));
+        }
         self.store.add_member(name, repository, &ContentHash::of(token), now).await
     }
 

@@ -211,6 +211,25 @@ async fn what_is_no_entry_is_named_and_left_alone() {
     assert_eq!((ann.text("y.md"), ann.text("Y.md")), (None, None));
 }
 
+/// Invariant 1 of `docs/design/team-memory.md`. Others are not sent a text that nobody wrote, and ours stays.
+#[tokio::test]
+async fn what_is_not_text_is_neither_sent_nor_replaced() {
+    let twin = Twin::with(&[("both.md", "theirs")]);
+    let ann = Person::with(&[]);
+    for name in ["mine.md", "both.md"] {
+        ann.write(name, "");
+        fs::write(ann.book.dir().join("team").join(name), b"caf\xe9").unwrap();
+    }
+    let skipped = |name: &str| format!("{name} Skipped(\"it is not UTF-8\")");
+    assert_eq!(ann.push(&twin).await, [skipped("both.md"), skipped("mine.md")]);
+    assert_eq!((twin.text("mine.md"), twin.text("both.md")), (None, Some("theirs".to_owned())));
+    let said = ann.pull(&twin).await;
+    assert_eq!(said.iter().filter(|line| line.contains("Skipped")).count(), 3, "{said:?}");
+    for name in ["mine.md", "both.md"] {
+        assert_eq!(fs::read(ann.book.dir().join("team").join(name)).unwrap(), b"caf\xe9", "{name}");
+    }
+}
+
 /// Invariant 5 of `docs/design/team-memory.md`. The connection is cut at every request, before and after it is carried out.
 #[tokio::test]
 async fn a_cut_at_any_request_loses_and_doubles_nothing() {

@@ -54,6 +54,48 @@ async fn opens_one_repository(office: &Office) {
     );
 }
 
+/// Nobody writes lines of the audit log but the server.
+#[tokio::test]
+async fn no_name_makes_a_line_of_its_own_in_the_log() {
+    for office in Office::each().await {
+        makes_no_line(&office).await;
+    }
+}
+
+async fn makes_no_line(office: &Office) {
+    let server = ServerProcess::start(&office.address);
+    let _ann = office.person("ann", "one", server.address).await;
+    let asked = async |repository: &str, scheme: &str| {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let mut stream = tokio::net::TcpStream::connect(server.address).await.unwrap();
+        let head = format!(
+            "GET /v1/repositories/{repository}/entries HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\
+             authorization: {scheme} {}\r\n\r\n",
+            token("ann", "one"),
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).await.unwrap();
+        String::from_utf8_lossy(&answer[9..]).into_owned()
+    };
+    assert_eq!(asked("one", "bearer").await, "200", "the scheme is written in any case");
+    assert_eq!(asked("one", "Basic").await, "401");
+    let long = "a".repeat(20_000);
+    for repository in ["one%0A2026%09ben%09one%09write%09a.md%09created", "one%00", "%1B[2J", &long] {
+        assert_eq!(asked(repository, "Bearer").await, "403", "{repository}");
+    }
+    let database = office.database().await;
+    let one = RepositoryName::parse("one").unwrap();
+    for name in ["", "  ", "b\ten", "ben\n", "\u{1b}[2J", &long] {
+        let added = database.add_member(name, &one, "some token", "now").await;
+        assert!(added.is_err_and(|error| error.to_string().starts_with("Not a name")), "{name}");
+    }
+    let log = database.audit_log().await.unwrap();
+    let deeds: Vec<String> = log.iter().map(|line| line[1..].join(" ")).collect();
+    let forbidden = "ann - request  forbidden";
+    assert_eq!(deeds, ["ann one add-member  done", forbidden, forbidden, forbidden, forbidden]);
+}
+
 /// Invariant 6 of `docs/design/team-memory.md`.
 #[tokio::test]
 async fn tokens_are_nowhere_in_the_database_and_others_cannot_read_it() {
@@ -105,6 +147,7 @@ async fn takes_nothing_bad(office: &Office) {
     };
     let absent = Some(("if-none-match", "*"));
     assert_eq!(put("a.md", format!("use {secret}"), absent).await, "422");
+    assert_eq!(put(&format!("{secret}.md"), "x".to_owned(), absent).await, "422");
     assert_eq!(put("a.md", "a\0b".to_owned(), absent).await, "422");
     assert_eq!(put("..%2Fa.md", "x".to_owned(), absent).await, "422");
     assert_eq!(put("CLAUDE.md", "x".to_owned(), absent).await, "422");

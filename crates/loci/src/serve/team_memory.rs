@@ -68,7 +68,7 @@ pub(super) use built_in::run;
 mod built_in {
     use std::sync::Arc;
 
-    use loci_stdx::{SystemClock, rfc3339_millis};
+    use loci_stdx::{SystemClock, rfc3339_millis, single_line};
     use loci_storage::ConfigHome;
     use loci_team::{Database, Limits, RepositoryName, Server, StoreError};
     use tokio::signal::unix::{SignalKind, signal};
@@ -88,6 +88,9 @@ mod built_in {
         if let Some(Verb::Move(ends)) = &args.verb {
             return move_all(env, args, ends).await;
         }
+        if let Some(Verb::RemoveMember(_) | Verb::Audit) = &args.verb {
+            check_there(env, args.database.as_deref())?;
+        }
         let database = open(env, args.database.as_deref()).await.map_err(|error| explain(&error))?;
         let now = rfc3339_millis(env.clock.now());
         match &args.verb {
@@ -106,7 +109,7 @@ mod built_in {
             }
             Some(Verb::Audit) => {
                 let log = database.audit_log().await.map_err(|error| explain(&error))?;
-                crate::config::write(&log.iter().map(|line| line.join("\t") + "\n").collect::<String>())?;
+                crate::config::write(&log.iter().map(audit_line).collect::<String>())?;
             }
             Some(Verb::Move(_)) => {}
         }
@@ -133,7 +136,13 @@ mod built_in {
         Ok(0)
     }
 
-    /// A source that is not there is not made.
+    /// One line, whatever is in it.
+    fn audit_line(fields: &[String; 6]) -> String {
+        let fields: Vec<String> = fields.iter().map(|field| single_line(field, 200)).collect();
+        fields.join("\t") + "\n"
+    }
+
+    /// A database that is only looked at is not made.
     fn check_there(env: &Env, address: Option<&str>) -> Result<(), Complaint> {
         let path = match address.or_else(|| env.vars.non_empty(DATABASE)) {
             Some(address) if address.contains("://") => return Ok(()),
@@ -143,7 +152,7 @@ mod built_in {
         match path.is_file() {
             true => Ok(()),
             false => Err(Complaint::new(format!("There is no such database: `{}`", path.display()))
-                .hint("`--from` names the one that holds the team's memories.")),
+                .hint("Name the one that holds the team's memories.")),
         }
     }
 
@@ -186,6 +195,7 @@ mod built_in {
                 complaint.hint("Nothing was changed. Bring it back from a backup, or mend it, and move again.")
             }
             StoreError::CutShort | StoreError::NotEqual => complaint.hint("Run it again."),
+            StoreError::NotAName(_) => complaint.hint("A hundred characters at most, on one line."),
             StoreError::MemberExists(_) => {
                 complaint.hint("For a new token, `remove-member` first and add them again.")
             }

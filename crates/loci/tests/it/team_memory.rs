@@ -173,6 +173,13 @@ async fn a_build_without_the_server_says_how_to_get_it() {
 async fn the_server_is_started_given_members_and_stopped() {
     let office = World::new([]).await;
     let serve = |args: &[&str]| loci().args(["serve", "team-memory"]).args(args.iter().copied());
+    for args in [&["audit"][..], &["remove-member", "ann", "--repository", "app"]] {
+        let said = office.run(&serve(args));
+        assert!(said.code == Some(1) && said.stderr.contains("There is no such database"), "{said:?}");
+    }
+    assert!(!office.home.config_home().join("loci/team-memory.db").exists(), "nothing is made for nothing");
+    let unnamed = office.run(&serve(&["add-member", "a\nb", "--repository", "app"]));
+    assert!(unnamed.code == Some(1) && unnamed.stderr.contains("Not a name for a member"), "{unnamed:?}");
     let added = office.run(&serve(&["add-member", "ann", "--repository", "app"]));
     let token = added.stdout.trim().to_owned();
     assert!(token.starts_with("locitm_") && token.len() == 71, "{added:?}");
