@@ -111,9 +111,14 @@ impl HttpRemote {
 
     async fn refusal(&self, response: Response) -> RemoteError {
         let status = response.status().as_u16();
+        RemoteError::Refused { status, why: self.words(response).await }
+    }
+
+    /// Returns what the server said, in so far as it can be shown.
+    async fn words(&self, response: Response) -> String {
         let words = self.body(response, MOST_LIST_BYTES).await.unwrap_or_default();
         let why: String = words.chars().filter(|it| !it.is_control()).take(MOST_WORDS).collect();
-        RemoteError::Refused { status, why: why.replace(self.token.expose(), "[redacted]") }
+        why.replace(self.token.expose(), "[redacted]")
     }
 
     fn lost(&self, error: reqwest::Error) -> RemoteError {
@@ -175,6 +180,9 @@ impl Remote for HttpRemote {
                 Ok(Stored::Done)
             }
             StatusCode::PRECONDITION_FAILED => Ok(Stored::Conflict),
+            StatusCode::CONFLICT | StatusCode::PAYLOAD_TOO_LARGE | StatusCode::UNPROCESSABLE_ENTITY => {
+                Ok(Stored::Refused(self.words(response).await))
+            }
             _ => Err(self.refusal(response).await),
         }
     }

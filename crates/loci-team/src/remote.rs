@@ -20,6 +20,8 @@ pub enum Stored {
     Done,
     /// The server has another.
     Conflict,
+    /// The server takes no such text by that name, and says why; others may be taken.
+    Refused(String),
 }
 
 /// Why the server could not be used.

@@ -40,6 +40,8 @@ pub enum Outcome {
     Conflict,
     /// It was not sent, because it holds secrets.
     Held(Vec<SecretFound>),
+    /// It was not taken by the server, for this reason.
+    Refused(String),
     /// It was left alone, for this reason.
     Skipped(String),
 }
@@ -248,6 +250,7 @@ impl<'a> Here<'a> {
                 Ok(Some(Outcome::Sent))
             }
             Stored::Conflict => Ok(Some(Outcome::Conflict)),
+            Stored::Refused(why) => Ok(Some(Outcome::Refused(why))),
         }
     }
 

@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use loci_stdx::{Env, FileLock, WriteOptions, write_atomic};
+use loci_stdx::{Env, FileLock, WriteOptions, is_symlink_error, write_atomic};
 use serde::{Deserialize, Serialize};
 
 use super::files::read_exact;
@@ -93,7 +93,11 @@ impl<'a> TeamShelf<'a> {
     }
 
     fn read(&self, name: &str) -> io::Result<String> {
-        let found = read_exact(self.book.dir(), &format!("{}/{name}", self.dir))?;
+        let found = read_exact(self.book.dir(), &format!("{}/{name}", self.dir));
+        let found = found.map_err(|error| match is_symlink_error(&error) {
+            true => io::Error::new(error.kind(), "it is a link, or lies behind one"),
+            false => error,
+        })?;
         let content = found.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
         // Others would get a text that nobody wrote.
         let text = content.as_text().map(str::to_owned);

@@ -65,6 +65,9 @@ impl Remote for Twin {
     }
 
     async fn store(&self, name: &EntryName, text: &str, expected: &Expected) -> Result<Stored, RemoteError> {
+        if text.starts_with("unwanted") {
+            return self.request(|| Stored::Refused("not here".to_owned()));
+        }
         self.request(|| {
             let mut entries = self.entries.lock().unwrap();
             let now = entries.get(name).map(|text| ContentHash::of(text));
@@ -209,6 +212,16 @@ async fn what_is_no_entry_is_named_and_left_alone() {
     let by_case = said.iter().filter(|line| line.contains("only by case"));
     assert_eq!(by_case.count(), 3, "{said:?}");
     assert_eq!((ann.text("y.md"), ann.text("Y.md")), (None, None));
+}
+
+/// A server may be stricter than this side: what it does not take keeps nothing else from being sent.
+#[tokio::test]
+async fn what_the_server_refuses_stops_no_other() {
+    let twin = Twin::with(&[]);
+    let ann = Person::with(&[("a.md", "one"), ("b.md", "unwanted"), ("c.md", "three")]);
+    assert_eq!(ann.push(&twin).await, ["a.md Sent", "b.md Refused(\"not here\")", "c.md Sent"]);
+    assert_eq!(ann.push(&twin).await, ["b.md Refused(\"not here\")"], "and is tried again");
+    assert_eq!(twin.text("b.md"), None);
 }
 
 /// Invariant 1 of `docs/design/team-memory.md`. Others are not sent a text that nobody wrote, and ours stays.

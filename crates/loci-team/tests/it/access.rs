@@ -147,6 +147,11 @@ async fn takes_nothing_bad(office: &Office) {
     };
     let absent = Some(("if-none-match", "*"));
     assert_eq!(put("a.md", format!("use {secret}"), absent).await, "422");
+    let refused = ann.remote.store(&EntryName::parse("a.md").unwrap(), &secret, &Expected::Absent).await;
+    assert!(
+        matches!(&refused, Ok(Stored::Refused(why)) if why.contains("github-token") && !why.contains(&secret)),
+        "{refused:?}"
+    );
     assert_eq!(put(&format!("{secret}.md"), "x".to_owned(), absent).await, "422");
     assert_eq!(put("a.md", "a\0b".to_owned(), absent).await, "422");
     assert_eq!(put("..%2Fa.md", "x".to_owned(), absent).await, "422");

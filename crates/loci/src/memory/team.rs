@@ -2,7 +2,7 @@
 
 use loci_llm::Secret;
 use loci_storage::{ConfigHome, team_token};
-use loci_team::{HttpRemote, Line, Outcome, RepositoryName, SyncError, check_address};
+use loci_team::{HttpRemote, Line, Outcome, RemoteError, RepositoryName, SyncError, check_address};
 use serde_json::{Value, json};
 
 use super::{Desk, complain};
@@ -56,7 +56,8 @@ pub(super) fn run(desk: &Desk, args: &TeamArgs) -> Result<(String, u8), Complain
         Verb::Status(args) => (runtime.block_on(loci_team::status(&desk.book, &remote)), args),
     };
     let lines = lines.map_err(|error| explain(&error))?;
-    let is_held = |line: &Line| matches!(line.outcome, Outcome::Conflict | Outcome::Held(_));
+    let is_held =
+        |line: &Line| matches!(line.outcome, Outcome::Conflict | Outcome::Held(_) | Outcome::Refused(_));
     let code = u8::from(matches!(args.verb, Verb::Push(_)) && lines.iter().any(is_held));
     let text = match (json, lines.is_empty()) {
         (true, _) => pretty(&Value::from_iter(lines.iter().map(to_json))),
@@ -84,7 +85,14 @@ fn remote(desk: &Desk) -> Result<HttpRemote, Complaint> {
         Complaint::new(format!("Not the name of a repository on the server: `{named}`"))
             .hint("`loci config set --project teamMemory.repository <name>`: letters, digits and `-_.`.")
     })?;
-    HttpRemote::new(&desk.env, &url, &repository, token(desk)?).map_err(Complaint::from)
+    let token = token(desk)?;
+    if token.expose().chars().any(|it| !it.is_ascii_graphic()) {
+        return Err(Complaint::new(
+            "The token for the team's memories is no token: it holds a space or the like",
+        )
+        .hint(format!("Look at {TOKEN}, or at the file that holds it.")));
+    }
+    HttpRemote::new(&desk.env, &url, &repository, token).map_err(Complaint::from)
 }
 
 fn token(desk: &Desk) -> Result<Secret, Complaint> {
@@ -104,6 +112,10 @@ fn token(desk: &Desk) -> Result<Secret, Complaint> {
 fn explain(error: &SyncError) -> Complaint {
     match error {
         SyncError::Memory(error) => complain(error),
+        SyncError::Remote(RemoteError::Refused { status: 401, .. }) => Complaint::from_error(error)
+            .hint(format!("Ask whoever runs the server for a token, and put it into {TOKEN} or the file.")),
+        SyncError::Remote(RemoteError::Refused { status: 403, .. }) => Complaint::from_error(error)
+            .hint("`loci config explain teamMemory.repository` shows which one is meant, and who says so."),
         SyncError::Remote(_) => Complaint::from_error(error)
             .hint("What was done so far stands and is remembered; run it again to finish."),
         SyncError::Read(_) => Complaint::from_error(error),
@@ -131,6 +143,7 @@ fn in_words(line: &Line) -> String {
             .iter()
             .map(|it| format!("held      {name}:{}: a secret, by rule `{}`\n", it.line, it.rule))
             .collect(),
+        Outcome::Refused(why) => format!("refused   {name}: {why}\n"),
         Outcome::Skipped(why) => format!("skipped   {name}: {why}\n"),
     }
 }
@@ -150,6 +163,7 @@ fn to_json(line: &Line) -> Value {
             let found = found.iter().map(|it| json!({"rule": it.rule, "line": it.line}));
             with("held", "secrets", found.collect())
         }
+        Outcome::Refused(why) => with("refused", "why", json!(why)),
         Outcome::Skipped(why) => with("skipped", "why", json!(why)),
     }
 }

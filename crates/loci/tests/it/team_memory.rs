@@ -103,6 +103,13 @@ async fn the_address_needs_trust_and_the_token_a_private_file() {
     assert!(run().stderr.contains("Others may read"), "{:?}", run());
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
     assert_eq!(run().stdout, "Nothing to do: both sides are alike\n");
+    let with_token = |token: &str| {
+        world.run(&loci().args(["memory", "team", "status"]).env("LOCI_TEAM_TOKEN", token)).stderr
+    };
+    let said = with_token("of-nobody");
+    assert!(said.contains("refused (401)") && said.contains("Ask whoever runs the server"), "{said}");
+    let said = with_token("a\nb");
+    assert!(said.contains("is no token") && !said.contains("a\nb"), "{said}");
     std::fs::write(
         world.home.config_home().join("settings.json"),
         settings.replace("127.0.0.1", "team.invalid"),
