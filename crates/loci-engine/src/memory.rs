@@ -164,8 +164,11 @@ impl MemoryDesk {
 
 /// Returns the index without front matter and comments; nothing when it cannot be read.
 fn index_of(book: &MemoryBook) -> String {
-    let text = read_memory(book.dir(), MEMORY_INDEX).ok().flatten().unwrap_or_default();
-    MemoryFile::parse(&strip_html_comments(&text)).body
+    plain_index(read_memory(book.dir(), MEMORY_INDEX).ok().flatten())
+}
+
+fn plain_index(text: Option<String>) -> String {
+    MemoryFile::parse(&strip_html_comments(&text.unwrap_or_default())).body
 }
 
 /// Returns the index of memories as the model is shown it, and that of the team's where it is; what is empty is left out.
@@ -176,7 +179,13 @@ pub fn shown_memory_indexes(book: &MemoryBook, shows_team: bool) -> Vec<Instruct
 
 fn shown_memory_index(book: &MemoryBook) -> Option<Instruction> {
     let path = book.dir().join(MEMORY_INDEX).display().to_string();
-    let text = shown_index(&index_of(book), &path);
+    let text = match read_memory(book.dir(), MEMORY_INDEX) {
+        // Silence would be taken for an empty index.
+        Err(error) => {
+            format!("[The index cannot be shown: {error}. Read it in parts before you rely on it.]")
+        }
+        Ok(text) => shown_index(&plain_index(text), &path),
+    };
     let scope = "the index of what earlier sessions remembered of this project";
     (!text.trim().is_empty()).then_some(Instruction { path, scope, text })
 }

@@ -39,7 +39,9 @@ impl Complaint {
     pub(crate) fn exit(&self, stderr: &mut dyn Write) -> ExitCode {
         let hint = self.hint.as_ref().map(|hint| format!("\n{hint}")).unwrap_or_default();
         // A closed stderr leaves nobody to tell; the exit code says it all the same.
-        drop(writeln!(stderr, "Error: {}{hint}", self.message));
+        // Names of files come from anywhere: at a terminal they are read, and do nothing.
+        let text = loci_stdx::printable(&format!("Error: {}{hint}", self.message));
+        drop(writeln!(stderr, "{text}"));
         ExitCode::FAILURE
     }
 }

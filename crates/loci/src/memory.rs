@@ -237,6 +237,9 @@ fn complain(error: &MemoryError) -> Complaint {
         MemoryError::Write { .. } => {
             complaint.hint("It is noted, and is made with the next change, once there is room for it.")
         }
+        MemoryError::Journal { .. } | MemoryError::Lock(_) => {
+            complaint.hint("Nothing was changed. There must be room there, and you must be allowed to write.")
+        }
         MemoryError::NoChange(_) => complaint.hint("`loci memory history` lists the changes there are."),
         MemoryError::Undone(_, by) => complaint.hint(format!("`loci memory undo {by}` takes that back.")),
         _ => complaint,

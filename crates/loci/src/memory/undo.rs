@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use loci_storage::Act;
+use loci_storage::Change;
 
 use super::{Desk, complain, done};
 use crate::complaint::Complaint;
@@ -26,8 +26,51 @@ pub(super) fn run(desk: &Desk, args: &UndoArgs) -> Result<String, Complaint> {
 }
 
 fn last(desk: &Desk) -> Result<Option<u64>, Complaint> {
-    let changes = desk.book.changes().map_err(|error| complain(&error))?;
+    Ok(last_made(&desk.book.changes().map_err(|error| complain(&error))?))
+}
+
+/// Returns the last change that made something and was not taken back. Taking back what took something back makes it
+/// again, so that counts like the change itself.
+fn last_made(changes: &[Change]) -> Option<u64> {
     let undone: HashSet<u64> = changes.iter().filter_map(|change| change.undoes).collect();
-    let open = changes.iter().rev().find(|change| change.act != Act::Undo && !undone.contains(&change.id));
-    Ok(open.map(|change| change.id))
+    let mut taking: HashSet<u64> = HashSet::new();
+    for change in changes {
+        let is_taking = change.undoes.is_some_and(|id| !taking.contains(&id));
+        taking.extend(is_taking.then_some(change.id));
+    }
+    let open = changes.iter().rev().find(|it| !taking.contains(&it.id) && !undone.contains(&it.id));
+    open.map(|change| change.id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loci_storage::{Act, Author};
+
+    #[test]
+    fn what_was_made_again_can_be_taken_back_again() {
+        for (undoes, expected) in [
+            (&[][..], None),
+            (&[None, None], Some(2)),
+            (&[None, None, Some(2)], Some(1)),
+            (&[None, None, Some(2), Some(1)], None),
+            (&[None, Some(1), Some(2)], Some(3)),
+            (&[None, Some(1), Some(2), Some(3)], None),
+            (&[None, Some(1), Some(2), Some(3), Some(4)], Some(5)),
+            (&[None, None, Some(1), Some(3)], Some(4)),
+        ] {
+            let change = |(n, undoes): (usize, &Option<u64>)| Change {
+                id: n as u64 + 1,
+                at: String::new(),
+                act: if undoes.is_some() { Act::Undo } else { Act::Edit },
+                by: Author::Person,
+                session: None,
+                message: None,
+                undoes: *undoes,
+                files: Vec::new(),
+            };
+            let changes: Vec<Change> = undoes.iter().enumerate().map(change).collect();
+            assert_eq!(last_made(&changes), expected, "{undoes:?}");
+        }
+    }
 }

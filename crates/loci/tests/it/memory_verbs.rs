@@ -202,6 +202,8 @@ async fn what_cannot_be_read_is_named_and_stops_nothing() {
     assert!(dir.join("fine.md").is_file() && dir.join("MEMORY.md").is_dir(), "and nothing is changed");
     let output = world.run(&loci().args(["-p", "hi"]));
     assert_eq!((output.code, output.stdout.as_str()), (Some(0), "Hello.\n"), "{output:?}");
+    let shown = world.last_request().messages()[0].to_string();
+    assert!(shown.contains("[The index cannot be shown: it is not a file. Read it in parts"), "{shown}");
 }
 
 /// Invariant 6 of `docs/design/memory.md`. Files by other programs are respected in whatever form they have.
@@ -286,6 +288,36 @@ async fn what_a_terminal_would_obey_is_not_printed() {
     }
     let history: Value = serde_json::from_str(&run(&world, &["history", "--json"]).stdout).unwrap();
     assert_eq!(history[0]["files"][0]["file"], "a\u{1b}[2Jb.md", "programs are told the name itself");
+    let refused = run(&world, &["show", "a\u{1b}[2Jb.md"]);
+    assert_eq!(
+        refused.stderr.lines().next(),
+        Some("Error: No such memory: `a[2Jb.md`"),
+        "nor are complaints"
+    );
+}
+
+/// Of several proposals, one that cannot be dealt with does not hide what became of those before it.
+#[tokio::test]
+async fn what_was_accepted_before_a_failure_is_said() {
+    let world = world().await;
+    assert_eq!(run(&world, &["edit", "other.md", "--text", "New."]).code, Some(0), "now there is a book");
+    let books = world.home.config_home().join("loci/memory");
+    let pending = std::fs::read_dir(books).unwrap().next().unwrap().unwrap().path().join("pending");
+    std::fs::create_dir_all(&pending).unwrap();
+    for name in ["a.md", "c.md"] {
+        std::fs::write(pending.join(name), memory(name, "a proposal")).unwrap();
+    }
+    std::fs::write(pending.join("b.md"), b"caf\xe9").unwrap();
+    let output = run(&world, &["accept", "a", "a", "b", "c"]);
+    assert!(output.stdout.starts_with("`a.md` counts from now on") && output.code == Some(1), "{output:?}");
+    assert!(output.stdout.lines().count() == 1 && output.stderr.contains("not UTF-8"), "{output:?}");
+    let output = run(&world, &["reject", "--all", "--json"]);
+    let said: Vec<Value> = output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let done: Vec<&str> = said.iter().filter_map(|it| it["done"].as_str()).collect();
+    assert_eq!(done, ["`b.md` is turned down", "`c.md` is turned down"]);
+    assert_eq!(run(&world, &["reject", "--all", "--json"]).stdout, "", "nothing is no line");
+    assert_eq!(run(&world, &["undo", "3"]).code, Some(0), "what is no text comes back");
+    assert_eq!(std::fs::read(pending.join("b.md")).unwrap(), b"caf\xe9");
 }
 
 /// Processes that accept the same proposal at once: it counts once, and the others are told.
