@@ -7,7 +7,7 @@ use std::sync::Arc;
 use loci_core::entry::{Entry, EntryKind};
 use loci_core::message::Block;
 
-use super::carried::prompt;
+use super::carried::{is_fold, prompt};
 use super::clip::clip_tokens;
 use crate::tokens::prose_tokens;
 
@@ -24,7 +24,9 @@ pub(super) fn mechanical(span: &[Arc<Entry>], most_tokens: u64) -> String {
     let left = most_tokens.saturating_sub(prose_tokens(OPENING));
     let said = span.iter().filter(|entry| is_said(entry)).flat_map(|entry| entry.blocks());
     let said: Vec<Block> = said.collect();
-    let former = span.iter().find(|entry| entry.head().is_compact_summary).map(|entry| text_of(entry));
+    let is_former = |entry: &&Arc<Entry>| entry.head().is_compact_summary || is_fold(entry);
+    let former: Vec<String> = span.iter().filter(is_former).map(|entry| text_of(entry)).collect();
+    let former = Some(former.join("\n\n")).filter(|text| !text.is_empty());
     let words = said.iter().rev().find_map(|block| block.text().filter(|text| !text.trim().is_empty()));
     let sections = [
         former.map(|text| section("The summary so far:", &clip_tokens(&text, left * 4 / 10))),
@@ -137,6 +139,17 @@ mod tests {
             - Read {"file_path":"/p/a"}
             - Bash {"command":"ls"}"#]]
         .assert_eq(&mechanical(&conversation(), 2_000));
+    }
+
+    /// What folded stretches say is a summary, too: all of them stay, in order.
+    #[test]
+    fn folds_are_summaries_too() {
+        let fold = |text: &str| json!({"type": "user", "isMeta": true, "loci": {"lastPrompt": "p"}, "message": {"content": text}});
+        let mut folded = conversation();
+        folded.splice(1..1, path(vec![fold("Then: hosts."), fold("Then: falcon is 48213.")]));
+        let text = mechanical(&folded, 2_000);
+        let expected = "The summary so far:\nBefore: ports.\n\nThen: hosts.\n\nThen: falcon is 48213.\n\nWhat the user said";
+        assert!(text.contains(expected), "{text}");
     }
 
     /// It always fits, whatever it is made of.
