@@ -162,6 +162,11 @@ impl Room {
         far.max(near)
     }
 
+    /// Returns how much there is up to the target beside a conversation of so many tokens, all in our estimate.
+    pub fn left(&self, tokens: u64) -> u64 {
+        self.unscaled(self.target().saturating_sub(self.overhead + self.scaled(tokens)))
+    }
+
     /// Shares out what is left up to the target, in our estimate.
     pub fn shares(&self) -> Shares {
         let all = self.unscaled(self.target().saturating_sub(self.overhead));
@@ -225,6 +230,23 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    /// What comes back after a compaction does not fill what the server counts higher than we do.
+    #[test]
+    fn what_is_left_is_left_by_the_servers_count() {
+        for (overhead, counted, estimated, tokens, expected) in [
+            (15_000, 100_000, 100_000, 20_000, 52_000),
+            // Twice as much: 87,000 less 30,000 and 40,000 are 17,000 of the server's tokens.
+            (15_000, 100_000, 50_000, 20_000, 8_500),
+            (100_000, 168_000, 120_000, 2_000, 2_821),
+            (15_000, 100_000, 100_000, 90_000, 0),
+        ] {
+            let room = Room::new(WINDOW, overhead).counted(counted, estimated);
+            let left = room.left(tokens);
+            assert_eq!(left, expected, "{overhead} {counted} {estimated}");
+            assert!(left == 0 || room.overhead + room.scaled(tokens + left) <= room.target(), "{room:?}");
         }
     }
 

@@ -410,7 +410,7 @@ impl Session {
 
     /// Returns how many tokens there are up to what a compaction aims at.
     fn room_left(&self, room: &Room) -> u64 {
-        room.target().saturating_sub(self.tokens())
+        room.left(estimate_path(self.recorder.path(), self.recorder.replaced()))
     }
 
     pub(super) fn context_block(&self) -> Block {
