@@ -9,6 +9,7 @@ mod listed;
 mod named;
 mod used_here;
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -270,9 +271,25 @@ fn session_places(dir: &Path) -> Result<Vec<SessionPlace>, FindError> {
     Ok(entries_of(dir)?.into_iter().filter_map(place).collect())
 }
 
+/// Returns the directories in a directory, each once: a link to one that is there as well is left out.
 pub(crate) fn subdirectories(dir: &Path) -> Result<Vec<PathBuf>, FindError> {
-    let is_dir = |entry: &fs::DirEntry| entry.path().is_dir();
-    Ok(entries_of(dir)?.into_iter().filter(is_dir).map(|entry| entry.path()).collect())
+    subdirectories_by(dir, |_| false)
+}
+
+/// Does the same; of several names for one directory the preferred one stays, else the one that is no link.
+pub(crate) fn subdirectories_by(
+    dir: &Path,
+    is_preferred: impl Fn(&Path) -> bool,
+) -> Result<Vec<PathBuf>, FindError> {
+    let entries = entries_of(dir)?.into_iter().filter(|entry| entry.path().is_dir());
+    let is_link = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_symlink());
+    let mut dirs: Vec<(bool, PathBuf)> = entries.map(|entry| (is_link(&entry), entry.path())).collect();
+    if dirs.iter().any(|(is_link, _)| *is_link) {
+        dirs.sort_by_key(|(is_link, path)| (!is_preferred(path), *is_link));
+        let mut seen = HashSet::new();
+        dirs.retain(|(_, path)| seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())));
+    }
+    Ok(dirs.into_iter().map(|(_, path)| path).collect())
 }
 
 /// Lists a directory; one that does not exist is empty.

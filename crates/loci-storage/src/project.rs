@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use loci_core::path::project_slug;
 
-use crate::find::{FindError, Listing, places_in, sessions_in, subdirectories};
+use crate::find::{FindError, Listing, places_in, sessions_in, subdirectories_by};
 use crate::layout::{ConfigHome, SessionPlace};
 use crate::listing::{SessionSummary, dir_of};
 use crate::repository::repository_of;
@@ -65,7 +65,7 @@ impl Project {
         if self.roots.is_empty() && !is_long {
             return Ok(vec![own]);
         }
-        let mut dirs = subdirectories(&home.projects_dir())?;
+        let mut dirs = subdirectories_by(&home.projects_dir(), |dir| *dir == own)?;
         dirs.retain(|dir| *dir == own || self.may_hold(home, dir));
         dirs.sort_by_key(|dir| *dir != own);
         Ok(dirs)

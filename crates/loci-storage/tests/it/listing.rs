@@ -4,7 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use loci_core::ids::SessionId;
-use loci_storage::{Count, Facts, Project, list_all, list_project};
+use loci_storage::{
+    Count, Facts, IndexUse, Project, SearchFilter, SearchWish, SessionSummary, Unwatched, list_all,
+    list_project, search_sessions,
+};
 use serde_json::{Value, json};
 
 use crate::support::{World, fixtures, session_id, user};
@@ -184,4 +187,37 @@ fn the_fixtures_have_their_facts() {
 fn jsonl_files(dir: &Path) -> Vec<PathBuf> {
     let files = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     files.filter(|path| path.extension().is_some_and(|extension| extension == "jsonl")).collect()
+}
+
+/// Whoever moved a project may have linked its new directory to the sessions of the old one.
+#[test]
+fn a_directory_with_two_names_has_its_sessions_once() {
+    let world = World::new();
+    let old = world.home.projects_dir().join("-old-place");
+    let here = world.home.project_dir(world.cwd());
+    let entry = serde_json::json!({"type": "user", "uuid": "u", "parentUuid": null, "cwd": world.cwd(),
+        "timestamp": "2026-01-01T00:00:00.000Z", "message": {"role": "user", "content": "a badger"}});
+    fs::create_dir_all(&old).unwrap();
+    fs::write(old.join(format!("{}.jsonl", session_id(1))), format!("{entry}\n")).unwrap();
+    std::os::unix::fs::symlink(&old, &here).unwrap();
+    std::os::unix::fs::symlink("-old-place", world.home.projects_dir().join("-another")).unwrap();
+    let files = |sessions: Vec<SessionSummary>| -> Vec<std::path::PathBuf> {
+        sessions.into_iter().map(|session| session.place.file().to_owned()).collect()
+    };
+    let name = format!("{}.jsonl", session_id(1));
+    assert_eq!(files(list_all(&world.home).unwrap()), [old.join(&name)]);
+    for project in [Project::directory(world.cwd()), Project::repository(world.cwd())] {
+        assert_eq!(files(list_project(&world.home, &project).unwrap()), [here.join(&name)]);
+    }
+    let elsewhere = world.env.home.join("elsewhere");
+    assert!(loci_storage::by_id(&world.home, &elsewhere, &session_id(1)).is_ok());
+    let wish = SearchWish {
+        text: "badger".to_owned(),
+        is_regex: false,
+        filter: SearchFilter::default(),
+        skip: 0,
+        limit: 10,
+    };
+    let found = search_sessions(&world.home, &wish, IndexUse::None, "test", &Unwatched).unwrap();
+    assert_eq!(found.n_found, 1);
 }
