@@ -164,11 +164,20 @@ impl Builder {
     }
 
     /// Writes the segment to `dir` under a name that nothing there has.
-    pub(super) fn write(mut self, dir: &Path, unique: &str) -> io::Result<()> {
-        let path = dir.join(format!("{unique}.seg"));
+    pub(super) fn write(self, dir: &Path, unique: &str) -> io::Result<()> {
         let beside = dir.join(format!("{unique}.new"));
+        let written = self.write_to(&beside);
+        let written = written.and_then(|()| fs::rename(&beside, dir.join(format!("{unique}.seg"))));
+        if written.is_err() {
+            // Half a segment is of no use to anybody, and may be what fills the disk.
+            drop(fs::remove_file(&beside));
+        }
+        written
+    }
+
+    fn write_to(mut self, path: &Path) -> io::Result<()> {
         let mut out =
-            Output { file: BufWriter::with_capacity(1 << 20, create_private(&beside)?), at: HEAD as u64 };
+            Output { file: BufWriter::with_capacity(1 << 20, create_private(path)?), at: HEAD as u64 };
         out.file.write_all(&[0; HEAD])?;
         let mut words: Vec<(Box<str>, u32)> = std::mem::take(&mut self.numbers).into_iter().collect();
         words.sort_unstable();
@@ -185,9 +194,7 @@ impl Builder {
         let mut head = MAGIC.to_vec();
         [part.at, part.len, part.sum].iter().for_each(|number| head.extend_from_slice(&number.to_le_bytes()));
         file.seek(SeekFrom::Start(0))?;
-        file.write_all(&head)?;
-        drop(file);
-        fs::rename(&beside, &path)
+        file.write_all(&head)
     }
 
     fn write_columns(&mut self, out: &mut Output) -> io::Result<()> {

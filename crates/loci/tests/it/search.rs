@@ -61,6 +61,27 @@ async fn messages_are_found_with_the_command_that_resumes_there() {
     assert!(world.conversation().ends_with("user: And then?\n"), "{}", world.conversation());
 }
 
+/// Invariant 4 of `docs/design/index.md`: a disk that is full costs the index and nothing else; what was written of it does not go on filling the disk.
+#[tokio::test]
+async fn a_full_disk_leaves_nothing_of_the_index() {
+    let world = World::new([]).await;
+    let words: String = (0..150_000).map(|n| format!("w{n} ")).collect();
+    let line = json!({"parentUuid": null, "isSidechain": false, "type": "user", "uuid": "u1",
+        "message": {"role": "user", "content": format!("badger {words}")}, "timestamp": "2026-01-01T00:00:00.000Z"});
+    world.home.write_config("projects/-p/0a0a0a0a-0001-4000-8000-000000000001.jsonl", format!("{line}\n"));
+    // No file may be longer than 64 kB, which a process is told as it is told of a full disk.
+    let script = r#"trap '' XFSZ; ulimit -f 128; exec "$0" "$@""#;
+    let loci = env!("CARGO_BIN_EXE_loci");
+    let binary = Binary::new("/bin/sh").args(["-c", script, loci, "sessions", "search", "badger", "--json"]);
+    let output = world.run(&binary);
+    assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""), "{output:?}");
+    let index = world.home.config_home().join("loci/index");
+    let left: Vec<_> = std::fs::read_dir(&index).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["lock"]);
+    assert_eq!(found(&world, ["badger"])["found"]["number"], 1);
+    assert!(std::fs::read_dir(&index).unwrap().count() > 1, "the next one that has room indexes");
+}
+
 /// A directory that is gone is no place to go to: the session goes on where somebody is.
 #[tokio::test]
 async fn a_session_whose_directory_is_gone_is_resumed_here() {
