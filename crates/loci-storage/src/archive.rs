@@ -14,7 +14,7 @@ mod pack;
 mod pins;
 mod sweep;
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -139,7 +139,11 @@ pub fn archive_session(
     create_private_dir_all(&root).map_err(disk("create", &root))?;
     create_private_dir(&beside).map_err(disk("create", &beside))?;
     match copy(place, &beside, &time) {
-        Ok(()) => fs::rename(&beside, &dir).map_err(disk("rename", &beside))?,
+        Ok(()) => {
+            fs::rename(&beside, &dir).map_err(disk("rename", &beside))?;
+            // The copy has to outlast a power cut before the session goes.
+            File::open(&root).and_then(|root| root.sync_all()).map_err(disk("sync", &root))?;
+        }
         Err(error) => {
             // Our own half copy; the session is untouched.
             fs::remove_dir_all(&beside).map_err(disk("remove", &beside))?;
