@@ -24,6 +24,7 @@ mod past;
 mod permissions;
 mod prefix;
 mod print;
+mod put_away;
 mod retention;
 mod rules;
 mod runtime;

@@ -18,6 +18,7 @@ use loci_storage::{
 
 use crate::args::Args;
 use crate::complaint::Complaint;
+use crate::put_away::way_back;
 
 /// A session that begins or goes on.
 pub(crate) struct Start {
@@ -213,7 +214,17 @@ fn complain_of(env: &Env, home: &ConfigHome, name: &str, error: &FindError) -> C
             Complaint::new(format!("This is a session of Codex: `{}`", place.file().display()))
                 .hint(format!("Make it one that can be continued: `loci sessions import {}`", place.id()))
         }
-        Ok(None) | Err(_) => complain(error),
+        Ok(None) | Err(_) => {
+            let back = match error {
+                FindError::NoSuchId { id } => way_back(home, id),
+                _ => None,
+            };
+            let complaint = complain(error);
+            match back {
+                Some(back) => complaint.hint(back),
+                None => complaint,
+            }
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! `loci sessions doctor`: what is wrong with the sessions on disk, and mending it.
 
-use loci_stdx::counted;
+use loci_stdx::{LockError, counted};
 use loci_storage::{CheckUp, DoctorError, Finding, Outcome, examine_store, repair_store};
 use serde_json::{Value, json};
 
@@ -25,7 +25,10 @@ pub(super) fn run(desk: &Desk<'_>, args: &DoctorArgs) -> Result<u8, Complaint> {
     let check_up = check(&desk.home, desk.env).map_err(|error| {
         let complaint = Complaint::from_error(&error);
         match error {
-            DoctorError::Lock(_) => complaint.hint("Should another repair be under way, wait for its end."),
+            DoctorError::Lock(LockError::Timeout { .. }) => {
+                complaint.hint("Another repair is under way; wait for its end.")
+            }
+            DoctorError::Lock(_) => complaint.hint("See to it that you may write there."),
             DoctorError::Find(_) => complaint.hint("See to it that you may read it."),
         }
     })?;

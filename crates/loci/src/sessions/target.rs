@@ -11,12 +11,17 @@ use loci_storage::{
 
 use super::{Desk, output};
 use crate::complaint::Complaint;
+use crate::put_away::way_back;
 
 /// Finds the session a person named; `verb` is what they typed before the name.
 pub(super) fn find(desk: &Desk<'_>, verb: &str, name: &str) -> Result<SessionPlace, Complaint> {
     resolve(&desk.home, &desk.env.cwd, name).map_err(|error| {
         let complaint = Complaint::from_error(&error);
-        match error.hint_for(&format!("loci sessions {verb}")) {
+        let back = match &error {
+            FindError::NoSuchId { id } => way_back(&desk.home, id),
+            _ => None,
+        };
+        match back.or_else(|| error.hint_for(&format!("loci sessions {verb}"))) {
             Some(hint) => complaint.hint(hint),
             None => complaint,
         }

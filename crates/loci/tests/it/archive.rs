@@ -80,3 +80,26 @@ async fn the_setting_archives_what_is_old() {
     assert_eq!(json_of(&world, ["archive"])[0]["sessionId"], json!(id));
     assert_eq!(world.home.sessions().len(), 2, "what was used lately stays");
 }
+
+/// Whoever names a session that is not in its place is told how it comes back.
+#[tokio::test]
+async fn a_session_that_was_put_away_says_how_it_comes_back() {
+    let (world, id) = one_session().await;
+    let told = |binary: &Binary| {
+        let output = world.run(binary);
+        assert_eq!(output.code, Some(1), "{output:?}");
+        output.stderr
+    };
+    let resume = crate::support::print(["And then?", "-r", &id]);
+    assert_fine(&world.run(&sessions(["archive", &id]).arg("--json")));
+    let back = format!("It was archived: `loci sessions restore {id}` brings it back.");
+    for binary in [sessions(["show", &id]), sessions(["export", &id]), resume.clone()] {
+        assert!(told(&binary).contains(&back), "{binary:?}");
+    }
+    assert_fine(&world.run(&sessions(["restore", &id]).arg("--json")));
+    assert_fine(&world.run(&sessions(["rm", &id]).arg("--json")));
+    let back = format!("It was removed: `loci sessions rm --restore {id}` brings it back.");
+    for binary in [sessions(["show", &id]), sessions(["restore", &id]), resume] {
+        assert!(told(&binary).contains(&back), "{binary:?}");
+    }
+}
