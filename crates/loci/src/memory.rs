@@ -107,16 +107,19 @@ impl Desk {
         self.book.text(shelf, file).map_err(|error| complain(&error))
     }
 
-    /// Finds a memory by its file, with or without `.md`, or by its name.
+    /// Finds a memory by its file, with or without `.md`, or by its name. Those in directories, such as a team's and the
+    /// logs of days, are found by their path alone.
     fn find(&self, name: &str) -> Result<(String, String), Complaint> {
         let files = loci_storage::memory_files(self.book.dir());
         if let Some(found) = find(files, name)? {
             return Ok((found.file, found.text));
         }
-        // One that is there and cannot be read says why.
         let file = with_suffix(name.trim());
-        if !file.contains('/') {
-            self.text(Shelf::Memory, &file)?;
+        match self.text(Shelf::Memory, &file) {
+            Ok(Some(text)) if file.contains('/') => return Ok((file, text)),
+            // One that is there and cannot be read says why.
+            Err(complaint) if !file.contains('/') => return Err(complaint),
+            _ => {}
         }
         Err(Complaint::new(format!("No such memory: `{name}`"))
             .hint("`loci memory list` shows what there is."))

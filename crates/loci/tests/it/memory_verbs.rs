@@ -253,6 +253,34 @@ async fn every_form_of_file_is_shown_and_none_is_spoilt() {
     assert_eq!(run(&world, &["forget", "crlf.md"]).code, Some(0), "no line of it changes");
 }
 
+/// What a team shares, and logs of days, are seen and corrected like other memories, and no path leads out.
+#[tokio::test]
+async fn memories_in_directories_are_found_by_their_path() {
+    let world = World::new([]).await;
+    remember(&world, "team/ops/deploy.md", &memory("deploy", "on Mondays"));
+    remember(&world, "logs/2026/01/2026-01-02.md", "a day\n");
+    std::fs::write(world.home.home().join("outside.md"), "theirs").unwrap();
+    std::os::unix::fs::symlink(world.home.home(), memory_dir(&world).join("team/link")).unwrap();
+    assert!(said(&world, &["show", "team/ops/deploy"]).contains("description: on Mondays"));
+    assert_eq!(run(&world, &["edit", "team/ops/deploy.md", "--text", "On Fridays."]).code, Some(0));
+    assert!(read(&world, "team/ops/deploy.md").ends_with("---\nOn Fridays.\n"));
+    assert_eq!(run(&world, &["forget", "logs/2026/01/2026-01-02.md"]).code, Some(0));
+    assert_eq!(read(&world, "logs/2026/01/2026-01-02.md"), "");
+    (0..2).for_each(|_| assert_eq!(run(&world, &["undo"]).code, Some(0)));
+    assert_eq!(read(&world, "team/ops/deploy.md"), memory("deploy", "on Mondays"));
+    assert_eq!(read(&world, "logs/2026/01/2026-01-02.md"), "a day\n");
+    let outside = world.home.home().join("outside.md").display().to_string();
+    for name in
+        ["team/link/outside.md", "team/../../../../outside.md", "../outside.md", &outside, "team/none"]
+    {
+        for verb in ["show", "forget"] {
+            let refused = said(&world, &[verb, name]);
+            assert!(refused.starts_with("exit Some(1)\nError: No such memory"), "{verb} {name}: {refused}");
+        }
+    }
+    assert_eq!(std::fs::read_to_string(world.home.home().join("outside.md")).unwrap(), "theirs");
+}
+
 /// Several memories may have one name; none of them is meant by it then.
 #[tokio::test]
 async fn a_name_that_several_have_is_refused() {
