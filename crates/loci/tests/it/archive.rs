@@ -34,6 +34,7 @@ async fn a_session_is_archived_found_and_resumed_after_its_return() {
     assert_eq!(json_of(&world, ["archive"])[0]["title"], "Which port?");
     let found = json_of(&world, ["search", "48213"]);
     assert_eq!(found["hits"][0]["isArchived"], true);
+    assert_eq!(found["hits"][0]["title"], "Which port?");
     let resume = found["hits"][0]["resume"].as_str().unwrap();
     assert!(resume.starts_with(&format!("loci sessions restore {id} && ")), "{resume}");
     assert_eq!(json_of(&world, ["restore", &id])["file"], json!(file));

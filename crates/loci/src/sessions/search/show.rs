@@ -1,13 +1,13 @@
 //! What was found, for people and for programs.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use loci_core::search::{Query, Snippet, snippet};
 use loci_stdx::single_line;
-use loci_storage::{Dialect, Facts, Found, Hit, SearchWish, summary_of};
+use loci_storage::{Dialect, Facts, Found, Hit, SearchWish, archived_sessions, summary_of};
 use regex::{Regex, RegexBuilder};
 use serde_json::{Value, json};
 
@@ -23,6 +23,8 @@ pub(super) struct Shown<'a> {
     expression: Option<Regex>,
     is_coloured: bool,
     facts: RefCell<HashMap<PathBuf, Option<Facts>>>,
+    /// What archived sessions are about, by id, once somebody asks.
+    archived: OnceCell<HashMap<String, String>>,
 }
 
 impl<'a> Shown<'a> {
@@ -35,6 +37,7 @@ impl<'a> Shown<'a> {
             expression: expression.flatten(),
             is_coloured,
             facts: RefCell::default(),
+            archived: OnceCell::new(),
         }
     }
 
@@ -48,7 +51,7 @@ impl<'a> Shown<'a> {
         json!({
             "sessionId": hit.session.id().as_str(),
             "file": hit.session.file(),
-            "title": facts.as_ref().and_then(|facts| facts.headline().map(str::to_owned)),
+            "title": self.title(hit, facts.as_ref()),
             "cwd": facts.as_ref().and_then(|facts| facts.cwd.clone()),
             "uuid": hit.message,
             "agent": hit.agent,
@@ -80,7 +83,7 @@ impl<'a> Shown<'a> {
     }
 
     fn heading(&self, hit: &Hit, facts: Option<&Facts>) -> String {
-        let headline = facts.and_then(Facts::headline).unwrap_or("(no prompt)");
+        let headline = self.title(hit, facts).unwrap_or("(no prompt)");
         let headline = single_line(headline, 60);
         let tool = hit.passage.tool.as_deref().map(|tool| format!(" {}", single_line(tool, 40)));
         let agent = hit.agent.as_deref().map(|agent| format!(", {}", single_line(agent, 40)));
@@ -151,6 +154,17 @@ impl<'a> Shown<'a> {
         let id = hit.session.id();
         let restore = if hit.is_archived { format!("loci sessions restore {id} && ") } else { String::new() };
         format!("{restore}{away}loci -r {id}{at}")
+    }
+
+    /// Returns what a session is about; of one that was put away, what it was about then.
+    fn title<'b>(&'b self, hit: &Hit, facts: Option<&'b Facts>) -> Option<&'b str> {
+        let archived = || {
+            let all = archived_sessions(&self.desk.home).unwrap_or_default().into_iter();
+            all.filter_map(|it| Some((it.place.id().to_string(), it.headline?))).collect()
+        };
+        let then =
+            || hit.is_archived.then(|| self.archived.get_or_init(archived).get(hit.session.id().as_str()));
+        facts.and_then(Facts::headline).or_else(|| then().flatten().map(String::as_str))
     }
 
     fn facts(&self, hit: &Hit) -> Option<Facts> {
