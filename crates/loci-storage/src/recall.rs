@@ -1,4 +1,5 @@
-//! Looking up earlier messages of a session in its own file, those before compactions too.
+//! Looking up earlier messages of a session in its own file, those before compactions too, and where it is a fork of a
+//! compacted conversation in the files that was in before ([`lineage`]).
 //!
 //! The file is read once, a part at a time on a few threads ([`scan`]), and of each passage that has a word of the query
 //! only a few numbers are kept: how rare a word is shows only at the end. The best are then read again, and how much of
@@ -6,12 +7,13 @@
 //! what it still sees. What was asked of this very lookup, and what it answered, is not among what is found: it would
 //! always be the best answer to itself.
 
+mod lineage;
 mod project;
 mod quote;
 mod scan;
+mod stretch;
 
 use std::collections::{HashSet, VecDeque};
-use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -24,9 +26,11 @@ use loci_core::recall::{RecallHit, RecallPlace, RecallSearch, RecallSource, Reca
 use loci_core::search::{Corpus, Match, Query, Scorer, nearest, part_around};
 
 use crate::session_file::{LoadError, Loaded, read_line};
+use lineage::ancestors;
 pub use project::ProjectRecord;
 use quote::quote;
 use scan::{Candidate, Scanned, each_part};
+use stretch::Stretch;
 
 /// The tool whose own calls and results are left out.
 pub const RECALL_TOOL: &str = "Recall";
@@ -38,23 +42,35 @@ const PLACE_IN_VIEW: usize = 4;
 /// How many passages are read again, and how many bytes of them at most.
 const MOST_COMPARED: usize = 256;
 const MOST_COMPARED_BYTES: usize = 32 << 20;
+/// Which of the stretches is the session's own file.
+const OWN: usize = 0;
 /// What the words of a whole passage count beside those that stand together in it.
 const WHOLE: f64 = 0.1;
 
 /// Looks up what is asked for in a session file; `stop` ends it early, with what was found up to there.
 pub fn recall(file: &Path, wish: &RecallWish, stop: &AtomicBool) -> Result<Recalled, LoadError> {
     let failed = |source| LoadError { path: file.to_owned(), source };
-    let reader = File::open(file).map_err(failed)?;
+    let own = Stretch::whole(file).map_err(failed)?;
     match wish {
         RecallWish::Search(search) | RecallWish::SearchProject(search) => {
-            find(&reader, search, stop).map_err(failed)
+            let stretches: Vec<Stretch> = std::iter::once(own).chain(ancestors(file, stop)).collect();
+            find(&stretches, search, stop).map_err(failed)
         }
         RecallWish::Quote { message, offset, limit }
         | RecallWish::QuoteFrom { message, offset, limit, .. } => {
-            quote(&reader, message, *offset, *limit, stop).map_err(failed)
+            let quoted = quote(&own, message, *offset, *limit, stop).map_err(failed)?;
+            if quoted != NOWHERE {
+                return Ok(quoted);
+            }
+            let elsewhere = ancestors(file, stop);
+            let mut elsewhere =
+                elsewhere.iter().filter_map(|it| quote(it, message, *offset, *limit, stop).ok());
+            Ok(elsewhere.find(|quoted| *quoted != NOWHERE).unwrap_or(NOWHERE))
         }
     }
 }
+
+const NOWHERE: Recalled = Recalled::NoSuchMessage { n_matching: 0 };
 
 #[derive(Default)]
 struct Search {
@@ -67,18 +83,21 @@ struct Search {
     preserved: HashSet<EntryId>,
 }
 
-fn find(file: &File, wish: &RecallSearch, stop: &AtomicBool) -> io::Result<Recalled> {
+/// Finds messages in a conversation's own file, the first of the stretches, and in those it was in before.
+fn find(stretches: &[Stretch], wish: &RecallSearch, stop: &AtomicBool) -> io::Result<Recalled> {
     let query = Query::parse(&wish.query);
     let mut search = Search::default();
     search.corpus.n_with_term = vec![0; query.terms().len()];
-    each_part(file, &query, wish.voice, stop, |scanned| search.add(scanned, wish.voice))?;
-    search.answer(file, &query, wish)
+    for (idx, stretch) in stretches.iter().enumerate() {
+        each_part(stretch, &query, wish.voice, stop, |scanned| search.add(idx, scanned, wish.voice))?;
+    }
+    search.answer(stretches, &query, wish)
 }
 
 impl Search {
-    /// Adds what the next part of the file has. Which tool a result is of shows only here, where the call is known.
-    fn add(&mut self, scanned: Scanned, voice: Option<Voice>) {
-        if let Some((offset, preserved)) = scanned.boundary {
+    /// Adds what the next part of a stretch has. Which tool a result is of shows only here, where the call is known.
+    fn add(&mut self, stretch: usize, scanned: Scanned, voice: Option<Voice>) {
+        if let Some((offset, preserved)) = scanned.boundary.filter(|_| stretch == OWN) {
             (self.boundary, self.preserved) = (offset, preserved);
         }
         for mut seen in scanned.seen {
@@ -96,13 +115,14 @@ impl Search {
             for (sum, count) in self.corpus.n_with_term.iter_mut().zip(&candidate.counts) {
                 *sum += u64::from(*count > 0);
             }
-            candidate.tool = seen.passage.tool;
+            (candidate.stretch, candidate.tool) = (stretch, seen.passage.tool);
             self.candidates.push(candidate);
         }
     }
 
     fn is_compacted(&self, candidate: &Candidate) -> bool {
-        candidate.span.offset < self.boundary && !self.preserved.contains(&candidate.uuid)
+        candidate.stretch != OWN
+            || candidate.span.offset < self.boundary && !self.preserved.contains(&candidate.uuid)
     }
 
     /// Scores a passage by its words alone.
@@ -119,13 +139,13 @@ impl Search {
         scorer.weights().iter().zip(known).map(|(weight, known)| if known { *weight } else { 0.0 }).collect()
     }
 
-    fn answer(&self, file: &File, query: &Query, wish: &RecallSearch) -> io::Result<Recalled> {
+    fn answer(&self, stretches: &[Stretch], query: &Query, wish: &RecallSearch) -> io::Result<Recalled> {
         let scorer = self.corpus.scorer();
         let weights = self.weights(&scorer);
-        let ranked = self.ranked(file, query, &scorer, &weights)?;
+        let ranked = self.ranked(stretches, query, &scorer, &weights)?;
         let mut hits = Vec::new();
         for candidate in ranked.into_iter().skip(wish.skip).take(wish.limit) {
-            let Some((entry, passage)) = read_again(file, candidate)? else { continue };
+            let Some((entry, passage)) = read_again(stretches, candidate)? else { continue };
             let text = &passage.text;
             let range = part_around(text, &nearest(query, &weights, text).range, wish.excerpt);
             hits.push(RecallHit {
@@ -146,7 +166,7 @@ impl Search {
     /// Puts the candidates in order: by how much of the query stands together in them, as far as they are read again.
     fn ranked(
         &self,
-        file: &File,
+        stretches: &[Stretch],
         query: &Query,
         scorer: &Scorer,
         weights: &[f64],
@@ -161,7 +181,7 @@ impl Search {
             n_bytes += candidate.span.len;
             if idx < MOST_COMPARED
                 && n_bytes <= MOST_COMPARED_BYTES
-                && let Some((_, passage)) = read_again(file, candidate)?
+                && let Some((_, passage)) = read_again(stretches, candidate)?
             {
                 *score += nearest(query, weights, &passage.text).share;
             }
@@ -193,14 +213,15 @@ impl Search {
 
 /// Best first; of two equal answers the newer.
 fn sort(ranked: &mut [(f64, &Candidate)]) {
-    ranked
-        .sort_by(|left, right| right.0.total_cmp(&left.0).then(right.1.span.offset.cmp(&left.1.span.offset)));
+    let place = |it: &Candidate| (std::cmp::Reverse(it.stretch), it.span.offset);
+    ranked.sort_by(|left, right| right.0.total_cmp(&left.0).then_with(|| place(right.1).cmp(&place(left.1))));
 }
 
 /// Reads a candidate's passage; `None` when the file has changed under our hands.
-fn read_again(file: &File, candidate: &Candidate) -> io::Result<Option<(Entry, Passage)>> {
+fn read_again(stretches: &[Stretch], candidate: &Candidate) -> io::Result<Option<(Entry, Passage)>> {
+    let Some(stretch) = stretches.get(candidate.stretch) else { return Ok(None) };
     let mut bytes = vec![0; candidate.span.len];
-    file.read_exact_at(&mut bytes, candidate.span.offset)?;
+    stretch.file.read_exact_at(&mut bytes, candidate.span.offset)?;
     let mut loaded = Loaded::default();
     read_line(loci_stdx::Line { offset: 0, bytes: &bytes, terminated: true }, &mut loaded);
     let Some(entry) = loaded.entries.get(candidate.entry) else { return Ok(None) };

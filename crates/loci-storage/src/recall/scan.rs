@@ -16,6 +16,7 @@ use loci_core::passage::{Passage, Voice, passages};
 use loci_core::search::{Query, Tally};
 use serde_json::Value;
 
+use super::stretch::Stretch;
 use crate::session_file::{Loaded, each_line_from, read_line};
 
 /// How many bytes a part has, how many are read before they are put together, and by how many threads at most.
@@ -32,6 +33,8 @@ pub(super) struct Span {
 
 /// A passage with a word of the query.
 pub(super) struct Candidate {
+    /// Which of the stretches it is in.
+    pub(super) stretch: usize,
     pub(super) span: Span,
     pub(super) entry: usize,
     pub(super) part: usize,
@@ -60,26 +63,25 @@ pub(super) struct Scanned {
     pub(super) boundary: Option<(u64, HashSet<EntryId>)>,
 }
 
-/// Hands out what the parts of a file have, in their order, until `stop` says so. Only passages of `voice` are looked
+/// Hands out what the parts of a stretch have, in their order, until `stop` says so. Only passages of `voice` are looked
 /// into, if one is given.
 pub(super) fn each_part(
-    file: &File,
+    stretch: &Stretch,
     query: &Query,
     voice: Option<Voice>,
     stop: &AtomicBool,
     take: impl FnMut(Scanned),
 ) -> io::Result<()> {
-    each_part_of(PART, file, stop, |part| scan(file, part, query, voice), take)
+    each_part_of(PART, stretch.len()?, stop, |part| scan(&stretch.file, part, query, voice), take)
 }
 
 fn each_part_of(
     size: u64,
-    file: &File,
+    whole: u64,
     stop: &AtomicBool,
     scan: impl Fn(Range<u64>) -> io::Result<Scanned> + Sync,
     mut take: impl FnMut(Scanned),
 ) -> io::Result<()> {
-    let whole = file.metadata()?.len();
     let mut begin = 0;
     while begin < whole && !stop.load(Ordering::Relaxed) {
         let end = whole.min(begin + size * PARTS_AT_ONCE);
@@ -141,6 +143,7 @@ impl Candidate {
             return None;
         }
         Some(Self {
+            stretch: 0,
             span,
             entry: idx,
             part,
@@ -183,9 +186,9 @@ fn first_line(file: &File, part: &Range<u64>) -> io::Result<Option<u64>> {
 }
 
 /// Reads on from a place in a file that several read at once.
-struct ReadFrom<'a> {
-    file: &'a File,
-    offset: u64,
+pub(super) struct ReadFrom<'a> {
+    pub(super) file: &'a File,
+    pub(super) offset: u64,
 }
 
 impl Read for ReadFrom<'_> {
@@ -211,12 +214,12 @@ mod tests {
         };
         let lines: Vec<String> = (0..40).map(line).chain([String::new(), " ".to_owned(), line(99)]).collect();
         std::fs::write(&path, lines.join("\n")).unwrap();
-        let file = File::open(&path).unwrap();
+        let stretch = Stretch::whole(&path).unwrap();
         let query = Query::parse("port");
         let found = |size: u64| {
             let mut found = Vec::new();
-            let scan = |part| scan(&file, part, &query, None);
-            each_part_of(size, &file, &AtomicBool::new(false), scan, |part| {
+            let scan = |part| scan(&stretch.file, part, &query, None);
+            each_part_of(size, stretch.len().unwrap(), &AtomicBool::new(false), scan, |part| {
                 let candidates = part.seen.into_iter().filter_map(|seen| seen.candidate);
                 found.extend(candidates.map(|it| (it.uuid.to_string(), it.span.offset, it.span.len)));
             })
@@ -228,7 +231,8 @@ mod tests {
         for size in [1, 2, 7, 50, 99, 100, 101, 250, 5_000] {
             assert_eq!(found(size), whole, "{size}");
         }
-        let stopped = each_part(&file, &query, None, &AtomicBool::new(true), |_| panic!("nothing is read"));
+        let stopped =
+            each_part(&stretch, &query, None, &AtomicBool::new(true), |_| panic!("nothing is read"));
         assert!(stopped.is_ok());
     }
 }

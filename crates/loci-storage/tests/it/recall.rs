@@ -184,6 +184,72 @@ fn a_message_is_quoted_word_for_word() {
     assert_eq!(quote("", 0, 9), Recalled::NoSuchMessage { n_matching: 0 });
 }
 
+/// Writes a session file beside the others.
+fn write_as(world: &World, name: &str, lines: &[Value]) -> PathBuf {
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    world.write(&format!("p/{name}.jsonl"), text)
+}
+
+fn summary(uuid: &str, place: &str) -> Value {
+    let text =
+        format!("It was about a port. The whole conversation is in {place}.jsonl, one JSON object a line.");
+    json!({"type": "user", "uuid": uuid, "isCompactSummary": true, "message": {"content": text}})
+}
+
+/// A fork begins with a summary; what that covers is in the file it was forked from, and in those before.
+/// Invariant 8 of `docs/design/compaction.md`.
+#[test]
+fn a_fork_finds_what_its_source_had_before_a_compaction() {
+    let world = World::new();
+    let say = |uuid: &str, text: &str| line(uuid, "user", json!(text));
+    let source = [
+        say("u1", "The staging port is 48213."),
+        say("k1", "The staging port is kept."),
+        boundary("b1"),
+        summary("s1", "/h/p/source"),
+        say("x1", "The staging port was changed after the fork."),
+    ];
+    write_as(&world, "source", &source);
+    let child = [
+        source[1].clone(),
+        source[2].clone(),
+        source[3].clone(),
+        say("u2", "Look at the staging port again."),
+        boundary("b2"),
+        summary("s2", "/h/p/child"),
+        say("x2", "The staging port of the child."),
+    ];
+    let child_file = write_as(&world, "child", &child);
+    let grandchild = [child[4].clone(), child[5].clone(), say("u3", "And now?")];
+    let grandchild_file = write_as(&world, "grandchild", &grandchild);
+    for (file, expected) in
+        [(&child_file, vec!["k1", "u1", "u2", "x2"]), (&grandchild_file, vec!["k1", "u1", "u2"])]
+    {
+        let (n_found, hits) = look(file, search("staging"));
+        let mut found = ids(&hits);
+        found.sort_unstable();
+        assert_eq!((n_found, found), (expected.len(), expected), "{}", file.display());
+        assert!(hits.iter().find(|hit| hit.source.message == "u1").unwrap().is_compacted);
+        let quote = |message: &str| {
+            let wish = RecallWish::Quote { message: message.to_owned(), offset: 0, limit: 100 };
+            recall(file, &wish, &AtomicBool::new(false)).unwrap()
+        };
+        let Recalled::Quoted { text, source, .. } = quote("u1") else { panic!() };
+        assert_eq!((text.as_str(), source.place), ("The staging port is 48213.", RecallPlace::Here));
+        assert_eq!(quote("x1"), Recalled::NoSuchMessage { n_matching: 0 }, "it was said after the fork");
+    }
+    // A summary may say anything: what has not the same boundary, or lies elsewhere, is another conversation.
+    world.write("q/source.jsonl", say("q1", "The staging port of others.").to_string());
+    for place in ["/h/p/source", "/h/q/source", "../q/source", "liar"] {
+        let liar = [boundary("b9"), summary("s9", place), say("u9", "staging")];
+        let liar = write_as(&world, "liar", &liar);
+        assert_eq!(ids(&look(&liar, search("staging")).1), ["u9"], "{place}");
+    }
+    std::fs::remove_file(child_file.with_file_name("source.jsonl")).unwrap();
+    let (_, hits) = look(&grandchild_file, search("staging"));
+    assert_eq!(ids(&hits), ["k1", "u2"], "what is gone is gone, and that is no error");
+}
+
 #[test]
 fn broken_lines_cost_themselves_and_no_more() {
     let world = World::new();

@@ -50,6 +50,18 @@ async fn a_compacted_message_is_recalled_word_for_word() {
     assert!(!results[0].is_error);
 }
 
+/// A fork begins behind the compaction, and the words before it are in its source.
+/// Invariant 8 of `docs/design/compaction.md`.
+#[tokio::test]
+async fn a_fork_recalls_what_was_said_before_it_was_compacted() {
+    let recall = Step::call("Recall", json!({"query": "falcon port"}));
+    let world = compacted(vec![recall, Step::text("It is 48213.")]).await;
+    assert_fine(&world.print(["Which port has falcon?", "-c", "--fork-session"]));
+    assert_eq!(world.home.sessions().len(), 2);
+    let text = &world.last_request().tool_results()[0].text;
+    assert!(text.contains("The falcon port is 48213.") && text.contains("before a compaction"), "{text}");
+}
+
 /// The list of tools is part of the cached prefix: it is the same before and after a compaction.
 #[tokio::test]
 async fn recall_is_offered_wherever_a_record_is_kept() {
