@@ -241,6 +241,8 @@ async fn each_refusal_says_what_to_do_next() {
             Step::status(413),
             expect![[r#"
             system init
+            system status compacting
+            system status 
             assistant API Error: The request has too many bytes (413): Request exceeds the maximum size
             Leave out large images and files, compact the conversation, or start a new one.
             result success (error) 413 completed
