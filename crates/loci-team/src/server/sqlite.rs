@@ -5,9 +5,7 @@
 
 mod moving;
 
-use std::fs::OpenOptions;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -213,7 +211,7 @@ fn make_private(path: &Path) -> io::Result<()> {
     if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
         loci_stdx::create_private_dir_all(dir)?;
     }
-    OpenOptions::new().append(true).create(true).mode(0o600).open(path).map(drop)
+    loci_stdx::private_file().append(true).create(true).open(path).map(drop)
 }
 
 fn migrate(connection: &mut Connection) -> Result<(), StoreError> {

@@ -160,11 +160,8 @@ pub(crate) struct Saved {
 }
 
 async fn create(path: &Path) -> io::Result<File> {
-    let mut options = tokio::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    options.mode(0o600);
-    options.open(path).await
+    let mut options = tokio::fs::OpenOptions::from(loci_stdx::private_file());
+    options.write(true).create(true).truncate(true).open(path).await
 }
 
 /// Beginning and end of one stream.
