@@ -1,5 +1,5 @@
-//! Looking up earlier messages of a session in its own file, those before compactions too, and where it is a fork of a
-//! compacted conversation in the files that was in before ([`lineage`]).
+//! Looking up earlier messages of a session in its own file, those before compactions too. A fork of a compacted
+//! conversation is looked up in the files it was forked from as well ([`lineage`]).
 //!
 //! The file is read once, a part at a time on a few threads ([`scan`]), and of each passage that has a word of the query
 //! only a few numbers are kept: how rare a word is shows only at the end. The best are then read again, and how much of
