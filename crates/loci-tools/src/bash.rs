@@ -28,7 +28,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::tasks::NewTask;
+use crate::shell_tasks::NewTask;
 use crate::{Host, Place, Tool, ToolCall, ToolFuture, ToolProgress};
 use capture::{Capture, SpillPath, decode};
 use limits::Limits;

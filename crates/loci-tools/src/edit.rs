@@ -12,10 +12,10 @@ use loci_core::tool::{Effects, PathEffect, ToolDescriptor, ToolOutcome};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::change::{self, Original, Stop};
-use crate::patch::{self, Hunk};
+use crate::files::change::{self, Original, Stop};
+use crate::files::patch::{self, Hunk};
+use crate::files::text_file::{Charset, LfView, TextFile, to_lf};
 use crate::read::missing_message;
-use crate::text_file::{Charset, LfView, TextFile, to_lf};
 use crate::{FileState, Host, Place, Tool, ToolCall, ToolFuture};
 
 /// The Edit tool.

@@ -15,7 +15,7 @@ use loci_stdx::{Env, RealDir};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::walk::{self, Ending, Found, Ignores, Limit, Walk};
+use crate::files::walk::{self, Ending, Found, Ignores, Limit, Walk};
 use crate::{Host, Place, Tool, ToolCall, ToolFuture};
 
 mod pattern;

@@ -13,7 +13,7 @@ use loci_core::tool::{Effects, ToolDescriptor, ToolOutcome};
 use loci_stdx::RealDir;
 use serde_json::Value;
 
-use crate::walk::{self, Ending, Found, Ignores, Limit, Walk};
+use crate::files::walk::{self, Ending, Found, Ignores, Limit, Walk};
 use crate::{Host, Place, Tool, ToolCall, ToolFuture};
 
 mod file_type;

@@ -8,8 +8,8 @@ use loci_core::tool::{Effects, ToolDescriptor, ToolOutcome};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::change::{self, Original, Stop};
-use crate::text_file::LfView;
+use crate::files::change::{self, Original, Stop};
+use crate::files::text_file::LfView;
 use crate::{FileState, Host, Place, Tool, ToolCall, ToolFuture};
 use cells::{Change, Changed};
 

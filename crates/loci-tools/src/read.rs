@@ -24,8 +24,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::disk_file::{OpenError, open_regular};
-use crate::text_file::{binary_kind, to_lf};
+use crate::files::disk_file::{OpenError, open_regular};
+use crate::files::text_file::{binary_kind, to_lf};
 use crate::{FileState, Host, Place, Tool, ToolCall, ToolFuture};
 
 /// Tokens a read of text may cost, unless the environment says otherwise.

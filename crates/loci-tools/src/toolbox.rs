@@ -46,12 +46,12 @@ impl Toolbox {
             Arc::new(crate::notebook_edit::NotebookEdit::default()),
             Arc::new(crate::read::Read::default()),
             Arc::new(crate::recall::Recall::new(record)),
-            Arc::new(crate::task_create::TaskCreate::default()),
-            Arc::new(crate::task_get::TaskGet::default()),
-            Arc::new(crate::task_list::TaskList::default()),
-            Arc::new(crate::task_output::TaskOutput::default()),
-            Arc::new(crate::task_stop::TaskStop::default()),
-            Arc::new(crate::task_update::TaskUpdate::default()),
+            Arc::new(crate::todo::task_create::TaskCreate::default()),
+            Arc::new(crate::todo::task_get::TaskGet::default()),
+            Arc::new(crate::todo::task_list::TaskList::default()),
+            Arc::new(crate::shell_tasks::task_output::TaskOutput::default()),
+            Arc::new(crate::shell_tasks::task_stop::TaskStop::default()),
+            Arc::new(crate::todo::task_update::TaskUpdate::default()),
             Arc::new(crate::write::Write::default()),
         ])
     }

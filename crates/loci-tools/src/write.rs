@@ -8,9 +8,10 @@ use loci_stdx::counted;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::change::{self, Original, Stop};
-use crate::text_file::{Charset, LfView, LineEnding, to_lf};
-use crate::{FileState, Host, Place, Tool, ToolCall, ToolFuture, patch};
+use crate::files::change::{self, Original, Stop};
+use crate::files::patch;
+use crate::files::text_file::{Charset, LfView, LineEnding, to_lf};
+use crate::{FileState, Host, Place, Tool, ToolCall, ToolFuture};
 
 /// The Write tool.
 pub(crate) struct Write {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::Bash;
-use crate::tasks::TaskStatus;
+use crate::shell_tasks::TaskStatus;
 use crate::testing::TestHost;
 use crate::{
     FileStates, Host, HostFuture, InputCheck, Place, TaskStore, Tasks, Tool, ToolCall, ToolProgress,

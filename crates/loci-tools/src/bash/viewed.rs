@@ -7,8 +7,9 @@ use std::time::SystemTime;
 
 use loci_core::tool::PathEffect;
 
-use crate::file_state::FileState;
-use crate::{Host, change};
+use crate::Host;
+use crate::files::change;
+use crate::files::file_state::FileState;
 
 /// A file that a command is about to show, as it was before.
 pub(super) struct View {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::text_file::to_lf;
+use crate::files::text_file::to_lf;
 
 /// Returns where a piece begins in a text, overlaps left out, and the piece as it was looked for: with line feeds
 /// only, should it have come with carriage returns that the text does not show.

@@ -8,8 +8,8 @@ use loci_core::tool::ToolContent;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::files::walk::trip_clock::TripClock;
 use crate::testing::TestHost;
-use crate::walk::trip_clock::TripClock;
 
 /// Writes empty files, the first the newest.
 fn write(host: &TestHost, names: &[&str]) {

@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 
 use super::request::{Mode, Request};
 use super::sink::FileSink;
-use crate::walk::{self, Ending, Found, Limit};
+use crate::files::walk::{self, Ending, Found, Limit};
 
 /// How many files are searched before their results are handed on.
 const CHUNK: usize = 256;

@@ -14,7 +14,7 @@ use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
 
 use super::line::{self, MAX_COLUMNS, Role};
 use super::request::{Mode, Request};
-use crate::walk::{Ending, Limit};
+use crate::files::walk::{Ending, Limit};
 
 /// The most text that is collected in one search.
 pub(super) const MAX_BYTES: usize = 20 << 20;

@@ -9,8 +9,8 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::files::walk::trip_clock::TripClock;
 use crate::testing::TestHost;
-use crate::walk::trip_clock::TripClock;
 
 mod limits;
 mod swapped;

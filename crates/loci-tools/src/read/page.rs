@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use memchr::{memchr, memchr_iter};
 use tokio_util::sync::CancellationToken;
 
-use crate::text_file::Charset;
+use crate::files::text_file::Charset;
 
 /// Longer lines are cut here, in characters.
 pub(super) const MAX_LINE_CHARS: usize = 2_000;

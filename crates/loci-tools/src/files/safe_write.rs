@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use loci_stdx::{RealDir, WriteOptions, is_symlink_error};
 
-use crate::disk_file::Identity;
+use crate::files::disk_file::Identity;
 
 /// What must lie at the place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

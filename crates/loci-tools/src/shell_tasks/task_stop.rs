@@ -3,8 +3,8 @@
 use loci_core::tool::{Effects, ToolDescriptor, ToolOutcome};
 use serde_json::{Value, json};
 
-use crate::task_output::unknown_task;
-use crate::tasks::TaskStatus;
+use crate::shell_tasks::TaskStatus;
+use crate::shell_tasks::task_output::unknown_task;
 use crate::{Host, Place, Tool, ToolCall, ToolFuture};
 
 /// The TaskStop tool.

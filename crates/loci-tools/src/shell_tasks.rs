@@ -1,4 +1,5 @@
-//! Background tasks of a session: commands that run on while the conversation goes on.
+//! Background tasks of a session: commands that run on while the conversation goes on, and the tools that show and
+//! stop them.
 //!
 //! Each task has one follower, a tokio task that writes its output to a file and notes how it ended. What must
 //! stay true: a task ends with the session. [`Tasks::shutdown`] ends them all and waits; dropping [`Tasks`]
@@ -18,6 +19,8 @@ use crate::bash::capture::Capture;
 use crate::bash::run::Running;
 
 mod follow;
+pub(crate) mod task_output;
+pub(crate) mod task_stop;
 
 #[cfg(test)]
 mod tests;

@@ -7,9 +7,9 @@ use std::time::SystemTime;
 
 use loci_core::tool::{PathEffect, ToolOutcome};
 
-use crate::disk_file::{Identity, OpenError, open_regular};
-use crate::safe_write::{Expected, SafeWriteError, safe_write};
-use crate::text_file::{LfView, TextFile};
+use crate::files::disk_file::{Identity, OpenError, open_regular};
+use crate::files::safe_write::{Expected, SafeWriteError, safe_write};
+use crate::files::text_file::{LfView, TextFile};
 use crate::{FileState, Host, ToolCall};
 
 /// Files beyond this are not changed by tools that hold them in memory.
@@ -108,7 +108,11 @@ fn load_now(path: &PathEffect) -> Result<Original, OpenError> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
     Ok(Original {
-        file: if crate::text_file::binary_kind(&bytes).is_some() { None } else { TextFile::decode(&bytes) },
+        file: if crate::files::text_file::binary_kind(&bytes).is_some() {
+            None
+        } else {
+            TextFile::decode(&bytes)
+        },
         modified: metadata.modified()?,
         identity: Identity::of(&metadata),
     })

@@ -9,8 +9,8 @@ use super::TaskStatus;
 use crate::Host as _;
 use crate::bash::Bash;
 use crate::bash::tests::{Ready, ShellHost, assert_all_gone, is_gone, text};
-use crate::task_output::TaskOutput;
-use crate::task_stop::TaskStop;
+use crate::shell_tasks::task_output::TaskOutput;
+use crate::shell_tasks::task_stop::TaskStop;
 
 const LONG: Duration = Duration::from_secs(60);
 

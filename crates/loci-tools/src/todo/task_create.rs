@@ -4,7 +4,8 @@ use loci_core::task_list::NewTask;
 use loci_core::tool::{Effects, ToolDescriptor, ToolOutcome};
 use serde_json::{Value, json};
 
-use crate::{Host, Place, Tool, ToolCall, ToolFuture, task_store};
+use crate::todo::task_store;
+use crate::{Host, Place, Tool, ToolCall, ToolFuture};
 
 /// The TaskCreate tool.
 pub(crate) struct TaskCreate {

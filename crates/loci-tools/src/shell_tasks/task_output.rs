@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::bash::capture::decode;
-use crate::tasks::TaskStatus;
+use crate::shell_tasks::TaskStatus;
 use crate::{Host, Place, TaskView, Tasks, Tool, ToolCall, ToolFuture};
 
 const DEFAULT_OUTPUT_CHARS: usize = 32_000;
