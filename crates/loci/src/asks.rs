@@ -17,6 +17,7 @@ pub(crate) fn asks(args: &Args) -> Asks {
     }
 }
 
-fn is_person_there() -> bool {
+/// Tells whether a person sits at the terminal that both standard input and standard error are.
+pub(crate) fn is_person_there() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && loci_stdx::is_in_foreground()
 }

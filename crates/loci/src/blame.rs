@@ -4,13 +4,12 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::path::PathBuf;
 
+use loci_app::Complaint;
 use loci_core::file_history::prompts_of;
 use loci_core::ids::{EntryId, SessionId};
 use loci_stdx::{Env, single_line};
 use loci_storage::{Blamed, ConfigHome, blame_file, load, resolve};
 use serde_json::json;
-
-use crate::complaint::Complaint;
 
 /// How much of a prompt is shown beside a line.
 const SHOWN: usize = 32;

@@ -14,6 +14,7 @@ mod unset;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use loci_app::Complaint;
 use loci_core::settings::{Key, Scope, json_schema};
 use loci_stdx::{Env, WriteOptions};
 use loci_storage::{
@@ -23,7 +24,6 @@ use loci_storage::{
 
 use serde_json::Value;
 
-use crate::complaint::Complaint;
 pub(crate) use set::complain;
 
 #[derive(Debug, clap::Args)]

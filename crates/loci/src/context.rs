@@ -4,9 +4,8 @@
 
 mod show;
 
+use loci_app::Complaint;
 use loci_stdx::Env;
-
-use crate::complaint::Complaint;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ContextArgs {

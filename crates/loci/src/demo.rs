@@ -9,17 +9,19 @@ mod view;
 
 use std::time::{Duration, Instant};
 
-use clap::Parser;
+use loci_app::Complaint;
+use loci_app::compose::{Background, compose};
+use loci_app::settings::Configured;
+use loci_app::{ModelOptions, PermissionOptions, RunOptions, resume};
 use loci_engine::{Command, EngineEvent, Prompt, Session};
 use loci_llm::Client;
 use loci_stdx::Env;
 use loci_storage::ConfigHome;
 
-use crate::args::{Args, DemoArgs};
-use crate::complaint::Complaint;
-use crate::compose::{Background, compose};
-use crate::settings::Configured;
-use crate::{past, runtime};
+use crate::args::DemoArgs;
+use crate::asks::is_person_there;
+use crate::runtime;
+use loci_core::permission::Mode;
 use view::View;
 
 const PROMPT: &str = "The tests fail. Find out why, fix it, and show that they pass.";
@@ -32,21 +34,28 @@ pub(crate) fn run(env: &Env, demo: &DemoArgs) -> Result<u8, Complaint> {
     let project = project::create(env)?;
     let env = Env { cwd: project, ..env.clone() };
     let home = ConfigHome::from_env(&env);
-    let args = arguments()?;
-    let background = Background::start(&env, &home, &args, Configured::none(&env));
-    let start = past::find(&env, &home, &args)?;
+    let options = options();
+    let background = Background::start(&env, &home, &options, Configured::none(&env));
+    let start = resume::find(&env, &home, &options)?;
     let pace = if demo.fast { Duration::ZERO } else { PACE };
     let client = Client::scripted(script::answer, pace);
-    let composed = compose(&env, &home, &args, start, background, Some(client), started)?;
+    let composed = compose(&env, &home, &options, start, background, Some(client), started)?;
     let runtime = runtime::of_session()?;
     runtime.block_on(play(&env, Session::new(composed.config)))
 }
 
-/// The flags a user would give for this: edits may happen, and one command may run.
-fn arguments() -> Result<Args, Complaint> {
-    let flags = ["loci", "-p", PROMPT, "--permission-mode", "acceptEdits", "--model", "sonnet"];
-    let allowed = ["--allowedTools", project::TEST_RULE];
-    Args::try_parse_from(flags.into_iter().chain(allowed)).map_err(|error| Complaint::new(error.to_string()))
+/// What a user would ask for: edits may happen, and one command may run.
+fn options() -> RunOptions {
+    RunOptions {
+        model: ModelOptions { model: Some("sonnet".to_owned()), ..ModelOptions::default() },
+        permissions: PermissionOptions {
+            mode: Some(Mode::AcceptEdits),
+            allow: vec![project::TEST_RULE.to_owned()],
+            ..PermissionOptions::default()
+        },
+        can_ask: is_person_there(),
+        ..RunOptions::default()
+    }
 }
 
 type Parts = (Session, loci_engine::SessionHandle, tokio::sync::mpsc::UnboundedReceiver<EngineEvent>);

@@ -6,6 +6,8 @@
 use std::fs;
 use std::path::Path;
 
+use loci_app::COMPATIBLE_VERSION;
+use loci_app::Complaint;
 use loci_core::settings::{Diagnostic, Origin, Scope, Severity};
 use loci_stdx::{Env, counted};
 use loci_storage::{
@@ -14,8 +16,6 @@ use loci_storage::{
 };
 use serde_json::{Value, json};
 
-use crate::COMPATIBLE_VERSION;
-use crate::complaint::Complaint;
 use crate::config::{pretty, write};
 
 /// Variables that hold credentials.
@@ -35,7 +35,7 @@ pub(crate) fn run(env: &Env, args: &DoctorArgs) -> Result<u8, Complaint> {
     let home = ConfigHome::from_env(env);
     let places = SettingsPlaces::new(env, &home, Path::new(MANAGED_DIR), SettingsSources::ALL);
     let loaded = load_settings(&places, None);
-    let env = crate::settings::applied(env, &loaded.settings());
+    let env = loci_app::settings::applied(env, &loaded.settings());
     let report = Report::new(&env, &home, &places, loaded);
     write(&if args.json { pretty(&report.to_json()) } else { report.to_text() })?;
     Ok(u8::from(report.is_wrong()))

@@ -5,47 +5,28 @@
 
 mod args;
 mod asks;
-mod background;
 mod blame;
-mod checkpoints;
-mod child_env;
-mod choose_model;
-mod compaction;
-mod complaint;
-mod compose;
 mod config;
 mod context;
-mod credentials;
 mod demo;
 mod doctor;
-mod follow;
 mod memory;
-mod past;
+mod options;
 mod permissions;
-mod prefix;
 mod print;
-mod put_away;
-mod retention;
-mod rules;
 mod runtime;
-mod save;
 mod serve;
 mod sessions;
-mod settings;
 mod stats;
-mod trust;
 mod when;
 
 use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
+use loci_app::{COMPATIBLE_VERSION, Complaint, trust};
 
 use args::{Args, Subcommand};
-use complaint::Complaint;
-
-/// The release of Claude Code whose files and protocol we speak; clients look for a leading `N.N.N`.
-const COMPATIBLE_VERSION: &str = "2.1.197";
 
 fn main() -> ExitCode {
     let started = std::time::Instant::now();

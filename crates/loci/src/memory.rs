@@ -4,7 +4,6 @@
 //! Every verb that changes something does it through the book of memories, so `undo` can take it back.
 
 mod accept;
-mod config;
 mod doctor;
 mod edit;
 mod forget;
@@ -21,6 +20,7 @@ mod undo;
 
 use std::path::PathBuf;
 
+use loci_app::Complaint;
 use loci_context::MemoryFile;
 use loci_stdx::Env;
 use loci_storage::{
@@ -28,9 +28,7 @@ use loci_storage::{
     MemoryText, Shelf,
 };
 
-use crate::complaint::Complaint;
 use crate::config::Desk as SettingsDesk;
-pub(crate) use config::{is_bare, memory};
 use known::Known;
 
 #[derive(Debug, clap::Args)]

@@ -9,15 +9,15 @@ mod explain;
 mod list;
 mod remove;
 
+use loci_app::Complaint;
+use loci_app::memory::memory;
+use loci_app::rules::rulebook_from_settings;
 use loci_core::permission::{Mode, Rule, RuleList, Rulebook};
 use loci_core::settings::Scope;
 use loci_stdx::Env;
 use serde_json::{Value, json};
 
-use crate::complaint::Complaint;
 use crate::config::{Desk, write};
-use crate::memory::memory;
-use crate::rules::rulebook_from_settings;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct PermissionsArgs {

@@ -5,6 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use loci_app::Complaint;
+use loci_app::compose::{Background, Composed, compose};
+use loci_app::settings::Configured;
+use loci_app::{COMPATIBLE_VERSION, RunOptions, resume, retention};
 use loci_core::session::Totals;
 use loci_engine::{Prompt, Session};
 use loci_serve::{EarlierTotals, Headless, InputFormat, OutputFormat, Renew, Renewed};
@@ -13,10 +17,7 @@ use loci_storage::ConfigHome;
 
 use crate::args::{Args, Input, Output};
 use crate::asks::asks;
-use crate::complaint::Complaint;
-use crate::compose::{Background, Composed, compose};
-use crate::settings::Configured;
-use crate::{COMPATIBLE_VERSION, past, retention, runtime};
+use crate::runtime;
 
 /// The most of a piped prompt that is read.
 const STDIN_LIMIT: u64 = 10 * 1024 * 1024;
@@ -24,29 +25,29 @@ const STDIN_LIMIT: u64 = 10 * 1024 * 1024;
 /// Runs without a terminal and returns the exit code.
 pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, Complaint> {
     args.check().map_err(Complaint::new)?;
+    let options = args.options()?;
     // What a bare run starts is to be bare too.
-    let env = match args.bare {
+    let env = match options.is_bare {
         true => Env { vars: env.vars.clone().with("CLAUDE_CODE_SIMPLE", "1"), ..env },
         false => env,
     };
     let inherited = env.clone();
-    let settings = Configured::load(&env, &args)?;
+    let settings = Configured::load(&env, &options)?;
     let env = settings.env.clone();
     let home = ConfigHome::from_env(&env);
-    let keeps_days = settings.settings.cleanup_period_days.filter(|_| !args.no_session_persistence);
-    let background = Background::start(&env, &home, &args, settings);
+    let keeps_days = settings.settings.cleanup_period_days.filter(|_| options.is_persistent);
+    let background = Background::start(&env, &home, &options, settings);
     let prompt = match args.input_format {
         Input::Text => Some(Prompt::text(&read_prompt(args.prompt.as_deref())?)),
         Input::StreamJson => args.prompt.as_deref().map(Prompt::text),
     };
-    let start = match past::find(&env, &home, &args) {
+    let start = match resume::find(&env, &home, &options) {
         Ok(start) => start,
         Err(complaint) if args.continues() => return report(&env, &args, prompt, complaint),
         Err(complaint) => return Err(complaint),
     };
-    let composed = compose(&env, &home, &args, start, background, None, started)?;
-    let args = Arc::new(args);
-    let renew = renewal(inherited, Arc::clone(&args));
+    let composed = compose(&env, &home, &options, start, background, None, started)?;
+    let renew = renewal(inherited, options);
     let runtime = runtime::of_session()?;
     let exit = runtime.block_on(serve(&env, &args, prompt, composed, renew));
     retention::sweep(&env, &home, keeps_days);
@@ -72,15 +73,15 @@ async fn serve(env: &Env, args: &Args, prompt: Option<Prompt>, composed: Compose
 }
 
 /// Returns what makes a session that takes another's place: a fresh one, from settings as they are then.
-fn renewal(inherited: Env, args: Arc<Args>) -> Renew {
+fn renewal(inherited: Env, options: RunOptions) -> Renew {
     Box::new(move |carried| {
         let renew = || -> Result<Renewed, Complaint> {
-            let settings = Configured::load(&inherited, &args)?;
+            let settings = Configured::load(&inherited, &options)?;
             let env = settings.env.clone();
             let home = ConfigHome::from_env(&env);
-            let background = Background::start(&env, &home, &args, settings);
-            let start = past::anew(&env, &home, &args)?;
-            let mut composed = compose(&env, &home, &args, start, background, None, Instant::now())?;
+            let background = Background::start(&env, &home, &options, settings);
+            let start = resume::anew(&env, &home, &options)?;
+            let mut composed = compose(&env, &home, &options, start, background, None, Instant::now())?;
             let config = &mut composed.config;
             config.rulebook.mode = carried.mode;
             config.identity.model_override.clone_from(&carried.model);

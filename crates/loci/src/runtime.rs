@@ -1,8 +1,7 @@
 //! The runtime that a session's tasks share.
 
+use loci_app::Complaint;
 use tokio::runtime::{Builder, Runtime};
-
-use crate::complaint::Complaint;
 
 /// Starts a runtime whose tasks take turns on one thread, while the caller's own thread waits for signals and prints.
 ///

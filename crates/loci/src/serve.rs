@@ -2,9 +2,8 @@
 
 mod team_memory;
 
+use loci_app::Complaint;
 use loci_stdx::Env;
-
-use crate::complaint::Complaint;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ServeArgs {

@@ -25,14 +25,13 @@ mod show;
 mod summary;
 mod tag;
 mod target;
-mod transcript;
 mod tree;
 
+use loci_app::Complaint;
 use loci_stdx::Env;
 use loci_storage::ConfigHome;
 
 use crate::args::Args;
-use crate::complaint::Complaint;
 
 /// The arguments of `loci sessions`.
 #[derive(Debug, clap::Args)]

@@ -7,10 +7,10 @@ mod report;
 use std::path::PathBuf;
 
 use jiff::tz::TimeZone;
+use loci_app::Complaint;
 use loci_stdx::Env;
 use loci_storage::{ConfigHome, Project, StatisticsWish, session_statistics};
 
-use crate::complaint::Complaint;
 use crate::sessions::output;
 use crate::when;
 use report::Report;

@@ -2,9 +2,8 @@
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
+use loci_app::Complaint;
 use loci_stdx::Timestamp;
-
-use crate::complaint::Complaint;
 
 /// Which end of a day is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

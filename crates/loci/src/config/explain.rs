@@ -1,10 +1,10 @@
 //! `loci config explain`: every file's value, which one wins, and why.
 
+use loci_app::Complaint;
 use loci_core::settings::{Key, Merge, Part, Role, Setting, Trust};
 use serde_json::{Value, json};
 
 use super::{Desk, Named, pretty, without_secrets};
-use crate::complaint::Complaint;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ExplainArgs {

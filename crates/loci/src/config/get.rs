@@ -1,10 +1,10 @@
 //! `loci config get`: the value in force, or the one in one file.
 
+use loci_app::Complaint;
 use loci_core::settings::{Key, jsonc};
 use serde_json::Value;
 
 use super::{Desk, Target, pretty, unknown};
-use crate::complaint::Complaint;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct GetArgs {

@@ -1,15 +1,15 @@
 //! `loci config explain instructions`: every instruction file, in the order the model sees them, and why.
 
+use loci_app::settings::InstructionWish;
 use loci_stdx::counted;
 use loci_storage::{InstructionFile, Instructions, Scope, discover_instructions};
 use serde_json::{Value, json};
 
 use super::{Desk, pretty};
-use crate::settings::InstructionWish;
 
 pub(super) fn run(desk: &Desk, as_json: bool) -> String {
     let wish = InstructionWish::new(&desk.places, &desk.loaded, &[]);
-    let env = crate::settings::applied(&desk.env, &desk.loaded.settings());
+    let env = loci_app::settings::applied(&desk.env, &desk.loaded.settings());
     let found = discover_instructions(&wish.places(&env, &desk.home));
     if as_json { pretty(&to_json(desk, &found)) } else { to_text(desk, &found) }
 }

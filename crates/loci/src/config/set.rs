@@ -1,12 +1,12 @@
 //! `loci config set`: one key of one file.
 
+use loci_app::Complaint;
 use loci_core::settings::edit::{EditError, set};
 use loci_core::settings::{Kind, Layer, Origin, Role, Scope, Severity};
 use loci_storage::{SettingsEditError, edit_settings};
 use serde_json::Value;
 
 use super::{Desk, Named, Target};
-use crate::complaint::Complaint;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct SetArgs {

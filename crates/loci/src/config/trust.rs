@@ -1,9 +1,9 @@
 //! `loci config trust`: the user's word that a folder's settings may count in full.
 
+use loci_app::Complaint;
 use loci_storage::{set_external_imports, set_trust};
 
 use super::Desk;
-use crate::complaint::Complaint;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct TrustArgs {

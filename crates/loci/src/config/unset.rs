@@ -1,11 +1,11 @@
 //! `loci config unset`: one key out of one file.
 
+use loci_app::Complaint;
 use loci_core::settings::Scope;
 use loci_core::settings::edit::unset;
 use loci_storage::edit_settings;
 
 use super::{Desk, Target};
-use crate::complaint::Complaint;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct UnsetArgs {

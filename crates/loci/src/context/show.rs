@@ -1,6 +1,13 @@
 //! `loci context show`: every fragment that would be sent, with source, tokens and why it is there.
 
 use clap::Parser;
+use loci_app::Complaint;
+use loci_app::choose_model;
+use loci_app::compaction::compaction;
+use loci_app::compose::{Background, rulebook, toolbox};
+use loci_app::memory::{is_bare, memory};
+use loci_app::settings::Configured;
+use loci_app::{RunOptions, resume, system_prompt as prompt_of};
 use loci_context::{
     Fullness, Instruction, Room, Window, context_tokens, json_tokens, prose_tokens, system_prompt,
     user_context,
@@ -16,15 +23,7 @@ use loci_tools::{RecordDirs, Toolbox};
 use serde_json::{Value, json};
 
 use crate::args::Args;
-use crate::choose_model;
-use crate::compaction::compaction;
-use crate::complaint::Complaint;
-use crate::compose::{Background, rulebook, toolbox};
 use crate::config::pretty;
-use crate::memory::{is_bare, memory};
-use crate::past;
-use crate::prefix;
-use crate::settings::Configured;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
@@ -102,28 +101,28 @@ pub(super) fn run(env: &Env, args: &ShowArgs) -> Result<String, Complaint> {
     let line = std::iter::once("loci").chain(args.flags.iter().map(String::as_str));
     let flags = Args::try_parse_from(line)
         .map_err(|error| Complaint::new(error.render().to_string().trim_end().to_owned()))?;
-    let context = Context::collect(env, &flags)?;
+    let context = Context::collect(env, &flags.options()?)?;
     Ok(if args.json { pretty(&context.to_json()) } else { context.to_text() })
 }
 
 impl Context {
-    fn collect(env: &Env, flags: &Args) -> Result<Self, Complaint> {
-        let configured = Configured::load(env, flags)?;
+    fn collect(env: &Env, options: &RunOptions) -> Result<Self, Complaint> {
+        let configured = Configured::load(env, options)?;
         let env = configured.env.clone();
         let home = ConfigHome::from_env(&env);
-        let (_, rulebook, _) = rulebook(&env, flags, &configured.settings, None)?;
+        let (_, rulebook, _) = rulebook(&env, options, &configured.settings, None)?;
         let record = RecordDirs { sessions: home.project_dir(&env.cwd), memory: None };
-        let tools = toolbox(&env, flags, &configured.settings, &rulebook, record)?;
-        let start = past::look(&env, &home, flags)?;
+        let tools = toolbox(&env, options, &configured.settings, &rulebook, record)?;
+        let start = resume::look(&env, &home, options)?;
         let used = start.as_ref().and_then(|start| start.model.as_deref());
-        let model = choose_model::choose(&env, flags, &configured.settings, used)?;
+        let model = choose_model::choose(&env, &options.model, &configured.settings, used)?;
         let root = configured.instructions.memory_root().to_owned();
         let shows_team = configured.instructions.is_trusted();
-        let (memory, _) = memory(&env, &home, is_bare(&env, flags), &configured.settings, &root);
+        let (memory, _) = memory(&env, &home, is_bare(&env, options), &configured.settings, &root);
         let window = window(&env, &configured.settings, &model);
-        let (git, (found, _), _) = Background::start(&env, &home, flags, configured).join();
+        let (git, (found, _), _) = Background::start(&env, &home, options, configured).join();
         let memory_dir = memory.as_ref().map(|memory| memory.place.dir.as_path());
-        let prompt = prefix::prompt_parts(&env, flags, &rulebook, &model.main, git, memory_dir)?;
+        let prompt = prompt_of::prompt_parts(&env, options, &rulebook, &model.main, git, memory_dir)?;
         let mut pieces: Vec<Piece> = system_prompt(&prompt)
             .into_iter()
             .map(|fragment| {

@@ -3,9 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
+use loci_app::Complaint;
 use loci_stdx::Env;
-
-use crate::complaint::Complaint;
 
 /// The command that runs the tests.
 pub(super) const TEST_COMMAND: &str = "bash test.sh";

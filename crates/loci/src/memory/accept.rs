@@ -1,11 +1,11 @@
 //! `loci memory accept`.
 
+use loci_app::Complaint;
 use loci_context::{MemoryFile, in_form_of, index_line, stamped, with_index_line};
 use loci_stdx::rfc3339_millis;
 use loci_storage::{Act, Edit, MemoryContent, Shelf};
 
 use super::{Desk, complain, done, gone};
-use crate::complaint::Complaint;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct AcceptArgs {

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
+use loci_app::Complaint;
 use loci_context::{IndexLevel, Mention, index_level, index_lines, mentions};
 use loci_stdx::counted;
 use loci_storage::MEMORY_INDEX;
 use serde_json::{Value, json};
 
 use super::{Desk, Known, known, stale};
-use crate::complaint::Complaint;
 use crate::config::pretty;
 
 #[derive(Debug, clap::Args)]

@@ -2,12 +2,12 @@
 
 use std::io::Read;
 
+use loci_app::Complaint;
 use loci_context::{MemoryFile, in_form_of, index_line, index_lines, stamped, with_index_line, without_bom};
 use loci_stdx::rfc3339_millis;
 use loci_storage::{Act, Edit, Shelf};
 
 use super::{Desk, done};
-use crate::complaint::Complaint;
 
 /// The most that a memory may be, and that is read from standard input.
 const MOST_BYTES: usize = 1024 * 1024;

@@ -1,10 +1,10 @@
 //! `loci memory forget`.
 
+use loci_app::Complaint;
 use loci_context::without_index_lines;
 use loci_storage::{Act, Edit, Shelf};
 
 use super::{Desk, done};
-use crate::complaint::Complaint;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ForgetArgs {

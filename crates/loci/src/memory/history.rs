@@ -1,10 +1,10 @@
 //! `loci memory history`.
 
+use loci_app::Complaint;
 use loci_storage::Change;
 use serde_json::{Value, json};
 
 use super::{Desk, complain};
-use crate::complaint::Complaint;
 use crate::config::pretty;
 
 #[derive(Debug, clap::Args)]

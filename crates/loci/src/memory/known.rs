@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use loci_app::Complaint;
 use loci_context::{
     Flag, MemoryFile, contradictions, disagreements, index_lines, most_related, same_subject,
 };
@@ -9,7 +10,6 @@ use loci_storage::{Change, MEMORY_INDEX, MemoryText, Shelf, memory_files, memory
 use serde_json::{Value, json};
 
 use super::{Desk, complain, stale};
-use crate::complaint::Complaint;
 
 /// Memories that proposals are compared with, so that a review of a few does not read thousands; `doctor` reads all.
 const MOST_COMPARED: usize = 200;

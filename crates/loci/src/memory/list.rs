@@ -1,10 +1,10 @@
 //! `loci memory list`.
 
+use loci_app::Complaint;
 use loci_stdx::{counted, single_line};
 use serde_json::Value;
 
 use super::{Desk, known};
-use crate::complaint::Complaint;
 use crate::config::pretty;
 
 #[derive(Debug, clap::Args)]

@@ -1,9 +1,9 @@
 //! `loci memory reject`.
 
+use loci_app::Complaint;
 use loci_storage::{Act, Edit, Shelf};
 
 use super::{Desk, done, gone};
-use crate::complaint::Complaint;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct RejectArgs {

@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
+use loci_app::Complaint;
 use loci_storage::Shelf;
 use serde_json::{Value, json};
 
 use super::{Desk, Known, known};
-use crate::complaint::Complaint;
 use crate::config::pretty;
 
 #[derive(Debug, clap::Args)]

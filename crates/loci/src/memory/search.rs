@@ -1,11 +1,11 @@
 //! `loci memory search`.
 
+use loci_app::Complaint;
 use loci_stdx::single_line;
 use loci_storage::memory_files;
 use serde_json::{Value, json};
 
 use super::Desk;
-use crate::complaint::Complaint;
 use crate::config::pretty;
 
 #[derive(Debug, clap::Args)]

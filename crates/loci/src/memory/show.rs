@@ -1,10 +1,10 @@
 //! `loci memory show`.
 
+use loci_app::Complaint;
 use loci_storage::Shelf;
 use serde_json::json;
 
 use super::{Desk, known};
-use crate::complaint::Complaint;
 use crate::config::pretty;
 
 #[derive(Debug, clap::Args)]

@@ -1,12 +1,12 @@
 //! `loci memory team`: what is shared with others through a server.
 
+use loci_app::Complaint;
 use loci_llm::Secret;
 use loci_storage::{ConfigHome, team_token};
 use loci_team::{HttpRemote, Line, Outcome, RemoteError, RepositoryName, SyncError, check_address};
 use serde_json::{Value, json};
 
 use super::{Desk, complain};
-use crate::complaint::Complaint;
 use crate::config::{Desk as SettingsDesk, pretty};
 
 /// The variable that holds the token; without it a file does.

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
+use loci_app::Complaint;
 use loci_storage::Change;
 
 use super::{Desk, complain, done};
-use crate::complaint::Complaint;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct UndoArgs {

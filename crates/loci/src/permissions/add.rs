@@ -1,5 +1,6 @@
 //! `loci permissions add`: one rule into one settings file.
 
+use loci_app::Complaint;
 use loci_core::permission::{
     BadRule, Destination, Rule, RuleChange, RuleList, RuleOrigin, RuleSource, Update,
 };
@@ -7,7 +8,6 @@ use loci_core::settings::Scope;
 use loci_storage::edit_settings;
 
 use super::{ListChoice, USUAL};
-use crate::complaint::Complaint;
 use crate::config::{Desk, Target, complain, pretty};
 
 #[derive(Debug, clap::Args)]

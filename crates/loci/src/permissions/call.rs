@@ -1,11 +1,10 @@
 //! A call as a person writes it, and what it would do.
 
+use loci_app::Complaint;
 use loci_core::permission::{Rulebook, canonical_host};
 use loci_core::tool::Effects;
 use loci_tools::{Place, Toolbox, real_path};
 use serde_json::{Value, json};
-
-use crate::complaint::Complaint;
 
 /// A call to be explained.
 pub(super) struct Written {

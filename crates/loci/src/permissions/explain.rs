@@ -1,5 +1,6 @@
 //! `loci permissions explain`: whether a call would run, and the whole way to that answer.
 
+use loci_app::Complaint;
 use loci_core::permission::{
     Call, Decision, Mode, Rule, RuleFit, Rulebook, Step, Update, Verdict, decide, explain, fits, suggest,
 };
@@ -8,7 +9,6 @@ use serde_json::{Value, json};
 
 use super::call::Written;
 use super::{origin, rule_json};
-use crate::complaint::Complaint;
 use crate::config::{Desk, pretty};
 
 #[derive(Debug, clap::Args)]

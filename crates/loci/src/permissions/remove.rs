@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use loci_app::Complaint;
 use loci_core::permission::{RuleList, Update};
 use loci_core::settings::Scope;
 use loci_storage::edit_settings;
@@ -9,7 +10,6 @@ use serde_json::json;
 
 use super::ListChoice;
 use super::add::change;
-use crate::complaint::Complaint;
 use crate::config::{Desk, Target, complain, pretty};
 
 #[derive(Debug, clap::Args)]

@@ -4,9 +4,8 @@
 
 use std::net::SocketAddr;
 
+use loci_app::Complaint;
 use loci_stdx::Env;
-
-use crate::complaint::Complaint;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct TeamMemoryArgs {

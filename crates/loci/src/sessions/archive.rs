@@ -1,14 +1,13 @@
 //! `loci sessions archive`: packing sessions away.
 
-use clap::Parser;
+use loci_app::Complaint;
+use loci_app::RunOptions;
+use loci_app::settings::Configured;
 use loci_stdx::{counted, single_line};
 use loci_storage::{ArchiveError, Swept, archive_older, archive_session, archived_sessions};
 use serde_json::{Value, json};
 
 use super::{Desk, format, output, target};
-use crate::args::Args;
-use crate::complaint::Complaint;
-use crate::settings::Configured;
 
 /// The arguments of `loci sessions archive`.
 #[derive(Debug, clap::Args)]
@@ -43,8 +42,7 @@ fn days(desk: &Desk<'_>, args: &ArchiveArgs) -> Result<Option<u64>, Complaint> {
     if !args.due {
         return Ok(args.older_than);
     }
-    let flags = Args::try_parse_from(["loci"]).map_err(|error| Complaint::new(error.to_string()))?;
-    let settings = Configured::load(desk.env, &flags)?.settings;
+    let settings = Configured::load(desk.env, &RunOptions::default())?.settings;
     let unset = || {
         Complaint::new("No setting says how many days sessions stay")
             .hint("Set it with `loci config set cleanupPeriodDays 90`, or give --older-than DAYS.")

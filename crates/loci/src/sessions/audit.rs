@@ -3,11 +3,11 @@
 use std::fs;
 use std::io;
 
+use loci_app::Complaint;
 use loci_stdx::single_line;
 use serde_json::Value;
 
 use super::{Desk, format, output};
-use crate::complaint::Complaint;
 
 /// The arguments of `loci sessions audit`.
 #[derive(Debug, clap::Args)]

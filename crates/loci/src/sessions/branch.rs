@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use loci_app::Complaint;
 use loci_core::conversation::Conversation;
 use loci_core::entry::Entry;
 use loci_core::entry::draft::Metadata;
@@ -14,7 +15,6 @@ use loci_storage::{
 use serde_json::json;
 
 use super::{Desk, output, target};
-use crate::complaint::Complaint;
 
 /// The arguments of `loci sessions branch`.
 #[derive(Debug, clap::Args)]

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
+use loci_app::Complaint;
 use loci_core::file_history::{PathState, prompts_of};
 use loci_core::ids::EntryId;
 use loci_storage::{PathDiff, RewindScene, diff_points};
 use serde_json::{Value, json};
 
 use super::{Desk, format, output, rewind, target};
-use crate::complaint::Complaint;
 
 /// The arguments of `loci sessions diff`.
 #[derive(Debug, clap::Args)]

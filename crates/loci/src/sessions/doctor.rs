@@ -1,11 +1,11 @@
 //! `loci sessions doctor`: what is wrong with the sessions on disk, and mending it.
 
+use loci_app::Complaint;
 use loci_stdx::{LockError, counted};
 use loci_storage::{CheckUp, DoctorError, Finding, Outcome, examine_store, repair_store};
 use serde_json::{Value, json};
 
 use super::{Desk, format, output};
-use crate::complaint::Complaint;
 
 /// The arguments of `loci sessions doctor`.
 #[derive(Debug, clap::Args)]

@@ -6,14 +6,14 @@ mod markdown;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use loci_app::Complaint;
+use loci_app::transcript::{self, Part};
 use loci_core::conversation::history;
 use loci_stdx::{WriteOptions, write_atomic};
 use loci_storage::SessionSummary;
 use serde_json::json;
 
-use super::transcript::{self, Part};
 use super::{Desk, output, show, target};
-use crate::complaint::Complaint;
 
 /// The arguments of `loci sessions export`.
 #[derive(Debug, clap::Args)]

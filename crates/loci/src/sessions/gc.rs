@@ -1,10 +1,10 @@
 //! `loci sessions gc`: what files held, where no session refers to it any more.
 
+use loci_app::Complaint;
 use loci_storage::{BlobStore, collect_blobs};
 use serde_json::json;
 
 use super::{Desk, format, output};
-use crate::complaint::Complaint;
 
 /// The arguments of `loci sessions gc`.
 #[derive(Debug, clap::Args)]

@@ -1,11 +1,11 @@
 //! `loci sessions import`: a session of Codex becomes one that can be continued.
 
+use loci_app::COMPATIBLE_VERSION;
+use loci_app::Complaint;
 use loci_storage::{FindError, ImportError, ImportId, ImportWish, Imported, find_rollout, import_rollout};
 use serde_json::json;
 
 use super::{Desk, output, target};
-use crate::COMPATIBLE_VERSION;
-use crate::complaint::Complaint;
 
 /// The arguments of `loci sessions import`.
 #[derive(Debug, clap::Args)]

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use jiff::tz::TimeZone;
+use loci_app::Complaint;
 use loci_stdx::{in_parallel, single_line};
 use loci_storage::{Dialect, Project, SessionSummary, list_rollouts, list_sessions};
 
 use super::summary::put_json;
 use super::{Desk, format, output};
-use crate::complaint::Complaint;
 
 /// The most characters of a title, and of a prompt.
 const TITLE: usize = 60;

@@ -2,9 +2,8 @@
 
 use std::io::{self, Write};
 
+use loci_app::Complaint;
 use serde_json::Value;
-
-use crate::complaint::Complaint;
 
 /// Prints data; a reader that has seen enough is no failure.
 pub(crate) fn print(text: &str) -> Result<(), Complaint> {

@@ -1,10 +1,10 @@
 //! `loci sessions pin`: sessions that stay.
 
+use loci_app::Complaint;
 use loci_storage::{pin_session, pinned_sessions, unpin_session};
 use serde_json::json;
 
 use super::{Desk, archive, output, target};
-use crate::complaint::Complaint;
 
 /// The arguments of `loci sessions pin`.
 #[derive(Debug, clap::Args)]

@@ -1,10 +1,10 @@
 //! `loci sessions rename`.
 
+use loci_app::Complaint;
 use loci_storage::rename_session;
 use serde_json::json;
 
 use super::{Desk, output, target};
-use crate::complaint::Complaint;
 
 /// The arguments of `loci sessions rename`.
 #[derive(Debug, clap::Args)]

@@ -4,7 +4,11 @@ mod show;
 
 use std::path::{Path, PathBuf};
 
-use clap::Parser;
+use loci_app::Complaint;
+use loci_app::child_env::child_env;
+use loci_app::compose::{rulebook, toolbox};
+use loci_app::settings::Configured;
+use loci_app::{PermissionOptions, RunOptions};
 use loci_core::ids::SessionId;
 use loci_core::permission::Mode;
 use loci_engine::{ReplayReport, ReplayWish, Workshop};
@@ -13,12 +17,7 @@ use loci_storage::{Scratch, ScratchError, ScratchLimits, SessionPlace, SessionTm
 use loci_tools::RecordDirs;
 
 use super::{Desk, output, rewind, target};
-use crate::args::Args;
-use crate::child_env::child_env;
-use crate::complaint::Complaint;
-use crate::compose::{rulebook, toolbox};
 use crate::runtime;
-use crate::settings::Configured;
 
 /// The arguments of `loci sessions replay`.
 #[derive(Debug, clap::Args)]
@@ -130,14 +129,14 @@ fn open_workshop(
     recorded: &Path,
 ) -> Result<Shop, Complaint> {
     let project = real_project(desk.env, args.project.as_deref().unwrap_or(recorded))?;
-    let flags = flags(args)?;
+    let options = options(args);
     // The rules are those of a run in the project. For each of its places they are read anew, so that what is relative to
     // the project is relative to that.
     let here = Env { cwd: project.clone(), ..desk.env.clone() };
-    let configured = Configured::load(&here, &flags)?;
+    let configured = Configured::load(&here, &options)?;
     let rules_at = |place: &Path| {
         let env = Env { cwd: place.to_owned(), ..configured.env.clone() };
-        rulebook(&env, &flags, &configured.settings, None)
+        rulebook(&env, &options, &configured.settings, None)
     };
     let (_, project_rulebook, rule_notes) = rules_at(&project)?;
     let (_, recorded_rulebook, _) = rules_at(recorded)?;
@@ -148,7 +147,7 @@ fn open_workshop(
     let notes = configured.notes.into_iter().chain(rule_notes).collect();
     let sessions = place.file().parent().map(Path::to_path_buf).unwrap_or_default();
     let record = RecordDirs { sessions, memory: None };
-    let toolbox = toolbox(&env, &flags, &configured.settings, &scratch_rulebook, record)?;
+    let toolbox = toolbox(&env, &options, &configured.settings, &scratch_rulebook, record)?;
     let workshop = Workshop {
         child_env: child_env(&env),
         toolbox,
@@ -173,15 +172,15 @@ fn real_project(env: &Env, project: &Path) -> Result<PathBuf, Complaint> {
     })
 }
 
-/// The flags of a run that would be judged in the same way.
-fn flags(args: &ReplayArgs) -> Result<Args, Complaint> {
-    let mut words = vec!["loci".to_owned(), "-p".to_owned(), "replay".to_owned()];
-    if let Some(mode) = args.permission_mode {
-        words.push(format!("--permission-mode={}", mode.as_str()));
-    }
-    words.extend(args.allowed_tools.iter().map(|rule| format!("--allowedTools={rule}")));
-    words.extend(args.disallowed_tools.iter().map(|rule| format!("--disallowedTools={rule}")));
-    Args::try_parse_from(words).map_err(|error| Complaint::new(error.to_string()))
+/// What a run is asked for that would be judged in the same way.
+fn options(args: &ReplayArgs) -> RunOptions {
+    let permissions = PermissionOptions {
+        allow: args.allowed_tools.clone(),
+        deny: args.disallowed_tools.clone(),
+        mode: args.permission_mode,
+        ..PermissionOptions::default()
+    };
+    RunOptions { permissions, ..RunOptions::default() }
 }
 
 fn complain(error: &ScratchError) -> Complaint {

@@ -1,12 +1,12 @@
 //! `loci sessions restore`: bringing an archived session back.
 
+use loci_app::Complaint;
+use loci_app::resume::way_back;
 use loci_core::ids::SessionId;
 use loci_storage::{ArchiveError, unarchive_session};
 use serde_json::json;
 
 use super::{Desk, archive, output};
-use crate::complaint::Complaint;
-use crate::put_away::way_back;
 
 /// The arguments of `loci sessions restore`.
 #[derive(Debug, clap::Args)]

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use loci_app::Complaint;
 use loci_core::conversation::{Conversation, Outline};
 use loci_core::entry::Entry;
 use loci_core::file_history::{PathState, PromptPoint, Step, prompts_of};
@@ -15,7 +16,6 @@ use loci_storage::{
 use serde_json::{Value, json};
 
 use super::{Desk, format, output, target};
-use crate::complaint::Complaint;
 
 /// The arguments of `loci sessions rewind`.
 #[derive(Debug, clap::Args)]

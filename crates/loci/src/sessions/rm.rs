@@ -1,11 +1,11 @@
 //! `loci sessions rm`: nothing is deleted, it moves to the trash and can be brought back.
 
+use loci_app::Complaint;
 use loci_core::ids::SessionId;
 use loci_storage::{RemoveError, remove_session, removed_sessions, restore_session};
 use serde_json::json;
 
 use super::{Desk, output, target};
-use crate::complaint::Complaint;
 
 /// The arguments of `loci sessions rm`.
 #[derive(Debug, clap::Args)]

@@ -6,6 +6,7 @@ mod show;
 
 use std::path::PathBuf;
 
+use loci_app::Complaint;
 use loci_core::passage::Voice;
 use loci_storage::{
     IndexUse, Project, SearchError, SearchFilter, SearchWish, list_project, list_rollouts, search_sessions,
@@ -13,7 +14,6 @@ use loci_storage::{
 use serde_json::json;
 
 use super::{Desk, output};
-use crate::complaint::Complaint;
 use crate::when;
 use progress::Progress;
 

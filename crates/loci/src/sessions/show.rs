@@ -4,15 +4,15 @@ mod before;
 
 use std::sync::Arc;
 
+use loci_app::Complaint;
+use loci_app::transcript::{self, Call, What};
 use loci_core::conversation::history;
 use loci_core::entry::Entry;
 use loci_stdx::{counted, single_line};
 use loci_storage::{Dialect, SessionPlace, SessionSummary, rollout_text};
 use serde_json::{Value, json};
 
-use super::transcript::{self, Call, What};
 use super::{Desk, format, output, summary, target};
-use crate::complaint::Complaint;
 
 /// How much of a call is shown; an export has all of it.
 const INPUT_CHARS: usize = 200;

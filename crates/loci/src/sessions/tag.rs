@@ -1,10 +1,10 @@
 //! `loci sessions tag`.
 
+use loci_app::Complaint;
 use loci_storage::{tag_session, untag_session};
 use serde_json::json;
 
 use super::{Desk, output, target};
-use crate::complaint::Complaint;
 
 /// The arguments of `loci sessions tag`.
 #[derive(Debug, clap::Args)]

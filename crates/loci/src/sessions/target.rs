@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use loci_app::Complaint;
+use loci_app::resume::way_back;
 use loci_core::entry::Entry;
 use loci_stdx::counted;
 use loci_storage::{
@@ -10,8 +12,6 @@ use loci_storage::{
 };
 
 use super::{Desk, output};
-use crate::complaint::Complaint;
-use crate::put_away::way_back;
 
 /// Finds the session a person named; `verb` is what they typed before the name.
 pub(super) fn find(desk: &Desk<'_>, verb: &str, name: &str) -> Result<SessionPlace, Complaint> {

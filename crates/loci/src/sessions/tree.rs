@@ -4,13 +4,13 @@ mod picture;
 mod relatives;
 mod turns;
 
+use loci_app::Complaint;
 use loci_core::conversation::Outline;
 use serde_json::{Value, json};
 
 use self::relatives::{Agent, Fork};
 use self::turns::{Turn, Turns};
 use super::{Desk, output, target};
-use crate::complaint::Complaint;
 
 /// The arguments of `loci sessions tree`.
 #[derive(Debug, clap::Args)]

@@ -3,8 +3,9 @@
 //! Every text is escaped; pictures are kept only where their type and bytes are what they say; a content security
 //! policy forbids the rest, should something slip through.
 
+use loci_app::transcript::{Call, What};
+
 use super::super::format;
-use super::super::transcript::{Call, What};
 use super::Document;
 
 const STYLE: &str = include_str!("page.css");

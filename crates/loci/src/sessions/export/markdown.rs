@@ -3,8 +3,9 @@
 //! What people and the model wrote is Markdown already and stays as it is. What tools were given and said is
 //! fenced, with a fence longer than any within.
 
+use loci_app::transcript::{Call, What};
+
 use super::super::format;
-use super::super::transcript::{Call, What};
 use super::Document;
 
 /// Returns the whole document.

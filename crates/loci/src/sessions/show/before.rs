@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
+use loci_app::Complaint;
 use loci_core::conversation::history_before;
 use loci_core::entry::Entry;
 use loci_core::ids::EntryId;
-
-use crate::complaint::Complaint;
 
 /// Returns what had been said before the boundary that a person named.
 pub(super) fn history(entries: &[Arc<Entry>], name: &str) -> Result<Vec<Arc<Entry>>, Complaint> {

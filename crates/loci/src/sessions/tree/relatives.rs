@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use loci_app::Complaint;
 use loci_core::conversation::Outline;
 use loci_core::entry::Entry;
 use loci_core::ids::SessionId;
@@ -13,7 +14,6 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::Desk;
-use crate::complaint::Complaint;
 
 /// A subagent's transcript.
 #[derive(Debug, Clone)]

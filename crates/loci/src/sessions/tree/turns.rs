@@ -5,11 +5,11 @@
 
 use std::collections::HashMap;
 
+use loci_app::transcript;
 use loci_core::conversation::{Outline, OutlineNode};
 use loci_core::entry::EntryKind;
 use loci_core::message::{Block, BlockKind};
 
-use super::super::transcript;
 use super::relatives::{Agent, Fork};
 
 /// What a turn begins with.

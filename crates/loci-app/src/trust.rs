@@ -14,8 +14,8 @@ use loci_storage::{
 };
 use serde_json::Value;
 
-use crate::complaint::Complaint;
 use crate::settings::InstructionWish;
+use crate::user_error::Complaint;
 
 /// The most letters of a value that are shown.
 const MOST_LETTERS: usize = 100;
@@ -23,7 +23,7 @@ const MOST_LETTERS: usize = 100;
 const MOST_VALUES: usize = 20;
 
 /// Asks about the working directory, where that is called for. An answer that is no yes ends the start.
-pub(crate) fn ask_on_terminal(env: &Env) -> Result<(), Complaint> {
+pub fn ask_on_terminal(env: &Env) -> Result<(), Complaint> {
     let (mut stdin, mut stderr) = (std::io::stdin().lock(), std::io::stderr());
     if !stdin.is_terminal() || !stderr.is_terminal() {
         return Ok(());

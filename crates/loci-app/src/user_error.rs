@@ -5,18 +5,19 @@ use std::process::ExitCode;
 
 /// An error for people.
 #[derive(Debug)]
-pub(crate) struct Complaint {
+pub struct Complaint {
     message: String,
     hint: Option<String>,
 }
 
 impl Complaint {
-    pub(crate) fn new(message: impl Into<String>) -> Self {
+    /// Says what is wrong, in one clause.
+    pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: None }
     }
 
     /// Takes an error with all its causes.
-    pub(crate) fn from_error(error: &dyn std::error::Error) -> Self {
+    pub fn from_error(error: &dyn std::error::Error) -> Self {
         let mut message = error.to_string();
         let mut cause = error.source();
         while let Some(inner) = cause {
@@ -26,17 +27,18 @@ impl Complaint {
         Self::new(message)
     }
 
-    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+    /// Adds the next step.
+    pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 
     /// Returns the error's text without the hint.
-    pub(crate) fn message(&self) -> &str {
+    pub fn message(&self) -> &str {
         &self.message
     }
 
     /// Says it and returns the exit code.
-    pub(crate) fn exit(&self, stderr: &mut dyn Write) -> ExitCode {
+    pub fn exit(&self, stderr: &mut dyn Write) -> ExitCode {
         let hint = self.hint.as_ref().map(|hint| format!("\n{hint}")).unwrap_or_default();
         // A closed stderr leaves nobody to tell; the exit code says it all the same.
         // Names of files come from anywhere: at a terminal they are read, and do nothing.

@@ -10,20 +10,25 @@ use loci_core::settings::Settings;
 use loci_engine::{BackgroundConfig, ExtractionConfig};
 use loci_stdx::Env;
 
-use crate::args::{Args, Input};
+use crate::options::RunOptions;
 
 /// How much must have been said before memories are looked for, in tokens.
 const LEAST_TOKENS: u64 = 1_000;
 
 /// Reads what settings and environment say. `is_reviewed` tells whether a person looks at memories before they count.
-pub(crate) fn background(env: &Env, args: &Args, settings: &Settings, is_reviewed: bool) -> BackgroundConfig {
+pub(crate) fn background(
+    env: &Env,
+    options: &RunOptions,
+    settings: &Settings,
+    is_reviewed: bool,
+) -> BackgroundConfig {
     let usual = BackgroundConfig::default();
     BackgroundConfig {
-        notes: notes(env, args, settings),
+        notes: notes(env, options, settings),
         prepares_summary: switch(env, "LOCI_PREPARE_SUMMARY")
             .or(settings.session_memory.prepare_summary)
-            .unwrap_or_else(|| is_long_lived(args)),
-        extraction: extraction(env, args, settings, is_reviewed),
+            .unwrap_or(options.is_long_lived),
+        extraction: extraction(env, options, settings, is_reviewed),
         drain: millis(env, "LOCI_DRAIN_MS").unwrap_or(usual.drain),
         patience: millis(env, "LOCI_COMPACTION_WAIT_MS").unwrap_or(usual.patience),
     }
@@ -34,24 +39,24 @@ fn millis(env: &Env, name: &str) -> Option<Duration> {
     said.map(Duration::from_millis)
 }
 
-fn extraction(env: &Env, args: &Args, settings: &Settings, is_reviewed: bool) -> Option<ExtractionConfig> {
+fn extraction(
+    env: &Env,
+    options: &RunOptions,
+    settings: &Settings,
+    is_reviewed: bool,
+) -> Option<ExtractionConfig> {
     let chosen = &settings.auto_memory;
-    let is_off = chosen.review.as_deref() == Some("off") || args.no_session_persistence;
+    let is_off = chosen.review.as_deref() == Some("off") || !options.is_persistent;
     let is_on = switch(env, "LOCI_MEMORY_EXTRACTION").or(chosen.extraction);
-    (!is_off && is_on.unwrap_or_else(|| is_long_lived(args))).then(|| ExtractionConfig {
+    (!is_off && is_on.unwrap_or(options.is_long_lived)).then(|| ExtractionConfig {
         least_tokens: chosen.least_tokens.unwrap_or(LEAST_TOKENS),
         is_proposing: is_reviewed,
     })
 }
 
-/// Tells whether more prompts than one are to be expected.
-fn is_long_lived(args: &Args) -> bool {
-    args.input_format == Input::StreamJson || args.continues()
-}
-
-fn notes(env: &Env, args: &Args, settings: &Settings) -> Option<NotesPace> {
+fn notes(env: &Env, options: &RunOptions, settings: &Settings) -> Option<NotesPace> {
     let chosen = settings.session_memory;
-    let is_on = switch(env, "LOCI_SESSION_MEMORY").or(chosen.enabled).unwrap_or_else(|| is_long_lived(args));
+    let is_on = switch(env, "LOCI_SESSION_MEMORY").or(chosen.enabled).unwrap_or(options.is_long_lived);
     let usual = NotesPace::default();
     is_on.then(|| NotesPace {
         first_tokens: chosen.first_tokens.unwrap_or(usual.first_tokens),
@@ -70,35 +75,36 @@ pub(crate) fn switch(env: &Env, name: &str) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
     use loci_core::settings::SessionMemorySettings;
 
     #[test]
     fn notes_are_kept_where_a_session_goes_on_and_where_somebody_says_so() {
         let (on, off) = (Some(true), Some(false));
-        for (line, var, setting, expected) in [
-            ("-p hi", None, None, false),
-            ("-p hi -c", None, None, true),
-            ("-p hi -r some", None, None, true),
-            ("-p --input-format stream-json", None, None, true),
-            ("-p hi", None, on, true),
-            ("-p hi -c", None, off, false),
-            ("-p hi", Some("1"), off, true),
-            ("-p hi -c", Some("0"), on, false),
-            ("-p hi", Some("maybe"), None, false),
+        for (is_long_lived, var, setting, expected) in [
+            (false, None, None, false),
+            (true, None, None, true),
+            (false, None, on, true),
+            (true, None, off, false),
+            (false, Some("1"), off, true),
+            (true, Some("0"), on, false),
+            (false, Some("maybe"), None, false),
         ] {
-            let args = Args::try_parse_from(std::iter::once("loci").chain(line.split(' '))).unwrap();
+            let options = RunOptions { is_long_lived, ..RunOptions::default() };
             let mut env = Env::for_test("/home", "/p");
             env.vars = var.map(|value| ("LOCI_SESSION_MEMORY", value)).into_iter().collect();
             let session_memory = SessionMemorySettings { enabled: setting, ..Default::default() };
             let settings = Settings { session_memory, ..Settings::default() };
-            assert_eq!(notes(&env, &args, &settings).is_some(), expected, "{line} {var:?} {setting:?}");
+            assert_eq!(
+                notes(&env, &options, &settings).is_some(),
+                expected,
+                "{is_long_lived} {var:?} {setting:?}"
+            );
         }
     }
 
     #[test]
     fn the_pace_is_a_setting() {
-        let args = Args::try_parse_from(["loci", "-p", "hi", "-c"]).unwrap();
+        let options = RunOptions { is_long_lived: true, ..RunOptions::default() };
         let session_memory = SessionMemorySettings {
             first_tokens: Some(8_000),
             more_tokens: Some(15_000),
@@ -106,7 +112,7 @@ mod tests {
             ..Default::default()
         };
         let settings = Settings { session_memory, ..Settings::default() };
-        let pace = notes(&Env::for_test("/home", "/p"), &args, &settings);
+        let pace = notes(&Env::for_test("/home", "/p"), &options, &settings);
         assert_eq!(pace, Some(NotesPace { first_tokens: 8_000, more_tokens: 15_000, calls: 5 }));
     }
 }

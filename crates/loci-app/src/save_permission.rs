@@ -9,7 +9,7 @@ use loci_storage::{
     ConfigHome, MANAGED_DIR, SettingsPlaces, SettingsSources, edit_settings, exclude_local_settings,
 };
 
-use crate::complaint::Complaint;
+use crate::user_error::Complaint;
 
 /// Returns what saves changes of permissions for sessions in this directory.
 pub(crate) fn save_to_settings(env: Env) -> SaveUpdate {

@@ -11,33 +11,33 @@ use loci_storage::{
 
 use serde_json::Value;
 
-use crate::args::Args;
-use crate::complaint::Complaint;
+use crate::options::RunOptions;
+use crate::user_error::Complaint;
 
 /// How many problems are said at start; `loci doctor` knows the rest.
 const MOST_NOTES: usize = 5;
 
 /// The settings of a run, and the environment with their variables.
-pub(crate) struct Configured {
+pub struct Configured {
     /// The environment with the settings' variables in it.
-    pub(crate) env: Env,
+    pub env: Env,
     /// The environment without them.
-    pub(crate) inherited: Env,
+    pub inherited: Env,
     /// What this version acts upon.
-    pub(crate) settings: Settings,
+    pub settings: Settings,
     /// Everything in force, as the app state holds it.
-    pub(crate) in_force: Value,
+    pub in_force: Value,
     /// What the user should know.
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
     /// How instruction files are looked for.
-    pub(crate) instructions: InstructionWish,
+    pub instructions: InstructionWish,
     /// Follows the files.
-    pub(crate) watch: Option<SettingsWatch>,
+    pub watch: Option<SettingsWatch>,
 }
 
 /// How instruction files are looked for.
 #[derive(Debug, Clone)]
-pub(crate) struct InstructionWish {
+pub struct InstructionWish {
     root: PathBuf,
     main_checkout: Option<PathBuf>,
     trust: TrustState,
@@ -50,7 +50,7 @@ pub(crate) struct InstructionWish {
 
 impl InstructionWish {
     /// Takes what the settings say; `extra_dirs` are directories the user added.
-    pub(crate) fn new(places: &SettingsPlaces, loaded: &LoadedSettings, extra_dirs: &[PathBuf]) -> Self {
+    pub fn new(places: &SettingsPlaces, loaded: &LoadedSettings, extra_dirs: &[PathBuf]) -> Self {
         let settings = loaded.settings();
         Self {
             root: places.tree_root().to_owned(),
@@ -65,17 +65,17 @@ impl InstructionWish {
     }
 
     /// Returns the root that memories belong to: the main checkout's, or the project's.
-    pub(crate) fn memory_root(&self) -> &Path {
+    pub fn memory_root(&self) -> &Path {
         self.main_checkout.as_deref().unwrap_or(&self.root)
     }
 
     /// Tells whether the user trusts the folder.
-    pub(crate) fn is_trusted(&self) -> bool {
+    pub fn is_trusted(&self) -> bool {
         self.trust.is_trusted
     }
 
     /// Returns where to look; `env` has the variables of the settings.
-    pub(crate) fn places(&self, env: &Env, home: &ConfigHome) -> InstructionPlaces {
+    pub fn places(&self, env: &Env, home: &ConfigHome) -> InstructionPlaces {
         let wants_extra = env.vars.is_truthy("CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD");
         let real = |dir: &PathBuf| {
             env.cwd.join(loci_core::path::expand_home(&env.home, &dir.to_string_lossy())).canonicalize().ok()
@@ -100,16 +100,16 @@ impl InstructionWish {
 
 impl Configured {
     /// Reads all settings; `env` is the environment as inherited.
-    pub(crate) fn load(env: &Env, args: &Args) -> Result<Self, Complaint> {
+    pub fn load(env: &Env, options: &RunOptions) -> Result<Self, Complaint> {
         let home = ConfigHome::from_env(env);
-        let places = places(env, &home, args)?;
-        let (watch, loaded) = SettingsWatch::start(places.clone(), given(env, args)?);
+        let places = SettingsPlaces::new(env, &home, Path::new(MANAGED_DIR), options.setting_sources);
+        let (watch, loaded) = SettingsWatch::start(places.clone(), given(env, options)?);
         let settings = loaded.settings();
-        let instructions = InstructionWish::new(&places, &loaded, &args.add_dir);
+        let instructions = InstructionWish::new(&places, &loaded, &options.permissions.dirs);
         Ok(Self {
             env: applied(env, &settings),
             inherited: env.clone(),
-            in_force: crate::follow::in_force(&loaded.merged),
+            in_force: crate::settings_reload::in_force(&loaded.merged),
             notes: notes(&loaded),
             settings,
             instructions,
@@ -118,7 +118,7 @@ impl Configured {
     }
 
     /// No settings at all.
-    pub(crate) fn none(env: &Env) -> Self {
+    pub fn none(env: &Env) -> Self {
         let home = ConfigHome::from_env(env);
         let places = SettingsPlaces::new(env, &home, Path::new(MANAGED_DIR), SettingsSources::ALL);
         let instructions = InstructionWish::new(&places, &LoadedSettings::default(), &[]);
@@ -134,21 +134,9 @@ impl Configured {
     }
 }
 
-/// Finds the places of the settings that the arguments ask for.
-pub(crate) fn places(env: &Env, home: &ConfigHome, args: &Args) -> Result<SettingsPlaces, Complaint> {
-    let sources = match args.setting_sources.as_deref() {
-        None => SettingsSources::ALL,
-        Some(list) => SettingsSources::parse(list).map_err(|unknown| {
-            Complaint::new(format!("Unknown source in --setting-sources: `{unknown}`"))
-                .hint("Name user, project and local, separated by commas.")
-        })?,
-    };
-    Ok(SettingsPlaces::new(env, home, Path::new(MANAGED_DIR), sources))
-}
-
 /// Reads what `--settings` gives: a JSON object, or the name of a file that holds one.
-pub(crate) fn given(env: &Env, args: &Args) -> Result<Option<GivenSettings>, Complaint> {
-    let Some(argument) = args.settings.as_deref() else { return Ok(None) };
+fn given(env: &Env, options: &RunOptions) -> Result<Option<GivenSettings>, Complaint> {
+    let Some(argument) = options.settings.as_deref() else { return Ok(None) };
     let (text, name) = match argument.trim_start().starts_with('{') {
         true => (argument.to_owned(), "--settings".to_owned()),
         false => (read_given(env, argument)?, argument.to_owned()),
@@ -179,7 +167,7 @@ fn read_given(env: &Env, argument: &str) -> Result<String, Complaint> {
 }
 
 /// Returns what is wrong, a line each, and no more than a person reads at start.
-pub(crate) fn notes(loaded: &LoadedSettings) -> Vec<String> {
+pub fn notes(loaded: &LoadedSettings) -> Vec<String> {
     let all: Vec<String> = loaded.warnings().map(|diagnostic| format!("Settings: {diagnostic}")).collect();
     let n_more = all.len().saturating_sub(MOST_NOTES);
     let problems = counted(n_more as u64, "more problem", "more problems");
@@ -188,7 +176,7 @@ pub(crate) fn notes(loaded: &LoadedSettings) -> Vec<String> {
 }
 
 /// Returns the environment with the variables of the settings in it, which win over inherited ones.
-pub(crate) fn applied(env: &Env, settings: &Settings) -> Env {
+pub fn applied(env: &Env, settings: &Settings) -> Env {
     let is_name = |name: &str| !name.is_empty() && !name.contains(['=', '\0']);
     let usable = settings.env.iter().filter(|(name, value)| is_name(name) && !value.contains('\0'));
     let vars = usable.fold(env.vars.clone(), |vars, (name, value)| vars.with(name, value));

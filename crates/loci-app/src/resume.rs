@@ -1,6 +1,7 @@
 //! What a run continues: nothing, the newest session here, the one that was named, or a copy of it.
 
 mod fork;
+mod way_back;
 
 use std::sync::Arc;
 
@@ -16,51 +17,51 @@ use loci_storage::{
     bring_back_unsaved, find_rollout, load_at, load_live, newest_here, recover_rewinds, resolve, summary_of,
 };
 
-use crate::args::Args;
-use crate::complaint::Complaint;
-use crate::put_away::way_back;
+use crate::options::{RunOptions, SessionSource};
+use crate::user_error::Complaint;
+pub use way_back::way_back;
 
 /// A session that begins or goes on.
-pub(crate) struct Start {
+pub struct Start {
     /// Its id and file.
-    pub(crate) place: SessionPlace,
+    pub place: SessionPlace,
     /// What came before.
-    pub(crate) past: Past,
+    pub past: Past,
     /// The model it used last.
-    pub(crate) model: Option<String>,
+    pub model: Option<String>,
     /// The permission mode it was in last, where that is one to go on in.
-    pub(crate) mode: Option<Mode>,
+    pub mode: Option<Mode>,
     /// Its snapshots of files, as far as they were read, oldest first.
-    pub(crate) snapshots: Vec<Snapshot>,
+    pub snapshots: Vec<Snapshot>,
     /// How many bytes its file has; of a copy that is yet to be written, none.
-    pub(crate) n_bytes: u64,
+    pub n_bytes: u64,
     /// What the user should know about the file.
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
     /// The right to write it, unless nothing is written.
-    pub(crate) lease: Option<Lease>,
+    pub lease: Option<Lease>,
 }
 
 /// Finds what the arguments ask for.
-pub(crate) fn find(env: &Env, home: &ConfigHome, args: &Args) -> Result<Start, Complaint> {
+pub fn find(env: &Env, home: &ConfigHome, options: &RunOptions) -> Result<Start, Complaint> {
     // What an earlier run could not save belongs to what is looked for now.
-    let completed = match args.no_session_persistence {
-        true => Vec::new(),
-        false => bring_back_unsaved(home, env),
+    let completed = match options.is_persistent {
+        true => bring_back_unsaved(home, env),
+        false => Vec::new(),
     };
-    let finished = match args.no_session_persistence {
-        true => Vec::new(),
-        false => recover_rewinds(home, env),
+    let finished = match options.is_persistent {
+        true => recover_rewinds(home, env),
+        false => Vec::new(),
     };
-    let mut start = match (source(env, home, args)?, args.fork_session) {
-        (Some(source), true) => fork::start(env, home, args, &source)?,
+    let mut start = match (source(env, home, options)?, options.session.is_fork) {
+        (Some(source), true) => fork::start(env, home, options, &source)?,
         // The lease comes first: what is loaded must not grow behind our back.
         (Some(place), false) => {
-            let lease = lease(env, home, args, place.id())?;
-            Start { lease, ..open(home, place, args)? }
+            let lease = lease(env, home, options, place.id())?;
+            Start { lease, ..open(home, place, options)? }
         }
-        (None, _) => begin(env, home, args, fresh(env, home, args)?)?,
+        (None, _) => begin(env, home, options, fresh(env, home, options)?)?,
     };
-    if let Some(name) = args.name.as_deref().map(str::trim).filter(|name| !name.is_empty()) {
+    if let Some(name) = options.session.title.as_deref().map(str::trim).filter(|name| !name.is_empty()) {
         start.past.title = Some(name.to_owned());
     }
     start.notes.extend(finished);
@@ -74,18 +75,23 @@ pub(crate) fn find(env: &Env, home: &ConfigHome, args: &Args) -> Result<Start, C
 }
 
 /// Reads the session that the arguments name, if they name one, without any right to write it.
-pub(crate) fn look(env: &Env, home: &ConfigHome, args: &Args) -> Result<Option<Start>, Complaint> {
-    source(env, home, args)?.map(|place| open(home, place, args)).transpose()
+pub fn look(env: &Env, home: &ConfigHome, options: &RunOptions) -> Result<Option<Start>, Complaint> {
+    source(env, home, options)?.map(|place| open(home, place, options)).transpose()
 }
 
 /// Begins with nothing, whatever session the arguments name.
-pub(crate) fn anew(env: &Env, home: &ConfigHome, args: &Args) -> Result<Start, Complaint> {
+pub fn anew(env: &Env, home: &ConfigHome, options: &RunOptions) -> Result<Start, Complaint> {
     let place = home.session(&env.cwd, &random_id(env)?);
-    begin(env, home, args, place)
+    begin(env, home, options, place)
 }
 
-fn begin(env: &Env, home: &ConfigHome, args: &Args, place: SessionPlace) -> Result<Start, Complaint> {
-    let lease = lease(env, home, args, place.id())?;
+fn begin(
+    env: &Env,
+    home: &ConfigHome,
+    options: &RunOptions,
+    place: SessionPlace,
+) -> Result<Start, Complaint> {
+    let lease = lease(env, home, options, place.id())?;
     Ok(Start {
         place,
         past: Past::default(),
@@ -103,27 +109,32 @@ fn random_id(env: &Env) -> Result<SessionId, Complaint> {
 }
 
 /// Finds the session to continue, if the arguments ask for one.
-fn source(env: &Env, home: &ConfigHome, args: &Args) -> Result<Option<SessionPlace>, Complaint> {
-    match (&args.resume, args.continue_newest) {
-        (Some(name), _) => {
+fn source(env: &Env, home: &ConfigHome, options: &RunOptions) -> Result<Option<SessionPlace>, Complaint> {
+    match &options.session.source {
+        SessionSource::Named(name) => {
             resolve(home, &env.cwd, name).map(Some).map_err(|error| complain_of(env, home, name, &error))
         }
-        (None, true) => match newest_here(home, &env.cwd) {
+        SessionSource::Newest => match newest_here(home, &env.cwd) {
             Ok(place) => Ok(Some(place)),
             Err(FindError::NoneHere { .. }) => Ok(None),
             Err(error) => Err(complain(&error)),
         },
-        (None, false) => Ok(None),
+        SessionSource::New => Ok(None),
     }
 }
 
 /// Asks for the right to write a session; a config home that cannot be written is no obstacle, since the session
 /// cannot be written either and says so.
-fn lease(env: &Env, home: &ConfigHome, args: &Args, id: &SessionId) -> Result<Option<Lease>, Complaint> {
-    if args.no_session_persistence {
+fn lease(
+    env: &Env,
+    home: &ConfigHome,
+    options: &RunOptions,
+    id: &SessionId,
+) -> Result<Option<Lease>, Complaint> {
+    if !options.is_persistent {
         return Ok(None);
     }
-    let lease = match args.take_over {
+    let lease = match options.session.takes_over {
         true => Lease::take_over(home, id, env),
         false => Lease::acquire(home, id, env),
     };
@@ -138,22 +149,22 @@ fn lease(env: &Env, home: &ConfigHome, args: &Args, id: &SessionId) -> Result<Op
 }
 
 /// Returns the place of a session that does not exist yet.
-fn fresh(env: &Env, home: &ConfigHome, args: &Args) -> Result<SessionPlace, Complaint> {
-    let id = match &args.session_id {
+fn fresh(env: &Env, home: &ConfigHome, options: &RunOptions) -> Result<SessionPlace, Complaint> {
+    let id = match &options.session.id {
         Some(text) => SessionId::parse(text).map_err(|error| Complaint::from_error(&error))?,
         None => random_id(env)?,
     };
     let place = home.session(&env.cwd, &id);
-    if args.session_id.is_some() && place.file().exists() {
+    if options.session.id.is_some() && place.file().exists() {
         return Err(Complaint::new(format!("Session ID {id} is already in use"))
             .hint(format!("Continue it with `loci -r {id}`, or choose another id.")));
     }
     Ok(place)
 }
 
-fn open(home: &ConfigHome, place: SessionPlace, args: &Args) -> Result<Start, Complaint> {
+fn open(home: &ConfigHome, place: SessionPlace, options: &RunOptions) -> Result<Start, Complaint> {
     let failed = |error| Complaint::from_error(&error);
-    let LiveLoad { conversation, metadata, skipped, .. } = match &args.resume_session_at {
+    let LiveLoad { conversation, metadata, skipped, .. } = match &options.session.at {
         Some(uuid) => {
             let loaded = load_at(place.file(), &EntryId::new(uuid.as_str())).map_err(failed)?;
             loaded.ok_or_else(|| no_such_message(uuid, &place))?

@@ -5,21 +5,21 @@ use loci_core::stream::Failure;
 use loci_engine::{ModelConfig, resolve_model};
 use loci_stdx::{Env, Vars};
 
-use crate::args::Args;
-use crate::complaint::Complaint;
+use crate::options::ModelOptions;
+use crate::user_error::Complaint;
 
 /// The most fallback models that are kept.
 const MOST_FALLBACKS: usize = 3;
 
 /// Chooses the models; `before` is the one a resumed session used last.
-pub(crate) fn choose(
+pub fn choose(
     env: &Env,
-    args: &Args,
+    asked: &ModelOptions,
     settings: &Settings,
     before: Option<&str>,
 ) -> Result<ModelConfig, Complaint> {
     let vars = &env.vars;
-    let wish = args
+    let wish = asked
         .model
         .as_deref()
         .or_else(|| vars.non_empty("ANTHROPIC_MODEL"))
@@ -28,34 +28,33 @@ pub(crate) fn choose(
         .or_else(|| vars.non_empty("ANTHROPIC_DEFAULT_MODEL"))
         .unwrap_or("default");
     let main = resolve_model(vars, wish);
-    let fallbacks = match (args.fallback_model.as_deref(), &settings.fallback_model) {
-        (Some(list), _) => fallbacks(vars, list.split(','), &main),
-        (None, Some(names)) => fallbacks(vars, names.iter().map(String::as_str), &main),
+    let fallbacks = match (&asked.fallbacks, &settings.fallback_model) {
+        (Some(names), _) | (None, Some(names)) => fallbacks(vars, names.iter().map(String::as_str), &main),
         (None, None) => Vec::new(),
     };
     Ok(ModelConfig {
         fallbacks,
-        effort: Some(effort(vars, args, settings)),
-        max_thinking_tokens: match args.max_thinking_tokens {
+        effort: Some(effort(vars, asked, settings)),
+        max_thinking_tokens: match asked.max_thinking_tokens {
             Some(budget) => Some(budget),
             None => number(vars, "MAX_THINKING_TOKENS")?
                 .or((settings.always_thinking_enabled == Some(false)).then_some(0)),
         },
         max_output_tokens: number(vars, "CLAUDE_CODE_MAX_OUTPUT_TOKENS")?.filter(|limit| *limit > 0),
-        betas: args.betas.iter().flat_map(|list| list.split(',')).map(str::trim).map(str::to_owned).collect(),
+        betas: asked.betas.clone(),
         user_id: None,
         extra_body: loci_llm::extra_body_from_env(env)
             .map_err(|failure: Failure| Complaint::from(failure))?,
-        wants_wire_events: args.include_partial_messages,
+        wants_wire_events: asked.wants_wire_events,
         main,
     })
 }
 
 /// The environment wins over the flag; `auto` and words we do not know leave it to the next.
-fn effort(vars: &Vars, args: &Args, settings: &Settings) -> String {
+fn effort(vars: &Vars, asked: &ModelOptions, settings: &Settings) -> String {
     let levels = ["low", "medium", "high", "xhigh", "max"];
     let from_env = vars.non_empty("CLAUDE_CODE_EFFORT_LEVEL").filter(|level| levels.contains(level));
-    let level = from_env.or(args.effort.as_deref()).or(settings.effort_level.as_deref());
+    let level = from_env.or(asked.effort.as_deref()).or(settings.effort_level.as_deref());
     level.unwrap_or("high").to_owned()
 }
 
@@ -84,13 +83,28 @@ fn number(vars: &Vars, name: &str) -> Result<Option<u64>, Complaint> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
+
+    /// Reads `--model NAME`, `--fallback-model NAMES` and `--effort LEVEL`.
+    fn asked(line: &str) -> ModelOptions {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let mut options = ModelOptions::default();
+        for pair in words.chunks(2) {
+            match (pair[0], pair[1].to_owned()) {
+                ("--model", name) => options.model = Some(name),
+                ("--fallback-model", names) => {
+                    options.fallbacks = Some(names.split(',').map(str::to_owned).collect());
+                }
+                ("--effort", level) => options.effort = Some(level),
+                (other, _) => panic!("{other}"),
+            }
+        }
+        options
+    }
 
     fn check(vars: &[(&str, &str)], line: &str, before: Option<&str>, expected: &str) {
         let mut env = Env::for_test("/home/dev", "/p");
         env.vars = vars.iter().copied().collect();
-        let args = Args::try_parse_from(std::iter::once("loci").chain(line.split_whitespace())).unwrap();
-        let model = choose(&env, &args, &Settings::default(), before).unwrap();
+        let model = choose(&env, &asked(line), &Settings::default(), before).unwrap();
         let all: Vec<String> = std::iter::once(model.main).chain(model.fallbacks).collect();
         assert_eq!(all.join(" "), expected, "{vars:?} {line}");
     }
@@ -115,9 +129,8 @@ mod tests {
     fn bad_numbers_name_their_variable() {
         let mut env = Env::for_test("/home/dev", "/p");
         env.vars = [("MAX_THINKING_TOKENS", "lots")].into_iter().collect();
-        let args = Args::try_parse_from(["loci"]).unwrap();
         assert!(
-            choose(&env, &args, &Settings::default(), None)
+            choose(&env, &ModelOptions::default(), &Settings::default(), None)
                 .unwrap_err()
                 .message()
                 .contains("MAX_THINKING_TOKENS")
@@ -136,8 +149,7 @@ mod tests {
         let choose = |vars: &[(&str, &str)], line: &str, before| {
             let mut env = Env::for_test("/home/dev", "/p");
             env.vars = vars.iter().copied().collect();
-            let args = Args::try_parse_from(std::iter::once("loci").chain(line.split_whitespace())).unwrap();
-            let model = choose(&env, &args, &settings, before).unwrap();
+            let model = choose(&env, &asked(line), &settings, before).unwrap();
             let thinking = model.max_thinking_tokens.map_or("-".to_owned(), |budget| budget.to_string());
             format!("{} {} {thinking} {}", model.main, model.effort.unwrap(), model.fallbacks.join(","))
         };

@@ -11,7 +11,7 @@ const MOST: usize = 20;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Archives sessions in which nothing was said for so many days. What comes of it is in the audit log.
-pub(crate) fn sweep(env: &Env, home: &ConfigHome, days: Option<u64>) {
+pub fn sweep(env: &Env, home: &ConfigHome, days: Option<u64>) {
     let Some(days) = days else { return };
     let mark = home.loci_dir().join("swept");
     let is_done = fs::metadata(&mark)

@@ -7,20 +7,22 @@ use loci_storage::{ConfigHome, MemoryBook, MemoryPlace, memory_place};
 use loci_tools::real_path;
 use std::path::Path;
 
-use crate::args::Args;
-use crate::background::switch;
+use crate::background_agents::switch;
+use crate::options::RunOptions;
 
 /// The memories of a run.
-pub(crate) struct Memory {
-    pub(crate) place: MemoryPlace,
-    pub(crate) book: MemoryBook,
+pub struct Memory {
+    /// Where they are.
+    pub place: MemoryPlace,
+    /// The one way to change them.
+    pub book: MemoryBook,
     /// Whether a person looks at what is found before it counts.
-    pub(crate) is_reviewed: bool,
+    pub is_reviewed: bool,
 }
 
 impl Memory {
     /// Lets the session read memories, and write them unless they are reviewed first.
-    pub(crate) fn admit(&self, rulebook: &mut Rulebook) {
+    pub fn admit(&self, rulebook: &mut Rulebook) {
         let spellings = |dir: &Path| [dir.to_owned(), real_path(dir)];
         rulebook.read_dirs.extend(spellings(&self.place.dir));
         rulebook.read_dirs.extend(spellings(&self.book.pending_dir()));
@@ -31,13 +33,13 @@ impl Memory {
 }
 
 /// Tells whether the run is to do without everything it is not told to do.
-pub(crate) fn is_bare(env: &Env, args: &Args) -> bool {
-    args.bare || env.vars.is_truthy("CLAUDE_CODE_SIMPLE")
+pub fn is_bare(env: &Env, options: &RunOptions) -> bool {
+    options.is_bare || env.vars.is_truthy("CLAUDE_CODE_SIMPLE")
 }
 
 /// Finds the memories of a run; none where they are switched off. A directory that cannot be used is said, and the run
 /// goes on without memories. `root` is that of the main checkout.
-pub(crate) fn memory(
+pub fn memory(
     env: &Env,
     home: &ConfigHome,
     is_bare: bool,
@@ -64,39 +66,37 @@ pub(crate) fn memory(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
     use loci_core::settings::AutoMemorySettings;
 
     #[test]
     fn switches_in_their_order() {
         let (on, off) = (Some(true), Some(false));
-        for (line, vars, enabled, expected) in [
-            ("-p hi", &[][..], None, true),
-            ("-p hi", &[], off, false),
-            ("-p hi", &[("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "1")], on, false),
-            ("-p hi", &[("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "0")], off, true),
-            ("-p hi --bare", &[("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "0")], on, false),
-            ("-p hi", &[("CLAUDE_CODE_SIMPLE", "1")], on, false),
+        for (asks_for_bare, vars, enabled, expected) in [
+            (false, &[][..], None, true),
+            (false, &[], off, false),
+            (false, &[("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "1")], on, false),
+            (false, &[("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "0")], off, true),
+            (true, &[("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "0")], on, false),
+            (false, &[("CLAUDE_CODE_SIMPLE", "1")], on, false),
         ] {
-            let args = Args::try_parse_from(std::iter::once("loci").chain(line.split(' '))).unwrap();
+            let options = RunOptions { is_bare: asks_for_bare, ..RunOptions::default() };
             let mut env = Env::for_test("/home", "/p");
             env.vars = vars.iter().copied().collect();
             let auto_memory = AutoMemorySettings { enabled, ..Default::default() };
             let settings = Settings { auto_memory, ..Settings::default() };
             let home = ConfigHome::from_env(&env);
-            let (found, note) = memory(&env, &home, is_bare(&env, &args), &settings, Path::new("/p"));
-            assert_eq!((found.is_some(), note), (expected, None), "{line} {vars:?} {enabled:?}");
+            let (found, note) = memory(&env, &home, is_bare(&env, &options), &settings, Path::new("/p"));
+            assert_eq!((found.is_some(), note), (expected, None), "{asks_for_bare} {vars:?} {enabled:?}");
         }
     }
 
     #[test]
     fn a_directory_that_cannot_be_used_is_said() {
-        let args = Args::try_parse_from(["loci", "-p", "hi"]).unwrap();
         let env = Env::for_test("/home", "/p");
         let auto_memory = AutoMemorySettings { directory: Some("/".to_owned()), ..Default::default() };
         let settings = Settings { auto_memory, ..Settings::default() };
         let home = ConfigHome::from_env(&env);
-        let (found, note) = memory(&env, &home, is_bare(&env, &args), &settings, Path::new("/p"));
+        let (found, note) = memory(&env, &home, false, &settings, Path::new("/p"));
         assert!(found.is_none() && note.is_some_and(|note| note.contains("autoMemoryDirectory")));
     }
 }

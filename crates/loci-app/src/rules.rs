@@ -10,12 +10,7 @@ use loci_core::settings::{Origin, PermissionSettings, Scope, Sourced};
 use loci_stdx::Env;
 
 /// Adds the rules of `--allowedTools` or `--disallowedTools`. Returns what the user should know.
-pub(crate) fn add_flag_rules(
-    env: &Env,
-    list: RuleList,
-    texts: &[String],
-    book: &mut Rulebook,
-) -> Vec<String> {
+pub fn add_flag_rules(env: &Env, list: RuleList, texts: &[String], book: &mut Rulebook) -> Vec<String> {
     let origin = RuleOrigin::new(RuleSource::CommandLine, env.cwd.as_path());
     let rules = texts.iter().flat_map(|text| split_list(text));
     rules.filter_map(|rule| book.add(list, rule, &origin)).map(|bad| format!("Command line: {bad}")).collect()
@@ -23,7 +18,7 @@ pub(crate) fn add_flag_rules(
 
 /// Adds the rules, directories and mode of the settings to a rulebook that has those of the command line.
 /// `chosen` is the mode the command line asks for. Returns what the user should know.
-pub(crate) fn rulebook_from_settings(
+pub fn rulebook_from_settings(
     env: &Env,
     settings: &PermissionSettings,
     chosen: Option<Mode>,

@@ -12,18 +12,18 @@ use serde_json::Value;
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Part {
+pub struct Part {
     /// What it was.
-    pub(super) what: What,
+    pub what: What,
     /// When it was written, as stored.
-    pub(super) time: Option<String>,
+    pub time: Option<String>,
     /// The entry it comes from.
-    pub(super) uuid: Option<String>,
+    pub uuid: Option<String>,
 }
 
 /// What may happen.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum What {
+pub enum What {
     /// Somebody asked.
     Prompt(String),
     /// The model answered.
@@ -32,8 +32,13 @@ pub(super) enum What {
     Thinking(String),
     /// The model called a tool.
     Call(Call),
-    /// A picture was shown: its type, and its bytes in base64.
-    Image { media_type: String, data: String },
+    /// A picture was shown.
+    Image {
+        /// Its type.
+        media_type: String,
+        /// Its bytes in base64.
+        data: String,
+    },
     /// The conversation was compacted; what is known about it.
     Compaction(String),
     /// The summary that stands for what was compacted.
@@ -46,26 +51,26 @@ pub(super) enum What {
 
 /// A call and its result.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Call {
+pub struct Call {
     /// The tool.
-    pub(super) name: String,
+    pub name: String,
     /// What it was given.
-    pub(super) input: Value,
+    pub input: Value,
     /// What it said, if it came to that.
-    pub(super) result: Option<CallResult>,
+    pub result: Option<CallResult>,
 }
 
 /// What a tool said.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct CallResult {
+pub struct CallResult {
     /// In words.
-    pub(super) text: String,
+    pub text: String,
     /// Whether it failed.
-    pub(super) is_error: bool,
+    pub is_error: bool,
 }
 
 /// Tells what happened, in order.
-pub(super) fn parts(history: &[Arc<Entry>]) -> Vec<Part> {
+pub fn parts(history: &[Arc<Entry>]) -> Vec<Part> {
     let mut telling = Telling::default();
     for entry in history.iter().filter(|entry| !entry.head().is_meta) {
         telling.take(entry);
@@ -74,13 +79,13 @@ pub(super) fn parts(history: &[Arc<Entry>]) -> Vec<Part> {
 }
 
 /// Returns true for a message that the official SDK shows.
-pub(super) fn is_visible(entry: &Entry) -> bool {
+pub fn is_visible(entry: &Entry) -> bool {
     let head = entry.head();
     matches!(head.kind, EntryKind::User | EntryKind::Assistant) && !head.is_meta && !head.is_sidechain
 }
 
 /// Returns the words of a prompt, or nothing for any other entry.
-pub(super) fn prompt_text(entry: &Entry) -> Option<String> {
+pub fn prompt_text(entry: &Entry) -> Option<String> {
     let head = entry.head();
     if head.kind != EntryKind::User || head.is_meta || head.is_compact_summary {
         return None;
@@ -192,7 +197,7 @@ impl Telling {
 }
 
 /// Returns true for words in the user's name that the program wrote.
-pub(super) fn is_note(text: &str) -> bool {
+pub fn is_note(text: &str) -> bool {
     const STARTS: [&str; 5] =
         ["[Request interrupted by user", "<local-command-", "<command-name>", "<command-message>", "<bash-"];
     STARTS.iter().any(|start| text.starts_with(start))
@@ -207,7 +212,7 @@ fn words_of_user(entry: &Entry, text: String) -> What {
 }
 
 /// Says how a compaction came about, and how much it saved where that is known.
-pub(super) fn compaction(entry: &Entry) -> String {
+pub fn compaction(entry: &Entry) -> String {
     let about: Value = entry.fields().read("compactMetadata").unwrap_or_default();
     let trigger = about["trigger"].as_str().map(|trigger| format!(" ({trigger})")).unwrap_or_default();
     match (about["preTokens"].as_u64(), about["postTokens"].as_u64()) {

@@ -17,7 +17,7 @@ const SECRETS: &[&str] = &[
 const PASS_SECRETS: &str = "LOCI_PASS_PROVIDER_KEYS";
 
 /// Returns `env` with the choice about credentials that `start` made: no later settings file widens it.
-pub(crate) fn with_secrets_as_in(start: &Env, env: Env) -> Env {
+pub fn with_secrets_as_in(start: &Env, env: Env) -> Env {
     let vars = match start.vars.get(PASS_SECRETS) {
         Some(choice) => env.vars.with(PASS_SECRETS, choice),
         None => env.vars.without(PASS_SECRETS),
@@ -26,7 +26,7 @@ pub(crate) fn with_secrets_as_in(start: &Env, env: Env) -> Env {
 }
 
 /// Returns the environment of child processes.
-pub(crate) fn child_env(env: &Env) -> Vec<(String, String)> {
+pub fn child_env(env: &Env) -> Vec<(String, String)> {
     let passes = env.vars.is_truthy(PASS_SECRETS);
     env.vars
         .iter()

@@ -7,13 +7,13 @@ use loci_core::permission::Rulebook;
 use loci_stdx::Env;
 use loci_storage::{GitSnapshot, head_branch};
 
-use crate::args::Args;
-use crate::complaint::Complaint;
+use crate::options::{RunOptions, TextSource};
+use crate::user_error::Complaint;
 
 /// Collects the parts of the system prompt.
-pub(crate) fn prompt_parts(
+pub fn prompt_parts(
     env: &Env,
-    args: &Args,
+    options: &RunOptions,
     rulebook: &Rulebook,
     model: &str,
     git: Option<GitSnapshot>,
@@ -27,11 +27,8 @@ pub(crate) fn prompt_parts(
         model: model.to_owned(),
     };
     Ok(PromptParts {
-        replacement: text_or_file(args.system_prompt.as_deref(), args.system_prompt_file.as_deref())?,
-        appendix: text_or_file(
-            args.append_system_prompt.as_deref(),
-            args.append_system_prompt_file.as_deref(),
-        )?,
+        replacement: text_of(options.system_prompt.as_ref())?,
+        appendix: text_of(options.appended_prompt.as_ref())?,
         surroundings,
         memory_dir: memory_dir.map(|dir| dir.display().to_string()),
         git: git.map(git_context),
@@ -48,12 +45,12 @@ fn git_context(git: GitSnapshot) -> GitContext {
     }
 }
 
-fn text_or_file(text: Option<&str>, file: Option<&Path>) -> Result<Option<String>, Complaint> {
-    match (text, file) {
-        (Some(text), _) => Ok(Some(text.to_owned())),
-        (None, Some(path)) => std::fs::read_to_string(path).map(Some).map_err(|error| {
+fn text_of(source: Option<&TextSource>) -> Result<Option<String>, Complaint> {
+    match source {
+        Some(TextSource::Text(text)) => Ok(Some(text.clone())),
+        Some(TextSource::File(path)) => std::fs::read_to_string(path).map(Some).map_err(|error| {
             Complaint::new(format!("Failed to read prompt file: `{}`: {error}", path.display()))
         }),
-        (None, None) => Ok(None),
+        None => Ok(None),
     }
 }

@@ -11,7 +11,6 @@ use loci_core::session::{Beginning, SessionIdentity};
 use loci_core::settings::Settings;
 use loci_engine::{Grants, ReadInstructions, SessionConfig, SessionMemory, TurnLimits};
 use loci_llm::{AuthSource, Client, ProviderConfig, RetryPolicy};
-use loci_serve::Asks;
 use loci_stdx::Env;
 use loci_storage::{
     ConfigHome, GitSnapshot, Instructions, LazyInstructions, RECALL_TOOL, SessionLog, discover_instructions,
@@ -19,28 +18,27 @@ use loci_storage::{
 };
 use loci_tools::{RecordDirs, Toolbox, real_path};
 
-use crate::args::Args;
-use crate::asks::asks;
-use crate::background::background as beside;
+use crate::background_agents::background as beside;
 use crate::checkpoints::file_history;
 use crate::child_env::child_env;
 use crate::compaction::compaction;
-use crate::complaint::Complaint;
 use crate::credentials::Credentials;
-use crate::follow;
 use crate::memory::{is_bare, memory};
-use crate::past::Start;
-use crate::prefix;
+use crate::options::{RunOptions, ToolChoice};
+use crate::resume::Start;
 use crate::rules::{add_flag_rules, rulebook_from_settings};
-use crate::save::save_to_settings;
+use crate::save_permission::save_to_settings;
 use crate::settings::Configured;
+use crate::settings_reload;
+use crate::system_prompt;
+use crate::user_error::Complaint;
 use crate::{COMPATIBLE_VERSION, choose_model};
 
 /// Instruction files, and those that wait for their time.
 type Found = (Instructions, Option<LazyInstructions>);
 
 /// What is read from the project while other things are made ready.
-pub(crate) struct Background {
+pub struct Background {
     git: JoinHandle<Option<GitSnapshot>>,
     instructions: JoinHandle<(Found, ReadInstructions)>,
     configured: Configured,
@@ -48,15 +46,14 @@ pub(crate) struct Background {
 
 impl Background {
     /// Starts asking git and reading instruction files.
-    pub(crate) fn start(env: &Env, home: &ConfigHome, args: &Args, configured: Configured) -> Self {
+    pub fn start(env: &Env, home: &ConfigHome, options: &RunOptions, configured: Configured) -> Self {
         let wants_git = configured.settings.include_git_instructions != Some(false)
-            && args.system_prompt.is_none()
-            && args.system_prompt_file.is_none()
+            && options.system_prompt.is_none()
             && !env.vars.is_truthy("CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS");
         let git_env = env.clone();
         let git =
             std::thread::spawn(move || wants_git.then(|| git_snapshot(&git_env.cwd, &git_env)).flatten());
-        let is_off = env.vars.is_truthy("CLAUDE_CODE_DISABLE_CLAUDE_MDS") || is_bare(env, args);
+        let is_off = env.vars.is_truthy("CLAUDE_CODE_DISABLE_CLAUDE_MDS") || is_bare(env, options);
         let (env, home) = (env.clone(), home.clone());
         let wish = configured.instructions.clone();
         let mut read: ReadInstructions = Box::new(move || {
@@ -73,7 +70,7 @@ impl Background {
     }
 
     /// Waits for both.
-    pub(crate) fn join(self) -> (Option<GitSnapshot>, Found, Option<ReadInstructions>) {
+    pub fn join(self) -> (Option<GitSnapshot>, Found, Option<ReadInstructions>) {
         let read = self.instructions.join().ok();
         let (found, read) = read.map_or_else(Default::default, |(found, read)| (found, Some(read)));
         (self.git.join().ok().flatten(), found, read)
@@ -81,20 +78,24 @@ impl Background {
 }
 
 /// A session's configuration and what the user should know about it.
-pub(crate) struct Composed {
-    pub(crate) config: SessionConfig,
-    pub(crate) notes: Vec<String>,
-    pub(crate) models: Vec<String>,
-    pub(crate) may_bypass: bool,
+pub struct Composed {
+    /// The configuration.
+    pub config: SessionConfig,
+    /// What the user should know.
+    pub notes: Vec<String>,
+    /// The main model, and those that may take its place.
+    pub models: Vec<String>,
+    /// Whether the session may switch to running everything unasked.
+    pub may_bypass: bool,
     /// How much of the transcript was there before.
-    pub(crate) n_bytes_before: u64,
+    pub n_bytes_before: u64,
 }
 
 /// Makes the configuration of a session. `client` is the provider, where it is not the environment's own.
-pub(crate) fn compose(
+pub fn compose(
     env: &Env,
     home: &ConfigHome,
-    args: &Args,
+    options: &RunOptions,
     start: Start,
     mut background: Background,
     client: Option<Client>,
@@ -112,15 +113,19 @@ pub(crate) fn compose(
     let settings = background.configured.settings.clone();
     let mut notes = start.notes;
     notes.extend(background.configured.notes.iter().cloned());
-    let (base, rulebook, rule_notes) = rulebook(env, args, &settings, start.mode)?;
+    let (base, rulebook, rule_notes) = rulebook(env, options, &settings, start.mode)?;
     notes.extend(rule_notes);
     let shows_team = background.configured.instructions.is_trusted();
     // A scripted model has nothing to remember.
     let (memory, memory_note) = match is_scripted {
         true => (None, None),
-        false => {
-            memory(env, home, is_bare(env, args), &settings, background.configured.instructions.memory_root())
-        }
+        false => memory(
+            env,
+            home,
+            is_bare(env, options),
+            &settings,
+            background.configured.instructions.memory_root(),
+        ),
     };
     notes.extend(memory_note);
     let mut rulebook = Rulebook {
@@ -133,7 +138,7 @@ pub(crate) fn compose(
     let watch = background.configured.watch.take();
     let in_force = background.configured.in_force.clone();
     let follow = watch.map(|watch| {
-        let start = follow::Start {
+        let start = settings_reload::Start {
             inherited: background.configured.inherited.clone(),
             env: env.clone(),
             base,
@@ -141,14 +146,14 @@ pub(crate) fn compose(
             settings: in_force.clone(),
             credentials,
         };
-        follow::follow(watch, start)
+        settings_reload::follow(watch, start)
     });
     let record = RecordDirs {
         sessions: start.place.file().parent().map(Path::to_path_buf).unwrap_or_default(),
         memory: memory.as_ref().map(|memory| memory.place.dir.clone()),
     };
-    let toolbox = toolbox(env, args, &settings, &rulebook, record)?;
-    let mut model = choose_model::choose(env, args, &settings, start.model.as_deref())?;
+    let toolbox = toolbox(env, options, &settings, &rulebook, record)?;
+    let mut model = choose_model::choose(env, &options.model, &settings, start.model.as_deref())?;
     model.user_id = loci_storage::known_user_id(home);
     let (git, (instructions, lazy_instructions), read_instructions) = background.join();
     notes.extend(instructions.diagnostics.iter().map(|d| format!("{}: {}", d.path.display(), d.message)));
@@ -157,15 +162,15 @@ pub(crate) fn compose(
         project_dir: start.place.file().parent().map(Path::to_path_buf).unwrap_or_default(),
         cwd: env.cwd.clone(),
         is_interactive: false,
-        is_persistent: !args.no_session_persistence,
+        is_persistent: options.is_persistent,
     });
-    let log = match (args.no_session_persistence, start.lease) {
-        (true, _) => SessionLog::in_memory(),
-        (false, Some(lease)) => SessionLog::leased(start.place.file(), lease),
-        (false, None) => SessionLog::on_disk(start.place.file()),
+    let log = match (options.is_persistent, start.lease) {
+        (false, _) => SessionLog::in_memory(),
+        (true, Some(lease)) => SessionLog::leased(start.place.file(), lease),
+        (true, None) => SessionLog::on_disk(start.place.file()),
     }
     .with_refuge(home, &start.place);
-    let file_history = file_history(env, home, args, &settings, &start.place, start.snapshots);
+    let file_history = file_history(env, home, options, &settings, &start.place, start.snapshots);
     let stamp = Stamp {
         session_id: start.place.id().clone(),
         cwd: env.cwd.display().to_string(),
@@ -174,7 +179,7 @@ pub(crate) fn compose(
         entrypoint,
     };
     let memory_dir = memory.as_ref().map(|memory| memory.place.dir.as_path());
-    let prompt = prefix::prompt_parts(env, args, &rulebook, &model.main, git, memory_dir)?;
+    let prompt = system_prompt::prompt_parts(env, options, &rulebook, &model.main, git, memory_dir)?;
     let main_model = model.main.clone();
     let models = std::iter::once(model.main.clone()).chain(model.fallbacks.clone()).collect();
     let config = SessionConfig {
@@ -191,18 +196,18 @@ pub(crate) fn compose(
         follow,
         grants: Grants {
             may_grant: !settings.permissions.managed_rules_only,
-            may_bypass: may_bypass(args, &settings),
+            may_bypass: may_bypass(options, &settings),
             save: Some(save_to_settings(env.clone())),
         },
         classifier: None,
-        can_ask: asks(args) != Asks::Nobody,
+        can_ask: options.can_ask,
         client,
         model,
-        limits: limits(env, args)?,
+        limits: limits(env, options)?,
         compaction: compaction(env, &settings, &main_model),
         compaction_hooks: None,
         restore_sources: Vec::new(),
-        background: beside(env, args, &settings, memory.as_ref().is_some_and(|memory| memory.is_reviewed)),
+        background: beside(env, options, &settings, memory.as_ref().is_some_and(|memory| memory.is_reviewed)),
         memory: memory.map(|memory| SessionMemory { book: memory.book, shows_team }),
         prompt,
         instructions,
@@ -217,15 +222,14 @@ pub(crate) fn compose(
         config,
         notes,
         models,
-        may_bypass: may_bypass(args, &settings),
+        may_bypass: may_bypass(options, &settings),
         n_bytes_before: start.n_bytes,
     })
 }
 
 /// Tells whether the session may switch to running everything unasked.
-fn may_bypass(args: &Args, settings: &Settings) -> bool {
-    let is_wanted = args.dangerously_skip_permissions || args.allow_dangerously_skip_permissions;
-    is_wanted && !settings.permissions.is_bypass_disabled
+fn may_bypass(options: &RunOptions, settings: &Settings) -> bool {
+    options.permissions.may_bypass && !settings.permissions.is_bypass_disabled
 }
 
 fn provider(env: &Env, credentials: &Arc<Credentials>) -> Result<(Client, String), Complaint> {
@@ -251,14 +255,14 @@ fn provider(env: &Env, credentials: &Arc<Credentials>) -> Result<(Client, String
 }
 
 /// Returns the rules of the command line alone, those with the settings, and what to say about them.
-pub(crate) fn rulebook(
+pub fn rulebook(
     env: &Env,
-    args: &Args,
+    options: &RunOptions,
     settings: &Settings,
     before: Option<Mode>,
 ) -> Result<(Rulebook, Rulebook, Vec<String>), Complaint> {
     let mut dirs = vec![env.cwd.clone()];
-    for dir in &args.add_dir {
+    for dir in &options.permissions.dirs {
         let path = env.cwd.join(loci_core::path::expand_home(&env.home, &dir.to_string_lossy()));
         let real = path.canonicalize().map_err(|error| {
             Complaint::new(format!("Failed to add directory: `{}`: {error}", path.display()))
@@ -270,10 +274,9 @@ pub(crate) fn rulebook(
         dirs.push(real);
     }
     let mut book = Rulebook { dirs, cwd: env.cwd.clone(), home: env.home.clone(), ..Rulebook::default() };
-    let mut notes = add_flag_rules(env, RuleList::Allow, &args.allowed_tools, &mut book);
-    notes.extend(add_flag_rules(env, RuleList::Deny, &args.disallowed_tools, &mut book));
-    let chosen =
-        if args.dangerously_skip_permissions { Some(Mode::BypassPermissions) } else { args.permission_mode };
+    let mut notes = add_flag_rules(env, RuleList::Allow, &options.permissions.allow, &mut book);
+    notes.extend(add_flag_rules(env, RuleList::Deny, &options.permissions.deny, &mut book));
+    let chosen = options.permissions.mode;
     let permissions = &settings.permissions;
     if permissions.is_bypass_disabled && chosen == Some(Mode::BypassPermissions) {
         return Err(Complaint::new("Settings forbid bypassing permissions")
@@ -282,7 +285,7 @@ pub(crate) fn rulebook(
     let chosen = chosen.or(before);
     let base = book.clone();
     notes.extend(rulebook_from_settings(env, permissions, chosen, &mut book));
-    if book.mode == Mode::BypassPermissions || args.allow_dangerously_skip_permissions {
+    if book.mode == Mode::BypassPermissions || options.permissions.may_bypass {
         check_bypass(env)?;
     }
     Ok((base, book, notes))
@@ -298,42 +301,41 @@ fn check_bypass(env: &Env) -> Result<(), Complaint> {
 }
 
 /// Returns the tools on offer.
-pub(crate) fn toolbox(
+pub fn toolbox(
     env: &Env,
-    args: &Args,
+    options: &RunOptions,
     settings: &Settings,
     rulebook: &Rulebook,
     record: RecordDirs,
 ) -> Result<Toolbox, Complaint> {
     let mut toolbox = Toolbox::with_record(Some(record));
-    if is_bare(env, args) && args.tools.is_none() {
-        toolbox.retain(|tool| ["Bash", "Edit", "Read"].contains(&tool.name.as_str()));
-    }
-    if let Some(lists) = &args.tools {
-        let names: Vec<&str> =
-            lists.iter().flat_map(|list| list.split([',', ' '])).filter(|name| !name.is_empty()).collect();
-        if !names.contains(&"default") {
+    match &options.tools {
+        ToolChoice::Usual if is_bare(env, options) => {
+            toolbox.retain(|tool| ["Bash", "Edit", "Read"].contains(&tool.name.as_str()));
+        }
+        ToolChoice::Usual | ToolChoice::All => {}
+        ToolChoice::Only(names) => {
             if let Some(unknown) = names.iter().find(|name| toolbox.find(name).is_none()) {
                 return Err(Complaint::new(format!("Unknown tool in --tools: `{unknown}`")));
             }
-            toolbox.retain(|tool| names.contains(&tool.name.as_str()));
+            toolbox.retain(|tool| names.contains(&tool.name));
         }
     }
     toolbox.retain(|tool| !rulebook.is_tool_denied(&tool.name));
     // Without a record there is nothing to look up.
-    if args.no_session_persistence || settings.recall_enabled == Some(false) {
+    if !options.is_persistent || settings.recall_enabled == Some(false) {
         toolbox.retain(|tool| tool.name != RECALL_TOOL);
     }
     Ok(toolbox)
 }
 
-fn limits(env: &Env, args: &Args) -> Result<TurnLimits, Complaint> {
+fn limits(env: &Env, options: &RunOptions) -> Result<TurnLimits, Complaint> {
     let parallel = env.vars.non_empty("CLAUDE_CODE_MAX_TOOL_USE_CONCURRENCY");
     Ok(TurnLimits {
-        max_turns: args.max_turns.or_else(|| {
+        max_turns: options.max_turns.or_else(|| {
             env.vars.non_empty("CLAUDE_CODE_MAX_TURNS").and_then(|text| text.trim().parse().ok())
         }),
-        max_budget_usd: args.max_budget_usd,
+        max_budget_usd: options.max_budget_usd,
         max_parallel: parallel.and_then(|text| text.trim().parse().ok()).unwrap_or(0),
         retry: RetryPolicy::from_env(env)?,
         allows_one_piece: !env.vars.is_truthy("CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK"),

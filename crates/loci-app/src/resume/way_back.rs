@@ -3,7 +3,7 @@
 use loci_storage::{ConfigHome, archived_sessions, removed_sessions};
 
 /// Returns what brings a session back that was archived or removed; none of one that was neither.
-pub(crate) fn way_back(home: &ConfigHome, id: &str) -> Option<String> {
+pub fn way_back(home: &ConfigHome, id: &str) -> Option<String> {
     // What cannot be listed is of no help to somebody who looks for something else.
     let archived = archived_sessions(home).unwrap_or_default();
     if archived.iter().any(|session| session.place.id().as_str() == id) {

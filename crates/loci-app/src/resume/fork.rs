@@ -13,21 +13,21 @@ use loci_storage::{
 };
 
 use super::{Start, fresh, lease, no_such_message, note_of, restored_mode};
-use crate::args::Args;
-use crate::complaint::Complaint;
+use crate::options::RunOptions;
+use crate::user_error::Complaint;
 
 /// Makes the copy ready; the source is only read, so somebody else may be working on it.
 pub(super) fn start(
     env: &Env,
     home: &ConfigHome,
-    args: &Args,
+    options: &RunOptions,
     source: &SessionPlace,
 ) -> Result<Start, Complaint> {
-    let place = fresh(env, home, args)?;
-    let lease = lease(env, home, args, place.id())?;
+    let place = fresh(env, home, options)?;
+    let lease = lease(env, home, options, place.id())?;
     let loaded = load(source.file()).map_err(|error| Complaint::from_error(&error))?;
     let entries = loaded.entries;
-    let conversation = match &args.resume_session_at {
+    let conversation = match &options.session.at {
         Some(uuid) => Conversation::build_at(entries.clone(), &EntryId::new(uuid.as_str()))
             .ok_or_else(|| no_such_message(uuid, source))?,
         None => Conversation::build(entries.clone()),
@@ -35,7 +35,7 @@ pub(super) fn start(
     let inherited = fork_entries(&entries, &conversation, source.id(), place.id(), Trace::None)
         .map_err(|error| Complaint::from_error(&error))?;
     let mut notes: Vec<String> = note_of(&loaded.skipped, source).into_iter().collect();
-    if !args.no_session_persistence {
+    if options.is_persistent {
         let linked = link_backups(home, source.id(), place.id());
         notes.extend(linked.err().map(|error| format!("File checkpoints could not be taken over: {error}")));
         let copied = copy_tasks(home, source.id(), place.id());

@@ -1,0 +1,34 @@
+//! What every front end needs: composing a conversation from options, settings, trust, credentials and the past, and
+//! telling a transcript as people read it.
+//!
+//! A front end turns what its user asks for into [`RunOptions`], reads the settings ([`settings::Configured`]), finds the
+//! session to go on with ([`resume`]) and has a configuration made of them ([`compose::compose`]). Arguments of the
+//! command line and exit codes are not known here.
+
+mod background_agents;
+pub mod checkpoints;
+pub mod child_env;
+pub mod choose_model;
+pub mod compaction;
+pub mod compose;
+mod credentials;
+pub mod memory;
+mod options;
+pub mod resume;
+pub mod retention;
+pub mod rules;
+mod save_permission;
+pub mod settings;
+mod settings_reload;
+pub mod system_prompt;
+pub mod transcript;
+pub mod trust;
+mod user_error;
+
+pub use options::{
+    ModelOptions, PermissionOptions, RunOptions, SessionOptions, SessionSource, TextSource, ToolChoice,
+};
+pub use user_error::Complaint;
+
+/// The release of Claude Code whose files and protocol we speak; clients look for a leading `N.N.N`.
+pub const COMPATIBLE_VERSION: &str = "2.1.197";

@@ -1,0 +1,145 @@
+//! What a run is asked to be, with its meaning: no flag is looked at behind this.
+
+use std::path::PathBuf;
+
+use loci_core::permission::Mode;
+use loci_storage::SettingsSources;
+
+/// What a front end asks of a run. The default is a new, saved session with nothing out of the ordinary.
+#[derive(Debug, Clone)]
+pub struct RunOptions {
+    /// Which session it is.
+    pub session: SessionOptions,
+    /// Whether anything is written to disk.
+    pub is_persistent: bool,
+    /// Whether it does without instruction files, memories and most tools; a variable may ask for the same.
+    pub is_bare: bool,
+    /// Whether more prompts than one are to be expected.
+    pub is_long_lived: bool,
+    /// Whether there is somebody to put permission questions to.
+    pub can_ask: bool,
+    /// Whether what files held is kept before they are changed.
+    pub keeps_checkpoints: bool,
+    /// Which model is asked, and how.
+    pub model: ModelOptions,
+    /// What replaces the system prompt.
+    pub system_prompt: Option<TextSource>,
+    /// What is added to the system prompt.
+    pub appended_prompt: Option<TextSource>,
+    /// Which built-in tools are on offer.
+    pub tools: ToolChoice,
+    /// What may run.
+    pub permissions: PermissionOptions,
+    /// The most round trips to the model.
+    pub max_turns: Option<u32>,
+    /// The most US dollars to be spent.
+    pub max_budget_usd: Option<f64>,
+    /// Settings that win over those of files: a JSON object, or a file that holds one.
+    pub settings: Option<String>,
+    /// Which settings and instruction files are read.
+    pub setting_sources: SettingsSources,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self {
+            session: SessionOptions::default(),
+            is_persistent: true,
+            is_bare: false,
+            is_long_lived: false,
+            can_ask: false,
+            keeps_checkpoints: false,
+            model: ModelOptions::default(),
+            system_prompt: None,
+            appended_prompt: None,
+            tools: ToolChoice::Usual,
+            permissions: PermissionOptions::default(),
+            max_turns: None,
+            max_budget_usd: None,
+            settings: None,
+            setting_sources: SettingsSources::ALL,
+        }
+    }
+}
+
+/// Which session a run begins or goes on with.
+#[derive(Debug, Clone, Default)]
+pub struct SessionOptions {
+    /// The session that goes on.
+    pub source: SessionSource,
+    /// Whether a copy of it goes on in its place.
+    pub is_fork: bool,
+    /// The message it goes on from, where that is not the last.
+    pub at: Option<String>,
+    /// The id of a new session or copy.
+    pub id: Option<String>,
+    /// What to call it.
+    pub title: Option<String>,
+    /// Whether it is taken from another process that is using it.
+    pub takes_over: bool,
+}
+
+/// The session that goes on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum SessionSource {
+    /// None: a new one begins.
+    #[default]
+    New,
+    /// The newest of the directory, or of the repository around it; a new one where there is none.
+    Newest,
+    /// The one with this id or title, or in this file.
+    Named(String),
+}
+
+/// Which model is asked, and how.
+#[derive(Debug, Clone, Default)]
+pub struct ModelOptions {
+    /// An alias or an id.
+    pub model: Option<String>,
+    /// What to take when the first is overloaded.
+    pub fallbacks: Option<Vec<String>>,
+    /// How hard it thinks.
+    pub effort: Option<String>,
+    /// The most tokens it may think with; 0 turns thinking off.
+    pub max_thinking_tokens: Option<u64>,
+    /// Beta features to ask the API for.
+    pub betas: Vec<String>,
+    /// Whether the front end wants the model's events as they arrive.
+    pub wants_wire_events: bool,
+}
+
+/// A text, or where it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TextSource {
+    /// The text itself.
+    Text(String),
+    /// The file that holds it.
+    File(PathBuf),
+}
+
+/// Which built-in tools are on offer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum ToolChoice {
+    /// All, or the few of a bare run.
+    #[default]
+    Usual,
+    /// All, of a bare run too.
+    All,
+    /// Those with these names.
+    Only(Vec<String>),
+}
+
+/// What may run.
+#[derive(Debug, Clone, Default)]
+pub struct PermissionOptions {
+    /// Rules for calls that run without asking.
+    pub allow: Vec<String>,
+    /// Rules for calls that never run.
+    pub deny: Vec<String>,
+    /// The mode to begin in.
+    pub mode: Option<Mode>,
+    /// Whether the session may run everything unasked, now or after a switch.
+    pub may_bypass: bool,
+    /// Further directories to work in.
+    pub dirs: Vec<PathBuf>,
+}
