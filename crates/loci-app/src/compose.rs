@@ -137,7 +137,7 @@ pub fn compose(
     }
     let watch = background.configured.watch.take();
     let in_force = background.configured.in_force.clone();
-    let follow = watch.map(|watch| {
+    let reload = watch.map(|watch| {
         let start = settings_reload::Start {
             inherited: background.configured.inherited.clone(),
             env: env.clone(),
@@ -189,11 +189,11 @@ pub fn compose(
         identity,
         log,
         stamp,
-        past: start.past,
+        history: start.history,
         toolbox,
         rulebook,
         settings: in_force,
-        follow,
+        settings_reload: reload,
         grants: Grants {
             may_grant: !settings.permissions.managed_rules_only,
             may_bypass: may_bypass(options, &settings),

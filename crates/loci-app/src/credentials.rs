@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use loci_core::settings::Settings;
 use loci_core::stream::{Failure, FailureKind};
-use loci_engine::Moment;
+use loci_engine::ReloadPoint;
 use loci_llm::{Auth, AuthFuture, AuthSource, Secret};
 use loci_stdx::Env;
 use loci_storage::{ConfigHome, StoredLoginError, stored_login};
@@ -84,12 +84,12 @@ impl Credentials {
 
     /// Takes what environment and settings say now, and forgets keys got before. Between prompts a new command
     /// waits, since a call of this very turn may have written it; returns whether one does.
-    pub(crate) fn follow(&self, env: &Env, settings: &Settings, moment: Moment) -> bool {
+    pub(crate) fn follow(&self, env: &Env, settings: &Settings, moment: ReloadPoint) -> bool {
         let mut state = self.state();
         let generation = state.generation + 1;
         let mut wish = Wish::new(env, settings);
         let is_new = wish.helper.is_some() && wish.helper != state.wish.helper;
-        let waiting = if is_new && moment == Moment::Call {
+        let waiting = if is_new && moment == ReloadPoint::Call {
             std::mem::replace(&mut wish.helper, state.wish.helper.clone())
         } else {
             None

@@ -10,7 +10,7 @@ use loci_core::conversation::Conversation;
 use loci_core::file_history::{Snapshot, snapshots_of};
 use loci_core::ids::{EntryId, SessionId};
 use loci_core::permission::Mode;
-use loci_engine::Past;
+use loci_engine::LoadedHistory;
 use loci_stdx::Env;
 use loci_storage::{
     ConfigHome, FindError, LabelWatch, Lease, LeaseError, LiveLoad, SessionPlace, Skipped,
@@ -26,7 +26,7 @@ pub struct Start {
     /// Its id and file.
     pub place: SessionPlace,
     /// What came before.
-    pub past: Past,
+    pub history: LoadedHistory,
     /// The model it used last.
     pub model: Option<String>,
     /// The permission mode it was in last, where that is one to go on in.
@@ -62,7 +62,7 @@ pub fn find(env: &Env, home: &ConfigHome, options: &RunOptions) -> Result<Start,
         (None, _) => begin(env, home, options, fresh(env, home, options)?)?,
     };
     if let Some(name) = options.session.title.as_deref().map(str::trim).filter(|name| !name.is_empty()) {
-        start.past.title = Some(name.to_owned());
+        start.history.title = Some(name.to_owned());
     }
     start.notes.extend(finished);
     start.notes.extend(completed.iter().map(|place| {
@@ -94,7 +94,7 @@ fn begin(
     let lease = lease(env, home, options, place.id())?;
     Ok(Start {
         place,
-        past: Past::default(),
+        history: LoadedHistory::default(),
         model: None,
         mode: None,
         snapshots: Vec::new(),
@@ -174,18 +174,18 @@ fn open(home: &ConfigHome, place: SessionPlace, options: &RunOptions) -> Result<
     let labels = summary_of(&place).ok().flatten().map(|session| session.facts.labels).unwrap_or_default();
     let model = conversation.last_model().map(str::to_owned);
     let mode = restored_mode(home, &place, &conversation);
-    let past = Past {
+    let history = LoadedHistory {
         leaf: conversation.leaf().cloned(),
         repairs: conversation.repairs().to_vec(),
         path: conversation.into_path(),
         replaced: Replaced::of(metadata.iter().map(Arc::as_ref)),
         labels: LabelWatch::new(&labels),
-        ..Past::default()
+        ..LoadedHistory::default()
     };
     let notes = note_of(&skipped, &place).into_iter().collect();
     let n_bytes = std::fs::metadata(place.file()).map_or(0, |metadata| metadata.len());
     let snapshots = snapshots_of(&metadata);
-    Ok(Start { model, mode, snapshots, n_bytes, place, past, notes, lease: None })
+    Ok(Start { model, mode, snapshots, n_bytes, place, history, notes, lease: None })
 }
 
 /// Returns the mode a session goes on in. Bypassing and planning are chosen anew each time, and a file from

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use loci_core::permission::{Rule, RuleSource, Rulebook};
 use loci_core::settings::{Merged, Settings, Severity};
-use loci_engine::{Ambient, ApplySettings, FollowSettings, Followed, Moment, PollSettings};
+use loci_engine::{Ambient, ReloadPoint, ReloadedSettings, SettingsApplier, SettingsPoller, SettingsReload};
 use loci_stdx::Env;
 use loci_storage::{LoadedSettings, SettingsWatch};
 use serde_json::Value;
@@ -41,38 +41,38 @@ pub(crate) struct Start {
 }
 
 /// The settings of the last look, and when that was.
-type Latest = (Settings, Moment);
+type Latest = (Settings, ReloadPoint);
 
 /// Follows the files of `watch` from what they were at the start.
-pub(crate) fn follow(watch: SettingsWatch, start: Start) -> FollowSettings {
-    let latest = Arc::new(Mutex::new((Settings::default(), Moment::Prompt)));
+pub(crate) fn follow(watch: SettingsWatch, start: Start) -> SettingsReload {
+    let latest = Arc::new(Mutex::new((Settings::default(), ReloadPoint::Prompt)));
     let (inherited, env, credentials) =
         (start.inherited.clone(), start.env.clone(), Arc::clone(&start.credentials));
-    FollowSettings {
+    SettingsReload {
         poll: poll(watch, start, Arc::clone(&latest)),
         apply: apply(inherited, env, credentials, latest),
     }
 }
 
-fn poll(mut watch: SettingsWatch, start: Start, latest: Arc<Mutex<Latest>>) -> PollSettings {
+fn poll(mut watch: SettingsWatch, start: Start, latest: Arc<Mutex<Latest>>) -> SettingsPoller {
     let mut shown = start.settings.clone();
     let mut last = start.rulebook.clone();
     let mut waiting = None;
     Box::new(move |current, moment| {
         let changed = watch.poll();
-        if moment == Moment::Prompt {
+        if moment == ReloadPoint::Prompt {
             start.credentials.take_up_waiting();
         }
         let loaded = match (changed, moment) {
             (Some(loaded), _) => loaded,
-            (None, Moment::Prompt) => waiting.take()?,
-            (None, Moment::Call) => return None,
+            (None, ReloadPoint::Prompt) => waiting.take()?,
+            (None, ReloadPoint::Call) => return None,
         };
         let mut fresh = start.base.clone();
         let settings = loaded.settings();
         let mut notes =
             rulebook_from_settings(&start.env, &settings.permissions, Some(current.mode), &mut fresh);
-        let may_loosen = moment == Moment::Prompt && is_whole(&loaded);
+        let may_loosen = moment == ReloadPoint::Prompt && is_whole(&loaded);
         let rulebook = match may_loosen {
             true => replaced(current, &last, &fresh),
             false => tightened(current, &last, &fresh),
@@ -93,7 +93,7 @@ fn poll(mut watch: SettingsWatch, start: Start, latest: Arc<Mutex<Latest>>) -> P
         *latest.lock().unwrap_or_else(PoisonError::into_inner) = (settings, moment);
         shown.clone_from(&now);
         waiting = waits.then_some(loaded);
-        Some(Followed { rulebook, settings: now })
+        Some(ReloadedSettings { rulebook, settings: now })
     })
 }
 
@@ -118,7 +118,7 @@ fn apply(
     start: Env,
     credentials: Arc<Credentials>,
     latest: Arc<Mutex<Latest>>,
-) -> ApplySettings {
+) -> SettingsApplier {
     Box::new(move || {
         let (settings, moment) = latest.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let env = child_env::with_secrets_as_in(&start, applied(&inherited, &settings));

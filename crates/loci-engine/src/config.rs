@@ -37,7 +37,7 @@ pub struct SessionConfig {
     /// What every entry is stamped with.
     pub stamp: Stamp,
     /// What came before, for a resumed session.
-    pub past: Past,
+    pub history: LoadedHistory,
     /// The tools on offer.
     pub toolbox: Toolbox,
     /// Mode and rules.
@@ -45,7 +45,7 @@ pub struct SessionConfig {
     /// Settings in force, as front ends may show them.
     pub settings: Value,
     /// Follows the settings' files.
-    pub follow: Option<FollowSettings>,
+    pub settings_reload: Option<SettingsReload>,
     /// What answers to permission questions may change.
     pub grants: Grants,
     /// Judges what would be asked about in mode `auto`; without one it is asked about.
@@ -98,19 +98,19 @@ pub struct SessionMemory {
 }
 
 /// What keeps a session abreast of its settings.
-pub struct FollowSettings {
+pub struct SettingsReload {
     /// Looks whether files changed; asked before each turn and before each call is judged.
-    pub poll: PollSettings,
+    pub poll: SettingsPoller,
     /// Applies to the world around the session what the last look found, and forgets credentials got before.
-    pub apply: ApplySettings,
+    pub apply: SettingsApplier,
 }
 
 /// Given the rules in force, returns what takes their place, or nothing when no settings changed.
-pub type PollSettings = Box<dyn FnMut(&Rulebook, Moment) -> Option<Followed> + Send>;
+pub type SettingsPoller = Box<dyn FnMut(&Rulebook, ReloadPoint) -> Option<ReloadedSettings> + Send>;
 
 /// When settings are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Moment {
+pub enum ReloadPoint {
     /// A prompt has come, and nothing is under way.
     Prompt,
     /// A call is about to be judged.
@@ -118,11 +118,11 @@ pub enum Moment {
 }
 
 /// Returns the world as settings have it now.
-pub type ApplySettings = Box<dyn Fn() -> Ambient + Send + Sync>;
+pub type SettingsApplier = Box<dyn Fn() -> Ambient + Send + Sync>;
 
 /// What changed settings mean for a session.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Followed {
+pub struct ReloadedSettings {
     /// The rules from now on.
     pub rulebook: Rulebook,
     /// Settings in force, as front ends may show them.
@@ -154,7 +154,7 @@ pub struct Grants {
 
 /// What came before this process.
 #[derive(Debug, Clone, Default)]
-pub struct Past {
+pub struct LoadedHistory {
     /// The path of the conversation, oldest first.
     pub path: Vec<Arc<Entry>>,
     /// The entry the next one hangs under.

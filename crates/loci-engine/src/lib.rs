@@ -36,9 +36,9 @@ pub use compaction_hooks::{
     AfterCompaction, BeforeCompaction, CompactionHooks, CompactionLeave, LeaveFuture, ToldFuture,
 };
 pub use config::{
-    Ambient, ApplySettings, BackgroundConfig, CompactionConfig, ExtractionConfig, FollowSettings, Followed,
-    Grants, ModelConfig, Moment, Past, PollSettings, ReadInstructions, SaveUpdate, SessionConfig,
-    SessionMemory, TurnLimits,
+    Ambient, BackgroundConfig, CompactionConfig, ExtractionConfig, Grants, LoadedHistory, ModelConfig,
+    ReadInstructions, ReloadPoint, ReloadedSettings, SaveUpdate, SessionConfig, SessionMemory,
+    SettingsApplier, SettingsPoller, SettingsReload, TurnLimits,
 };
 pub use event::{AssistantBlock, EngineEvent, FilesRewound, Question, TurnReport, TurnStart, UserMessage};
 pub use file_history::FileKeeping;

@@ -12,7 +12,7 @@ use loci_storage::{ConfigHome, edit_settings, edit_state};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::config::{Ambient, ApplySettings};
+use crate::config::{Ambient, SettingsApplier};
 use crate::event::EngineEvent;
 use crate::host::lock;
 use crate::state::{Outside, change_identity};
@@ -25,7 +25,7 @@ pub(crate) struct SessionOutside {
     /// The world around the session, which its calls see too.
     pub(crate) ambient: Arc<Mutex<Ambient>>,
     /// Gives that world anew, and forgets credentials got before.
-    pub(crate) apply: Option<ApplySettings>,
+    pub(crate) apply: Option<SettingsApplier>,
 }
 
 impl Outside for SessionOutside {

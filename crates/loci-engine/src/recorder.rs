@@ -8,7 +8,7 @@ mod compaction;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::config::Past;
+use crate::config::LoadedHistory;
 use crate::lost_tasks;
 use loci_context::{Clearing, Fold, Projection, Replaced};
 use loci_core::conversation::Repair;
@@ -56,7 +56,7 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     /// Starts where the past ends; nothing is written before the next prompt.
-    pub(crate) fn new(env: Env, log: SessionLog, stamp: Stamp, past: Past) -> Self {
+    pub(crate) fn new(env: Env, log: SessionLog, stamp: Stamp, past: LoadedHistory) -> Self {
         let path = past.replaced.view(past.path);
         Self {
             projection: Projection::with_replaced(path.iter().map(Arc::as_ref), &past.replaced),

@@ -42,7 +42,7 @@ use tokio::task::JoinHandle;
 
 use crate::command::Command;
 use crate::config::{
-    BackgroundConfig, CompactionConfig, Grants, ModelConfig, Past, SessionConfig, TurnLimits,
+    BackgroundConfig, CompactionConfig, Grants, LoadedHistory, ModelConfig, SessionConfig, TurnLimits,
 };
 use crate::event::EngineEvent;
 use crate::host::lock;
@@ -157,14 +157,14 @@ impl Player {
         }
     }
 
-    fn begin(&self, past: Past) -> Running {
+    fn begin(&self, past: LoadedHistory) -> Running {
         let (session, handle, events) = Session::new(self.config(past));
         Running { handle, events, task: tokio::spawn(session.run()) }
     }
 
     /// Returns a session that asks the recording, writes nothing, and decides nothing by itself: what was compacted,
     /// cleared or remembered is in the recording already.
-    fn config(&self, past: Past) -> SessionConfig {
+    fn config(&self, past: LoadedHistory) -> SessionConfig {
         let id = self.session.clone();
         let cwd = self.env.cwd.clone();
         SessionConfig {
@@ -183,7 +183,7 @@ impl Player {
                 git_branch: "HEAD".to_owned(),
                 entrypoint: "replay".to_owned(),
             },
-            past,
+            history: past,
             toolbox: self.toolbox.clone(),
             // Stand-ins are harmless; what is real is judged at the bench.
             rulebook: Rulebook {
@@ -193,7 +193,7 @@ impl Player {
                 ..Rulebook::default()
             },
             settings: Value::Null,
-            follow: None,
+            settings_reload: None,
             grants: Grants::default(),
             classifier: None,
             can_ask: false,

@@ -39,7 +39,7 @@ use crate::classifier::{Blocks, Classifier};
 use crate::command::{Command, Prompt};
 use crate::compaction_hooks::{AfterCompaction, CompactionHooks, CompactionLeave};
 use crate::config::{
-    CompactionConfig, Grants, ModelConfig, Moment, PollSettings, ReadInstructions, TurnLimits,
+    CompactionConfig, Grants, ModelConfig, ReadInstructions, ReloadPoint, SettingsPoller, TurnLimits,
 };
 use crate::event::{EngineEvent, TurnStart};
 use crate::file_history::Checkpoints;
@@ -110,7 +110,7 @@ pub struct Session {
     /// The head of the response that is arriving.
     answering: Option<Started>,
     /// Looks whether settings changed.
-    poll_settings: Option<PollSettings>,
+    poll_settings: Option<SettingsPoller>,
     /// What answers may change, and where that is saved.
     grants: Grants,
     /// Judges what would be asked about in mode `auto`.
@@ -332,7 +332,7 @@ impl Session {
     }
 
     fn begin(&mut self) {
-        self.follow_settings(Moment::Prompt);
+        self.follow_settings(ReloadPoint::Prompt);
         if let Some(branch) = loci_storage::head_branch(&self.env.cwd) {
             self.recorder.set_branch(branch);
         }

@@ -6,7 +6,7 @@ use loci_context::Replaced;
 use loci_core::conversation::Conversation;
 use loci_core::file_history::snapshots_of;
 use loci_core::ids::EntryId;
-use loci_engine::Past;
+use loci_engine::LoadedHistory;
 use loci_stdx::Env;
 use loci_storage::{
     ConfigHome, SessionPlace, Trace, copy_notes, copy_tasks, fork_entries, link_backups, load, summary_of,
@@ -44,14 +44,14 @@ pub(super) fn start(
         notes
             .extend(noted.err().map(|error| format!("The session's notes could not be taken over: {error}")));
     }
-    let past = Past {
+    let history = LoadedHistory {
         leaf: conversation.leaf().cloned(),
         repairs: conversation.repairs().to_vec(),
         path: conversation.path().to_vec(),
         replaced: Replaced::of(entries.iter().map(Arc::as_ref)),
         title: title(source),
         inherited,
-        ..Past::default()
+        ..LoadedHistory::default()
     };
     let snapshots = snapshots_of(&entries);
     let mode = restored_mode(home, source, &conversation);
@@ -61,7 +61,7 @@ pub(super) fn start(
         snapshots,
         n_bytes: 0,
         place,
-        past,
+        history,
         notes,
         lease,
     })

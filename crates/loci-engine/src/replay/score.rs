@@ -18,7 +18,7 @@ use super::check::Checker;
 use super::recorded::{Answer, Opening, Part, RecordedResult, in_our_order};
 use super::report::{ReplayReport, RequestCheck, TakenOver};
 use crate::command::Command;
-use crate::config::Past;
+use crate::config::LoadedHistory;
 
 /// A stretch of a recording that is being played.
 #[derive(Default)]
@@ -47,7 +47,7 @@ pub(super) struct Score {
 /// What is to be done next.
 pub(super) struct Step {
     /// The session to begin first, in place of the one there is.
-    pub(super) past: Option<Past>,
+    pub(super) past: Option<LoadedHistory>,
     /// What it is told.
     pub(super) command: Command,
     /// The place of the answer to the request that follows.
@@ -97,7 +97,7 @@ impl Score {
     }
 
     /// Returns the past of a session that begins with the path up to `end`.
-    fn past(&mut self, end: usize, asked: usize) -> Past {
+    fn past(&mut self, end: usize, asked: usize) -> LoadedHistory {
         self.n_replaced = self.n_replaced_at(asked);
         let lines = self.stretch.replacements.iter().take(self.n_replaced);
         let replaced = Replaced::of(lines.map(|(_, line)| line.as_ref()));
@@ -106,7 +106,7 @@ impl Score {
         self.checker = Checker::default();
         (self.at, self.is_off) = (end, false);
         let leaf = path.iter().rev().find_map(|entry| entry.head().uuid.clone());
-        Past { path, leaf, replaced, ..Past::default() }
+        LoadedHistory { path, leaf, replaced, ..LoadedHistory::default() }
     }
 
     fn n_replaced_at(&self, place: usize) -> usize {

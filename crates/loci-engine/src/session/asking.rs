@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{Message, Session, Underway};
 use crate::classifier::ClassifierCall;
 use crate::command::Answer;
-use crate::config::{Followed, Moment};
+use crate::config::{ReloadPoint, ReloadedSettings};
 use crate::event::{EngineEvent, Question};
 use crate::judge::{Judged, PreparedCall, judge, prepare};
 use crate::state::change;
@@ -21,14 +21,14 @@ use crate::turn::{Event, Judgement};
 impl Session {
     /// Returns the rules in force, with what changed in the settings since the last call.
     fn rules_now(&mut self) -> Rulebook {
-        self.follow_settings(Moment::Call)
+        self.follow_settings(ReloadPoint::Call)
     }
 
     /// Takes up what changed in the settings and returns the rules in force.
-    pub(super) fn follow_settings(&mut self, moment: Moment) -> Rulebook {
+    pub(super) fn follow_settings(&mut self, moment: ReloadPoint) -> Rulebook {
         let book = self.state.get().permission.rulebook.clone();
         match self.poll_settings.as_mut().and_then(|poll| poll(&book, moment)) {
-            Some(Followed { rulebook, settings }) => {
+            Some(ReloadedSettings { rulebook, settings }) => {
                 change(&self.state, |state| {
                     state.permission.rulebook = rulebook.clone();
                     state.settings = settings;

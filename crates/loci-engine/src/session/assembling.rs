@@ -33,7 +33,8 @@ impl Session {
         let (command_in, commands) = unbounded_channel();
         let identity = Arc::new(Store::new(config.identity.clone()));
         let who = identity.get();
-        let (poll_settings, apply) = config.follow.take().map(|follow| (follow.poll, follow.apply)).unzip();
+        let (poll_settings, apply) =
+            config.settings_reload.take().map(|reload| (reload.poll, reload.apply)).unzip();
         let ambient = Ambient { env: config.env.clone(), child_env: std::mem::take(&mut config.child_env) };
         let ambient = Arc::new(Mutex::new(ambient));
         let place = place(&who, &config.rulebook.dirs, &config.env);
@@ -76,10 +77,10 @@ impl Session {
             max_budget_usd: config.limits.max_budget_usd,
             memory: memory.clone(),
         };
-        let past = config.past.path.clone();
+        let past = config.history.path.clone();
         let (drain, patience) = (config.background.drain, config.background.patience);
         let helpers = Helpers::new(&stage, config.background, config.compaction.collapses, &past);
-        let recorder = Recorder::new(config.env.clone(), config.log, config.stamp, config.past);
+        let recorder = Recorder::new(config.env.clone(), config.log, config.stamp, config.history);
         let session = Self {
             home: config.home,
             state,
@@ -168,7 +169,7 @@ fn place(who: &SessionIdentity, dirs: &[PathBuf], env: &Env) -> Place {
 }
 
 fn first_state(config: &mut SessionConfig, who: &SessionIdentity) -> AppState {
-    let title = config.past.title.as_deref().or(config.past.labels.title()).map(str::to_owned);
+    let title = config.history.title.as_deref().or(config.history.labels.title()).map(str::to_owned);
     let rulebook = std::mem::take(&mut config.rulebook);
     AppState {
         permission: PermissionState { rulebook, ..PermissionState::default() },

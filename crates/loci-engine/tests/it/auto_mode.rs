@@ -11,7 +11,7 @@ use loci_core::permission::{Classified, Mode, RuleList, RuleOrigin, RuleSource, 
 use loci_core::session::{Beginning, SessionIdentity};
 use loci_engine::{
     Answer, BackgroundConfig, Classifier, ClassifierCall, ClassifierFuture, Command, CompactionConfig,
-    EngineEvent, Grants, ModelConfig, Past, Prompt, Session, SessionConfig, TurnLimits,
+    EngineEvent, Grants, LoadedHistory, ModelConfig, Prompt, Session, SessionConfig, TurnLimits,
 };
 use loci_llm::Client;
 use loci_stdx::Env;
@@ -131,11 +131,11 @@ pub(crate) fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) 
             git_branch: "HEAD".to_owned(),
             entrypoint: "test".to_owned(),
         },
-        past: Past::default(),
+        history: LoadedHistory::default(),
         toolbox: Toolbox::builtin(),
         rulebook,
         settings: serde_json::Value::Null,
-        follow: None,
+        settings_reload: None,
         grants: Grants::default(),
         classifier: None,
         can_ask: true,

@@ -16,7 +16,7 @@ use loci_core::ids::SessionId;
 use loci_core::model::facts;
 use loci_core::settings::Settings;
 use loci_core::tool::ToolDescriptor;
-use loci_engine::{ModelConfig, Past, shown_instructions, shown_memory_indexes};
+use loci_engine::{LoadedHistory, ModelConfig, shown_instructions, shown_memory_indexes};
 use loci_stdx::Env;
 use loci_storage::{ConfigHome, InstructionFile, Instructions, Scope};
 use loci_tools::{RecordDirs, Toolbox};
@@ -81,7 +81,7 @@ fn window(env: &Env, settings: &Settings, model: &ModelConfig) -> Window {
 }
 
 /// Returns how many tokens a session holds, as the session itself counts them.
-fn held(past: Past, window: Window, overhead: u64) -> Fullness {
+fn held(past: LoadedHistory, window: Window, overhead: u64) -> Fullness {
     let path = past.replaced.view(past.path);
     let tokens = context_tokens(&path, &past.replaced, overhead);
     Room::of(window, overhead, &path, &past.replaced).fullness(tokens)
@@ -140,7 +140,7 @@ impl Context {
         let overhead = pieces.iter().map(|piece| piece.tokens).sum();
         let session = start.as_ref().map(|start| start.place.id().clone());
         let fullness = match start {
-            Some(start) => held(start.past, window, overhead),
+            Some(start) => held(start.history, window, overhead),
             None => Room::new(window, overhead).fullness(overhead),
         };
         Ok(Self { model: model.main, pieces, left_out, session, fullness })
