@@ -9,9 +9,9 @@ use loci_core::entry::draft::Stamp;
 use loci_core::permission::{Mode, RuleList, Rulebook};
 use loci_core::session::{Beginning, SessionIdentity};
 use loci_core::settings::Settings;
-use loci_engine::{Grants, ReadInstructions, SessionConfig, SessionMemory, TurnLimits};
+use loci_engine::{CommandRegistry, Grants, ReadInstructions, SessionConfig, SessionMemory, TurnLimits};
 use loci_llm::{AuthSource, Client, ProviderConfig, RetryPolicy};
-use loci_stdx::Env;
+use loci_stdx::{Env, Store};
 use loci_storage::{
     ConfigHome, GitSnapshot, Instructions, LazyInstructions, RECALL_TOOL, SessionLog, discover_instructions,
     git_snapshot, head_branch,
@@ -191,6 +191,7 @@ pub fn compose(
         stamp,
         history: start.history,
         toolbox,
+        commands: Arc::new(Store::new(CommandRegistry::builtin())),
         rulebook,
         settings: in_force,
         settings_reload: reload,

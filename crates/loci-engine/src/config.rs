@@ -12,7 +12,7 @@ use loci_core::model::facts;
 use loci_core::permission::{Rulebook, Update};
 use loci_core::session::SessionIdentity;
 use loci_llm::{Client, RetryPolicy};
-use loci_stdx::Env;
+use loci_stdx::{Env, Store};
 use loci_storage::{
     ConfigHome, Instructions, LabelWatch, LazyInstructions, MemoryBook, SessionLog, SessionTmp,
 };
@@ -23,6 +23,7 @@ use crate::classifier::Classifier;
 use crate::compaction_hooks::CompactionHooks;
 use crate::file_history::FileKeeping;
 use crate::restore_source::RestoreSource;
+use crate::slash_command::CommandRegistry;
 
 /// What a session is started with.
 pub struct SessionConfig {
@@ -40,6 +41,8 @@ pub struct SessionConfig {
     pub history: LoadedHistory,
     /// The tools on offer.
     pub toolbox: Toolbox,
+    /// The slash commands; whoever brings more appends to it between turns.
+    pub commands: Arc<Store<CommandRegistry>>,
     /// Mode and rules.
     pub rulebook: Rulebook,
     /// Settings in force, as front ends may show them.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use loci_context::Fullness;
@@ -14,6 +15,7 @@ use loci_core::usage::{ModelUsage, Usage};
 use loci_tools::ToolProgress;
 use serde_json::Value;
 
+use crate::slash_command::CommandRegistry;
 use crate::turn::Outcome;
 
 /// News of a session, in the order it happened.
@@ -126,6 +128,8 @@ pub struct TurnStart {
     pub mode: Mode,
     /// The tools on offer.
     pub tools: Vec<String>,
+    /// The slash commands.
+    pub commands: Arc<CommandRegistry>,
     /// Where the credentials come from.
     pub api_key_source: String,
     /// Where memories lie, if any are kept.

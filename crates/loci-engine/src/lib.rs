@@ -25,10 +25,10 @@ mod request;
 mod restore;
 mod restore_source;
 mod session;
+mod slash_command;
 mod state;
 mod task_list;
 pub mod turn;
-mod wish;
 
 pub use classifier::{Classifier, ClassifierCall, ClassifierFuture};
 pub use command::{Answer, Command, Prompt};
@@ -50,5 +50,5 @@ pub use replay::{
 };
 pub use restore_source::RestoreSource;
 pub use session::{Session, SessionHandle};
+pub use slash_command::{CommandAction, CommandCall, CommandRegistry, CommandSource, SlashCommand};
 pub use state::{Outside, change, change_identity, wire};
-pub use wish::clear_wish;

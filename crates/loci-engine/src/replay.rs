@@ -33,7 +33,7 @@ use loci_core::ids::{SessionId, ToolUseId};
 use loci_core::permission::{Mode, Rulebook};
 use loci_core::session::{Beginning, SessionIdentity};
 use loci_llm::{Client, Played, Request, RetryPolicy};
-use loci_stdx::{Env, FixedClock};
+use loci_stdx::{Env, FixedClock, Store};
 use loci_storage::{ConfigHome, Instructions, SessionLog, SessionTmp};
 use loci_tools::Toolbox;
 use serde_json::Value;
@@ -47,6 +47,7 @@ use crate::config::{
 use crate::event::EngineEvent;
 use crate::host::lock;
 use crate::session::{Session, SessionHandle};
+use crate::slash_command::CommandRegistry;
 use report::ReplayReport as Report;
 use score::{Step, first_model, tools_called};
 use stand_in::{Stage, stand_ins};
@@ -185,6 +186,7 @@ impl Player {
             },
             history: past,
             toolbox: self.toolbox.clone(),
+            commands: Arc::new(Store::new(CommandRegistry::builtin())),
             // Stand-ins are harmless; what is real is judged at the bench.
             rulebook: Rulebook {
                 mode: Mode::BypassPermissions,

@@ -51,9 +51,9 @@ use crate::opening::Opening;
 use crate::recorder::Recorder;
 use crate::request::RequestBase;
 use crate::restore_source::RestoreSource;
+use crate::slash_command::{CommandAction, CommandCall, CommandRegistry};
 use crate::state::change;
 use crate::turn::{CompactionWish, Effect, Event, Limits, Outcome, RetryRules, Turn, TurnEnd};
-use crate::wish::{clear_wish, compaction_wish};
 use compacting::{Compactor, Pending};
 use tally::Tally;
 
@@ -84,6 +84,7 @@ pub struct Session {
     recorder: Recorder,
     host: Arc<SessionHost>,
     toolbox: Toolbox,
+    slash_commands: Arc<Store<CommandRegistry>>,
     client: Client,
     base: Arc<RequestBase>,
     model: ModelConfig,
@@ -209,6 +210,11 @@ impl Session {
         Arc::clone(&self.identity)
     }
 
+    /// The slash commands, to list and to add to.
+    pub fn slash_commands(&self) -> Arc<Store<CommandRegistry>> {
+        Arc::clone(&self.slash_commands)
+    }
+
     /// Runs until it is closed (or every handle is gone) and the last turn is over.
     pub async fn run(mut self) {
         while let Some(wish) = self.next_wish().await {
@@ -249,13 +255,14 @@ impl Session {
         let (inbox, mut messages) = unbounded_channel();
         let mut underway = Underway::new(inbox, self.env.clock.monotonic());
         self.begin();
-        if matches!(&wish, Wish::Prompt(prompt) if clear_wish(prompt).is_some()) {
+        let call = self.slash_command(&wish);
+        if call.as_ref().is_some_and(|call| call.command.action == CommandAction::Clear) {
             // The conversation that this one takes the place of was left by the front end; here nothing is done.
             let end = TurnEnd { outcome: Outcome::Completed, round_trips: 0, stop_reason: None };
             return self.end(end, &underway);
         }
         let mut turn = Turn::new(self.turn_limits());
-        let mut effects = match self.open(wish) {
+        let mut effects = match self.open(wish, call) {
             Ok(event) => turn.handle(event),
             Err(text) => return self.refuse_prompt(text, &mut underway),
         };
@@ -269,8 +276,15 @@ impl Session {
         self.end(end, &underway);
     }
 
+    fn slash_command(&self, wish: &Wish) -> Option<CommandCall> {
+        match wish {
+            Wish::Prompt(prompt) => self.slash_commands.get().parse(prompt),
+            Wish::GoOn => None,
+        }
+    }
+
     /// Records what a turn begins with and returns its first event; the error says why there is no turn.
-    fn open(&mut self, wish: Wish) -> Result<Event, String> {
+    fn open(&mut self, wish: Wish, call: Option<CommandCall>) -> Result<Event, String> {
         let prompt = match wish {
             Wish::Prompt(prompt) => prompt,
             Wish::GoOn if self.recorder.is_open() => return Ok(Event::Begin),
@@ -279,11 +293,14 @@ impl Session {
         if prompt.content.is_blank() {
             return Err(BLANK.to_owned());
         }
-        if let Some(focus) = compaction_wish(&prompt) {
-            if !self.recorder.path().is_empty() {
-                self.recorder.command(&prompt.content.text());
+        match call.map(|call| (call.command.action, call.argument)) {
+            Some((CommandAction::Compact, focus)) => {
+                if !self.recorder.path().is_empty() {
+                    self.recorder.command(&prompt.content.text());
+                }
+                return Ok(Event::Compact { focus });
             }
-            return Ok(Event::Compact { focus });
+            Some((CommandAction::Clear, _)) | None => {}
         }
         if let Some(text) = self.refusal_of_prompts() {
             return Err(text);
@@ -347,6 +364,7 @@ impl Session {
             model: self.current_model(),
             mode,
             tools: self.toolbox.descriptors().map(|descriptor| descriptor.name.clone()).collect(),
+            commands: self.slash_commands.get(),
             api_key_source: self.api_key_source.clone(),
             memory_dir: self.memory.as_ref().map(|memory| memory.dir().to_owned()),
         }));

@@ -1,7 +1,10 @@
 //! Control requests a client makes of a running session.
 
+use std::sync::Arc;
+
 use loci_core::permission::{Mode, Update};
-use loci_engine::{Answer, Command, FilesRewound, Question};
+use loci_engine::{Answer, Command, CommandRegistry, FilesRewound, Question};
+use loci_stdx::Store;
 use serde_json::{Value, json};
 
 use crate::cost::Cost;
@@ -62,6 +65,7 @@ pub(crate) struct About {
     pub(crate) api_key_source: String,
     pub(crate) may_bypass: bool,
     pub(crate) models: Vec<String>,
+    pub(crate) commands: Arc<Store<CommandRegistry>>,
     pub(crate) cost: Cost,
 }
 
@@ -72,8 +76,19 @@ impl About {
             .iter()
             .map(|model| json!({"value": model, "resolvedModel": model, "displayName": model, "description": ""}))
             .collect();
+        let commands = self.commands.get();
+        let commands: Vec<Value> = commands
+            .iter()
+            .map(|command| {
+                json!({
+                    "name": command.name,
+                    "description": command.description,
+                    "argumentHint": command.argument_hint,
+                })
+            })
+            .collect();
         json!({
-            "commands": [],
+            "commands": commands,
             "agents": [],
             "output_style": "default",
             "available_output_styles": ["default"],
@@ -171,12 +186,9 @@ fn verdict(result: Result<Value, String>, updates: Vec<Update>) -> Answer {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use loci_core::ids::SessionId;
     use loci_core::session::{Beginning, SessionIdentity, Totals};
     use loci_core::usage::Usage;
-    use loci_stdx::Store;
 
     use super::*;
 
@@ -186,6 +198,7 @@ mod tests {
             api_key_source: "none".to_owned(),
             may_bypass: false,
             models: vec!["m".to_owned()],
+            commands: Arc::new(Store::new(CommandRegistry::builtin())),
             cost: cost(),
         }
     }

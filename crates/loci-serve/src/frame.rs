@@ -108,7 +108,7 @@ impl Frames {
                 "mcp_servers": [],
                 "model": start.model,
                 "permissionMode": start.mode.as_str(),
-                "slash_commands": ["clear", "compact"],
+                "slash_commands": start.commands.iter().map(|command| command.name.as_str()).collect::<Vec<_>>(),
                 "apiKeySource": start.api_key_source,
                 "claude_code_version": self.version,
                 "output_style": "default",

@@ -135,6 +135,7 @@ impl Headless {
             api_key_source: self.api_key_source.clone(),
             may_bypass: self.may_bypass,
             models: self.models.clone(),
+            commands: session.slash_commands(),
             cost: Cost::new(session.identity(), Arc::clone(&self.earlier_totals)),
         };
         let output = Output::new(stdout);

@@ -88,6 +88,7 @@ impl Session {
             recorder,
             host: Arc::new(host),
             toolbox: config.toolbox,
+            slash_commands: config.commands,
             client: config.client,
             base,
             model: config.model,

@@ -10,11 +10,12 @@ use loci_core::message::{Block, Role};
 use loci_core::permission::{Classified, Mode, RuleList, RuleOrigin, RuleSource, Rulebook};
 use loci_core::session::{Beginning, SessionIdentity};
 use loci_engine::{
-    Answer, BackgroundConfig, Classifier, ClassifierCall, ClassifierFuture, Command, CompactionConfig,
-    EngineEvent, Grants, LoadedHistory, ModelConfig, Prompt, Session, SessionConfig, TurnLimits,
+    Answer, BackgroundConfig, Classifier, ClassifierCall, ClassifierFuture, Command, CommandRegistry,
+    CompactionConfig, EngineEvent, Grants, LoadedHistory, ModelConfig, Prompt, Session, SessionConfig,
+    TurnLimits,
 };
 use loci_llm::Client;
-use loci_stdx::Env;
+use loci_stdx::{Env, Store};
 use loci_storage::{ConfigHome, SessionLog, SessionTmp};
 use loci_tools::Toolbox;
 use serde_json::json;
@@ -133,6 +134,7 @@ pub(crate) fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) 
         },
         history: LoadedHistory::default(),
         toolbox: Toolbox::builtin(),
+        commands: Arc::new(Store::new(CommandRegistry::builtin())),
         rulebook,
         settings: serde_json::Value::Null,
         settings_reload: None,

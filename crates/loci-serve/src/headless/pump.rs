@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use loci_core::permission::Mode;
 use loci_core::session::Totals;
-use loci_engine::{Command, EngineEvent, Prompt, SessionHandle, TurnReport, clear_wish};
+use loci_engine::{Command, CommandAction, EngineEvent, Prompt, SessionHandle, TurnReport};
 use loci_stdx::printable;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -91,9 +91,10 @@ impl Pump<'_> {
             self.held.push(prompt);
             return;
         }
-        match clear_wish(&prompt).filter(|_| self.stage.can_renew()) {
-            Some(title) => {
-                self.session.send(Command::Leave { title });
+        let call = self.about.commands.get().parse(&prompt);
+        match call.filter(|call| call.command.action == CommandAction::Clear && self.stage.can_renew()) {
+            Some(call) => {
+                self.session.send(Command::Leave { title: call.argument });
                 self.clearing = Some(prompt);
             }
             None => drop(self.session.send(Command::Prompt(prompt))),

@@ -27,7 +27,7 @@ async fn requests_are_answered_while_nothing_runs() {
         (
             json!({"subtype": "initialize", "hooks": null}),
             expect![[r#"
-            {"subtype":"success","request_id":"r1","response":{"commands":[],"agents":[],"output_style":"default","available_output_styles":["default"],"models":[{"value":"claude-sonnet-4-5","resolvedModel":"claude-sonnet-4-5","displayName":"claude-sonnet-4-5","description":""}],"account":{"tokenSource":"none","apiKeySource":"ANTHROPIC_API_KEY","apiProvider":"firstParty"},"pid":0}}
+            {"subtype":"success","request_id":"r1","response":{"commands":[{"name":"clear","description":"Begin a new conversation; the one at hand is kept and can be resumed","argumentHint":"[name for what is left]"},{"name":"compact","description":"Put a summary in the place of the conversation so far","argumentHint":"[what to keep above all]"}],"agents":[],"output_style":"default","available_output_styles":["default"],"models":[{"value":"claude-sonnet-4-5","resolvedModel":"claude-sonnet-4-5","displayName":"claude-sonnet-4-5","description":""}],"account":{"tokenSource":"none","apiKeySource":"ANTHROPIC_API_KEY","apiProvider":"firstParty"},"pid":0}}
         "#]],
         ),
         (
