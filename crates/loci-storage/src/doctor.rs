@@ -33,8 +33,8 @@ use std::time::Duration;
 use loci_core::ids::SessionId;
 use loci_stdx::{Env, FileLock, LockError};
 
-use crate::find::FindError;
 use crate::layout::ConfigHome;
+use crate::sessions::find::FindError;
 use cure::{Case, Cure};
 pub use finding::{Finding, FindingKind, Outcome};
 use hands::Hands;

@@ -18,13 +18,16 @@
 //! `<slug>` is made from the real path of the working directory by [`project_slug`]. Two directories may share
 //! a slug; the `cwd` recorded in the entries tells them apart.
 
+mod user_tmp;
+
 use std::path::{Path, PathBuf};
 
 use loci_core::ids::SessionId;
 use loci_core::path::project_slug;
 use loci_stdx::Env;
 
-use crate::user_tmp::{SessionTmp, UserTmp, UserTmpError};
+use user_tmp::UserTmp;
+pub use user_tmp::{SessionTmp, UserTmpError};
 
 /// The places of everything loci keeps for a user.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,15 +8,19 @@
 //!    here on purpose, or the folder was renamed.
 //! 3. One that began in another directory of the same name does not.
 
+pub(crate) mod git;
+mod repository;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use loci_core::path::project_slug;
 
-use crate::find::{FindError, Listing, places_in, sessions_in, subdirectories_by};
 use crate::layout::{ConfigHome, SessionPlace};
-use crate::listing::{SessionSummary, dir_of};
-use crate::repository::repository_of;
+use crate::sessions::find::{FindError, Listing, places_in, sessions_in, subdirectories_by};
+use crate::sessions::listing::{SessionSummary, dir_of};
+pub use git::{GitSnapshot, git_snapshot, head_branch};
+pub use repository::{Repository, repository_of};
 
 /// The part of a long project directory name that does not depend on the hash.
 const SHARED_PREFIX: usize = 200;

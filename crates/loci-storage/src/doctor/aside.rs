@@ -14,7 +14,7 @@ use loci_stdx::create_private_dir_all;
 use super::hands::Hands;
 use super::store::files_in;
 use crate::layout::ConfigHome;
-use crate::remove::move_path;
+use crate::sessions::remove::move_path;
 
 /// What temporary files of a repair begin with.
 pub(super) const OWN_TEMPORARY: &str = ".tmp-doctor-";

@@ -8,7 +8,7 @@ use loci_core::ids::SessionId;
 use super::cure::{Case, Cure};
 use super::finding::{Finding, FindingKind};
 use super::store::{HOUR_MS, Store, files_in};
-use crate::archive::archived_dir_of;
+use crate::sessions::archive::archived_dir_of;
 
 /// Finds them in all projects.
 pub(super) fn cases(store: &Store<'_>) -> Vec<Case> {
@@ -57,7 +57,7 @@ fn is_half_restored(store: &Store<'_>, dir: &Path, id: &SessionId) -> bool {
     let name = format!("{id}.jsonl");
     let has_it = |it: &&PathBuf| {
         it.join(&name).exists()
-            && crate::remove::origin_of(it).as_deref() == Some(&dir.with_extension("jsonl"))
+            && crate::sessions::remove::origin_of(it).as_deref() == Some(&dir.with_extension("jsonl"))
     };
     trash.iter().any(|it| has_it(&it))
 }

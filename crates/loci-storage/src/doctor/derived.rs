@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use super::cure::{Case, Cure};
 use super::finding::{Finding, FindingKind};
 use super::store::Store;
-use crate::index::{IndexFault, index_faults};
-use crate::listing::stale_list;
+use crate::search::index::{IndexFault, index_faults};
+use crate::sessions::listing::stale_list;
 
 /// Holds both against the files.
 pub(super) fn cases(store: &Store<'_>) -> Vec<Case> {

@@ -13,11 +13,11 @@ use sha2::{Digest, Sha256};
 use super::cure::{Case, Cure};
 use super::finding::{Finding, FindingKind};
 use super::store::{HOUR_MS, Store, files_in};
-use crate::archive::{damaged_archives, doubled_archives};
+use crate::history::rewind::cut_short;
+use crate::history::tree_history::{BlobStore, logs_dir, read_log};
 use crate::layout::SessionPlace;
-use crate::remove::origin_of;
-use crate::rewind::cut_short;
-use crate::tree_history::{BlobStore, logs_dir, read_log};
+use crate::sessions::archive::{damaged_archives, doubled_archives};
+use crate::sessions::remove::origin_of;
 
 /// Finds all of them.
 pub(super) fn cases(store: &Store<'_>) -> Vec<Case> {

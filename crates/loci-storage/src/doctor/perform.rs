@@ -14,10 +14,10 @@ use super::cure::Cure;
 use super::half_done::whole_lines;
 use super::hands::Hands;
 use super::transcript::{Whose, read};
+use crate::history::tree_history::BlobStore;
 use crate::layout::{ConfigHome, SessionPlace};
-use crate::lease::Lease;
-use crate::remove::{audit_record, move_path, process_on};
-use crate::tree_history::BlobStore;
+use crate::sessions::lease::Lease;
+use crate::sessions::remove::{audit_record, move_path, process_on};
 
 /// One repair.
 pub(super) struct Surgery<'a> {
@@ -206,15 +206,16 @@ impl<'a> Surgery<'a> {
     }
 
     fn finish_rewinds(&self) -> io::Result<String> {
-        let said = self.hands.act(|| Ok(crate::rewind::finish_rewinds(self.home, self.env)))?;
+        let said = self.hands.act(|| Ok(crate::history::rewind::finish_rewinds(self.home, self.env)))?;
         let said = said.join("; ");
         // One that cannot be read is another finding, with another cure.
-        let is_left = crate::rewind::cut_short(self.home).iter().any(|(_, session)| session.is_some());
+        let is_left =
+            crate::history::rewind::cut_short(self.home).iter().any(|(_, session)| session.is_some());
         if is_left { Err(io::Error::other(said)) } else { Ok(said) }
     }
 
     fn bring_back_unsaved(&self, session: Option<&SessionId>) -> io::Result<String> {
-        let back = self.hands.act(|| Ok(crate::unsaved::bring_back_unsaved(self.home, self.env)))?;
+        let back = self.hands.act(|| Ok(crate::sessions::bring_back_unsaved(self.home, self.env)))?;
         let is_back = back.iter().any(|place| Some(place.id()) == session);
         let is_gone = session.is_some_and(|it| !self.home.unsaved_dir().join(format!("{it}.jsonl")).exists());
         match is_back || is_gone {

@@ -11,9 +11,9 @@ use loci_stdx::{Env, FileLock};
 
 use super::cure::Case;
 use super::finding::{Finding, FindingKind};
-use crate::find::{FindError, places_in, subdirectories};
 use crate::layout::{ConfigHome, SessionPlace};
-use crate::remove::process_on;
+use crate::sessions::find::{FindError, places_in, subdirectories};
+use crate::sessions::remove::process_on;
 
 /// A temporary file may be in use for so long.
 pub(super) const HOUR_MS: i64 = 60 * 60 * 1_000;

@@ -16,7 +16,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::finding::FindingKind;
-use crate::session_file::{Loaded, SkipReason, each_line, read_line};
+use crate::sessions::session_file::{Loaded, SkipReason, each_line, read_line};
 
 /// How often the tree is looked at anew: an entry that gets its own id may itself be misplaced.
 const MOST_ROUNDS: usize = 4;

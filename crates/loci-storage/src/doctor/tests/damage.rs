@@ -8,11 +8,11 @@ use loci_core::ids::SessionId;
 use serde_json::{Value, json};
 
 use super::lab::{Lab, close};
-use crate::archive::archive_session;
 use crate::doctor::finding::FindingKind;
-use crate::index::{Unwatched, update_index};
+use crate::history::tree_history::{BlobStore, log_path};
 use crate::layout::SessionPlace;
-use crate::tree_history::{BlobStore, log_path};
+use crate::search::index::{Unwatched, update_index};
+use crate::sessions::archive::archive_session;
 
 /// What is done to a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
+use crate::history::tree_history::BlobStore;
 use crate::layout::{ConfigHome, SessionPlace};
-use crate::session_file::load;
-use crate::tree_history::BlobStore;
+use crate::sessions::session_file::load;
 
 /// The same numbers every time.
 pub(super) struct Dice(u64);
@@ -234,7 +234,7 @@ impl Writer<'_> {
             json!({"type": "change", "prompt": "p", "by": "Bash", "at": "2026-01-01T00:00:00.000Z",
                 "root": self.lab.cwds[self.project], "changes": [{"path": path, "before": before, "after": after}]}),
         ];
-        let log = crate::tree_history::log_path(&self.lab.home, id);
+        let log = crate::history::tree_history::log_path(&self.lab.home, id);
         fs::create_dir_all(log.parent().unwrap()).unwrap();
         fs::write(log, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
     }

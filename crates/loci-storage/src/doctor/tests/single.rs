@@ -6,8 +6,8 @@ use super::damage::Damage;
 use super::lab::{Lab, every_file};
 use crate::doctor::finding::{FindingKind, Outcome};
 use crate::doctor::{examine_store, repair_store};
-use crate::lease::Lease;
-use crate::listing::list_all;
+use crate::sessions::lease::Lease;
+use crate::sessions::listing::list_all;
 
 /// Invariant 7 of `docs/design/doctor.md`.
 #[test]

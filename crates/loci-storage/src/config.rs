@@ -1,0 +1,31 @@
+//! Files that configure loci: settings, global state, logins, instruction files and the input history.
+//!
+//! - `settings` finds, reads, watches and edits `settings.json` and its kin, and says whether a folder is trusted.
+//! - `state_file` reads and edits `.claude.json`.
+//! - `credentials` reads a stored login.
+//! - `instructions` discovers `CLAUDE.md`, rules and what they import.
+//! - `input_history` keeps what was typed.
+//!
+//! Finding and watching is done here; what the files mean is decided by pure code. A file that is edited keeps every
+//! key it had.
+
+mod credentials;
+mod input_history;
+pub(crate) mod instructions;
+pub(crate) mod settings;
+mod state_file;
+
+pub use credentials::{StoredLogin, StoredLoginError, stored_login, team_token};
+pub use input_history::{InputEntry, InputHistory, InputHistoryError, InputScope};
+pub use instructions::{
+    Diagnostic, InstructionFile, InstructionPlaces, Instructions, LazyInstructions, MANAGED_INSTRUCTIONS,
+    Met, PathRule, Scope, discover_instructions, strip_html_comments,
+};
+pub use settings::{
+    FILE_LIMIT as SETTINGS_LIMIT, GivenSettings, LoadedSettings, MANAGED_DIR, SettingsEditError,
+    SettingsFile, SettingsPlaces, SettingsSources, SettingsWatch, TrustState, edit_settings,
+    exclude_local_settings, load_settings, trust_of,
+};
+pub use state_file::{
+    StateFileError, edit_state, external_imports, known_user_id, set_external_imports, set_trust, user_id,
+};

@@ -1,0 +1,10 @@
+//! Sessions of other programs: reading rollouts of Codex and importing them.
+//!
+//! `rollout` finds and reads them and never writes there; `import` makes a session of ours from one, which names its
+//! origin.
+
+mod import;
+pub(crate) mod rollout;
+
+pub use import::{ImportError, ImportId, ImportWish, Imported, import_rollout};
+pub use rollout::{RolloutError, find_rollout, load_rollout, rollout_text};

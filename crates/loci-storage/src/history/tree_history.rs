@@ -1,0 +1,375 @@
+//! What shell commands change: the project tree compared around each call, and what it held kept.
+//!
+//! Before a call the tree is looked at, so that what others did since the last look is theirs; after the call it is
+//! looked at again, and what is different was done by the call. The log of the session says what each path was and
+//! became; contents are in the store of blobs, or in the project's repository where a file is clean there. Files
+//! that Edit and Write change are noted one by one, wherever they lie.
+//!
+//! 1. Nothing below `.git` is ever read through or written; git's index and objects are read as files.
+//! 2. A content that is in the log can be brought back, or the log says that it was not kept.
+//! 3. What others change between two looks is not taken for the session's.
+//! 4. A look never fails a call: what cannot be watched is told once, and the work goes on.
+
+mod blobs;
+mod capture;
+mod collect;
+mod git_index;
+mod git_objects;
+mod log;
+pub(crate) mod rules;
+mod stamp;
+mod tree;
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use loci_core::file_history::{ChangeSet, Content, HistoryLine, PathChange, PathState, PathText};
+use loci_core::ids::{EntryId, SessionId, ToolUseId};
+use loci_stdx::{AppendError, Env, rfc3339_millis};
+use rustix::fs::{AtFlags, CWD};
+
+use crate::layout::ConfigHome;
+use crate::project::git::git_dir;
+use crate::project::repository_of;
+use capture::{Keeping, NotKept, Room, Seen};
+use git_index::{GitIndex, IndexStamp, index_stamp};
+use rules::TreeRules;
+use stamp::Stamp;
+use tree::{Tree, TreeError};
+
+pub(crate) use blobs::Digest32;
+pub use blobs::{BlobStore, BlobUsage};
+pub use collect::{CollectError, Collected, collect_blobs};
+pub(crate) use git_objects::GitObjects;
+pub(crate) use log::{append, copy_log, has_call, log_path, logs_dir, read_log, read_log_since};
+
+/// Who did what is being noted.
+#[derive(Debug, Clone)]
+pub struct Doing {
+    /// The call, if it was one.
+    pub call: Option<ToolUseId>,
+    /// A tool's name, or `background`.
+    pub by: String,
+}
+
+/// Beyond what a tree is not watched, or a content not kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TreeLimits {
+    /// The most paths a tree may have to be watched.
+    pub paths: usize,
+    /// The largest file whose content is kept.
+    pub file_bytes: u64,
+    /// The most bytes that are kept of what was there before the session.
+    pub first_bytes: u64,
+    /// And the most files.
+    pub first_files: usize,
+}
+
+impl Default for TreeLimits {
+    fn default() -> Self {
+        Self { paths: 300_000, file_bytes: 64 << 20, first_bytes: 512 << 20, first_files: 50_000 }
+    }
+}
+
+/// The history of a project tree, as one session writes it.
+#[derive(Debug)]
+pub struct TreeHistory {
+    env: Env,
+    root: PathBuf,
+    repository: Option<Repository>,
+    log: PathBuf,
+    store: BlobStore,
+    state: State,
+    index: (Option<IndexStamp>, GitIndex),
+    prompt: Option<EntryId>,
+    never: Vec<PathBuf>,
+    watched_from: usize,
+    limits: TreeLimits,
+    /// What files were left as since the last look, by those that were noted one by one.
+    noted: HashMap<PathBuf, PathState>,
+    /// Keeps contents from being collected that no log names yet.
+    _guard: Option<File>,
+    /// What the user should know, told once.
+    notes: Vec<String>,
+    has_told_not_kept: bool,
+}
+
+#[derive(Debug)]
+struct Repository {
+    top: PathBuf,
+    git_dir: PathBuf,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Not looked at yet.
+    Unseen,
+    /// Watched.
+    Seen(Box<Tree>),
+    /// Not watched, for a reason that was told.
+    Off,
+}
+
+impl TreeHistory {
+    /// Prepares to watch the tree below `root`, a real path; nothing is looked at yet.
+    pub fn new(home: &ConfigHome, session: &SessionId, root: &Path, env: &Env) -> Self {
+        let top = repository_of(root).map(|repository| repository.root);
+        let repository = top.and_then(|top| Some(Repository { git_dir: git_dir(&top)?, top }));
+        let mut history = Self {
+            env: env.clone(),
+            root: root.to_owned(),
+            repository,
+            log: log_path(home, session),
+            store: BlobStore::new(home),
+            state: State::Unseen,
+            index: (None, GitIndex::default()),
+            prompt: None,
+            never: vec![home.root().to_owned()],
+            watched_from: tree::WATCHED_FROM,
+            limits: TreeLimits::default(),
+            noted: HashMap::new(),
+            _guard: collect::guard(home),
+            notes: Vec::new(),
+            has_told_not_kept: false,
+        };
+        if root.parent().is_none() || root == env.home || home.root() == root {
+            history.turn_off("it is not a project but a whole home or disk");
+        }
+        history
+    }
+
+    /// Keeps contents in another store.
+    #[must_use]
+    pub fn with_store(self, store: BlobStore) -> Self {
+        Self { store, ..self }
+    }
+
+    /// Sets other limits.
+    #[must_use]
+    pub fn with_limits(self, limits: TreeLimits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// Asks the system what changed from so many files on; without it, that is for large trees only.
+    #[must_use]
+    pub fn watched_from(self, n_files: usize) -> Self {
+        Self { watched_from: n_files, ..self }
+    }
+
+    /// Takes what the user should know.
+    pub fn take_notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notes)
+    }
+
+    /// Marks a place to go back to: everything noted from here on belongs to this prompt.
+    pub fn begin_prompt(&mut self, prompt: &EntryId) -> Result<(), AppendError> {
+        self.prompt = Some(prompt.clone());
+        let at = rfc3339_millis(self.env.clock.now());
+        append(&self.log, &HistoryLine::Point { prompt: prompt.clone(), at })
+    }
+
+    /// Looks at the tree before something is done to it: what is different since the last look was done by others.
+    pub fn look_before(&mut self) {
+        self.noted.clear();
+        self.look();
+    }
+
+    /// Looks at the tree and notes what is different as done by `doing`; returns how many paths are.
+    pub fn note(&mut self, doing: &Doing) -> Result<usize, AppendError> {
+        let noted = std::mem::take(&mut self.noted);
+        let seen = self.look();
+        let changes = seen.into_iter().filter_map(|seen| self.change(seen));
+        // What was noted as a file of its own is not noted twice.
+        let changes = changes.filter_map(|change| match noted.get(change.path.as_path()) {
+            Some(known) if *known == change.after => None,
+            Some(known) => Some(PathChange { before: known.clone(), ..change }),
+            None => Some(change),
+        });
+        let changes = changes.collect();
+        self.write(doing, changes)
+    }
+
+    /// Looks at one file that is about to be changed; give what is returned to [`Self::note_file`].
+    pub fn before_file(&mut self, path: &Path) -> Vec<(PathBuf, PathState)> {
+        let missing = path.ancestors().skip(1).take_while(|dir| std::fs::symlink_metadata(dir).is_err());
+        let mut before: Vec<(PathBuf, PathState)> =
+            missing.map(|dir| (dir.to_owned(), PathState::None)).collect();
+        before.reverse();
+        before.push((path.to_owned(), self.state_of(path).1));
+        before
+    }
+
+    /// Notes what became of a file and of the directories made for it.
+    pub fn note_file(
+        &mut self,
+        doing: &Doing,
+        before: Vec<(PathBuf, PathState)>,
+    ) -> Result<usize, AppendError> {
+        let mut changes = Vec::new();
+        for (path, before) in before {
+            let (_, after) = self.state_of(&path);
+            if before != after {
+                self.noted.insert(path.clone(), after.clone());
+                changes.push(PathChange { path: path.into(), before, after, from: None });
+            }
+        }
+        self.write(doing, changes)
+    }
+
+    fn write(&mut self, doing: &Doing, changes: Vec<PathChange>) -> Result<usize, AppendError> {
+        let n_changes = changes.len();
+        if n_changes > 0 {
+            let set = ChangeSet {
+                prompt: self.prompt.clone(),
+                call: doing.call.clone(),
+                by: doing.by.clone(),
+                at: rfc3339_millis(self.env.clock.now()),
+                root: PathText::from(self.root.clone()),
+                changes,
+            };
+            append(&self.log, &HistoryLine::Change(Box::new(set)))?;
+        }
+        Ok(n_changes)
+    }
+
+    /// Returns what lies at any path now, its content kept.
+    fn state_of(&mut self, path: &Path) -> (Option<Stamp>, PathState) {
+        let Ok(stat) = rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW) else {
+            return (None, PathState::None);
+        };
+        self.refresh_index();
+        let below = path.strip_prefix(&self.root).map(Path::to_owned);
+        let keeping = Keeping {
+            root: &self.root,
+            below_top: below.is_ok().then(|| self.below_top()).flatten(),
+            index: &self.index.1,
+            store: &self.store,
+            limits: self.limits,
+        };
+        let below = below.unwrap_or_else(|_| path.to_owned());
+        keeping.state(&below, Stamp::of(&stat), true, &Room::default())
+    }
+
+    /// Looks at the tree; returns what is different and remembers it.
+    fn look(&mut self) -> Vec<Seen> {
+        match self.try_look() {
+            Ok(seen) => seen,
+            Err(error) => {
+                self.turn_off(&error.to_string());
+                Vec::new()
+            }
+        }
+    }
+
+    fn try_look(&mut self) -> Result<Vec<Seen>, TreeError> {
+        if matches!(self.state, State::Off) {
+            return Ok(Vec::new());
+        }
+        self.refresh_index();
+        let now = self.env.clock.now().as_nanosecond();
+        if matches!(self.state, State::Unseen) {
+            let top = self.repository.as_ref().map(|it| (it.top.as_path(), it.git_dir.as_path()));
+            let rules = TreeRules::read(&self.root, top, &self.env.home, self.never.clone());
+            self.state =
+                State::Seen(Box::new(Tree::new(&self.root, rules, self.watched_from, self.limits.paths)?));
+        }
+        let below_top = self.below_top().map(Path::to_owned);
+        let State::Seen(tree) = &mut self.state else { return Ok(Vec::new()) };
+        let index = &self.index.1;
+        let is_tracked = |path: &Path| {
+            use std::os::unix::ffi::OsStrExt;
+            below_top.as_ref().is_some_and(|below| index.tracks(below.join(path).as_os_str().as_bytes()))
+        };
+        let differences = tree.look(now, &is_tracked)?;
+        let most = self.limits.paths;
+        if tree.n_files() + differences.len() > most {
+            return Err(TreeError::TooLarge { most });
+        }
+        let keeping = Keeping {
+            root: &self.root,
+            below_top: below_top.as_deref(),
+            index,
+            store: &self.store,
+            limits: self.limits,
+        };
+        let (seen, not_kept) = keeping.all(differences, now);
+        for seen in &seen {
+            let is_file = |node: &&tree::FileNode| !matches!(node.state, PathState::Dir { .. });
+            match seen.after.as_ref() {
+                Some(node) if is_file(&node) => tree.remember(&seen.path, Some(node.clone())),
+                // A directory is remembered by its own names.
+                Some(_) | None => tree.remember(&seen.path, None),
+            }
+        }
+        self.tell_not_kept(not_kept);
+        Ok(seen)
+    }
+
+    fn change(&self, seen: Seen) -> Option<PathChange> {
+        if seen.is_taken_in {
+            return None;
+        }
+        // What was not kept, and is kept now that it was looked at again, is the same as far as anyone can tell.
+        if let (Some(before), Some(after)) = (&seen.before, &seen.after)
+            && matches!(before.state, PathState::File { content: Content::Lost, .. })
+            && before.stamp == after.stamp
+        {
+            return None;
+        }
+        let state = |node: Option<tree::FileNode>| node.map_or(PathState::None, |node| node.state);
+        let (before, after) = (state(seen.before), state(seen.after));
+        let path = |below: PathBuf| PathText::from(join(&self.root, &below));
+        (before != after).then(|| PathChange {
+            path: path(seen.path),
+            before,
+            after,
+            from: seen.from.map(path),
+        })
+    }
+
+    fn below_top(&self) -> Option<&Path> {
+        self.repository.as_ref().and_then(|repository| self.root.strip_prefix(&repository.top).ok())
+    }
+
+    /// Reads git's index again if it changed.
+    fn refresh_index(&mut self) {
+        let Some(repository) = &self.repository else { return };
+        let stamp = index_stamp(&repository.git_dir);
+        if self.index.0 != stamp {
+            let configs = [self.env.home.join(".gitconfig"), self.env.home.join(".config/git/config")];
+            self.index = (stamp, GitIndex::read(&repository.top, &repository.git_dir, &configs));
+        }
+    }
+
+    fn turn_off(&mut self, reason: &str) {
+        self.state = State::Off;
+        self.notes.push(format!(
+            "Changes by shell commands are not kept and cannot be rewound here: `{}`: {reason}",
+            self.root.display()
+        ));
+    }
+
+    fn tell_not_kept(&mut self, not_kept: NotKept) {
+        if not_kept == NotKept::default() || self.has_told_not_kept {
+            return;
+        }
+        self.has_told_not_kept = true;
+        let NotKept { n_large, n_no_room, n_unreadable } = not_kept;
+        let parts = [
+            (n_large, "too large"),
+            (n_no_room, "without room for them in the store"),
+            (n_unreadable, "not readable"),
+        ];
+        let parts = parts.iter().filter(|(n, _)| *n > 0).map(|(n, why)| format!("{n} {why}"));
+        self.notes.push(format!(
+            "Of some files what they hold is not kept, so changes to them cannot be rewound: {}",
+            parts.collect::<Vec<_>>().join(", ")
+        ));
+    }
+}
+
+/// The root itself is the empty path below it.
+fn join(root: &Path, below: &Path) -> PathBuf {
+    if below.as_os_str().is_empty() { root.to_owned() } else { root.join(below) }
+}

@@ -1,0 +1,234 @@
+//! Which parts of which session files the index knows, held against the files as they are now.
+//!
+//! A file only grows, so a stretch that was read once stays as it was. What does not fit that (a file that shrank,
+//! that was changed without growing, or whose bytes before the growth are not those that were read) is read anew.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use loci_core::passage::CallNames;
+use loci_stdx::checksum;
+use rustc_hash::FxHashMap;
+
+use super::segment::{Segment, Source};
+use super::spoken::Body;
+use crate::foreign::rollout::{is_compressed, rollouts};
+use crate::layout::{ConfigHome, Dialect, SessionPlace};
+use crate::sessions::archive::{PackedTranscript, packed_transcripts};
+use crate::sessions::find::{FindError, Listed, Listing, Stamp, all_sessions};
+
+/// How many bytes before the end of a stretch are compared.
+const TAIL: u64 = 256;
+
+/// A file that may hold messages, as it is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct OnDisk {
+    /// Relative to the directory of all projects.
+    pub(super) path: String,
+    pub(super) file: PathBuf,
+    pub(super) session: SessionPlace,
+    /// The subagent whose transcript it is.
+    pub(super) agent: Option<String>,
+    /// The packed file, of a session that was put away.
+    pub(super) pack: Option<PathBuf>,
+    /// How many bytes it has on disk.
+    pub(super) size: u64,
+    pub(super) modified_ns: i64,
+}
+
+impl OnDisk {
+    /// Returns true when the file is a rollout that Codex compressed.
+    pub(super) fn is_compressed(&self) -> bool {
+        self.session.dialect() == Dialect::Codex && is_compressed(&self.file)
+    }
+}
+
+/// Lists the files of all sessions and of their subagents, in the order of their paths, and the directories that cannot be
+/// listed.
+pub(super) fn files_on_disk(home: &ConfigHome) -> Result<(Vec<OnDisk>, Vec<PathBuf>), FindError> {
+    let root = home.projects_dir();
+    let mut files = Vec::new();
+    let Listing { sessions, unread } = all_sessions(home)?;
+    for Listed { place, stamp, has_companion } in sessions {
+        if has_companion {
+            files.extend(subagents(&root, &place));
+        }
+        files.extend(on_disk(&root, place.file().to_owned(), stamp, place, None));
+    }
+    files.extend(packed_transcripts(home).into_iter().filter_map(packed));
+    let own: HashSet<String> = files.iter().map(|file| file.session.id().to_string()).collect();
+    // What was imported is found in its import.
+    let foreign = rollouts(home).into_iter().filter(|place| !own.contains(place.id().as_str()));
+    files.extend(foreign.filter_map(rollout));
+    files.sort_unstable_by(|left, right| left.path.cmp(&right.path));
+    Ok((files, unread))
+}
+
+fn subagents(root: &Path, session: &SessionPlace) -> Vec<OnDisk> {
+    let entries = fs::read_dir(session.subagents_dir()).into_iter().flatten().flatten();
+    let found = entries.filter_map(|entry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let agent = name.strip_suffix(".jsonl")?.to_owned();
+        // One that is gone by now, or cannot be looked at, is no file.
+        let stamp = Stamp::look(&entry.path())?;
+        on_disk(root, entry.path(), stamp, session.clone(), Some(agent))
+    });
+    found.collect()
+}
+
+/// A session that was put away and is in its place again is searched there.
+fn packed(packed: PackedTranscript) -> Option<OnDisk> {
+    if packed.session.file().exists() {
+        return None;
+    }
+    Some(OnDisk {
+        path: format!("archive:{}", packed.pack.display()),
+        file: packed.session.file().to_owned(),
+        session: packed.session,
+        agent: packed.agent,
+        pack: Some(packed.pack),
+        size: packed.size,
+        modified_ns: packed.modified_ms,
+    })
+}
+
+/// A session of Codex.
+fn rollout(session: SessionPlace) -> Option<OnDisk> {
+    let stamp = Stamp::look(session.file())?;
+    Some(OnDisk {
+        path: format!("codex:{}", session.file().display()),
+        file: session.file().to_owned(),
+        session,
+        agent: None,
+        pack: None,
+        size: stamp.size,
+        modified_ns: modified_ns(stamp),
+    })
+}
+
+fn on_disk(
+    root: &Path,
+    file: PathBuf,
+    stamp: Stamp,
+    session: SessionPlace,
+    agent: Option<String>,
+) -> Option<OnDisk> {
+    Some(OnDisk {
+        path: file.strip_prefix(root).ok()?.to_string_lossy().into_owned(),
+        session,
+        agent,
+        pack: None,
+        size: stamp.size,
+        modified_ns: modified_ns(stamp),
+        file,
+    })
+}
+
+fn modified_ns(stamp: Stamp) -> i64 {
+    stamp.modified_s.wrapping_mul(1_000_000_000).wrapping_add(stamp.modified_ns)
+}
+
+/// What the index knows of the files there are.
+#[derive(Debug, Default)]
+pub(super) struct Coverage {
+    /// For each segment and each of its sources the file it belongs to, if it still counts.
+    pub(super) live: Vec<Vec<Option<u32>>>,
+    /// What is not known, by file.
+    pub(super) rest: Vec<Rest>,
+}
+
+/// The end of a file that the index does not know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Rest {
+    pub(super) file: usize,
+    pub(super) start: u64,
+    pub(super) calls: CallNames,
+}
+
+impl Coverage {
+    /// Holds segments against files.
+    pub(super) fn of(files: &[OnDisk], segments: &[Segment]) -> Self {
+        let mut known: FxHashMap<&str, Vec<(usize, usize)>> = FxHashMap::default();
+        for (segment, it) in segments.iter().enumerate() {
+            for (source, stretch) in it.outline.sources.iter().enumerate() {
+                known.entry(&stretch.path).or_default().push((segment, source));
+            }
+        }
+        let mut coverage = Self {
+            live: segments.iter().map(|it| vec![None; it.outline.sources.len()]).collect(),
+            rest: Vec::new(),
+        };
+        let source = |(segment, source): (usize, usize)| &segments[segment].outline.sources[source];
+        for (idx, file) in files.iter().enumerate() {
+            let stretches = known.remove(file.path.as_str()).unwrap_or_default();
+            let chain = chain(stretches, source);
+            let last = chain.last().map(|at| source(*at)).filter(|last| is_unchanged(file, last));
+            let start = last.map_or(0, |last| last.end);
+            if last.is_some() {
+                let number = u32::try_from(idx).ok();
+                chain.iter().for_each(|(segment, source)| coverage.live[*segment][*source] = number);
+            }
+            // What is compressed is known as a whole, and its size is not that of what it says.
+            let is_known = last.is_some() && file.is_compressed();
+            if start < file.size && !is_known {
+                let calls = last.map(|last| last.calls.iter().cloned().collect()).unwrap_or_default();
+                coverage.rest.push(Rest { file: idx, start, calls });
+            }
+        }
+        coverage
+    }
+
+    /// Returns how many bytes the index does not know.
+    pub(super) fn n_unknown(&self, files: &[OnDisk]) -> u64 {
+        self.rest.iter().map(|rest| files[rest.file].size.saturating_sub(rest.start)).sum()
+    }
+}
+
+/// Returns stretches that follow one another from the beginning of the file.
+fn chain<'a>(
+    mut stretches: Vec<(usize, usize)>,
+    source: impl Fn((usize, usize)) -> &'a Source,
+) -> Vec<(usize, usize)> {
+    stretches.sort_by_key(|at| (source(*at).start, std::cmp::Reverse(source(*at).end)));
+    let mut end = 0;
+    let mut chain = Vec::new();
+    for at in stretches {
+        if source(at).start == end && source(at).end > end {
+            end = source(at).end;
+            chain.push(at);
+        }
+    }
+    chain
+}
+
+/// Returns true when a file is what it was when its last stretch was read, or has only grown since.
+fn is_unchanged(file: &OnDisk, last: &Source) -> bool {
+    match file.size.cmp(&last.size) {
+        std::cmp::Ordering::Equal => file.modified_ns == last.modified_ns,
+        std::cmp::Ordering::Less => false,
+        std::cmp::Ordering::Greater if file.is_compressed() => false,
+        std::cmp::Ordering::Greater => {
+            Body::open(file).and_then(|body| tail_of(&body, last.end)).is_ok_and(|tail| tail == last.tail)
+        }
+    }
+}
+
+/// Returns the checksum of the last bytes before `end`.
+pub(super) fn tail_of(body: &Body, end: u64) -> io::Result<u64> {
+    Ok(checksum(&body.range(end.saturating_sub(TAIL), end)?))
+}
+
+/// Returns the checksum of a whole stretch, read a block at a time.
+pub(super) fn stretch_sum(body: &Body, start: u64, end: u64) -> io::Result<u64> {
+    const BLOCK: u64 = 1024 * 1024;
+    let mut sum = 0_u64;
+    let mut at = start;
+    while at < end {
+        let next = end.min(at + BLOCK);
+        sum = sum.rotate_left(1) ^ checksum(&body.range(at, next)?);
+        at = next;
+    }
+    Ok(sum)
+}

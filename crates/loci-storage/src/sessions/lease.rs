@@ -1,0 +1,295 @@
+//! One writer a session: the lease.
+//!
+//! A lease is the operating system's lock on `<config home>/loci/leases/<session>.lock`, so a dead owner's lease
+//! is free at once and silently taken. Beside it `<session>.json` says who holds it, for people:
+//! `{"pid", "host", "startTicks", "since"}`. Whoever insists may take a lease over: a lock file of its own takes
+//! the place of the owner's; the former owner notices before its next append and stops writing. A lock file that
+//! is simply gone, with its directory perhaps, was taken by nobody: the owner makes it anew.
+//!
+//! 1. At most one process holds a session's lease and knows it to be current.
+//! 2. A process that has lost its lease appends nothing more to the session.
+//! 3. Leases are never needed to read a session.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use loci_core::ids::SessionId;
+use loci_stdx::{Env, FileLock, LockError, is_alive, rfc3339_millis, start_ticks, write_private};
+use serde::{Deserialize, Serialize};
+
+use crate::layout::ConfigHome;
+
+/// How often a lease is tried again when its file is removed or replaced at that very moment.
+const ATTEMPTS: usize = 8;
+/// How long to wait for a lock file that nobody else knows of.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The right to write a session, until dropped.
+#[derive(Debug)]
+#[must_use = "the lease is given back when this is dropped"]
+pub struct Lease {
+    lock: FileLock,
+    note: PathBuf,
+    owner: Owner,
+}
+
+/// Who holds a lease.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Owner {
+    /// The process.
+    pub pid: u32,
+    /// Its machine.
+    pub host: String,
+    /// When the process started, in the kernel's ticks; tells a reused pid apart.
+    #[serde(default)]
+    pub start_ticks: Option<u64>,
+    /// Since when it holds the lease.
+    pub since: String,
+}
+
+/// Why a lease was not given.
+#[derive(Debug, thiserror::Error)]
+pub enum LeaseError {
+    /// Another process writes this session.
+    #[error("Session {session} is in use{}", owner.as_ref().map(describe).unwrap_or_default())]
+    Held {
+        /// The session.
+        session: SessionId,
+        /// Who holds it, as far as it says.
+        owner: Option<Owner>,
+    },
+    /// The lease could not be asked for.
+    #[error("Failed to take the lease of session {session}")]
+    Lock {
+        /// The session.
+        session: SessionId,
+        /// What went wrong.
+        source: LockError,
+    },
+}
+
+fn describe(owner: &Owner) -> String {
+    format!(" by process {} on {} since {}", owner.pid, owner.host, owner.since)
+}
+
+impl Lease {
+    /// Takes the lease of a session, unless a living process has it.
+    pub fn acquire(home: &ConfigHome, session: &SessionId, env: &Env) -> Result<Self, LeaseError> {
+        let (lock_path, note) = paths(home, session);
+        for _ in 0..ATTEMPTS {
+            match FileLock::try_acquire(&lock_path) {
+                Ok(Some(lock)) => return Ok(Self::noted(lock, note, env)),
+                // Held, or replaced between opening and locking; the latter does not last.
+                Ok(None) => {}
+                Err(source) => return Err(LeaseError::Lock { session: session.clone(), source }),
+            }
+        }
+        Err(LeaseError::Held { session: session.clone(), owner: read_owner(&note) })
+    }
+
+    /// Takes the lease from whoever has it.
+    pub fn take_over(home: &ConfigHome, session: &SessionId, env: &Env) -> Result<Self, LeaseError> {
+        match Self::acquire(home, session, env) {
+            Err(LeaseError::Held { .. }) => {}
+            result => return result,
+        }
+        let (lock_path, note) = paths(home, session);
+        let failed = |source| LeaseError::Lock { session: session.clone(), source };
+        let own = lock_path.with_extension(format!("lock.{}", std::process::id()));
+        let lock = FileLock::acquire(&own, PATIENCE).map_err(failed)?;
+        let lock = lock.take_place_of(&lock_path).map_err(failed)?;
+        Ok(Self::noted(lock, note, env))
+    }
+
+    /// Returns true while nobody has taken it over; a lock file that is gone is made anew.
+    pub fn is_current(&mut self) -> bool {
+        if self.lock.is_current() {
+            return true;
+        }
+        let path = self.lock.path().to_owned();
+        if fs::exists(&path).unwrap_or(true) {
+            return false;
+        }
+        match FileLock::try_acquire(&path) {
+            Ok(Some(lock)) => {
+                self.lock = lock;
+                self.write_note();
+                true
+            }
+            Ok(None) => false,
+            // Where no lock file can be made the session cannot be written either, and the log says why.
+            Err(_) => true,
+        }
+    }
+
+    fn noted(lock: FileLock, note: PathBuf, env: &Env) -> Self {
+        let pid = std::process::id();
+        let owner = Owner {
+            pid,
+            host: host_name(),
+            start_ticks: start_ticks(pid),
+            since: rfc3339_millis(env.clock.now()),
+        };
+        let lease = Self { lock, note, owner };
+        lease.write_note();
+        lease
+    }
+
+    /// The note is for people; without it the lease still holds.
+    fn write_note(&self) {
+        let text = serde_json::to_string(&self.owner).unwrap_or_default();
+        write_private(&self.note, text.as_bytes()).ok();
+    }
+}
+
+impl Drop for Lease {
+    /// Leaves nothing behind: both files go while the lock is still held. A lease that was taken over leaves the
+    /// new owner's files alone.
+    fn drop(&mut self) {
+        if self.lock.is_current() {
+            fs::remove_file(&self.note).ok();
+            fs::remove_file(self.lock.path()).ok();
+        }
+    }
+}
+
+/// Returns who holds the lease of a session, if anybody does.
+pub fn lease_owner(home: &ConfigHome, session: &SessionId) -> Option<Owner> {
+    let (lock_path, note) = paths(home, session);
+    if !lock_path.exists() {
+        return None;
+    }
+    match FileLock::try_acquire(&lock_path) {
+        Ok(Some(_free)) => None,
+        Ok(None) | Err(_) => {
+            read_owner(&note).filter(|owner| owner.host != host_name() || is_alive(owner.pid))
+        }
+    }
+}
+
+fn paths(home: &ConfigHome, session: &SessionId) -> (PathBuf, PathBuf) {
+    let dir = home.loci_dir().join("leases");
+    (dir.join(format!("{session}.lock")), dir.join(format!("{session}.json")))
+}
+
+fn read_owner(note: &Path) -> Option<Owner> {
+    serde_json::from_str(&fs::read_to_string(note).ok()?).ok()
+}
+
+fn host_name() -> String {
+    let name: io::Result<String> = fs::read_to_string("/proc/sys/kernel/hostname");
+    name.map_or_else(|_| "this machine".to_owned(), |name| name.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct World {
+        _dir: tempfile::TempDir,
+        env: Env,
+        home: ConfigHome,
+        session: SessionId,
+    }
+
+    fn world() -> World {
+        let dir = tempfile::tempdir().unwrap();
+        let env = Env::for_test(dir.path(), dir.path());
+        let home = ConfigHome::from_env(&env);
+        let session = SessionId::parse("0a0a0a0a-0001-4000-8000-000000000001").unwrap();
+        World { _dir: dir, env, home, session }
+    }
+
+    #[test]
+    fn a_second_writer_is_told_who_has_it() {
+        let w = world();
+        let lease = Lease::acquire(&w.home, &w.session, &w.env).unwrap();
+        let error = Lease::acquire(&w.home, &w.session, &w.env).unwrap_err();
+        assert!(error.to_string().contains(&format!("process {}", std::process::id())), "{error}");
+        assert_eq!(lease_owner(&w.home, &w.session).unwrap().pid, std::process::id());
+        for path in [lease.note.as_path(), lease.lock.path()] {
+            let mode = std::os::unix::fs::MetadataExt::mode(&fs::metadata(path).unwrap());
+            assert_eq!(mode & 0o777, 0o600, "{}", path.display());
+        }
+        drop(lease);
+        assert_eq!(lease_owner(&w.home, &w.session), None);
+        assert!(Lease::acquire(&w.home, &w.session, &w.env).is_ok());
+    }
+
+    #[test]
+    fn a_lease_taken_over_is_lost_to_its_former_owner() {
+        let w = world();
+        let mut first = Lease::acquire(&w.home, &w.session, &w.env).unwrap();
+        assert!(first.is_current());
+        let mut second = Lease::take_over(&w.home, &w.session, &w.env).unwrap();
+        assert!(!first.is_current() && second.is_current());
+        drop(first);
+        assert!(second.is_current(), "the former owner leaves the new one's files alone");
+        assert!(Lease::acquire(&w.home, &w.session, &w.env).is_err());
+    }
+
+    /// Invariant 12 of `docs/design/session-log.md`.
+    #[test]
+    fn a_log_that_lost_its_lease_writes_nothing_more_and_says_so_once() {
+        let w = world();
+        let file = w.env.home.join("s.jsonl");
+        let entry = |n: u32| loci_core::entry::Entry::parse(format!(r#"{{"type":"user","n":{n}}}"#)).unwrap();
+        let mut log =
+            crate::sessions::SessionLog::leased(&file, Lease::acquire(&w.home, &w.session, &w.env).unwrap());
+        log.append(&[&entry(1)]).unwrap();
+        let _new_owner = Lease::take_over(&w.home, &w.session, &w.env).unwrap();
+        assert!(log.append(&[&entry(2)]).is_err());
+        let told = format!("{:?}", log.take_trouble());
+        assert!(told.contains("taken over") && told.contains("fork"), "{told}");
+        assert!(log.append(&[&entry(3)]).is_err());
+        assert_eq!(log.take_trouble(), None);
+        assert_eq!(fs::read_to_string(&file).unwrap().lines().count(), 1);
+    }
+
+    /// Invariant 12 of `docs/design/session-log.md`.
+    #[test]
+    fn a_lease_whose_file_vanished_is_made_anew_by_its_owner_alone() {
+        let w = world();
+        let mut lease = Lease::acquire(&w.home, &w.session, &w.env).unwrap();
+        fs::remove_dir_all(w.home.root()).unwrap();
+        assert!(lease.is_current());
+        assert!(Lease::acquire(&w.home, &w.session, &w.env).is_err(), "it keeps others out again");
+        assert_eq!(lease_owner(&w.home, &w.session).unwrap().pid, std::process::id());
+        fs::remove_dir_all(w.home.root()).unwrap();
+        let _quicker = Lease::acquire(&w.home, &w.session, &w.env).unwrap();
+        assert!(!lease.is_current());
+    }
+
+    #[test]
+    fn nothing_is_left_behind() {
+        let w = world();
+        drop(Lease::acquire(&w.home, &w.session, &w.env).unwrap());
+        assert_eq!(fs::read_dir(w.home.loci_dir().join("leases")).unwrap().count(), 0);
+    }
+
+    /// Invariant 12 of `docs/design/session-log.md`.
+    #[test]
+    fn files_a_dead_owner_left_do_not_matter() {
+        let w = world();
+        let (lock_path, note) = paths(&w.home, &w.session);
+        fs::create_dir_all(lock_path.parent().unwrap()).unwrap();
+        fs::write(&lock_path, "").unwrap();
+        fs::write(&note, r#"{"pid":1,"host":"elsewhere","since":"2026-01-01T00:00:00.000Z"}"#).unwrap();
+        assert!(Lease::acquire(&w.home, &w.session, &w.env).is_ok());
+    }
+
+    /// Invariant 12 of `docs/design/session-log.md`.
+    #[test]
+    fn of_many_only_one_gets_it() {
+        let w = world();
+        let leases: Vec<Option<Lease>> = std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..16).map(|_| scope.spawn(|| Lease::acquire(&w.home, &w.session, &w.env).ok())).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert_eq!(leases.iter().flatten().count(), 1);
+    }
+}

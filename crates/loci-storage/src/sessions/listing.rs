@@ -1,0 +1,254 @@
+//! Listing sessions: a few facts about each, read off both ends of its file, and kept for the next time.
+//!
+//! Every session file is listed, whatever wrote it. A file costs one or two reads of at most 64 KiB, spread over
+//! a few threads, so ten thousand of them take a fraction of a second; of files that are as they were the facts are
+//! known from before (`kept`), and every file is looked at, so nothing can go stale. Newest first means
+//! by the last entry of the conversation: a title that was added, or a copy of the file, does not make a session
+//! new.
+//!
+//! What is exact and what is not: title, tag, prompts, branch and times are exact as long as whoever wrote the
+//! file kept them within 64 KiB of an end (see `labels`); messages and cost are exact up to 128 KiB, beyond that
+//! the number of messages is an estimate and the cost is left out.
+
+mod first_prompt;
+mod kept;
+mod lite;
+mod rollout;
+pub(crate) mod scan;
+mod tally;
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use kept::{Kept, Known};
+pub use lite::{Facts, Labels};
+pub use rollout::list_rollouts;
+pub use tally::{Count, session_totals};
+
+use loci_stdx::in_parallel;
+
+use crate::layout::{ConfigHome, Dialect, SessionPlace};
+use crate::project::Project;
+use crate::sessions::find::{FindError, Listed, Listing, Stamp, all_sessions};
+
+/// More readers than this only wait for each other.
+const MOST_READERS: usize = 8;
+/// How many sessions each looks up at once in what was kept.
+const PART: usize = 256;
+
+/// A session and what the ends of its file say about it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionSummary {
+    /// Its id and file.
+    pub place: SessionPlace,
+    /// What is known of it.
+    pub facts: Facts,
+}
+
+/// Sessions, the newest first, and what kept others from being among them.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SessionList {
+    /// The sessions.
+    pub sessions: Vec<SessionSummary>,
+    /// Files, and directories of projects, that could not be read.
+    pub unread: Vec<PathBuf>,
+}
+
+/// Lists the sessions of a project or of all, the newest first and no more than so many; says what could not be read.
+pub fn list_sessions(
+    home: &ConfigHome,
+    project: Option<&Project>,
+    most: usize,
+) -> Result<SessionList, FindError> {
+    let Listing { sessions, unread } = match project {
+        Some(project) => project.listed(home)?,
+        None => all_sessions(home)?,
+    };
+    // Which of them are the project's own is known only when they have been read.
+    let most_read = if project.is_some() { usize::MAX } else { most };
+    let mut list = kept_or_read(home, stamped(sessions), most_read);
+    if let Some(project) = project {
+        project.retain_own(home, &mut list.sessions);
+        list.sessions.truncate(most);
+    }
+    list.unread.splice(..0, unread);
+    Ok(list)
+}
+
+/// Lists the sessions of a project, the newest first; what cannot be read is left out.
+pub fn list_project(home: &ConfigHome, project: &Project) -> Result<Vec<SessionSummary>, FindError> {
+    Ok(list_sessions(home, Some(project), usize::MAX)?.sessions)
+}
+
+/// Lists the sessions of all projects, the newest first; what cannot be read is left out.
+pub fn list_all(home: &ConfigHome) -> Result<Vec<SessionSummary>, FindError> {
+    list_newest(home, usize::MAX)
+}
+
+/// Lists the newest sessions of all projects, no more than so many: of the others only their age is looked up.
+pub fn list_newest(home: &ConfigHome, most: usize) -> Result<Vec<SessionSummary>, FindError> {
+    Ok(list_sessions(home, None, most)?.sessions)
+}
+
+/// Files are looked at before they are read: what is written in between changes the stamp.
+fn stamped(listed: Vec<Listed>) -> Vec<(SessionPlace, Stamp)> {
+    listed.into_iter().map(|listed| (listed.place, listed.stamp)).collect()
+}
+
+/// Reads the facts about one session file; `None` when it is empty.
+pub fn summary_of(place: &SessionPlace) -> Result<Option<SessionSummary>, FindError> {
+    let failed = |source| FindError::Read { path: place.file().to_owned(), source };
+    let facts = facts_of(place, &mut Vec::new()).map_err(failed)?;
+    Ok(facts.map(|facts| SessionSummary { place: place.clone(), facts }))
+}
+
+/// Reads the facts of a session in the form it is written in.
+fn facts_of(place: &SessionPlace, buffer: &mut Vec<u8>) -> io::Result<Option<Facts>> {
+    match place.dialect() {
+        Dialect::Own => Facts::read_with(place.file(), buffer),
+        Dialect::Codex => rollout::facts(place.file(), buffer),
+    }
+}
+
+/// A session in a list, and where its facts are.
+struct Row {
+    newest_ms: i64,
+    place: SessionPlace,
+    facts: Source,
+}
+
+enum Source {
+    /// The record of what was kept.
+    Kept(usize),
+    Read(Box<Facts>),
+}
+
+/// Takes the facts of files that are as they were from what was kept, and reads the others; returns the newest ones, the
+/// newest first. Facts are large, so rows are sorted, and facts unpacked in the order in which they are handed out.
+fn kept_or_read(home: &ConfigHome, places: Vec<(SessionPlace, Stamp)>, most: usize) -> SessionList {
+    let kept = Kept::read(home);
+    let known = by_part(&places, |part| kept.look_up(part));
+    let mut rows = Vec::with_capacity(places.len());
+    let (mut unknown, mut unread) = (Vec::new(), Vec::new());
+    for ((place, stamp), known) in places.into_iter().zip(known.into_iter().flatten()) {
+        match known {
+            Some(Known { record, newest_ms }) => {
+                rows.push(Row { newest_ms, place, facts: Source::Kept(record) });
+            }
+            None => unknown.push((place, stamp)),
+        }
+    }
+    if !unknown.is_empty() {
+        let read = read_and_keep(home, &kept, &rows, unknown);
+        unread = read.unread;
+        rows.extend(read.sessions.into_iter().map(|SessionSummary { place, facts }| Row {
+            newest_ms: facts.newest_ms(),
+            place,
+            facts: Source::Read(Box::new(facts)),
+        }));
+    }
+    rows.sort_unstable_by(|left, right| {
+        let by_path = || left.place.file().as_os_str().cmp(right.place.file().as_os_str());
+        right.newest_ms.cmp(&left.newest_ms).then_with(by_path)
+    });
+    rows.truncate(most);
+    SessionList { sessions: unpacked(&kept, rows), unread }
+}
+
+/// Reads sessions that nothing is known of, and keeps what was read for the next time.
+fn read_and_keep(
+    home: &ConfigHome,
+    kept: &Kept,
+    rows: &[Row],
+    unknown: Vec<(SessionPlace, Stamp)>,
+) -> SessionList {
+    let (places, stamps): (Vec<SessionPlace>, Vec<Stamp>) = unknown.into_iter().unzip();
+    let stamps: HashMap<&Path, Stamp> = places.iter().map(SessionPlace::file).zip(stamps).collect();
+    let read = summaries(&places);
+    let unchanged = rows.iter().filter_map(|row| match row.facts {
+        Source::Kept(record) => Some(record),
+        Source::Read(_) => None,
+    });
+    kept.write(home, &unchanged.collect(), &stamps, &read.sessions);
+    read
+}
+
+/// Puts the facts of rows in their place.
+fn unpacked(kept: &Kept, rows: Vec<Row>) -> Vec<SessionSummary> {
+    let facts = by_part(&rows, |part| -> Vec<Option<Facts>> {
+        let unpack = |row: &Row| match row.facts {
+            Source::Kept(record) => kept.facts_of(record),
+            Source::Read(_) => None,
+        };
+        part.iter().map(unpack).collect()
+    });
+    let session = |(row, facts): (Row, Option<Facts>)| {
+        let facts = match row.facts {
+            Source::Read(facts) => Some(*facts),
+            // What cannot be unpacked, though its checksum is right, is read.
+            Source::Kept(_) => facts.or_else(|| facts_of(&row.place, &mut Vec::new()).ok().flatten()),
+        };
+        facts.map(|facts| SessionSummary { place: row.place, facts })
+    };
+    rows.into_iter().zip(facts.into_iter().flatten()).filter_map(session).collect()
+}
+
+/// Does the same with everything, a part at a time on a few threads.
+fn by_part<T: Send, U: Sync>(items: &[U], each: impl Fn(&[U]) -> T + Sync) -> Vec<T> {
+    let parts: Vec<&[U]> = items.chunks(PART).collect();
+    in_parallel(parts.len(), MOST_READERS, |idx| each(parts[idx]))
+}
+
+/// Returns the file of what is kept, when it knows a session otherwise than it is.
+pub(crate) fn stale_list(home: &ConfigHome, places: &[SessionPlace]) -> Option<PathBuf> {
+    let kept = Kept::read(home);
+    let is_wrong = |place: &SessionPlace| {
+        let known = Stamp::look(place.file()).and_then(|stamp| kept.facts(place, stamp));
+        known.is_some_and(|known| Facts::read(place.file()).is_ok_and(|facts| facts != Some(known)))
+    };
+    places.iter().any(is_wrong).then(|| kept::file(home))
+}
+
+/// Reads many files with a few threads, in any order; one that cannot be read does not hide the others.
+fn summaries(places: &[SessionPlace]) -> SessionList {
+    let n_readers =
+        thread::available_parallelism().map_or(1, usize::from).min(MOST_READERS).min(places.len() / 16 + 1);
+    let next = AtomicUsize::new(0);
+    let found = Mutex::new(SessionList::default());
+    let read = || {
+        let mut buffer = Vec::new();
+        let mut mine = SessionList::default();
+        while let Some(place) = places.get(next.fetch_add(1, Ordering::Relaxed)) {
+            match facts_of(place, &mut buffer) {
+                Ok(Some(facts)) => mine.sessions.push(SessionSummary { place: place.clone(), facts }),
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    mine.unread.push(place.file().to_owned());
+                }
+                // Empty, or gone by now.
+                Ok(None) | Err(_) => {}
+            }
+        }
+        let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.sessions.append(&mut mine.sessions);
+        found.unread.append(&mut mine.unread);
+    };
+    thread::scope(|scope| {
+        for _ in 1..n_readers {
+            scope.spawn(read);
+        }
+        read();
+    });
+    let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    found.unread.sort_unstable();
+    found
+}
+
+/// Returns the directory that a session's file lies in.
+pub(crate) fn dir_of(place: &SessionPlace) -> PathBuf {
+    place.file().parent().map(Path::to_path_buf).unwrap_or_default()
+}

@@ -1,0 +1,238 @@
+//! The one writer of a session file.
+//!
+//! An append is one `write` of whole lines, newline last. The file is made with the first of them, so a
+//! session in which nothing was said leaves nothing behind. A write that fails (a full disk, a vanished
+//! mount) loses nothing: the lines wait in memory, in order, and go first at the next append or sync. The
+//! user hears of it once, and once more when all is saved again. Below the log is a [`Sink`], which is the
+//! disk, memory, or a test's idea of a failing disk.
+
+mod sink;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use loci_core::entry::Entry;
+use loci_stdx::{Attachment, single_line};
+
+use crate::layout::{ConfigHome, SessionPlace};
+use crate::sessions::lease::Lease;
+use crate::sessions::unsaved;
+
+pub use sink::{DiskSink, MemorySink, Sink};
+
+/// The most characters of a prompt that a `last-prompt` entry repeats.
+const LAST_PROMPT_LIMIT: usize = 200;
+
+/// The log of one session.
+#[derive(Debug)]
+pub struct SessionLog {
+    sink: Box<dyn Sink>,
+    path: Option<PathBuf>,
+    /// Whole lines that are not on disk yet.
+    pending: Vec<u8>,
+    /// Why they are not.
+    failing: Option<io::ErrorKind>,
+    trouble: Option<Trouble>,
+    /// Where they go at the end, should the disk never take them.
+    refuge: Option<(ConfigHome, SessionPlace)>,
+}
+
+/// Why lines are not on disk; they are kept and tried again.
+#[derive(Debug, thiserror::Error)]
+pub enum AppendError {
+    /// The lines could not be written.
+    #[error("Failed to append to session log")]
+    Append(#[source] io::Error),
+    /// The lines were written, but may not survive a power cut.
+    #[error("Failed to sync session log")]
+    Sync(#[source] io::Error),
+}
+
+/// A change in whether the session is being saved, for the user to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trouble {
+    /// From now on entries are kept in memory only.
+    Began {
+        /// What happened, to what.
+        message: String,
+        /// What to do about it.
+        hint: String,
+    },
+    /// Everything is on disk again.
+    Ended,
+    /// The session is over and entries were not on disk; they were put elsewhere.
+    Kept {
+        /// Where they are, or that they are nowhere.
+        message: String,
+    },
+    /// The file was taken away, and put back or begun anew.
+    Replaced {
+        /// What happened, to what.
+        message: String,
+    },
+}
+
+impl SessionLog {
+    /// Opens the log of the session file at `path`, which need not exist.
+    pub fn on_disk(path: &Path) -> Self {
+        let log = Self::with_sink(Box::new(DiskSink::new(path)));
+        Self { path: Some(path.to_owned()), ..log }
+    }
+
+    /// Opens the log of the session file at `path`, to be written only while the lease is ours.
+    pub fn leased(path: &Path, lease: Lease) -> Self {
+        let log = Self::with_sink(Box::new(DiskSink::leased(path, lease)));
+        Self { path: Some(path.to_owned()), ..log }
+    }
+
+    /// Lets [`SessionLog::close`] keep elsewhere what this session's file never took.
+    #[must_use]
+    pub fn with_refuge(self, home: &ConfigHome, place: &SessionPlace) -> Self {
+        Self { refuge: Some((home.clone(), place.clone())), ..self }
+    }
+
+    /// Makes a log that writes nothing, for sessions that are not to be saved.
+    pub fn in_memory() -> Self {
+        Self::with_sink(Box::new(sink::Nowhere))
+    }
+
+    /// Makes a log above any sink.
+    pub fn with_sink(sink: Box<dyn Sink>) -> Self {
+        Self { sink, path: None, pending: Vec::new(), failing: None, trouble: None, refuge: None }
+    }
+
+    /// Returns the file, unless the log is not on disk.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Appends entries, after those that an earlier failure left behind.
+    ///
+    /// `Ok` means every line so far is in the file; `Err` that some wait in memory.
+    pub fn append(&mut self, entries: &[&Entry]) -> Result<(), AppendError> {
+        for entry in entries {
+            push_line(&mut self.pending, entry.line());
+        }
+        self.flush()
+    }
+
+    /// Writes what is waiting and makes everything survive a power cut.
+    pub fn sync(&mut self) -> Result<(), AppendError> {
+        self.flush()?;
+        let attachment = self.sink.sync().map_err(AppendError::Sync)?;
+        self.look_at(attachment);
+        Ok(())
+    }
+
+    /// Writes what is waiting, for the last time: what the disk does not take is kept elsewhere, and
+    /// [`bring_back_unsaved`](super::unsaved::bring_back_unsaved) finds it there.
+    ///
+    /// What a process says after it lost its session to another one is not kept: the other goes on without it.
+    pub fn close(&mut self) -> Result<(), AppendError> {
+        let result = self.sync();
+        if let (true, Some((home, place))) = (self.has_unsaved() && !self.has_lost_lease(), &self.refuge) {
+            let message = match unsaved::keep(home, place, &self.pending) {
+                Ok(path) => format!(
+                    "What could not be saved is kept in `{}`; the next run of loci adds it to the session",
+                    path.display()
+                ),
+                Err(error) => format!("What could not be saved is lost: {error}"),
+            };
+            self.pending = Vec::new();
+            self.trouble = Some(Trouble::Kept { message });
+        }
+        result
+    }
+
+    fn has_lost_lease(&self) -> bool {
+        self.failing == Some(io::ErrorKind::ResourceBusy)
+    }
+
+    /// Returns true while lines wait in memory.
+    pub fn has_unsaved(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// Returns what the user should be told since the last call, if anything.
+    pub fn take_trouble(&mut self) -> Option<Trouble> {
+        self.trouble.take()
+    }
+
+    fn flush(&mut self) -> Result<(), AppendError> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        match self.sink.append(&self.pending) {
+            Ok(attachment) => {
+                // The buffer is given back: after a long outage it may be large.
+                self.pending = Vec::new();
+                self.end_trouble();
+                self.look_at(attachment);
+                Ok(())
+            }
+            Err(error) => {
+                self.begin_trouble(&error);
+                Err(AppendError::Append(error))
+            }
+        }
+    }
+
+    fn look_at(&mut self, attachment: Attachment) {
+        let what = match attachment {
+            Attachment::Kept => return,
+            Attachment::Restored => "removed by another program and has been written again",
+            Attachment::Renewed => "replaced by another program; what was said before is no longer in it",
+        };
+        self.trouble =
+            Some(Trouble::Replaced { message: format!("The session file was {what}{}", self.place()) });
+    }
+
+    fn begin_trouble(&mut self, error: &io::Error) {
+        if self.failing.replace(error.kind()).is_none() {
+            let message = format!("Failed to save the session ({error}){}", self.place());
+            self.trouble = Some(Trouble::Began { message, hint: hint(error).to_owned() });
+        }
+    }
+
+    fn end_trouble(&mut self) {
+        if self.failing.take().is_some() {
+            self.trouble = match self.trouble.take() {
+                // Over before anybody was told.
+                Some(Trouble::Began { .. }) => None,
+                Some(Trouble::Ended | Trouble::Kept { .. } | Trouble::Replaced { .. }) | None => {
+                    Some(Trouble::Ended)
+                }
+            };
+        }
+    }
+
+    fn place(&self) -> String {
+        self.path.as_ref().map_or_else(String::new, |path| format!(": `{}`", path.display()))
+    }
+}
+
+/// Adds a line; line breaks between the tokens of hand-written JSON become spaces.
+fn push_line(buffer: &mut Vec<u8>, line: &str) {
+    buffer.extend(line.bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }));
+    buffer.push(b'\n');
+}
+
+fn hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "Free some space; the session is kept in memory and saved as soon as there is room"
+        }
+        io::ErrorKind::ResourceBusy => {
+            "What is said here from now on is not saved; resume the session again, or fork it, to go on"
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "Make the file writable; the session is kept in memory until then"
+        }
+        _ => "The session is kept in memory and saving is tried again with every entry",
+    }
+}
+
+/// Returns a prompt as a `last-prompt` entry repeats it: one line of at most 200 characters.
+pub fn last_prompt_text(prompt: &str) -> String {
+    single_line(prompt, LAST_PROMPT_LIMIT)
+}

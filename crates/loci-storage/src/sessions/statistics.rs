@@ -1,0 +1,269 @@
+//! What was used: turns, responses, tokens and cost of every session, by day, project and model.
+//!
+//! Every transcript is read once, a block at a time, subagents' and archived ones too; of each line only the fields that
+//! count are looked at ([`said`]). Nothing is counted twice:
+//!
+//! 1. The blocks of one response repeat its usage; a response is known by its message id and request id.
+//! 2. A fork copies prompts and responses; they count in the session that comes first in the order of paths.
+//! 3. What was imported from another agent was paid for elsewhere and does not count.
+//!
+//! A session is counted wherever it has a message, its own or a copied one. It belongs to the project it began in: the
+//! repository around that directory, or the directory itself.
+
+mod said;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use flate2::read::GzDecoder;
+use loci_core::model::{Price, facts};
+use loci_core::usage::ModelUsage;
+use loci_stdx::{Date, TimeZone};
+
+use crate::layout::{ConfigHome, SessionPlace};
+use crate::project::Project;
+use crate::project::repository_of;
+use crate::sessions::archive::packed_transcripts;
+use crate::sessions::find::{FindError, Listed, Listing, all_sessions};
+use crate::sessions::session_file::each_line;
+use said::{Reading, Said, What};
+
+/// How many read at once.
+const MOST_READERS: usize = 4;
+
+/// What is counted.
+#[derive(Debug, Clone)]
+pub struct StatisticsWish {
+    /// Only the sessions of this project.
+    pub project: Option<Project>,
+    /// Nothing before this moment, in milliseconds since 1970.
+    pub since_ms: Option<i64>,
+    /// Nothing from this moment on.
+    pub until_ms: Option<i64>,
+    /// Where days begin at midnight.
+    pub zone: TimeZone,
+}
+
+/// What was used.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Statistics {
+    /// In the order of sessions; those of one session follow one another.
+    pub rows: Vec<UsedRow>,
+    /// Files that could not be read.
+    pub unread: Vec<PathBuf>,
+}
+
+/// What one session used with one model on one day.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UsedRow {
+    /// The number of the session; it means nothing but which rows are of the same one.
+    pub session: usize,
+    /// The day, where the entries have a time.
+    pub day: Option<Date>,
+    /// The project's directory; empty where the entries have none.
+    pub project: Arc<str>,
+    /// The model; none of prompts that no model answered.
+    pub model: Option<Arc<str>>,
+    /// Whether the model has a price; what has none costs nothing here.
+    pub is_priced: bool,
+    /// Prompts that this model answered first.
+    pub n_turns: u64,
+    /// Responses.
+    pub n_responses: u64,
+    /// Tokens and cost.
+    pub usage: ModelUsage,
+}
+
+/// Reads every session there is.
+pub fn session_statistics(home: &ConfigHome, wish: &StatisticsWish) -> Result<Statistics, FindError> {
+    let (sessions, unread) = sessions(home)?;
+    let mut count = Count::default();
+    count.statistics.unread = unread;
+    for (number, (session, mut read)) in sessions.iter().zip(read_all(&sessions, wish)).enumerate() {
+        count.statistics.unread.append(&mut read.unread);
+        let is_wanted = |project: &Project| project.owns_recorded(home, &session.place, read.cwd.as_deref());
+        if wish.project.as_ref().is_none_or(is_wanted) {
+            count.add(number, &read);
+        }
+    }
+    Ok(count.statistics)
+}
+
+/// A session and its transcripts, its own first.
+struct Session {
+    place: SessionPlace,
+    files: Vec<Source>,
+}
+
+/// Where a transcript lies.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Source {
+    Plain(PathBuf),
+    Packed(PathBuf),
+}
+
+impl Source {
+    fn path(&self) -> &Path {
+        match self {
+            Self::Plain(path) | Self::Packed(path) => path,
+        }
+    }
+
+    fn open(&self) -> io::Result<Box<dyn Read>> {
+        let file = File::open(self.path())?;
+        Ok(match self {
+            Self::Plain(_) => Box::new(file),
+            Self::Packed(_) => Box::new(GzDecoder::new(file)),
+        })
+    }
+}
+
+/// Lists the sessions in the order of their paths, archived ones where they were, and the directories that cannot be listed.
+fn sessions(home: &ConfigHome) -> Result<(Vec<Session>, Vec<PathBuf>), FindError> {
+    let mut all: BTreeMap<PathBuf, Session> = BTreeMap::new();
+    let Listing { sessions, unread } = all_sessions(home)?;
+    for Listed { place, has_companion, .. } in sessions {
+        let mut files = vec![Source::Plain(place.file().to_owned())];
+        if has_companion {
+            files.extend(subagents(&place));
+        }
+        all.insert(place.file().to_owned(), Session { place, files });
+    }
+    for packed in packed_transcripts(home) {
+        // One that is in its place again is read there.
+        if packed.session.file().exists() {
+            continue;
+        }
+        let session = all
+            .entry(packed.session.file().to_owned())
+            .or_insert_with(|| Session { place: packed.session.clone(), files: Vec::new() });
+        session.files.push(Source::Packed(packed.pack));
+    }
+    Ok((all.into_values().collect(), unread))
+}
+
+fn subagents(place: &SessionPlace) -> Vec<Source> {
+    let entries = fs::read_dir(place.subagents_dir()).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path());
+    let mut files: Vec<Source> =
+        paths.filter(|path| path.extension().is_some_and(|it| it == "jsonl")).map(Source::Plain).collect();
+    files.sort();
+    files
+}
+
+/// What the transcripts of one session say.
+#[derive(Default)]
+struct Told {
+    cwd: Option<String>,
+    said: Vec<Said>,
+    unread: Vec<PathBuf>,
+}
+
+/// Reads all sessions with a few threads; what was read comes in the order of sessions.
+fn read_all(sessions: &[Session], wish: &StatisticsWish) -> Vec<Told> {
+    let next = AtomicUsize::new(0);
+    let all = Mutex::new(Vec::with_capacity(sessions.len()));
+    let read = || {
+        let mut reading = Reading::new(wish);
+        let mut mine = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(session) = sessions.get(number) else { break };
+            mine.push((number, read_session(session, &mut reading)));
+        }
+        all.lock().unwrap_or_else(PoisonError::into_inner).append(&mut mine);
+    };
+    let n_readers = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_READERS);
+    std::thread::scope(|scope| {
+        for _ in 1..n_readers.min(sessions.len()) {
+            scope.spawn(read);
+        }
+        read();
+    });
+    let mut all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+    all.sort_by_key(|(number, _)| *number);
+    all.into_iter().map(|(_, told)| told).collect()
+}
+
+fn read_session(session: &Session, reading: &mut Reading<'_>) -> Told {
+    let mut told = Told::default();
+    for source in &session.files {
+        let read = source.open().and_then(|mut reader| {
+            each_line(&mut reader, |line| {
+                reading.take(line.bytes);
+                true
+            })
+        });
+        // What was read before it failed counts.
+        if read.is_err() {
+            told.unread.push(source.path().to_owned());
+        }
+        let (cwd, mut said) = reading.finish_file();
+        told.cwd = told.cwd.or(cwd);
+        told.said.append(&mut said);
+    }
+    told
+}
+
+/// What has been counted so far.
+#[derive(Default)]
+struct Count {
+    statistics: Statistics,
+    seen: HashSet<u64>,
+    projects: HashMap<String, Arc<str>>,
+    prices: HashMap<Arc<str>, Option<Price>>,
+}
+
+impl Count {
+    fn add(&mut self, session: usize, told: &Told) {
+        let project = self.project(told.cwd.as_deref().unwrap_or_default());
+        let mut rows: BTreeMap<(Option<Date>, Option<&Arc<str>>), UsedRow> = BTreeMap::new();
+        for said in &told.said {
+            let price = said.model.as_ref().and_then(|model| self.price(model));
+            let row = rows.entry((said.day, said.model.as_ref())).or_insert_with(|| UsedRow {
+                session,
+                day: said.day,
+                project: project.clone(),
+                model: said.model.clone(),
+                is_priced: price.is_some(),
+                n_turns: 0,
+                n_responses: 0,
+                usage: ModelUsage::default(),
+            });
+            if self.seen.insert(said.key) {
+                match &said.what {
+                    What::Turn => row.n_turns += 1,
+                    What::Response(usage) => {
+                        row.n_responses += 1;
+                        row.usage.add(usage, price.as_ref());
+                    }
+                }
+            }
+        }
+        self.statistics.rows.extend(rows.into_values());
+    }
+
+    /// Returns the directory that stands for the project of a session that began in `cwd`.
+    fn project(&mut self, cwd: &str) -> Arc<str> {
+        if let Some(project) = self.projects.get(cwd) {
+            return project.clone();
+        }
+        let project: Arc<str> = match repository_of(Path::new(cwd)) {
+            // Worktrees belong to the first of them, whichever was used.
+            Some(repository) if !cwd.is_empty() => {
+                repository.worktrees.first().unwrap_or(&repository.root).to_string_lossy().into()
+            }
+            Some(_) | None => cwd.into(),
+        };
+        self.projects.insert(cwd.to_owned(), project.clone());
+        project
+    }
+
+    fn price(&mut self, model: &Arc<str>) -> Option<Price> {
+        *self.prices.entry(model.clone()).or_insert_with(|| facts(model).price)
+    }
+}
