@@ -4,7 +4,8 @@ use loci_core::file_history::Snapshot;
 use loci_core::settings::Settings;
 use loci_engine::FileKeeping;
 use loci_stdx::Env;
-use loci_storage::{ConfigHome, FileHistory, SessionPlace, TreeHistory};
+use loci_storage::history::{FileHistory, TreeHistory};
+use loci_storage::layout::{ConfigHome, SessionPlace};
 
 use crate::options::RunOptions;
 

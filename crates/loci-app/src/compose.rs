@@ -12,10 +12,11 @@ use loci_core::settings::Settings;
 use loci_engine::{CommandRegistry, Grants, ReadInstructions, SessionConfig, SessionMemory, TurnLimits};
 use loci_llm::{AuthSource, Client, ProviderConfig, RetryPolicy};
 use loci_stdx::{Env, Store};
-use loci_storage::{
-    ConfigHome, GitSnapshot, Instructions, LazyInstructions, RECALL_TOOL, SessionLog, discover_instructions,
-    git_snapshot, head_branch,
-};
+use loci_storage::config::{Instructions, LazyInstructions, discover_instructions};
+use loci_storage::layout::ConfigHome;
+use loci_storage::project::{GitSnapshot, git_snapshot, head_branch};
+use loci_storage::search::RECALL_TOOL;
+use loci_storage::sessions::SessionLog;
 use loci_tools::{RecordDirs, Toolbox, real_path};
 
 use crate::background_agents::background as beside;
@@ -154,7 +155,7 @@ pub fn compose(
     };
     let toolbox = toolbox(env, options, &settings, &rulebook, record)?;
     let mut model = choose_model::choose(env, &options.model, &settings, start.model.as_deref())?;
-    model.user_id = loci_storage::known_user_id(home);
+    model.user_id = loci_storage::config::known_user_id(home);
     let (git, (instructions, lazy_instructions), read_instructions) = background.join();
     notes.extend(instructions.diagnostics.iter().map(|d| format!("{}: {}", d.path.display(), d.message)));
     let identity = SessionIdentity::new(Beginning {

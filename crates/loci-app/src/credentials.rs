@@ -16,7 +16,8 @@ use loci_core::stream::{Failure, FailureKind};
 use loci_engine::ReloadPoint;
 use loci_llm::{Auth, AuthFuture, AuthSource, Secret};
 use loci_stdx::Env;
-use loci_storage::{ConfigHome, StoredLoginError, stored_login};
+use loci_storage::config::{StoredLoginError, stored_login};
+use loci_storage::layout::ConfigHome;
 
 /// How long a key of the helper is used unless the user says otherwise.
 const USUAL_TTL: Duration = Duration::from_secs(5 * 60);

@@ -3,7 +3,8 @@
 use loci_core::permission::Rulebook;
 use loci_core::settings::Settings;
 use loci_stdx::Env;
-use loci_storage::{ConfigHome, MemoryBook, MemoryPlace, memory_place};
+use loci_storage::layout::ConfigHome;
+use loci_storage::memory::{MemoryBook, MemoryPlace, memory_place};
 use loci_tools::real_path;
 use std::path::Path;
 

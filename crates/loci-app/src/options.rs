@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use loci_core::permission::Mode;
-use loci_storage::SettingsSources;
+use loci_storage::config::SettingsSources;
 
 /// What a front end asks of a run. The default is a new, saved session with nothing out of the ordinary.
 #[derive(Debug, Clone)]

@@ -12,9 +12,12 @@ use loci_core::ids::{EntryId, SessionId};
 use loci_core::permission::Mode;
 use loci_engine::LoadedHistory;
 use loci_stdx::Env;
-use loci_storage::{
-    ConfigHome, FindError, LabelWatch, Lease, LeaseError, LiveLoad, SessionPlace, Skipped,
-    bring_back_unsaved, find_rollout, load_at, load_live, newest_here, recover_rewinds, resolve, summary_of,
+use loci_storage::foreign::find_rollout;
+use loci_storage::history::recover_rewinds;
+use loci_storage::layout::{ConfigHome, SessionPlace};
+use loci_storage::sessions::{
+    FindError, LabelWatch, Lease, LeaseError, LiveLoad, Skipped, bring_back_unsaved, load_at, load_live,
+    newest_here, resolve, summary_of,
 };
 
 use crate::options::{RunOptions, SessionSource};

@@ -4,7 +4,8 @@ use std::fs;
 use std::time::Duration;
 
 use loci_stdx::{Env, create_private_dir_all, write_private};
-use loci_storage::{ConfigHome, archive_older};
+use loci_storage::layout::ConfigHome;
+use loci_storage::sessions::archive_older;
 
 /// The most that one run puts away: nobody wants to wait for it.
 const MOST: usize = 20;

@@ -5,9 +5,10 @@ use std::path::Path;
 use loci_core::settings::Scope;
 use loci_engine::SaveUpdate;
 use loci_stdx::{Env, WriteOptions};
-use loci_storage::{
-    ConfigHome, MANAGED_DIR, SettingsPlaces, SettingsSources, edit_settings, exclude_local_settings,
+use loci_storage::config::{
+    MANAGED_DIR, SettingsPlaces, SettingsSources, edit_settings, exclude_local_settings,
 };
+use loci_storage::layout::ConfigHome;
 
 use crate::user_error::Complaint;
 

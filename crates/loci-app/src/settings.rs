@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use loci_core::settings::{Settings, jsonc};
 use loci_stdx::{Env, counted};
-use loci_storage::{
-    ConfigHome, GivenSettings, InstructionPlaces, LoadedSettings, MANAGED_DIR, MANAGED_INSTRUCTIONS,
-    SETTINGS_LIMIT, SettingsPlaces, SettingsSources, SettingsWatch, TrustState, external_imports,
+use loci_storage::config::{
+    GivenSettings, InstructionPlaces, LoadedSettings, MANAGED_DIR, MANAGED_INSTRUCTIONS, SETTINGS_LIMIT,
+    SettingsPlaces, SettingsSources, SettingsWatch, TrustState, external_imports,
 };
+use loci_storage::layout::ConfigHome;
 
 use serde_json::Value;
 

@@ -17,7 +17,7 @@ use loci_core::permission::{Rule, RuleSource, Rulebook};
 use loci_core::settings::{Merged, Settings, Severity};
 use loci_engine::{Ambient, ReloadPoint, ReloadedSettings, SettingsApplier, SettingsPoller, SettingsReload};
 use loci_stdx::Env;
-use loci_storage::{LoadedSettings, SettingsWatch};
+use loci_storage::config::{LoadedSettings, SettingsWatch};
 use serde_json::Value;
 
 use crate::child_env::{self, child_env};

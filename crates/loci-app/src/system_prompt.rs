@@ -5,7 +5,7 @@ use std::path::Path;
 use loci_context::{GitContext, PromptParts, Surroundings};
 use loci_core::permission::Rulebook;
 use loci_stdx::Env;
-use loci_storage::{GitSnapshot, head_branch};
+use loci_storage::project::{GitSnapshot, head_branch};
 
 use crate::options::{RunOptions, TextSource};
 use crate::user_error::Complaint;

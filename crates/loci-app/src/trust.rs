@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 
 use loci_core::settings::{Merged, Refusal, Role};
 use loci_stdx::{Env, single_line};
-use loci_storage::{
-    ConfigHome, LoadedSettings, MANAGED_DIR, SettingsPlaces, SettingsSources, discover_instructions,
-    external_imports, load_settings, set_external_imports, set_trust,
+use loci_storage::config::{
+    LoadedSettings, MANAGED_DIR, SettingsPlaces, SettingsSources, discover_instructions, external_imports,
+    load_settings, set_external_imports, set_trust,
 };
+use loci_storage::layout::ConfigHome;
 use serde_json::Value;
 
 use crate::settings::InstructionWish;

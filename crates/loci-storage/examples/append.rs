@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use loci_core::entry::Entry;
-use loci_storage::SessionLog;
+use loci_storage::sessions::SessionLog;
 
 /// Entries appended for each size.
 const APPENDS: usize = 20_000;

@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use loci_core::ids::SessionId;
 use loci_stdx::{Env, SystemClock};
-use loci_storage::{BlobStore, ConfigHome, Doing, TreeHistory};
+use loci_storage::history::{BlobStore, Doing, TreeHistory};
+use loci_storage::layout::ConfigHome;
 
 /// Calls that are measured for each size.
 const CALLS: usize = 15;

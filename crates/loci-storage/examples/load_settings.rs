@@ -13,10 +13,11 @@ use std::path::Path;
 use std::time::Instant;
 
 use loci_stdx::Env;
-use loci_storage::{
-    ConfigHome, InstructionPlaces, LazyInstructions, SettingsPlaces, SettingsSources, SettingsWatch,
+use loci_storage::config::{
+    InstructionPlaces, LazyInstructions, SettingsPlaces, SettingsSources, SettingsWatch,
     discover_instructions, external_imports,
 };
+use loci_storage::layout::ConfigHome;
 
 /// How often each project is loaded.
 const ROUNDS: usize = 400;

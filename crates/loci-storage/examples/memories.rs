@@ -14,9 +14,11 @@ use loci_context::{
     MemoryFile, contradictions, disagreements, index_line, most_related, same_subject, shown_index,
 };
 use loci_stdx::Env;
-use loci_storage::{
-    Act, Author, ChangeWish, ConfigHome, Edit, MEMORY_INDEX, MemoryBook, memory_files, memory_names,
-    memory_texts, read_memory, strip_html_comments,
+use loci_storage::config::strip_html_comments;
+use loci_storage::layout::ConfigHome;
+use loci_storage::memory::{
+    Act, Author, ChangeWish, Edit, MEMORY_INDEX, MemoryBook, memory_files, memory_names, memory_texts,
+    read_memory,
 };
 
 const MEMORIES: usize = 10_000;

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use loci_context::Projection;
 use loci_core::recall::{RecallSearch, RecallWish, Recalled};
-use loci_storage::{load_live, recall};
+use loci_storage::search::recall;
+use loci_storage::sessions::load_live;
 use serde_json::{Value, json};
 
 /// Facts of one conversation.

@@ -11,10 +11,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use loci_stdx::{Env, TimeZone};
-use loci_storage::{
-    ConfigHome, IndexUse, SearchFilter, SearchWish, StatisticsWish, Unwatched, search_sessions,
-    session_statistics, update_index,
-};
+use loci_storage::layout::ConfigHome;
+use loci_storage::search::{IndexUse, SearchFilter, SearchWish, Unwatched, search_sessions, update_index};
+use loci_storage::sessions::{StatisticsWish, session_statistics};
 use serde_json::{Value, json};
 
 /// How many sessions share the bytes.

@@ -31,12 +31,23 @@ pub mod project;
 pub mod search;
 pub mod sessions;
 
-pub use config::*;
-pub use doctor::*;
-pub use foreign::*;
-pub use history::*;
-pub use layout::*;
-pub use memory::*;
-pub use project::*;
-pub use search::*;
-pub use sessions::*;
+// Flat names that loci-engine still uses. This block goes once the engine says `loci_storage::<module>::<name>`.
+pub use config::{
+    InstructionFile, Instructions, LazyInstructions, Met, Scope, edit_settings, edit_state,
+    strip_html_comments,
+};
+pub use history::{
+    Doing, FileHistory, KeepError, OnConflict, RewindError, RewindPlan, RewindScene, TreeHistory,
+    apply_rewind, plan_rewind,
+};
+pub use layout::{ConfigHome, SessionTmp};
+pub use memory::{
+    Act, Author, ChangeWish, Edit, MEMORY_INDEX, MemoryBook, MemoryContent, MemoryError, Shelf, read_memory,
+    read_memory_head, team_names,
+};
+pub use project::head_branch;
+pub use search::{ProjectRecord, recall};
+pub use sessions::{
+    Covered, LabelWatch, LoadError, NotesError, SessionLog, SessionNotes, TaskListDir, Trouble,
+    last_prompt_text, load,
+};

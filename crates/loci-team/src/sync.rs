@@ -8,7 +8,7 @@ use loci_context::{
     find_secrets, pull_plan, push_plan,
 };
 use loci_stdx::Env;
-use loci_storage::{MemoryBook, MemoryError, TeamShelf, TeamState};
+use loci_storage::memory::{MemoryBook, MemoryError, TeamShelf, TeamState};
 
 use crate::remote::{Expected, Remote, RemoteError, Stored};
 

@@ -8,7 +8,9 @@ use loci_app::Complaint;
 use loci_core::file_history::prompts_of;
 use loci_core::ids::{EntryId, SessionId};
 use loci_stdx::{Env, single_line};
-use loci_storage::{Blamed, ConfigHome, blame_file, load, resolve};
+use loci_storage::history::{Blamed, blame_file};
+use loci_storage::layout::ConfigHome;
+use loci_storage::sessions::{load, resolve};
 use serde_json::json;
 
 /// How much of a prompt is shown beside a line.

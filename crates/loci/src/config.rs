@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 use loci_app::Complaint;
 use loci_core::settings::{Key, Scope, json_schema};
 use loci_stdx::{Env, WriteOptions};
-use loci_storage::{
-    ConfigHome, LoadedSettings, MANAGED_DIR, SettingsPlaces, SettingsSources, exclude_local_settings,
-    load_settings,
+use loci_storage::config::{
+    LoadedSettings, MANAGED_DIR, SettingsPlaces, SettingsSources, exclude_local_settings, load_settings,
 };
+use loci_storage::layout::ConfigHome;
 
 use serde_json::Value;
 

@@ -16,7 +16,7 @@ use loci_app::{ModelOptions, PermissionOptions, RunOptions, resume};
 use loci_engine::{Command, EngineEvent, Prompt, Session};
 use loci_llm::Client;
 use loci_stdx::Env;
-use loci_storage::ConfigHome;
+use loci_storage::layout::ConfigHome;
 
 use crate::args::DemoArgs;
 use crate::asks::is_person_there;

@@ -10,10 +10,13 @@ use loci_app::COMPATIBLE_VERSION;
 use loci_app::Complaint;
 use loci_core::settings::{Diagnostic, Origin, Scope, Severity};
 use loci_stdx::{Env, counted};
-use loci_storage::{
-    BlobStore, BlobUsage, ConfigHome, LoadedSettings, MANAGED_DIR, SettingsPlaces, SettingsSources,
-    StoredLoginError, glance_at_store, load_settings, stored_login,
+use loci_storage::config::{
+    LoadedSettings, MANAGED_DIR, SettingsPlaces, SettingsSources, StoredLoginError, load_settings,
+    stored_login,
 };
+use loci_storage::doctor::glance_at_store;
+use loci_storage::history::{BlobStore, BlobUsage};
+use loci_storage::layout::ConfigHome;
 use serde_json::{Value, json};
 
 use crate::config::{pretty, write};

@@ -23,9 +23,9 @@ use std::path::PathBuf;
 use loci_app::Complaint;
 use loci_context::MemoryFile;
 use loci_stdx::Env;
-use loci_storage::{
-    Act, Author, ChangeWish, ConfigHome, Edit, MEMORY_INDEX, MemoryBook, MemoryContent, MemoryError,
-    MemoryText, Shelf,
+use loci_storage::layout::ConfigHome;
+use loci_storage::memory::{
+    Act, Author, ChangeWish, Edit, MEMORY_INDEX, MemoryBook, MemoryContent, MemoryError, MemoryText, Shelf,
 };
 
 use crate::config::Desk as SettingsDesk;
@@ -80,7 +80,7 @@ impl Desk {
         let places = &settings.places;
         let root = places.main_checkout().unwrap_or(places.tree_root()).to_owned();
         let chosen = settings.loaded.settings().auto_memory.directory;
-        let place = loci_storage::memory_place(env, &home, &root, chosen.as_deref())
+        let place = loci_storage::memory::memory_place(env, &home, &root, chosen.as_deref())
             .map_err(|error| Complaint::from_error(&error))?;
         Ok(Self {
             env: env.clone(),
@@ -108,7 +108,7 @@ impl Desk {
     /// Finds a memory by its file, with or without `.md`, or by its name. Those in directories, such as a team's and the
     /// logs of days, are found by their path alone.
     fn find(&self, name: &str) -> Result<(String, String), Complaint> {
-        let files = loci_storage::memory_files(self.book.dir());
+        let files = loci_storage::memory::memory_files(self.book.dir());
         if let Some(found) = find(files, name)? {
             return Ok((found.file, found.text));
         }

@@ -6,7 +6,7 @@ use loci_app::{
 };
 use loci_core::permission::Mode;
 use loci_serve::Asks;
-use loci_storage::SettingsSources;
+use loci_storage::config::SettingsSources;
 
 use crate::args::{Args, Input};
 use crate::asks::asks;

@@ -13,7 +13,7 @@ use loci_core::session::Totals;
 use loci_engine::{Prompt, Session};
 use loci_serve::{EarlierTotals, Headless, InputFormat, OutputFormat, Renew, Renewed};
 use loci_stdx::Env;
-use loci_storage::ConfigHome;
+use loci_storage::layout::ConfigHome;
 
 use crate::args::{Args, Input, Output};
 use crate::asks::asks;
@@ -122,7 +122,7 @@ fn headless(env: &Env, args: &Args, prompt: Option<Prompt>, session: loci_core::
 
 /// Reads what the first bytes of a transcript say the session used; a file that cannot be read says nothing.
 fn earlier_totals(file: PathBuf, n_bytes: u64) -> EarlierTotals {
-    Arc::new(move || loci_storage::session_totals(&file, n_bytes).unwrap_or_default())
+    Arc::new(move || loci_storage::sessions::session_totals(&file, n_bytes).unwrap_or_default())
 }
 
 /// A session that cannot be resumed is an error result for programs and a complaint for people.

@@ -29,7 +29,7 @@ mod tree;
 
 use loci_app::Complaint;
 use loci_stdx::Env;
-use loci_storage::ConfigHome;
+use loci_storage::layout::ConfigHome;
 
 use crate::args::Args;
 

@@ -9,7 +9,9 @@ use std::path::PathBuf;
 use jiff::tz::TimeZone;
 use loci_app::Complaint;
 use loci_stdx::Env;
-use loci_storage::{ConfigHome, Project, StatisticsWish, session_statistics};
+use loci_storage::layout::ConfigHome;
+use loci_storage::project::Project;
+use loci_storage::sessions::{StatisticsWish, session_statistics};
 
 use crate::sessions::output;
 use crate::when;

@@ -8,9 +8,8 @@ use loci_core::file_history::snapshots_of;
 use loci_core::ids::EntryId;
 use loci_engine::LoadedHistory;
 use loci_stdx::Env;
-use loci_storage::{
-    ConfigHome, SessionPlace, Trace, copy_notes, copy_tasks, fork_entries, link_backups, load, summary_of,
-};
+use loci_storage::layout::{ConfigHome, SessionPlace};
+use loci_storage::sessions::{Trace, copy_notes, copy_tasks, fork_entries, link_backups, load, summary_of};
 
 use super::{Start, fresh, lease, no_such_message, note_of, restored_mode};
 use crate::options::RunOptions;

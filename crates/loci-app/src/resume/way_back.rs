@@ -1,6 +1,7 @@
 //! Sessions that are on the disk but not in their places: how they come back.
 
-use loci_storage::{ConfigHome, archived_sessions, removed_sessions};
+use loci_storage::layout::ConfigHome;
+use loci_storage::sessions::{archived_sessions, removed_sessions};
 
 /// Returns what brings a session back that was archived or removed; none of one that was neither.
 pub fn way_back(home: &ConfigHome, id: &str) -> Option<String> {

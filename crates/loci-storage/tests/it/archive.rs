@@ -6,10 +6,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use loci_stdx::Timestamp;
-use loci_storage::{
-    ArchiveError, IndexUse, SearchFilter, SearchWish, SessionPlace, Unwatched, archive_older,
-    archive_session, archived_sessions, pin_session, pinned_sessions, search_sessions, unarchive_session,
-    unpin_session, update_index,
+use loci_storage::layout::SessionPlace;
+use loci_storage::search::{IndexUse, SearchFilter, SearchWish, Unwatched, search_sessions, update_index};
+use loci_storage::sessions::{
+    ArchiveError, archive_older, archive_session, archived_sessions, pin_session, pinned_sessions,
+    unarchive_session, unpin_session,
 };
 use proptest::prelude::*;
 use serde_json::json;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use loci_storage::stored_login;
+use loci_storage::config::stored_login;
 
 use crate::support::World;
 

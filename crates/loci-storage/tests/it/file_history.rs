@@ -6,7 +6,8 @@ use std::path::Path;
 use loci_core::file_history::{Snapshot, snapshots_of};
 use loci_core::ids::{EntryId, SessionId};
 use loci_stdx::Env;
-use loci_storage::{ConfigHome, FileHistory};
+use loci_storage::history::FileHistory;
+use loci_storage::layout::ConfigHome;
 
 struct Scene {
     root: tempfile::TempDir,
@@ -98,7 +99,7 @@ fn the_oldest_snapshots_go_and_first_versions_stay() {
 #[test]
 fn the_references_records_are_read() {
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/sessions/file_history.jsonl");
-    let entries = loci_storage::load(&fixture).unwrap().entries;
+    let entries = loci_storage::sessions::load(&fixture).unwrap().entries;
     let snapshots = snapshots_of(&entries);
     let told: Vec<Vec<(&str, u64)>> = snapshots
         .iter()

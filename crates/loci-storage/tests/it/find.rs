@@ -5,7 +5,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use loci_storage::{FindError, Project, by_id, list_project, newest_here, repository_of, resolve};
+use loci_storage::project::{Project, repository_of};
+use loci_storage::sessions::{FindError, by_id, list_project, newest_here, resolve};
 
 use crate::support::{World, session_id, user};
 

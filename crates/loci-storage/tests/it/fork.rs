@@ -7,7 +7,7 @@ use std::sync::Arc;
 use loci_core::conversation::Conversation;
 use loci_core::entry::Entry;
 use loci_core::ids::EntryId;
-use loci_storage::{ForkError, Trace, fork_entries, link_backups, load, write_fork};
+use loci_storage::sessions::{ForkError, Trace, fork_entries, link_backups, load, write_fork};
 use serde_json::{Value, json};
 
 use crate::support::{World, fixtures, session_id};

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use loci_storage::{git_snapshot, head_branch};
+use loci_storage::project::{git_snapshot, head_branch};
 
 use crate::support::World;
 

@@ -9,7 +9,9 @@ mod property;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use loci_storage::{Found, IndexUse, SearchFilter, SearchWish, Unwatched, search_sessions, update_index};
+use loci_storage::search::{
+    Found, IndexUse, SearchFilter, SearchWish, Unwatched, search_sessions, update_index,
+};
 use serde_json::{Value, json};
 
 use crate::support::{World, session_id};

@@ -6,7 +6,8 @@ use std::process::Command;
 use std::thread;
 
 use loci_stdx::Env;
-use loci_storage::{ConfigHome, InputEntry, InputHistory, InputScope};
+use loci_storage::config::{InputEntry, InputHistory, InputScope};
+use loci_storage::layout::ConfigHome;
 use serde_json::{Map, Value, json};
 
 use crate::support::World;

@@ -6,7 +6,7 @@ mod lazy;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use loci_storage::{InstructionPlaces, Instructions, Scope, SettingsSources, discover_instructions};
+use loci_storage::config::{InstructionPlaces, Instructions, Scope, SettingsSources, discover_instructions};
 
 use crate::support::World;
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use loci_storage::{SessionSummary, list_all, list_newest, list_project, rename_session};
+use loci_storage::sessions::{SessionSummary, list_all, list_newest, list_project, rename_session};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -60,7 +60,8 @@ fn happen(world: &World, n: usize, step: &Step) {
     match step {
         Step::Say(session, words) => write(world, *session, &(text(*session) + &line(words)), n as u64),
         Step::Rename(session, title) => {
-            let place = loci_storage::SessionPlace::new(file_of(world, *session), session_id(*session));
+            let place =
+                loci_storage::layout::SessionPlace::new(file_of(world, *session), session_id(*session));
             if place.file().exists() {
                 drop(rename_session(&place, title));
             }
@@ -157,7 +158,7 @@ fn facts_of_other_projects_stay_known() {
     for n in (0..3 * SESSIONS).filter(|n| n % 3 == 0) {
         write(&world, n, &line(&format!("changed {n:02}")), 100);
     }
-    let project = loci_storage::Project::directory(std::path::Path::new("-p0"));
+    let project = loci_storage::project::Project::directory(std::path::Path::new("-p0"));
     assert_eq!(list_project(&world.home, &project).unwrap().len(), SESSIONS as usize);
     // Unseen as above, so that only what was kept can say so.
     write(&world, 1, &line("unseen 01"), 1);

@@ -5,8 +5,9 @@ use std::io::Write;
 use std::path::Path;
 
 use loci_core::entry::draft::Metadata;
-use loci_storage::{
-    Facts, LabelError, LabelWatch, Labels, SessionPlace, rename_session, tag_session, untag_session,
+use loci_storage::layout::SessionPlace;
+use loci_storage::sessions::{
+    Facts, LabelError, LabelWatch, Labels, rename_session, tag_session, untag_session,
 };
 
 use crate::support::{World, session_id, user};

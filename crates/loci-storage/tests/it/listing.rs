@@ -4,10 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use loci_core::ids::SessionId;
-use loci_storage::{
-    Count, Facts, IndexUse, Project, SearchFilter, SearchWish, SessionSummary, Unwatched, list_all,
-    list_project, search_sessions,
-};
+use loci_storage::project::Project;
+use loci_storage::search::{IndexUse, SearchFilter, SearchWish, Unwatched, search_sessions};
+use loci_storage::sessions::{Count, Facts, SessionSummary, list_all, list_project};
 use serde_json::{Value, json};
 
 use crate::support::{World, fixtures, session_id, user};
@@ -210,7 +209,7 @@ fn a_directory_with_two_names_has_its_sessions_once() {
         assert_eq!(files(list_project(&world.home, &project).unwrap()), [here.join(&name)]);
     }
     let elsewhere = world.env.home.join("elsewhere");
-    assert!(loci_storage::by_id(&world.home, &elsewhere, &session_id(1)).is_ok());
+    assert!(loci_storage::sessions::by_id(&world.home, &elsewhere, &session_id(1)).is_ok());
     let wish = SearchWish {
         text: "badger".to_owned(),
         is_regex: false,

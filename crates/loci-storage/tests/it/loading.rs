@@ -8,7 +8,7 @@ use std::sync::Arc;
 use loci_core::conversation::{Branches, Conversation};
 use loci_core::entry::Entry;
 use loci_core::ids::EntryId;
-use loci_storage::{LiveLoad, SkipReason, Skipped, load, load_at, load_live};
+use loci_storage::sessions::{LiveLoad, SkipReason, Skipped, load, load_at, load_live};
 use serde_json::{Value, json};
 
 use crate::support::World;

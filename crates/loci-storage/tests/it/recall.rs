@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use loci_core::passage::Voice;
 use loci_core::recall::{RecallHit, RecallPlace, RecallSearch, RecallWish, Recalled};
-use loci_storage::{ProjectRecord, recall};
+use loci_storage::search::{ProjectRecord, recall};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

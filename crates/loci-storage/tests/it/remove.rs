@@ -4,7 +4,8 @@ use std::fs;
 use std::process::Command;
 
 use loci_stdx::Timestamp;
-use loci_storage::{RemoveError, SessionPlace, remove_session, removed_sessions, restore_session};
+use loci_storage::layout::SessionPlace;
+use loci_storage::sessions::{RemoveError, remove_session, removed_sessions, restore_session};
 use serde_json::{Value, json};
 
 use crate::support::{World, session_id, user};

@@ -9,7 +9,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
 use lab::Lab;
 use loci_core::file_history::Conflict;
-use loci_storage::{OnConflict, RewindError, collect_blobs};
+use loci_storage::history::{OnConflict, RewindError, collect_blobs};
 
 /// Runs a command at one point and goes back to it.
 fn check(before: &str, command: &str) {

@@ -9,11 +9,15 @@ use std::path::{Path, PathBuf};
 use loci_core::conversation::Conversation;
 use loci_core::entry::Entry;
 use loci_core::message::BlockKind;
-use loci_storage::{
-    Dialect, Found, ImportError, ImportId, ImportWish, Imported, IndexUse, Project, RolloutError,
-    SearchFilter, SearchWish, Unwatched, find_rollout, import_rollout, list_rollouts, load, load_rollout,
-    search_sessions, update_index,
+use loci_storage::foreign::{
+    ImportError, ImportId, ImportWish, Imported, RolloutError, find_rollout, import_rollout, load_rollout,
 };
+use loci_storage::layout::Dialect;
+use loci_storage::project::Project;
+use loci_storage::search::{
+    Found, IndexUse, SearchFilter, SearchWish, Unwatched, search_sessions, update_index,
+};
+use loci_storage::sessions::{list_rollouts, load};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

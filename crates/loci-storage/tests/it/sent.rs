@@ -14,7 +14,7 @@ use loci_core::entry::Entry;
 use loci_core::entry::draft::{Draft, Stamp};
 use loci_core::ids::{EntryId, PromptId};
 use loci_core::message::Message;
-use loci_storage::{load, load_live};
+use loci_storage::sessions::{load, load_live};
 use serde_json::{Value, json};
 
 use crate::support::{World, session_id};

@@ -3,7 +3,7 @@
 use std::fs;
 
 use loci_core::conversation::Conversation;
-use loci_storage::{SkipReason, load};
+use loci_storage::sessions::{SkipReason, load};
 use proptest::prelude::*;
 
 use crate::support::{World, fixtures, user};

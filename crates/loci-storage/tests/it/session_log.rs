@@ -8,7 +8,7 @@ use std::path::Path;
 
 use loci_core::entry::Entry;
 use loci_stdx::Attachment;
-use loci_storage::{AppendError, MemorySink, SessionLog, Sink, Trouble, last_prompt_text, load};
+use loci_storage::sessions::{AppendError, MemorySink, SessionLog, Sink, Trouble, last_prompt_text, load};
 use proptest::prelude::*;
 
 use crate::support::{World, session_id, user};

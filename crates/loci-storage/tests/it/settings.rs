@@ -9,7 +9,7 @@ use std::os::unix::fs::symlink;
 use std::process::Command;
 
 use loci_core::settings::Role;
-use loci_storage::{
+use loci_storage::config::{
     GivenSettings, LoadedSettings, SettingsPlaces, SettingsSources, SettingsWatch, load_settings,
 };
 

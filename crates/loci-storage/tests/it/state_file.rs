@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use loci_stdx::SeededRandom;
-use loci_storage::{StateFileError, external_imports, set_trust, user_id};
+use loci_storage::config::{StateFileError, external_imports, set_trust, user_id};
 
 use crate::support::World;
 

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use loci_stdx::TimeZone;
-use loci_storage::{Project, Statistics, StatisticsWish, session_statistics};
+use loci_storage::project::Project;
+use loci_storage::sessions::{Statistics, StatisticsWish, session_statistics};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -43,7 +44,7 @@ fn write(file: &Path, lines: &[Value]) {
 fn sums(statistics: &Statistics) -> (usize, u64, u64, f64) {
     let mut sessions: Vec<usize> = statistics.rows.iter().map(|row| row.session).collect();
     sessions.dedup();
-    let sum = |of: fn(&loci_storage::UsedRow) -> u64| statistics.rows.iter().map(of).sum();
+    let sum = |of: fn(&loci_storage::sessions::UsedRow) -> u64| statistics.rows.iter().map(of).sum();
     let cost = statistics.rows.iter().map(|row| row.usage.cost_usd).sum::<f64>();
     (sessions.len(), sum(|row| row.n_turns), sum(|row| row.n_responses), (cost * 1e6).round() / 1e6)
 }

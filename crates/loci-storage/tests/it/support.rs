@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use loci_core::entry::Entry;
 use loci_core::ids::SessionId;
 use loci_stdx::Env;
-use loci_storage::ConfigHome;
+use loci_storage::layout::ConfigHome;
 use tempfile::TempDir;
 
 /// A home directory with a project in it; nothing outside is touched.

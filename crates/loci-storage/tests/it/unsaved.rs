@@ -4,7 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use loci_storage::{ConfigHome, Lease, SessionLog, SessionPlace, Trouble, bring_back_unsaved, load};
+use loci_storage::layout::{ConfigHome, SessionPlace};
+use loci_storage::sessions::{Lease, SessionLog, Trouble, bring_back_unsaved, load};
 
 use crate::support::{World, session_id, user};
 

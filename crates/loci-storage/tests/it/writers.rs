@@ -8,7 +8,9 @@ use std::process::{Command, Stdio};
 
 use loci_core::settings::edit;
 use loci_stdx::Env;
-use loci_storage::{ConfigHome, InputEntry, InputHistory, Lease, SessionLog, edit_state, load};
+use loci_storage::config::{InputEntry, InputHistory, edit_state};
+use loci_storage::layout::ConfigHome;
+use loci_storage::sessions::{Lease, SessionLog, load};
 use serde_json::{Map, Value, json};
 
 use crate::support::{World, session_id, user};

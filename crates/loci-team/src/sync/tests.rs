@@ -1,7 +1,7 @@
 use std::fs;
 use std::sync::Mutex;
 
-use loci_storage::ConfigHome;
+use loci_storage::layout::ConfigHome;
 
 use super::*;
 

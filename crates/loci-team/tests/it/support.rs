@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use loci_llm::Secret;
 use loci_stdx::{Env, SystemClock};
-use loci_storage::{ConfigHome, MemoryBook};
+use loci_storage::layout::ConfigHome;
+use loci_storage::memory::MemoryBook;
 use loci_team::{Database, HttpRemote, Limits, RepositoryName, Server, check_address};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};

@@ -2,7 +2,7 @@
 
 use loci_app::settings::InstructionWish;
 use loci_stdx::counted;
-use loci_storage::{InstructionFile, Instructions, Scope, discover_instructions};
+use loci_storage::config::{InstructionFile, Instructions, Scope, discover_instructions};
 use serde_json::{Value, json};
 
 use super::{Desk, pretty};

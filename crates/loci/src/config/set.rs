@@ -3,7 +3,7 @@
 use loci_app::Complaint;
 use loci_core::settings::edit::{EditError, set};
 use loci_core::settings::{Kind, Layer, Origin, Role, Scope, Severity};
-use loci_storage::{SettingsEditError, edit_settings};
+use loci_storage::config::{SettingsEditError, edit_settings};
 use serde_json::Value;
 
 use super::{Desk, Named, Target};

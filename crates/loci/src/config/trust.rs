@@ -1,7 +1,7 @@
 //! `loci config trust`: the user's word that a folder's settings may count in full.
 
 use loci_app::Complaint;
-use loci_storage::{set_external_imports, set_trust};
+use loci_storage::config::{set_external_imports, set_trust};
 
 use super::Desk;
 
@@ -22,7 +22,7 @@ pub(super) fn run(desk: &Desk, args: &TrustArgs) -> Result<String, Complaint> {
         return Err(Complaint::new("The home directory cannot be trusted as a whole")
             .hint("Trust the folder of a project instead."));
     }
-    let failed = |error: loci_storage::StateFileError| Complaint::from_error(&error);
+    let failed = |error: loci_storage::config::StateFileError| Complaint::from_error(&error);
     if args.imports {
         set_external_imports(&desk.home, &trust.root, !args.revoke).map_err(failed)?;
     }

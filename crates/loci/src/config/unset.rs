@@ -3,7 +3,7 @@
 use loci_app::Complaint;
 use loci_core::settings::Scope;
 use loci_core::settings::edit::unset;
-use loci_storage::edit_settings;
+use loci_storage::config::edit_settings;
 
 use super::{Desk, Target};
 

@@ -18,7 +18,8 @@ use loci_core::settings::Settings;
 use loci_core::tool::ToolDescriptor;
 use loci_engine::{LoadedHistory, ModelConfig, shown_instructions, shown_memory_indexes};
 use loci_stdx::Env;
-use loci_storage::{ConfigHome, InstructionFile, Instructions, Scope};
+use loci_storage::config::{InstructionFile, Instructions, Scope};
+use loci_storage::layout::ConfigHome;
 use loci_tools::{RecordDirs, Toolbox};
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use loci_app::Complaint;
 use loci_context::{MemoryFile, in_form_of, index_line, stamped, with_index_line};
 use loci_stdx::rfc3339_millis;
-use loci_storage::{Act, Edit, MemoryContent, Shelf};
+use loci_storage::memory::{Act, Edit, MemoryContent, Shelf};
 
 use super::{Desk, complain, done, gone};
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use loci_app::Complaint;
 use loci_context::{IndexLevel, Mention, index_level, index_lines, mentions};
 use loci_stdx::counted;
-use loci_storage::MEMORY_INDEX;
+use loci_storage::memory::MEMORY_INDEX;
 use serde_json::{Value, json};
 
 use super::{Desk, Known, known, stale};

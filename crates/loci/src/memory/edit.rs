@@ -5,7 +5,7 @@ use std::io::Read;
 use loci_app::Complaint;
 use loci_context::{MemoryFile, in_form_of, index_line, index_lines, stamped, with_index_line, without_bom};
 use loci_stdx::rfc3339_millis;
-use loci_storage::{Act, Edit, Shelf};
+use loci_storage::memory::{Act, Edit, Shelf};
 
 use super::{Desk, done};
 

@@ -2,7 +2,7 @@
 
 use loci_app::Complaint;
 use loci_context::without_index_lines;
-use loci_storage::{Act, Edit, Shelf};
+use loci_storage::memory::{Act, Edit, Shelf};
 
 use super::{Desk, done};
 

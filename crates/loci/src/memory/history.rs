@@ -1,7 +1,7 @@
 //! `loci memory history`.
 
 use loci_app::Complaint;
-use loci_storage::Change;
+use loci_storage::memory::Change;
 use serde_json::{Value, json};
 
 use super::{Desk, complain};

@@ -6,7 +6,9 @@ use loci_app::Complaint;
 use loci_context::{
     Flag, MemoryFile, contradictions, disagreements, index_lines, most_related, same_subject,
 };
-use loci_storage::{Change, MEMORY_INDEX, MemoryText, Shelf, memory_files, memory_names, memory_texts};
+use loci_storage::memory::{
+    Change, MEMORY_INDEX, MemoryText, Shelf, memory_files, memory_names, memory_texts,
+};
 use serde_json::{Value, json};
 
 use super::{Desk, complain, stale};

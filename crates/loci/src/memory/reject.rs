@@ -1,7 +1,7 @@
 //! `loci memory reject`.
 
 use loci_app::Complaint;
-use loci_storage::{Act, Edit, Shelf};
+use loci_storage::memory::{Act, Edit, Shelf};
 
 use super::{Desk, done, gone};
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use loci_app::Complaint;
-use loci_storage::Shelf;
+use loci_storage::memory::Shelf;
 use serde_json::{Value, json};
 
 use super::{Desk, Known, known};

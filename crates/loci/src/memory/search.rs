@@ -2,7 +2,7 @@
 
 use loci_app::Complaint;
 use loci_stdx::single_line;
-use loci_storage::memory_files;
+use loci_storage::memory::memory_files;
 use serde_json::{Value, json};
 
 use super::Desk;

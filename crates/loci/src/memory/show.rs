@@ -1,7 +1,7 @@
 //! `loci memory show`.
 
 use loci_app::Complaint;
-use loci_storage::Shelf;
+use loci_storage::memory::Shelf;
 use serde_json::json;
 
 use super::{Desk, known};

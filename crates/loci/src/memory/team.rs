@@ -2,7 +2,8 @@
 
 use loci_app::Complaint;
 use loci_llm::Secret;
-use loci_storage::{ConfigHome, team_token};
+use loci_storage::config::team_token;
+use loci_storage::layout::ConfigHome;
 use loci_team::{HttpRemote, Line, Outcome, RemoteError, RepositoryName, SyncError, check_address};
 use serde_json::{Value, json};
 

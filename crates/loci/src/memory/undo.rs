@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use loci_app::Complaint;
-use loci_storage::Change;
+use loci_storage::memory::Change;
 
 use super::{Desk, complain, done};
 
@@ -45,7 +45,7 @@ fn last_made(changes: &[Change]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loci_storage::{Act, Author};
+    use loci_storage::memory::{Act, Author};
 
     #[test]
     fn what_was_made_again_can_be_taken_back_again() {

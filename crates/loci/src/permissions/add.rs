@@ -5,7 +5,7 @@ use loci_core::permission::{
     BadRule, Destination, Rule, RuleChange, RuleList, RuleOrigin, RuleSource, Update,
 };
 use loci_core::settings::Scope;
-use loci_storage::edit_settings;
+use loci_storage::config::edit_settings;
 
 use super::{ListChoice, USUAL};
 use crate::config::{Desk, Target, complain, pretty};

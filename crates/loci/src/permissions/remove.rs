@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use loci_app::Complaint;
 use loci_core::permission::{RuleList, Update};
 use loci_core::settings::Scope;
-use loci_storage::edit_settings;
+use loci_storage::config::edit_settings;
 use serde_json::json;
 
 use super::ListChoice;

@@ -68,7 +68,7 @@ mod built_in {
     use std::sync::Arc;
 
     use loci_stdx::{SystemClock, rfc3339_millis, single_line};
-    use loci_storage::ConfigHome;
+    use loci_storage::layout::ConfigHome;
     use loci_team::{Database, Limits, RepositoryName, Server, StoreError};
     use tokio::signal::unix::{SignalKind, signal};
 

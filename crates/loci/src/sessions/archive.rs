@@ -4,7 +4,7 @@ use loci_app::Complaint;
 use loci_app::RunOptions;
 use loci_app::settings::Configured;
 use loci_stdx::{counted, single_line};
-use loci_storage::{ArchiveError, Swept, archive_older, archive_session, archived_sessions};
+use loci_storage::sessions::{ArchiveError, Swept, archive_older, archive_session, archived_sessions};
 use serde_json::{Value, json};
 
 use super::{Desk, format, output, target};
@@ -96,7 +96,7 @@ fn list(desk: &Desk<'_>, is_json: bool) -> Result<(), Complaint> {
     if archived.is_empty() {
         output::say("Nothing is archived");
     }
-    let line = |it: &loci_storage::Archived| {
+    let line = |it: &loci_storage::sessions::Archived| {
         let about = single_line(it.headline.as_deref().unwrap_or("(no prompt)"), 60);
         let said = it.last_activity_ms.map_or_else(|| "-".to_owned(), format::minute_of_ms);
         format!("{}  {said:<16}  {:>7}  {about}\n", it.place.id(), format::size(it.size))

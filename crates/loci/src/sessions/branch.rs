@@ -8,9 +8,9 @@ use loci_core::entry::Entry;
 use loci_core::entry::draft::Metadata;
 use loci_core::ids::{EntryId, SessionId};
 use loci_stdx::rfc3339_millis;
-use loci_storage::{
-    SessionPlace, SessionSummary, Trace, copy_notes, copy_tasks, fork_entries, last_prompt_text,
-    link_backups, write_fork,
+use loci_storage::layout::SessionPlace;
+use loci_storage::sessions::{
+    SessionSummary, Trace, copy_notes, copy_tasks, fork_entries, last_prompt_text, link_backups, write_fork,
 };
 use serde_json::json;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use loci_app::Complaint;
 use loci_core::file_history::{PathState, prompts_of};
 use loci_core::ids::EntryId;
-use loci_storage::{PathDiff, RewindScene, diff_points};
+use loci_storage::history::{PathDiff, RewindScene, diff_points};
 use serde_json::{Value, json};
 
 use super::{Desk, format, output, rewind, target};

@@ -2,7 +2,7 @@
 
 use loci_app::Complaint;
 use loci_stdx::{LockError, counted};
-use loci_storage::{CheckUp, DoctorError, Finding, Outcome, examine_store, repair_store};
+use loci_storage::doctor::{CheckUp, DoctorError, Finding, Outcome, examine_store, repair_store};
 use serde_json::{Value, json};
 
 use super::{Desk, format, output};

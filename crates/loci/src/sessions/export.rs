@@ -10,7 +10,7 @@ use loci_app::Complaint;
 use loci_app::transcript::{self, Part};
 use loci_core::conversation::history;
 use loci_stdx::{WriteOptions, write_atomic};
-use loci_storage::SessionSummary;
+use loci_storage::sessions::SessionSummary;
 use serde_json::json;
 
 use super::{Desk, output, show, target};

@@ -1,7 +1,7 @@
 //! `loci sessions gc`: what files held, where no session refers to it any more.
 
 use loci_app::Complaint;
-use loci_storage::{BlobStore, collect_blobs};
+use loci_storage::history::{BlobStore, collect_blobs};
 use serde_json::json;
 
 use super::{Desk, format, output};

@@ -2,7 +2,8 @@
 
 use loci_app::COMPATIBLE_VERSION;
 use loci_app::Complaint;
-use loci_storage::{FindError, ImportError, ImportId, ImportWish, Imported, find_rollout, import_rollout};
+use loci_storage::foreign::{ImportError, ImportId, ImportWish, Imported, find_rollout, import_rollout};
+use loci_storage::sessions::FindError;
 use serde_json::json;
 
 use super::{Desk, output, target};

@@ -7,7 +7,9 @@ use clap::ValueEnum;
 use jiff::tz::TimeZone;
 use loci_app::Complaint;
 use loci_stdx::{in_parallel, single_line};
-use loci_storage::{Dialect, Project, SessionSummary, list_rollouts, list_sessions};
+use loci_storage::layout::Dialect;
+use loci_storage::project::Project;
+use loci_storage::sessions::{SessionSummary, list_rollouts, list_sessions};
 
 use super::summary::put_json;
 use super::{Desk, format, output};

@@ -1,7 +1,7 @@
 //! `loci sessions pin`: sessions that stay.
 
 use loci_app::Complaint;
-use loci_storage::{pin_session, pinned_sessions, unpin_session};
+use loci_storage::sessions::{pin_session, pinned_sessions, unpin_session};
 use serde_json::json;
 
 use super::{Desk, archive, output, target};

@@ -1,7 +1,7 @@
 //! `loci sessions rename`.
 
 use loci_app::Complaint;
-use loci_storage::rename_session;
+use loci_storage::sessions::rename_session;
 use serde_json::json;
 
 use super::{Desk, output, target};

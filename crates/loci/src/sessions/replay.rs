@@ -13,7 +13,8 @@ use loci_core::ids::SessionId;
 use loci_core::permission::Mode;
 use loci_engine::{ReplayReport, ReplayWish, Workshop};
 use loci_stdx::Env;
-use loci_storage::{Scratch, ScratchError, ScratchLimits, SessionPlace, SessionTmp};
+use loci_storage::history::{Scratch, ScratchError, ScratchLimits};
+use loci_storage::layout::{SessionPlace, SessionTmp};
 use loci_tools::RecordDirs;
 
 use super::{Desk, output, rewind, target};

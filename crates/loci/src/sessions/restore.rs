@@ -3,7 +3,7 @@
 use loci_app::Complaint;
 use loci_app::resume::way_back;
 use loci_core::ids::SessionId;
-use loci_storage::{ArchiveError, unarchive_session};
+use loci_storage::sessions::{ArchiveError, unarchive_session};
 use serde_json::json;
 
 use super::{Desk, archive, output};

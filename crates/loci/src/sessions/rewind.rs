@@ -9,10 +9,12 @@ use loci_core::entry::Entry;
 use loci_core::file_history::{PathState, PromptPoint, Step, prompts_of};
 use loci_core::ids::EntryId;
 use loci_stdx::counted;
-use loci_storage::{
-    ConversationRewind, Lease, LeaseError, OnConflict, RewindError, RewindPlan, RewindScene, Rewound,
-    SessionPlace, apply_rewind, plan_rewind, plan_undo, recover_rewinds,
+use loci_storage::history::{
+    ConversationRewind, OnConflict, RewindError, RewindPlan, RewindScene, Rewound, apply_rewind, plan_rewind,
+    plan_undo, recover_rewinds,
 };
+use loci_storage::layout::SessionPlace;
+use loci_storage::sessions::{Lease, LeaseError};
 use serde_json::{Value, json};
 
 use super::{Desk, format, output, target};

@@ -2,7 +2,7 @@
 
 use loci_app::Complaint;
 use loci_core::ids::SessionId;
-use loci_storage::{RemoveError, remove_session, removed_sessions, restore_session};
+use loci_storage::sessions::{RemoveError, remove_session, removed_sessions, restore_session};
 use serde_json::json;
 
 use super::{Desk, output, target};

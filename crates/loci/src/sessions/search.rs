@@ -8,9 +8,9 @@ use std::path::PathBuf;
 
 use loci_app::Complaint;
 use loci_core::passage::Voice;
-use loci_storage::{
-    IndexUse, Project, SearchError, SearchFilter, SearchWish, list_project, list_rollouts, search_sessions,
-};
+use loci_storage::project::Project;
+use loci_storage::search::{IndexUse, SearchError, SearchFilter, SearchWish, search_sessions};
+use loci_storage::sessions::{list_project, list_rollouts};
 use serde_json::json;
 
 use super::{Desk, output};

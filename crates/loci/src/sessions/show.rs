@@ -9,7 +9,9 @@ use loci_app::transcript::{self, Call, What};
 use loci_core::conversation::history;
 use loci_core::entry::Entry;
 use loci_stdx::{counted, single_line};
-use loci_storage::{Dialect, SessionPlace, SessionSummary, rollout_text};
+use loci_storage::foreign::rollout_text;
+use loci_storage::layout::{Dialect, SessionPlace};
+use loci_storage::sessions::SessionSummary;
 use serde_json::{Value, json};
 
 use super::{Desk, format, output, summary, target};

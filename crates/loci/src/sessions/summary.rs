@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::io::Write;
 
 use loci_stdx::put_json_text;
-use loci_storage::{Dialect, SessionSummary};
+use loci_storage::layout::Dialect;
+use loci_storage::sessions::SessionSummary;
 use serde_json::{Map, Value};
 
 /// What is told of a session, by name; times are milliseconds since 1970, what is not known is null.
@@ -107,7 +108,8 @@ pub(super) fn origin(dialect: Dialect) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use loci_core::ids::SessionId;
-    use loci_storage::{SessionPlace, summary_of};
+    use loci_storage::layout::SessionPlace;
+    use loci_storage::sessions::summary_of;
 
     use super::*;
 

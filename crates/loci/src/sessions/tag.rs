@@ -1,7 +1,7 @@
 //! `loci sessions tag`.
 
 use loci_app::Complaint;
-use loci_storage::{tag_session, untag_session};
+use loci_storage::sessions::{tag_session, untag_session};
 use serde_json::json;
 
 use super::{Desk, output, target};

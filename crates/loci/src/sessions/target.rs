@@ -6,10 +6,9 @@ use loci_app::Complaint;
 use loci_app::resume::way_back;
 use loci_core::entry::Entry;
 use loci_stdx::counted;
-use loci_storage::{
-    Dialect, FindError, Loaded, RolloutError, SessionPlace, SessionSummary, find_rollout, load, load_rollout,
-    resolve, summary_of,
-};
+use loci_storage::foreign::{RolloutError, find_rollout, load_rollout};
+use loci_storage::layout::{Dialect, SessionPlace};
+use loci_storage::sessions::{FindError, Loaded, SessionSummary, load, resolve, summary_of};
 
 use super::{Desk, output};
 

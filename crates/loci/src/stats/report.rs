@@ -5,7 +5,7 @@ use std::path::Path;
 
 use loci_core::usage::ModelUsage;
 use loci_stdx::{Date, counted};
-use loci_storage::{Statistics, UsedRow};
+use loci_storage::sessions::{Statistics, UsedRow};
 use serde_json::{Value, json};
 
 use super::chart::{self, Line};

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, SystemTime};
 
-use loci_storage::IndexUse;
+use loci_storage::search::IndexUse;
 use proptest::prelude::*;
 
 use super::{add, append, check_same, index_dir, messages, prompt, search, segments, update, wish};

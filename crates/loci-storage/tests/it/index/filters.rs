@@ -1,7 +1,7 @@
 //! Narrowing a search, with the index and without.
 
 use loci_core::passage::Voice;
-use loci_storage::SearchFilter;
+use loci_storage::search::SearchFilter;
 use serde_json::{Value, json};
 
 use super::{add, check_same, messages, update, wish};

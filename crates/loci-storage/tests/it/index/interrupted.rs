@@ -5,7 +5,8 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use loci_stdx::Env;
-use loci_storage::{ConfigHome, IndexUse, Watch, update_index};
+use loci_storage::layout::ConfigHome;
+use loci_storage::search::{IndexUse, Watch, update_index};
 
 use super::{add, check_same, index_dir, prompt, search, segments, update, wish};
 use crate::support::World;

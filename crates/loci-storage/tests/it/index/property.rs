@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use loci_storage::IndexUse;
+use loci_storage::search::IndexUse;
 use proptest::prelude::*;
 
 use super::{

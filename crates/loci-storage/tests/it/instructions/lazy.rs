@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use loci_storage::{InstructionPlaces, LazyInstructions, SettingsSources, discover_instructions};
+use loci_storage::config::{InstructionPlaces, LazyInstructions, SettingsSources, discover_instructions};
 
 use super::places;
 use crate::support::World;

@@ -11,10 +11,11 @@ use std::time::Duration;
 
 use loci_core::ids::{EntryId, SessionId};
 use loci_stdx::{Env, FixedClock, SystemClock};
-use loci_storage::{
-    BlobStore, ConfigHome, Doing, OnConflict, RewindError, RewindPlan, RewindScene, Rewound, TreeHistory,
-    TreeLimits, apply_rewind, blame_file, plan_rewind, plan_undo, recover_rewinds,
+use loci_storage::history::{
+    BlobStore, Doing, OnConflict, RewindError, RewindPlan, RewindScene, Rewound, TreeHistory, TreeLimits,
+    apply_rewind, blame_file, plan_rewind, plan_undo, recover_rewinds,
 };
+use loci_storage::layout::ConfigHome;
 use sha2::{Digest, Sha256};
 
 pub(super) struct Lab {

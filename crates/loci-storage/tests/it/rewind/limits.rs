@@ -3,7 +3,7 @@
 use std::fs;
 
 use loci_core::file_history::Conflict;
-use loci_storage::{OnConflict, TreeLimits};
+use loci_storage::history::{OnConflict, TreeLimits};
 
 use super::lab::Lab;
 

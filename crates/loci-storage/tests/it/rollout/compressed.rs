@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use loci_storage::{Facts, Found, ImportId, IndexUse, find_rollout, list_rollouts, load, load_rollout};
+use loci_storage::foreign::{ImportId, find_rollout, load_rollout};
+use loci_storage::search::{Found, IndexUse};
+use loci_storage::sessions::{Facts, list_rollouts, load};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use serde_json::json;
 
@@ -46,7 +48,10 @@ fn check(id: &str, text: &str, words: &[&str]) {
     let before = fs::read(&packed).unwrap();
     assert_eq!((facts(&world), shown(&world), found(&world, IndexUse::None)), plain);
     for unique in ["a", "b"] {
-        assert!(loci_storage::update_index(&world.home, unique, &loci_storage::Unwatched).unwrap());
+        assert!(
+            loci_storage::search::update_index(&world.home, unique, &loci_storage::search::Unwatched)
+                .unwrap()
+        );
         assert_eq!(found(&world, IndexUse::AsItIs), plain.2);
     }
     let index = fs::read_dir(world.home.loci_dir().join("index")).unwrap().flatten();

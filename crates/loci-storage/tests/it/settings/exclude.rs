@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use loci_storage::exclude_local_settings;
+use loci_storage::config::exclude_local_settings;
 
 use crate::support::World;
 

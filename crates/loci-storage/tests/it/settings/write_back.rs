@@ -6,7 +6,7 @@ use std::process::Command;
 
 use loci_core::settings::edit::{append, set};
 use loci_stdx::WriteOptions;
-use loci_storage::{SettingsEditError, edit_settings};
+use loci_storage::config::{SettingsEditError, edit_settings};
 use serde_json::json;
 
 use crate::support::World;
@@ -68,7 +68,7 @@ fn helper_adds_its_rules() {
     let (home, name) = job.split_once('|').unwrap();
     let mut env = loci_stdx::Env::for_test(home, home);
     env.vars = env.vars.with("CLAUDE_CONFIG_DIR", format!("{home}/.claude"));
-    let config = loci_storage::ConfigHome::from_env(&env);
+    let config = loci_storage::layout::ConfigHome::from_env(&env);
     for round in 0..3 {
         let rule = json!(format!("Bash({name} {round})"));
         let path = config.root().join("settings.json");

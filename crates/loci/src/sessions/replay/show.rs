@@ -4,7 +4,8 @@ use std::path::Path;
 
 use loci_engine::{CallCheck, CallOutcome, ReplayReport, RequestCheck};
 use loci_stdx::counted;
-use loci_storage::{Scratch, SessionPlace};
+use loci_storage::history::Scratch;
+use loci_storage::layout::SessionPlace;
 use serde_json::{Value, json};
 
 use super::Played;

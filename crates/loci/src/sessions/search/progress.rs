@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use loci_storage::Watch;
+use loci_storage::search::Watch;
 
 use super::interrupt::Interrupt;
 use crate::sessions::format;

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use loci_core::search::{Query, Snippet, snippet};
 use loci_stdx::single_line;
-use loci_storage::{Dialect, Facts, Found, Hit, SearchWish, archived_sessions, summary_of};
+use loci_storage::layout::Dialect;
+use loci_storage::search::{Found, Hit, SearchWish};
+use loci_storage::sessions::{Facts, archived_sessions, summary_of};
 use regex::{Regex, RegexBuilder};
 use serde_json::{Value, json};
 

@@ -11,7 +11,7 @@
 //! ```
 
 use loci_stdx::{counted, single_line};
-use loci_storage::SessionSummary;
+use loci_storage::sessions::SessionSummary;
 
 use super::super::format;
 use super::relatives::{Agent, Fork};

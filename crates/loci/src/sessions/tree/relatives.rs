@@ -9,7 +9,8 @@ use loci_core::conversation::Outline;
 use loci_core::entry::Entry;
 use loci_core::ids::SessionId;
 use loci_stdx::single_line;
-use loci_storage::{SessionPlace, SessionSummary, list_all, load};
+use loci_storage::layout::SessionPlace;
+use loci_storage::sessions::{SessionSummary, list_all, load};
 use serde::Deserialize;
 use serde_json::Value;
 
