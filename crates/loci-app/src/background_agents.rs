@@ -16,7 +16,7 @@ use crate::options::RunOptions;
 const LEAST_TOKENS: u64 = 1_000;
 
 /// Reads what settings and environment say. `is_reviewed` tells whether a person looks at memories before they count.
-pub(crate) fn background(
+pub(crate) fn background_config(
     env: &Env,
     options: &RunOptions,
     settings: &Settings,

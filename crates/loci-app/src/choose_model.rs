@@ -6,7 +6,7 @@ use loci_engine::{ModelConfig, resolve_model};
 use loci_stdx::{Env, Vars};
 
 use crate::options::ModelOptions;
-use crate::user_error::Complaint;
+use crate::user_error::UserError;
 
 /// The most fallback models that are kept.
 const MOST_FALLBACKS: usize = 3;
@@ -17,7 +17,7 @@ pub fn choose(
     asked: &ModelOptions,
     settings: &Settings,
     before: Option<&str>,
-) -> Result<ModelConfig, Complaint> {
+) -> Result<ModelConfig, UserError> {
     let vars = &env.vars;
     let wish = asked
         .model
@@ -44,7 +44,7 @@ pub fn choose(
         betas: asked.betas.clone(),
         user_id: None,
         extra_body: loci_llm::extra_body_from_env(env)
-            .map_err(|failure: Failure| Complaint::from(failure))?,
+            .map_err(|failure: Failure| UserError::from(failure))?,
         wants_wire_events: asked.wants_wire_events,
         main,
     })
@@ -69,11 +69,11 @@ fn fallbacks<'a>(vars: &Vars, names: impl Iterator<Item = &'a str>, main: &str) 
     out
 }
 
-fn number(vars: &Vars, name: &str) -> Result<Option<u64>, Complaint> {
+fn number(vars: &Vars, name: &str) -> Result<Option<u64>, UserError> {
     vars.non_empty(name)
         .map(|text| {
             text.trim().parse().map_err(|_| {
-                Complaint::new(format!("`{name}` is not a whole number: `{text}`"))
+                UserError::new(format!("`{name}` is not a whole number: `{text}`"))
                     .hint(format!("Set {name} to a number of tokens, or unset it."))
             })
         })

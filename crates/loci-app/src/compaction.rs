@@ -10,7 +10,7 @@ const LEAST_WINDOW: u64 = 4_000;
 /// Reads what settings and environment say about compaction; `model` is the id of the main model.
 ///
 /// `CLAUDE_CODE_MAX_CONTEXT_TOKENS` declares the window of a model that is not ours to know.
-pub fn compaction(env: &Env, settings: &Settings, model: &str) -> CompactionConfig {
+pub fn compaction_config(env: &Env, settings: &Settings, model: &str) -> CompactionConfig {
     let number = |name: &str| env.vars.non_empty(name).and_then(|text| text.trim().parse::<u64>().ok());
     let is_on = !env.vars.is_truthy("DISABLE_COMPACT");
     let declared = number("CLAUDE_CODE_MAX_CONTEXT_TOKENS").filter(|_| !model.starts_with("claude-"));
@@ -56,7 +56,7 @@ mod tests {
     fn read(vars: &[(&str, &str)], settings: &Settings, model: &str) -> CompactionConfig {
         let mut env = Env::for_test("/home", "/p");
         env.vars = vars.iter().copied().collect();
-        compaction(&env, settings, model)
+        compaction_config(&env, settings, model)
     }
 
     #[test]

@@ -19,35 +19,35 @@ use loci_storage::search::RECALL_TOOL;
 use loci_storage::sessions::SessionLog;
 use loci_tools::{RecordDirs, Toolbox, real_path};
 
-use crate::background_agents::background as beside;
+use crate::background_agents::background_config;
 use crate::checkpoints::file_history;
 use crate::child_env::child_env;
-use crate::compaction::compaction;
+use crate::compaction::compaction_config;
 use crate::credentials::Credentials;
-use crate::memory::{is_bare, memory};
+use crate::memory::{is_bare, open_memory};
 use crate::options::{RunOptions, ToolChoice};
-use crate::resume::Start;
+use crate::resume::Resume;
 use crate::rules::{add_flag_rules, rulebook_from_settings};
 use crate::save_permission::save_to_settings;
-use crate::settings::Configured;
+use crate::settings::RunSettings;
 use crate::settings_reload;
 use crate::system_prompt;
-use crate::user_error::Complaint;
+use crate::user_error::UserError;
 use crate::{COMPATIBLE_VERSION, choose_model};
 
 /// Instruction files, and those that wait for their time.
 type Found = (Instructions, Option<LazyInstructions>);
 
 /// What is read from the project while other things are made ready.
-pub struct Background {
+pub struct Prefetch {
     git: JoinHandle<Option<GitSnapshot>>,
     instructions: JoinHandle<(Found, ReadInstructions)>,
-    configured: Configured,
+    configured: RunSettings,
 }
 
-impl Background {
+impl Prefetch {
     /// Starts asking git and reading instruction files.
-    pub fn start(env: &Env, home: &ConfigHome, options: &RunOptions, configured: Configured) -> Self {
+    pub fn start(env: &Env, home: &ConfigHome, options: &RunOptions, configured: RunSettings) -> Self {
         let wants_git = configured.settings.include_git_instructions != Some(false)
             && options.system_prompt.is_none()
             && !env.vars.is_truthy("CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS");
@@ -97,13 +97,13 @@ pub fn compose(
     env: &Env,
     home: &ConfigHome,
     options: &RunOptions,
-    start: Start,
-    mut background: Background,
+    start: Resume,
+    mut prefetch: Prefetch,
     client: Option<Client>,
     started: Instant,
-) -> Result<Composed, Complaint> {
+) -> Result<Composed, UserError> {
     let entrypoint = env.vars.non_empty("CLAUDE_CODE_ENTRYPOINT").unwrap_or("sdk-cli").to_owned();
-    let credentials = Arc::new(Credentials::new(home, env, &background.configured.settings));
+    let credentials = Arc::new(Credentials::new(home, env, &prefetch.configured.settings));
     let is_scripted = client.is_some();
     let (client, api_key_source) = match client {
         Some(client) => (client, "none".to_owned()),
@@ -111,21 +111,21 @@ pub fn compose(
     };
     let tmp = home.session_tmp(&env.cwd, start.place.id());
     let own_dirs = [start.place.tool_results_dir(), tmp.tasks_dir()];
-    let settings = background.configured.settings.clone();
+    let settings = prefetch.configured.settings.clone();
     let mut notes = start.notes;
-    notes.extend(background.configured.notes.iter().cloned());
+    notes.extend(prefetch.configured.notes.iter().cloned());
     let (base, rulebook, rule_notes) = rulebook(env, options, &settings, start.mode)?;
     notes.extend(rule_notes);
-    let shows_team = background.configured.instructions.is_trusted();
+    let shows_team = prefetch.configured.instructions.is_trusted();
     // A scripted model has nothing to remember.
     let (memory, memory_note) = match is_scripted {
         true => (None, None),
-        false => memory(
+        false => open_memory(
             env,
             home,
             is_bare(env, options),
             &settings,
-            background.configured.instructions.memory_root(),
+            prefetch.configured.instructions.memory_root(),
         ),
     };
     notes.extend(memory_note);
@@ -136,18 +136,18 @@ pub fn compose(
     if let Some(memory) = &memory {
         memory.admit(&mut rulebook);
     }
-    let watch = background.configured.watch.take();
-    let in_force = background.configured.in_force.clone();
+    let watch = prefetch.configured.watch.take();
+    let in_force = prefetch.configured.in_force.clone();
     let reload = watch.map(|watch| {
-        let start = settings_reload::Start {
-            inherited: background.configured.inherited.clone(),
+        let start = settings_reload::ReloadBaseline {
+            inherited: prefetch.configured.inherited.clone(),
             env: env.clone(),
             base,
             rulebook: rulebook.clone(),
             settings: in_force.clone(),
             credentials,
         };
-        settings_reload::follow(watch, start)
+        settings_reload::watch_settings(watch, start)
     });
     let record = RecordDirs {
         sessions: start.place.file().parent().map(Path::to_path_buf).unwrap_or_default(),
@@ -156,7 +156,7 @@ pub fn compose(
     let toolbox = toolbox(env, options, &settings, &rulebook, record)?;
     let mut model = choose_model::choose(env, &options.model, &settings, start.model.as_deref())?;
     model.user_id = loci_storage::config::known_user_id(home);
-    let (git, (instructions, lazy_instructions), read_instructions) = background.join();
+    let (git, (instructions, lazy_instructions), read_instructions) = prefetch.join();
     notes.extend(instructions.diagnostics.iter().map(|d| format!("{}: {}", d.path.display(), d.message)));
     let identity = SessionIdentity::new(Beginning {
         id: start.place.id().clone(),
@@ -206,10 +206,15 @@ pub fn compose(
         client,
         model,
         limits: limits(env, options)?,
-        compaction: compaction(env, &settings, &main_model),
+        compaction: compaction_config(env, &settings, &main_model),
         compaction_hooks: None,
         restore_sources: Vec::new(),
-        background: beside(env, options, &settings, memory.as_ref().is_some_and(|memory| memory.is_reviewed)),
+        background: background_config(
+            env,
+            options,
+            &settings,
+            memory.as_ref().is_some_and(|memory| memory.is_reviewed),
+        ),
         memory: memory.map(|memory| SessionMemory { book: memory.book, shows_team }),
         prompt,
         instructions,
@@ -234,7 +239,7 @@ fn may_bypass(options: &RunOptions, settings: &Settings) -> bool {
     options.permissions.may_bypass && !settings.permissions.is_bypass_disabled
 }
 
-fn provider(env: &Env, credentials: &Arc<Credentials>) -> Result<(Client, String), Complaint> {
+fn provider(env: &Env, credentials: &Arc<Credentials>) -> Result<(Client, String), UserError> {
     let config = ProviderConfig::from_env(env)?;
     let source = credentials.source();
     let is_custom = env.vars.non_empty("ANTHROPIC_BASE_URL").is_some() || !config.custom_headers.is_empty();
@@ -242,12 +247,12 @@ fn provider(env: &Env, credentials: &Arc<Credentials>) -> Result<(Client, String
         Ok(Some(source)) => source,
         Ok(None) | Err(_) if is_custom => "none",
         Ok(None) => {
-            return Err(Complaint::new("No API key is set").hint(
+            return Err(UserError::new("No API key is set").hint(
                 "Set ANTHROPIC_API_KEY (or ANTHROPIC_AUTH_TOKEN), or try `loci demo`, which needs none.",
             ));
         }
         Err(problem) => {
-            return Err(Complaint::from_error(&problem)
+            return Err(UserError::from_error(&problem)
                 .hint("Let only yourself read the file (`chmod 600`), or set ANTHROPIC_API_KEY."));
         }
     };
@@ -262,16 +267,16 @@ pub fn rulebook(
     options: &RunOptions,
     settings: &Settings,
     before: Option<Mode>,
-) -> Result<(Rulebook, Rulebook, Vec<String>), Complaint> {
+) -> Result<(Rulebook, Rulebook, Vec<String>), UserError> {
     let mut dirs = vec![env.cwd.clone()];
     for dir in &options.permissions.dirs {
         let path = env.cwd.join(loci_core::path::expand_home(&env.home, &dir.to_string_lossy()));
         let real = path.canonicalize().map_err(|error| {
-            Complaint::new(format!("Failed to add directory: `{}`: {error}", path.display()))
+            UserError::new(format!("Failed to add directory: `{}`: {error}", path.display()))
                 .hint("Give --add-dir directories that exist.")
         })?;
         if !real.is_dir() {
-            return Err(Complaint::new(format!("Not a directory: `{}`", real.display())));
+            return Err(UserError::new(format!("Not a directory: `{}`", real.display())));
         }
         dirs.push(real);
     }
@@ -281,7 +286,7 @@ pub fn rulebook(
     let chosen = options.permissions.mode;
     let permissions = &settings.permissions;
     if permissions.is_bypass_disabled && chosen == Some(Mode::BypassPermissions) {
-        return Err(Complaint::new("Settings forbid bypassing permissions")
+        return Err(UserError::new("Settings forbid bypassing permissions")
             .hint("See `loci config explain permissions.disableBypassPermissionsMode`."));
     }
     let chosen = chosen.or(before);
@@ -294,9 +299,9 @@ pub fn rulebook(
 }
 
 /// Running everything unasked, now or later, is refused to root, unless a sandbox says it is one.
-fn check_bypass(env: &Env) -> Result<(), Complaint> {
+fn check_bypass(env: &Env) -> Result<(), UserError> {
     if loci_stdx::is_root() && !env.vars.is_truthy("IS_SANDBOX") {
-        return Err(Complaint::new("Permissions cannot be bypassed as root")
+        return Err(UserError::new("Permissions cannot be bypassed as root")
             .hint("Run as an ordinary user, or set IS_SANDBOX=1 inside a sandbox that you can throw away."));
     }
     Ok(())
@@ -309,7 +314,7 @@ pub fn toolbox(
     settings: &Settings,
     rulebook: &Rulebook,
     record: RecordDirs,
-) -> Result<Toolbox, Complaint> {
+) -> Result<Toolbox, UserError> {
     let mut toolbox = Toolbox::with_record(Some(record));
     match &options.tools {
         ToolChoice::Usual if is_bare(env, options) => {
@@ -318,7 +323,7 @@ pub fn toolbox(
         ToolChoice::Usual | ToolChoice::All => {}
         ToolChoice::Only(names) => {
             if let Some(unknown) = names.iter().find(|name| toolbox.find(name).is_none()) {
-                return Err(Complaint::new(format!("Unknown tool in --tools: `{unknown}`")));
+                return Err(UserError::new(format!("Unknown tool in --tools: `{unknown}`")));
             }
             toolbox.retain(|tool| names.contains(&tool.name));
         }
@@ -331,7 +336,7 @@ pub fn toolbox(
     Ok(toolbox)
 }
 
-fn limits(env: &Env, options: &RunOptions) -> Result<TurnLimits, Complaint> {
+fn limits(env: &Env, options: &RunOptions) -> Result<TurnLimits, UserError> {
     let parallel = env.vars.non_empty("CLAUDE_CODE_MAX_TOOL_USE_CONCURRENCY");
     Ok(TurnLimits {
         max_turns: options.max_turns.or_else(|| {

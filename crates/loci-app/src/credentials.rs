@@ -36,7 +36,7 @@ pub(crate) struct Credentials {
 
 /// Guarded for a few lines at a time, never while waiting.
 struct State {
-    wish: Wish,
+    configured: CredentialSettings,
     key: Option<Key>,
     /// Another command of the settings, until the next prompt.
     waiting: Option<String>,
@@ -46,7 +46,7 @@ struct State {
 
 /// What environment and settings say.
 #[derive(Clone)]
-struct Wish {
+struct CredentialSettings {
     env: Env,
     helper: Option<String>,
     may_use_login: bool,
@@ -58,7 +58,7 @@ struct Key {
     since: Duration,
 }
 
-impl Wish {
+impl CredentialSettings {
     fn new(env: &Env, settings: &Settings) -> Self {
         let is_allowed = |method: &String| method == "claudeai";
         Self {
@@ -79,32 +79,37 @@ impl Wish {
 impl Credentials {
     /// Takes what environment and settings say; nothing is run or read yet.
     pub(crate) fn new(home: &ConfigHome, env: &Env, settings: &Settings) -> Self {
-        let state = State { wish: Wish::new(env, settings), key: None, waiting: None, generation: 0 };
+        let state = State {
+            configured: CredentialSettings::new(env, settings),
+            key: None,
+            waiting: None,
+            generation: 0,
+        };
         Self { home: home.clone(), state: Mutex::new(state), helper: tokio::sync::Mutex::default() }
     }
 
     /// Takes what environment and settings say now, and forgets keys got before. Between prompts a new command
     /// waits, since a call of this very turn may have written it; returns whether one does.
-    pub(crate) fn follow(&self, env: &Env, settings: &Settings, moment: ReloadPoint) -> bool {
+    pub(crate) fn reload(&self, env: &Env, settings: &Settings, moment: ReloadPoint) -> bool {
         let mut state = self.state();
         let generation = state.generation + 1;
-        let mut wish = Wish::new(env, settings);
-        let is_new = wish.helper.is_some() && wish.helper != state.wish.helper;
+        let mut configured = CredentialSettings::new(env, settings);
+        let is_new = configured.helper.is_some() && configured.helper != state.configured.helper;
         let waiting = if is_new && moment == ReloadPoint::Call {
-            std::mem::replace(&mut wish.helper, state.wish.helper.clone())
+            std::mem::replace(&mut configured.helper, state.configured.helper.clone())
         } else {
             None
         };
         let waits = waiting.is_some();
-        *state = State { wish, key: None, waiting, generation };
+        *state = State { configured, key: None, waiting, generation };
         waits
     }
 
     /// A prompt has come: a command that waited for it counts.
-    pub(crate) fn take_up_waiting(&self) {
+    pub(crate) fn activate_waiting_helper(&self) {
         let mut state = self.state();
         if let Some(command) = state.waiting.take() {
-            state.wish.helper = Some(command);
+            state.configured.helper = Some(command);
             state.key = None;
             state.generation += 1;
         }
@@ -112,52 +117,57 @@ impl Credentials {
 
     /// Names where credentials come from; none when there are none, and why when they cannot be used.
     pub(crate) fn source(&self) -> Result<Option<&'static str>, StoredLoginError> {
-        let wish = self.state().wish.clone();
-        let from_vars = match Auth::from_vars(&wish.env.vars) {
+        let configured = self.state().configured.clone();
+        let from_vars = match Auth::from_vars(&configured.env.vars) {
             Auth::Bearer(_) => Some("ANTHROPIC_AUTH_TOKEN"),
             Auth::ApiKey(_) => Some("ANTHROPIC_API_KEY"),
             Auth::Both(_) | Auth::None => None,
         };
-        let helper = wish.helper.is_some().then_some("apiKeyHelper");
-        let token = wish.env.vars.non_empty(LOGIN_TOKEN).map(|_| LOGIN_TOKEN);
+        let helper = configured.helper.is_some().then_some("apiKeyHelper");
+        let token = configured.env.vars.non_empty(LOGIN_TOKEN).map(|_| LOGIN_TOKEN);
         match from_vars.or(helper).or(token) {
-            None if wish.may_use_login => Ok(stored_login(&self.home)?.map(|_| "oauth")),
+            None if configured.may_use_login => Ok(stored_login(&self.home)?.map(|_| "oauth")),
             known => Ok(known),
         }
     }
 
     async fn find(&self) -> Result<Auth, Failure> {
-        let (wish, generation) = {
+        let (configured, generation) = {
             let state = self.state();
-            (state.wish.clone(), state.generation)
+            (state.configured.clone(), state.generation)
         };
-        let fixed = Auth::from_vars(&wish.env.vars);
+        let fixed = Auth::from_vars(&configured.env.vars);
         if fixed != Auth::None {
             return Ok(fixed);
         }
-        if let Some(command) = &wish.helper {
-            return self.key(&wish, command, generation).await.map(Auth::Both);
+        if let Some(command) = &configured.helper {
+            return self.key(&configured, command, generation).await.map(Auth::Both);
         }
-        match wish.env.vars.non_empty(LOGIN_TOKEN) {
+        match configured.env.vars.non_empty(LOGIN_TOKEN) {
             Some(token) => Ok(Auth::Bearer(Secret::new(token.trim()))),
-            None if wish.may_use_login => self.login(&wish.env),
+            None if configured.may_use_login => self.login(&configured.env),
             None => Ok(Auth::None),
         }
     }
 
     /// Returns the helper's key, the one it gave before while that is fresh.
-    async fn key(&self, wish: &Wish, command: &str, generation: u64) -> Result<Secret, Failure> {
+    async fn key(
+        &self,
+        configured: &CredentialSettings,
+        command: &str,
+        generation: u64,
+    ) -> Result<Secret, Failure> {
         let _turn = self.helper.lock().await;
-        let now = wish.env.clock.monotonic();
+        let now = configured.env.clock.monotonic();
         if let Some(key) = &self.state().key
-            && now.saturating_sub(key.since) < wish.ttl()
+            && now.saturating_sub(key.since) < configured.ttl()
         {
             return Ok(key.secret.clone());
         }
-        let secret = helper::key(command, &wish.env).await?;
+        let secret = helper::key(command, &configured.env).await?;
         let mut state = self.state();
         if state.generation == generation {
-            state.key = Some(Key { secret: secret.clone(), since: wish.env.clock.monotonic() });
+            state.key = Some(Key { secret: secret.clone(), since: configured.env.clock.monotonic() });
         }
         Ok(secret)
     }
@@ -194,7 +204,7 @@ impl AuthSource for Credentials {
         {
             state.key = None;
         }
-        Auth::from_vars(&state.wish.env.vars) == Auth::None
+        Auth::from_vars(&state.configured.env.vars) == Auth::None
     }
 }
 

@@ -1,7 +1,7 @@
 //! What every front end needs: composing a conversation from options, settings, trust, credentials and the past, and
 //! telling a transcript as people read it.
 //!
-//! A front end turns what its user asks for into [`RunOptions`], reads the settings ([`settings::Configured`]), finds the
+//! A front end turns what its user asks for into [`RunOptions`], reads the settings ([`settings::RunSettings`]), finds the
 //! session to go on with ([`resume`]) and has a configuration made of them ([`compose::compose`]). Arguments of the
 //! command line and exit codes are not known here.
 
@@ -28,7 +28,7 @@ mod user_error;
 pub use options::{
     ModelOptions, PermissionOptions, RunOptions, SessionOptions, SessionSource, TextSource, ToolChoice,
 };
-pub use user_error::Complaint;
+pub use user_error::UserError;
 
 /// The release of Claude Code whose files and protocol we speak; clients look for a leading `N.N.N`.
 pub const COMPATIBLE_VERSION: &str = "2.1.197";

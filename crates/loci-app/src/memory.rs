@@ -40,7 +40,7 @@ pub fn is_bare(env: &Env, options: &RunOptions) -> bool {
 
 /// Finds the memories of a run; none where they are switched off. A directory that cannot be used is said, and the run
 /// goes on without memories. `root` is that of the main checkout.
-pub fn memory(
+pub fn open_memory(
     env: &Env,
     home: &ConfigHome,
     is_bare: bool,
@@ -86,7 +86,7 @@ mod tests {
             let auto_memory = AutoMemorySettings { enabled, ..Default::default() };
             let settings = Settings { auto_memory, ..Settings::default() };
             let home = ConfigHome::from_env(&env);
-            let (found, note) = memory(&env, &home, is_bare(&env, &options), &settings, Path::new("/p"));
+            let (found, note) = open_memory(&env, &home, is_bare(&env, &options), &settings, Path::new("/p"));
             assert_eq!((found.is_some(), note), (expected, None), "{asks_for_bare} {vars:?} {enabled:?}");
         }
     }
@@ -97,7 +97,7 @@ mod tests {
         let auto_memory = AutoMemorySettings { directory: Some("/".to_owned()), ..Default::default() };
         let settings = Settings { auto_memory, ..Settings::default() };
         let home = ConfigHome::from_env(&env);
-        let (found, note) = memory(&env, &home, false, &settings, Path::new("/p"));
+        let (found, note) = open_memory(&env, &home, false, &settings, Path::new("/p"));
         assert!(found.is_none() && note.is_some_and(|note| note.contains("autoMemoryDirectory")));
     }
 }

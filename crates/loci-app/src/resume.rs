@@ -1,7 +1,7 @@
 //! What a run continues: nothing, the newest session here, the one that was named, or a copy of it.
 
 mod fork;
-mod way_back;
+mod restore_hint;
 
 use std::sync::Arc;
 
@@ -21,11 +21,11 @@ use loci_storage::sessions::{
 };
 
 use crate::options::{RunOptions, SessionSource};
-use crate::user_error::Complaint;
-pub use way_back::way_back;
+use crate::user_error::UserError;
+pub use restore_hint::restore_hint;
 
 /// A session that begins or goes on.
-pub struct Start {
+pub struct Resume {
     /// Its id and file.
     pub place: SessionPlace,
     /// What came before.
@@ -45,7 +45,7 @@ pub struct Start {
 }
 
 /// Finds what the arguments ask for.
-pub fn find(env: &Env, home: &ConfigHome, options: &RunOptions) -> Result<Start, Complaint> {
+pub fn find(env: &Env, home: &ConfigHome, options: &RunOptions) -> Result<Resume, UserError> {
     // What an earlier run could not save belongs to what is looked for now.
     let completed = match options.is_persistent {
         true => bring_back_unsaved(home, env),
@@ -60,7 +60,7 @@ pub fn find(env: &Env, home: &ConfigHome, options: &RunOptions) -> Result<Start,
         // The lease comes first: what is loaded must not grow behind our back.
         (Some(place), false) => {
             let lease = lease(env, home, options, place.id())?;
-            Start { lease, ..open(home, place, options)? }
+            Resume { lease, ..open(home, place, options)? }
         }
         (None, _) => begin(env, home, options, fresh(env, home, options)?)?,
     };
@@ -78,12 +78,12 @@ pub fn find(env: &Env, home: &ConfigHome, options: &RunOptions) -> Result<Start,
 }
 
 /// Reads the session that the arguments name, if they name one, without any right to write it.
-pub fn look(env: &Env, home: &ConfigHome, options: &RunOptions) -> Result<Option<Start>, Complaint> {
+pub fn read_named(env: &Env, home: &ConfigHome, options: &RunOptions) -> Result<Option<Resume>, UserError> {
     source(env, home, options)?.map(|place| open(home, place, options)).transpose()
 }
 
 /// Begins with nothing, whatever session the arguments name.
-pub fn anew(env: &Env, home: &ConfigHome, options: &RunOptions) -> Result<Start, Complaint> {
+pub fn begin_new(env: &Env, home: &ConfigHome, options: &RunOptions) -> Result<Resume, UserError> {
     let place = home.session(&env.cwd, &random_id(env)?);
     begin(env, home, options, place)
 }
@@ -93,9 +93,9 @@ fn begin(
     home: &ConfigHome,
     options: &RunOptions,
     place: SessionPlace,
-) -> Result<Start, Complaint> {
+) -> Result<Resume, UserError> {
     let lease = lease(env, home, options, place.id())?;
-    Ok(Start {
+    Ok(Resume {
         place,
         history: LoadedHistory::default(),
         model: None,
@@ -107,20 +107,20 @@ fn begin(
     })
 }
 
-fn random_id(env: &Env) -> Result<SessionId, Complaint> {
-    SessionId::parse(&env.random.uuid_v4().to_string()).map_err(|error| Complaint::from_error(&error))
+fn random_id(env: &Env) -> Result<SessionId, UserError> {
+    SessionId::parse(&env.random.uuid_v4().to_string()).map_err(|error| UserError::from_error(&error))
 }
 
 /// Finds the session to continue, if the arguments ask for one.
-fn source(env: &Env, home: &ConfigHome, options: &RunOptions) -> Result<Option<SessionPlace>, Complaint> {
+fn source(env: &Env, home: &ConfigHome, options: &RunOptions) -> Result<Option<SessionPlace>, UserError> {
     match &options.session.source {
-        SessionSource::Named(name) => {
-            resolve(home, &env.cwd, name).map(Some).map_err(|error| complain_of(env, home, name, &error))
-        }
+        SessionSource::Named(name) => resolve(home, &env.cwd, name)
+            .map(Some)
+            .map_err(|error| unknown_session_error(env, home, name, &error)),
         SessionSource::Newest => match newest_here(home, &env.cwd) {
             Ok(place) => Ok(Some(place)),
             Err(FindError::NoneHere { .. }) => Ok(None),
-            Err(error) => Err(complain(&error)),
+            Err(error) => Err(to_user_error(&error)),
         },
         SessionSource::New => Ok(None),
     }
@@ -133,7 +133,7 @@ fn lease(
     home: &ConfigHome,
     options: &RunOptions,
     id: &SessionId,
-) -> Result<Option<Lease>, Complaint> {
+) -> Result<Option<Lease>, UserError> {
     if !options.is_persistent {
         return Ok(None);
     }
@@ -144,7 +144,7 @@ fn lease(
     match lease {
         Ok(lease) => Ok(Some(lease)),
         Err(LeaseError::Lock { .. }) => Ok(None),
-        Err(error @ LeaseError::Held { .. }) => Err(Complaint::from_error(&error).hint(
+        Err(error @ LeaseError::Held { .. }) => Err(UserError::from_error(&error).hint(
             "Wait for it to end, continue a copy with --fork-session, read along with `loci sessions show`, or take \
              it over with --take-over.",
         )),
@@ -152,21 +152,21 @@ fn lease(
 }
 
 /// Returns the place of a session that does not exist yet.
-fn fresh(env: &Env, home: &ConfigHome, options: &RunOptions) -> Result<SessionPlace, Complaint> {
+fn fresh(env: &Env, home: &ConfigHome, options: &RunOptions) -> Result<SessionPlace, UserError> {
     let id = match &options.session.id {
-        Some(text) => SessionId::parse(text).map_err(|error| Complaint::from_error(&error))?,
+        Some(text) => SessionId::parse(text).map_err(|error| UserError::from_error(&error))?,
         None => random_id(env)?,
     };
     let place = home.session(&env.cwd, &id);
     if options.session.id.is_some() && place.file().exists() {
-        return Err(Complaint::new(format!("Session ID {id} is already in use"))
+        return Err(UserError::new(format!("Session ID {id} is already in use"))
             .hint(format!("Continue it with `loci -r {id}`, or choose another id.")));
     }
     Ok(place)
 }
 
-fn open(home: &ConfigHome, place: SessionPlace, options: &RunOptions) -> Result<Start, Complaint> {
-    let failed = |error| Complaint::from_error(&error);
+fn open(home: &ConfigHome, place: SessionPlace, options: &RunOptions) -> Result<Resume, UserError> {
+    let failed = |error| UserError::from_error(&error);
     let LiveLoad { conversation, metadata, skipped, .. } = match &options.session.at {
         Some(uuid) => {
             let loaded = load_at(place.file(), &EntryId::new(uuid.as_str())).map_err(failed)?;
@@ -188,7 +188,7 @@ fn open(home: &ConfigHome, place: SessionPlace, options: &RunOptions) -> Result<
     let notes = note_of(&skipped, &place).into_iter().collect();
     let n_bytes = std::fs::metadata(place.file()).map_or(0, |metadata| metadata.len());
     let snapshots = snapshots_of(&metadata);
-    Ok(Start { model, mode, snapshots, n_bytes, place, history, notes, lease: None })
+    Ok(Resume { model, mode, snapshots, n_bytes, place, history, notes, lease: None })
 }
 
 /// Returns the mode a session goes on in. Bypassing and planning are chosen anew each time, and a file from
@@ -202,8 +202,8 @@ fn restored_mode(home: &ConfigHome, place: &SessionPlace, conversation: &Convers
     }
 }
 
-fn no_such_message(uuid: &str, place: &SessionPlace) -> Complaint {
-    Complaint::new(format!("No message found with message.uuid of: {uuid}"))
+fn no_such_message(uuid: &str, place: &SessionPlace) -> UserError {
+    UserError::new(format!("No message found with message.uuid of: {uuid}"))
         .hint(format!("`loci sessions tree {}` shows the messages there are.", place.id()))
 }
 
@@ -222,30 +222,30 @@ fn note_of(skipped: &[Skipped], place: &SessionPlace) -> Option<String> {
 }
 
 /// Says what is wrong with the name of a session; one of Codex has to be imported first.
-fn complain_of(env: &Env, home: &ConfigHome, name: &str, error: &FindError) -> Complaint {
+fn unknown_session_error(env: &Env, home: &ConfigHome, name: &str, error: &FindError) -> UserError {
     match find_rollout(home, &env.cwd, name) {
         Ok(Some(place)) => {
-            Complaint::new(format!("This is a session of Codex: `{}`", place.file().display()))
+            UserError::new(format!("This is a session of Codex: `{}`", place.file().display()))
                 .hint(format!("Make it one that can be continued: `loci sessions import {}`", place.id()))
         }
         Ok(None) | Err(_) => {
             let back = match error {
-                FindError::NoSuchId { id } => way_back(home, id),
+                FindError::NoSuchId { id } => restore_hint(home, id),
                 _ => None,
             };
-            let complaint = complain(error);
+            let user_error = to_user_error(error);
             match back {
-                Some(back) => complaint.hint(back),
-                None => complaint,
+                Some(back) => user_error.hint(back),
+                None => user_error,
             }
         }
     }
 }
 
-fn complain(error: &FindError) -> Complaint {
-    let complaint = Complaint::from_error(error);
+fn to_user_error(error: &FindError) -> UserError {
+    let user_error = UserError::from_error(error);
     match error.hint() {
-        Some(hint) => complaint.hint(hint),
-        None => complaint,
+        Some(hint) => user_error.hint(hint),
+        None => user_error,
     }
 }

@@ -10,7 +10,7 @@ use loci_storage::config::{
 };
 use loci_storage::layout::ConfigHome;
 
-use crate::user_error::Complaint;
+use crate::user_error::UserError;
 
 /// Returns what saves changes of permissions for sessions in this directory.
 pub(crate) fn save_to_settings(env: Env) -> SaveUpdate {
@@ -22,17 +22,17 @@ pub(crate) fn save_to_settings(env: Env) -> SaveUpdate {
             Some(Scope::User) => (places.user, WriteOptions::private()),
             Some(Scope::Project) => (places.project, WriteOptions::project()),
             Some(Scope::Local) => {
-                exclude_local_settings(&env, &home, &places.local).map_err(|error| said(&error))?;
+                exclude_local_settings(&env, &home, &places.local).map_err(|error| message_of(&error))?;
                 (places.local, WriteOptions::project())
             }
         };
         match edit_settings(&home, &path, &options, |text| update.edit(text)) {
             Ok(_) => Ok(()),
-            Err(error) => Err(said(&error)),
+            Err(error) => Err(message_of(&error)),
         }
     })
 }
 
-fn said(error: &dyn std::error::Error) -> String {
-    Complaint::from_error(error).message().to_owned()
+fn message_of(error: &dyn std::error::Error) -> String {
+    UserError::from_error(error).message().to_owned()
 }

@@ -13,13 +13,13 @@ use loci_storage::layout::ConfigHome;
 use serde_json::Value;
 
 use crate::options::RunOptions;
-use crate::user_error::Complaint;
+use crate::user_error::UserError;
 
 /// How many problems are said at start; `loci doctor` knows the rest.
 const MOST_NOTES: usize = 5;
 
 /// The settings of a run, and the environment with their variables.
-pub struct Configured {
+pub struct RunSettings {
     /// The environment with the settings' variables in it.
     pub env: Env,
     /// The environment without them.
@@ -31,14 +31,14 @@ pub struct Configured {
     /// What the user should know.
     pub notes: Vec<String>,
     /// How instruction files are looked for.
-    pub instructions: InstructionWish,
+    pub instructions: InstructionOptions,
     /// Follows the files.
     pub watch: Option<SettingsWatch>,
 }
 
 /// How instruction files are looked for.
 #[derive(Debug, Clone)]
-pub struct InstructionWish {
+pub struct InstructionOptions {
     root: PathBuf,
     main_checkout: Option<PathBuf>,
     trust: TrustState,
@@ -49,7 +49,7 @@ pub struct InstructionWish {
     extra_dirs: Vec<PathBuf>,
 }
 
-impl InstructionWish {
+impl InstructionOptions {
     /// Takes what the settings say; `extra_dirs` are directories the user added.
     pub fn new(places: &SettingsPlaces, loaded: &LoadedSettings, extra_dirs: &[PathBuf]) -> Self {
         let settings = loaded.settings();
@@ -99,16 +99,16 @@ impl InstructionWish {
     }
 }
 
-impl Configured {
+impl RunSettings {
     /// Reads all settings; `env` is the environment as inherited.
-    pub fn load(env: &Env, options: &RunOptions) -> Result<Self, Complaint> {
+    pub fn load(env: &Env, options: &RunOptions) -> Result<Self, UserError> {
         let home = ConfigHome::from_env(env);
         let places = SettingsPlaces::new(env, &home, Path::new(MANAGED_DIR), options.setting_sources);
         let (watch, loaded) = SettingsWatch::start(places.clone(), given(env, options)?);
         let settings = loaded.settings();
-        let instructions = InstructionWish::new(&places, &loaded, &options.permissions.dirs);
+        let instructions = InstructionOptions::new(&places, &loaded, &options.permissions.dirs);
         Ok(Self {
-            env: applied(env, &settings),
+            env: with_settings_vars(env, &settings),
             inherited: env.clone(),
             in_force: crate::settings_reload::in_force(&loaded.merged),
             notes: notes(&loaded),
@@ -122,7 +122,7 @@ impl Configured {
     pub fn none(env: &Env) -> Self {
         let home = ConfigHome::from_env(env);
         let places = SettingsPlaces::new(env, &home, Path::new(MANAGED_DIR), SettingsSources::ALL);
-        let instructions = InstructionWish::new(&places, &LoadedSettings::default(), &[]);
+        let instructions = InstructionOptions::new(&places, &LoadedSettings::default(), &[]);
         Self {
             env: env.clone(),
             inherited: env.clone(),
@@ -136,33 +136,33 @@ impl Configured {
 }
 
 /// Reads what `--settings` gives: a JSON object, or the name of a file that holds one.
-fn given(env: &Env, options: &RunOptions) -> Result<Option<GivenSettings>, Complaint> {
+fn given(env: &Env, options: &RunOptions) -> Result<Option<GivenSettings>, UserError> {
     let Some(argument) = options.settings.as_deref() else { return Ok(None) };
     let (text, name) = match argument.trim_start().starts_with('{') {
         true => (argument.to_owned(), "--settings".to_owned()),
         false => (read_given(env, argument)?, argument.to_owned()),
     };
     if text.len() > SETTINGS_LIMIT {
-        return Err(Complaint::new(format!("The settings in `{name}` are larger than 2 MiB")));
+        return Err(UserError::new(format!("The settings in `{name}` are larger than 2 MiB")));
     }
     let document = jsonc::parse(&text);
     if let Some(error) = document.errors.first() {
         let line = text[..error.at].matches('\n').count() + 1;
-        return Err(Complaint::new(format!("Not valid JSON in `{name}`, line {line}: {}", error.message))
+        return Err(UserError::new(format!("Not valid JSON in `{name}`, line {line}: {}", error.message))
             .hint("Give --settings a JSON object, or a file that holds one."));
     }
     Ok(Some(GivenSettings { text, name }))
 }
 
-fn read_given(env: &Env, argument: &str) -> Result<String, Complaint> {
+fn read_given(env: &Env, argument: &str) -> Result<String, UserError> {
     let path = env.cwd.join(loci_core::path::expand_home(&env.home, argument));
     let failed = |error: std::io::Error| {
-        Complaint::new(format!("Failed to read settings: `{}`: {error}", path.display()))
+        UserError::new(format!("Failed to read settings: `{}`: {error}", path.display()))
             .hint("Give --settings a JSON object, or a file that holds one.")
     };
     let metadata = std::fs::metadata(&path).map_err(failed)?;
     if metadata.is_file() && metadata.len() > SETTINGS_LIMIT as u64 {
-        return Err(Complaint::new(format!("The settings in `{argument}` are larger than 2 MiB")));
+        return Err(UserError::new(format!("The settings in `{argument}` are larger than 2 MiB")));
     }
     std::fs::read_to_string(&path).map_err(failed)
 }
@@ -177,7 +177,7 @@ pub fn notes(loaded: &LoadedSettings) -> Vec<String> {
 }
 
 /// Returns the environment with the variables of the settings in it, which win over inherited ones.
-pub fn applied(env: &Env, settings: &Settings) -> Env {
+pub fn with_settings_vars(env: &Env, settings: &Settings) -> Env {
     let is_name = |name: &str| !name.is_empty() && !name.contains(['=', '\0']);
     let usable = settings.env.iter().filter(|(name, value)| is_name(name) && !value.contains('\0'));
     let vars = usable.fold(env.vars.clone(), |vars, (name, value)| vars.with(name, value));
@@ -197,7 +197,7 @@ mod tests {
             env: vec![pair("A", "mine"), pair("C", ""), pair("X=Y", "1"), pair("", "1")],
             ..Settings::default()
         };
-        let applied = applied(&env, &settings);
+        let applied = with_settings_vars(&env, &settings);
         let all: Vec<_> = applied.vars.iter().collect();
         assert_eq!(all, [("A", "mine"), ("B", "shell"), ("C", "")]);
     }

@@ -23,10 +23,10 @@ use serde_json::Value;
 use crate::child_env::{self, child_env};
 use crate::credentials::Credentials;
 use crate::rules::rulebook_from_settings;
-use crate::settings::applied;
+use crate::settings::with_settings_vars;
 
 /// What a session was started with, as far as settings are concerned.
-pub(crate) struct Start {
+pub(crate) struct ReloadBaseline {
     /// The environment without variables of settings.
     pub(crate) inherited: Env,
     /// The environment with them.
@@ -44,7 +44,7 @@ pub(crate) struct Start {
 type Latest = (Settings, ReloadPoint);
 
 /// Follows the files of `watch` from what they were at the start.
-pub(crate) fn follow(watch: SettingsWatch, start: Start) -> SettingsReload {
+pub(crate) fn watch_settings(watch: SettingsWatch, start: ReloadBaseline) -> SettingsReload {
     let latest = Arc::new(Mutex::new((Settings::default(), ReloadPoint::Prompt)));
     let (inherited, env, credentials) =
         (start.inherited.clone(), start.env.clone(), Arc::clone(&start.credentials));
@@ -54,14 +54,14 @@ pub(crate) fn follow(watch: SettingsWatch, start: Start) -> SettingsReload {
     }
 }
 
-fn poll(mut watch: SettingsWatch, start: Start, latest: Arc<Mutex<Latest>>) -> SettingsPoller {
+fn poll(mut watch: SettingsWatch, start: ReloadBaseline, latest: Arc<Mutex<Latest>>) -> SettingsPoller {
     let mut shown = start.settings.clone();
     let mut last = start.rulebook.clone();
     let mut waiting = None;
     Box::new(move |current, moment| {
         let changed = watch.poll();
         if moment == ReloadPoint::Prompt {
-            start.credentials.take_up_waiting();
+            start.credentials.activate_waiting_helper();
         }
         let loaded = match (changed, moment) {
             (Some(loaded), _) => loaded,
@@ -87,9 +87,9 @@ fn poll(mut watch: SettingsWatch, start: Start, latest: Arc<Mutex<Latest>>) -> S
         }
         notes.extend(crate::settings::notes(&loaded));
         if rulebook != *current || waits {
-            notes.push(told(may_loosen, waits).to_owned());
+            notes.push(change_message(may_loosen, waits).to_owned());
         }
-        notes.into_iter().for_each(|note| say(&note));
+        notes.into_iter().for_each(|note| warn(&note));
         *latest.lock().unwrap_or_else(PoisonError::into_inner) = (settings, moment);
         shown.clone_from(&now);
         waiting = waits.then_some(loaded);
@@ -98,7 +98,7 @@ fn poll(mut watch: SettingsWatch, start: Start, latest: Arc<Mutex<Latest>>) -> S
 }
 
 /// Tells people which of the new rules count.
-fn told(may_loosen: bool, waits: bool) -> &'static str {
+fn change_message(may_loosen: bool, waits: bool) -> &'static str {
     match (may_loosen, waits) {
         (true, _) => "Settings changed: the permission rules are now those of the files",
         (false, false) => "Settings changed: what restricts counts from now on",
@@ -121,15 +121,15 @@ fn apply(
 ) -> SettingsApplier {
     Box::new(move || {
         let (settings, moment) = latest.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let env = child_env::with_secrets_as_in(&start, applied(&inherited, &settings));
-        if credentials.follow(&env, &settings, moment) {
-            say("Settings changed: the new command of `apiKeyHelper` counts from the next prompt on");
+        let env = child_env::with_secrets_as_in(&start, with_settings_vars(&inherited, &settings));
+        if credentials.reload(&env, &settings, moment) {
+            warn("Settings changed: the new command of `apiKeyHelper` counts from the next prompt on");
         }
         Ambient { child_env: child_env(&env), env }
     })
 }
 
-fn say(note: &str) {
+fn warn(note: &str) {
     // Nobody is left to tell when stderr is gone.
     drop(writeln!(std::io::stderr(), "{note}"));
 }

@@ -8,7 +8,7 @@ use loci_stdx::Env;
 use loci_storage::project::{GitSnapshot, head_branch};
 
 use crate::options::{RunOptions, TextSource};
-use crate::user_error::Complaint;
+use crate::user_error::UserError;
 
 /// Collects the parts of the system prompt.
 pub fn prompt_parts(
@@ -18,7 +18,7 @@ pub fn prompt_parts(
     model: &str,
     git: Option<GitSnapshot>,
     memory_dir: Option<&Path>,
-) -> Result<PromptParts, Complaint> {
+) -> Result<PromptParts, UserError> {
     let surroundings = Surroundings {
         cwd: env.cwd.display().to_string(),
         extra_dirs: rulebook.dirs.iter().skip(1).map(|dir| dir.display().to_string()).collect(),
@@ -45,11 +45,11 @@ fn git_context(git: GitSnapshot) -> GitContext {
     }
 }
 
-fn text_of(source: Option<&TextSource>) -> Result<Option<String>, Complaint> {
+fn text_of(source: Option<&TextSource>) -> Result<Option<String>, UserError> {
     match source {
         Some(TextSource::Text(text)) => Ok(Some(text.clone())),
         Some(TextSource::File(path)) => std::fs::read_to_string(path).map(Some).map_err(|error| {
-            Complaint::new(format!("Failed to read prompt file: `{}`: {error}", path.display()))
+            UserError::new(format!("Failed to read prompt file: `{}`: {error}", path.display()))
         }),
         None => Ok(None),
     }

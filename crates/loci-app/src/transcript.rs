@@ -14,7 +14,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
     /// What it was.
-    pub what: What,
+    pub kind: PartKind,
     /// When it was written, as stored.
     pub time: Option<String>,
     /// The entry it comes from.
@@ -23,7 +23,7 @@ pub struct Part {
 
 /// What may happen.
 #[derive(Debug, Clone, PartialEq)]
-pub enum What {
+pub enum PartKind {
     /// Somebody asked.
     Prompt(String),
     /// The model answered.
@@ -71,11 +71,11 @@ pub struct CallResult {
 
 /// Tells what happened, in order.
 pub fn parts(history: &[Arc<Entry>]) -> Vec<Part> {
-    let mut telling = Telling::default();
+    let mut builder = PartBuilder::default();
     for entry in history.iter().filter(|entry| !entry.head().is_meta) {
-        telling.take(entry);
+        builder.take(entry);
     }
-    telling.parts
+    builder.parts
 }
 
 /// Returns true for a message that the official SDK shows.
@@ -97,13 +97,13 @@ pub fn prompt_text(entry: &Entry) -> Option<String> {
 }
 
 #[derive(Default)]
-struct Telling {
+struct PartBuilder {
     parts: Vec<Part>,
     /// Where the part of each call is.
     calls: HashMap<String, usize>,
 }
 
-impl Telling {
+impl PartBuilder {
     fn take(&mut self, entry: &Entry) {
         match entry.head().kind {
             EntryKind::User => self.take_user(entry),
@@ -114,10 +114,10 @@ impl Telling {
         }
     }
 
-    fn push(&mut self, entry: &Entry, what: What) {
+    fn push(&mut self, entry: &Entry, kind: PartKind) {
         let head = entry.head();
         self.parts.push(Part {
-            what,
+            kind,
             time: head.timestamp.as_deref().map(str::to_owned),
             uuid: head.uuid.as_ref().map(|uuid| uuid.to_string()),
         });
@@ -130,9 +130,9 @@ impl Telling {
                 BlockKind::Image => self.take_image(entry, &block.to_value()),
                 BlockKind::Text => {
                     let text = block.text().unwrap_or_default();
-                    self.push(entry, words_of_user(entry, text));
+                    self.push(entry, user_text(entry, text));
                 }
-                _ => self.push(entry, What::Note(format!("[{}]", kind_name(&block)))),
+                _ => self.push(entry, PartKind::Note(format!("[{}]", kind_name(&block)))),
             }
         }
     }
@@ -142,18 +142,18 @@ impl Telling {
             let value = block.to_value();
             match block.kind() {
                 BlockKind::Text if entry.head().is_api_error => {
-                    self.push(entry, What::Failure(block.text().unwrap_or_default()));
+                    self.push(entry, PartKind::Failure(block.text().unwrap_or_default()));
                 }
-                BlockKind::Text => self.push(entry, What::Answer(block.text().unwrap_or_default())),
-                BlockKind::Thinking => self.push(entry, What::Thinking(text_of(&value["thinking"]))),
-                BlockKind::RedactedThinking => self.push(entry, What::Thinking("[redacted]".to_owned())),
+                BlockKind::Text => self.push(entry, PartKind::Answer(block.text().unwrap_or_default())),
+                BlockKind::Thinking => self.push(entry, PartKind::Thinking(text_of(&value["thinking"]))),
+                BlockKind::RedactedThinking => self.push(entry, PartKind::Thinking("[redacted]".to_owned())),
                 BlockKind::ToolUse => {
                     self.calls.insert(text_of(&value["id"]), self.parts.len());
                     let call =
                         Call { name: text_of(&value["name"]), input: value["input"].clone(), result: None };
-                    self.push(entry, What::Call(call));
+                    self.push(entry, PartKind::Call(call));
                 }
-                _ => self.push(entry, What::Note(format!("[{}]", kind_name(&block)))),
+                _ => self.push(entry, PartKind::Note(format!("[{}]", kind_name(&block)))),
             }
         }
     }
@@ -162,8 +162,8 @@ impl Telling {
         let Some(result) = block.tool_result() else { return };
         let said = CallResult { text: result_text(&result.content), is_error: result.is_error == Some(true) };
         match self.calls.get(result.tool_use_id.as_str()).and_then(|idx| self.parts.get_mut(*idx)) {
-            Some(Part { what: What::Call(call), .. }) => call.result = Some(said),
-            Some(_) | None => self.push(entry, What::Note(said.text)),
+            Some(Part { kind: PartKind::Call(call), .. }) => call.result = Some(said),
+            Some(_) | None => self.push(entry, PartKind::Note(said.text)),
         }
         for image in result.content.as_array().into_iter().flatten().filter(|block| block["type"] == "image")
         {
@@ -174,7 +174,7 @@ impl Telling {
     fn take_image(&mut self, entry: &Entry, block: &Value) {
         let source = &block["source"];
         let image =
-            What::Image { media_type: text_of(&source["media_type"]), data: text_of(&source["data"]) };
+            PartKind::Image { media_type: text_of(&source["media_type"]), data: text_of(&source["data"]) };
         self.push(entry, image);
     }
 
@@ -182,16 +182,16 @@ impl Telling {
         let Some(attachment) = entry.attachment().filter(|value| value["type"] == "queued_command") else {
             return;
         };
-        self.push(entry, What::Prompt(result_text(&attachment["prompt"])));
+        self.push(entry, PartKind::Prompt(result_text(&attachment["prompt"])));
     }
 
     fn take_system(&mut self, entry: &Entry) {
         if entry.is_compact_boundary() {
-            return self.push(entry, What::Compaction(compaction(entry)));
+            return self.push(entry, PartKind::Compaction(compaction_text(entry)));
         }
         if entry.head().subtype.as_deref() == Some("local_command") {
             let content: Option<String> = entry.fields().read("content");
-            self.push(entry, What::Note(without_tags(&content.unwrap_or_default())));
+            self.push(entry, PartKind::Note(without_tags(&content.unwrap_or_default())));
         }
     }
 }
@@ -203,16 +203,16 @@ pub fn is_note(text: &str) -> bool {
     STARTS.iter().any(|start| text.starts_with(start))
 }
 
-fn words_of_user(entry: &Entry, text: String) -> What {
+fn user_text(entry: &Entry, text: String) -> PartKind {
     match (entry.head().is_compact_summary, is_note(&text)) {
-        (true, _) => What::Summary(text),
-        (false, true) => What::Note(without_tags(&text)),
-        (false, false) => What::Prompt(text),
+        (true, _) => PartKind::Summary(text),
+        (false, true) => PartKind::Note(without_tags(&text)),
+        (false, false) => PartKind::Prompt(text),
     }
 }
 
 /// Says how a compaction came about, and how much it saved where that is known.
-pub fn compaction(entry: &Entry) -> String {
+pub fn compaction_text(entry: &Entry) -> String {
     let about: Value = entry.fields().read("compactMetadata").unwrap_or_default();
     let trigger = about["trigger"].as_str().map(|trigger| format!(" ({trigger})")).unwrap_or_default();
     match (about["preTokens"].as_u64(), about["postTokens"].as_u64()) {
@@ -273,10 +273,10 @@ mod tests {
 
     use super::*;
 
-    fn told(lines: &[Value]) -> Vec<What> {
+    fn kinds(lines: &[Value]) -> Vec<PartKind> {
         let entries: Vec<Arc<Entry>> =
             lines.iter().map(|line| Arc::new(Entry::parse(line.to_string()).unwrap())).collect();
-        parts(&entries).into_iter().map(|part| part.what).collect()
+        parts(&entries).into_iter().map(|part| part.kind).collect()
     }
 
     fn user(content: Value) -> Value {
@@ -291,7 +291,7 @@ mod tests {
         let result = |id: &str, text: Value, is_error: bool| {
             user(json!([{"type": "tool_result", "tool_use_id": id, "content": text, "is_error": is_error}]))
         };
-        let what = told(&[
+        let what = kinds(&[
             user(json!("go")),
             calls,
             result(
@@ -301,7 +301,8 @@ mod tests {
             ),
             result("t1", json!("yes"), false),
         ]);
-        let [What::Prompt(_), What::Call(first), What::Call(second), What::Image { .. }] = what.as_slice()
+        let [PartKind::Prompt(_), PartKind::Call(first), PartKind::Call(second), PartKind::Image { .. }] =
+            what.as_slice()
         else {
             panic!("{what:?}")
         };
@@ -317,30 +318,30 @@ mod tests {
             json!({"type": "attachment", "attachment": {"type": "queued_command", "prompt": "and this"}});
         for (line, expected) in [
             (hidden, vec![]),
-            (summary, vec![What::Summary("sum".into())]),
-            (queued, vec![What::Prompt("and this".into())]),
+            (summary, vec![PartKind::Summary("sum".into())]),
+            (queued, vec![PartKind::Prompt("and this".into())]),
             (
                 user(json!("[Request interrupted by user]")),
-                vec![What::Note("[Request interrupted by user]".into())],
+                vec![PartKind::Note("[Request interrupted by user]".into())],
             ),
             (
                 user(json!("<command-name>/x</command-name> <command-args>y</command-args>")),
-                vec![What::Note("/x y".into())],
+                vec![PartKind::Note("/x y".into())],
             ),
-            (user(json!("is 1 < 2 > 0 ?")), vec![What::Prompt("is 1 < 2 > 0 ?".into())]),
+            (user(json!("is 1 < 2 > 0 ?")), vec![PartKind::Prompt("is 1 < 2 > 0 ?".into())]),
             (json!({"type": "system", "subtype": "turn_duration"}), vec![]),
             (
                 json!({"type": "system", "subtype": "compact_boundary", "compactMetadata": {"trigger": "auto", "preTokens": 9, "postTokens": 1}}),
-                vec![What::Compaction("compacted (auto): 9 tokens became 1".into())],
+                vec![PartKind::Compaction("compacted (auto): 9 tokens became 1".into())],
             ),
             (
                 json!({"type": "assistant", "isApiErrorMessage": true, "message": {"content": [{"type": "text", "text": "oh"}]}}),
-                vec![What::Failure("oh".into())],
+                vec![PartKind::Failure("oh".into())],
             ),
             (json!({"type": "attachment", "attachment": {"type": "skill_listing"}}), vec![]),
             (json!({"type": "user", "message": 7}), vec![]),
         ] {
-            assert_eq!(told(std::slice::from_ref(&line)), expected, "{line}");
+            assert_eq!(kinds(std::slice::from_ref(&line)), expected, "{line}");
         }
     }
 }

@@ -15,8 +15,8 @@ use loci_storage::config::{
 use loci_storage::layout::ConfigHome;
 use serde_json::Value;
 
-use crate::settings::InstructionWish;
-use crate::user_error::Complaint;
+use crate::settings::InstructionOptions;
+use crate::user_error::UserError;
 
 /// The most letters of a value that are shown.
 const MOST_LETTERS: usize = 100;
@@ -24,7 +24,7 @@ const MOST_LETTERS: usize = 100;
 const MOST_VALUES: usize = 20;
 
 /// Asks about the working directory, where that is called for. An answer that is no yes ends the start.
-pub fn ask_on_terminal(env: &Env) -> Result<(), Complaint> {
+pub fn ask_on_terminal(env: &Env) -> Result<(), UserError> {
     let (mut stdin, mut stderr) = (std::io::stdin().lock(), std::io::stderr());
     if !stdin.is_terminal() || !stderr.is_terminal() {
         return Ok(());
@@ -32,34 +32,34 @@ pub fn ask_on_terminal(env: &Env) -> Result<(), Complaint> {
     ask(env, &mut stdin, &mut stderr)
 }
 
-fn ask(env: &Env, input: &mut dyn BufRead, output: &mut dyn Write) -> Result<(), Complaint> {
+fn ask(env: &Env, input: &mut dyn BufRead, output: &mut dyn Write) -> Result<(), UserError> {
     let home = ConfigHome::from_env(env);
     let places = SettingsPlaces::new(env, &home, Path::new(MANAGED_DIR), SettingsSources::ALL);
     let loaded = load_settings(&places, None);
     if loaded.trust.is_trusted {
         return Ok(());
     }
-    if !says_yes(&question(env, &loaded), input, output)? {
-        return Err(Complaint::new("This folder is not trusted, so nothing was started")
+    if !confirm(&question(env, &loaded), input, output)? {
+        return Err(UserError::new("This folder is not trusted, so nothing was started")
             .hint("`loci -p` works here without trust: it applies nothing of the folder that needs it."));
     }
     // Trust in the home directory lasts as long as the process.
     if !loaded.trust.can_be_kept {
         return Ok(());
     }
-    set_trust(&home, &loaded.trust.root, true).map_err(|error| Complaint::from_error(&error))?;
-    let wish = InstructionWish::new(&places, &loaded, &[]);
-    let outside = discover_instructions(&wish.places(env, &home)).external;
+    set_trust(&home, &loaded.trust.root, true).map_err(|error| UserError::from_error(&error))?;
+    let instructions = InstructionOptions::new(&places, &loaded, &[]);
+    let outside = discover_instructions(&instructions.places(env, &home)).external;
     if outside.is_empty() || external_imports(&home, &loaded.trust.root).is_some() {
         return Ok(());
     }
-    let may = says_yes(&imports_question(&outside), input, output)?;
-    set_external_imports(&home, &loaded.trust.root, may).map_err(|error| Complaint::from_error(&error))?;
+    let may = confirm(&imports_question(&outside), input, output)?;
+    set_external_imports(&home, &loaded.trust.root, may).map_err(|error| UserError::from_error(&error))?;
     Ok(())
 }
 
-fn says_yes(question: &str, input: &mut dyn BufRead, output: &mut dyn Write) -> Result<bool, Complaint> {
-    let failed = |error: std::io::Error| Complaint::new(format!("The terminal cannot be used: {error}"));
+fn confirm(question: &str, input: &mut dyn BufRead, output: &mut dyn Write) -> Result<bool, UserError> {
+    let failed = |error: std::io::Error| UserError::new(format!("The terminal cannot be used: {error}"));
     output.write_all(question.as_bytes()).and_then(|()| output.flush()).map_err(failed)?;
     let mut answer = String::new();
     input.read_line(&mut answer).map_err(failed)?;
@@ -75,29 +75,29 @@ fn imports_question(outside: &[PathBuf]) -> String {
 
 fn question(env: &Env, loaded: &LoadedSettings) -> String {
     let root = single_line(&loaded.trust.root.display().to_string(), MOST_LETTERS);
-    let mut wishes = wishes(&loaded.merged);
-    wishes.extend(servers(env));
-    let n_more = wishes.len().saturating_sub(MOST_VALUES);
-    wishes.truncate(MOST_VALUES);
+    let mut waiting_settings = waiting_settings(&loaded.merged);
+    waiting_settings.extend(servers(env));
+    let n_more = waiting_settings.len().saturating_sub(MOST_VALUES);
+    waiting_settings.truncate(MOST_VALUES);
     if n_more > 0 {
-        wishes.push(format!("{n_more} more; see `loci config list`"));
+        waiting_settings.push(format!("{n_more} more; see `loci config list`"));
     }
-    let wishes = match wishes.is_empty() {
+    let waiting_settings = match waiting_settings.is_empty() {
         true => "Nothing in it asks for more than reading yet.".to_owned(),
-        false => format!("Its files would set:\n  {}", wishes.join("\n  ")),
+        false => format!("Its files would set:\n  {}", waiting_settings.join("\n  ")),
     };
     format!(
-        "Do you trust the files in this folder?\n  {root}\n{wishes}\nUntil you do, nothing in it is run or applied. Trust it? [y/N] "
+        "Do you trust the files in this folder?\n  {root}\n{waiting_settings}\nUntil you do, nothing in it is run or applied. Trust it? [y/N] "
     )
 }
 
 /// Lists what waits for trust, a line each.
-fn wishes(merged: &Merged) -> Vec<String> {
+fn waiting_settings(merged: &Merged) -> Vec<String> {
     let mut lines = Vec::new();
     for setting in merged.iter() {
         let waiting = setting.parts.iter().filter(|part| part.role == Role::Refused(Refusal::Untrusted));
         for part in waiting {
-            let value = single_line(&shown(&part.value), MOST_LETTERS);
+            let value = single_line(&render_value(&part.value), MOST_LETTERS);
             lines.push(format!("{}: {value}  ({}:{})", setting.key.path, part.origin.name, part.line));
         }
     }
@@ -105,10 +105,10 @@ fn wishes(merged: &Merged) -> Vec<String> {
 }
 
 /// Shows a value: texts of a list as they stand, everything else as JSON.
-fn shown(value: &Value) -> String {
+fn render_value(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        Value::Array(items) => items.iter().map(shown).collect::<Vec<_>>().join(", "),
+        Value::Array(items) => items.iter().map(render_value).collect::<Vec<_>>().join(", "),
         other => other.to_string(),
     }
 }
@@ -135,7 +135,7 @@ mod tests {
         let mut output = Vec::new();
         let end = match ask(&env, &mut answer.as_bytes(), &mut output) {
             Ok(()) => "started".to_owned(),
-            Err(complaint) => complaint.message().to_owned(),
+            Err(user_error) => user_error.message().to_owned(),
         };
         let said = String::from_utf8(output).unwrap();
         expected.assert_eq(&Normaliser::of(home).text(&format!("{said}\n{end}")));
@@ -210,8 +210,8 @@ mod tests {
         for answer in ["", "\n", "n\n", "yes please\n", "never\n"] {
             let home = greedy();
             let env = Env::for_test(home.home(), home.project());
-            let complaint = ask(&env, &mut answer.as_bytes(), &mut Vec::new()).unwrap_err();
-            assert_eq!(complaint.message(), "This folder is not trusted, so nothing was started");
+            let user_error = ask(&env, &mut answer.as_bytes(), &mut Vec::new()).unwrap_err();
+            assert_eq!(user_error.message(), "This folder is not trusted, so nothing was started");
             assert!(!home.home().join(".claude.json").exists());
         }
     }

@@ -1,16 +1,15 @@
 //! What people read when a run cannot start: one clause, its cause, the next step.
 
-use std::io::Write;
-use std::process::ExitCode;
+use std::fmt;
 
 /// An error for people.
 #[derive(Debug)]
-pub struct Complaint {
+pub struct UserError {
     message: String,
     hint: Option<String>,
 }
 
-impl Complaint {
+impl UserError {
     /// Says what is wrong, in one clause.
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: None }
@@ -36,19 +35,17 @@ impl Complaint {
     pub fn message(&self) -> &str {
         &self.message
     }
+}
 
-    /// Says it and returns the exit code.
-    pub fn exit(&self, stderr: &mut dyn Write) -> ExitCode {
-        let hint = self.hint.as_ref().map(|hint| format!("\n{hint}")).unwrap_or_default();
-        // A closed stderr leaves nobody to tell; the exit code says it all the same.
-        // Names of files come from anywhere: at a terminal they are read, and do nothing.
-        let text = loci_stdx::printable(&format!("Error: {}{hint}", self.message));
-        drop(writeln!(stderr, "{text}"));
-        ExitCode::FAILURE
+impl fmt::Display for UserError {
+    /// Writes the text and, on a line of its own, the hint.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        self.hint.as_ref().map_or(Ok(()), |hint| write!(f, "\n{hint}"))
     }
 }
 
-impl From<loci_core::stream::Failure> for Complaint {
+impl From<loci_core::stream::Failure> for UserError {
     fn from(failure: loci_core::stream::Failure) -> Self {
         Self { message: failure.message, hint: failure.hint }
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::path::PathBuf;
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_core::file_history::prompts_of;
 use loci_core::ids::{EntryId, SessionId};
 use loci_stdx::{Env, single_line};
@@ -28,11 +28,11 @@ pub(crate) struct BlameArgs {
 }
 
 /// Prints the file with who wrote what.
-pub(crate) fn run(env: &Env, args: &BlameArgs) -> Result<u8, Complaint> {
+pub(crate) fn run(env: &Env, args: &BlameArgs) -> Result<u8, UserError> {
     let home = ConfigHome::from_env(env);
     let path = env.cwd.join(&args.file);
     let path = path.canonicalize().unwrap_or(path);
-    let lines = blame_file(&home, env, &path).map_err(|error| Complaint::from_error(&error))?;
+    let lines = blame_file(&home, env, &path).map_err(|error| UserError::from_error(&error))?;
     let mut prompts = Prompts { env, home: &home, known: HashMap::new() };
     let text: String = lines
         .iter()
@@ -45,7 +45,7 @@ pub(crate) fn run(env: &Env, args: &BlameArgs) -> Result<u8, Complaint> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Complaint::new(format!("Failed to write to standard output: {error}")))
+            Err(UserError::new(format!("Failed to write to standard output: {error}")))
         }
         Ok(()) | Err(_) => Ok(0),
     }

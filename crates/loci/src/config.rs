@@ -14,7 +14,7 @@ mod unset;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_core::settings::{Key, Scope, json_schema};
 use loci_stdx::{Env, WriteOptions};
 use loci_storage::config::{
@@ -24,7 +24,7 @@ use loci_storage::layout::ConfigHome;
 
 use serde_json::Value;
 
-pub(crate) use set::complain;
+pub(crate) use set::to_user_error;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConfigArgs {
@@ -77,14 +77,14 @@ impl Target {
 }
 
 /// What every verb looks at.
-pub(crate) struct Desk {
+pub(crate) struct SettingsContext {
     pub(crate) env: Env,
     pub(crate) home: ConfigHome,
     pub(crate) places: SettingsPlaces,
     pub(crate) loaded: LoadedSettings,
 }
 
-impl Desk {
+impl SettingsContext {
     pub(crate) fn new(env: &Env) -> Self {
         let home = ConfigHome::from_env(env);
         let places = SettingsPlaces::new(env, &home, Path::new(MANAGED_DIR), SettingsSources::ALL);
@@ -105,10 +105,10 @@ impl Desk {
 
     /// Has git ignore the user's own settings of a project when they are first written; returns the file of the
     /// rule.
-    pub(crate) fn keep_private(&self, scope: Scope, path: &Path) -> Result<Option<PathBuf>, Complaint> {
+    pub(crate) fn keep_private(&self, scope: Scope, path: &Path) -> Result<Option<PathBuf>, UserError> {
         match scope {
             Scope::Local => {
-                exclude_local_settings(&self.env, &self.home, path).map_err(|error| complain(&error))
+                exclude_local_settings(&self.env, &self.home, path).map_err(|error| to_user_error(&error))
             }
             Scope::User | Scope::Project | Scope::CommandLine | Scope::Managed => Ok(None),
         }
@@ -116,26 +116,26 @@ impl Desk {
 }
 
 /// Runs a verb and returns the exit code.
-pub(crate) fn run(env: &Env, args: &ConfigArgs) -> Result<u8, Complaint> {
-    let desk = Desk::new(env);
+pub(crate) fn run(env: &Env, args: &ConfigArgs) -> Result<u8, UserError> {
+    let ctx = SettingsContext::new(env);
     let text = match &args.verb {
-        Verb::Get(args) => get::run(&desk, args)?,
-        Verb::Set(args) => set::run(&desk, args)?,
-        Verb::Unset(args) => unset::run(&desk, args)?,
-        Verb::List(args) => list::run(&desk, args),
-        Verb::Explain(args) => explain::run(&desk, args)?,
+        Verb::Get(args) => get::run(&ctx, args)?,
+        Verb::Set(args) => set::run(&ctx, args)?,
+        Verb::Unset(args) => unset::run(&ctx, args)?,
+        Verb::List(args) => list::run(&ctx, args),
+        Verb::Explain(args) => explain::run(&ctx, args)?,
         Verb::Schema => pretty(&json_schema()),
-        Verb::Trust(args) => trust::run(&desk, args)?,
+        Verb::Trust(args) => trust::run(&ctx, args)?,
     };
     write(&text)?;
     Ok(0)
 }
 
 /// Writes to standard output; a reader that went away is no failure.
-pub(crate) fn write(text: &str) -> Result<(), Complaint> {
+pub(crate) fn write(text: &str) -> Result<(), UserError> {
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Complaint::new(format!("Standard output cannot be written: {error}")))
+            Err(UserError::new(format!("Standard output cannot be written: {error}")))
         }
         _ => Ok(()),
     }
@@ -167,7 +167,7 @@ struct Named {
 }
 
 impl Named {
-    fn parse(path: &str) -> Result<Self, Complaint> {
+    fn parse(path: &str) -> Result<Self, UserError> {
         if let Some(key) = Key::find(path) {
             return Ok(Self { key, inner: None });
         }
@@ -187,10 +187,10 @@ impl Named {
     }
 }
 
-fn unknown(path: &str) -> Complaint {
-    let complaint = Complaint::new(format!("No such setting: `{path}`"));
+fn unknown(path: &str) -> UserError {
+    let user_error = UserError::new(format!("No such setting: `{path}`"));
     match Key::suggestion(path) {
-        Some(key) => complaint.hint(format!("Did you mean `{key}`?")),
-        None => complaint.hint("`loci config schema` lists all of them."),
+        Some(key) => user_error.hint(format!("Did you mean `{key}`?")),
+        None => user_error.hint("`loci config schema` lists all of them."),
     }
 }

@@ -4,7 +4,7 @@
 
 mod show;
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_stdx::Env;
 
 #[derive(Debug, clap::Args)]
@@ -21,7 +21,7 @@ enum Verb {
 }
 
 /// Runs a verb and returns the exit code.
-pub(crate) fn run(env: &Env, args: &ContextArgs) -> Result<u8, Complaint> {
+pub(crate) fn run(env: &Env, args: &ContextArgs) -> Result<u8, UserError> {
     match &args.verb {
         Verb::Show(args) => crate::config::write(&show::run(env, args)?)?,
     }

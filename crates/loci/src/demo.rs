@@ -9,9 +9,9 @@ mod view;
 
 use std::time::{Duration, Instant};
 
-use loci_app::Complaint;
-use loci_app::compose::{Background, compose};
-use loci_app::settings::Configured;
+use loci_app::UserError;
+use loci_app::compose::{Prefetch, compose};
+use loci_app::settings::RunSettings;
 use loci_app::{ModelOptions, PermissionOptions, RunOptions, resume};
 use loci_engine::{Command, EngineEvent, Prompt, Session};
 use loci_llm::Client;
@@ -29,17 +29,17 @@ const PROMPT: &str = "The tests fail. Find out why, fix it, and show that they p
 const PACE: Duration = Duration::from_millis(35);
 
 /// Runs the demo and returns the exit code.
-pub(crate) fn run(env: &Env, demo: &DemoArgs) -> Result<u8, Complaint> {
+pub(crate) fn run(env: &Env, demo: &DemoArgs) -> Result<u8, UserError> {
     let started = Instant::now();
     let project = project::create(env)?;
     let env = Env { cwd: project, ..env.clone() };
     let home = ConfigHome::from_env(&env);
     let options = options();
-    let background = Background::start(&env, &home, &options, Configured::none(&env));
+    let prefetch = Prefetch::start(&env, &home, &options, RunSettings::none(&env));
     let start = resume::find(&env, &home, &options)?;
     let pace = if demo.fast { Duration::ZERO } else { PACE };
     let client = Client::scripted(script::answer, pace);
-    let composed = compose(&env, &home, &options, start, background, Some(client), started)?;
+    let composed = compose(&env, &home, &options, start, prefetch, Some(client), started)?;
     let runtime = runtime::of_session()?;
     runtime.block_on(play(&env, Session::new(composed.config)))
 }
@@ -60,7 +60,7 @@ fn options() -> RunOptions {
 
 type Parts = (Session, loci_engine::SessionHandle, tokio::sync::mpsc::UnboundedReceiver<EngineEvent>);
 
-async fn play(env: &Env, (session, handle, mut events): Parts) -> Result<u8, Complaint> {
+async fn play(env: &Env, (session, handle, mut events): Parts) -> Result<u8, UserError> {
     let mut view = View::new(env, std::io::stdout());
     let engine = tokio::spawn(session.run());
     handle.send(Command::Prompt(Prompt::text(PROMPT)));
@@ -73,10 +73,10 @@ async fn play(env: &Env, (session, handle, mut events): Parts) -> Result<u8, Com
         view.close()
     };
     let result = shown.await;
-    engine.await.map_err(|error| Complaint::new(format!("The engine failed: {error}")))?;
+    engine.await.map_err(|error| UserError::new(format!("The engine failed: {error}")))?;
     match result {
         Ok(worked) => Ok(u8::from(!worked)),
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(0),
-        Err(error) => Err(Complaint::new(format!("Standard output cannot be written: {error}"))),
+        Err(error) => Err(UserError::new(format!("Standard output cannot be written: {error}"))),
     }
 }

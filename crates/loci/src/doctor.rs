@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use loci_app::COMPATIBLE_VERSION;
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_core::settings::{Diagnostic, Origin, Scope, Severity};
 use loci_stdx::{Env, counted};
 use loci_storage::config::{
@@ -34,11 +34,11 @@ pub(crate) struct DoctorArgs {
 }
 
 /// Examines the installation and returns the exit code.
-pub(crate) fn run(env: &Env, args: &DoctorArgs) -> Result<u8, Complaint> {
+pub(crate) fn run(env: &Env, args: &DoctorArgs) -> Result<u8, UserError> {
     let home = ConfigHome::from_env(env);
     let places = SettingsPlaces::new(env, &home, Path::new(MANAGED_DIR), SettingsSources::ALL);
     let loaded = load_settings(&places, None);
-    let env = loci_app::settings::applied(env, &loaded.settings());
+    let env = loci_app::settings::with_settings_vars(env, &loaded.settings());
     let report = Report::new(&env, &home, &places, loaded);
     write(&if args.json { pretty(&report.to_json()) } else { report.to_text() })?;
     Ok(u8::from(report.is_wrong()))
@@ -91,7 +91,7 @@ impl Report {
             n_read: glance.as_ref().map_or(0, |check_up| check_up.n_read),
             session_findings: glance
                 .map(|check_up| check_up.n_open())
-                .map_err(|error| Complaint::from_error(&error).message().to_owned()),
+                .map_err(|error| UserError::from_error(&error).message().to_owned()),
             // What cannot be counted is not worth failing for.
             kept: store.usage().unwrap_or_default(),
             most_kept: store.limit(),

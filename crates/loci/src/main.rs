@@ -24,7 +24,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
-use loci_app::{COMPATIBLE_VERSION, Complaint, trust};
+use loci_app::{COMPATIBLE_VERSION, UserError, trust};
 
 use args::{Args, Subcommand};
 
@@ -41,13 +41,13 @@ fn main() -> ExitCode {
     };
     match run(args, started) {
         Ok(code) => ExitCode::from(code),
-        Err(complaint) => complaint.exit(&mut std::io::stderr()),
+        Err(error) => fail(&error),
     }
 }
 
-fn run(args: Args, started: std::time::Instant) -> Result<u8, Complaint> {
+fn run(args: Args, started: std::time::Instant) -> Result<u8, UserError> {
     let env = loci_stdx::Env::from_process().map_err(|error| {
-        Complaint::new(format!("The working directory cannot be read: {error}"))
+        UserError::new(format!("The working directory cannot be read: {error}"))
             .hint("Change to a directory that exists and try again.")
     })?;
     match &args.subcommand {
@@ -65,7 +65,7 @@ fn run(args: Args, started: std::time::Instant) -> Result<u8, Complaint> {
         None if args.is_headless() => print::run(env, args, started),
         None => {
             trust::ask_on_terminal(&env)?;
-            Err(Complaint::new("The terminal interface is not part of this version")
+            Err(UserError::new("The terminal interface is not part of this version")
                 .hint("Use `loci -p \"your prompt\"`, or `loci demo` to see it at work."))
         }
     }
@@ -77,6 +77,14 @@ fn say_version() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
+}
+
+fn fail(error: &UserError) -> ExitCode {
+    // Names of files come from anywhere: at a terminal they are read, and do nothing.
+    let text = loci_stdx::printable(&format!("Error: {error}"));
+    // A closed stderr leaves nobody to tell; the exit code says it all the same.
+    drop(writeln!(std::io::stderr(), "{text}"));
+    ExitCode::FAILURE
 }
 
 /// Help goes to stdout and is no failure; everything else about the arguments is one.

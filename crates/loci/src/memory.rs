@@ -20,7 +20,7 @@ mod undo;
 
 use std::path::PathBuf;
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_context::MemoryFile;
 use loci_stdx::Env;
 use loci_storage::layout::ConfigHome;
@@ -28,7 +28,7 @@ use loci_storage::memory::{
     Act, Author, ChangeWish, Edit, MEMORY_INDEX, MemoryBook, MemoryContent, MemoryError, MemoryText, Shelf,
 };
 
-use crate::config::Desk as SettingsDesk;
+use crate::config::SettingsContext;
 use known::Known;
 
 #[derive(Debug, clap::Args)]
@@ -66,22 +66,22 @@ enum Verb {
 }
 
 /// What every verb looks at.
-struct Desk {
+struct MemoryContext {
     env: Env,
     book: MemoryBook,
     /// The root of the project, which memories name files of.
     root: PathBuf,
 }
 
-impl Desk {
-    fn new(env: &Env) -> Result<Self, Complaint> {
+impl MemoryContext {
+    fn new(env: &Env) -> Result<Self, UserError> {
         let home = ConfigHome::from_env(env);
-        let settings = SettingsDesk::new(env);
+        let settings = SettingsContext::new(env);
         let places = &settings.places;
         let root = places.main_checkout().unwrap_or(places.tree_root()).to_owned();
         let chosen = settings.loaded.settings().auto_memory.directory;
         let place = loci_storage::memory::memory_place(env, &home, &root, chosen.as_deref())
-            .map_err(|error| Complaint::from_error(&error))?;
+            .map_err(|error| UserError::from_error(&error))?;
         Ok(Self {
             env: env.clone(),
             book: MemoryBook::new(&home, &place.dir),
@@ -90,24 +90,24 @@ impl Desk {
     }
 
     /// Returns what a file holds; `None` when it is not there.
-    fn content(&self, shelf: Shelf, file: &str) -> Result<Option<MemoryContent>, Complaint> {
-        self.book.content(shelf, file).map_err(|error| complain(&error))
+    fn content(&self, shelf: Shelf, file: &str) -> Result<Option<MemoryContent>, UserError> {
+        self.book.content(shelf, file).map_err(|error| to_user_error(&error))
     }
 
     /// Returns the text of a file that words are to be changed of; what is not UTF-8 would not stay as it is.
-    fn exact_text(&self, shelf: Shelf, file: &str) -> Result<Option<String>, Complaint> {
+    fn exact_text(&self, shelf: Shelf, file: &str) -> Result<Option<String>, UserError> {
         let Some(content) = self.content(shelf, file)? else { return Ok(None) };
         content.as_text().map(|text| Some(text.to_owned())).ok_or_else(|| not_text(file))
     }
 
     /// Returns the text of a file, for people; `None` when it is not there.
-    fn text(&self, shelf: Shelf, file: &str) -> Result<Option<String>, Complaint> {
-        self.book.text(shelf, file).map_err(|error| complain(&error))
+    fn text(&self, shelf: Shelf, file: &str) -> Result<Option<String>, UserError> {
+        self.book.text(shelf, file).map_err(|error| to_user_error(&error))
     }
 
     /// Finds a memory by its file, with or without `.md`, or by its name. Those in directories, such as a team's and the
     /// logs of days, are found by their path alone.
-    fn find(&self, name: &str) -> Result<(String, String), Complaint> {
+    fn find(&self, name: &str) -> Result<(String, String), UserError> {
         let files = loci_storage::memory::memory_files(self.book.dir());
         if let Some(found) = find(files, name)? {
             return Ok((found.file, found.text));
@@ -116,34 +116,34 @@ impl Desk {
         match self.text(Shelf::Memory, &file) {
             Ok(Some(text)) if file.contains('/') => return Ok((file, text)),
             // One that is there and cannot be read says why.
-            Err(complaint) if !file.contains('/') => return Err(complaint),
+            Err(user_error) if !file.contains('/') => return Err(user_error),
             _ => {}
         }
-        Err(Complaint::new(format!("No such memory: `{name}`"))
+        Err(UserError::new(format!("No such memory: `{name}`"))
             .hint("`loci memory list` shows what there is."))
     }
 
     /// Returns the index, or why it cannot be read.
     fn index(&self) -> Result<String, String> {
         let text = self.book.text(Shelf::Memory, MEMORY_INDEX);
-        text.map(Option::unwrap_or_default).map_err(|error| complain(&error).message().to_owned())
+        text.map(Option::unwrap_or_default).map_err(|error| to_user_error(&error).message().to_owned())
     }
 
     /// Finds a proposal's file in the same way.
-    fn find_pending(&self, name: &str) -> Result<String, Complaint> {
+    fn find_pending(&self, name: &str) -> Result<String, UserError> {
         find(self.book.pending(), name)?.map(|found| found.file).ok_or_else(|| {
-            Complaint::new(format!("No such proposal: `{name}`"))
+            UserError::new(format!("No such proposal: `{name}`"))
                 .hint("`loci memory review` shows what there is.")
         })
     }
 
     /// Returns the files of the proposals that are named, or of all of them, each once.
-    fn chosen(&self, names: &[String], all: bool) -> Result<Vec<String>, Complaint> {
+    fn chosen(&self, names: &[String], all: bool) -> Result<Vec<String>, UserError> {
         if all {
             return Ok(self.book.pending().into_iter().map(|it| it.file).collect());
         }
         if names.is_empty() {
-            return Err(Complaint::new("No proposal is named")
+            return Err(UserError::new("No proposal is named")
                 .hint("Name some, or say --all; `loci memory review` shows what there is."));
         }
         let mut files: Vec<String> = Vec::new();
@@ -159,8 +159,8 @@ impl Desk {
         &self,
         files: Vec<String>,
         json: bool,
-        deal: impl Fn(&str) -> Result<String, Complaint>,
-    ) -> Result<String, Complaint> {
+        deal: impl Fn(&str) -> Result<String, UserError>,
+    ) -> Result<String, UserError> {
         if files.is_empty() && !json {
             return Ok("Nothing waits for your word\n".to_owned());
         }
@@ -168,9 +168,9 @@ impl Desk {
         for file in files {
             match deal(&file) {
                 Ok(words) => said.push_str(&words),
-                Err(complaint) => {
+                Err(user_error) => {
                     say(&said, json)?;
-                    return Err(complaint);
+                    return Err(user_error);
                 }
             }
         }
@@ -178,13 +178,16 @@ impl Desk {
     }
 
     /// Makes a change in the name of the person at the keyboard; returns its number.
-    fn apply(&self, act: Act, edits: Vec<Edit>) -> Result<u64, Complaint> {
+    fn apply(&self, act: Act, edits: Vec<Edit>) -> Result<u64, UserError> {
         let wish = ChangeWish { act, by: Author::Person, session: None, message: None };
-        self.book.apply(&self.env, &wish, edits).map(|change| change.id).map_err(|error| complain(&error))
+        self.book
+            .apply(&self.env, &wish, edits)
+            .map(|change| change.id)
+            .map_err(|error| to_user_error(&error))
     }
 
     /// Returns the index as it is, and as it is to be.
-    fn index_edit(&self, change: impl FnOnce(&str) -> Option<String>) -> Result<Option<Edit>, Complaint> {
+    fn index_edit(&self, change: impl FnOnce(&str) -> Option<String>) -> Result<Option<Edit>, UserError> {
         let before = self.content(Shelf::Memory, MEMORY_INDEX)?;
         let text = before.as_ref().map(MemoryContent::shown).unwrap_or_default();
         let Some(after) = change(&text).filter(|after| *after != text) else { return Ok(None) };
@@ -196,7 +199,7 @@ impl Desk {
 }
 
 /// Finds a text by its file or its name. Who names a file means that file, and no other that happens to be called so.
-fn find(files: Vec<MemoryText>, name: &str) -> Result<Option<MemoryText>, Complaint> {
+fn find(files: Vec<MemoryText>, name: &str) -> Result<Option<MemoryText>, UserError> {
     let name = name.trim();
     let by_file = |file: &str| files.iter().position(|it| it.file == file);
     if let Some(idx) = by_file(name).or_else(|| by_file(&format!("{name}.md"))) {
@@ -208,7 +211,7 @@ fn find(files: Vec<MemoryText>, name: &str) -> Result<Option<MemoryText>, Compla
     let mut called: Vec<MemoryText> = files.into_iter().filter(is_called).collect();
     if called.len() > 1 {
         let files: Vec<String> = called.iter().map(|it| format!("`{}`", it.file)).collect();
-        return Err(Complaint::new(format!("Several are called `{name}`: {}", files.join(", ")))
+        return Err(UserError::new(format!("Several are called `{name}`: {}", files.join(", ")))
             .hint("Name the file of the one you mean."));
     }
     Ok(called.pop())
@@ -219,57 +222,56 @@ fn with_suffix(name: &str) -> String {
 }
 
 /// Somebody else has dealt with a proposal meanwhile.
-fn gone(file: &str) -> Complaint {
-    Complaint::new(format!("No such proposal any more: `{file}`"))
+fn gone(file: &str) -> UserError {
+    UserError::new(format!("No such proposal any more: `{file}`"))
         .hint("`loci memory history` shows what became of it.")
 }
 
-fn not_text(file: &str) -> Complaint {
-    Complaint::new(format!("Not changed, because it is not UTF-8 and would not stay as it is: `{file}`"))
+fn not_text(file: &str) -> UserError {
+    UserError::new(format!("Not changed, because it is not UTF-8 and would not stay as it is: `{file}`"))
         .hint("Convert it first, for example with `iconv`.")
 }
 
-fn complain(error: &MemoryError) -> Complaint {
-    let complaint = Complaint::from_error(error);
+fn to_user_error(error: &MemoryError) -> UserError {
+    let user_error = UserError::from_error(error);
     match error {
         MemoryError::Conflict { .. } => {
-            complaint.hint("What was edited stays. Look at it with `loci memory show`, then decide again.")
+            user_error.hint("What was edited stays. Look at it with `loci memory show`, then decide again.")
         }
         MemoryError::Write { .. } => {
-            complaint.hint("It is noted, and is made with the next change, once there is room for it.")
+            user_error.hint("It is noted, and is made with the next change, once there is room for it.")
         }
-        MemoryError::Journal { .. } | MemoryError::Lock(_) => {
-            complaint.hint("Nothing was changed. There must be room there, and you must be allowed to write.")
-        }
-        MemoryError::NoChange(_) => complaint.hint("`loci memory history` lists the changes there are."),
-        MemoryError::Undone(_, by) => complaint.hint(format!("`loci memory undo {by}` takes that back.")),
-        _ => complaint,
+        MemoryError::Journal { .. } | MemoryError::Lock(_) => user_error
+            .hint("Nothing was changed. There must be room there, and you must be allowed to write."),
+        MemoryError::NoChange(_) => user_error.hint("`loci memory history` lists the changes there are."),
+        MemoryError::Undone(_, by) => user_error.hint(format!("`loci memory undo {by}` takes that back.")),
+        _ => user_error,
     }
 }
 
 /// Runs a verb and returns the exit code.
-pub(crate) fn run(env: &Env, args: &MemoryArgs) -> Result<u8, Complaint> {
-    let desk = Desk::new(env)?;
+pub(crate) fn run(env: &Env, args: &MemoryArgs) -> Result<u8, UserError> {
+    let ctx = MemoryContext::new(env)?;
     let (text, code) = match &args.verb {
-        Verb::List(args) => (list::run(&desk, args)?, 0),
-        Verb::Show(args) => (show::run(&desk, args)?, 0),
-        Verb::Search(args) => (search::run(&desk, args)?, 0),
-        Verb::Review(args) => (review::run(&desk, args)?, 0),
-        Verb::Accept(args) => (accept::run(&desk, args)?, 0),
-        Verb::Reject(args) => (reject::run(&desk, args)?, 0),
-        Verb::Edit(args) => (edit::run(&desk, args)?, 0),
-        Verb::Forget(args) => (forget::run(&desk, args)?, 0),
-        Verb::History(args) => (history::run(&desk, args)?, 0),
-        Verb::Undo(args) => (undo::run(&desk, args)?, 0),
-        Verb::Doctor(args) => doctor::run(&desk, args)?,
-        Verb::Team(args) => team::run(&desk, args)?,
+        Verb::List(args) => (list::run(&ctx, args)?, 0),
+        Verb::Show(args) => (show::run(&ctx, args)?, 0),
+        Verb::Search(args) => (search::run(&ctx, args)?, 0),
+        Verb::Review(args) => (review::run(&ctx, args)?, 0),
+        Verb::Accept(args) => (accept::run(&ctx, args)?, 0),
+        Verb::Reject(args) => (reject::run(&ctx, args)?, 0),
+        Verb::Edit(args) => (edit::run(&ctx, args)?, 0),
+        Verb::Forget(args) => (forget::run(&ctx, args)?, 0),
+        Verb::History(args) => (history::run(&ctx, args)?, 0),
+        Verb::Undo(args) => (undo::run(&ctx, args)?, 0),
+        Verb::Doctor(args) => doctor::run(&ctx, args)?,
+        Verb::Team(args) => team::run(&ctx, args)?,
     };
     say(&text, args.verb.is_json())?;
     Ok(code)
 }
 
 /// Names and texts come from anywhere: at a terminal they are read, and do nothing.
-fn say(text: &str, json: bool) -> Result<(), Complaint> {
+fn say(text: &str, json: bool) -> Result<(), UserError> {
     match json {
         true => crate::config::write(text),
         false => crate::config::write(&loci_stdx::printable(text)),

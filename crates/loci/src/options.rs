@@ -1,8 +1,8 @@
 //! What the arguments mean: the one place where they become the options of a run.
 
 use loci_app::{
-    Complaint, ModelOptions, PermissionOptions, RunOptions, SessionOptions, SessionSource, TextSource,
-    ToolChoice,
+    ModelOptions, PermissionOptions, RunOptions, SessionOptions, SessionSource, TextSource, ToolChoice,
+    UserError,
 };
 use loci_core::permission::Mode;
 use loci_serve::Asks;
@@ -13,7 +13,7 @@ use crate::asks::asks;
 
 impl Args {
     /// Returns what the run is asked to be.
-    pub(crate) fn options(&self) -> Result<RunOptions, Complaint> {
+    pub(crate) fn options(&self) -> Result<RunOptions, UserError> {
         Ok(RunOptions {
             session: self.session(),
             is_persistent: !self.no_session_persistence,
@@ -91,11 +91,11 @@ impl Args {
         }
     }
 
-    fn sources(&self) -> Result<SettingsSources, Complaint> {
+    fn sources(&self) -> Result<SettingsSources, UserError> {
         match self.setting_sources.as_deref() {
             None => Ok(SettingsSources::ALL),
             Some(list) => SettingsSources::parse(list).map_err(|unknown| {
-                Complaint::new(format!("Unknown source in --setting-sources: `{unknown}`"))
+                UserError::new(format!("Unknown source in --setting-sources: `{unknown}`"))
                     .hint("Name user, project and local, separated by commas.")
             }),
         }

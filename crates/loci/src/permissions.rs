@@ -9,15 +9,15 @@ mod explain;
 mod list;
 mod remove;
 
-use loci_app::Complaint;
-use loci_app::memory::memory;
+use loci_app::UserError;
+use loci_app::memory::open_memory;
 use loci_app::rules::rulebook_from_settings;
 use loci_core::permission::{Mode, Rule, RuleList, Rulebook};
 use loci_core::settings::Scope;
 use loci_stdx::Env;
 use serde_json::{Value, json};
 
-use crate::config::{Desk, write};
+use crate::config::{SettingsContext, write};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct PermissionsArgs {
@@ -38,13 +38,13 @@ enum Verb {
 }
 
 /// Runs a verb and returns the exit code.
-pub(crate) fn run(env: &Env, args: &PermissionsArgs) -> Result<u8, Complaint> {
-    let desk = Desk::new(env);
+pub(crate) fn run(env: &Env, args: &PermissionsArgs) -> Result<u8, UserError> {
+    let ctx = SettingsContext::new(env);
     let text = match &args.verb {
-        Verb::Explain(args) => explain::run(&desk, args)?,
-        Verb::List(args) => list::run(&desk, args),
-        Verb::Add(args) => add::run(&desk, args)?,
-        Verb::Remove(args) => remove::run(&desk, args)?,
+        Verb::Explain(args) => explain::run(&ctx, args)?,
+        Verb::List(args) => list::run(&ctx, args),
+        Verb::Add(args) => add::run(&ctx, args)?,
+        Verb::Remove(args) => remove::run(&ctx, args)?,
     };
     write(&text)?;
     Ok(0)
@@ -77,19 +77,19 @@ impl ListChoice {
 }
 
 /// Returns the rules of a session that starts here now, and what to say about them.
-fn rulebook(desk: &Desk, mode: Option<Mode>) -> (Rulebook, Vec<String>) {
-    let env = &desk.env;
+fn rulebook(ctx: &SettingsContext, mode: Option<Mode>) -> (Rulebook, Vec<String>) {
+    let env = &ctx.env;
     let mut book = Rulebook {
         dirs: vec![env.cwd.clone()],
         cwd: env.cwd.clone(),
         home: env.home.clone(),
         ..Rulebook::default()
     };
-    let settings = desk.loaded.settings();
+    let settings = ctx.loaded.settings();
     let notes = rulebook_from_settings(env, &settings.permissions, mode, &mut book);
-    let root = desk.places.main_checkout().unwrap_or(desk.places.tree_root());
+    let root = ctx.places.main_checkout().unwrap_or(ctx.places.tree_root());
     let is_bare = env.vars.is_truthy("CLAUDE_CODE_SIMPLE");
-    if let (Some(memory), _) = memory(env, &desk.home, is_bare, &settings, root) {
+    if let (Some(memory), _) = open_memory(env, &ctx.home, is_bare, &settings, root) {
         memory.admit(&mut book);
     }
     (book, notes)

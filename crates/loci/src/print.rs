@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use loci_app::Complaint;
-use loci_app::compose::{Background, Composed, compose};
-use loci_app::settings::Configured;
+use loci_app::UserError;
+use loci_app::compose::{Composed, Prefetch, compose};
+use loci_app::settings::RunSettings;
 use loci_app::{COMPATIBLE_VERSION, RunOptions, resume, retention};
 use loci_core::session::Totals;
 use loci_engine::{Prompt, Session};
@@ -23,8 +23,8 @@ use crate::runtime;
 const STDIN_LIMIT: u64 = 10 * 1024 * 1024;
 
 /// Runs without a terminal and returns the exit code.
-pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, Complaint> {
-    args.check().map_err(Complaint::new)?;
+pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, UserError> {
+    args.check().map_err(UserError::new)?;
     let options = args.options()?;
     // What a bare run starts is to be bare too.
     let env = match options.is_bare {
@@ -32,21 +32,21 @@ pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, Complain
         false => env,
     };
     let inherited = env.clone();
-    let settings = Configured::load(&env, &options)?;
+    let settings = RunSettings::load(&env, &options)?;
     let env = settings.env.clone();
     let home = ConfigHome::from_env(&env);
     let keeps_days = settings.settings.cleanup_period_days.filter(|_| options.is_persistent);
-    let background = Background::start(&env, &home, &options, settings);
+    let prefetch = Prefetch::start(&env, &home, &options, settings);
     let prompt = match args.input_format {
         Input::Text => Some(Prompt::text(&read_prompt(args.prompt.as_deref())?)),
         Input::StreamJson => args.prompt.as_deref().map(Prompt::text),
     };
     let start = match resume::find(&env, &home, &options) {
         Ok(start) => start,
-        Err(complaint) if args.continues() => return report(&env, &args, prompt, complaint),
-        Err(complaint) => return Err(complaint),
+        Err(user_error) if args.continues() => return report(&env, &args, prompt, user_error),
+        Err(user_error) => return Err(user_error),
     };
-    let composed = compose(&env, &home, &options, start, background, None, started)?;
+    let composed = compose(&env, &home, &options, start, prefetch, None, started)?;
     let renew = renewal(inherited, options);
     let runtime = runtime::of_session()?;
     let exit = runtime.block_on(serve(&env, &args, prompt, composed, renew));
@@ -75,13 +75,13 @@ async fn serve(env: &Env, args: &Args, prompt: Option<Prompt>, composed: Compose
 /// Returns what makes a session that takes another's place: a fresh one, from settings as they are then.
 fn renewal(inherited: Env, options: RunOptions) -> Renew {
     Box::new(move |carried| {
-        let renew = || -> Result<Renewed, Complaint> {
-            let settings = Configured::load(&inherited, &options)?;
+        let renew = || -> Result<Renewed, UserError> {
+            let settings = RunSettings::load(&inherited, &options)?;
             let env = settings.env.clone();
             let home = ConfigHome::from_env(&env);
-            let background = Background::start(&env, &home, &options, settings);
-            let start = resume::anew(&env, &home, &options)?;
-            let mut composed = compose(&env, &home, &options, start, background, None, Instant::now())?;
+            let prefetch = Prefetch::start(&env, &home, &options, settings);
+            let start = resume::begin_new(&env, &home, &options)?;
+            let mut composed = compose(&env, &home, &options, start, prefetch, None, Instant::now())?;
             let config = &mut composed.config;
             config.rulebook.mode = carried.mode;
             config.identity.model_override.clone_from(&carried.model);
@@ -90,7 +90,7 @@ fn renewal(inherited: Env, options: RunOptions) -> Renew {
             let (session, handle, events) = Session::new(composed.config);
             Ok(Renewed { id, session, handle, events })
         };
-        renew().map_err(|complaint| complaint.message().to_owned())
+        renew().map_err(|user_error| user_error.message().to_owned())
     })
 }
 
@@ -126,18 +126,18 @@ fn earlier_totals(file: PathBuf, n_bytes: u64) -> EarlierTotals {
 }
 
 /// A session that cannot be resumed is an error result for programs and a complaint for people.
-fn report(env: &Env, args: &Args, prompt: Option<Prompt>, complaint: Complaint) -> Result<u8, Complaint> {
+fn report(env: &Env, args: &Args, prompt: Option<Prompt>, user_error: UserError) -> Result<u8, UserError> {
     let id = loci_core::ids::SessionId::parse(&env.random.uuid_v4().to_string());
     if let Ok(id) = id {
         let front = headless(env, args, prompt, id);
         // Nobody is left to tell when stdout is gone; the complaint follows on stderr.
-        drop(front.report_failed_start(complaint.message(), &mut std::io::stdout()));
+        drop(front.report_failed_start(user_error.message(), &mut std::io::stdout()));
     }
-    Err(complaint)
+    Err(user_error)
 }
 
 /// Joins the prompt argument and piped standard input; either alone is enough.
-fn read_prompt(argument: Option<&str>) -> Result<String, Complaint> {
+fn read_prompt(argument: Option<&str>) -> Result<String, UserError> {
     let mut stdin = std::io::stdin();
     let mut piped = String::new();
     if !stdin.is_terminal() {
@@ -146,9 +146,9 @@ fn read_prompt(argument: Option<&str>) -> Result<String, Complaint> {
             .by_ref()
             .take(STDIN_LIMIT + 1)
             .read_to_end(&mut bytes)
-            .map_err(|error| Complaint::new(format!("Standard input cannot be read: {error}")))?;
+            .map_err(|error| UserError::new(format!("Standard input cannot be read: {error}")))?;
         if bytes.len() as u64 > STDIN_LIMIT {
-            return Err(Complaint::new("Standard input is larger than 10 MB")
+            return Err(UserError::new("Standard input is larger than 10 MB")
                 .hint("Save it to a file and name the file in the prompt."));
         }
         piped = String::from_utf8_lossy(&bytes).into_owned();
@@ -156,7 +156,7 @@ fn read_prompt(argument: Option<&str>) -> Result<String, Complaint> {
     let parts: Vec<&str> =
         [argument.unwrap_or_default(), &piped].into_iter().filter(|part| !part.trim().is_empty()).collect();
     if parts.is_empty() {
-        return Err(Complaint::new("There is no prompt")
+        return Err(UserError::new("There is no prompt")
             .hint("Give one as an argument, `loci -p \"your prompt\"`, or pipe one in."));
     }
     Ok(parts.join("\n"))

@@ -1,6 +1,6 @@
 //! The runtime that a session's tasks share.
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use tokio::runtime::{Builder, Runtime};
 
 /// Starts a runtime whose tasks take turns on one thread, while the caller's own thread waits for signals and prints.
@@ -8,20 +8,20 @@ use tokio::runtime::{Builder, Runtime};
 /// The tasks of a session mostly wait for each other, and a task that wakes another on its own thread costs next to
 /// nothing, while waking a thread takes about as long as all that a turn computes. What blocks or computes for long runs on
 /// the threads of `spawn_blocking`.
-pub(crate) fn of_session() -> Result<Runtime, Complaint> {
+pub(crate) fn of_session() -> Result<Runtime, UserError> {
     with_threads(1)
 }
 
 /// Starts a runtime for many clients at once.
 #[cfg(feature = "team-server")]
-pub(crate) fn of_server() -> Result<Runtime, Complaint> {
+pub(crate) fn of_server() -> Result<Runtime, UserError> {
     with_threads(2)
 }
 
-fn with_threads(n: usize) -> Result<Runtime, Complaint> {
+fn with_threads(n: usize) -> Result<Runtime, UserError> {
     Builder::new_multi_thread()
         .worker_threads(n)
         .enable_all()
         .build()
-        .map_err(|error| Complaint::new(format!("The runtime cannot start: {error}")))
+        .map_err(|error| UserError::new(format!("The runtime cannot start: {error}")))
 }

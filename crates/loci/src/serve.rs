@@ -2,7 +2,7 @@
 
 mod team_memory;
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_stdx::Env;
 
 #[derive(Debug, clap::Args)]
@@ -18,7 +18,7 @@ enum What {
 }
 
 /// Serves until it is told to stop, and returns the exit code.
-pub(crate) fn run(env: &Env, args: &ServeArgs) -> Result<u8, Complaint> {
+pub(crate) fn run(env: &Env, args: &ServeArgs) -> Result<u8, UserError> {
     match &args.what {
         What::TeamMemory(args) => team_memory::run(env, args),
     }

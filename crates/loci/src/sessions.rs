@@ -27,7 +27,7 @@ mod tag;
 mod target;
 mod tree;
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_stdx::Env;
 use loci_storage::layout::ConfigHome;
 
@@ -85,44 +85,44 @@ enum Verb {
 }
 
 /// What every verb is given.
-struct Desk<'a> {
+struct SessionsContext<'a> {
     env: &'a Env,
     home: ConfigHome,
 }
 
 /// Performs `--resume <session> --rewind-files <prompt>`.
-pub(crate) fn rewind_files(env: &Env, args: &Args) -> Result<u8, Complaint> {
-    args.check().map_err(Complaint::new)?;
-    let desk = Desk { env, home: ConfigHome::from_env(env) };
+pub(crate) fn rewind_files(env: &Env, args: &Args) -> Result<u8, UserError> {
+    args.check().map_err(UserError::new)?;
+    let ctx = SessionsContext { env, home: ConfigHome::from_env(env) };
     let (session, prompt) = (args.resume.as_deref(), args.rewind_files.as_deref());
-    rewind::files(&desk, session.unwrap_or_default(), prompt.unwrap_or_default())?;
+    rewind::files(&ctx, session.unwrap_or_default(), prompt.unwrap_or_default())?;
     Ok(0)
 }
 
 /// Runs one verb.
-pub(crate) fn run(env: &Env, args: &SessionsArgs) -> Result<u8, Complaint> {
-    let desk = Desk { env, home: ConfigHome::from_env(env) };
+pub(crate) fn run(env: &Env, args: &SessionsArgs) -> Result<u8, UserError> {
+    let ctx = SessionsContext { env, home: ConfigHome::from_env(env) };
     match &args.verb {
-        Verb::List(args) => list::run(&desk, args),
-        Verb::Search(args) => return search::run(&desk, args),
-        Verb::Show(args) => show::run(&desk, args),
-        Verb::Tree(args) => tree::run(&desk, args),
-        Verb::Branch(args) => branch::run(&desk, args),
-        Verb::Export(args) => export::run(&desk, args),
-        Verb::Rename(args) => rename::run(&desk, args),
-        Verb::Tag(args) => tag::run(&desk, args),
-        Verb::Rewind(args) => rewind::rewind(&desk, args),
-        Verb::UndoRewind(args) => rewind::undo(&desk, args),
-        Verb::Replay(args) => return replay::run(&desk, args),
-        Verb::Diff(args) => diff::run(&desk, args),
-        Verb::Gc(args) => gc::run(&desk, args),
-        Verb::Rm(args) => rm::run(&desk, args),
-        Verb::Archive(args) => archive::run(&desk, args),
-        Verb::Restore(args) => restore::run(&desk, args),
-        Verb::Pin(args) => pin::run(&desk, args),
-        Verb::Audit(args) => audit::run(&desk, args),
-        Verb::Doctor(args) => return doctor::run(&desk, args),
-        Verb::Import(args) => import::run(&desk, args),
+        Verb::List(args) => list::run(&ctx, args),
+        Verb::Search(args) => return search::run(&ctx, args),
+        Verb::Show(args) => show::run(&ctx, args),
+        Verb::Tree(args) => tree::run(&ctx, args),
+        Verb::Branch(args) => branch::run(&ctx, args),
+        Verb::Export(args) => export::run(&ctx, args),
+        Verb::Rename(args) => rename::run(&ctx, args),
+        Verb::Tag(args) => tag::run(&ctx, args),
+        Verb::Rewind(args) => rewind::rewind(&ctx, args),
+        Verb::UndoRewind(args) => rewind::undo(&ctx, args),
+        Verb::Replay(args) => return replay::run(&ctx, args),
+        Verb::Diff(args) => diff::run(&ctx, args),
+        Verb::Gc(args) => gc::run(&ctx, args),
+        Verb::Rm(args) => rm::run(&ctx, args),
+        Verb::Archive(args) => archive::run(&ctx, args),
+        Verb::Restore(args) => restore::run(&ctx, args),
+        Verb::Pin(args) => pin::run(&ctx, args),
+        Verb::Audit(args) => audit::run(&ctx, args),
+        Verb::Doctor(args) => return doctor::run(&ctx, args),
+        Verb::Import(args) => import::run(&ctx, args),
     }?;
     Ok(0)
 }

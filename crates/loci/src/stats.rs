@@ -7,7 +7,7 @@ mod report;
 use std::path::PathBuf;
 
 use jiff::tz::TimeZone;
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_stdx::Env;
 use loci_storage::layout::ConfigHome;
 use loci_storage::project::Project;
@@ -42,10 +42,10 @@ pub(crate) struct StatsArgs {
 }
 
 /// Counts and prints.
-pub(crate) fn run(env: &Env, args: &StatsArgs) -> Result<u8, Complaint> {
+pub(crate) fn run(env: &Env, args: &StatsArgs) -> Result<u8, UserError> {
     let home = ConfigHome::from_env(env);
     let statistics =
-        session_statistics(&home, &wish(env, args)?).map_err(|error| Complaint::from_error(&error))?;
+        session_statistics(&home, &wish(env, args)?).map_err(|error| UserError::from_error(&error))?;
     for file in &statistics.unread {
         output::say(&format!("Could not be read and was not counted: `{}`", file.display()));
     }
@@ -62,7 +62,7 @@ pub(crate) fn run(env: &Env, args: &StatsArgs) -> Result<u8, Complaint> {
     Ok(0)
 }
 
-fn wish(env: &Env, args: &StatsArgs) -> Result<StatisticsWish, Complaint> {
+fn wish(env: &Env, args: &StatsArgs) -> Result<StatisticsWish, UserError> {
     let project = args.project.as_ref().map(|dir| {
         let dir = env.cwd.join(dir);
         // A directory that is gone may still have sessions.

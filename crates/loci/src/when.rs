@@ -2,7 +2,7 @@
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_stdx::Timestamp;
 
 /// Which end of a day is meant.
@@ -13,13 +13,13 @@ pub(crate) enum Edge {
 }
 
 /// Reads a day, a moment, or how long ago, and returns milliseconds since 1970.
-pub(crate) fn moment(text: &str, now: Timestamp, edge: Edge) -> Result<i64, Complaint> {
+pub(crate) fn moment(text: &str, now: Timestamp, edge: Edge) -> Result<i64, UserError> {
     let text = text.trim();
     let found = ago(text, now)
         .or_else(|| text.parse::<Timestamp>().ok().map(Timestamp::as_millisecond))
         .or_else(|| day(text, edge));
     found.ok_or_else(|| {
-        Complaint::new(format!("Not a day or a time: `{text}`"))
+        UserError::new(format!("Not a day or a time: `{text}`"))
             .hint("Write a day such as 2026-01-31, a moment such as 2026-01-31T12:00:00Z, or 12h, 7d or 3w.")
     })
 }

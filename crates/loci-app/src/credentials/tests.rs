@@ -97,18 +97,18 @@ async fn a_key_is_kept_until_it_is_old_or_refused_or_settings_change() {
     assert_eq!(show(&credentials).await, "both key-2");
     assert!(credentials.refused(&Auth::Both(Secret::new("key-1"))), "an old one costs no new one");
     assert_eq!(show(&credentials).await, "both key-2");
-    assert!(!credentials.follow(&world.env, &world.counter(), ReloadPoint::Call));
+    assert!(!credentials.reload(&world.env, &world.counter(), ReloadPoint::Call));
     assert_eq!(show(&credentials).await, "both key-3");
     assert!(
-        credentials.follow(&world.env, &helper("echo other"), ReloadPoint::Call),
+        credentials.reload(&world.env, &helper("echo other"), ReloadPoint::Call),
         "another command waits for the next prompt"
     );
     assert_eq!(show(&credentials).await, "both key-4");
-    credentials.take_up_waiting();
+    credentials.activate_waiting_helper();
     assert_eq!(show(&credentials).await, "both other");
-    assert!(!credentials.follow(&world.env, &helper("echo third"), ReloadPoint::Prompt));
+    assert!(!credentials.reload(&world.env, &helper("echo third"), ReloadPoint::Prompt));
     assert_eq!(show(&credentials).await, "both third");
-    assert!(!credentials.follow(&world.env, &Settings::default(), ReloadPoint::Call));
+    assert!(!credentials.reload(&world.env, &Settings::default(), ReloadPoint::Call));
     assert_eq!(show(&credentials).await, "none", "one that is gone is not run");
 
     let world = World::new(&[(TTL, "0")]);

@@ -11,9 +11,9 @@ use loci_stdx::Env;
 use loci_storage::layout::{ConfigHome, SessionPlace};
 use loci_storage::sessions::{Trace, copy_notes, copy_tasks, fork_entries, link_backups, load, summary_of};
 
-use super::{Start, fresh, lease, no_such_message, note_of, restored_mode};
+use super::{Resume, fresh, lease, no_such_message, note_of, restored_mode};
 use crate::options::RunOptions;
-use crate::user_error::Complaint;
+use crate::user_error::UserError;
 
 /// Makes the copy ready; the source is only read, so somebody else may be working on it.
 pub(super) fn start(
@@ -21,10 +21,10 @@ pub(super) fn start(
     home: &ConfigHome,
     options: &RunOptions,
     source: &SessionPlace,
-) -> Result<Start, Complaint> {
+) -> Result<Resume, UserError> {
     let place = fresh(env, home, options)?;
     let lease = lease(env, home, options, place.id())?;
-    let loaded = load(source.file()).map_err(|error| Complaint::from_error(&error))?;
+    let loaded = load(source.file()).map_err(|error| UserError::from_error(&error))?;
     let entries = loaded.entries;
     let conversation = match &options.session.at {
         Some(uuid) => Conversation::build_at(entries.clone(), &EntryId::new(uuid.as_str()))
@@ -32,7 +32,7 @@ pub(super) fn start(
         None => Conversation::build(entries.clone()),
     };
     let inherited = fork_entries(&entries, &conversation, source.id(), place.id(), Trace::None)
-        .map_err(|error| Complaint::from_error(&error))?;
+        .map_err(|error| UserError::from_error(&error))?;
     let mut notes: Vec<String> = note_of(&loaded.skipped, source).into_iter().collect();
     if options.is_persistent {
         let linked = link_backups(home, source.id(), place.id());
@@ -54,7 +54,7 @@ pub(super) fn start(
     };
     let snapshots = snapshots_of(&entries);
     let mode = restored_mode(home, source, &conversation);
-    Ok(Start {
+    Ok(Resume {
         model: conversation.last_model().map(str::to_owned),
         mode,
         snapshots,

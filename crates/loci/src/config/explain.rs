@@ -1,10 +1,10 @@
 //! `loci config explain`: every file's value, which one wins, and why.
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_core::settings::{Key, Merge, Part, Role, Setting, Trust};
 use serde_json::{Value, json};
 
-use super::{Desk, Named, pretty, without_secrets};
+use super::{Named, SettingsContext, pretty, without_secrets};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ExplainArgs {
@@ -15,12 +15,12 @@ pub(super) struct ExplainArgs {
     json: bool,
 }
 
-pub(super) fn run(desk: &Desk, args: &ExplainArgs) -> Result<String, Complaint> {
+pub(super) fn run(ctx: &SettingsContext, args: &ExplainArgs) -> Result<String, UserError> {
     if args.key == "instructions" {
-        return Ok(super::instructions::run(desk, args.json));
+        return Ok(super::instructions::run(ctx, args.json));
     }
     let key = Named::parse(&args.key)?.key;
-    let setting = desk.loaded.merged.get(key.path);
+    let setting = ctx.loaded.merged.get(key.path);
     if args.json {
         return Ok(pretty(&as_json(key, setting)));
     }

@@ -1,10 +1,10 @@
 //! `loci config get`: the value in force, or the one in one file.
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_core::settings::{Key, jsonc};
 use serde_json::Value;
 
-use super::{Desk, Target, pretty, unknown};
+use super::{SettingsContext, Target, pretty, unknown};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct GetArgs {
@@ -17,10 +17,10 @@ pub(super) struct GetArgs {
     json: bool,
 }
 
-pub(super) fn run(desk: &Desk, args: &GetArgs) -> Result<String, Complaint> {
+pub(super) fn run(ctx: &SettingsContext, args: &GetArgs) -> Result<String, UserError> {
     let tree = match args.target.scope() {
-        None => desk.loaded.merged.to_value(),
-        Some(scope) => file_value(desk, &desk.file(scope).0)?,
+        None => ctx.loaded.merged.to_value(),
+        Some(scope) => file_value(ctx, &ctx.file(scope).0)?,
     };
     let mut value = Some(&tree);
     for name in args.key.split('.') {
@@ -30,7 +30,7 @@ pub(super) fn run(desk: &Desk, args: &GetArgs) -> Result<String, Complaint> {
         Some(Value::String(text)) if !args.json => Ok(format!("{text}\n")),
         Some(value) => Ok(pretty(value)),
         None if args.target.scope().is_some() || is_known(&args.key) => {
-            Err(Complaint::new(format!("`{}` is not set", args.key))
+            Err(UserError::new(format!("`{}` is not set", args.key))
                 .hint(format!("`loci config explain {}` shows every file.", args.key)))
         }
         None => Err(unknown(&args.key)),
@@ -41,13 +41,13 @@ fn is_known(path: &str) -> bool {
     Key::is_group(path) || super::Named::parse(path).is_ok()
 }
 
-fn file_value(desk: &Desk, path: &std::path::Path) -> Result<Value, Complaint> {
+fn file_value(ctx: &SettingsContext, path: &std::path::Path) -> Result<Value, UserError> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Value::Null),
         Err(error) => {
-            let shown = desk.places.shown(path);
-            return Err(Complaint::new(format!("Failed to read settings: `{shown}`: {error}")));
+            let shown = ctx.places.shown(path);
+            return Err(UserError::new(format!("Failed to read settings: `{shown}`: {error}")));
         }
     };
     Ok(jsonc::parse(&text).root.and_then(|root| root.to_value()).unwrap_or_default())

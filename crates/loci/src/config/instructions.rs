@@ -1,26 +1,26 @@
 //! `loci config explain instructions`: every instruction file, in the order the model sees them, and why.
 
-use loci_app::settings::InstructionWish;
+use loci_app::settings::InstructionOptions;
 use loci_stdx::counted;
 use loci_storage::config::{InstructionFile, Instructions, Scope, discover_instructions};
 use serde_json::{Value, json};
 
-use super::{Desk, pretty};
+use super::{SettingsContext, pretty};
 
-pub(super) fn run(desk: &Desk, as_json: bool) -> String {
-    let wish = InstructionWish::new(&desk.places, &desk.loaded, &[]);
-    let env = loci_app::settings::applied(&desk.env, &desk.loaded.settings());
-    let found = discover_instructions(&wish.places(&env, &desk.home));
-    if as_json { pretty(&to_json(desk, &found)) } else { to_text(desk, &found) }
+pub(super) fn run(ctx: &SettingsContext, as_json: bool) -> String {
+    let wish = InstructionOptions::new(&ctx.places, &ctx.loaded, &[]);
+    let env = loci_app::settings::with_settings_vars(&ctx.env, &ctx.loaded.settings());
+    let found = discover_instructions(&wish.places(&env, &ctx.home));
+    if as_json { pretty(&to_json(ctx, &found)) } else { to_text(ctx, &found) }
 }
 
-fn to_text(desk: &Desk, found: &Instructions) -> String {
+fn to_text(ctx: &SettingsContext, found: &Instructions) -> String {
     let mut lines: Vec<String> = found
         .files
         .iter()
         .map(|file| {
             let size = counted(file.content.len() as u64, "byte", "bytes");
-            format!("{}  {size}  {}", desk.places.shown(&file.path), why(desk, file))
+            format!("{}  {size}  {}", ctx.places.shown(&file.path), why(ctx, file))
         })
         .collect();
     if lines.is_empty() {
@@ -29,12 +29,12 @@ fn to_text(desk: &Desk, found: &Instructions) -> String {
     let out: Vec<_> = found.left_out.iter().chain(&found.diagnostics).collect();
     if !out.is_empty() {
         lines.extend([String::new(), "Left out:".to_owned()]);
-        lines.extend(out.iter().map(|note| format!("{}  {}", desk.places.shown(&note.path), note.message)));
+        lines.extend(out.iter().map(|note| format!("{}  {}", ctx.places.shown(&note.path), note.message)));
     }
     lines.join("\n") + "\n"
 }
 
-fn why(desk: &Desk, file: &InstructionFile) -> String {
+fn why(ctx: &SettingsContext, file: &InstructionFile) -> String {
     let whose = match file.scope {
         Scope::Managed => "the administrator's",
         Scope::User => "yours, for all projects",
@@ -42,12 +42,12 @@ fn why(desk: &Desk, file: &InstructionFile) -> String {
         Scope::Local => "yours, for this project",
     };
     match &file.imported_by {
-        Some(by) => format!("{whose}; imported by {}", desk.places.shown(by)),
+        Some(by) => format!("{whose}; imported by {}", ctx.places.shown(by)),
         None => whose.to_owned(),
     }
 }
 
-fn to_json(desk: &Desk, found: &Instructions) -> Value {
+fn to_json(ctx: &SettingsContext, found: &Instructions) -> Value {
     let files: Vec<Value> = found
         .files
         .iter()
@@ -55,7 +55,7 @@ fn to_json(desk: &Desk, found: &Instructions) -> Value {
             json!({
                 "path": file.path,
                 "bytes": file.content.len(),
-                "why": why(desk, file),
+                "why": why(ctx, file),
                 "importedBy": file.imported_by,
                 "isPartial": file.is_partial,
             })

@@ -3,7 +3,7 @@
 use loci_core::settings::{Role, Setting};
 use serde_json::{Value, json};
 
-use super::{Desk, pretty, without_secrets};
+use super::{SettingsContext, pretty, without_secrets};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ListArgs {
@@ -12,8 +12,8 @@ pub(super) struct ListArgs {
     json: bool,
 }
 
-pub(super) fn run(desk: &Desk, args: &ListArgs) -> String {
-    let settings: Vec<&Setting> = desk.loaded.merged.iter().collect();
+pub(super) fn run(ctx: &SettingsContext, args: &ListArgs) -> String {
+    let settings: Vec<&Setting> = ctx.loaded.merged.iter().collect();
     if args.json {
         let rows: Vec<Value> = settings
             .iter()

@@ -1,12 +1,12 @@
 //! `loci config set`: one key of one file.
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_core::settings::edit::{EditError, set};
 use loci_core::settings::{Kind, Layer, Origin, Role, Scope, Severity};
 use loci_storage::config::{SettingsEditError, edit_settings};
 use serde_json::Value;
 
-use super::{Desk, Named, Target};
+use super::{Named, SettingsContext, Target};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct SetArgs {
@@ -18,20 +18,20 @@ pub(super) struct SetArgs {
     target: Target,
 }
 
-pub(super) fn run(desk: &Desk, args: &SetArgs) -> Result<String, Complaint> {
+pub(super) fn run(ctx: &SettingsContext, args: &SetArgs) -> Result<String, UserError> {
     let named = Named::parse(&args.key)?;
     let scope = args.target.scope().unwrap_or(Scope::User);
     let value = value_of(&named, &args.value);
     check(&named, scope, &value)?;
-    let (path, options) = desk.file(scope);
-    let excluded = desk.keep_private(scope, &path)?;
-    edit_settings(&desk.home, &path, &options, |text| set(text, &named.path(), &value))
-        .map_err(|error| complain(&error))?;
-    let shown = desk.places.shown(&path);
+    let (path, options) = ctx.file(scope);
+    let excluded = ctx.keep_private(scope, &path)?;
+    edit_settings(&ctx.home, &path, &options, |text| set(text, &named.path(), &value))
+        .map_err(|error| to_user_error(&error))?;
+    let shown = ctx.places.shown(&path);
     let excluded = excluded
-        .map(|file| format!("Git ignores it from now on, by a rule in {}\n", desk.places.shown(&file)))
+        .map(|file| format!("Git ignores it from now on, by a rule in {}\n", ctx.places.shown(&file)))
         .unwrap_or_default();
-    Ok(format!("Set `{}` in {shown}\n{excluded}{}", args.key, effect(desk, &named, scope)))
+    Ok(format!("Set `{}` in {shown}\n{excluded}{}", args.key, effect(ctx, &named, scope)))
 }
 
 /// Reads the argument: JSON where it is some that fits, else text as it stands.
@@ -51,24 +51,24 @@ fn value_of(named: &Named, text: &str) -> Value {
 }
 
 /// Refuses what the file could not use.
-fn check(named: &Named, scope: Scope, value: &Value) -> Result<(), Complaint> {
+fn check(named: &Named, scope: Scope, value: &Value) -> Result<(), UserError> {
     let key = named.key;
     if !key.scopes.allows(scope) {
-        return Err(Complaint::new(format!("`{}` cannot be set in {scope} settings", key.path))
+        return Err(UserError::new(format!("`{}` cannot be set in {scope} settings", key.path))
             .hint(format!("It belongs to {}.", key.scopes.describe())));
     }
-    let text = set("{}", &named.path(), value).map_err(|error| Complaint::new(error.to_string()))?;
+    let text = set("{}", &named.path(), value).map_err(|error| UserError::new(error.to_string()))?;
     let (_, diagnostics) = Layer::parse(&text, Origin::new(scope, "this value"));
     match diagnostics.iter().find(|diagnostic| diagnostic.severity > Severity::Note) {
-        Some(problem) => Err(Complaint::new(format!("`{}`: {}", key.path, problem.message))
+        Some(problem) => Err(UserError::new(format!("`{}`: {}", key.path, problem.message))
             .hint(format!("Give it {}.", key.kind.expected()))),
         None => Ok(()),
     }
 }
 
 /// Says when the new value is not the one in force.
-fn effect(desk: &Desk, named: &Named, scope: Scope) -> String {
-    let after = Desk::new(&desk.env).loaded.merged;
+fn effect(ctx: &SettingsContext, named: &Named, scope: Scope) -> String {
+    let after = SettingsContext::new(&ctx.env).loaded.merged;
     let parts = after.get(named.key.path).map(|setting| setting.parts.as_slice()).unwrap_or_default();
     let own = parts.iter().rev().find(|part| part.origin.scope == scope).map(|part| part.role);
     match own {
@@ -85,12 +85,12 @@ fn effect(desk: &Desk, named: &Named, scope: Scope) -> String {
     }
 }
 
-pub(crate) fn complain(error: &SettingsEditError) -> Complaint {
-    let complaint = Complaint::from_error(error);
+pub(crate) fn to_user_error(error: &SettingsEditError) -> UserError {
+    let user_error = UserError::from_error(error);
     match error {
         SettingsEditError::Edit { source: EditError::Broken { .. }, .. } => {
-            complaint.hint("Fix the file first; it was left as it is.")
+            user_error.hint("Fix the file first; it was left as it is.")
         }
-        _ => complaint,
+        _ => user_error,
     }
 }

@@ -1,9 +1,9 @@
 //! `loci config trust`: the user's word that a folder's settings may count in full.
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_storage::config::{set_external_imports, set_trust};
 
-use super::Desk;
+use super::SettingsContext;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct TrustArgs {
@@ -15,21 +15,21 @@ pub(super) struct TrustArgs {
     imports: bool,
 }
 
-pub(super) fn run(desk: &Desk, args: &TrustArgs) -> Result<String, Complaint> {
-    let trust = &desk.loaded.trust;
+pub(super) fn run(ctx: &SettingsContext, args: &TrustArgs) -> Result<String, UserError> {
+    let trust = &ctx.loaded.trust;
     let root = trust.root.display();
     if !trust.can_be_kept {
-        return Err(Complaint::new("The home directory cannot be trusted as a whole")
+        return Err(UserError::new("The home directory cannot be trusted as a whole")
             .hint("Trust the folder of a project instead."));
     }
-    let failed = |error: loci_storage::config::StateFileError| Complaint::from_error(&error);
+    let failed = |error: loci_storage::config::StateFileError| UserError::from_error(&error);
     if args.imports {
-        set_external_imports(&desk.home, &trust.root, !args.revoke).map_err(failed)?;
+        set_external_imports(&ctx.home, &trust.root, !args.revoke).map_err(failed)?;
     }
     if args.imports && args.revoke {
         return Ok(format!("No longer imports from outside: {root}\n"));
     }
-    set_trust(&desk.home, &trust.root, !args.revoke).map_err(failed)?;
+    set_trust(&ctx.home, &trust.root, !args.revoke).map_err(failed)?;
     Ok(match (args.revoke, args.imports) {
         (true, _) => format!("No longer trusted: {root}\n"),
         (false, true) => format!("Trusted, and may import from outside: {root}\n"),

@@ -1,11 +1,11 @@
 //! `loci config unset`: one key out of one file.
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_core::settings::Scope;
 use loci_core::settings::edit::unset;
 use loci_storage::config::edit_settings;
 
-use super::{Desk, Target};
+use super::{SettingsContext, Target};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct UnsetArgs {
@@ -15,20 +15,20 @@ pub(super) struct UnsetArgs {
     target: Target,
 }
 
-pub(super) fn run(desk: &Desk, args: &UnsetArgs) -> Result<String, Complaint> {
+pub(super) fn run(ctx: &SettingsContext, args: &UnsetArgs) -> Result<String, UserError> {
     let named = super::Named::parse(&args.key).ok();
     let path = named.as_ref().map_or_else(|| args.key.split('.').collect(), |named| named.path());
     let scope = args.target.scope().unwrap_or(Scope::User);
-    let (file, options) = desk.file(scope);
-    let shown = desk.places.shown(&file);
+    let (file, options) = ctx.file(scope);
+    let shown = ctx.places.shown(&file);
     let absent = || {
-        Complaint::new(format!("`{}` is not set in {shown}", args.key))
+        UserError::new(format!("`{}` is not set in {shown}", args.key))
             .hint(format!("`loci config explain {}` shows every file.", args.key))
     };
     if !file.exists() {
         return Err(absent());
     }
-    let changed = edit_settings(&desk.home, &file, &options, |text| unset(text, &path))
-        .map_err(|error| super::set::complain(&error))?;
+    let changed = edit_settings(&ctx.home, &file, &options, |text| unset(text, &path))
+        .map_err(|error| super::set::to_user_error(&error))?;
     if changed { Ok(format!("Removed `{}` from {shown}\n", args.key)) } else { Err(absent()) }
 }

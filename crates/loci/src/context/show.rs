@@ -1,12 +1,12 @@
 //! `loci context show`: every fragment that would be sent, with source, tokens and why it is there.
 
 use clap::Parser;
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_app::choose_model;
-use loci_app::compaction::compaction;
-use loci_app::compose::{Background, rulebook, toolbox};
-use loci_app::memory::{is_bare, memory};
-use loci_app::settings::Configured;
+use loci_app::compaction::compaction_config;
+use loci_app::compose::{Prefetch, rulebook, toolbox};
+use loci_app::memory::{is_bare, open_memory};
+use loci_app::settings::RunSettings;
 use loci_app::{RunOptions, resume, system_prompt as prompt_of};
 use loci_context::{
     Fullness, Instruction, Room, Window, context_tokens, json_tokens, prose_tokens, system_prompt,
@@ -78,7 +78,7 @@ impl Part {
 fn window(env: &Env, settings: &Settings, model: &ModelConfig) -> Window {
     let facts = facts(&model.main);
     let max_output = model.max_output_tokens.unwrap_or(facts.default_output).min(facts.max_output);
-    compaction(env, settings, &model.main).window(&model.main, max_output)
+    compaction_config(env, settings, &model.main).window(&model.main, max_output)
 }
 
 /// Returns how many tokens a session holds, as the session itself counts them.
@@ -98,30 +98,30 @@ struct Context {
     fullness: Fullness,
 }
 
-pub(super) fn run(env: &Env, args: &ShowArgs) -> Result<String, Complaint> {
+pub(super) fn run(env: &Env, args: &ShowArgs) -> Result<String, UserError> {
     let line = std::iter::once("loci").chain(args.flags.iter().map(String::as_str));
     let flags = Args::try_parse_from(line)
-        .map_err(|error| Complaint::new(error.render().to_string().trim_end().to_owned()))?;
+        .map_err(|error| UserError::new(error.render().to_string().trim_end().to_owned()))?;
     let context = Context::collect(env, &flags.options()?)?;
     Ok(if args.json { pretty(&context.to_json()) } else { context.to_text() })
 }
 
 impl Context {
-    fn collect(env: &Env, options: &RunOptions) -> Result<Self, Complaint> {
-        let configured = Configured::load(env, options)?;
+    fn collect(env: &Env, options: &RunOptions) -> Result<Self, UserError> {
+        let configured = RunSettings::load(env, options)?;
         let env = configured.env.clone();
         let home = ConfigHome::from_env(&env);
         let (_, rulebook, _) = rulebook(&env, options, &configured.settings, None)?;
         let record = RecordDirs { sessions: home.project_dir(&env.cwd), memory: None };
         let tools = toolbox(&env, options, &configured.settings, &rulebook, record)?;
-        let start = resume::look(&env, &home, options)?;
+        let start = resume::read_named(&env, &home, options)?;
         let used = start.as_ref().and_then(|start| start.model.as_deref());
         let model = choose_model::choose(&env, &options.model, &configured.settings, used)?;
         let root = configured.instructions.memory_root().to_owned();
         let shows_team = configured.instructions.is_trusted();
-        let (memory, _) = memory(&env, &home, is_bare(&env, options), &configured.settings, &root);
+        let (memory, _) = open_memory(&env, &home, is_bare(&env, options), &configured.settings, &root);
         let window = window(&env, &configured.settings, &model);
-        let (git, (found, _), _) = Background::start(&env, &home, options, configured).join();
+        let (git, (found, _), _) = Prefetch::start(&env, &home, options, configured).join();
         let memory_dir = memory.as_ref().map(|memory| memory.place.dir.as_path());
         let prompt = prompt_of::prompt_parts(&env, options, &rulebook, &model.main, git, memory_dir)?;
         let mut pieces: Vec<Piece> = system_prompt(&prompt)

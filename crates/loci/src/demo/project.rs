@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_stdx::Env;
 
 /// The command that runs the tests.
@@ -19,11 +19,11 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 /// Makes the project in a fresh temporary directory and returns its real path.
-pub(super) fn create(env: &Env) -> Result<PathBuf, Complaint> {
+pub(super) fn create(env: &Env) -> Result<PathBuf, UserError> {
     let base = PathBuf::from(env.vars.non_empty("TMPDIR").unwrap_or("/tmp"));
     let dir = base.join(format!("loci-demo-{}", env.random.alphanumeric(8)));
     let failed = |error: std::io::Error| {
-        Complaint::new(format!("Failed to make the demo project: `{}`: {error}", dir.display()))
+        UserError::new(format!("Failed to make the demo project: `{}`: {error}", dir.display()))
             .hint("Set TMPDIR to a directory you can write to.")
     };
     for (name, text) in FILES {

@@ -1,11 +1,11 @@
 //! `loci memory accept`.
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_context::{MemoryFile, in_form_of, index_line, stamped, with_index_line};
 use loci_stdx::rfc3339_millis;
 use loci_storage::memory::{Act, Edit, MemoryContent, Shelf};
 
-use super::{Desk, complain, done, gone};
+use super::{MemoryContext, done, gone, to_user_error};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct AcceptArgs {
@@ -19,24 +19,24 @@ pub(super) struct AcceptArgs {
     pub(super) json: bool,
 }
 
-pub(super) fn run(desk: &Desk, args: &AcceptArgs) -> Result<String, Complaint> {
-    let files = desk.chosen(&args.names, args.all)?;
-    desk.each(files, args.json, |file| {
-        let id = accept(desk, file)?;
+pub(super) fn run(ctx: &MemoryContext, args: &AcceptArgs) -> Result<String, UserError> {
+    let files = ctx.chosen(&args.names, args.all)?;
+    ctx.each(files, args.json, |file| {
+        let id = accept(ctx, file)?;
         Ok(done(&format!("`{file}` counts from now on"), id, args.json))
     })
 }
 
-fn accept(desk: &Desk, file: &str) -> Result<u64, Complaint> {
-    let text = desk.exact_text(Shelf::Pending, file)?.ok_or_else(|| gone(file))?;
-    let now = desk.content(Shelf::Memory, file)?;
-    if base(desk, file)?.is_some_and(|base| base != now) {
-        return Err(Complaint::new(format!(
+fn accept(ctx: &MemoryContext, file: &str) -> Result<u64, UserError> {
+    let text = ctx.exact_text(Shelf::Pending, file)?.ok_or_else(|| gone(file))?;
+    let now = ctx.content(Shelf::Memory, file)?;
+    if base(ctx, file)?.is_some_and(|base| base != now) {
+        return Err(UserError::new(format!(
             "Not accepted, because it was edited since it was proposed: `{file}`"
         ))
         .hint("`loci memory review` shows both; edit the memory yourself, then reject the proposal."));
     }
-    let stamp = rfc3339_millis(desk.env.clock.now());
+    let stamp = rfc3339_millis(ctx.env.clock.now());
     let after = now.as_ref().and_then(MemoryContent::as_text).map(|now| in_form_of(now, &text));
     let after = after.unwrap_or_else(|| text.clone());
     let after = stamped(&after, &stamp).unwrap_or(after);
@@ -44,14 +44,14 @@ fn accept(desk: &Desk, file: &str) -> Result<u64, Complaint> {
     let name = memory.name.as_deref().unwrap_or(file.trim_end_matches(".md"));
     let line = index_line(name, file, memory.description.as_deref().unwrap_or_default());
     let mut edits = vec![Edit::memory(file, now, Some(after.into()))];
-    edits.extend(desk.index_edit(|index| Some(with_index_line(index, file, &line)))?);
+    edits.extend(ctx.index_edit(|index| Some(with_index_line(index, file, &line)))?);
     edits.push(Edit::pending(file, Some(text.into()), None));
-    desk.apply(Act::Accept, edits)
+    ctx.apply(Act::Accept, edits)
 }
 
 /// Returns what the memory was when the proposal was made; `None` when that is not known.
-fn base(desk: &Desk, file: &str) -> Result<Option<Option<MemoryContent>>, Complaint> {
-    let changes = desk.book.changes().map_err(|error| complain(&error))?;
+fn base(ctx: &MemoryContext, file: &str) -> Result<Option<Option<MemoryContent>>, UserError> {
+    let changes = ctx.book.changes().map_err(|error| to_user_error(&error))?;
     let proposal = changes.iter().rev().find(|change| {
         change.act == Act::Propose
             && change.files.iter().any(|it| it.shelf == Shelf::Pending && it.file == file)

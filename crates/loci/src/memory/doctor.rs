@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_context::{IndexLevel, Mention, index_level, index_lines, mentions};
 use loci_stdx::counted;
 use loci_storage::memory::MEMORY_INDEX;
 use serde_json::{Value, json};
 
-use super::{Desk, Known, known, stale};
+use super::{Known, MemoryContext, known, stale};
 use crate::config::pretty;
 
 #[derive(Debug, clap::Args)]
@@ -19,15 +19,15 @@ pub(super) struct DoctorArgs {
 }
 
 /// Returns what was found and the exit code.
-pub(super) fn run(desk: &Desk, args: &DoctorArgs) -> Result<(String, u8), Complaint> {
-    let all = known::memories(desk)?;
+pub(super) fn run(ctx: &MemoryContext, args: &DoctorArgs) -> Result<(String, u8), UserError> {
+    let all = known::memories(ctx)?;
     let mut problems: Vec<(String, String)> = Vec::new();
     for it in &all {
         problems.extend(it.flags.iter().map(|flag| (it.file.clone(), flag.to_string())));
     }
-    problems.extend(symbol_problems(desk, &all));
-    problems.extend(known::unreadable(desk, &all));
-    problems.extend(index_problems(desk, &all));
+    problems.extend(symbol_problems(ctx, &all));
+    problems.extend(known::unreadable(ctx, &all));
+    problems.extend(index_problems(ctx, &all));
     let code = u8::from(!problems.is_empty());
     if args.json {
         let values = problems.iter().map(|(file, problem)| json!({"file": file, "problem": problem}));
@@ -42,7 +42,7 @@ pub(super) fn run(desk: &Desk, args: &DoctorArgs) -> Result<(String, u8), Compla
     Ok((text, code))
 }
 
-fn symbol_problems(desk: &Desk, all: &[Known]) -> Vec<(String, String)> {
+fn symbol_problems(ctx: &MemoryContext, all: &[Known]) -> Vec<(String, String)> {
     let symbols = |it: &Known| -> Vec<String> {
         let found = mentions(&it.memory.body).into_iter();
         found
@@ -53,7 +53,7 @@ fn symbol_problems(desk: &Desk, all: &[Known]) -> Vec<(String, String)> {
     wanted.sort();
     wanted.dedup();
     // Where there is too much to look through, nothing is said rather than something wrong.
-    let Some(missing) = stale::missing_symbols(&desk.root, wanted).filter(|it| !it.is_empty()) else {
+    let Some(missing) = stale::missing_symbols(&ctx.root, wanted).filter(|it| !it.is_empty()) else {
         return Vec::new();
     };
     let missing: HashSet<String> = missing.into_iter().collect();
@@ -63,10 +63,10 @@ fn symbol_problems(desk: &Desk, all: &[Known]) -> Vec<(String, String)> {
         .collect()
 }
 
-fn index_problems(desk: &Desk, all: &[Known]) -> Vec<(String, String)> {
-    let index = desk.index().unwrap_or_default();
+fn index_problems(ctx: &MemoryContext, all: &[Known]) -> Vec<(String, String)> {
+    let index = ctx.index().unwrap_or_default();
     let known: HashSet<&str> = all.iter().map(|it| it.file.as_str()).collect();
-    let is_there = |file: &str| known.contains(file) || desk.book.dir().join(file).symlink_metadata().is_ok();
+    let is_there = |file: &str| known.contains(file) || ctx.book.dir().join(file).symlink_metadata().is_ok();
     let dangling = index_lines(&index).into_iter().filter(|line| !is_there(&line.file));
     let mut problems: Vec<(String, String)> = dangling
         .map(|line| (format!("{MEMORY_INDEX}:{}", line.number), format!("`{}` is not there", line.file)))

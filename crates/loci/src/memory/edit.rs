@@ -2,12 +2,12 @@
 
 use std::io::Read;
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_context::{MemoryFile, in_form_of, index_line, index_lines, stamped, with_index_line, without_bom};
 use loci_stdx::rfc3339_millis;
 use loci_storage::memory::{Act, Edit, Shelf};
 
-use super::{Desk, done};
+use super::{MemoryContext, done};
 
 /// The most that a memory may be, and that is read from standard input.
 const MOST_BYTES: usize = 1024 * 1024;
@@ -24,22 +24,22 @@ pub(super) struct EditArgs {
     pub(super) json: bool,
 }
 
-pub(super) fn run(desk: &Desk, args: &EditArgs) -> Result<String, Complaint> {
-    let (file, _) = desk.find(&args.name)?;
-    let before = desk.exact_text(Shelf::Memory, &file)?.unwrap_or_default();
+pub(super) fn run(ctx: &MemoryContext, args: &EditArgs) -> Result<String, UserError> {
+    let (file, _) = ctx.find(&args.name)?;
+    let before = ctx.exact_text(Shelf::Memory, &file)?.unwrap_or_default();
     let text = match &args.text {
         Some(text) => text.clone(),
         None => read_stdin()?,
     };
     if text.trim().is_empty() {
-        return Err(Complaint::new("There is no new text")
+        return Err(UserError::new("There is no new text")
             .hint("Give it with --text or on standard input; `loci memory forget` removes a memory."));
     }
     let new = replaced(&before, &text);
-    let stamp = rfc3339_millis(desk.env.clock.now());
+    let stamp = rfc3339_millis(ctx.env.clock.now());
     let new = stamped(&new, &stamp).unwrap_or(new);
     if new.len() > MOST_BYTES {
-        return Err(Complaint::new(format!(
+        return Err(UserError::new(format!(
             "Not changed, because the new text is larger than 1 MiB: `{file}`"
         ))
         .hint("A memory is short; put what is long into a file of the project and name that."));
@@ -49,9 +49,9 @@ pub(super) fn run(desk: &Desk, args: &EditArgs) -> Result<String, Complaint> {
     if let (Some(name), Some(description)) = (&memory.name, &memory.description) {
         let line = index_line(name, &file, description);
         let has_line = |index: &str| index_lines(index).iter().any(|it| it.file == file);
-        edits.extend(desk.index_edit(|index| has_line(index).then(|| with_index_line(index, &file, &line)))?);
+        edits.extend(ctx.index_edit(|index| has_line(index).then(|| with_index_line(index, &file, &line)))?);
     }
-    let id = desk.apply(Act::Edit, edits)?;
+    let id = ctx.apply(Act::Edit, edits)?;
     Ok(done(&format!("`{file}` is changed"), id, args.json))
 }
 
@@ -66,11 +66,11 @@ fn replaced(before: &str, text: &str) -> String {
     }
 }
 
-fn read_stdin() -> Result<String, Complaint> {
+fn read_stdin() -> Result<String, UserError> {
     let mut text = String::new();
     // One byte more, so that what is too long is refused below, not cut.
     let read = std::io::stdin().take(MOST_BYTES as u64 + 1).read_to_string(&mut text);
-    read.map_err(|error| Complaint::new(format!("Standard input cannot be read: {error}")))?;
+    read.map_err(|error| UserError::new(format!("Standard input cannot be read: {error}")))?;
     Ok(text)
 }
 

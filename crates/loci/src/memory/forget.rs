@@ -1,10 +1,10 @@
 //! `loci memory forget`.
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_context::without_index_lines;
 use loci_storage::memory::{Act, Edit, Shelf};
 
-use super::{Desk, done};
+use super::{MemoryContext, done};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ForgetArgs {
@@ -15,11 +15,11 @@ pub(super) struct ForgetArgs {
     pub(super) json: bool,
 }
 
-pub(super) fn run(desk: &Desk, args: &ForgetArgs) -> Result<String, Complaint> {
-    let (file, _) = desk.find(&args.name)?;
-    let content = desk.content(Shelf::Memory, &file)?;
+pub(super) fn run(ctx: &MemoryContext, args: &ForgetArgs) -> Result<String, UserError> {
+    let (file, _) = ctx.find(&args.name)?;
+    let content = ctx.content(Shelf::Memory, &file)?;
     let mut edits = vec![Edit::memory(&file, content, None)];
-    edits.extend(desk.index_edit(|index| without_index_lines(index, &file))?);
-    let id = desk.apply(Act::Forget, edits)?;
+    edits.extend(ctx.index_edit(|index| without_index_lines(index, &file))?);
+    let id = ctx.apply(Act::Forget, edits)?;
     Ok(done(&format!("`{file}` is forgotten"), id, args.json))
 }

@@ -1,10 +1,10 @@
 //! `loci memory history`.
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_storage::memory::Change;
 use serde_json::{Value, json};
 
-use super::{Desk, complain};
+use super::{MemoryContext, to_user_error};
 use crate::config::pretty;
 
 #[derive(Debug, clap::Args)]
@@ -16,8 +16,8 @@ pub(super) struct HistoryArgs {
     pub(super) json: bool,
 }
 
-pub(super) fn run(desk: &Desk, args: &HistoryArgs) -> Result<String, Complaint> {
-    let mut changes = desk.book.changes().map_err(|error| complain(&error))?;
+pub(super) fn run(ctx: &MemoryContext, args: &HistoryArgs) -> Result<String, UserError> {
+    let mut changes = ctx.book.changes().map_err(|error| to_user_error(&error))?;
     if let Some(file) = &args.file {
         let wanted = file.trim_end_matches(".md");
         changes.retain(|change| change.files.iter().any(|it| it.file.trim_end_matches(".md") == wanted));

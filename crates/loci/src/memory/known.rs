@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_context::{
     Flag, MemoryFile, contradictions, disagreements, index_lines, most_related, same_subject,
 };
@@ -11,7 +11,7 @@ use loci_storage::memory::{
 };
 use serde_json::{Value, json};
 
-use super::{Desk, complain, stale};
+use super::{MemoryContext, stale, to_user_error};
 
 /// Memories that proposals are compared with, so that a review of a few does not read thousands; `doctor` reads all.
 const MOST_COMPARED: usize = 200;
@@ -76,21 +76,21 @@ impl Origin {
 }
 
 /// Reads all memories and what is the matter with them.
-pub(super) fn memories(desk: &Desk) -> Result<Vec<Known>, Complaint> {
-    let origins = Origins::read(desk)?;
+pub(super) fn memories(ctx: &MemoryContext) -> Result<Vec<Known>, UserError> {
+    let origins = Origins::read(ctx)?;
     let known =
-        memory_files(desk.book.dir()).into_iter().map(|it| origins.known(Shelf::Memory, it.file, it.text));
+        memory_files(ctx.book.dir()).into_iter().map(|it| origins.known(Shelf::Memory, it.file, it.text));
     let mut all: Vec<Known> = known.collect();
     // Of an index that cannot be read, nothing is said a thousand times; `unreadable` says it once.
     let listed: Option<HashSet<String>> =
-        desk.index().ok().map(|index| index_lines(&index).into_iter().map(|line| line.file).collect());
+        ctx.index().ok().map(|index| index_lines(&index).into_iter().map(|line| line.file).collect());
     let mut subjects: HashMap<String, Vec<Flag>> = HashMap::new();
     let read = || all.iter().map(|it| (it.file.as_str(), &it.memory));
     let said = contradictions(read()).into_iter().chain(disagreements(read()));
     for (file, flag) in same_subject(read()).into_iter().chain(said) {
         subjects.entry(file).or_default().push(flag);
     }
-    let world = stale::World::of(desk);
+    let world = stale::World::of(ctx);
     for it in &mut all {
         it.flags.extend(subjects.remove(&it.file).unwrap_or_default());
         if listed.as_ref().is_some_and(|listed| !listed.contains(&it.file)) {
@@ -102,23 +102,23 @@ pub(super) fn memories(desk: &Desk) -> Result<Vec<Known>, Complaint> {
 }
 
 /// Returns what lies among the memories and cannot be read, and why.
-pub(super) fn unreadable(desk: &Desk, all: &[Known]) -> Vec<(String, String)> {
+pub(super) fn unreadable(ctx: &MemoryContext, all: &[Known]) -> Vec<(String, String)> {
     let read: HashSet<&str> = all.iter().map(|it| it.file.as_str()).collect();
-    let unread = memory_names(desk.book.dir()).into_iter().filter(|name| !read.contains(name.as_str()));
+    let unread = memory_names(ctx.book.dir()).into_iter().filter(|name| !read.contains(name.as_str()));
     let why = |file: String| {
-        let error = desk.book.text(Shelf::Memory, &file).err()?;
-        Some((file, complain(&error).message().to_owned()))
+        let error = ctx.book.text(Shelf::Memory, &file).err()?;
+        Some((file, to_user_error(&error).message().to_owned()))
     };
-    let index = desk.index().err().map(|why| (MEMORY_INDEX.to_owned(), why));
+    let index = ctx.index().err().map(|why| (MEMORY_INDEX.to_owned(), why));
     unread.filter_map(why).chain(index).collect()
 }
 
 /// Reads all proposals.
-pub(super) fn proposals(desk: &Desk) -> Result<Vec<Known>, Complaint> {
-    let pending = desk.book.pending();
-    let origins = Origins::of_proposals(desk, pending.iter().map(|it| it.file.as_str()))?;
-    let world = stale::World::of(desk);
-    let mut otherwise = said_otherwise(desk, &pending);
+pub(super) fn proposals(ctx: &MemoryContext) -> Result<Vec<Known>, UserError> {
+    let pending = ctx.book.pending();
+    let origins = Origins::of_proposals(ctx, pending.iter().map(|it| it.file.as_str()))?;
+    let world = stale::World::of(ctx);
+    let mut otherwise = said_otherwise(ctx, &pending);
     let known = pending.into_iter().map(|it| {
         let mut known = origins.known(Shelf::Pending, it.file, it.text);
         known.flags.extend(otherwise.remove(&known.file).unwrap_or_default());
@@ -130,12 +130,12 @@ pub(super) fn proposals(desk: &Desk) -> Result<Vec<Known>, Complaint> {
 
 /// Finds what memories and other proposals say otherwise than a proposal, by its file. A memory that a proposal would
 /// replace has nothing to say any more.
-fn said_otherwise(desk: &Desk, pending: &[MemoryText]) -> HashMap<String, Vec<Flag>> {
+fn said_otherwise(ctx: &MemoryContext, pending: &[MemoryText]) -> HashMap<String, Vec<Flag>> {
     let replaced: HashSet<&str> = pending.iter().map(|it| it.file.as_str()).collect();
-    let mut names = memory_names(desk.book.dir());
+    let mut names = memory_names(ctx.book.dir());
     names.retain(|name| !replaced.contains(name.as_str()));
     let texts: Vec<&str> = pending.iter().map(|it| it.text.as_str()).collect();
-    let others = memory_texts(desk.book.dir(), most_related(names, &texts, MOST_COMPARED));
+    let others = memory_texts(ctx.book.dir(), most_related(names, &texts, MOST_COMPARED));
     let parsed = |it: &MemoryText| (it.file.clone(), MemoryFile::parse(&it.text));
     let all: Vec<(String, MemoryFile)> = pending.iter().chain(&others).map(parsed).collect();
     let read = || all.iter().map(|(file, memory)| (file.as_str(), memory));
@@ -147,9 +147,9 @@ fn said_otherwise(desk: &Desk, pending: &[MemoryText]) -> HashMap<String, Vec<Fl
 }
 
 /// Reads one of them.
-pub(super) fn one(desk: &Desk, shelf: Shelf, file: String, text: String) -> Result<Known, Complaint> {
-    let mut known = Origins::read(desk)?.known(shelf, file, text);
-    known.flags.extend(stale::World::of(desk).stale(&known.memory.body).into_iter().map(Flag::Stale));
+pub(super) fn one(ctx: &MemoryContext, shelf: Shelf, file: String, text: String) -> Result<Known, UserError> {
+    let mut known = Origins::read(ctx)?.known(shelf, file, text);
+    known.flags.extend(stale::World::of(ctx).stale(&known.memory.body).into_iter().map(Flag::Stale));
     Ok(known)
 }
 
@@ -160,16 +160,19 @@ struct Origins {
 }
 
 impl Origins {
-    fn read(desk: &Desk) -> Result<Self, Complaint> {
-        Ok(Self::of(desk.book.changes().map_err(|error| complain(&error))?))
+    fn read(ctx: &MemoryContext) -> Result<Self, UserError> {
+        Ok(Self::of(ctx.book.changes().map_err(|error| to_user_error(&error))?))
     }
 
     /// Proposals are usually recent; the archive is opened only for one that is not.
-    fn of_proposals<'a>(desk: &Desk, mut files: impl Iterator<Item = &'a str>) -> Result<Self, Complaint> {
-        let recent = Self::of(desk.book.recent_changes().map_err(|error| complain(&error))?);
+    fn of_proposals<'a>(
+        ctx: &MemoryContext,
+        mut files: impl Iterator<Item = &'a str>,
+    ) -> Result<Self, UserError> {
+        let recent = Self::of(ctx.book.recent_changes().map_err(|error| to_user_error(&error))?);
         match files.all(|file| recent.last.contains_key(&(true, file.to_owned()))) {
             true => Ok(recent),
-            false => Self::read(desk),
+            false => Self::read(ctx),
         }
     }
 

@@ -1,10 +1,10 @@
 //! `loci memory list`.
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_stdx::{counted, single_line};
 use serde_json::Value;
 
-use super::{Desk, known};
+use super::{MemoryContext, known};
 use crate::config::pretty;
 
 #[derive(Debug, clap::Args)]
@@ -14,14 +14,14 @@ pub(super) struct ListArgs {
     pub(super) json: bool,
 }
 
-pub(super) fn run(desk: &Desk, args: &ListArgs) -> Result<String, Complaint> {
-    let all = known::memories(desk)?;
+pub(super) fn run(ctx: &MemoryContext, args: &ListArgs) -> Result<String, UserError> {
+    let all = known::memories(ctx)?;
     if args.json {
         return Ok(pretty(&Value::from_iter(all.iter().map(known::Known::to_json))));
     }
-    let unreadable = known::unreadable(desk, &all);
+    let unreadable = known::unreadable(ctx, &all);
     if all.is_empty() && unreadable.is_empty() {
-        return Ok(format!("There are no memories in `{}`\n", desk.book.dir().display()));
+        return Ok(format!("There are no memories in `{}`\n", ctx.book.dir().display()));
     }
     let mut lines = Vec::new();
     for it in &all {
@@ -30,7 +30,7 @@ pub(super) fn run(desk: &Desk, args: &ListArgs) -> Result<String, Complaint> {
         lines.extend(it.flags.iter().map(|flag| format!("           ! {flag}")));
     }
     lines.extend(unreadable.into_iter().map(|(file, why)| format!("{:<10} {file}\n           ! {why}", "-")));
-    let n_pending = desk.book.pending().len();
+    let n_pending = ctx.book.pending().len();
     if n_pending > 0 {
         let waiting = counted(n_pending as u64, "proposal waits", "proposals wait");
         lines.push(format!("{waiting} for your word: `loci memory review`"));

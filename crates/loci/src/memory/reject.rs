@@ -1,9 +1,9 @@
 //! `loci memory reject`.
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_storage::memory::{Act, Edit, Shelf};
 
-use super::{Desk, done, gone};
+use super::{MemoryContext, done, gone};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct RejectArgs {
@@ -17,11 +17,11 @@ pub(super) struct RejectArgs {
     pub(super) json: bool,
 }
 
-pub(super) fn run(desk: &Desk, args: &RejectArgs) -> Result<String, Complaint> {
-    let files = desk.chosen(&args.names, args.all)?;
-    desk.each(files, args.json, |file| {
-        let content = desk.content(Shelf::Pending, file)?.ok_or_else(|| gone(file))?;
-        let id = desk.apply(Act::Reject, vec![Edit::pending(file, Some(content), None)])?;
+pub(super) fn run(ctx: &MemoryContext, args: &RejectArgs) -> Result<String, UserError> {
+    let files = ctx.chosen(&args.names, args.all)?;
+    ctx.each(files, args.json, |file| {
+        let content = ctx.content(Shelf::Pending, file)?.ok_or_else(|| gone(file))?;
+        let id = ctx.apply(Act::Reject, vec![Edit::pending(file, Some(content), None)])?;
         Ok(done(&format!("`{file}` is turned down"), id, args.json))
     })
 }

@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_storage::memory::Shelf;
 use serde_json::{Value, json};
 
-use super::{Desk, Known, known};
+use super::{Known, MemoryContext, known};
 use crate::config::pretty;
 
 #[derive(Debug, clap::Args)]
@@ -16,14 +16,14 @@ pub(super) struct ReviewArgs {
     pub(super) json: bool,
 }
 
-pub(super) fn run(desk: &Desk, args: &ReviewArgs) -> Result<String, Complaint> {
-    let all = known::proposals(desk)?;
+pub(super) fn run(ctx: &MemoryContext, args: &ReviewArgs) -> Result<String, UserError> {
+    let all = known::proposals(ctx)?;
     if args.json {
         let mut values = Vec::new();
         for it in &all {
             let mut value = it.to_json();
             value["text"] = json!(it.text);
-            value["replaces"] = json!(desk.text(Shelf::Memory, &it.file)?);
+            value["replaces"] = json!(ctx.text(Shelf::Memory, &it.file)?);
             values.push(value);
         }
         return Ok(pretty(&Value::from(values)));
@@ -33,7 +33,7 @@ pub(super) fn run(desk: &Desk, args: &ReviewArgs) -> Result<String, Complaint> {
     }
     let mut text = String::new();
     for it in &all {
-        text.push_str(&shown(it, desk.text(Shelf::Memory, &it.file)?.as_deref()));
+        text.push_str(&shown(it, ctx.text(Shelf::Memory, &it.file)?.as_deref()));
     }
     text.push_str(
         "`loci memory accept FILE` lets one count, `reject FILE` turns it down; --all means all of them\n",

@@ -1,11 +1,11 @@
 //! `loci memory search`.
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_stdx::single_line;
 use loci_storage::memory::memory_files;
 use serde_json::{Value, json};
 
-use super::Desk;
+use super::MemoryContext;
 use crate::config::pretty;
 
 #[derive(Debug, clap::Args)]
@@ -18,9 +18,9 @@ pub(super) struct SearchArgs {
     pub(super) json: bool,
 }
 
-pub(super) fn run(desk: &Desk, args: &SearchArgs) -> Result<String, Complaint> {
+pub(super) fn run(ctx: &MemoryContext, args: &SearchArgs) -> Result<String, UserError> {
     let words: Vec<String> = args.words.iter().map(|word| word.to_lowercase()).collect();
-    let hits: Vec<(String, usize, String)> = memory_files(desk.book.dir())
+    let hits: Vec<(String, usize, String)> = memory_files(ctx.book.dir())
         .into_iter()
         .filter(|it| {
             let text = format!("{}\n{}", it.file, it.text).to_lowercase();

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use loci_context::{Mention, mentions};
 use loci_core::path::expand_home;
 
-use super::Desk;
+use super::MemoryContext;
 
 /// What the shell knows by itself.
 const BUILTINS: &[&str] =
@@ -27,11 +27,11 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) fn of(desk: &Desk) -> Self {
-        let path = desk.env.vars.get("PATH").unwrap_or_default();
+    pub(super) fn of(ctx: &MemoryContext) -> Self {
+        let path = ctx.env.vars.get("PATH").unwrap_or_default();
         Self {
-            root: desk.root.clone(),
-            home: desk.env.home.clone(),
+            root: ctx.root.clone(),
+            home: ctx.env.home.clone(),
             path: path.split(':').filter(|dir| !dir.is_empty()).map(PathBuf::from).collect(),
             programs: Mutex::default(),
         }

@@ -1,14 +1,14 @@
 //! `loci memory team`: what is shared with others through a server.
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_llm::Secret;
 use loci_storage::config::team_token;
 use loci_storage::layout::ConfigHome;
 use loci_team::{HttpRemote, Line, Outcome, RemoteError, RepositoryName, SyncError, check_address};
 use serde_json::{Value, json};
 
-use super::{Desk, complain};
-use crate::config::{Desk as SettingsDesk, pretty};
+use super::{MemoryContext, to_user_error};
+use crate::config::{SettingsContext, pretty};
 
 /// The variable that holds the token; without it a file does.
 const TOKEN: &str = "LOCI_TEAM_TOKEN";
@@ -45,16 +45,16 @@ impl TeamArgs {
     }
 }
 
-pub(super) fn run(desk: &Desk, args: &TeamArgs) -> Result<(String, u8), Complaint> {
-    let remote = remote(desk)?;
+pub(super) fn run(ctx: &MemoryContext, args: &TeamArgs) -> Result<(String, u8), UserError> {
+    let remote = remote(ctx)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Complaint::new(format!("The runtime cannot start: {error}")))?;
+        .map_err(|error| UserError::new(format!("The runtime cannot start: {error}")))?;
     let (lines, VerbArgs { json }) = match &args.verb {
-        Verb::Pull(args) => (runtime.block_on(loci_team::pull(&desk.env, &desk.book, &remote)), args),
-        Verb::Push(args) => (runtime.block_on(loci_team::push(&desk.book, &remote)), args),
-        Verb::Status(args) => (runtime.block_on(loci_team::status(&desk.book, &remote)), args),
+        Verb::Pull(args) => (runtime.block_on(loci_team::pull(&ctx.env, &ctx.book, &remote)), args),
+        Verb::Push(args) => (runtime.block_on(loci_team::push(&ctx.book, &remote)), args),
+        Verb::Status(args) => (runtime.block_on(loci_team::status(&ctx.book, &remote)), args),
     };
     let lines = lines.map_err(|error| explain(&error))?;
     let is_held =
@@ -69,57 +69,57 @@ pub(super) fn run(desk: &Desk, args: &TeamArgs) -> Result<(String, u8), Complain
 }
 
 /// Finds the server, the repository and the token.
-fn remote(desk: &Desk) -> Result<HttpRemote, Complaint> {
-    let settings = SettingsDesk::new(&desk.env).loaded.settings().team_memory;
+fn remote(ctx: &MemoryContext) -> Result<HttpRemote, UserError> {
+    let settings = SettingsContext::new(&ctx.env).loaded.settings().team_memory;
     let address = settings.server.ok_or_else(|| {
-        Complaint::new("No server for the team's memories is set")
+        UserError::new("No server for the team's memories is set")
             .hint("`loci config set teamMemory.server https://...`; a project's own file counts once it is trusted.")
     })?;
     let url = check_address(&address).map_err(|why| {
-        Complaint::new(format!(
+        UserError::new(format!(
             "The server of the team's memories cannot be used, because {why}: `{address}`"
         ))
         .hint("`loci config explain teamMemory.server` shows who says so.")
     })?;
     let named = settings.repository.unwrap_or_default();
     let repository = RepositoryName::parse(&named).ok_or_else(|| {
-        Complaint::new(format!("Not the name of a repository on the server: `{named}`"))
+        UserError::new(format!("Not the name of a repository on the server: `{named}`"))
             .hint("`loci config set --project teamMemory.repository <name>`: letters, digits and `-_.`.")
     })?;
-    let token = token(desk)?;
+    let token = token(ctx)?;
     if token.expose().chars().any(|it| !it.is_ascii_graphic()) {
-        return Err(Complaint::new(
+        return Err(UserError::new(
             "The token for the team's memories is no token: it holds a space or the like",
         )
         .hint(format!("Look at {TOKEN}, or at the file that holds it.")));
     }
-    HttpRemote::new(&desk.env, &url, &repository, token).map_err(Complaint::from)
+    HttpRemote::new(&ctx.env, &url, &repository, token).map_err(UserError::from)
 }
 
-fn token(desk: &Desk) -> Result<Secret, Complaint> {
-    if let Some(token) = desk.env.vars.non_empty(TOKEN) {
+fn token(ctx: &MemoryContext) -> Result<Secret, UserError> {
+    if let Some(token) = ctx.env.vars.non_empty(TOKEN) {
         return Ok(Secret::new(token.trim()));
     }
-    let home = ConfigHome::from_env(&desk.env);
-    let kept = team_token(&home).map_err(|error| Complaint::from_error(&error).hint("`chmod 600` it."))?;
+    let home = ConfigHome::from_env(&ctx.env);
+    let kept = team_token(&home).map_err(|error| UserError::from_error(&error).hint("`chmod 600` it."))?;
     kept.map(Secret::new).ok_or_else(|| {
-        Complaint::new("There is no token for the team's memories").hint(format!(
+        UserError::new("There is no token for the team's memories").hint(format!(
             "Set {TOKEN}, or put it into `{}`, readable by you alone.",
             home.loci_dir().join("team-token").display()
         ))
     })
 }
 
-fn explain(error: &SyncError) -> Complaint {
+fn explain(error: &SyncError) -> UserError {
     match error {
-        SyncError::Memory(error) => complain(error),
-        SyncError::Remote(RemoteError::Refused { status: 401, .. }) => Complaint::from_error(error)
+        SyncError::Memory(error) => to_user_error(error),
+        SyncError::Remote(RemoteError::Refused { status: 401, .. }) => UserError::from_error(error)
             .hint(format!("Ask whoever runs the server for a token, and put it into {TOKEN} or the file.")),
-        SyncError::Remote(RemoteError::Refused { status: 403, .. }) => Complaint::from_error(error)
+        SyncError::Remote(RemoteError::Refused { status: 403, .. }) => UserError::from_error(error)
             .hint("`loci config explain teamMemory.repository` shows which one is meant, and who says so."),
-        SyncError::Remote(_) => Complaint::from_error(error)
+        SyncError::Remote(_) => UserError::from_error(error)
             .hint("What was done so far stands and is remembered; run it again to finish."),
-        SyncError::Read(_) => Complaint::from_error(error),
+        SyncError::Read(_) => UserError::from_error(error),
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_storage::memory::Change;
 
-use super::{Desk, complain, done};
+use super::{MemoryContext, done, to_user_error};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct UndoArgs {
@@ -16,17 +16,17 @@ pub(super) struct UndoArgs {
     pub(super) json: bool,
 }
 
-pub(super) fn run(desk: &Desk, args: &UndoArgs) -> Result<String, Complaint> {
+pub(super) fn run(ctx: &MemoryContext, args: &UndoArgs) -> Result<String, UserError> {
     let id = match args.change {
         Some(id) => id,
-        None => last(desk)?.ok_or_else(|| Complaint::new("There is no change to take back"))?,
+        None => last(ctx)?.ok_or_else(|| UserError::new("There is no change to take back"))?,
     };
-    let change = desk.book.undo(&desk.env, id).map_err(|error| complain(&error))?;
+    let change = ctx.book.undo(&ctx.env, id).map_err(|error| to_user_error(&error))?;
     Ok(done(&format!("Change {id} is taken back"), change.id, args.json))
 }
 
-fn last(desk: &Desk) -> Result<Option<u64>, Complaint> {
-    Ok(last_made(&desk.book.changes().map_err(|error| complain(&error))?))
+fn last(ctx: &MemoryContext) -> Result<Option<u64>, UserError> {
+    Ok(last_made(&ctx.book.changes().map_err(|error| to_user_error(&error))?))
 }
 
 /// Returns the last change that made something and was not taken back. Taking back what took something back makes it

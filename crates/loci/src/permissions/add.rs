@@ -1,6 +1,6 @@
 //! `loci permissions add`: one rule into one settings file.
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_core::permission::{
     BadRule, Destination, Rule, RuleChange, RuleList, RuleOrigin, RuleSource, Update,
 };
@@ -8,7 +8,7 @@ use loci_core::settings::Scope;
 use loci_storage::config::edit_settings;
 
 use super::{ListChoice, USUAL};
-use crate::config::{Desk, Target, complain, pretty};
+use crate::config::{SettingsContext, Target, pretty, to_user_error};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct AddArgs {
@@ -23,17 +23,17 @@ pub(super) struct AddArgs {
     json: bool,
 }
 
-pub(super) fn run(desk: &Desk, args: &AddArgs) -> Result<String, Complaint> {
+pub(super) fn run(ctx: &SettingsContext, args: &AddArgs) -> Result<String, UserError> {
     let scope = args.target.scope().unwrap_or(USUAL);
     let list = args.list.list().unwrap_or(RuleList::Allow);
     check(&args.rule, list, scope)?;
-    let (path, options) = desk.file(scope);
+    let (path, options) = ctx.file(scope);
     let update = Update::AddRules(change(&args.rule, list, scope));
-    desk.keep_private(scope, &path)?;
-    let is_new = edit_settings(&desk.home, &path, &options, |text| update.edit(text))
-        .map_err(|error| complain(&error))?;
-    let (rule, shown) = (args.rule.trim(), desk.places.shown(&path));
-    let effect = effect(desk, rule, list, scope);
+    ctx.keep_private(scope, &path)?;
+    let is_new = edit_settings(&ctx.home, &path, &options, |text| update.edit(text))
+        .map_err(|error| to_user_error(&error))?;
+    let (rule, shown) = (args.rule.trim(), ctx.places.shown(&path));
+    let effect = effect(ctx, rule, list, scope);
     if args.json {
         let value = serde_json::json!({
             "rule": rule, "list": list.as_str(), "file": shown, "added": is_new, "note": effect,
@@ -55,21 +55,21 @@ pub(super) fn change(rule: &str, list: RuleList, scope: Scope) -> RuleChange {
 }
 
 /// Refuses what would not mean what it says.
-fn check(rule: &str, list: RuleList, scope: Scope) -> Result<(), Complaint> {
+fn check(rule: &str, list: RuleList, scope: Scope) -> Result<(), UserError> {
     let origin = RuleOrigin::new(RuleSource::Settings(scope), "/");
     match Rule::parse(rule, list, &origin).1 {
         None => Ok(()),
         Some(BadRule::Syntax(_) | BadRule::Broad(_)) => {
-            Err(Complaint::new(format!("Not a permission rule: `{rule}`"))
+            Err(UserError::new(format!("Not a permission rule: `{rule}`"))
                 .hint("Write `Tool` or `Tool(specifier)`, such as `Bash(cargo test *)`."))
         }
-        Some(bad) => Err(Complaint::new(bad.to_string())),
+        Some(bad) => Err(UserError::new(bad.to_string())),
     }
 }
 
 /// Says when the rule is written and yet does not count.
-fn effect(desk: &Desk, rule: &str, list: RuleList, scope: Scope) -> Option<String> {
-    let (book, _) = super::rulebook(&Desk::new(&desk.env), None);
+fn effect(ctx: &SettingsContext, rule: &str, list: RuleList, scope: Scope) -> Option<String> {
+    let (book, _) = super::rulebook(&SettingsContext::new(&ctx.env), None);
     let source = RuleSource::Settings(scope);
     let counts = book.list(list).iter().any(|it| it.text() == rule && it.source() == source);
     (!counts).then(|| "It does not count here; `loci doctor` says why".to_owned())

@@ -1,6 +1,6 @@
 //! A call as a person writes it, and what it would do.
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_core::permission::{Rulebook, canonical_host};
 use loci_core::tool::Effects;
 use loci_tools::{Place, Toolbox, real_path};
@@ -14,11 +14,11 @@ pub(super) struct Written {
 
 impl Written {
     /// Reads `Tool input`, where the input is a JSON object or the argument that matters most.
-    pub(super) fn parse(text: &str) -> Result<Self, Complaint> {
+    pub(super) fn parse(text: &str) -> Result<Self, UserError> {
         let (tool, rest) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), ""));
         let rest = rest.trim();
         if tool.is_empty() {
-            return Err(Complaint::new("There is no call to explain")
+            return Err(UserError::new("There is no call to explain")
                 .hint("Write one as `loci permissions explain 'Bash git push'`."));
         }
         let input = match serde_json::from_str::<Value>(rest) {
@@ -53,7 +53,7 @@ impl Written {
     }
 }
 
-fn plain(tool: &str, rest: &str) -> Result<Value, Complaint> {
+fn plain(tool: &str, rest: &str) -> Result<Value, UserError> {
     Ok(match tool {
         "Bash" => json!({"command": rest}),
         "Read" => json!({"file_path": rest}),
@@ -66,7 +66,7 @@ fn plain(tool: &str, rest: &str) -> Result<Value, Complaint> {
         "Skill" => json!({"skill": rest}),
         _ if rest.is_empty() => json!({}),
         _ => {
-            return Err(Complaint::new(format!("Not a JSON object: `{rest}`"))
+            return Err(UserError::new(format!("Not a JSON object: `{rest}`"))
                 .hint(format!("Write the arguments of {tool} as `{tool} {{\"name\": \"value\"}}`.")));
         }
     })

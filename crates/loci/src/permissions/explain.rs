@@ -1,6 +1,6 @@
 //! `loci permissions explain`: whether a call would run, and the whole way to that answer.
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_core::permission::{
     Call, Decision, Mode, Rule, RuleFit, Rulebook, Step, Update, Verdict, decide, explain, fits, suggest,
 };
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::call::Written;
 use super::{origin, rule_json};
-use crate::config::{Desk, pretty};
+use crate::config::{SettingsContext, pretty};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ExplainArgs {
@@ -24,9 +24,9 @@ pub(super) struct ExplainArgs {
     json: bool,
 }
 
-pub(super) fn run(desk: &Desk, args: &ExplainArgs) -> Result<String, Complaint> {
+pub(super) fn run(ctx: &SettingsContext, args: &ExplainArgs) -> Result<String, UserError> {
     let written = Written::parse(&args.call.join(" "))?;
-    let (book, notes) = super::rulebook(desk, args.permission_mode);
+    let (book, notes) = super::rulebook(ctx, args.permission_mode);
     let effects = written.effects(&book);
     let call = Call {
         tool: &written.tool,

@@ -4,7 +4,7 @@ use loci_core::permission::{Rule, RuleList};
 use serde_json::{Value, json};
 
 use super::{origin, rule_json};
-use crate::config::{Desk, pretty};
+use crate::config::{SettingsContext, pretty};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ListArgs {
@@ -13,8 +13,8 @@ pub(super) struct ListArgs {
     json: bool,
 }
 
-pub(super) fn run(desk: &Desk, args: &ListArgs) -> String {
-    let (book, notes) = super::rulebook(desk, None);
+pub(super) fn run(ctx: &SettingsContext, args: &ListArgs) -> String {
+    let (book, notes) = super::rulebook(ctx, None);
     let lists = [RuleList::Deny, RuleList::Ask, RuleList::Allow];
     let rules: Vec<&Rule> = lists.iter().flat_map(|list| book.list(*list)).collect();
     if args.json {

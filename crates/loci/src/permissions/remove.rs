@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_core::permission::{RuleList, Update};
 use loci_core::settings::Scope;
 use loci_storage::config::edit_settings;
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::ListChoice;
 use super::add::change;
-use crate::config::{Desk, Target, complain, pretty};
+use crate::config::{SettingsContext, Target, pretty, to_user_error};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct RemoveArgs {
@@ -25,7 +25,7 @@ pub(super) struct RemoveArgs {
     json: bool,
 }
 
-pub(super) fn run(desk: &Desk, args: &RemoveArgs) -> Result<String, Complaint> {
+pub(super) fn run(ctx: &SettingsContext, args: &RemoveArgs) -> Result<String, UserError> {
     let scopes = match args.target.scope() {
         Some(scope) => vec![scope],
         None => vec![Scope::Local, Scope::Project, Scope::User],
@@ -33,21 +33,21 @@ pub(super) fn run(desk: &Desk, args: &RemoveArgs) -> Result<String, Complaint> {
     let lists = args.list.list().map_or(RuleList::ALL.to_vec(), |list| vec![list]);
     let mut removed: Vec<(RuleList, String)> = Vec::new();
     for scope in scopes {
-        for path in files(desk, scope).into_iter().filter(|path| path.exists()) {
+        for path in files(ctx, scope).into_iter().filter(|path| path.exists()) {
             for list in &lists {
                 let update = Update::RemoveRules(change(&args.rule, *list, scope));
-                let (_, options) = desk.file(scope);
-                let has_changed = edit_settings(&desk.home, &path, &options, |text| update.edit(text))
-                    .map_err(|error| complain(&error))?;
+                let (_, options) = ctx.file(scope);
+                let has_changed = edit_settings(&ctx.home, &path, &options, |text| update.edit(text))
+                    .map_err(|error| to_user_error(&error))?;
                 if has_changed {
-                    removed.push((*list, desk.places.shown(&path)));
+                    removed.push((*list, ctx.places.shown(&path)));
                 }
             }
         }
     }
     let rule = args.rule.trim();
     if removed.is_empty() {
-        return Err(Complaint::new(format!("No settings file that can be changed has the rule `{rule}`"))
+        return Err(UserError::new(format!("No settings file that can be changed has the rule `{rule}`"))
             .hint("`loci permissions list` shows every rule with its file and line."));
     }
     if args.json {
@@ -60,9 +60,9 @@ pub(super) fn run(desk: &Desk, args: &RemoveArgs) -> Result<String, Complaint> {
 }
 
 /// Returns the files of a scope; of the user's for the project there may be two.
-fn files(desk: &Desk, scope: Scope) -> Vec<PathBuf> {
+fn files(ctx: &SettingsContext, scope: Scope) -> Vec<PathBuf> {
     match scope {
-        Scope::Local => desk.places.locals().map(PathBuf::from).collect(),
-        scope => vec![desk.file(scope).0],
+        Scope::Local => ctx.places.locals().map(PathBuf::from).collect(),
+        scope => vec![ctx.file(scope).0],
     }
 }

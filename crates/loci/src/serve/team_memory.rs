@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_stdx::Env;
 
 #[derive(Debug, clap::Args)]
@@ -55,8 +55,8 @@ struct MoveArgs {
 }
 
 #[cfg(not(feature = "team-server"))]
-pub(super) fn run(_: &Env, _: &TeamMemoryArgs) -> Result<u8, Complaint> {
-    Err(Complaint::new("The server of a team's memories is not part of this build")
+pub(super) fn run(_: &Env, _: &TeamMemoryArgs) -> Result<u8, UserError> {
+    Err(UserError::new("The server of a team's memories is not part of this build")
         .hint("Build it in: `cargo build --release -p loci --features team-server`."))
 }
 
@@ -78,12 +78,12 @@ mod built_in {
     /// The variable that names the database, because a command line with a password in it can be read by others.
     const DATABASE: &str = "LOCI_TEAM_DATABASE";
 
-    pub(in super::super) fn run(env: &Env, args: &TeamMemoryArgs) -> Result<u8, Complaint> {
+    pub(in super::super) fn run(env: &Env, args: &TeamMemoryArgs) -> Result<u8, UserError> {
         let runtime = runtime::of_server()?;
         runtime.block_on(do_as_told(env, args))
     }
 
-    async fn do_as_told(env: &Env, args: &TeamMemoryArgs) -> Result<u8, Complaint> {
+    async fn do_as_told(env: &Env, args: &TeamMemoryArgs) -> Result<u8, UserError> {
         if let Some(Verb::Move(ends)) = &args.verb {
             return move_all(env, args, ends).await;
         }
@@ -103,7 +103,7 @@ mod built_in {
             Some(Verb::RemoveMember(member)) => {
                 let removed = database.remove_member(&member.name, &repository(member)?, &now).await;
                 if !removed.map_err(|error| explain(&error))? {
-                    return Err(Complaint::new(format!("There is no such member: `{}`", member.name)));
+                    return Err(UserError::new(format!("There is no such member: `{}`", member.name)));
                 }
             }
             Some(Verb::Audit) => {
@@ -116,10 +116,10 @@ mod built_in {
     }
 
     /// Copies everything, and tells what that was.
-    async fn move_all(env: &Env, args: &TeamMemoryArgs, ends: &MoveArgs) -> Result<u8, Complaint> {
+    async fn move_all(env: &Env, args: &TeamMemoryArgs, ends: &MoveArgs) -> Result<u8, UserError> {
         let usual = args.database.as_deref();
         if ends.from.is_none() && ends.to.is_none() {
-            return Err(Complaint::new("Neither `--from` nor `--to` is given")
+            return Err(UserError::new("Neither `--from` nor `--to` is given")
                 .hint("The one that is left out is the database that `--database` or the variable names."));
         }
         let from = ends.from.as_deref().or(usual);
@@ -142,7 +142,7 @@ mod built_in {
     }
 
     /// A database that is only looked at is not made.
-    fn check_there(env: &Env, address: Option<&str>) -> Result<(), Complaint> {
+    fn check_there(env: &Env, address: Option<&str>) -> Result<(), UserError> {
         let path = match address.or_else(|| env.vars.non_empty(DATABASE)) {
             Some(address) if address.contains("://") => return Ok(()),
             Some(file) => env.cwd.join(file),
@@ -150,7 +150,7 @@ mod built_in {
         };
         match path.is_file() {
             true => Ok(()),
-            false => Err(Complaint::new(format!("There is no such database: `{}`", path.display()))
+            false => Err(UserError::new(format!("There is no such database: `{}`", path.display()))
                 .hint("Name the one that holds the team's memories.")),
         }
     }
@@ -171,39 +171,39 @@ mod built_in {
         }
     }
 
-    fn explain(error: &StoreError) -> Complaint {
-        let complaint = Complaint::from_error(error);
+    fn explain(error: &StoreError) -> UserError {
+        let user_error = UserError::from_error(error);
         match error {
             StoreError::Make(_) | StoreError::Sqlite(_) => {
-                complaint.hint("`--database <file>` names another; only one who may write it can serve it.")
+                user_error.hint("`--database <file>` names another; only one who may write it can serve it.")
             }
-            StoreError::Postgres(_) | StoreError::Busy => complaint.hint(
+            StoreError::Postgres(_) | StoreError::Busy => user_error.hint(
                 "Check that PostgreSQL runs, and that the address names a role that may make tables there.",
             ),
-            StoreError::Address(_) => complaint
+            StoreError::Address(_) => user_error
                 .hint("`--database /var/lib/loci/team-memory.db` or `--database postgres://role@host/name`."),
-            StoreError::Tls(_) => complaint.hint(
+            StoreError::Tls(_) => user_error.hint(
                 "`sslrootcert=<file>` names who may sign its certificate; `sslmode=disable` does without TLS, which is \
                  for a network that nobody else reads, or a tunnel.",
             ),
-            StoreError::TooNew { .. } => complaint.hint("Run the newer loci."),
+            StoreError::TooNew { .. } => user_error.hint("Run the newer loci."),
             StoreError::NotEmpty(_) => {
-                complaint.hint("Name a new one: a file that is not there, or an empty database of PostgreSQL.")
+                user_error.hint("Name a new one: a file that is not there, or an empty database of PostgreSQL.")
             }
             StoreError::Damaged(_) => {
-                complaint.hint("Nothing was changed. Bring it back from a backup, or mend it, and move again.")
+                user_error.hint("Nothing was changed. Bring it back from a backup, or mend it, and move again.")
             }
-            StoreError::CutShort | StoreError::NotEqual => complaint.hint("Run it again."),
-            StoreError::NotAName(_) => complaint.hint("A hundred characters at most, on one line."),
+            StoreError::CutShort | StoreError::NotEqual => user_error.hint("Run it again."),
+            StoreError::NotAName(_) => user_error.hint("A hundred characters at most, on one line."),
             StoreError::MemberExists(_) => {
-                complaint.hint("For a new token, `remove-member` first and add them again.")
+                user_error.hint("For a new token, `remove-member` first and add them again.")
             }
         }
     }
 
-    fn repository(member: &MemberArgs) -> Result<RepositoryName, Complaint> {
+    fn repository(member: &MemberArgs) -> Result<RepositoryName, UserError> {
         RepositoryName::parse(&member.repository).ok_or_else(|| {
-            Complaint::new(format!("Not the name of a repository: `{}`", member.repository))
+            UserError::new(format!("Not the name of a repository: `{}`", member.repository))
                 .hint("Letters, digits and `-_.`, a hundred at most.")
         })
     }
@@ -214,8 +214,8 @@ mod built_in {
         bytes.iter().fold("locitm_".to_owned(), |token, byte| format!("{token}{byte:02x}"))
     }
 
-    async fn serve(args: &TeamMemoryArgs, database: Database) -> Result<(), Complaint> {
-        let failed = |what: &str, error: std::io::Error| Complaint::new(format!("{what}: {error}"));
+    async fn serve(args: &TeamMemoryArgs, database: Database) -> Result<(), UserError> {
+        let failed = |what: &str, error: std::io::Error| UserError::new(format!("{what}: {error}"));
         let listener = tokio::net::TcpListener::bind(args.listen)
             .await
             .map_err(|error| failed(&format!("Failed to listen on `{}`", args.listen), error))?;
@@ -232,6 +232,6 @@ mod built_in {
         };
         let limits = Limits { requests_per_minute: args.requests_per_minute };
         let server = Server::new(database, Arc::new(SystemClock::new()), limits);
-        server.serve(listener, stop).await.map_err(|error| Complaint::from_error(&error))
+        server.serve(listener, stop).await.map_err(|error| UserError::from_error(&error))
     }
 }

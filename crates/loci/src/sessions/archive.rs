@@ -1,13 +1,13 @@
 //! `loci sessions archive`: packing sessions away.
 
-use loci_app::Complaint;
 use loci_app::RunOptions;
-use loci_app::settings::Configured;
+use loci_app::UserError;
+use loci_app::settings::RunSettings;
 use loci_stdx::{counted, single_line};
 use loci_storage::sessions::{ArchiveError, Swept, archive_older, archive_session, archived_sessions};
 use serde_json::{Value, json};
 
-use super::{Desk, format, output, target};
+use super::{SessionsContext, format, output, target};
 
 /// The arguments of `loci sessions archive`.
 #[derive(Debug, clap::Args)]
@@ -30,32 +30,32 @@ pub(super) struct ArchiveArgs {
 }
 
 /// Archives what was named, or lists what was archived.
-pub(super) fn run(desk: &Desk<'_>, args: &ArchiveArgs) -> Result<(), Complaint> {
-    match (days(desk, args)?, args.sessions.is_empty()) {
-        (Some(days), _) => older(desk, days, args.json),
-        (None, true) => list(desk, args.json),
-        (None, false) => named(desk, args),
+pub(super) fn run(ctx: &SessionsContext<'_>, args: &ArchiveArgs) -> Result<(), UserError> {
+    match (days(ctx, args)?, args.sessions.is_empty()) {
+        (Some(days), _) => older(ctx, days, args.json),
+        (None, true) => list(ctx, args.json),
+        (None, false) => named(ctx, args),
     }
 }
 
-fn days(desk: &Desk<'_>, args: &ArchiveArgs) -> Result<Option<u64>, Complaint> {
+fn days(ctx: &SessionsContext<'_>, args: &ArchiveArgs) -> Result<Option<u64>, UserError> {
     if !args.due {
         return Ok(args.older_than);
     }
-    let settings = Configured::load(desk.env, &RunOptions::default())?.settings;
+    let settings = RunSettings::load(ctx.env, &RunOptions::default())?.settings;
     let unset = || {
-        Complaint::new("No setting says how many days sessions stay")
+        UserError::new("No setting says how many days sessions stay")
             .hint("Set it with `loci config set cleanupPeriodDays 90`, or give --older-than DAYS.")
     };
     settings.cleanup_period_days.map(Some).ok_or_else(unset)
 }
 
-fn named(desk: &Desk<'_>, args: &ArchiveArgs) -> Result<(), Complaint> {
+fn named(ctx: &SessionsContext<'_>, args: &ArchiveArgs) -> Result<(), UserError> {
     let mut values = Vec::new();
     for name in &args.sessions {
-        let place = target::find(desk, "archive", name)?;
+        let place = target::find(ctx, "archive", name)?;
         let dir =
-            archive_session(&desk.home, &place, desk.env.clock.now()).map_err(|error| complain(&error))?;
+            archive_session(&ctx.home, &place, ctx.env.clock.now()).map_err(|error| to_user_error(&error))?;
         values.push(json!({"sessionId": place.id().as_str(), "archive": dir}));
         if !args.json {
             output::say(&format!("Archived {}; `loci sessions restore {0}` brings it back", place.id()));
@@ -64,9 +64,9 @@ fn named(desk: &Desk<'_>, args: &ArchiveArgs) -> Result<(), Complaint> {
     if args.json { output::print_json(&Value::from(values)) } else { Ok(()) }
 }
 
-fn older(desk: &Desk<'_>, days: u64, is_json: bool) -> Result<(), Complaint> {
-    let swept = archive_older(&desk.home, days, usize::MAX, desk.env.clock.now());
-    let swept = swept.map_err(|error| Complaint::from_error(&error))?;
+fn older(ctx: &SessionsContext<'_>, days: u64, is_json: bool) -> Result<(), UserError> {
+    let swept = archive_older(&ctx.home, days, usize::MAX, ctx.env.clock.now());
+    let swept = swept.map_err(|error| UserError::from_error(&error))?;
     let reason = |swept: &Swept| swept.result.as_ref().err().map(|error| error.to_string());
     if is_json {
         let value = |swept: &Swept| json!({"sessionId": swept.place.id().as_str(), "problem": reason(swept)});
@@ -84,8 +84,8 @@ fn older(desk: &Desk<'_>, days: u64, is_json: bool) -> Result<(), Complaint> {
     Ok(())
 }
 
-fn list(desk: &Desk<'_>, is_json: bool) -> Result<(), Complaint> {
-    let archived = archived_sessions(&desk.home).map_err(|error| complain(&error))?;
+fn list(ctx: &SessionsContext<'_>, is_json: bool) -> Result<(), UserError> {
+    let archived = archived_sessions(&ctx.home).map_err(|error| to_user_error(&error))?;
     if is_json {
         let values = archived.iter().map(|it| {
             json!({"sessionId": it.place.id().as_str(), "file": it.place.file(), "archivedAt": it.archived_at,
@@ -104,15 +104,17 @@ fn list(desk: &Desk<'_>, is_json: bool) -> Result<(), Complaint> {
     output::print(&archived.iter().map(line).collect::<String>())
 }
 
-pub(super) fn complain(error: &ArchiveError) -> Complaint {
-    let complaint = Complaint::from_error(error);
+pub(super) fn to_user_error(error: &ArchiveError) -> UserError {
+    let user_error = UserError::from_error(error);
     match error {
         ArchiveError::InUse { .. } | ArchiveError::Changed { .. } => {
-            complaint.hint("Wait for the process that works on it to end, and try again.")
+            user_error.hint("Wait for the process that works on it to end, and try again.")
         }
-        ArchiveError::Pinned { id } => complaint.hint(format!("`loci sessions pin --off {id}` lets it go.")),
-        ArchiveError::NotArchived { .. } => complaint.hint("`loci sessions archive` lists what is archived."),
-        ArchiveError::Exists { .. } => complaint.hint("Move the file away first; nothing is written over."),
-        ArchiveError::Damaged { .. } | ArchiveError::Disk { .. } => complaint,
+        ArchiveError::Pinned { id } => user_error.hint(format!("`loci sessions pin --off {id}` lets it go.")),
+        ArchiveError::NotArchived { .. } => {
+            user_error.hint("`loci sessions archive` lists what is archived.")
+        }
+        ArchiveError::Exists { .. } => user_error.hint("Move the file away first; nothing is written over."),
+        ArchiveError::Damaged { .. } | ArchiveError::Disk { .. } => user_error,
     }
 }

@@ -3,11 +3,11 @@
 use std::fs;
 use std::io;
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_stdx::single_line;
 use serde_json::Value;
 
-use super::{Desk, format, output};
+use super::{SessionsContext, format, output};
 
 /// The arguments of `loci sessions audit`.
 #[derive(Debug, clap::Args)]
@@ -18,13 +18,13 @@ pub(super) struct AuditArgs {
 }
 
 /// Prints the log, the oldest first.
-pub(super) fn run(desk: &Desk<'_>, args: &AuditArgs) -> Result<(), Complaint> {
-    let path = desk.home.loci_dir().join("audit.log");
+pub(super) fn run(ctx: &SessionsContext<'_>, args: &AuditArgs) -> Result<(), UserError> {
+    let path = ctx.home.loci_dir().join("audit.log");
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(error) => {
-            return Err(Complaint::new(format!("Failed to read the log: `{}`: {error}", path.display())));
+            return Err(UserError::new(format!("Failed to read the log: `{}`: {error}", path.display())));
         }
     };
     let lines: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_core::conversation::Conversation;
 use loci_core::entry::Entry;
 use loci_core::entry::draft::Metadata;
@@ -14,7 +14,7 @@ use loci_storage::sessions::{
 };
 use serde_json::json;
 
-use super::{Desk, output, target};
+use super::{SessionsContext, output, target};
 
 /// The arguments of `loci sessions branch`.
 #[derive(Debug, clap::Args)]
@@ -36,23 +36,23 @@ pub(super) struct BranchArgs {
 }
 
 /// Writes the new session beside the old one.
-pub(super) fn run(desk: &Desk<'_>, args: &BranchArgs) -> Result<(), Complaint> {
-    let source = target::find(desk, "branch", &args.session)?;
+pub(super) fn run(ctx: &SessionsContext<'_>, args: &BranchArgs) -> Result<(), UserError> {
+    let source = target::find(ctx, "branch", &args.session)?;
     let session = target::summary(&source)?;
     let entries = target::entries(&source)?;
     let conversation = conversation(args, &source, entries.clone())?;
-    let id = SessionId::parse(&desk.env.random.uuid_v4().to_string())
-        .map_err(|error| Complaint::from_error(&error))?;
+    let id = SessionId::parse(&ctx.env.random.uuid_v4().to_string())
+        .map_err(|error| UserError::from_error(&error))?;
     let place = SessionPlace::new(source.file().with_file_name(format!("{id}.jsonl")), id.clone());
-    let failed = |error| Complaint::from_error(&error);
+    let failed = |error| UserError::from_error(&error);
     let copied = fork_entries(&entries, &conversation, source.id(), &id, Trace::Recorded).map_err(failed)?;
     let n_messages = conversation.path().len();
-    let lines = with_labels(desk, args, &session, &conversation, &id, copied)?;
+    let lines = with_labels(ctx, args, &session, &conversation, &id, copied)?;
     write_fork(&place, &lines).map_err(failed)?;
-    if let Err(error) = link_backups(&desk.home, source.id(), &id) {
+    if let Err(error) = link_backups(&ctx.home, source.id(), &id) {
         output::say(&format!("File checkpoints could not be taken over: {error}"));
     }
-    if let Err(error) = copy_tasks(&desk.home, source.id(), &id) {
+    if let Err(error) = copy_tasks(&ctx.home, source.id(), &id) {
         output::say(&format!("The task list could not be taken over: {error}"));
     }
     if let Err(error) = copy_notes(&source, &place, &lines) {
@@ -77,26 +77,26 @@ fn conversation(
     args: &BranchArgs,
     source: &SessionPlace,
     entries: Vec<Arc<Entry>>,
-) -> Result<Conversation, Complaint> {
+) -> Result<Conversation, UserError> {
     let Some(at) = &args.at else { return Ok(Conversation::build(entries)) };
     Conversation::build_at(entries, &EntryId::new(at.as_str())).ok_or_else(|| {
-        Complaint::new(format!("The session has no message with this uuid: `{at}`"))
+        UserError::new(format!("The session has no message with this uuid: `{at}`"))
             .hint(format!("`loci sessions tree {}` shows the messages there are.", source.id()))
     })
 }
 
 /// Puts the lines around the copied ones: the mode first, then at the end the title and where the session stands.
 fn with_labels(
-    desk: &Desk<'_>,
+    ctx: &SessionsContext<'_>,
     args: &BranchArgs,
     source: &SessionSummary,
     conversation: &Conversation,
     id: &SessionId,
     copied: Vec<Arc<Entry>>,
-) -> Result<Vec<Arc<Entry>>, Complaint> {
-    let time = rfc3339_millis(desk.env.clock.now());
+) -> Result<Vec<Arc<Entry>>, UserError> {
+    let time = rfc3339_millis(ctx.env.clock.now());
     let seal =
-        |line: Metadata| line.seal(id, &time).map(Arc::new).map_err(|error| Complaint::from_error(&error));
+        |line: Metadata| line.seal(id, &time).map(Arc::new).map_err(|error| UserError::from_error(&error));
     let given = args.name.as_deref().map(str::trim).filter(|name| !name.is_empty());
     let title = given.map_or_else(|| derived_title(source), str::to_owned);
     let prompt = source.facts.labels.last_prompt.as_deref().or(source.facts.first_prompt.as_deref());

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_core::file_history::{PathState, prompts_of};
 use loci_core::ids::EntryId;
 use loci_storage::history::{PathDiff, RewindScene, diff_points};
 use serde_json::{Value, json};
 
-use super::{Desk, format, output, rewind, target};
+use super::{SessionsContext, format, output, rewind, target};
 
 /// The arguments of `loci sessions diff`.
 #[derive(Debug, clap::Args)]
@@ -28,8 +28,8 @@ pub(super) struct DiffArgs {
 }
 
 /// Prints the changes.
-pub(super) fn run(desk: &Desk<'_>, args: &DiffArgs) -> Result<(), Complaint> {
-    let place = target::find(desk, "diff", &args.session)?;
+pub(super) fn run(ctx: &SessionsContext<'_>, args: &DiffArgs) -> Result<(), UserError> {
+    let place = target::find(ctx, "diff", &args.session)?;
     let entries = target::entries(&place)?;
     let prompts = prompts_of(&entries);
     let resolve = |name: &String| {
@@ -38,9 +38,9 @@ pub(super) fn run(desk: &Desk<'_>, args: &DiffArgs) -> Result<(), Complaint> {
     };
     let (from, to) = (args.from.as_ref().map(resolve), args.to.as_ref().map(resolve));
     let cwd = rewind::cwd(&entries)?;
-    let scene = RewindScene { home: &desk.home, env: desk.env, session: place.id(), cwd: &cwd };
+    let scene = RewindScene { home: &ctx.home, env: ctx.env, session: place.id(), cwd: &cwd };
     let diffs = diff_points(&scene, from.as_ref(), to.as_ref()).map_err(|error| {
-        Complaint::from_error(&error).hint(
+        UserError::from_error(&error).hint(
             "Changes are recorded when a session runs with --checkpoint-files, or with \
              CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING=1.",
         )

@@ -1,11 +1,11 @@
 //! `loci sessions doctor`: what is wrong with the sessions on disk, and mending it.
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_stdx::{LockError, counted};
 use loci_storage::doctor::{CheckUp, DoctorError, Finding, Outcome, examine_store, repair_store};
 use serde_json::{Value, json};
 
-use super::{Desk, format, output};
+use super::{SessionsContext, format, output};
 
 /// The arguments of `loci sessions doctor`.
 #[derive(Debug, clap::Args)]
@@ -20,22 +20,22 @@ pub(super) struct DoctorArgs {
 }
 
 /// Examines or mends all sessions; the exit code is 1 while something is wrong.
-pub(super) fn run(desk: &Desk<'_>, args: &DoctorArgs) -> Result<u8, Complaint> {
+pub(super) fn run(ctx: &SessionsContext<'_>, args: &DoctorArgs) -> Result<u8, UserError> {
     let check = if args.repair { repair_store } else { examine_store };
-    let check_up = check(&desk.home, desk.env).map_err(|error| {
-        let complaint = Complaint::from_error(&error);
+    let check_up = check(&ctx.home, ctx.env).map_err(|error| {
+        let user_error = UserError::from_error(&error);
         match error {
             DoctorError::Lock(LockError::Timeout { .. }) => {
-                complaint.hint("Another repair is under way; wait for its end.")
+                user_error.hint("Another repair is under way; wait for its end.")
             }
-            DoctorError::Lock(_) => complaint.hint("See to it that you may write there."),
-            DoctorError::Find(_) => complaint.hint("See to it that you may read it."),
+            DoctorError::Lock(_) => user_error.hint("See to it that you may write there."),
+            DoctorError::Find(_) => user_error.hint("See to it that you may read it."),
         }
     })?;
     if args.json {
         output::print_json(&to_json(&check_up))?;
     } else {
-        output::print(&to_text(desk, &check_up, args.repair))?;
+        output::print(&to_text(ctx, &check_up, args.repair))?;
     }
     Ok(u8::from(check_up.n_open() > 0))
 }
@@ -65,8 +65,8 @@ fn to_json(check_up: &CheckUp) -> Value {
     })
 }
 
-fn to_text(desk: &Desk<'_>, check_up: &CheckUp, is_repair: bool) -> String {
-    let mut text: String = check_up.findings.iter().map(|finding| paragraph(desk, finding)).collect();
+fn to_text(ctx: &SessionsContext<'_>, check_up: &CheckUp, is_repair: bool) -> String {
+    let mut text: String = check_up.findings.iter().map(|finding| paragraph(ctx, finding)).collect();
     let n_sessions = counted(check_up.n_sessions as u64, "session", "sessions");
     let n_findings = counted(check_up.findings.len() as u64, "finding", "findings");
     text.push_str(&match (check_up.findings.len(), check_up.n_open()) {
@@ -80,8 +80,8 @@ fn to_text(desk: &Desk<'_>, check_up: &CheckUp, is_repair: bool) -> String {
     text
 }
 
-fn paragraph(desk: &Desk<'_>, finding: &Finding) -> String {
-    let file = format::plain(&format::path(&desk.env.home, &finding.file.to_string_lossy()));
+fn paragraph(ctx: &SessionsContext<'_>, finding: &Finding) -> String {
+    let file = format::plain(&format::path(&ctx.env.home, &finding.file.to_string_lossy()));
     let place = finding.offset.map(|offset| format!(" at byte {offset}")).unwrap_or_default();
     let last = match &finding.outcome {
         Outcome::Found => format!("repair: {}", finding.remedy),

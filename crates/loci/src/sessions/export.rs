@@ -6,14 +6,14 @@ mod markdown;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_app::transcript::{self, Part};
 use loci_core::conversation::history;
 use loci_stdx::{WriteOptions, write_atomic};
 use loci_storage::sessions::SessionSummary;
 use serde_json::json;
 
-use super::{Desk, output, show, target};
+use super::{SessionsContext, output, show, target};
 
 /// The arguments of `loci sessions export`.
 #[derive(Debug, clap::Args)]
@@ -61,10 +61,10 @@ impl Document<'_> {
 }
 
 /// Writes the session.
-pub(super) fn run(desk: &Desk<'_>, args: &ExportArgs) -> Result<(), Complaint> {
-    let place = target::find_to_read(desk, "export", &args.session)?;
+pub(super) fn run(ctx: &SessionsContext<'_>, args: &ExportArgs) -> Result<(), UserError> {
+    let place = target::find_to_read(ctx, "export", &args.session)?;
     let session = target::summary(&place)?;
-    let history = history(&target::entries_to_read(desk, &place)?);
+    let history = history(&target::entries_to_read(ctx, &place)?);
     let format = format(args);
     let text = match format {
         Format::Json => format!("{}\n", show::whole_json(&session, &history)),
@@ -72,14 +72,14 @@ pub(super) fn run(desk: &Desk<'_>, args: &ExportArgs) -> Result<(), Complaint> {
         Format::Html => html::render(&Document { session: &session, parts: transcript::parts(&history) }),
     };
     let Some(file) = &args.output else { return output::print(&text) };
-    let file = desk.env.cwd.join(file);
+    let file = ctx.env.cwd.join(file);
     if file.exists() && !args.force {
-        return Err(Complaint::new(format!("The file exists: `{}`", file.display()))
+        return Err(UserError::new(format!("The file exists: `{}`", file.display()))
             .hint("Choose another name, or write over it with --force."));
     }
     // Transcripts may hold anything the user ever saw, so the file is theirs alone.
     write_atomic(&file, text.as_bytes(), &WriteOptions::private())
-        .map_err(|error| Complaint::from_error(&error))?;
+        .map_err(|error| UserError::from_error(&error))?;
     if args.json {
         return output::print_json(
             &json!({"sessionId": place.id().as_str(), "file": file, "bytes": text.len()}),

@@ -1,10 +1,10 @@
 //! `loci sessions gc`: what files held, where no session refers to it any more.
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_storage::history::{BlobStore, collect_blobs};
 use serde_json::json;
 
-use super::{Desk, format, output};
+use super::{SessionsContext, format, output};
 
 /// The arguments of `loci sessions gc`.
 #[derive(Debug, clap::Args)]
@@ -19,13 +19,13 @@ pub(super) struct GcArgs {
 }
 
 /// Removes what nothing refers to.
-pub(super) fn run(desk: &Desk<'_>, args: &GcArgs) -> Result<(), Complaint> {
-    let collected = collect_blobs(&desk.home, args.dry_run).map_err(|error| {
-        Complaint::from_error(&error)
+pub(super) fn run(ctx: &SessionsContext<'_>, args: &GcArgs) -> Result<(), UserError> {
+    let collected = collect_blobs(&ctx.home, args.dry_run).map_err(|error| {
+        UserError::from_error(&error)
             .hint("What running sessions keep is not known to others; try again later.")
     })?;
     let (before, removed) = (collected.before, collected.removed);
-    let limit = BlobStore::new(&desk.home).limit();
+    let limit = BlobStore::new(&ctx.home).limit();
     if args.json {
         return output::print_json(&json!({
             "isTrial": args.dry_run,

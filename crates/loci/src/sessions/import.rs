@@ -1,12 +1,12 @@
 //! `loci sessions import`: a session of Codex becomes one that can be continued.
 
 use loci_app::COMPATIBLE_VERSION;
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_storage::foreign::{ImportError, ImportId, ImportWish, Imported, find_rollout, import_rollout};
 use loci_storage::sessions::FindError;
 use serde_json::json;
 
-use super::{Desk, output, target};
+use super::{SessionsContext, output, target};
 
 /// The arguments of `loci sessions import`.
 #[derive(Debug, clap::Args)]
@@ -24,19 +24,19 @@ pub(super) struct ImportArgs {
 }
 
 /// Imports the session and says how to go on with it.
-pub(super) fn run(desk: &Desk<'_>, args: &ImportArgs) -> Result<(), Complaint> {
+pub(super) fn run(ctx: &SessionsContext<'_>, args: &ImportArgs) -> Result<(), UserError> {
     let name = args.session.as_str();
-    let found = find_rollout(&desk.home, &desk.env.cwd, name).map_err(|error| target::complain(&error))?;
+    let found = find_rollout(&ctx.home, &ctx.env.cwd, name).map_err(|error| target::to_user_error(&error))?;
     let place = found.ok_or_else(|| {
-        Complaint::new(format!("No Codex session found with this id, name or path: `{name}`")).hint(format!(
+        UserError::new(format!("No Codex session found with this id, name or path: `{name}`")).hint(format!(
             "They are looked for in `{}`; `loci sessions list --all --origin codex` shows them.",
-            desk.home.codex_home().display()
+            ctx.home.codex_home().display()
         ))
     })?;
     let under = if args.again { ImportId::New } else { ImportId::Same };
     let wish = ImportWish { version: COMPATIBLE_VERSION, under };
-    let imported = import_rollout(&desk.home, desk.env, &place, wish).map_err(|error| complain(&error))?;
-    let resume = resume(desk, &imported);
+    let imported = import_rollout(&ctx.home, ctx.env, &place, wish).map_err(|error| to_user_error(&error))?;
+    let resume = resume(ctx, &imported);
     if args.json {
         return output::print_json(&json!({
             "sessionId": imported.place.id().as_str(),
@@ -55,10 +55,10 @@ pub(super) fn run(desk: &Desk<'_>, args: &ImportArgs) -> Result<(), Complaint> {
     Ok(())
 }
 
-fn resume(desk: &Desk<'_>, imported: &Imported) -> String {
+fn resume(ctx: &SessionsContext<'_>, imported: &Imported) -> String {
     let id = imported.place.id();
     // Where a directory is gone, a session goes on in the one that somebody is in.
-    match imported.cwd == desk.env.cwd || !imported.cwd.is_dir() {
+    match imported.cwd == ctx.env.cwd || !imported.cwd.is_dir() {
         true => format!("loci -r {id}"),
         false => {
             let dir = imported.cwd.to_string_lossy();
@@ -67,19 +67,19 @@ fn resume(desk: &Desk<'_>, imported: &Imported) -> String {
     }
 }
 
-fn complain(error: &ImportError) -> Complaint {
-    let complaint = Complaint::from_error(error);
+fn to_user_error(error: &ImportError) -> UserError {
+    let user_error = UserError::from_error(error);
     match error {
-        ImportError::Rollout(error) => target::complain(error),
-        ImportError::Again { place } => complaint.hint(format!(
+        ImportError::Rollout(error) => target::to_user_error(error),
+        ImportError::Again { place } => user_error.hint(format!(
             "Continue it with `loci -r {}`, or make a second copy of what Codex has now with --again.",
             place.id()
         )),
-        ImportError::Lease(_) => complaint.hint("Wait for the other process to end."),
-        ImportError::Find(FindError::Ambiguous { .. }) => complaint.hint("Remove one of them first."),
+        ImportError::Lease(_) => user_error.hint("Wait for the other process to end."),
+        ImportError::Find(FindError::Ambiguous { .. }) => user_error.hint("Remove one of them first."),
         ImportError::Find(_)
         | ImportError::Nothing { .. }
         | ImportError::Entry { .. }
-        | ImportError::Write { .. } => complaint,
+        | ImportError::Write { .. } => user_error,
     }
 }

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use jiff::tz::TimeZone;
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_stdx::{in_parallel, single_line};
 use loci_storage::layout::Dialect;
 use loci_storage::project::Project;
 use loci_storage::sessions::{SessionSummary, list_rollouts, list_sessions};
 
 use super::summary::put_json;
-use super::{Desk, format, output};
+use super::{SessionsContext, format, output};
 
 /// The most characters of a title, and of a prompt.
 const TITLE: usize = 60;
@@ -54,29 +54,29 @@ enum Origin {
 }
 
 /// Lists sessions, the newest first.
-pub(super) fn run(desk: &Desk<'_>, args: &ListArgs) -> Result<(), Complaint> {
+pub(super) fn run(ctx: &SessionsContext<'_>, args: &ListArgs) -> Result<(), UserError> {
     let dir = match &args.project {
         Some(dir) => {
-            let dir = desk.env.cwd.join(dir);
+            let dir = ctx.env.cwd.join(dir);
             // A directory that is gone may still have sessions.
             dir.canonicalize().unwrap_or(dir)
         }
-        None => desk.env.cwd.clone(),
+        None => ctx.env.cwd.clone(),
     };
     let project = (!args.all).then(|| Project::repository(&dir));
     let mut sessions = Vec::new();
     let most = args.limit.unwrap_or(usize::MAX);
     if args.origin != Some(Origin::Codex) {
-        let own = list_sessions(&desk.home, project.as_ref(), most);
-        let own = own.map_err(|error| Complaint::from_error(&error))?;
+        let own = list_sessions(&ctx.home, project.as_ref(), most);
+        let own = own.map_err(|error| UserError::from_error(&error))?;
         for path in &own.unread {
             output::say(&format!("Could not be read and is not listed: `{}`", path.display()));
         }
         sessions = own.sessions;
     }
     if args.origin != Some(Origin::Own) {
-        let foreign = list_rollouts(&desk.home, project.as_ref());
-        sessions.extend(foreign.map_err(|error| Complaint::from_error(&error))?);
+        let foreign = list_rollouts(&ctx.home, project.as_ref());
+        sessions.extend(foreign.map_err(|error| UserError::from_error(&error))?);
         sessions.sort_by_key(|session| std::cmp::Reverse(session.facts.newest_ms()));
     }
     sessions.truncate(most);
@@ -91,9 +91,9 @@ pub(super) fn run(desk: &Desk<'_>, args: &ListArgs) -> Result<(), Complaint> {
         output::say(&match args.all {
             _ if args.origin == Some(Origin::Codex) => format!(
                 "There are no sessions of Codex in `{}` that were not imported",
-                desk.home.codex_home().display()
+                ctx.home.codex_home().display()
             ),
-            true => format!("There are no sessions in `{}`", desk.home.projects_dir().display()),
+            true => format!("There are no sessions in `{}`", ctx.home.projects_dir().display()),
             false => format!(
                 "There are no sessions of `{}`; `loci sessions list --all` shows those of other projects",
                 dir.display()
@@ -101,7 +101,7 @@ pub(super) fn run(desk: &Desk<'_>, args: &ListArgs) -> Result<(), Complaint> {
         });
         return Ok(());
     }
-    output::print_parts(&table(desk, &sessions, args.all))?;
+    output::print_parts(&table(ctx, &sessions, args.all))?;
     std::mem::forget(sessions);
     Ok(())
 }
@@ -113,7 +113,7 @@ fn by_part<T: Send, U: Sync>(items: &[U], each: impl Fn(usize, &[U]) -> T + Sync
 }
 
 /// Writes thousands of sessions as one JSON array, in parts that follow one another.
-fn json_parts(sessions: &[SessionSummary]) -> Result<Vec<Vec<u8>>, Complaint> {
+fn json_parts(sessions: &[SessionSummary]) -> Result<Vec<Vec<u8>>, UserError> {
     let written = by_part(sessions, |idx, part| -> io::Result<Vec<u8>> {
         let mut out = Vec::with_capacity(part.len() * 1024);
         for (n, session) in part.iter().enumerate() {
@@ -123,7 +123,7 @@ fn json_parts(sessions: &[SessionSummary]) -> Result<Vec<Vec<u8>>, Complaint> {
         Ok(out)
     });
     let written: io::Result<Vec<Vec<u8>>> = written.into_iter().collect();
-    let mut parts = written.map_err(|error| Complaint::from_error(&error))?;
+    let mut parts = written.map_err(|error| UserError::from_error(&error))?;
     parts.push(if sessions.is_empty() { b"[]\n".to_vec() } else { b"]\n".to_vec() });
     Ok(parts)
 }
@@ -137,7 +137,7 @@ struct Row {
 const HEADER: [&str; 6] = ["SESSION", "LAST ACTIVITY", "SIZE", "MESSAGES", "COST", "BRANCH"];
 
 impl Row {
-    fn of(desk: &Desk<'_>, zone: &TimeZone, session: &SessionSummary, shows_dir: bool) -> Self {
+    fn of(ctx: &SessionsContext<'_>, zone: &TimeZone, session: &SessionSummary, shows_dir: bool) -> Self {
         let facts = &session.facts;
         let count = facts.messages;
         let cells = [
@@ -158,7 +158,7 @@ impl Row {
         if let Some(cwd) = facts.cwd.as_deref().filter(|_| shows_dir) {
             about.push_str(&format!(
                 "  in {}",
-                format::plain(&format::path(&desk.env.home, cwd)).replace('\n', " ")
+                format::plain(&format::path(&ctx.env.home, cwd)).replace('\n', " ")
             ));
         }
         Self { cells, about }
@@ -179,10 +179,10 @@ fn about(session: &SessionSummary) -> String {
 }
 
 /// Writes a header and a line for each session, in parts that follow one another.
-fn table(desk: &Desk<'_>, sessions: &[SessionSummary], shows_dir: bool) -> Vec<Vec<u8>> {
+fn table(ctx: &SessionsContext<'_>, sessions: &[SessionSummary], shows_dir: bool) -> Vec<Vec<u8>> {
     let zone = TimeZone::system();
     let rows = by_part(sessions, |_, part| -> Vec<Row> {
-        part.iter().map(|session| Row::of(desk, &zone, session, shows_dir)).collect()
+        part.iter().map(|session| Row::of(ctx, &zone, session, shows_dir)).collect()
     });
     let rows: Vec<Row> = rows.into_iter().flatten().collect();
     let mut widths = HEADER.map(str::len);

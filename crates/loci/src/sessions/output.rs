@@ -2,28 +2,28 @@
 
 use std::io::{self, Write};
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use serde_json::Value;
 
 /// Prints data; a reader that has seen enough is no failure.
-pub(crate) fn print(text: &str) -> Result<(), Complaint> {
+pub(crate) fn print(text: &str) -> Result<(), UserError> {
     print_parts(&[text])
 }
 
 /// Prints data that was made in parts.
-pub(crate) fn print_parts<T: AsRef<[u8]>>(parts: &[T]) -> Result<(), Complaint> {
+pub(crate) fn print_parts<T: AsRef<[u8]>>(parts: &[T]) -> Result<(), UserError> {
     let mut stdout = io::stdout().lock();
     let written = parts.iter().try_for_each(|part| stdout.write_all(part.as_ref()));
     match written.and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Complaint::new(format!("Failed to write to standard output: {error}")))
+            Err(UserError::new(format!("Failed to write to standard output: {error}")))
         }
         Ok(()) | Err(_) => Ok(()),
     }
 }
 
 /// Prints one JSON value and a newline.
-pub(crate) fn print_json(value: &Value) -> Result<(), Complaint> {
+pub(crate) fn print_json(value: &Value) -> Result<(), UserError> {
     print(&format!("{value}\n"))
 }
 

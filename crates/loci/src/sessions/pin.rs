@@ -1,10 +1,10 @@
 //! `loci sessions pin`: sessions that stay.
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_storage::sessions::{pin_session, pinned_sessions, unpin_session};
 use serde_json::json;
 
-use super::{Desk, archive, output, target};
+use super::{SessionsContext, archive, output, target};
 
 /// The arguments of `loci sessions pin`.
 #[derive(Debug, clap::Args)]
@@ -23,18 +23,18 @@ pub(super) struct PinArgs {
 }
 
 /// Pins, unpins or lists.
-pub(super) fn run(desk: &Desk<'_>, args: &PinArgs) -> Result<(), Complaint> {
+pub(super) fn run(ctx: &SessionsContext<'_>, args: &PinArgs) -> Result<(), UserError> {
     let Some(name) = &args.session else {
-        let pinned = pinned_sessions(&desk.home).map_err(|error| archive::complain(&error))?;
+        let pinned = pinned_sessions(&ctx.home).map_err(|error| archive::to_user_error(&error))?;
         return match args.json {
             true => output::print_json(&json!(pinned)),
             false => output::print(&pinned.iter().map(|id| format!("{id}\n")).collect::<String>()),
         };
     };
-    let place = target::find(desk, "pin", name)?;
-    let now = desk.env.clock.now();
+    let place = target::find(ctx, "pin", name)?;
+    let now = ctx.env.clock.now();
     let change = if args.off { unpin_session } else { pin_session };
-    change(&desk.home, place.id(), now).map_err(|error| archive::complain(&error))?;
+    change(&ctx.home, place.id(), now).map_err(|error| archive::to_user_error(&error))?;
     if args.json {
         return output::print_json(&json!({"sessionId": place.id().as_str(), "isPinned": !args.off}));
     }

@@ -1,10 +1,10 @@
 //! `loci sessions rename`.
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_storage::sessions::rename_session;
 use serde_json::json;
 
-use super::{Desk, output, target};
+use super::{SessionsContext, output, target};
 
 /// The arguments of `loci sessions rename`.
 #[derive(Debug, clap::Args)]
@@ -21,9 +21,9 @@ pub(super) struct RenameArgs {
 }
 
 /// Gives a session a title.
-pub(super) fn run(desk: &Desk<'_>, args: &RenameArgs) -> Result<(), Complaint> {
-    let place = target::find(desk, "rename", &args.session)?;
-    let title = rename_session(&place, &args.title).map_err(|error| Complaint::from_error(&error))?;
+pub(super) fn run(ctx: &SessionsContext<'_>, args: &RenameArgs) -> Result<(), UserError> {
+    let place = target::find(ctx, "rename", &args.session)?;
+    let title = rename_session(&place, &args.title).map_err(|error| UserError::from_error(&error))?;
     if args.json {
         return output::print_json(&json!({"sessionId": place.id().as_str(), "title": title}));
     }

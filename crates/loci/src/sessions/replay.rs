@@ -4,10 +4,10 @@ mod show;
 
 use std::path::{Path, PathBuf};
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_app::child_env::child_env;
 use loci_app::compose::{rulebook, toolbox};
-use loci_app::settings::Configured;
+use loci_app::settings::RunSettings;
 use loci_app::{PermissionOptions, RunOptions};
 use loci_core::ids::SessionId;
 use loci_core::permission::Mode;
@@ -17,7 +17,7 @@ use loci_storage::history::{Scratch, ScratchError, ScratchLimits};
 use loci_storage::layout::{SessionPlace, SessionTmp};
 use loci_tools::RecordDirs;
 
-use super::{Desk, output, rewind, target};
+use super::{SessionsContext, output, rewind, target};
 use crate::runtime;
 
 /// The arguments of `loci sessions replay`.
@@ -64,24 +64,24 @@ struct Played {
 }
 
 /// Plays the session; the exit code says whether anything differs.
-pub(super) fn run(desk: &Desk<'_>, args: &ReplayArgs) -> Result<u8, Complaint> {
-    let place = target::find(desk, "replay", &args.session)?;
+pub(super) fn run(ctx: &SessionsContext<'_>, args: &ReplayArgs) -> Result<u8, UserError> {
+    let place = target::find(ctx, "replay", &args.session)?;
     let entries = target::entries(&place)?;
     // Not that of the session, which may be at work.
-    let own = SessionId::parse(&desk.env.random.uuid_v4().to_string())
-        .map_err(|error| Complaint::from_error(&error))?;
-    let tmp = desk.home.session_tmp(&desk.env.cwd, &own);
+    let own = SessionId::parse(&ctx.env.random.uuid_v4().to_string())
+        .map_err(|error| UserError::from_error(&error))?;
+    let tmp = ctx.home.session_tmp(&ctx.env.cwd, &own);
     let (scratch, workshop, notes) = match args.dry {
         true => (None, None, Vec::new()),
         false => {
             let recorded = rewind::cwd(&entries)?;
-            let shop = open_workshop(desk, args, &place, &tmp, &recorded)?;
+            let shop = open_workshop(ctx, args, &place, &tmp, &recorded)?;
             (Some((recorded, shop.scratch)), Some(shop.workshop), shop.notes)
         }
     };
     let wish = ReplayWish {
-        env: desk.env.clone(),
-        home: desk.home.clone(),
+        env: ctx.env.clone(),
+        home: ctx.home.clone(),
         tmp,
         session: place.id().clone(),
         entries,
@@ -91,12 +91,12 @@ pub(super) fn run(desk: &Desk<'_>, args: &ReplayArgs) -> Result<u8, Complaint> {
     finish(&place, played, args)
 }
 
-fn play(wish: ReplayWish) -> Result<ReplayReport, Complaint> {
+fn play(wish: ReplayWish) -> Result<ReplayReport, UserError> {
     let runtime = runtime::of_session()?;
     Ok(runtime.block_on(loci_engine::replay(wish)))
 }
 
-fn finish(place: &SessionPlace, played: Played, args: &ReplayArgs) -> Result<u8, Complaint> {
+fn finish(place: &SessionPlace, played: Played, args: &ReplayArgs) -> Result<u8, UserError> {
     match args.json {
         true => output::print_json(&show::json(place, &played, args.keep))?,
         false => output::print(&show::text(&played, args.keep))?,
@@ -123,26 +123,26 @@ struct Shop {
 
 /// Copies the project and brings the rules in force to the copy.
 fn open_workshop(
-    desk: &Desk<'_>,
+    ctx: &SessionsContext<'_>,
     args: &ReplayArgs,
     place: &SessionPlace,
     tmp: &SessionTmp,
     recorded: &Path,
-) -> Result<Shop, Complaint> {
-    let project = real_project(desk.env, args.project.as_deref().unwrap_or(recorded))?;
+) -> Result<Shop, UserError> {
+    let project = real_project(ctx.env, args.project.as_deref().unwrap_or(recorded))?;
     let options = options(args);
     // The rules are those of a run in the project. For each of its places they are read anew, so that what is relative to
     // the project is relative to that.
-    let here = Env { cwd: project.clone(), ..desk.env.clone() };
-    let configured = Configured::load(&here, &options)?;
+    let here = Env { cwd: project.clone(), ..ctx.env.clone() };
+    let configured = RunSettings::load(&here, &options)?;
     let rules_at = |place: &Path| {
         let env = Env { cwd: place.to_owned(), ..configured.env.clone() };
         rulebook(&env, &options, &configured.settings, None)
     };
     let (_, project_rulebook, rule_notes) = rules_at(&project)?;
     let (_, recorded_rulebook, _) = rules_at(recorded)?;
-    let scratch = Scratch::copy(&project, &desk.env.home, tmp, ScratchLimits::default())
-        .map_err(|error| complain(&error))?;
+    let scratch = Scratch::copy(&project, &ctx.env.home, tmp, ScratchLimits::default())
+        .map_err(|error| to_user_error(&error))?;
     let (_, scratch_rulebook, _) = rules_at(scratch.root())?;
     let env = Env { cwd: scratch.root().to_owned(), ..configured.env };
     let notes = configured.notes.into_iter().chain(rule_notes).collect();
@@ -163,11 +163,11 @@ fn open_workshop(
     Ok(Shop { scratch, workshop, notes })
 }
 
-fn real_project(env: &Env, project: &Path) -> Result<PathBuf, Complaint> {
+fn real_project(env: &Env, project: &Path) -> Result<PathBuf, UserError> {
     let path = env.cwd.join(project);
     let found = path.canonicalize().ok().filter(|path| path.is_dir());
     found.ok_or_else(|| {
-        Complaint::new(format!("There is no project to copy: `{}`", path.display())).hint(
+        UserError::new(format!("There is no project to copy: `{}`", path.display())).hint(
             "--project names the directory that takes its place; --dry plays the session without running its tools.",
         )
     })
@@ -184,12 +184,12 @@ fn options(args: &ReplayArgs) -> RunOptions {
     RunOptions { permissions, ..RunOptions::default() }
 }
 
-fn complain(error: &ScratchError) -> Complaint {
-    let complaint = Complaint::from_error(error);
+fn to_user_error(error: &ScratchError) -> UserError {
+    let user_error = UserError::from_error(error);
     match error {
         ScratchError::TooLarge { .. } => {
-            complaint.hint("--dry plays the session without a copy, and without running its tools.")
+            user_error.hint("--dry plays the session without a copy, and without running its tools.")
         }
-        ScratchError::Read { .. } | ScratchError::Write { .. } | ScratchError::Place(_) => complaint,
+        ScratchError::Read { .. } | ScratchError::Write { .. } | ScratchError::Place(_) => user_error,
     }
 }

@@ -1,12 +1,12 @@
 //! `loci sessions restore`: bringing an archived session back.
 
-use loci_app::Complaint;
-use loci_app::resume::way_back;
+use loci_app::UserError;
+use loci_app::resume::restore_hint;
 use loci_core::ids::SessionId;
 use loci_storage::sessions::{ArchiveError, unarchive_session};
 use serde_json::json;
 
-use super::{Desk, archive, output};
+use super::{SessionsContext, archive, output};
 
 /// The arguments of `loci sessions restore`.
 #[derive(Debug, clap::Args)]
@@ -20,12 +20,12 @@ pub(super) struct RestoreArgs {
 }
 
 /// Brings a session back to where it was.
-pub(super) fn run(desk: &Desk<'_>, args: &RestoreArgs) -> Result<(), Complaint> {
+pub(super) fn run(ctx: &SessionsContext<'_>, args: &RestoreArgs) -> Result<(), UserError> {
     let id = SessionId::parse(&args.session).map_err(|error| {
-        Complaint::from_error(&error).hint("`loci sessions archive` lists what is archived, with ids.")
+        UserError::from_error(&error).hint("`loci sessions archive` lists what is archived, with ids.")
     })?;
     let place =
-        unarchive_session(&desk.home, &id, desk.env.clock.now()).map_err(|error| complain(desk, &error))?;
+        unarchive_session(&ctx.home, &id, ctx.env.clock.now()).map_err(|error| to_user_error(ctx, &error))?;
     if args.json {
         return output::print_json(&json!({"sessionId": id.as_str(), "file": place.file()}));
     }
@@ -33,13 +33,13 @@ pub(super) fn run(desk: &Desk<'_>, args: &RestoreArgs) -> Result<(), Complaint> 
     Ok(())
 }
 
-fn complain(desk: &Desk<'_>, error: &ArchiveError) -> Complaint {
-    let complaint = archive::complain(error);
+fn to_user_error(ctx: &SessionsContext<'_>, error: &ArchiveError) -> UserError {
+    let user_error = archive::to_user_error(error);
     match error {
-        ArchiveError::NotArchived { id } => match way_back(&desk.home, id.as_str()) {
-            Some(back) => complaint.hint(back),
-            None => complaint,
+        ArchiveError::NotArchived { id } => match restore_hint(&ctx.home, id.as_str()) {
+            Some(back) => user_error.hint(back),
+            None => user_error,
         },
-        _ => complaint,
+        _ => user_error,
     }
 }

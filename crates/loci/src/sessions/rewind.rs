@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_core::conversation::{Conversation, Outline};
 use loci_core::entry::Entry;
 use loci_core::file_history::{PathState, PromptPoint, Step, prompts_of};
@@ -17,7 +17,7 @@ use loci_storage::layout::SessionPlace;
 use loci_storage::sessions::{Lease, LeaseError};
 use serde_json::{Value, json};
 
-use super::{Desk, format, output, target};
+use super::{SessionsContext, format, output, target};
 
 /// The arguments of `loci sessions rewind`.
 #[derive(Debug, clap::Args)]
@@ -82,82 +82,84 @@ enum Conflicts {
 }
 
 /// Goes back to a prompt.
-pub(super) fn rewind(desk: &Desk<'_>, args: &RewindArgs) -> Result<(), Complaint> {
-    let place = target::find(desk, "rewind", &args.session)?;
-    let (_lease, entries) = open(desk, &place, args.how.dry_run)?;
+pub(super) fn rewind(ctx: &SessionsContext<'_>, args: &RewindArgs) -> Result<(), UserError> {
+    let place = target::find(ctx, "rewind", &args.session)?;
+    let (_lease, entries) = open(ctx, &place, args.how.dry_run)?;
     let prompt = prompt(&place, &entries, &args.to)?;
     let cwd = cwd(&entries)?;
-    let scene = RewindScene { home: &desk.home, env: desk.env, session: place.id(), cwd: &cwd };
+    let scene = RewindScene { home: &ctx.home, env: ctx.env, session: place.id(), cwd: &cwd };
     let plan = match args.conversation {
         true => None,
-        false => Some(plan_rewind(&scene, &entries, &prompt.id).map_err(|error| complain(&place, &error))?),
+        false => {
+            Some(plan_rewind(&scene, &entries, &prompt.id).map_err(|error| to_user_error(&place, &error))?)
+        }
     };
     let conversation = (!args.files).then(|| ConversationRewind {
         file: place.file().to_owned(),
         from: Conversation::build(entries.clone()).leaf().cloned(),
         to: prompt.parent.clone(),
-        mark: EntryId::new(desk.env.random.uuid_v4().to_string()),
+        mark: EntryId::new(ctx.env.random.uuid_v4().to_string()),
     });
     let to = Some(prompt.id.as_str());
-    perform(desk, &place, &scene, plan.unwrap_or_default(), conversation, &args.how, to)
+    perform(ctx, &place, &scene, plan.unwrap_or_default(), conversation, &args.how, to)
 }
 
 /// Takes files back as other programs' flag does: what someone else changed stays, and is named.
-pub(super) fn files(desk: &Desk<'_>, session: &str, to: &str) -> Result<(), Complaint> {
+pub(super) fn files(ctx: &SessionsContext<'_>, session: &str, to: &str) -> Result<(), UserError> {
     let how = How { conflicts: Conflicts::Keep, dry_run: false, json: false };
     let (session, to) = (session.to_owned(), to.to_owned());
-    rewind(desk, &RewindArgs { session, to, files: true, conversation: false, both: false, how })
+    rewind(ctx, &RewindArgs { session, to, files: true, conversation: false, both: false, how })
 }
 
 /// Undoes the last rewind.
-pub(super) fn undo(desk: &Desk<'_>, args: &UndoArgs) -> Result<(), Complaint> {
-    let place = target::find(desk, "undo-rewind", &args.session)?;
-    let (_lease, entries) = open(desk, &place, args.how.dry_run)?;
+pub(super) fn undo(ctx: &SessionsContext<'_>, args: &UndoArgs) -> Result<(), UserError> {
+    let place = target::find(ctx, "undo-rewind", &args.session)?;
+    let (_lease, entries) = open(ctx, &place, args.how.dry_run)?;
     let cwd = cwd(&entries)?;
-    let scene = RewindScene { home: &desk.home, env: desk.env, session: place.id(), cwd: &cwd };
-    let plan = plan_undo(&scene).map_err(|error| complain(&place, &error))?;
+    let scene = RewindScene { home: &ctx.home, env: ctx.env, session: place.id(), cwd: &cwd };
+    let plan = plan_undo(&scene).map_err(|error| to_user_error(&place, &error))?;
     let conversation = ConversationRewind {
         file: place.file().to_owned(),
         from: Conversation::build(entries).leaf().cloned(),
         to: None,
-        mark: EntryId::new(desk.env.random.uuid_v4().to_string()),
+        mark: EntryId::new(ctx.env.random.uuid_v4().to_string()),
     };
-    perform(desk, &place, &scene, plan, Some(conversation), &args.how, None)
+    perform(ctx, &place, &scene, plan, Some(conversation), &args.how, None)
 }
 
 /// Takes the right to change the session, finishes what was cut short, and reads the transcript.
 fn open(
-    desk: &Desk<'_>,
+    ctx: &SessionsContext<'_>,
     place: &SessionPlace,
     is_trial: bool,
-) -> Result<(Option<Lease>, Vec<Arc<Entry>>), Complaint> {
+) -> Result<(Option<Lease>, Vec<Arc<Entry>>), UserError> {
     let lease = match is_trial {
         true => None,
-        false => Some(Lease::acquire(&desk.home, place.id(), desk.env).map_err(|error| in_use(&error))?),
+        false => Some(Lease::acquire(&ctx.home, place.id(), ctx.env).map_err(|error| in_use(&error))?),
     };
-    recover_rewinds(&desk.home, desk.env).iter().for_each(|note| output::say(note));
+    recover_rewinds(&ctx.home, ctx.env).iter().for_each(|note| output::say(note));
     Ok((lease, target::entries(place)?))
 }
 
-fn in_use(error: &LeaseError) -> Complaint {
-    Complaint::from_error(error).hint("End that process first, or ask it to rewind (`rewind_files`).")
+fn in_use(error: &LeaseError) -> UserError {
+    UserError::from_error(error).hint("End that process first, or ask it to rewind (`rewind_files`).")
 }
 
 fn perform(
-    desk: &Desk<'_>,
+    ctx: &SessionsContext<'_>,
     place: &SessionPlace,
     scene: &RewindScene<'_>,
     plan: RewindPlan,
     conversation: Option<ConversationRewind>,
     how: &How,
     to: Option<&str>,
-) -> Result<(), Complaint> {
+) -> Result<(), UserError> {
     let on_conflict = match how.conflicts {
         Conflicts::Refuse => OnConflict::Refuse,
         Conflicts::Keep => OnConflict::Keep,
         Conflicts::Overwrite => OnConflict::Overwrite,
     };
-    let report = Report::new(desk, &plan, conversation.is_some(), to);
+    let report = Report::new(ctx, &plan, conversation.is_some(), to);
     let is_refused = on_conflict == OnConflict::Refuse && !plan.conflicts.is_empty();
     if how.dry_run || is_refused {
         match how.json {
@@ -165,13 +167,13 @@ fn perform(
             false => output::print(&report.text("Would change"))?,
         }
         return match is_refused && !how.dry_run {
-            true => Err(complain(place, &RewindError::Conflicts { n: plan.conflicts.len() })),
+            true => Err(to_user_error(place, &RewindError::Conflicts { n: plan.conflicts.len() })),
             false => Ok(()),
         };
     }
     let turns_back = conversation.is_some();
     let rewound =
-        apply_rewind(scene, plan, on_conflict, conversation).map_err(|error| complain(place, &error))?;
+        apply_rewind(scene, plan, on_conflict, conversation).map_err(|error| to_user_error(place, &error))?;
     match how.json {
         true => output::print_json(&report.json(place, Some(&rewound))),
         false => {
@@ -187,7 +189,7 @@ fn perform(
 
 /// What is shown of a plan.
 struct Report<'a> {
-    desk: &'a Desk<'a>,
+    ctx: &'a SessionsContext<'a>,
     files: Vec<(PathBuf, &'static str)>,
     conflicts: Vec<(PathBuf, &'static str)>,
     lines: (usize, usize),
@@ -196,10 +198,15 @@ struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    fn new(desk: &'a Desk<'a>, plan: &RewindPlan, has_conversation: bool, to: Option<&str>) -> Self {
+    fn new(
+        ctx: &'a SessionsContext<'a>,
+        plan: &RewindPlan,
+        has_conversation: bool,
+        to: Option<&str>,
+    ) -> Self {
         let path = |step: &Step| step.path.as_path().to_owned();
         Self {
-            desk,
+            ctx,
             files: plan.steps.iter().map(|step| (path(step), action(step))).collect(),
             conflicts: plan.conflicts.iter().map(|(step, why)| (path(step), why.reason())).collect(),
             lines: (plan.insertions, plan.deletions),
@@ -209,7 +216,7 @@ impl<'a> Report<'a> {
     }
 
     fn shown(&self, path: &Path) -> String {
-        let inside = path.strip_prefix(&self.desk.env.cwd).unwrap_or(path);
+        let inside = path.strip_prefix(&self.ctx.env.cwd).unwrap_or(path);
         format::plain(&inside.to_string_lossy())
     }
 
@@ -255,7 +262,7 @@ fn action(step: &Step) -> &'static str {
 }
 
 /// Finds the prompt that a person named, or that the message belongs to which they named; that is said.
-fn prompt(place: &SessionPlace, entries: &[Arc<Entry>], name: &str) -> Result<PromptPoint, Complaint> {
+fn prompt(place: &SessionPlace, entries: &[Arc<Entry>], name: &str) -> Result<PromptPoint, UserError> {
     let prompts = prompts_of(entries);
     let found: Vec<&PromptPoint> = match name {
         "last" => prompts.last().into_iter().collect(),
@@ -264,7 +271,7 @@ fn prompt(place: &SessionPlace, entries: &[Arc<Entry>], name: &str) -> Result<Pr
     match found.as_slice() {
         [prompt] => Ok((*prompt).clone()),
         [] => prompt_of_message(place, entries, &prompts, name),
-        _ => Err(Complaint::new(format!("{} prompts begin with `{name}`", found.len()))
+        _ => Err(UserError::new(format!("{} prompts begin with `{name}`", found.len()))
             .hint(listed(place, &prompts))),
     }
 }
@@ -275,7 +282,7 @@ fn prompt_of_message(
     entries: &[Arc<Entry>],
     prompts: &[PromptPoint],
     name: &str,
-) -> Result<PromptPoint, Complaint> {
+) -> Result<PromptPoint, UserError> {
     let outline = Outline::build(entries);
     let id_of = |node: usize| outline.nodes()[node].entry.head().uuid.clone();
     let is_named = |node: &usize| id_of(*node).is_some_and(|id| id.as_str().starts_with(name));
@@ -285,14 +292,14 @@ fn prompt_of_message(
             0 => format!("The session has no message with this uuid: `{name}`"),
             n => format!("{n} messages begin with `{name}`"),
         };
-        return Err(Complaint::new(what).hint(listed(place, prompts)));
+        return Err(UserError::new(what).hint(listed(place, prompts)));
     };
     let above = outline.ancestors(message).find_map(|node| {
         let id = id_of(node)?;
         prompts.iter().find(|prompt| prompt.id == id)
     });
     let prompt = above.ok_or_else(|| {
-        Complaint::new(format!("There is no prompt at or before this message: `{name}`"))
+        UserError::new(format!("There is no prompt at or before this message: `{name}`"))
             .hint(listed(place, prompts))
     })?;
     let text = format::first_lines(&format::plain(&prompt.text), 1).0;
@@ -313,27 +320,27 @@ fn listed(place: &SessionPlace, prompts: &[PromptPoint]) -> String {
 }
 
 /// Returns the directory a session works in, as its last entry says.
-pub(super) fn cwd(entries: &[Arc<Entry>]) -> Result<PathBuf, Complaint> {
+pub(super) fn cwd(entries: &[Arc<Entry>]) -> Result<PathBuf, UserError> {
     let cwd = entries.iter().rev().find_map(|entry| entry.fields().read::<String>("cwd"));
     cwd.map(PathBuf::from)
-        .ok_or_else(|| Complaint::new("The session does not say which directory it works in"))
+        .ok_or_else(|| UserError::new("The session does not say which directory it works in"))
 }
 
-fn complain(place: &SessionPlace, error: &RewindError) -> Complaint {
-    let complaint = Complaint::from_error(error);
+fn to_user_error(place: &SessionPlace, error: &RewindError) -> UserError {
+    let user_error = UserError::from_error(error);
     match error {
-        RewindError::NoCheckpoint => complaint.hint(
+        RewindError::NoCheckpoint => user_error.hint(
             "Files are kept when a session runs with --checkpoint-files, or with \
              CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING=1. `--conversation` needs no files.",
         ),
-        RewindError::Conflicts { .. } => complaint.hint(
+        RewindError::Conflicts { .. } => user_error.hint(
             "Nothing was changed. --conflicts=keep leaves those files as they are, --conflicts=overwrite brings them \
              back too.",
         ),
-        RewindError::Moved { .. } => complaint.hint("Nothing was changed. Try again."),
+        RewindError::Moved { .. } => user_error.hint("Nothing was changed. Try again."),
         RewindError::NothingToUndo => {
-            complaint.hint(format!("`loci sessions rewind {} --to ...` goes back to a prompt.", place.id()))
+            user_error.hint(format!("`loci sessions rewind {} --to ...` goes back to a prompt.", place.id()))
         }
-        RewindError::Disk { .. } | RewindError::Lock(_) | RewindError::Append(_) => complaint,
+        RewindError::Disk { .. } | RewindError::Lock(_) | RewindError::Append(_) => user_error,
     }
 }

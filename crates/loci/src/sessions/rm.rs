@@ -1,11 +1,11 @@
 //! `loci sessions rm`: nothing is deleted, it moves to the trash and can be brought back.
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_core::ids::SessionId;
 use loci_storage::sessions::{RemoveError, remove_session, removed_sessions, restore_session};
 use serde_json::json;
 
-use super::{Desk, output, target};
+use super::{SessionsContext, output, target};
 
 /// The arguments of `loci sessions rm`.
 #[derive(Debug, clap::Args)]
@@ -24,19 +24,19 @@ pub(super) struct RmArgs {
 }
 
 /// Removes a session or brings one back.
-pub(super) fn run(desk: &Desk<'_>, args: &RmArgs) -> Result<(), Complaint> {
+pub(super) fn run(ctx: &SessionsContext<'_>, args: &RmArgs) -> Result<(), UserError> {
     match (&args.restore, &args.session) {
-        (Some(id), _) => restore(desk, args, id),
-        (None, Some(session)) => remove(desk, args, session),
-        (None, None) => Err(Complaint::new("There is no session to remove")),
+        (Some(id), _) => restore(ctx, args, id),
+        (None, Some(session)) => remove(ctx, args, session),
+        (None, None) => Err(UserError::new("There is no session to remove")),
     }
 }
 
-fn remove(desk: &Desk<'_>, args: &RmArgs, session: &str) -> Result<(), Complaint> {
-    let place = target::find(desk, "rm", session)?;
+fn remove(ctx: &SessionsContext<'_>, args: &RmArgs, session: &str) -> Result<(), UserError> {
+    let place = target::find(ctx, "rm", session)?;
     let id = place.id();
     let trash =
-        remove_session(&desk.home, &place, desk.env.clock.now()).map_err(|error| complain(desk, &error))?;
+        remove_session(&ctx.home, &place, ctx.env.clock.now()).map_err(|error| to_user_error(ctx, &error))?;
     if args.json {
         return output::print_json(&json!({"sessionId": id.as_str(), "path": place.file(), "trash": trash}));
     }
@@ -46,10 +46,10 @@ fn remove(desk: &Desk<'_>, args: &RmArgs, session: &str) -> Result<(), Complaint
     Ok(())
 }
 
-fn restore(desk: &Desk<'_>, args: &RmArgs, id: &str) -> Result<(), Complaint> {
-    let id = SessionId::parse(id).map_err(|error| Complaint::from_error(&error).hint(trash_hint(desk)))?;
+fn restore(ctx: &SessionsContext<'_>, args: &RmArgs, id: &str) -> Result<(), UserError> {
+    let id = SessionId::parse(id).map_err(|error| UserError::from_error(&error).hint(trash_hint(ctx)))?;
     let place =
-        restore_session(&desk.home, &id, desk.env.clock.now()).map_err(|error| complain(desk, &error))?;
+        restore_session(&ctx.home, &id, ctx.env.clock.now()).map_err(|error| to_user_error(ctx, &error))?;
     if args.json {
         return output::print_json(&json!({"sessionId": id.as_str(), "path": place.file()}));
     }
@@ -57,20 +57,20 @@ fn restore(desk: &Desk<'_>, args: &RmArgs, id: &str) -> Result<(), Complaint> {
     Ok(())
 }
 
-fn complain(desk: &Desk<'_>, error: &RemoveError) -> Complaint {
-    let complaint = Complaint::from_error(error);
+fn to_user_error(ctx: &SessionsContext<'_>, error: &RemoveError) -> UserError {
+    let user_error = UserError::from_error(error);
     match error {
         RemoveError::InUse { .. } => {
-            complaint.hint("End that process first; a session at work is not removed.")
+            user_error.hint("End that process first; a session at work is not removed.")
         }
-        RemoveError::NotInTrash { .. } => complaint.hint(trash_hint(desk)),
-        RemoveError::Exists { .. } => complaint.hint("Move that file out of the way and try again."),
-        RemoveError::Disk { .. } => complaint,
+        RemoveError::NotInTrash { .. } => user_error.hint(trash_hint(ctx)),
+        RemoveError::Exists { .. } => user_error.hint("Move that file out of the way and try again."),
+        RemoveError::Disk { .. } => user_error,
     }
 }
 
-fn trash_hint(desk: &Desk<'_>) -> String {
-    let removed = removed_sessions(&desk.home).unwrap_or_default();
+fn trash_hint(ctx: &SessionsContext<'_>) -> String {
+    let removed = removed_sessions(&ctx.home).unwrap_or_default();
     if removed.is_empty() {
         return "The trash is empty.".to_owned();
     }

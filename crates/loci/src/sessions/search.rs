@@ -6,14 +6,14 @@ mod show;
 
 use std::path::PathBuf;
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_core::passage::Voice;
 use loci_storage::project::Project;
 use loci_storage::search::{IndexUse, SearchError, SearchFilter, SearchWish, search_sessions};
 use loci_storage::sessions::{list_project, list_rollouts};
 use serde_json::json;
 
-use super::{Desk, output};
+use super::{SessionsContext, output};
 use crate::when;
 use progress::Progress;
 
@@ -84,14 +84,14 @@ fn role(name: &str) -> Result<Voice, String> {
 }
 
 /// Searches and prints what was found.
-pub(super) fn run(desk: &Desk<'_>, args: &SearchArgs) -> Result<u8, Complaint> {
-    let wish = wish(desk, args)?;
+pub(super) fn run(ctx: &SessionsContext<'_>, args: &SearchArgs) -> Result<u8, UserError> {
+    let wish = wish(ctx, args)?;
     let how = if args.no_index { IndexUse::None } else { IndexUse::Normal };
     let progress = Progress::default();
-    let unique = format!("{:020}-{}", desk.env.clock.now().as_millisecond(), desk.env.random.uuid_v4());
-    let found = search_sessions(&desk.home, &wish, how, &unique, &progress);
+    let unique = format!("{:020}-{}", ctx.env.clock.now().as_millisecond(), ctx.env.random.uuid_v4());
+    let found = search_sessions(&ctx.home, &wish, how, &unique, &progress);
     progress.finish();
-    let found = found.map_err(|error| complain(&error))?;
+    let found = found.map_err(|error| to_user_error(&error))?;
     if !found.is_whole {
         output::say("Interrupted; what was indexed so far is kept, and the next search goes on from there");
         return Ok(INTERRUPTED);
@@ -99,7 +99,7 @@ pub(super) fn run(desk: &Desk<'_>, args: &SearchArgs) -> Result<u8, Complaint> {
     for file in &found.unread {
         output::say(&format!("Could not be read and was not searched: `{}`", file.display()));
     }
-    let shown = show::Shown::new(desk, &wish);
+    let shown = show::Shown::new(ctx, &wish);
     if args.json {
         let hits: Vec<_> = found.hits.iter().map(|hit| shown.json(hit)).collect();
         let count = json!({"number": found.n_found, "isExact": found.is_exact});
@@ -121,25 +121,25 @@ fn nothing_to_show(n_found: usize, filter: &SearchFilter) -> &'static str {
     }
 }
 
-fn wish(desk: &Desk<'_>, args: &SearchArgs) -> Result<SearchWish, Complaint> {
+fn wish(ctx: &SessionsContext<'_>, args: &SearchArgs) -> Result<SearchWish, UserError> {
     let text = args.query.join(" ");
     if text.trim().is_empty() {
-        return Err(Complaint::new("There is nothing to search for")
+        return Err(UserError::new("There is nothing to search for")
             .hint("`loci sessions search error port` finds messages that have both words."));
     }
     let sessions = match &args.project {
         Some(dir) => {
-            let dir = desk.env.cwd.join(dir);
+            let dir = ctx.env.cwd.join(dir);
             let dir = dir.canonicalize().unwrap_or(dir);
             let project = Project::repository(&dir);
-            let own = list_project(&desk.home, &project).map_err(|error| Complaint::from_error(&error))?;
-            let foreign = list_rollouts(&desk.home, Some(&project));
-            let sessions = [own, foreign.map_err(|error| Complaint::from_error(&error))?].concat();
+            let own = list_project(&ctx.home, &project).map_err(|error| UserError::from_error(&error))?;
+            let foreign = list_rollouts(&ctx.home, Some(&project));
+            let sessions = [own, foreign.map_err(|error| UserError::from_error(&error))?].concat();
             Some(sessions.iter().map(|session| session.place.file().to_owned()).collect())
         }
         None => None,
     };
-    let now = desk.env.clock.now();
+    let now = ctx.env.clock.now();
     let moment = |text: &Option<String>, edge| match text {
         Some(text) => when::moment(text, now, edge).map(Some),
         None => Ok(None),
@@ -161,13 +161,13 @@ fn wish(desk: &Desk<'_>, args: &SearchArgs) -> Result<SearchWish, Complaint> {
     })
 }
 
-fn complain(error: &SearchError) -> Complaint {
-    let complaint = Complaint::from_error(error);
+fn to_user_error(error: &SearchError) -> UserError {
+    let user_error = UserError::from_error(error);
     match error {
-        SearchError::Empty { .. } => complaint.hint("Use --regex to search for signs."),
+        SearchError::Empty { .. } => user_error.hint("Use --regex to search for signs."),
         SearchError::Expression { .. } => {
-            complaint.hint("Leave --regex out to search for the words as they are.")
+            user_error.hint("Leave --regex out to search for the words as they are.")
         }
-        SearchError::Find(_) => complaint,
+        SearchError::Find(_) => user_error,
     }
 }

@@ -4,8 +4,8 @@ mod before;
 
 use std::sync::Arc;
 
-use loci_app::Complaint;
-use loci_app::transcript::{self, Call, What};
+use loci_app::UserError;
+use loci_app::transcript::{self, Call, PartKind};
 use loci_core::conversation::history;
 use loci_core::entry::Entry;
 use loci_stdx::{counted, single_line};
@@ -14,7 +14,7 @@ use loci_storage::layout::{Dialect, SessionPlace};
 use loci_storage::sessions::SessionSummary;
 use serde_json::{Value, json};
 
-use super::{Desk, format, output, summary, target};
+use super::{SessionsContext, format, output, summary, target};
 
 /// How much of a call is shown; an export has all of it.
 const INPUT_CHARS: usize = 200;
@@ -41,12 +41,12 @@ pub(super) struct ShowArgs {
 }
 
 /// Prints what was said.
-pub(super) fn run(desk: &Desk<'_>, args: &ShowArgs) -> Result<(), Complaint> {
-    let place = target::find_to_read(desk, "show", &args.session)?;
+pub(super) fn run(ctx: &SessionsContext<'_>, args: &ShowArgs) -> Result<(), UserError> {
+    let place = target::find_to_read(ctx, "show", &args.session)?;
     if args.raw && place.dialect() == Dialect::Codex {
         return stored_lines(&place);
     }
-    let entries = target::entries_to_read(desk, &place)?;
+    let entries = target::entries_to_read(ctx, &place)?;
     let history = match &args.before {
         Some(name) => before::history(&entries, name)?,
         None => history(&entries),
@@ -59,12 +59,12 @@ pub(super) fn run(desk: &Desk<'_>, args: &ShowArgs) -> Result<(), Complaint> {
     if args.json {
         return output::print_json(&whole_json(&session, &history));
     }
-    output::print(&format!("{}\n{}", facts(desk, &session), conversation(&history)))
+    output::print(&format!("{}\n{}", facts(ctx, &session), conversation(&history)))
 }
 
 /// Prints a rollout as Codex wrote it.
-fn stored_lines(place: &SessionPlace) -> Result<(), Complaint> {
-    output::print(&rollout_text(place).map_err(|error| target::complain(&error))?)
+fn stored_lines(place: &SessionPlace) -> Result<(), UserError> {
+    output::print(&rollout_text(place).map_err(|error| target::to_user_error(&error))?)
 }
 
 /// Returns the facts and the messages that the official SDK shows, and those before compactions.
@@ -91,7 +91,7 @@ pub(super) fn whole_json(session: &SessionSummary, history: &[Arc<Entry>]) -> Va
 }
 
 /// Returns what is known of a session, a line a fact.
-fn facts(desk: &Desk<'_>, session: &SessionSummary) -> String {
+fn facts(ctx: &SessionsContext<'_>, session: &SessionSummary) -> String {
     let facts = &session.facts;
     let labels = &facts.labels;
     let about = if facts.messages.is_exact() { "" } else { "about " };
@@ -100,7 +100,7 @@ fn facts(desk: &Desk<'_>, session: &SessionSummary) -> String {
         ("Session", Some(session.place.id().to_string())),
         ("Of", summary::origin(session.place.dialect()).map(|_| "Codex".to_owned())),
         ("Tag", labels.tag.clone()),
-        ("Directory", facts.cwd.as_deref().map(|cwd| format::path(&desk.env.home, cwd))),
+        ("Directory", facts.cwd.as_deref().map(|cwd| format::path(&ctx.env.home, cwd))),
         ("Branch", facts.git_branch.clone()),
         ("Begun", facts.created.map(format::minute)),
         ("Last activity", Some(format::minute_of_ms(facts.newest_ms()))),
@@ -118,25 +118,27 @@ fn conversation(history: &[Arc<Entry>]) -> String {
     let mut text = String::new();
     for part in transcript::parts(history) {
         let time = format::written(part.time.as_deref());
-        match &part.what {
-            What::Prompt(words) => {
+        match &part.kind {
+            PartKind::Prompt(words) => {
                 let uuid = part.uuid.as_deref().unwrap_or_default();
                 text.push_str(&format!("\n## You, {time} ({uuid})\n\n{}\n", format::plain(words)));
             }
-            What::Answer(words) => text.push_str(&format!("\n{}\n", format::plain(words))),
-            What::Thinking(words) => {
+            PartKind::Answer(words) => text.push_str(&format!("\n{}\n", format::plain(words))),
+            PartKind::Thinking(words) => {
                 text.push_str(&format!("\n  (thinking) {}\n", single_line(words, INPUT_CHARS)));
             }
-            What::Call(call) => text.push_str(&shown_call(call)),
-            What::Image { media_type, .. } => {
+            PartKind::Call(call) => text.push_str(&shown_call(call)),
+            PartKind::Image { media_type, .. } => {
                 text.push_str(&format!("\n  [{}]\n", single_line(media_type, 40)));
             }
-            What::Compaction(words) => text.push_str(&format!("\n---- {words}, {time} ----\n")),
-            What::Summary(words) => {
+            PartKind::Compaction(words) => text.push_str(&format!("\n---- {words}, {time} ----\n")),
+            PartKind::Summary(words) => {
                 text.push_str(&format!("\n{}\n", format::indented(&format::plain(words), "  | ")));
             }
-            What::Note(words) => text.push_str(&format!("\n  ({})\n", single_line(words, INPUT_CHARS))),
-            What::Failure(words) => text.push_str(&format!("\n  ! {}\n", single_line(words, INPUT_CHARS))),
+            PartKind::Note(words) => text.push_str(&format!("\n  ({})\n", single_line(words, INPUT_CHARS))),
+            PartKind::Failure(words) => {
+                text.push_str(&format!("\n  ! {}\n", single_line(words, INPUT_CHARS)));
+            }
         }
     }
     text

@@ -1,10 +1,10 @@
 //! `loci sessions tag`.
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_storage::sessions::{tag_session, untag_session};
 use serde_json::json;
 
-use super::{Desk, output, target};
+use super::{SessionsContext, output, target};
 
 /// The arguments of `loci sessions tag`.
 #[derive(Debug, clap::Args)]
@@ -26,13 +26,13 @@ pub(super) struct TagArgs {
 }
 
 /// Gives a session a tag, or takes it away.
-pub(super) fn run(desk: &Desk<'_>, args: &TagArgs) -> Result<(), Complaint> {
-    let place = target::find(desk, "tag", &args.session)?;
+pub(super) fn run(ctx: &SessionsContext<'_>, args: &TagArgs) -> Result<(), UserError> {
+    let place = target::find(ctx, "tag", &args.session)?;
     let tag = match &args.tag {
         Some(tag) => tag_session(&place, tag).map(Some),
         None => untag_session(&place).map(|()| None),
     };
-    let tag = tag.map_err(|error| Complaint::from_error(&error))?;
+    let tag = tag.map_err(|error| UserError::from_error(&error))?;
     if args.json {
         return output::print_json(&json!({"sessionId": place.id().as_str(), "tag": tag}));
     }

@@ -4,13 +4,13 @@ mod picture;
 mod relatives;
 mod turns;
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_core::conversation::Outline;
 use serde_json::{Value, json};
 
 use self::relatives::{Agent, Fork};
 use self::turns::{Turn, Turns};
-use super::{Desk, output, target};
+use super::{SessionsContext, output, target};
 
 /// The arguments of `loci sessions tree`.
 #[derive(Debug, clap::Args)]
@@ -28,14 +28,14 @@ pub(super) struct TreeArgs {
 }
 
 /// Draws the session.
-pub(super) fn run(desk: &Desk<'_>, args: &TreeArgs) -> Result<(), Complaint> {
-    let place = target::find(desk, "tree", &args.session)?;
+pub(super) fn run(ctx: &SessionsContext<'_>, args: &TreeArgs) -> Result<(), UserError> {
+    let place = target::find(ctx, "tree", &args.session)?;
     let session = target::summary(&place)?;
     let outline = Outline::build(&target::entries(&place)?);
     let mut turns = Turns::of(&outline);
     let agents = relatives::agents(&place);
     let stray = turns.seat_agents(&outline, agents);
-    for fork in relatives::forks(desk, &session, &outline)? {
+    for fork in relatives::forks(ctx, &session, &outline)? {
         turns.seat_fork(fork);
     }
     if args.json {

@@ -3,7 +3,7 @@
 //! Every text is escaped; pictures are kept only where their type and bytes are what they say; a content security
 //! policy forbids the rest, should something slip through.
 
-use loci_app::transcript::{Call, What};
+use loci_app::transcript::{Call, PartKind};
 
 use super::super::format;
 use super::Document;
@@ -18,24 +18,24 @@ pub(super) fn render(document: &Document<'_>) -> String {
     let mut body = String::new();
     for part in &document.parts {
         let time = escaped(&format::written(part.time.as_deref()));
-        body.push_str(&match &part.what {
-            What::Prompt(words) => {
+        body.push_str(&match &part.kind {
+            PartKind::Prompt(words) => {
                 let id = escaped(part.uuid.as_deref().unwrap_or_default());
                 format!(
                     "<section class=\"prompt\" id=\"{id}\"><h2>You <time>{time}</time></h2>{}</section>\n",
                     text(words)
                 )
             }
-            What::Answer(words) => format!("<section class=\"answer\">{}</section>\n", text(words)),
-            What::Thinking(words) => folded("thinking", "Thinking", &text(words)),
-            What::Call(call) => rendered_call(call),
-            What::Image { media_type, data } => picture(media_type, data),
-            What::Compaction(words) => {
+            PartKind::Answer(words) => format!("<section class=\"answer\">{}</section>\n", text(words)),
+            PartKind::Thinking(words) => folded("thinking", "Thinking", &text(words)),
+            PartKind::Call(call) => rendered_call(call),
+            PartKind::Image { media_type, data } => picture(media_type, data),
+            PartKind::Compaction(words) => {
                 format!("<p class=\"compaction\">{} <time>{time}</time></p>\n", escaped(words))
             }
-            What::Summary(words) => folded("summary", "Summary of what came before", &text(words)),
-            What::Note(words) => format!("<p class=\"note\">{}</p>\n", escaped(words)),
-            What::Failure(words) => format!("<p class=\"failure\">{}</p>\n", escaped(words)),
+            PartKind::Summary(words) => folded("summary", "Summary of what came before", &text(words)),
+            PartKind::Note(words) => format!("<p class=\"note\">{}</p>\n", escaped(words)),
+            PartKind::Failure(words) => format!("<p class=\"failure\">{}</p>\n", escaped(words)),
         });
     }
     page(document, &body)

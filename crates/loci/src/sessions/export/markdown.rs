@@ -3,7 +3,7 @@
 //! What people and the model wrote is Markdown already and stays as it is. What tools were given and said is
 //! fenced, with a fence longer than any within.
 
-use loci_app::transcript::{Call, What};
+use loci_app::transcript::{Call, PartKind};
 
 use super::super::format;
 use super::Document;
@@ -12,24 +12,26 @@ use super::Document;
 pub(super) fn render(document: &Document<'_>) -> String {
     let mut text = head(document);
     for part in &document.parts {
-        match &part.what {
-            What::Prompt(words) => {
+        match &part.kind {
+            PartKind::Prompt(words) => {
                 text.push_str(&format!(
                     "\n## You, {}\n\n{}\n",
                     format::written(part.time.as_deref()),
                     words.trim_end()
                 ));
             }
-            What::Answer(words) => text.push_str(&format!("\n{}\n", words.trim_end())),
-            What::Thinking(words) => {
+            PartKind::Answer(words) => text.push_str(&format!("\n{}\n", words.trim_end())),
+            PartKind::Thinking(words) => {
                 text.push_str(&format!("\n{}\n", quoted(&format!("*Thinking:* {words}"))));
             }
-            What::Call(call) => text.push_str(&rendered_call(call)),
-            What::Image { media_type, .. } => text.push_str(&format!("\n*[Image, {media_type}]*\n")),
-            What::Compaction(words) => text.push_str(&format!("\n---\n\n*The conversation was {words}.*\n")),
-            What::Summary(words) => text.push_str(&format!("\n{}\n", quoted(words))),
-            What::Note(words) => text.push_str(&format!("\n{}\n", quoted(words))),
-            What::Failure(words) => text.push_str(&format!("\n**The API failed:** {words}\n")),
+            PartKind::Call(call) => text.push_str(&rendered_call(call)),
+            PartKind::Image { media_type, .. } => text.push_str(&format!("\n*[Image, {media_type}]*\n")),
+            PartKind::Compaction(words) => {
+                text.push_str(&format!("\n---\n\n*The conversation was {words}.*\n"));
+            }
+            PartKind::Summary(words) => text.push_str(&format!("\n{}\n", quoted(words))),
+            PartKind::Note(words) => text.push_str(&format!("\n{}\n", quoted(words))),
+            PartKind::Failure(words) => text.push_str(&format!("\n**The API failed:** {words}\n")),
         }
     }
     text

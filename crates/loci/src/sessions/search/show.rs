@@ -13,14 +13,14 @@ use loci_storage::sessions::{Facts, archived_sessions, summary_of};
 use regex::{Regex, RegexBuilder};
 use serde_json::{Value, json};
 
-use crate::sessions::{Desk, format, summary};
+use crate::sessions::{SessionsContext, format, summary};
 
 /// How many bytes of a message are shown.
 const SNIPPET: usize = 300;
 
 /// Renders hits.
 pub(super) struct Shown<'a> {
-    desk: &'a Desk<'a>,
+    ctx: &'a SessionsContext<'a>,
     query: Query,
     expression: Option<Regex>,
     is_coloured: bool,
@@ -30,11 +30,11 @@ pub(super) struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    pub(super) fn new(desk: &'a Desk<'a>, wish: &SearchWish) -> Self {
+    pub(super) fn new(ctx: &'a SessionsContext<'a>, wish: &SearchWish) -> Self {
         let expression = wish.is_regex.then(|| RegexBuilder::new(&wish.text).multi_line(true).build().ok());
-        let is_coloured = std::io::stdout().is_terminal() && desk.env.vars.non_empty("NO_COLOR").is_none();
+        let is_coloured = std::io::stdout().is_terminal() && ctx.env.vars.non_empty("NO_COLOR").is_none();
         Self {
-            desk,
+            ctx,
             query: Query::parse(&wish.text),
             expression: expression.flatten(),
             is_coloured,
@@ -90,8 +90,7 @@ impl<'a> Shown<'a> {
         let tool = hit.passage.tool.as_deref().map(|tool| format!(" {}", single_line(tool, 40)));
         let agent = hit.agent.as_deref().map(|agent| format!(", {}", single_line(agent, 40)));
         let cwd = facts.and_then(|facts| facts.cwd.as_deref());
-        let cwd =
-            cwd.map(|cwd| format!("  in {}", single_line(&format::path(&self.desk.env.home, cwd), 200)));
+        let cwd = cwd.map(|cwd| format!("  in {}", single_line(&format::path(&self.ctx.env.home, cwd), 200)));
         let archived = match (hit.is_archived, hit.session.dialect()) {
             (true, _) => "  (archived)",
             (false, Dialect::Codex) => "  (codex)",
@@ -140,7 +139,7 @@ impl<'a> Shown<'a> {
     fn command(&self, hit: &Hit, facts: Option<&Facts>) -> String {
         let cwd = facts.and_then(|facts| facts.cwd.as_deref());
         // Where a directory is gone, a session goes on in the one that somebody is in.
-        let away = cwd.map(Path::new).filter(|cwd| self.desk.env.cwd != **cwd && cwd.is_dir());
+        let away = cwd.map(Path::new).filter(|cwd| self.ctx.env.cwd != **cwd && cwd.is_dir());
         let away = away.map(Path::to_string_lossy);
         let away = away.map(|cwd| format!("cd {} && ", quoted(&cwd))).unwrap_or_default();
         if hit.session.dialect() == Dialect::Codex {
@@ -161,7 +160,7 @@ impl<'a> Shown<'a> {
     /// Returns what a session is about; of one that was put away, what it was about then.
     fn title<'b>(&'b self, hit: &Hit, facts: Option<&'b Facts>) -> Option<&'b str> {
         let archived = || {
-            let all = archived_sessions(&self.desk.home).unwrap_or_default().into_iter();
+            let all = archived_sessions(&self.ctx.home).unwrap_or_default().into_iter();
             all.filter_map(|it| Some((it.place.id().to_string(), it.headline?))).collect()
         };
         let then =

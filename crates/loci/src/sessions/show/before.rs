@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_core::conversation::history_before;
 use loci_core::entry::Entry;
 use loci_core::ids::EntryId;
 
 /// Returns what had been said before the boundary that a person named.
-pub(super) fn history(entries: &[Arc<Entry>], name: &str) -> Result<Vec<Arc<Entry>>, Complaint> {
+pub(super) fn history(entries: &[Arc<Entry>], name: &str) -> Result<Vec<Arc<Entry>>, UserError> {
     let boundaries: Vec<&EntryId> = entries
         .iter()
         .filter(|entry| entry.is_compact_boundary())
@@ -31,14 +31,14 @@ fn boundary<'a>(boundaries: &[&'a EntryId], name: &str) -> Option<&'a EntryId> {
     matching.next().copied().filter(|_| matching.next().is_none())
 }
 
-fn no_such_boundary(boundaries: &[&EntryId], name: &str) -> Complaint {
-    let complaint = Complaint::new(format!("No compaction of this session is meant by `{name}`"));
+fn no_such_boundary(boundaries: &[&EntryId], name: &str) -> UserError {
+    let user_error = UserError::new(format!("No compaction of this session is meant by `{name}`"));
     match boundaries {
-        [] => complaint.hint("The session was never compacted: leave --before out to see all of it."),
+        [] => user_error.hint("The session was never compacted: leave --before out to see all of it."),
         _ => {
             let ids: Vec<String> =
                 boundaries.iter().enumerate().map(|(idx, id)| format!("{} ({id})", idx + 1)).collect();
-            complaint.hint(format!("There are these: {}.", ids.join(", ")))
+            user_error.hint(format!("There are these: {}.", ids.join(", ")))
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use loci_app::Complaint;
+use loci_app::UserError;
 use loci_core::conversation::Outline;
 use loci_core::entry::Entry;
 use loci_core::ids::SessionId;
@@ -14,7 +14,7 @@ use loci_storage::sessions::{SessionSummary, list_all, load};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::Desk;
+use super::super::SessionsContext;
 
 /// A subagent's transcript.
 #[derive(Debug, Clone)]
@@ -80,10 +80,10 @@ fn agent(file: &Path) -> Option<Agent> {
 ///
 /// A fork keeps the uuids of what it copied, or says of each entry where it comes from.
 pub(super) fn forks(
-    desk: &Desk<'_>,
+    ctx: &SessionsContext<'_>,
     ours: &SessionSummary,
     outline: &Outline,
-) -> Result<Vec<Fork>, Complaint> {
+) -> Result<Vec<Fork>, UserError> {
     let known: HashSet<&str> = outline.nodes().iter().filter_map(|node| uuid(&node.entry)).collect();
     let id = ours.place.id().as_str();
     let is_relative = |other: &&SessionSummary| {
@@ -93,7 +93,7 @@ pub(super) fn forks(
                 || ours.facts.forked_from.as_deref() == Some(other.place.id().as_str())
                 || facts.first_entry.as_deref().is_some_and(|first| known.contains(first)))
     };
-    let all = list_all(&desk.home).map_err(|error| Complaint::from_error(&error))?;
+    let all = list_all(&ctx.home).map_err(|error| UserError::from_error(&error))?;
     let fork = |other: &SessionSummary| {
         Some(Fork {
             id: other.place.id().clone(),

@@ -150,7 +150,7 @@ impl Turns {
 /// Returns the turn that a node begins, if it begins one.
 fn opening(node: &OutlineNode) -> Option<Turn> {
     let (kind, text) = if node.entry.is_compact_boundary() {
-        (Kind::Compaction, transcript::compaction(&node.entry))
+        (Kind::Compaction, transcript::compaction_text(&node.entry))
     } else {
         let text = transcript::prompt_text(&node.entry)?;
         (Kind::Prompt, Some(text).filter(|text| !transcript::is_note(text))?)

@@ -4,7 +4,7 @@ use loci_storage::layout::ConfigHome;
 use loci_storage::sessions::{archived_sessions, removed_sessions};
 
 /// Returns what brings a session back that was archived or removed; none of one that was neither.
-pub fn way_back(home: &ConfigHome, id: &str) -> Option<String> {
+pub fn restore_hint(home: &ConfigHome, id: &str) -> Option<String> {
     // What cannot be listed is of no help to somebody who looks for something else.
     let archived = archived_sessions(home).unwrap_or_default();
     if archived.iter().any(|session| session.place.id().as_str() == id) {
