@@ -18,7 +18,6 @@ mod lost_tasks;
 mod memory;
 mod model_name;
 mod opening;
-mod outside;
 mod recorder;
 mod replay;
 mod request;
@@ -27,6 +26,7 @@ mod restore_source;
 mod session;
 mod slash_command;
 mod state;
+mod state_effects;
 mod task_list;
 pub mod turn;
 
@@ -51,4 +51,4 @@ pub use replay::{
 pub use restore_source::RestoreSource;
 pub use session::{Session, SessionHandle};
 pub use slash_command::{CommandAction, CommandCall, CommandRegistry, CommandSource, SlashCommand};
-pub use state::{Outside, change, change_identity, wire};
+pub use state::{StateEffects, change, change_identity, connect};

@@ -1,7 +1,7 @@
 //! The shared state and what its changes carry across boundaries.
 //!
-//! One place knows which change goes where: [`wire`] gives a store whose `on_change` names the crossings and
-//! hands each to the [`Outside`]. Front ends and engine only ever update the state.
+//! One place knows which change goes where: [`connect`] gives a store whose `on_change` names the crossings and
+//! hands each to its [`StateEffects`]. Front ends and engine only ever update the state.
 
 use std::sync::Arc;
 
@@ -11,38 +11,29 @@ use loci_core::session::SessionIdentity;
 use loci_stdx::Store;
 
 /// Everything beyond the app state that a change can reach.
-pub trait Outside: Send + Sync {
-    /// Keeps the main model in the user's settings; `None` removes it.
-    fn main_model(&self, model: Option<&str>);
+pub trait StateEffects: Send + Sync {
     /// Sets the session's own model; `None` removes it.
     fn session_model(&self, model: Option<&str>);
     /// Tells the headless stream.
     fn permission_mode(&self, mode: Mode);
-    /// Keeps it in the global config.
-    fn verbose(&self, is_verbose: bool);
-    /// Keeps it in the global config.
-    fn expanded_view(&self, is_expanded: bool);
     /// Clears credential caches and applies the environment again.
-    fn settings(&self, state: &AppState);
+    fn settings(&self);
 }
 
 /// Makes the store of the app state; every change crosses its boundaries before any listener hears of it.
-pub fn wire(initial: AppState, outside: impl Outside + 'static) -> Store<AppState> {
+pub fn connect(initial: AppState, effects: impl StateEffects + 'static) -> Store<AppState> {
     Store::with_on_change(initial, move |new, old| {
         for change in changes(new, old) {
-            carry(&outside, new, &change);
+            apply(&effects, &change);
         }
     })
 }
 
-fn carry(outside: &dyn Outside, state: &AppState, change: &Change) {
+fn apply(effects: &dyn StateEffects, change: &Change) {
     match change {
-        Change::MainModel(model) => outside.main_model(model.as_deref()),
-        Change::SessionModel(model) => outside.session_model(model.as_deref()),
-        Change::PermissionMode(mode) => outside.permission_mode(*mode),
-        Change::Verbose(is_verbose) => outside.verbose(*is_verbose),
-        Change::ExpandedView(is_expanded) => outside.expanded_view(*is_expanded),
-        Change::Settings => outside.settings(state),
+        Change::SessionModel(model) => effects.session_model(model.as_deref()),
+        Change::PermissionMode(mode) => effects.permission_mode(*mode),
+        Change::Settings => effects.settings(),
     }
 }
 
@@ -75,10 +66,10 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Default)]
-    struct Heard(Arc<Mutex<Vec<String>>>);
+    struct EffectLog(Arc<Mutex<Vec<String>>>);
 
-    impl Heard {
-        fn say(&self, what: String) {
+    impl EffectLog {
+        fn record(&self, what: String) {
             self.0.lock().unwrap().push(what);
         }
 
@@ -87,46 +78,37 @@ mod tests {
         }
     }
 
-    impl Outside for Heard {
-        fn main_model(&self, model: Option<&str>) {
-            self.say(format!("main model {model:?}"));
-        }
+    impl StateEffects for EffectLog {
         fn session_model(&self, model: Option<&str>) {
-            self.say(format!("session model {model:?}"));
+            self.record(format!("session model {model:?}"));
         }
         fn permission_mode(&self, mode: Mode) {
-            self.say(format!("mode {mode}"));
+            self.record(format!("mode {mode}"));
         }
-        fn verbose(&self, is_verbose: bool) {
-            self.say(format!("verbose {is_verbose}"));
-        }
-        fn expanded_view(&self, is_expanded: bool) {
-            self.say(format!("expanded {is_expanded}"));
-        }
-        fn settings(&self, _state: &AppState) {
-            self.say("settings".to_owned());
+        fn settings(&self) {
+            self.record("settings".to_owned());
         }
     }
 
     #[test]
     fn changes_cross_their_boundaries_before_listeners_hear() {
-        let heard = Heard::default();
-        let store = wire(AppState::default(), heard.clone());
-        let listener = heard.clone();
-        let _subscription = store.subscribe(move |_| listener.say("listener".to_owned()));
-        change(&store, |state| state.model.main = Some("opus".to_owned()));
-        assert_eq!(heard.take(), [r#"main model Some("opus")"#, "listener"]);
-        change(&store, |state| state.model.main = None);
-        assert_eq!(heard.take(), ["main model None", "listener"]);
+        let log = EffectLog::default();
+        let store = connect(AppState::default(), log.clone());
+        let listener = log.clone();
+        let _subscription = store.subscribe(move |_| listener.record("listener".to_owned()));
+        change(&store, |state| state.model.session_override = Some("opus".to_owned()));
+        assert_eq!(log.take(), [r#"session model Some("opus")"#, "listener"]);
+        change(&store, |state| state.model.session_override = None);
+        assert_eq!(log.take(), ["session model None", "listener"]);
         change(&store, |state| state.permission.rulebook.mode = Mode::Plan);
-        assert_eq!(heard.take(), ["mode plan", "listener"]);
+        assert_eq!(log.take(), ["mode plan", "listener"]);
         change(&store, |state| {
-            state.view.is_verbose = true;
+            state.model.session_override = Some("haiku".to_owned());
             state.settings = serde_json::json!({"env": {}});
         });
-        assert_eq!(heard.take(), ["verbose true", "settings", "listener"]);
+        assert_eq!(log.take(), [r#"session model Some("haiku")"#, "settings", "listener"]);
         change(&store, |_| {});
-        assert_eq!(heard.take(), [""; 0], "the same value notifies nobody");
+        assert_eq!(log.take(), [""; 0], "the same value notifies nobody");
     }
 
     #[test]
@@ -140,7 +122,7 @@ mod tests {
             is_persistent: true,
         };
         let identity = Store::new(SessionIdentity::new(beginning));
-        let state = wire(AppState::default(), Heard::default());
+        let state = connect(AppState::default(), EffectLog::default());
         change(&state, |state| state.session.title = Some("old".to_owned()));
         change(&state, |state| *state = AppState::default());
         assert_eq!(state.get().session.title, None);
@@ -157,15 +139,15 @@ mod tests {
             is_interactive: false,
             is_persistent: true,
         }));
-        let heard = Heard::default();
-        let listener = heard.clone();
+        let log = EffectLog::default();
+        let listener = log.clone();
         let _subscription = identity.subscribe(move |identity| {
-            listener.say(identity.transcript_path().display().to_string());
+            listener.record(identity.transcript_path().display().to_string());
         });
         change_identity(&identity, |identity| *identity = identity.switched(id(2), "/c/projects/-q".into()));
         change_identity(&identity, |identity| *identity = identity.regenerated(id(3), Lineage::Child));
         assert_eq!(
-            heard.take(),
+            log.take(),
             [format!("/c/projects/-q/{}.jsonl", id(2)), format!("/c/projects/-q/{}.jsonl", id(3))]
         );
         assert_eq!(identity.get().parent(), Some(&id(2)));

@@ -45,5 +45,5 @@ pub use random::{OsRandom, Random, SeededRandom, Uuid};
 pub use real_dir::{Found, RealDir, is_symlink_error, open_real};
 pub use sorted::{in_all_lists, nth_largest};
 pub use store::{Listener, Store, Subscription};
-pub use text::{counted, floor_char_boundary, printable, single_line, truncate_chars, utf16_len, visible};
+pub use text::{counted, printable, single_line, truncate_chars, utf16_len, visible};
 pub use user::{is_in_foreground, is_root};

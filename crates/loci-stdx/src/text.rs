@@ -16,14 +16,6 @@ pub fn truncate_chars(text: &str, n_chars: usize) -> &str {
     }
 }
 
-/// Returns the greatest index not after `index` at which `text` may be cut.
-#[must_use]
-pub fn floor_char_boundary(text: &str, index: usize) -> usize {
-    let index = index.min(text.len());
-    // A character has at most four bytes, so this looks at four places at most; 0 is always one.
-    (0..=index).rev().find(|index| text.is_char_boundary(*index)).unwrap_or(0)
-}
-
 /// Returns `text` on one line of at most `max_chars` characters, with `…` in place of what was cut.
 ///
 /// Runs of white space and control characters become one space; there are none at the ends.
@@ -127,13 +119,6 @@ mod tests {
     }
 
     #[test]
-    fn boundaries_are_found_downwards() {
-        for (index, expected) in [(0, 0), (1, 1), (2, 1), (3, 3), (4, 3), (6, 3), (7, 7), (99, 8)] {
-            assert_eq!(floor_char_boundary("aé😀b", index), expected, "{index}");
-        }
-    }
-
-    #[test]
     fn one_thing_is_not_several() {
         for (n, expected) in [(0, "0 memories"), (1, "1 memory"), (2, "2 memories"), (11, "11 memories")] {
             assert_eq!(counted(n, "memory", "memories"), expected);
@@ -172,7 +157,6 @@ mod tests {
         #[test]
         fn cuts_hold_for_any_text(text in any::<String>(), n in 0_usize..50) {
             prop_assert!(text.starts_with(truncate_chars(&text, n)));
-            prop_assert!(text.is_char_boundary(floor_char_boundary(&text, n)));
             let line = single_line(&text, n);
             prop_assert!(line.chars().count() <= n);
             prop_assert!(!line.chars().any(char::is_control));

@@ -20,10 +20,10 @@ use crate::event::EngineEvent;
 use crate::file_history::Checkpoints;
 use crate::host::{HostParts, SessionHost, Spill};
 use crate::memory::MemoryDesk;
-use crate::outside::SessionOutside;
 use crate::recorder::Recorder;
 use crate::request::RequestBase;
-use crate::state::wire;
+use crate::state::connect;
+use crate::state_effects::SessionStateEffects;
 use crate::task_list::task_store;
 
 impl Session {
@@ -38,14 +38,13 @@ impl Session {
         let ambient = Ambient { env: config.env.clone(), child_env: std::mem::take(&mut config.child_env) };
         let ambient = Arc::new(Mutex::new(ambient));
         let place = place(&who, &config.rulebook.dirs, &config.env);
-        let outside = SessionOutside {
-            home: config.home.clone(),
+        let effects = SessionStateEffects {
             events: events.clone(),
             identity: Arc::clone(&identity),
             ambient: Arc::clone(&ambient),
             apply,
         };
-        let state = Arc::new(wire(first_state(&mut config, &who), outside));
+        let state = Arc::new(connect(first_state(&mut config, &who), effects));
         let checkpoints = Checkpoints::new(&config.env, config.file_history.take());
         let host = SessionHost::new(HostParts {
             ambient: Arc::clone(&ambient),
@@ -174,10 +173,9 @@ fn first_state(config: &mut SessionConfig, who: &SessionIdentity) -> AppState {
     let rulebook = std::mem::take(&mut config.rulebook);
     AppState {
         permission: PermissionState { rulebook, ..PermissionState::default() },
-        session: SessionView { title, ..SessionView::default() },
+        session: SessionView { title },
         settings: std::mem::take(&mut config.settings),
-        model: ModelChoice { session_override: who.model_override.clone(), ..ModelChoice::default() },
-        ..AppState::default()
+        model: ModelChoice { session_override: who.model_override.clone() },
     }
 }
 
