@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use loci_core::entry::draft::Stamp;
 use loci_core::permission::{Mode, RuleList, Rulebook};
-use loci_core::session::{Beginning, SessionIdentity};
+use loci_core::session::{NewSession, SessionIdentity};
 use loci_core::settings::Settings;
 use loci_engine::{CommandRegistry, Grants, ReadInstructions, SessionConfig, SessionMemory, TurnLimits};
 use loci_llm::{AuthSource, Client, ProviderConfig, RetryPolicy};
@@ -158,7 +158,7 @@ pub fn compose(
     model.user_id = loci_storage::config::known_user_id(home);
     let (git, (instructions, lazy_instructions), read_instructions) = prefetch.join();
     notes.extend(instructions.diagnostics.iter().map(|d| format!("{}: {}", d.path.display(), d.message)));
-    let identity = SessionIdentity::new(Beginning {
+    let identity = SessionIdentity::new(NewSession {
         id: start.place.id().clone(),
         project_dir: start.place.file().parent().map(Path::to_path_buf).unwrap_or_default(),
         cwd: env.cwd.clone(),

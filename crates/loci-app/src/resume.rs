@@ -181,7 +181,7 @@ fn open(home: &ConfigHome, place: SessionPlace, options: &RunOptions) -> Result<
         leaf: conversation.leaf().cloned(),
         repairs: conversation.repairs().to_vec(),
         path: conversation.into_path(),
-        replaced: Replaced::of(metadata.iter().map(Arc::as_ref)),
+        replaced: Replaced::from_metadata(metadata.iter().map(Arc::as_ref)),
         labels: LabelWatch::new(&labels),
         ..LoadedHistory::default()
     };

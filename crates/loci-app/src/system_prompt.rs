@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use loci_context::{GitContext, PromptParts, Surroundings};
+use loci_context::{EnvironmentContext, GitContext, PromptParts};
 use loci_core::permission::Rulebook;
 use loci_stdx::Env;
 use loci_storage::project::{GitSnapshot, head_branch};
@@ -19,7 +19,7 @@ pub fn prompt_parts(
     git: Option<GitSnapshot>,
     memory_dir: Option<&Path>,
 ) -> Result<PromptParts, UserError> {
-    let surroundings = Surroundings {
+    let surroundings = EnvironmentContext {
         cwd: env.cwd.display().to_string(),
         extra_dirs: rulebook.dirs.iter().skip(1).map(|dir| dir.display().to_string()).collect(),
         is_repository: head_branch(&env.cwd).is_some(),

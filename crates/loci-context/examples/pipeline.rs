@@ -13,7 +13,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use loci_context::{
-    Attempt, Guard, Keep, Projection, Replaced, Room, Standing, Subject, Window, context_tokens, need,
+    CompactionAttempt, CompactionGuard, CompactionInput, ContextRoom, ContextState, KeepRecent, Projection,
+    Replaced, Window, context_tokens, next_context_action,
 };
 use loci_core::entry::Entry;
 use loci_core::message::Block;
@@ -110,33 +111,33 @@ impl Conversation {
         Window { tokens: self.tokens + above + 33_000, max_output: 20_000, percent: None }
     }
 
-    fn need(&self, window: Window, tokens: u64, now_ms: i64) {
-        let guard = Guard::default();
+    fn next_context_action(&self, window: Window, tokens: u64, now_ms: i64) {
+        let guard = CompactionGuard::default();
         let (path, replaced) = (self.path.as_slice(), &self.replaced);
-        let compact_from = Room::of(window, OVERHEAD, path, replaced).trigger();
+        let compact_from = ContextRoom::from_path(window, OVERHEAD, path, replaced).trigger();
         let guard = &guard;
         let (snips, clears_cold) = (true, true);
-        let standing =
-            Standing { path, replaced, window, tokens, compact_from, guard, snips, clears_cold, now_ms };
-        black_box(need(&standing));
+        let state =
+            ContextState { path, replaced, window, tokens, compact_from, guard, snips, clears_cold, now_ms };
+        black_box(next_context_action(&state));
     }
 }
 
 /// A session was just loaded, after a pause: all there is is looked at for the first time.
 fn loaded(conversation: &Conversation) {
     let tokens = context_tokens(&conversation.path, &conversation.replaced, OVERHEAD);
-    conversation.need(conversation.window(0), tokens, LATE_MS);
+    conversation.next_context_action(conversation.window(0), tokens, LATE_MS);
 }
 
 fn below(conversation: &Conversation) {
     let tokens = context_tokens(&conversation.path, &conversation.replaced, OVERHEAD);
-    conversation.need(conversation.window(50_000), tokens, 0);
+    conversation.next_context_action(conversation.window(50_000), tokens, 0);
 }
 
 /// The window is full, and old results are looked for.
 fn fill(conversation: &Conversation) {
     let tokens = context_tokens(&conversation.path, &conversation.replaced, OVERHEAD);
-    conversation.need(conversation.window(0), tokens + conversation.tokens, 0);
+    conversation.next_context_action(conversation.window(0), tokens + conversation.tokens, 0);
 }
 
 fn messages(conversation: &Conversation) {
@@ -145,16 +146,16 @@ fn messages(conversation: &Conversation) {
 }
 
 fn plan(conversation: &Conversation) {
-    let subject = Subject {
+    let input = CompactionInput {
         path: conversation.path.clone(),
         replaced: conversation.replaced.clone(),
-        room: Room::new(conversation.window(0), OVERHEAD),
+        room: ContextRoom::new(conversation.window(0), OVERHEAD),
         context: Block::new_text("context"),
         tasks: Vec::new(),
         to_do: Vec::new(),
         focus: None,
     };
-    black_box(Attempt::new(subject, Keep::LastRound, None, None));
+    black_box(CompactionAttempt::new(input, KeepRecent::LastRound, None, None));
 }
 
 /// A conversation of about so many tokens: prompts, answers, calls and results.

@@ -3,7 +3,7 @@
 //! Tools have limits of their own. But many calls may be answered at once, and a window may be small: then what is too
 //! long goes to a file, and a preview stands in its place.
 
-use crate::compaction::Room;
+use crate::compaction::ContextRoom;
 
 /// Results of one message take no more than this in any window.
 const MOST_MESSAGE: u64 = 50_000;
@@ -22,7 +22,7 @@ pub struct ResultBudget {
 impl ResultBudget {
     /// Returns the bounds for a window, and for what there is for a conversation in it: where that is little, one message
     /// does not take more than half of it.
-    pub fn of(room: &Room) -> Self {
+    pub fn of(room: &ContextRoom) -> Self {
         let (trigger, way) = (room.window.thresholds().compact, room.way());
         Self { single: (trigger / 6).min(way / 3), message: (trigger / 4).min(way / 2).min(MOST_MESSAGE) }
     }
@@ -40,7 +40,8 @@ mod tests {
 
     #[test]
     fn one_result_and_many_have_their_bounds() {
-        let room = |tokens| Room::new(Window { tokens, max_output: 20_000, percent: None }, tokens / 25);
+        let room =
+            |tokens| ContextRoom::new(Window { tokens, max_output: 20_000, percent: None }, tokens / 25);
         for (tokens, result, taken, expected) in [
             // The most that Read shows has its place in an ordinary window.
             (200_000, 25_000, 0, true),
@@ -66,7 +67,7 @@ mod tests {
         for (overhead, single, message) in
             [(15_000, 27_833, 41_750), (107_000, 20_000, 30_000), (172_000, 3_333, 5_000)]
         {
-            let budget = ResultBudget::of(&Room::new(window, overhead));
+            let budget = ResultBudget::of(&ContextRoom::new(window, overhead));
             assert_eq!(budget, ResultBudget { single, message }, "{overhead}");
         }
     }

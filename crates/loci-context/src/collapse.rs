@@ -20,7 +20,7 @@ use loci_core::ids::EntryId;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::compaction::{Carried, Room, clip_tokens, is_fold, rounds};
+use crate::compaction::{CompactionCarryover, ContextRoom, clip_tokens, is_fold, rounds};
 use crate::replaced::Replaced;
 use crate::tokens::prose_tokens;
 use crate::weighing::estimate_path;
@@ -51,14 +51,14 @@ const ASK: &str =
 
 /// Where folding begins and where it must be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CollapseAt {
+pub struct CollapseThresholds {
     /// From here a stretch is folded beside the conversation.
     pub commits: u64,
     /// From here the conversation waits.
     pub blocks: u64,
 }
 
-impl CollapseAt {
+impl CollapseThresholds {
     /// Returns the places of a window.
     pub fn of(window: &Window) -> Self {
         let usable = window.thresholds().usable;
@@ -111,13 +111,13 @@ impl Fold {
 
     /// Makes the entry that stands for a stretch. It says only what the stretch says, so it is the same every time.
     fn entry(&self, stretch: &[Arc<Entry>]) -> Option<Entry> {
-        let carried = Carried::of(stretch, Vec::new(), Vec::new());
+        let carryover = CompactionCarryover::from_path(stretch, Vec::new(), Vec::new());
         let said = said::words(stretch, self.said_tokens);
         let parts = [Some(OPENING.to_owned()), Some(self.summary.clone()), said];
         let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
         let mut line = json!({"type": "user", "uuid": self.id.as_str(), "isMeta": true,
             "message": {"role": "user", "content": text}});
-        carried.keep_in(&mut line);
+        carryover.keep_in(&mut line);
         Entry::parse(line.to_string()).ok()
     }
 }
@@ -141,7 +141,7 @@ pub struct FoldPlan {
 /// Plans the next fold: the oldest rounds that are not folded yet, as many as free a third of what can be used, but
 /// never the last two. `None` when that would not free an eighth, or there are many folds already. What stays of the stretch,
 /// the summary and the user's words, is not freed.
-pub fn plan_fold(path: &[Arc<Entry>], replaced: &Replaced, room: &Room) -> Option<FoldPlan> {
+pub fn plan_fold(path: &[Arc<Entry>], replaced: &Replaced, room: &ContextRoom) -> Option<FoldPlan> {
     let usable = room.unscaled(room.window.thresholds().usable);
     let start = path.iter().position(|entry| !is_opening(entry))?;
     let n_folds = path[..start].iter().filter(|entry| is_fold(entry)).count();

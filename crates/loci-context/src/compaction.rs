@@ -2,11 +2,11 @@
 //!
 //! A conversation is a list of rounds: a prompt, then each response with the results of its calls. A compaction
 //! summarises the older rounds and preserves the newest, so a call is never parted from its result nor reasoning
-//! from its response. The transcript keeps every entry; only what is sent begins anew. An [`Attempt`] says what to do,
+//! from its response. The transcript keeps every entry; only what is sent begins anew. An [`CompactionAttempt`] says what to do,
 //! step by step; whoever holds it asks the model and records what comes of it.
 
 mod attempt;
-mod carried;
+mod carryover;
 mod chunks;
 mod clip;
 mod guard;
@@ -24,15 +24,17 @@ use std::sync::Arc;
 use loci_core::entry::Entry;
 use loci_core::ids::EntryId;
 
-pub use attempt::{Attempt, Shorter, Source, Step, Subject, with_request};
-pub use carried::Carried;
-pub(crate) use carried::{is_fold, prompt};
+pub use attempt::{
+    CompactionAttempt, CompactionInput, CompactionResult, CompactionStep, SummarySource, with_request,
+};
+pub use carryover::CompactionCarryover;
+pub(crate) use carryover::{is_fold, prompt};
 pub(crate) use clip::{clip_tokens, head_chars};
-pub use guard::Guard;
+pub use guard::CompactionGuard;
 pub use notes::{Notes, plan_from_notes};
 pub(crate) use restored::{KIND as RESTORED, said as restored_said};
 pub use restored::{Restorable, RestoreBudget, restored};
-pub use room::{Room, Shares};
+pub use room::{ContextRoom, RoomShares};
 pub(crate) use rounds::rounds;
 pub use summary::{summary_of, summary_request, summary_text};
 
@@ -57,7 +59,7 @@ impl Trigger {
 
 /// How much is kept word for word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keep {
+pub enum KeepRecent {
     /// The newest round: before the window is full.
     LastRound,
     /// The newer half of the rounds: when the server has refused, so that the rest surely fits.

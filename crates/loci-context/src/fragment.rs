@@ -10,7 +10,7 @@ mod memory;
 mod today;
 mod working;
 
-pub use environment::Surroundings;
+pub use environment::EnvironmentContext;
 pub use git::GitContext;
 pub use instructions::Instruction;
 
@@ -31,7 +31,7 @@ pub struct PromptParts {
     /// Added behind it.
     pub appendix: Option<String>,
     /// Where the session runs.
-    pub surroundings: Surroundings,
+    pub surroundings: EnvironmentContext,
     /// Where memories lie, if any are kept.
     pub memory_dir: Option<String>,
     /// What git says, inside a repository.

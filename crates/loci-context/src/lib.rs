@@ -22,24 +22,25 @@ mod window;
 
 pub use budget::ResultBudget;
 pub use clearing::CLEARED;
-pub use collapse::{CollapseAt, Fold, FoldPlan, fold_request, fold_summary, plan_fold};
+pub use collapse::{CollapseThresholds, Fold, FoldPlan, fold_request, fold_summary, plan_fold};
 pub use compaction::{
-    Attempt, Carried, CompactionPlan, Guard, Keep, Notes, Restorable, RestoreBudget, Room, Shares, Shorter,
-    Source, Step, Subject, Trigger, plan_from_notes, restored, summary_of, summary_request, summary_text,
+    CompactionAttempt, CompactionCarryover, CompactionGuard, CompactionInput, CompactionPlan,
+    CompactionResult, CompactionStep, ContextRoom, KeepRecent, Notes, Restorable, RestoreBudget, RoomShares,
+    SummarySource, Trigger, plan_from_notes, restored, summary_of, summary_request, summary_text,
     with_request,
 };
 pub use fragment::{
-    Fragment, GitContext, Instruction, PromptParts, Surroundings, system_prompt, user_context,
+    EnvironmentContext, Fragment, GitContext, Instruction, PromptParts, system_prompt, user_context,
 };
 pub use ledger::context_tokens;
 pub use memory::{
     ContentHash, EntryName, EntryNameError, Flag, Hashes, INDEX_BYTES, INDEX_LINES, IndexLevel, IndexLine,
     MemoryFile, MemoryKind, Mention, Pull, Push, SecretFound, TEAM_DIR, TEAM_ENTRIES, TEAM_ENTRY_BYTES,
     case_clashes, contradictions, disagreements, extraction_instruction, find_secrets, in_form_of,
-    index_level, index_line, index_lines, mentions, most_related, pull_plan, push_plan, same_subject,
-    shown_index, stamped, team_index, with_index_line, without_bom, without_index_lines,
+    index_level, index_line, index_lines, mentions, most_related, pull_plan, push_plan, render_index,
+    same_subject, stamped, team_index, with_index_line, without_bom, without_index_lines,
 };
-pub use pipeline::{Need, Standing, need};
+pub use pipeline::{ContextAction, ContextState, next_context_action};
 pub use projection::Projection;
 pub use replaced::{Clearing, Replaced, Replacement};
 pub use server_clearing::ServerClearing;

@@ -27,7 +27,7 @@ pub use file::{MemoryFile, MemoryKind, stamped};
 pub use flags::{Flag, same_subject};
 pub use form::{in_form_of, without_bom};
 pub use index::{
-    INDEX_BYTES, INDEX_LINES, IndexLevel, IndexLine, index_level, index_line, index_lines, shown_index,
+    INDEX_BYTES, INDEX_LINES, IndexLevel, IndexLine, index_level, index_line, index_lines, render_index,
     with_index_line, without_index_lines,
 };
 pub use mentions::{Mention, mentions};

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use loci_core::entry::Entry;
 
 use crate::clearing::{clear_cold, snip};
-use crate::compaction::Guard;
+use crate::compaction::CompactionGuard;
 use crate::replaced::{Clearing, Replaced};
 use crate::window::Window;
 
 /// A conversation before its next request.
 #[derive(Debug, Clone, Copy)]
-pub struct Standing<'a> {
+pub struct ContextState<'a> {
     /// Its entries.
     pub path: &'a [Arc<Entry>],
     /// Results that are replaced.
@@ -26,7 +26,7 @@ pub struct Standing<'a> {
     /// From how much on it is to be made shorter.
     pub compact_from: u64,
     /// What became of compactions before.
-    pub guard: &'a Guard,
+    pub guard: &'a CompactionGuard,
     /// Whether results may be cleared when the window fills.
     pub snips: bool,
     /// Whether they may be after a long pause.
@@ -37,7 +37,7 @@ pub struct Standing<'a> {
 
 /// What is needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Need {
+pub enum ContextAction {
     /// It can be sent.
     Nothing,
     /// These results go first.
@@ -49,21 +49,21 @@ pub enum Need {
 }
 
 /// Says what is needed.
-pub fn need(standing: &Standing<'_>) -> Need {
-    let Standing { path, replaced, window, tokens, compact_from, guard, snips, clears_cold, now_ms } =
-        *standing;
+pub fn next_context_action(state: &ContextState<'_>) -> ContextAction {
+    let ContextState { path, replaced, window, tokens, compact_from, guard, snips, clears_cold, now_ms } =
+        *state;
     let thresholds = window.thresholds();
     let cold = || clear_cold(path, replaced, &window, now_ms);
     if let Some(clearing) = clears_cold.then(cold).flatten() {
-        return Need::Clear(clearing);
+        return ContextAction::Clear(clearing);
     }
     if tokens < compact_from {
-        return Need::Nothing;
+        return ContextAction::Nothing;
     }
     if let Some(clearing) = snips.then(|| snip(path, replaced, &window)).flatten() {
-        return Need::Clear(clearing);
+        return ContextAction::Clear(clearing);
     }
     // Without a model there is still the last resort, for what would surely be refused.
     let helps = !guard.is_thrashing() && (guard.may_ask() || tokens >= thresholds.usable);
-    if helps { Need::Compact } else { Need::NoHelp }
+    if helps { ContextAction::Compact } else { ContextAction::NoHelp }
 }

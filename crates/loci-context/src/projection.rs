@@ -46,7 +46,7 @@ struct UserParts {
 
 impl Projection {
     /// Projects a whole path in which nothing is replaced.
-    pub fn of<'a>(path: impl IntoIterator<Item = &'a Entry>) -> Self {
+    pub fn from_path<'a>(path: impl IntoIterator<Item = &'a Entry>) -> Self {
         Self::with_replaced(path, &Replaced::default())
     }
 

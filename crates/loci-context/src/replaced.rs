@@ -48,7 +48,7 @@ pub struct Replaced {
 
 impl Replaced {
     /// Reads the replacements among a session's metadata, in file order.
-    pub fn of<'a>(metadata: impl IntoIterator<Item = &'a Entry>) -> Self {
+    pub fn from_metadata<'a>(metadata: impl IntoIterator<Item = &'a Entry>) -> Self {
         let mut replaced = Self::default();
         for entry in metadata {
             match &*entry.head().type_name {
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_replaced_result_keeps_its_call_and_whether_it_failed() {
-        let replaced = Replaced::of([line().as_ref()]);
+        let replaced = Replaced::from_metadata([line().as_ref()]);
         let result = |call: &str| Block::new_tool_result(&call.into(), &json!("long"), Some(true));
         let shown = replaced.apply(result("t1"));
         assert_eq!(
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn what_was_freed_counts_behind_its_entry_only() {
-        let replaced = Replaced::of([line().as_ref()]);
+        let replaced = Replaced::from_metadata([line().as_ref()]);
         let here = [entry(json!({"type": "user", "uuid": "u-2"}))];
         assert_eq!((replaced.freed_behind(&here), replaced.freed_behind(&[])), (70, 0));
     }
@@ -189,6 +189,6 @@ mod tests {
         let mut live = Replaced::default();
         let replacements = vec![Replacement { call: "t1".into(), content: "gone".to_owned() }];
         live.add(&Clearing { replacements, freed: 70 }, Some("u-2".into()));
-        assert_eq!(live, Replaced::of([line().as_ref()]));
+        assert_eq!(live, Replaced::from_metadata([line().as_ref()]));
     }
 }

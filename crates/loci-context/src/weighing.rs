@@ -153,13 +153,13 @@ mod tests {
             json!({"type": "user", "message": {"content": [{"type": "from the future", "text": {"deep": words}}]}}),
         ] {
             let entry = entry(value.clone());
-            let sent = estimate_messages(&Projection::of([&entry]).messages(None));
+            let sent = estimate_messages(&Projection::from_path([&entry]).messages(None));
             // A block more or less is all that they differ by.
             let weighed = estimate_path(&[Arc::new(entry)], &Replaced::default());
             assert!(weighed.abs_diff(sent) <= 4, "{weighed} {sent}: {value}");
         }
         let said = results(json!([{"type": "text", "text": words}, {"type": "image", "source": {}}]));
-        let sent = estimate_messages(&Projection::of([&said]).messages(None));
+        let sent = estimate_messages(&Projection::from_path([&said]).messages(None));
         assert_eq!(weight(&said).tokens, sent);
     }
 

@@ -4,7 +4,7 @@ use crate::passage::Voice;
 
 /// What somebody wants to know about earlier messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RecallWish {
+pub enum RecallQuery {
     /// Which messages are about this.
     Search(RecallSearch),
     /// Which memories, and messages of earlier sessions of the project, are about this.
@@ -48,7 +48,7 @@ pub struct RecallSearch {
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Recalled {
+pub enum RecallResult {
     /// Messages, the best first.
     Found {
         /// How many there are in all.

@@ -69,7 +69,7 @@ impl Totals {
 
 /// How a session begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Beginning {
+pub struct NewSession {
     /// The id.
     pub id: SessionId,
     /// The directory that holds its transcript.
@@ -84,15 +84,15 @@ pub struct Beginning {
 
 impl SessionIdentity {
     /// Begins a session; the project root is set here and never moves.
-    pub fn new(beginning: Beginning) -> Self {
+    pub fn new(session: NewSession) -> Self {
         Self {
-            id: beginning.id,
-            project_dir: beginning.project_dir,
+            id: session.id,
+            project_dir: session.project_dir,
             parent: None,
-            project_root: beginning.cwd.clone(),
-            original_cwd: beginning.cwd,
-            is_interactive: beginning.is_interactive,
-            is_persistent: beginning.is_persistent,
+            project_root: session.cwd.clone(),
+            original_cwd: session.cwd,
+            is_interactive: session.is_interactive,
+            is_persistent: session.is_persistent,
             just_compacted: false,
             model_override: None,
             totals: Totals::default(),
@@ -192,7 +192,7 @@ mod tests {
     }
 
     fn session() -> SessionIdentity {
-        SessionIdentity::new(Beginning {
+        SessionIdentity::new(NewSession {
             id: id(1),
             project_dir: "/c/projects/-p".into(),
             cwd: "/p".into(),

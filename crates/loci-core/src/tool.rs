@@ -27,7 +27,7 @@ pub const HOLE: char = '\0';
 /// Everything a call would do, as far as it can be told without doing it. The permission engine judges this,
 /// never the tool's name alone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Effects {
+pub struct CallEffects {
     /// Shell commands that would run, outermost first.
     pub commands: Vec<CommandEffect>,
     /// Files and directories that would be read, absolute.
@@ -46,7 +46,7 @@ pub struct Effects {
     pub unknown: Vec<String>,
 }
 
-impl Effects {
+impl CallEffects {
     /// Returns the effects of reading one path.
     pub fn read(path: PathEffect) -> Self {
         Self { reads: vec![path], ..Self::default() }
@@ -174,7 +174,7 @@ pub struct ToolOutcome {
     /// The tool's structured output, kept in the transcript as `toolUseResult` and shown to hooks.
     pub structured: Value,
     /// Context to add behind the result (files of instructions met on the way, and the like).
-    pub notes: Vec<Note>,
+    pub attachments: Vec<ToolAttachment>,
 }
 
 /// The visible part of a result.
@@ -206,7 +206,7 @@ impl ToolContent {
 
 /// An attachment a tool wants to add to the conversation.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Note {
+pub struct ToolAttachment {
     /// The attachment object of the transcript (`{"type": …}`).
     pub attachment: Value,
 }
@@ -214,12 +214,12 @@ pub struct Note {
 impl ToolOutcome {
     /// A call that worked.
     pub fn text(text: impl Into<String>, structured: Value) -> Self {
-        Self { content: ToolContent::Text(text.into()), is_error: None, structured, notes: Vec::new() }
+        Self { content: ToolContent::Text(text.into()), is_error: None, structured, attachments: Vec::new() }
     }
 
     /// A call that worked and answered with blocks.
     pub fn blocks(blocks: Vec<Block>, structured: Value) -> Self {
-        Self { content: ToolContent::Blocks(blocks), is_error: None, structured, notes: Vec::new() }
+        Self { content: ToolContent::Blocks(blocks), is_error: None, structured, attachments: Vec::new() }
     }
 
     /// A call that failed while running: the text goes to the model as it is.
@@ -229,7 +229,7 @@ impl ToolOutcome {
             structured: Value::from(format!("Error: {message}")),
             content: ToolContent::Text(message),
             is_error: Some(true),
-            notes: Vec::new(),
+            attachments: Vec::new(),
         }
     }
 
@@ -240,7 +240,7 @@ impl ToolOutcome {
             structured: Value::from(format!("Error: {message}")),
             content: ToolContent::Text(format!("<tool_use_error>{message}</tool_use_error>")),
             is_error: Some(true),
-            notes: Vec::new(),
+            attachments: Vec::new(),
         }
     }
 
@@ -253,7 +253,7 @@ impl ToolOutcome {
                 "<tool_use_error>InputValidationError: {message}</tool_use_error>"
             )),
             is_error: Some(true),
-            notes: Vec::new(),
+            attachments: Vec::new(),
         }
     }
 

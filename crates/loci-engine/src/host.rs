@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use loci_context::{RestoreBudget, prose_tokens};
 use loci_core::app_state::AppState;
 use loci_core::ids::ToolUseId;
-use loci_core::recall::{RecallWish, Recalled};
+use loci_core::recall::{RecallQuery, RecallResult};
 use loci_stdx::{Env, Store};
 use loci_storage::{ConfigHome, ProjectRecord, SessionTmp, recall};
 use loci_tools::{
@@ -207,7 +207,7 @@ impl Host for SessionHost {
         &self.tasks
     }
 
-    fn recall(&self, wish: RecallWish) -> HostFuture<'_, Result<Recalled, String>> {
+    fn recall(&self, wish: RecallQuery) -> HostFuture<'_, Result<RecallResult, String>> {
         let (transcript, memory) = (self.transcript.clone(), self.memory.clone());
         let home = ConfigHome::from_env(&lock(&self.ambient).env);
         Box::pin(async move {
@@ -236,16 +236,18 @@ fn look_up(
     home: ConfigHome,
     own: PathBuf,
     memory: Option<PathBuf>,
-    wish: &RecallWish,
+    wish: &RecallQuery,
     stop: &AtomicBool,
-) -> Result<Recalled, String> {
+) -> Result<RecallResult, String> {
     let told = |error: loci_storage::LoadError| format!("{error}: {}", error.source);
     let sessions = own.parent().unwrap_or(Path::new("/")).to_owned();
     let record = || ProjectRecord { home, sessions, own: own.clone(), memory };
     match wish {
-        RecallWish::Search(_) | RecallWish::Quote { .. } => recall(&own, wish, stop).map_err(told),
-        RecallWish::SearchProject(search) => record().search(search, stop).map_err(|error| error.to_string()),
-        RecallWish::QuoteFrom { session, message, offset, limit } => {
+        RecallQuery::Search(_) | RecallQuery::Quote { .. } => recall(&own, wish, stop).map_err(told),
+        RecallQuery::SearchProject(search) => {
+            record().search(search, stop).map_err(|error| error.to_string())
+        }
+        RecallQuery::QuoteFrom { session, message, offset, limit } => {
             record().quote(session, message, *offset, *limit, stop).map_err(told)
         }
     }

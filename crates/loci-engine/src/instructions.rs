@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use loci_context::Instruction;
 use loci_core::entry::{Entry, EntryKind};
-use loci_core::tool::Note;
+use loci_core::tool::ToolAttachment;
 use loci_storage::{InstructionFile, Instructions, LazyInstructions, Met, Scope};
 use loci_tools::{FileState, FileStates};
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ pub(crate) fn remember<'a>(states: &mut FileStates, files: impl IntoIterator<Ite
 }
 
 /// Returns instructions that were met as the transcript holds them; `cwd` is where paths are shown from.
-pub(crate) fn note(met: &Met, cwd: &std::path::Path) -> Note {
+pub(crate) fn note(met: &Met, cwd: &std::path::Path) -> ToolAttachment {
     let file = &met.file;
     let mut content = json!({
         "path": file.path,
@@ -69,7 +69,7 @@ pub(crate) fn note(met: &Met, cwd: &std::path::Path) -> Note {
         content["parent"] = json!(parent);
     }
     let shown = file.path.strip_prefix(cwd).unwrap_or(&file.path);
-    Note {
+    ToolAttachment {
         attachment: json!({
             "type": ATTACHMENT,
             "path": file.path,

@@ -3,7 +3,7 @@
 use loci_core::ids::ToolUseId;
 use loci_core::message::ToolUse;
 use loci_core::permission::{Call, Decision, Rulebook, Update, decide, suggest};
-use loci_core::tool::{Effects, ToolOutcome};
+use loci_core::tool::{CallEffects, ToolOutcome};
 use loci_llm::UNPARSED_INPUT;
 use loci_tools::{Host, Place, Toolbox};
 use serde_json::Value;
@@ -19,7 +19,7 @@ pub(crate) struct PreparedCall {
     /// The arguments after defaulting and coercion.
     pub(crate) input: Value,
     /// What it was judged by; the tool touches the paths named here and no others.
-    pub(crate) effects: Effects,
+    pub(crate) effects: CallEffects,
 }
 
 /// What judging a call came to.
@@ -27,7 +27,7 @@ pub(crate) struct PreparedCall {
 pub(crate) struct Judged {
     pub(crate) decision: Decision,
     /// What it would do.
-    pub(crate) effects: Effects,
+    pub(crate) effects: CallEffects,
     /// What would let it run, where it does not.
     pub(crate) suggestions: Vec<Update>,
 }
@@ -57,7 +57,7 @@ pub(crate) fn prepare(
     tool.validate(&input, host)?;
     let lane = if tool.is_concurrency_safe(&input) { Lane::Shared } else { Lane::Alone };
     let (id, tool) = (call.id.clone(), tool.descriptor().name.clone());
-    Ok((PreparedCall { id, tool, input, effects: Effects::default() }, lane))
+    Ok((PreparedCall { id, tool, input, effects: CallEffects::default() }, lane))
 }
 
 /// Wraps [`prepare`] for the turn machine and keeps the calls that can go on.
@@ -89,7 +89,7 @@ pub(crate) fn judge(toolbox: &Toolbox, host: &dyn Host, book: Rulebook, call: &P
 pub(crate) fn judge_at(toolbox: &Toolbox, place: Place, book: Rulebook, call: &PreparedCall) -> Judged {
     let effects = match toolbox.find(&call.tool) {
         Some(tool) => tool.effects(&call.input, &place),
-        None => Effects::unknown(format!("there is no tool `{}`", call.tool)),
+        None => CallEffects::unknown(format!("there is no tool `{}`", call.tool)),
     };
     let command = call.input.get("command").and_then(Value::as_str);
     let book = Rulebook { cwd: place.cwd, ..book };

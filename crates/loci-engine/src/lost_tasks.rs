@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use loci_context::Carried;
+use loci_context::CompactionCarryover;
 use loci_core::entry::{Entry, EntryKind};
 use memchr::memmem::Finder;
 use serde_json::Value;
@@ -17,14 +17,15 @@ const OPENING: &str =
 pub(crate) fn notice(path: &[Arc<Entry>]) -> Option<String> {
     // Hardly any session has run one, and nothing of those is parsed.
     let is_first = |entry: &Arc<Entry>| {
-        let is_boundary = entry.is_compact_boundary() && !Carried::tasks_at(entry).is_empty();
+        let is_boundary = entry.is_compact_boundary() && !CompactionCarryover::tasks_at(entry).is_empty();
         is_boundary || STARTED.find(entry.line().as_bytes()).is_some()
     };
     let first = path.iter().position(is_first)?;
     let mut running: Vec<(String, String)> = Vec::new();
     for entry in &path[first..] {
         if entry.is_compact_boundary() {
-            running = Carried::tasks_at(entry).into_iter().filter_map(|task| named(&task)).collect();
+            running =
+                CompactionCarryover::tasks_at(entry).into_iter().filter_map(|task| named(&task)).collect();
         } else if entry.head().kind == EntryKind::User {
             let result: Value = entry.fields().read("toolUseResult").unwrap_or_default();
             if let Some(id) = result["backgroundTaskId"].as_str() {

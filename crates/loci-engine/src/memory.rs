@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use loci_context::{
-    EntryName, INDEX_LINES, IndexLevel, Instruction, MemoryFile, TEAM_DIR, index_level, shown_index, stamped,
-    team_index,
+    EntryName, INDEX_LINES, IndexLevel, Instruction, MemoryFile, TEAM_DIR, index_level, render_index,
+    stamped, team_index,
 };
 use loci_core::ids::ToolUseId;
 use loci_core::permission::is_memory_file;
 use loci_core::session::SessionIdentity;
-use loci_core::tool::{Effects, PathEffect, ToolContent, ToolOutcome};
+use loci_core::tool::{CallEffects, PathEffect, ToolContent, ToolOutcome};
 use loci_stdx::{Env, Store, rfc3339_millis};
 use loci_storage::{
     Act, Author, ChangeWish, Edit, MEMORY_INDEX, MemoryBook, MemoryContent, MemoryError, Shelf, read_memory,
@@ -83,7 +83,7 @@ impl MemoryDesk {
     }
 
     /// Tells whether a call changes memories.
-    pub(crate) fn is_touched(&self, effects: &Effects) -> bool {
+    pub(crate) fn is_touched(&self, effects: &CallEffects) -> bool {
         effects
             .writes
             .iter()
@@ -96,7 +96,7 @@ impl MemoryDesk {
         Some((found.0, file.to_owned()))
     }
 
-    fn touched(&self, effects: &Effects) -> Vec<Touched> {
+    fn touched(&self, effects: &CallEffects) -> Vec<Touched> {
         let known = effects.writes.iter().filter_map(|path| {
             let (shelf, file) = self.locate(&path.real)?;
             let before = self.book.content(shelf, &file);
@@ -184,7 +184,7 @@ fn shown_memory_index(book: &MemoryBook) -> Option<Instruction> {
         Err(error) => {
             format!("[The index cannot be shown: {error}. Read it in parts before you rely on it.]")
         }
-        Ok(text) => shown_index(&plain_index(text), &path),
+        Ok(text) => render_index(&plain_index(text), &path),
     };
     let scope = "the index of what earlier sessions remembered of this project";
     (!text.trim().is_empty()).then_some(Instruction { path, scope, text })

@@ -189,7 +189,7 @@ impl Recorder {
         let block = Block::new_tool_result(call, &outcome.content.to_value(), outcome.is_error).to_value();
         let draft = Draft::tool_result(self.prompt.clone(), block, outcome.structured.clone(), source);
         let mut entries: Vec<Arc<Entry>> = self.seal(&draft, None).into_iter().collect();
-        for note in &outcome.notes {
+        for note in &outcome.attachments {
             entries.extend(self.seal(&Draft::attachment(note.attachment.clone()), None));
         }
         self.write(&entries);

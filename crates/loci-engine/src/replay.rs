@@ -31,7 +31,7 @@ use loci_core::entry::Entry;
 use loci_core::entry::draft::Stamp;
 use loci_core::ids::{SessionId, ToolUseId};
 use loci_core::permission::{Mode, Rulebook};
-use loci_core::session::{Beginning, SessionIdentity};
+use loci_core::session::{NewSession, SessionIdentity};
 use loci_llm::{Client, Played, Request, RetryPolicy};
 use loci_stdx::{Env, FixedClock, Store};
 use loci_storage::{ConfigHome, Instructions, SessionLog, SessionTmp};
@@ -169,7 +169,7 @@ impl Player {
         let id = self.session.clone();
         let cwd = self.env.cwd.clone();
         SessionConfig {
-            identity: SessionIdentity::new(Beginning {
+            identity: SessionIdentity::new(NewSession {
                 id: id.clone(),
                 project_dir: self.tmp.tool_results_dir(),
                 cwd: cwd.clone(),

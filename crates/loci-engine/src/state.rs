@@ -61,7 +61,7 @@ mod tests {
     use std::sync::Mutex;
 
     use loci_core::ids::SessionId;
-    use loci_core::session::{Beginning, Lineage};
+    use loci_core::session::{Lineage, NewSession};
 
     use super::*;
 
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn clearing_the_state_leaks_no_identity() {
         let id = SessionId::parse("0a0a0a0a-0001-4000-8000-000000000001").unwrap();
-        let beginning = Beginning {
+        let beginning = NewSession {
             id: id.clone(),
             project_dir: "/c/projects/-p".into(),
             cwd: "/p".into(),
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn listeners_are_told_of_a_switch() {
         let id = |n: u8| SessionId::parse(&format!("0a0a0a0a-0001-4000-8000-0000000000{n:02}")).unwrap();
-        let identity = Store::new(SessionIdentity::new(Beginning {
+        let identity = Store::new(SessionIdentity::new(NewSession {
             id: id(1),
             project_dir: "/c/projects/-p".into(),
             cwd: "/p".into(),

@@ -44,7 +44,7 @@ impl StateEffects for SessionStateEffects {
 mod tests {
     use loci_core::app_state::AppState;
     use loci_core::ids::SessionId;
-    use loci_core::session::Beginning;
+    use loci_core::session::NewSession;
     use loci_stdx::Env;
     use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
@@ -59,7 +59,7 @@ mod tests {
     }
 
     fn world() -> World {
-        let identity = Arc::new(Store::new(SessionIdentity::new(Beginning {
+        let identity = Arc::new(Store::new(SessionIdentity::new(NewSession {
             id: SessionId::parse("0a0a0a0a-0001-4000-8000-000000000001").unwrap(),
             project_dir: "/c/projects/-p".into(),
             cwd: "/p".into(),

@@ -187,7 +187,7 @@ fn verdict(result: Result<Value, String>, updates: Vec<Update>) -> Answer {
 #[cfg(test)]
 mod tests {
     use loci_core::ids::SessionId;
-    use loci_core::session::{Beginning, SessionIdentity, Totals};
+    use loci_core::session::{NewSession, SessionIdentity, Totals};
     use loci_core::usage::Usage;
 
     use super::*;
@@ -208,7 +208,7 @@ mod tests {
         let mut totals = Totals::default();
         let usage = Usage { input_tokens: 1_000_000, ..Usage::default() };
         totals.add("claude-sonnet-4-5", &loci_core::model::facts("claude-sonnet-4-5"), &usage);
-        let mut identity = SessionIdentity::new(Beginning {
+        let mut identity = SessionIdentity::new(NewSession {
             id: SessionId::parse("0a0a0a0a-0001-4000-8000-000000000001").unwrap(),
             project_dir: "/c/projects/-p".into(),
             cwd: "/p".into(),

@@ -11,7 +11,7 @@
 use std::time::Instant;
 
 use loci_context::{
-    MemoryFile, contradictions, disagreements, index_line, most_related, same_subject, shown_index,
+    MemoryFile, contradictions, disagreements, index_line, most_related, render_index, same_subject,
 };
 use loci_stdx::Env;
 use loci_storage::config::strip_html_comments;
@@ -55,7 +55,7 @@ fn report(name: &str, work: impl Fn() -> usize) {
 fn index(book: &MemoryBook) -> usize {
     let text = read_memory(book.dir(), MEMORY_INDEX).unwrap().unwrap();
     let body = MemoryFile::parse(&strip_html_comments(&text)).body;
-    shown_index(&body, "MEMORY.md").len()
+    render_index(&body, "MEMORY.md").len()
 }
 
 /// What `loci memory review` reads: the proposals, the journal for where they come from, and memories that may say

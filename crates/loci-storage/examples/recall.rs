@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use loci_context::Projection;
-use loci_core::recall::{RecallSearch, RecallWish, Recalled};
+use loci_core::recall::{RecallQuery, RecallResult, RecallSearch};
 use loci_storage::search::recall;
 use loci_storage::sessions::load_live;
 use serde_json::{Value, json};
@@ -62,7 +62,7 @@ struct Fact {
 fn measure(file: &Path, n_messages: usize, facts: &[Fact]) -> Result<String, Box<dyn Error>> {
     let path = load_live(file)?.conversation.into_path();
     let sent = serde_json::to_string(
-        &Projection::of(path.iter().map(AsRef::as_ref))
+        &Projection::from_path(path.iter().map(AsRef::as_ref))
             .messages(None)
             .iter()
             .flat_map(|message| message.content.iter().map(|block| block.to_value()).collect::<Vec<Value>>())
@@ -80,9 +80,9 @@ fn measure(file: &Path, n_messages: usize, facts: &[Fact]) -> Result<String, Box
             excerpt: EXCERPT,
         };
         let began = Instant::now();
-        let answer = recall(file, &RecallWish::Search(search), &AtomicBool::new(false))?;
+        let answer = recall(file, &RecallQuery::Search(search), &AtomicBool::new(false))?;
         times.push(began.elapsed());
-        let Recalled::Found { hits, .. } = answer else { return Err("not a search".into()) };
+        let RecallResult::Found { hits, .. } = answer else { return Err("not a search".into()) };
         let place = hits.iter().position(|hit| hit.excerpt.contains(&fact.value));
         n_found += usize::from(place.is_some());
         n_best += usize::from(place == Some(0));

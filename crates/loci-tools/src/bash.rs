@@ -22,7 +22,7 @@ pub(crate) mod tests;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use loci_core::tool::{CommandEffect, Effects, ToolDescriptor, ToolOutcome};
+use loci_core::tool::{CallEffects, CommandEffect, ToolDescriptor, ToolOutcome};
 use loci_shell::{ShellContext, analyse};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -102,11 +102,11 @@ impl Tool for Bash {
         &self.descriptor
     }
 
-    fn effects(&self, input: &Value, place: &Place) -> Effects {
+    fn effects(&self, input: &Value, place: &Place) -> CallEffects {
         match Input::from_value(input) {
             Ok(input) => effects(&input, place),
             Err(error) => {
-                Effects { unknown: vec![format!("unreadable input: {error}")], ..Effects::default() }
+                CallEffects { unknown: vec![format!("unreadable input: {error}")], ..CallEffects::default() }
             }
         }
     }
@@ -152,9 +152,10 @@ impl Tool for Bash {
     }
 }
 
-fn effects(input: &Input, place: &Place) -> Effects {
+fn effects(input: &Input, place: &Place) -> CallEffects {
     let reading = analyse(&input.command, &ShellContext { cwd: &place.cwd, home: &place.home });
-    let mut effects = Effects { unclear: reading.unclear, unknown: reading.unknown, ..Effects::default() };
+    let mut effects =
+        CallEffects { unclear: reading.unclear, unknown: reading.unknown, ..CallEffects::default() };
     effects.reads = paths::resolve_all(&reading.reads, &mut effects.unknown);
     effects.writes = paths::resolve_all(&reading.writes, &mut effects.unknown);
     effects.redirects = paths::resolve_all(&reading.redirects, &mut effects.unknown);

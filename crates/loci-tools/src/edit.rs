@@ -8,7 +8,7 @@ mod find;
 
 use std::path::Path;
 
-use loci_core::tool::{Effects, PathEffect, ToolDescriptor, ToolOutcome};
+use loci_core::tool::{CallEffects, PathEffect, ToolDescriptor, ToolOutcome};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -65,13 +65,13 @@ impl Tool for Edit {
         &self.descriptor
     }
 
-    fn effects(&self, input: &Value, place: &Place) -> Effects {
+    fn effects(&self, input: &Value, place: &Place) -> CallEffects {
         match input["file_path"].as_str() {
             Some(path) => {
                 let path = place.resolve(path);
-                Effects { reads: vec![path.clone()], writes: vec![path], ..Effects::default() }
+                CallEffects { reads: vec![path.clone()], writes: vec![path], ..CallEffects::default() }
             }
-            None => Effects { unknown: vec!["Edit without a path".to_owned()], ..Effects::default() },
+            None => CallEffects { unknown: vec!["Edit without a path".to_owned()], ..CallEffects::default() },
         }
     }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use ignore::overrides::Override;
 use ignore::types::Types;
-use loci_core::tool::{Effects, PathEffect, ToolDescriptor, ToolOutcome};
+use loci_core::tool::{CallEffects, PathEffect, ToolDescriptor, ToolOutcome};
 use loci_stdx::{Env, RealDir};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -94,10 +94,10 @@ impl Tool for Glob {
         &self.descriptor
     }
 
-    fn effects(&self, input: &Value, place: &Place) -> Effects {
+    fn effects(&self, input: &Value, place: &Place) -> CallEffects {
         match Request::parse(input, place) {
-            Ok(request) => Effects::read(request.root),
-            Err(problem) => Effects { unknown: vec![problem], ..Effects::default() },
+            Ok(request) => CallEffects::read(request.root),
+            Err(problem) => CallEffects { unknown: vec![problem], ..CallEffects::default() },
         }
     }
 

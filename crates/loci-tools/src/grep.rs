@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use loci_core::tool::{Effects, ToolDescriptor, ToolOutcome};
+use loci_core::tool::{CallEffects, ToolDescriptor, ToolOutcome};
 use loci_stdx::RealDir;
 use serde_json::Value;
 
@@ -60,8 +60,8 @@ impl Tool for Grep {
         &self.descriptor
     }
 
-    fn effects(&self, input: &Value, place: &Place) -> Effects {
-        Effects::read(request::root(input, place))
+    fn effects(&self, input: &Value, place: &Place) -> CallEffects {
+        CallEffects::read(request::root(input, place))
     }
 
     fn is_concurrency_safe(&self, _input: &Value) -> bool {

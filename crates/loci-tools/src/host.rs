@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
 use loci_core::ids::ToolUseId;
-use loci_core::recall::{RecallWish, Recalled};
+use loci_core::recall::{RecallQuery, RecallResult};
 use loci_stdx::Env;
 
 use crate::{FileStates, Place, TaskStore, Tasks};
@@ -49,7 +49,7 @@ pub trait Host: Send + Sync {
     fn tasks(&self) -> &Tasks;
 
     /// Looks up earlier messages of this conversation; the error says why that cannot be done.
-    fn recall(&self, wish: RecallWish) -> HostFuture<'_, Result<Recalled, String>>;
+    fn recall(&self, wish: RecallQuery) -> HostFuture<'_, Result<RecallResult, String>>;
 
     /// The task list of the conversation.
     fn task_store(&self) -> Arc<dyn TaskStore>;

@@ -4,7 +4,7 @@
 
 mod cells;
 
-use loci_core::tool::{Effects, ToolDescriptor, ToolOutcome};
+use loci_core::tool::{CallEffects, ToolDescriptor, ToolOutcome};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -76,10 +76,13 @@ impl Tool for NotebookEdit {
         &self.descriptor
     }
 
-    fn effects(&self, input: &Value, place: &Place) -> Effects {
+    fn effects(&self, input: &Value, place: &Place) -> CallEffects {
         match input["notebook_path"].as_str() {
-            Some(path) => Effects::write(place.resolve(path)),
-            None => Effects { unknown: vec!["NotebookEdit without a path".to_owned()], ..Effects::default() },
+            Some(path) => CallEffects::write(place.resolve(path)),
+            None => CallEffects {
+                unknown: vec!["NotebookEdit without a path".to_owned()],
+                ..CallEffects::default()
+            },
         }
     }
 

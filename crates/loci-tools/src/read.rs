@@ -19,7 +19,7 @@ use std::io::{self, Read as _};
 use std::path::Path;
 use std::time::SystemTime;
 
-use loci_core::tool::{Effects, PathEffect, ToolDescriptor, ToolOutcome};
+use loci_core::tool::{CallEffects, PathEffect, ToolDescriptor, ToolOutcome};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -122,10 +122,10 @@ impl Tool for Read {
         &self.descriptor
     }
 
-    fn effects(&self, input: &Value, place: &Place) -> Effects {
+    fn effects(&self, input: &Value, place: &Place) -> CallEffects {
         match input["file_path"].as_str() {
-            Some(path) => Effects::read(place.resolve(path)),
-            None => Effects { unknown: vec!["Read without a path".to_owned()], ..Effects::default() },
+            Some(path) => CallEffects::read(place.resolve(path)),
+            None => CallEffects { unknown: vec!["Read without a path".to_owned()], ..CallEffects::default() },
         }
     }
 

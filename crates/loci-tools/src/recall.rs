@@ -6,8 +6,8 @@
 use std::path::PathBuf;
 
 use loci_core::passage::Voice;
-use loci_core::recall::{RecallHit, RecallPlace, RecallSearch, RecallSource, RecallWish, Recalled};
-use loci_core::tool::{Effects, ToolDescriptor, ToolOutcome};
+use loci_core::recall::{RecallHit, RecallPlace, RecallQuery, RecallResult, RecallSearch, RecallSource};
+use loci_core::tool::{CallEffects, ToolDescriptor, ToolOutcome};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -90,15 +90,15 @@ struct Input {
     session: Option<String>,
 }
 
-fn wish(input: &Value) -> Result<RecallWish, String> {
+fn wish(input: &Value) -> Result<RecallQuery, String> {
     let input = Input::deserialize(input).map_err(|error| error.to_string())?;
     let given =
         |text: Option<String>| text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
     if let Some(message) = given(input.message) {
         let (offset, limit) = (input.offset.unwrap_or(0), PAGE);
         return Ok(match given(input.session) {
-            Some(session) => RecallWish::QuoteFrom { session, message, offset, limit },
-            None => RecallWish::Quote { message, offset, limit },
+            Some(session) => RecallQuery::QuoteFrom { session, message, offset, limit },
+            None => RecallQuery::Quote { message, offset, limit },
         });
     }
     let query = given(input.query).filter(|query| query.chars().any(char::is_alphanumeric));
@@ -112,8 +112,8 @@ fn wish(input: &Value) -> Result<RecallWish, String> {
         excerpt: EXCERPT.min(ALL_EXCERPTS / limit),
     };
     Ok(match input.place.as_deref() {
-        Some(PROJECT) => RecallWish::SearchProject(search),
-        _ => RecallWish::Search(search),
+        Some(PROJECT) => RecallQuery::SearchProject(search),
+        _ => RecallQuery::Search(search),
     })
 }
 
@@ -123,15 +123,15 @@ impl Tool for Recall {
     }
 
     /// The conversation's record is the session's own: the model has seen all of it before. What lies beyond is read.
-    fn effects(&self, input: &Value, place: &Place) -> Effects {
-        let Some(record) = self.record.as_ref() else { return Effects::default() };
+    fn effects(&self, input: &Value, place: &Place) -> CallEffects {
+        let Some(record) = self.record.as_ref() else { return CallEffects::default() };
         let dirs: Vec<&PathBuf> = match wish(input) {
-            Ok(RecallWish::SearchProject(_)) => record.memory.iter().chain([&record.sessions]).collect(),
-            Ok(RecallWish::QuoteFrom { .. }) => vec![&record.sessions],
-            Ok(RecallWish::Search(_) | RecallWish::Quote { .. }) | Err(_) => Vec::new(),
+            Ok(RecallQuery::SearchProject(_)) => record.memory.iter().chain([&record.sessions]).collect(),
+            Ok(RecallQuery::QuoteFrom { .. }) => vec![&record.sessions],
+            Ok(RecallQuery::Search(_) | RecallQuery::Quote { .. }) | Err(_) => Vec::new(),
         };
         let reads = dirs.into_iter().map(|dir| place.resolve(&dir.to_string_lossy())).collect();
-        Effects { reads, ..Effects::default() }
+        CallEffects { reads, ..CallEffects::default() }
     }
 
     fn is_concurrency_safe(&self, _input: &Value) -> bool {
@@ -159,28 +159,28 @@ impl Tool for Recall {
     }
 }
 
-fn outcome(wish: &RecallWish, recalled: &Recalled) -> ToolOutcome {
+fn outcome(wish: &RecallQuery, recalled: &RecallResult) -> ToolOutcome {
     match (wish, recalled) {
-        (_, Recalled::NoSuchMessage { n_matching: 0 }) => ToolOutcome::error(
+        (_, RecallResult::NoSuchMessage { n_matching: 0 }) => ToolOutcome::error(
             "No message of this conversation has that id. Search with `query`; each match names its message.",
         ),
-        (_, Recalled::NoSuchMessage { n_matching }) => {
+        (_, RecallResult::NoSuchMessage { n_matching }) => {
             ToolOutcome::error(format!("{n_matching} messages have an id that begins so. Give more of it."))
         }
         (
-            RecallWish::Quote { offset, .. } | RecallWish::QuoteFrom { offset, .. },
-            Recalled::Quoted { source, text, n_chars },
+            RecallQuery::Quote { offset, .. } | RecallQuery::QuoteFrom { offset, .. },
+            RecallResult::Quoted { source, text, n_chars },
         ) => quoted(*offset, source, text, *n_chars),
-        (RecallWish::Search(search), Recalled::Found { n_found, n_searched, hits }) => {
+        (RecallQuery::Search(search), RecallResult::Found { n_found, n_searched, hits }) => {
             let none = format!("None of {n_searched} earlier messages has a word of this. Try other words.");
             found(search, *n_found, *n_searched, hits, none)
         }
-        (RecallWish::SearchProject(search), Recalled::Found { n_found, n_searched, hits }) => {
+        (RecallQuery::SearchProject(search), RecallResult::Found { n_found, n_searched, hits }) => {
             let none = format!("Nothing in memories and {n_searched} earlier sessions has a word of this.");
             found(search, *n_found, *n_searched, hits, none)
         }
-        (RecallWish::Quote { .. } | RecallWish::QuoteFrom { .. }, Recalled::Found { .. })
-        | (RecallWish::Search(_) | RecallWish::SearchProject(_), Recalled::Quoted { .. }) => {
+        (RecallQuery::Quote { .. } | RecallQuery::QuoteFrom { .. }, RecallResult::Found { .. })
+        | (RecallQuery::Search(_) | RecallQuery::SearchProject(_), RecallResult::Quoted { .. }) => {
             ToolOutcome::error("The lookup answered something else than was asked. Try again.")
         }
     }

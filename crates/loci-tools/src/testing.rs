@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use loci_core::ids::ToolUseId;
-use loci_core::recall::{RecallWish, Recalled};
+use loci_core::recall::{RecallQuery, RecallResult};
 use loci_core::tool::ToolOutcome;
 use loci_stdx::Env;
 use serde_json::Value;
@@ -30,7 +30,7 @@ pub(crate) struct TestHost {
     /// Environment of children.
     pub(crate) child_env: Mutex<Vec<(String, String)>>,
     /// What was said earlier; nothing is kept unless it is set.
-    pub(crate) recalled: Mutex<Option<Recalled>>,
+    pub(crate) recalled: Mutex<Option<RecallResult>>,
     /// What happens between the verdict and the run.
     pub(crate) between: Mutex<Box<dyn FnMut() + Send>>,
 }
@@ -150,7 +150,7 @@ impl Host for TestHost {
         &self.tasks
     }
 
-    fn recall(&self, _wish: RecallWish) -> HostFuture<'_, Result<Recalled, String>> {
+    fn recall(&self, _wish: RecallQuery) -> HostFuture<'_, Result<RecallResult, String>> {
         let recalled = self.recalled.lock().unwrap().clone();
         Box::pin(async { recalled.ok_or_else(|| "nothing is kept".to_owned()) })
     }

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use loci_core::ids::ToolUseId;
-use loci_core::tool::{Effects, PathEffect, ToolDescriptor, ToolOutcome};
+use loci_core::tool::{CallEffects, PathEffect, ToolDescriptor, ToolOutcome};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -22,7 +22,7 @@ pub trait Tool: Send + Sync {
     fn descriptor(&self) -> &ToolDescriptor;
 
     /// Returns what a call with this (schema-valid) input would do. It may look at the disk, to follow symlinks.
-    fn effects(&self, input: &Value, place: &Place) -> Effects;
+    fn effects(&self, input: &Value, place: &Place) -> CallEffects;
 
     /// Returns true when the call only reads and may run beside others of its kind.
     fn is_concurrency_safe(&self, input: &Value) -> bool;
@@ -44,7 +44,7 @@ pub struct ToolCall {
     /// The arguments after defaulting and coercion.
     pub input: Value,
     /// What it was judged by: the paths named here are the ones that may be touched.
-    pub effects: Effects,
+    pub effects: CallEffects,
     /// Fires on interrupt.
     pub cancel: CancellationToken,
 }

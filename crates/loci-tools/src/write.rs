@@ -3,7 +3,7 @@
 //! An existing file is replaced only when the model has seen all of it as it is now, so that nothing unseen is
 //! lost; its mode, encoding and line endings are kept.
 
-use loci_core::tool::{Effects, ToolDescriptor, ToolOutcome};
+use loci_core::tool::{CallEffects, ToolDescriptor, ToolOutcome};
 use loci_stdx::counted;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -51,10 +51,12 @@ impl Tool for Write {
         &self.descriptor
     }
 
-    fn effects(&self, input: &Value, place: &Place) -> Effects {
+    fn effects(&self, input: &Value, place: &Place) -> CallEffects {
         match input["file_path"].as_str() {
-            Some(path) => Effects::write(place.resolve(path)),
-            None => Effects { unknown: vec!["Write without a path".to_owned()], ..Effects::default() },
+            Some(path) => CallEffects::write(place.resolve(path)),
+            None => {
+                CallEffects { unknown: vec!["Write without a path".to_owned()], ..CallEffects::default() }
+            }
         }
     }
 

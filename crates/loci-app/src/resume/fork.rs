@@ -47,7 +47,7 @@ pub(super) fn start(
         leaf: conversation.leaf().cloned(),
         repairs: conversation.repairs().to_vec(),
         path: conversation.path().to_vec(),
-        replaced: Replaced::of(entries.iter().map(Arc::as_ref)),
+        replaced: Replaced::from_metadata(entries.iter().map(Arc::as_ref)),
         title: title(source),
         inherited,
         ..LoadedHistory::default()

@@ -18,8 +18,8 @@ fn path(sizes: &[usize]) -> Vec<Arc<Entry>> {
     lines.iter().map(|line| Arc::new(Entry::parse(line.to_string()).unwrap())).collect()
 }
 
-fn room() -> Room {
-    Room::new(WINDOW, 5_000)
+fn room() -> ContextRoom {
+    ContextRoom::new(WINDOW, 5_000)
 }
 
 fn plan(path: &[Arc<Entry>]) -> Option<(String, String)> {
@@ -38,16 +38,16 @@ fn fold(first: &str, last: &str) -> Fold {
 }
 
 fn texts(path: &[Arc<Entry>]) -> Vec<String> {
-    let messages = Projection::of(path.iter().map(Arc::as_ref)).messages(None);
+    let messages = Projection::from_path(path.iter().map(Arc::as_ref)).messages(None);
     messages.iter().map(|message| message.text()).collect()
 }
 
 /// Ninety and ninety-five of a hundred of what can be used.
 #[test]
 fn folding_begins_before_it_must_be_done() {
-    assert_eq!(CollapseAt::of(&WINDOW), CollapseAt { commits: 72_000, blocks: 76_000 });
+    assert_eq!(CollapseThresholds::of(&WINDOW), CollapseThresholds { commits: 72_000, blocks: 76_000 });
     let large = Window { tokens: 1_000_000, max_output: 64_000, percent: None };
-    assert_eq!(CollapseAt::of(&large), CollapseAt { commits: 882_000, blocks: 931_000 });
+    assert_eq!(CollapseThresholds::of(&large), CollapseThresholds { commits: 882_000, blocks: 931_000 });
 }
 
 /// A third of 80,000 tokens is to be freed, and an eighth at least; the last two rounds stay.

@@ -13,15 +13,15 @@ use std::sync::Arc;
 use loci_core::entry::Entry;
 use loci_core::message::{Block, Message, Role};
 
-use super::carried::{Carried, prompt};
+use super::carryover::{CompactionCarryover, prompt};
 use super::chunks::{Part, part_request, parts};
 use super::clip::clip_tokens;
 use super::mechanical::mechanical;
 use super::notes::{Notes, plan_from_notes};
-use super::room::Room;
+use super::room::ContextRoom;
 use super::rounds::rounds;
 use super::summary::{summary_of, summary_request};
-use super::{CompactionPlan, Keep};
+use super::{CompactionPlan, KeepRecent};
 use crate::projection::Projection;
 use crate::replaced::Replaced;
 use crate::tokens::prose_tokens;
@@ -32,13 +32,13 @@ const CHARS_A_TOKEN: u64 = 3;
 
 /// A conversation that is to be made shorter.
 #[derive(Debug, Clone)]
-pub struct Subject {
+pub struct CompactionInput {
     /// Its entries.
     pub path: Vec<Arc<Entry>>,
     /// Results that are replaced.
     pub replaced: Replaced,
     /// What bounds it.
-    pub room: Room,
+    pub room: ContextRoom,
     /// What opens its first message.
     pub context: Block,
     /// Commands that run in the background.
@@ -51,29 +51,29 @@ pub struct Subject {
 
 /// What to do next.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Step {
-    /// Ask the model with these messages; what it says goes to [`Attempt::heard`].
+pub enum CompactionStep {
+    /// Ask the model with these messages; what it says goes to [`CompactionAttempt::on_answer`].
     Ask(Vec<Message>),
     /// Record this; the attempt is over.
-    Record(Shorter),
+    Record(CompactionResult),
 }
 
 /// What stands for the summarised part of a conversation.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Shorter {
+pub struct CompactionResult {
     /// What is summarised and what is kept.
     pub plan: CompactionPlan,
     /// The summary, what is carried over included.
     pub summary: String,
     /// What is carried over, for the next compaction.
-    pub carried: Carried,
+    pub carryover: CompactionCarryover,
     /// How it was made.
-    pub source: Source,
+    pub source: SummarySource,
 }
 
 /// How a summary was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum SummarySource {
     /// From notes.
     Notes,
     /// By a model.
@@ -84,10 +84,10 @@ pub enum Source {
 
 /// An attempt under way.
 #[derive(Debug, Clone)]
-pub struct Attempt {
-    subject: Subject,
+pub struct CompactionAttempt {
+    input: CompactionInput,
     plan: CompactionPlan,
-    carried: Carried,
+    carryover: CompactionCarryover,
     course: Course,
     /// What a model has summarised so far.
     so_far: Option<Notes>,
@@ -105,47 +105,52 @@ enum Course {
     Rule,
 }
 
-impl Attempt {
+impl CompactionAttempt {
     /// Plans an attempt; `None` when there is too little to make shorter. `notes` are the running notes of the
     /// conversation, `so_far` is what an attempt before this one left.
-    pub fn new(subject: Subject, keep: Keep, notes: Option<&Notes>, so_far: Option<Notes>) -> Option<Self> {
-        let carried = Carried::of(&subject.path, subject.tasks.clone(), subject.to_do.clone());
-        let from_notes = notes.filter(|_| subject.focus.is_none()).and_then(|notes| {
-            let plan = plan_from_notes(&subject.path, &subject.replaced, notes, &subject.room)?;
-            fits_with(&subject, &plan, &carried, notes).then(|| (plan, Course::Notes(notes.text.clone())))
+    pub fn new(
+        input: CompactionInput,
+        keep: KeepRecent,
+        notes: Option<&Notes>,
+        so_far: Option<Notes>,
+    ) -> Option<Self> {
+        let carryover = CompactionCarryover::from_path(&input.path, input.tasks.clone(), input.to_do.clone());
+        let from_notes = notes.filter(|_| input.focus.is_none()).and_then(|notes| {
+            let plan = plan_from_notes(&input.path, &input.replaced, notes, &input.room)?;
+            fits_with(&input, &plan, &carryover, notes).then(|| (plan, Course::Notes(notes.text.clone())))
         });
         let (plan, course) = match from_notes {
             Some(planned) => planned,
             None => {
-                let plan = fitting_plan(&subject, keep, &carried)?;
-                let course = course(&subject, &plan, so_far.as_ref());
+                let plan = fitting_plan(&input, keep, &carryover)?;
+                let course = course(&input, &plan, so_far.as_ref());
                 (plan, course)
             }
         };
-        let is_on_it = |notes: &Notes| position(&subject.path[plan.summarised.clone()], notes).is_some();
+        let is_on_it = |notes: &Notes| position(&input.path[plan.summarised.clone()], notes).is_some();
         let so_far = so_far.filter(|notes| matches!(course, Course::Parts(_)) && is_on_it(notes));
-        Some(Self { subject, plan, carried, course, so_far })
+        Some(Self { input, plan, carryover, course, so_far })
     }
 
     /// Says what to do first.
-    pub fn begin(&self) -> Step {
+    pub fn begin(&self) -> CompactionStep {
         match &self.course {
-            Course::Notes(text) => Step::Record(self.shorter(text, Source::Notes)),
-            Course::Rule => Step::Record(self.last_resort()),
-            Course::Whole => Step::Ask(self.ask_whole()),
+            Course::Notes(text) => CompactionStep::Record(self.result(text, SummarySource::Notes)),
+            Course::Rule => CompactionStep::Record(self.last_resort()),
+            Course::Whole => CompactionStep::Ask(self.ask_whole()),
             Course::Parts(parts) => match parts.front() {
-                Some(part) => Step::Ask(self.ask_part(part, parts.len() - 1)),
-                None => Step::Record(self.last_resort()),
+                Some(part) => CompactionStep::Ask(self.ask_part(part, parts.len() - 1)),
+                None => CompactionStep::Record(self.last_resort()),
             },
         }
     }
 
     /// Takes the model's answer; `None` when there is no summary in it.
-    pub fn heard(&mut self, answer: &str) -> Option<Step> {
-        let most = self.subject.room.shares().summary;
+    pub fn on_answer(&mut self, answer: &str) -> Option<CompactionStep> {
+        let most = self.input.room.shares().summary;
         let summary = clip_tokens(&summary_of(answer)?, most);
         let Course::Parts(parts) = &mut self.course else {
-            return Some(Step::Record(self.shorter(&summary, Source::Model)));
+            return Some(CompactionStep::Record(self.result(&summary, SummarySource::Model)));
         };
         let done = parts.pop_front();
         let next = parts.front().cloned();
@@ -154,18 +159,18 @@ impl Attempt {
             self.so_far = Some(Notes { text: summary.clone(), covers });
         }
         Some(match next {
-            Some(part) => Step::Ask(self.ask_part(&part, n_left)),
-            None => Step::Record(self.shorter(&summary, Source::Model)),
+            Some(part) => CompactionStep::Ask(self.ask_part(&part, n_left)),
+            None => CompactionStep::Record(self.result(&summary, SummarySource::Model)),
         })
     }
 
     /// Asks about the conversation as text, without its pictures; `None` when that is what was done already.
-    pub fn as_text(&mut self) -> Option<Step> {
+    pub fn as_text(&mut self) -> Option<CompactionStep> {
         if !matches!(self.course, Course::Whole) {
             return None;
         }
-        let span = &self.subject.path[self.plan.summarised.clone()];
-        self.course = Course::Parts(text_parts(&self.subject, span).into());
+        let span = &self.input.path[self.plan.summarised.clone()];
+        self.course = Course::Parts(text_parts(&self.input, span).into());
         Some(self.begin())
     }
 
@@ -175,57 +180,66 @@ impl Attempt {
     }
 
     /// Returns what can be had without a model: it always fits.
-    pub fn last_resort(&self) -> Shorter {
-        let span = &self.subject.path[self.plan.summarised.clone()];
-        self.shorter(&mechanical(span, self.subject.room.shares().summary), Source::Rule)
+    pub fn last_resort(&self) -> CompactionResult {
+        let span = &self.input.path[self.plan.summarised.clone()];
+        self.result(&mechanical(span, self.input.room.shares().summary), SummarySource::Rule)
     }
 
-    fn shorter(&self, summary: &str, source: Source) -> Shorter {
-        let carried = carried_text(&self.subject, &self.plan, &self.carried);
-        let parts = [summary, carried.as_str()];
+    fn result(&self, summary: &str, source: SummarySource) -> CompactionResult {
+        let carryover = carryover_text(&self.input, &self.plan, &self.carryover);
+        let parts = [summary, carryover.as_str()];
         let summary = parts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n");
-        Shorter { plan: self.plan.clone(), summary, carried: self.carried.clone(), source }
+        CompactionResult { plan: self.plan.clone(), summary, carryover: self.carryover.clone(), source }
     }
 
     /// The same beginning as the conversation's, so that the prompt cache serves it.
     fn ask_whole(&self) -> Vec<Message> {
-        let span = &self.subject.path[self.plan.summarised.clone()];
-        let messages = projected(span, &self.subject.replaced).messages(Some(&self.subject.context));
-        with_request(messages, &summary_request(self.subject.focus.as_deref()))
+        let span = &self.input.path[self.plan.summarised.clone()];
+        let messages = projected(span, &self.input.replaced).messages(Some(&self.input.context));
+        with_request(messages, &summary_request(self.input.focus.as_deref()))
     }
 
     fn ask_part(&self, part: &Part, n_left: usize) -> Vec<Message> {
         let so_far = self.so_far.as_ref().map(|notes| notes.text.as_str());
-        let request = summary_request(self.subject.focus.as_deref());
+        let request = summary_request(self.input.focus.as_deref());
         vec![Message::user_text(&part_request(part, so_far, n_left, &request))]
     }
 }
 
 /// Returns what is carried over beside what a plan keeps, which may have the user's last message in its place.
-fn carried_text(subject: &Subject, plan: &CompactionPlan, carried: &Carried) -> String {
-    let kept = &subject.path[plan.preserved.clone()];
-    let prompt = carried.prompt.clone().filter(|_| !kept.iter().any(|entry| prompt(entry).is_some()));
-    Carried { prompt, ..carried.clone() }.text(&subject.room.shares())
+fn carryover_text(input: &CompactionInput, plan: &CompactionPlan, carryover: &CompactionCarryover) -> String {
+    let kept = &input.path[plan.preserved.clone()];
+    let prompt = carryover.prompt.clone().filter(|_| !kept.iter().any(|entry| prompt(entry).is_some()));
+    CompactionCarryover { prompt, ..carryover.clone() }.text(&input.room.shares())
 }
 
 /// Tells whether notes, what is kept and what is carried over stay below the trigger.
-fn fits_with(subject: &Subject, plan: &CompactionPlan, carried: &Carried, notes: &Notes) -> bool {
-    let Subject { path, replaced, room, .. } = subject;
-    let words = prose_tokens(&notes.text) + prose_tokens(&carried_text(subject, plan, carried));
+fn fits_with(
+    input: &CompactionInput,
+    plan: &CompactionPlan,
+    carryover: &CompactionCarryover,
+    notes: &Notes,
+) -> bool {
+    let CompactionInput { path, replaced, room, .. } = input;
+    let words = prose_tokens(&notes.text) + prose_tokens(&carryover_text(input, plan, carryover));
     let kept = estimate_path(&path[plan.preserved.clone()], replaced);
     room.overhead + room.scaled(words + kept) < room.trigger()
 }
 
 /// Chooses what is kept: what was wished for, less where that does not fit, nothing where not even the last round does.
-fn fitting_plan(subject: &Subject, keep: Keep, carried: &Carried) -> Option<CompactionPlan> {
-    let Subject { path, replaced, room, .. } = subject;
+fn fitting_plan(
+    input: &CompactionInput,
+    keep: KeepRecent,
+    carryover: &CompactionCarryover,
+) -> Option<CompactionPlan> {
+    let CompactionInput { path, replaced, room, .. } = input;
     let rounds = rounds(path);
     let sizes: Vec<u64> = rounds.iter().map(|round| estimate_path(&path[round.clone()], replaced)).collect();
     let shares = room.shares();
     // Where the last round is kept, the user's last message may be in it.
     let last = rounds.last().cloned().unwrap_or_default();
     let last = CompactionPlan { summarised: 0..last.start, preserved: last };
-    let words = prose_tokens(&carried_text(subject, &last, carried));
+    let words = prose_tokens(&carryover_text(input, &last, carryover));
     let mut left = shares.all.saturating_sub(shares.summary + words);
     let fitting = sizes.iter().rev().take_while(|size| {
         let fits = **size <= left;
@@ -233,8 +247,8 @@ fn fitting_plan(subject: &Subject, keep: Keep, carried: &Carried) -> Option<Comp
         fits
     });
     let wished = match keep {
-        Keep::LastRound => rounds.len().checked_sub(1)?,
-        Keep::NewerHalf => rounds.len() / 2,
+        KeepRecent::LastRound => rounds.len().checked_sub(1)?,
+        KeepRecent::NewerHalf => rounds.len() / 2,
     };
     let from = wished.max(rounds.len() - fitting.count());
     let total = room.overhead + room.scaled(sizes.iter().sum());
@@ -249,8 +263,8 @@ fn fitting_plan(subject: &Subject, keep: Keep, carried: &Carried) -> Option<Comp
     Some(CompactionPlan { summarised: 0..cut, preserved: cut..path.len() })
 }
 
-fn course(subject: &Subject, plan: &CompactionPlan, so_far: Option<&Notes>) -> Course {
-    let Subject { path, replaced, room, focus, .. } = subject;
+fn course(input: &CompactionInput, plan: &CompactionPlan, so_far: Option<&Notes>) -> Course {
+    let CompactionInput { path, replaced, room, focus, .. } = input;
     let span = &path[plan.summarised.clone()];
     if rounds(span).len() < 2 {
         return Course::Rule;
@@ -261,15 +275,15 @@ fn course(subject: &Subject, plan: &CompactionPlan, so_far: Option<&Notes>) -> C
     if done.is_none() && estimate_path(span, replaced) <= left {
         return Course::Whole;
     }
-    Course::Parts(text_parts(subject, &span[done.map_or(0, |idx| idx + 1)..]).into())
+    Course::Parts(text_parts(input, &span[done.map_or(0, |idx| idx + 1)..]).into())
 }
 
 /// Splits what is to be summarised into texts, each of which fits into a request.
-fn text_parts(subject: &Subject, span: &[Arc<Entry>]) -> Vec<Part> {
-    let Subject { replaced, room, focus, .. } = subject;
+fn text_parts(input: &CompactionInput, span: &[Arc<Entry>]) -> Vec<Part> {
+    let CompactionInput { replaced, room, focus, .. } = input;
     let request = prose_tokens(&summary_request(focus.as_deref()));
     // A part is read without what opens the conversation, and leaves room for the summary of those before it.
-    let context = subject.context.text().as_deref().map_or(0, prose_tokens);
+    let context = input.context.text().as_deref().map_or(0, prose_tokens);
     let left = room.request_without(context).saturating_sub(request);
     let chars = left.saturating_sub(room.shares().summary + 200) * CHARS_A_TOKEN;
     parts(span, replaced, usize::try_from(chars).unwrap_or(usize::MAX).max(2_000))

@@ -9,7 +9,7 @@ const AT_ONCE: u32 = 1;
 
 /// What is remembered from one compaction to the next.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Guard {
+pub struct CompactionGuard {
     failures: u32,
     refills: u32,
     /// Responses since the last compaction; `None` before the first.
@@ -17,9 +17,9 @@ pub struct Guard {
     has_told: bool,
 }
 
-impl Guard {
+impl CompactionGuard {
     /// Notes a response.
-    pub fn heard_response(&mut self) {
+    pub fn on_response(&mut self) {
         if let Some(n) = &mut self.responses {
             *n += 1;
         }
@@ -64,7 +64,7 @@ mod tests {
     /// Regression class 1: three failures in a row, and no model is asked any more.
     #[test]
     fn three_failures_open_the_breaker_and_a_success_closes_it() {
-        let mut guard = Guard::default();
+        let mut guard = CompactionGuard::default();
         for n in 1..=3 {
             assert!(guard.may_ask(), "{n}");
             guard.failed();
@@ -77,25 +77,25 @@ mod tests {
     /// Regression class 2: one huge result after the other fills the window at once.
     #[test]
     fn three_refills_at_once_are_thrashing() {
-        let mut guard = Guard::default();
+        let mut guard = CompactionGuard::default();
         for n in 0..4 {
             assert!(!guard.is_thrashing(), "{n}");
             guard.succeeded();
-            guard.heard_response();
+            guard.on_response();
         }
         assert!(guard.is_thrashing());
         assert!(guard.take_news() && !guard.take_news(), "it is told once");
-        guard.heard_response();
+        guard.on_response();
         assert!(!guard.is_thrashing(), "work went on in between");
     }
 
     #[test]
     fn compactions_far_apart_are_not_thrashing() {
-        let mut guard = Guard::default();
+        let mut guard = CompactionGuard::default();
         for _ in 0..20 {
             guard.succeeded();
-            guard.heard_response();
-            guard.heard_response();
+            guard.on_response();
+            guard.on_response();
             assert!(!guard.is_thrashing());
         }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use loci_core::entry::{Entry, EntryKind};
 use loci_core::message::Block;
 
-use super::carried::{is_fold, prompt};
+use super::carryover::{is_fold, prompt};
 use super::clip::clip_tokens;
 use crate::tokens::prose_tokens;
 

@@ -6,7 +6,7 @@ use loci_core::entry::Entry;
 use loci_core::ids::EntryId;
 
 use super::CompactionPlan;
-use super::room::Room;
+use super::room::ContextRoom;
 use super::rounds::rounds;
 use crate::replaced::Replaced;
 use crate::tokens::prose_tokens;
@@ -37,7 +37,7 @@ pub fn plan_from_notes(
     path: &[Arc<Entry>],
     replaced: &Replaced,
     notes: &Notes,
-    room: &Room,
+    room: &ContextRoom,
 ) -> Option<CompactionPlan> {
     if notes.text.trim().is_empty() {
         return None;
@@ -103,7 +103,7 @@ mod tests {
 
     fn check(text: &str, covers: &str, notes_tokens: usize, expected: Option<usize>) {
         let notes = Notes { text: "word".repeat(notes_tokens), covers: covers.into() };
-        let room = Room::new(WINDOW, 15_000);
+        let room = ContextRoom::new(WINDOW, 15_000);
         let path = path(text);
         let plan = plan_from_notes(&path, &Replaced::default(), &notes, &room);
         let cut = plan.map(|plan| {

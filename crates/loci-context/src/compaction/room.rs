@@ -34,7 +34,7 @@ const MOST_SCALE: u64 = 200;
 
 /// What bounds a conversation and its compaction.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Room {
+pub struct ContextRoom {
     /// The window.
     pub window: Window,
     /// What a request has besides its messages: system prompt, tools, opening context.
@@ -45,25 +45,25 @@ pub struct Room {
 
 /// How what is left of the window is shared out after a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shares {
+pub struct RoomShares {
     /// For the summary.
     pub summary: u64,
     /// For the user's last words, changed paths and the like.
-    pub carried: u64,
+    pub carryover: u64,
     /// For the user's last words alone, should they need more than that.
     pub said: u64,
     /// For all of it, and what is kept word for word.
     pub all: u64,
 }
 
-impl Room {
+impl ContextRoom {
     /// Makes the room of a conversation whose estimates are taken as they are.
     pub fn new(window: Window, overhead: u64) -> Self {
         Self { window, overhead, scale: 100 }
     }
 
     /// Makes the room of a conversation, by what the server counted last.
-    pub fn of(window: Window, overhead: u64, path: &[Arc<Entry>], replaced: &Replaced) -> Self {
+    pub fn from_path(window: Window, overhead: u64, path: &[Arc<Entry>], replaced: &Replaced) -> Self {
         let estimated = overhead + estimate_path(path, replaced);
         Self::new(window, overhead).counted(context_tokens(path, replaced, overhead), estimated)
     }
@@ -168,12 +168,12 @@ impl Room {
     }
 
     /// Shares out what is left up to the target, in our estimate.
-    pub fn shares(&self) -> Shares {
+    pub fn shares(&self) -> RoomShares {
         let all = self.unscaled(self.target().saturating_sub(self.overhead));
         let summary = (all / 3).clamp(LEAST_SUMMARY, MOST_SUMMARY);
-        let carried = (all / 3).min(all.saturating_sub(summary)).min(MOST_CARRIED);
+        let carryover = (all / 3).min(all.saturating_sub(summary)).min(MOST_CARRIED);
         // With half of what there is they are word for word, and all of it still stays below the trigger.
-        Shares { summary, carried, said: self.unscaled(self.way() / 2), all }
+        RoomShares { summary, carryover, said: self.unscaled(self.way() / 2), all }
     }
 
     /// Returns how much a single request can hold besides overhead and answer, in our estimate.
@@ -209,9 +209,12 @@ mod tests {
 
     #[test]
     fn the_next_compaction_is_far_away() {
-        let room = Room::new(WINDOW, 15_000);
+        let room = ContextRoom::new(WINDOW, 15_000);
         assert_eq!(room.target(), 87_000);
-        assert_eq!(room.shares(), Shares { summary: 12_000, carried: 16_000, said: 76_000, all: 72_000 });
+        assert_eq!(
+            room.shares(),
+            RoomShares { summary: 12_000, carryover: 16_000, said: 76_000, all: 72_000 }
+        );
     }
 
     /// However little there is, all shares together stay below the trigger.
@@ -220,13 +223,13 @@ mod tests {
         for tokens in [8_000, 32_000, 200_000, 1_000_000] {
             for max_output in [1_000, 8_000, 64_000] {
                 for overhead in [0, 500, 2_000, 20_000, tokens / 2, tokens * 4 / 5, tokens * 9 / 10] {
-                    let room = Room::new(Window { tokens, max_output, percent: None }, overhead);
+                    let room = ContextRoom::new(Window { tokens, max_output, percent: None }, overhead);
                     let (shares, trigger) = (room.shares(), room.trigger());
                     if !room.is_filled() {
                         assert!(overhead + shares.all < trigger, "{room:?} {shares:?}");
-                        let words = shares.summary + shares.carried / 2 + shares.said;
+                        let words = shares.summary + shares.carryover / 2 + shares.said;
                         assert!(overhead + words < trigger, "{room:?} {shares:?}");
-                        assert!(shares.summary + shares.carried <= shares.all, "{room:?} {shares:?}");
+                        assert!(shares.summary + shares.carryover <= shares.all, "{room:?} {shares:?}");
                     }
                 }
             }
@@ -243,7 +246,7 @@ mod tests {
             (100_000, 168_000, 120_000, 2_000, 2_821),
             (15_000, 100_000, 100_000, 90_000, 0),
         ] {
-            let room = Room::new(WINDOW, overhead).counted(counted, estimated);
+            let room = ContextRoom::new(WINDOW, overhead).counted(counted, estimated);
             let left = room.left(tokens);
             assert_eq!(left, expected, "{overhead} {counted} {estimated}");
             assert!(left == 0 || room.overhead + room.scaled(tokens + left) <= room.target(), "{room:?}");
@@ -253,7 +256,7 @@ mod tests {
     /// A first try that is sized by a wrong estimate would be refused again (regression class 3).
     #[test]
     fn a_refusal_names_the_true_size_and_window() {
-        let room = Room::new(WINDOW, 0);
+        let room = ContextRoom::new(WINDOW, 0);
         for (message, estimated, scale, tokens) in [
             ("prompt is too long: 210000 tokens > 200000 maximum", 150_000, 140, 200_000),
             ("prompt is too long: 210000 tokens > 128000 maximum", 300_000, 100, 128_000),
@@ -289,7 +292,7 @@ mod tests {
             // A wish to compact early is no crowd.
             (100_000, Some(1), 20_000, 25_000, false, false),
         ] {
-            let room = Room::new(Window { tokens, max_output: 32_000, percent }, overhead);
+            let room = ContextRoom::new(Window { tokens, max_output: 32_000, percent }, overhead);
             let found = (room.trigger(), room.is_crowded(), room.is_filled());
             assert_eq!(found, (trigger, is_crowded, is_filled), "{overhead} of {tokens}");
             let thresholds = room.thresholds();
@@ -310,7 +313,7 @@ mod tests {
             (210_000, 270_000, "prompt is too long: 210000 tokens > 200000 maximum", 161_700, false),
             (150_000, 190_000, "Input is too long for requested model.", 157_500, false),
         ] {
-            let room = Room::new(WINDOW, overhead).refused(message, estimated);
+            let room = ContextRoom::new(WINDOW, overhead).refused(message, estimated);
             assert_eq!((room.overhead, room.is_filled()), (expected, is_filled), "{message}");
         }
     }

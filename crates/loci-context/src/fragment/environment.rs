@@ -4,7 +4,7 @@ use super::Fragment;
 
 /// The machine and the project, as the model should know them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Surroundings {
+pub struct EnvironmentContext {
     /// The working directory.
     pub cwd: String,
     /// Further directories of the session.
@@ -17,7 +17,7 @@ pub struct Surroundings {
     pub model: String,
 }
 
-pub(super) fn fragment(surroundings: &Surroundings) -> Fragment {
+pub(super) fn fragment(surroundings: &EnvironmentContext) -> Fragment {
     let mut lines = vec![
         "# Environment".to_owned(),
         format!("- Working directory: {}", surroundings.cwd),

@@ -33,7 +33,7 @@ pub struct IndexLine {
 
 /// Returns the index as the model is shown it; `path` is where all of it can be read. What does not fit is left out of the
 /// middle, and named: the newest lines are usually the last, and what a person wants seen first stands at the beginning.
-pub fn shown_index(index: &str, path: &str) -> String {
+pub fn render_index(index: &str, path: &str) -> String {
     let index = index.trim_end();
     if matches!(index_level(index), IndexLevel::Fine | IndexLevel::Near(_)) {
         return index.to_owned();
@@ -175,7 +175,7 @@ mod tests {
         for (n, width, n_first, n_last) in
             [(3, 5, 3, 0), (200, 5, 200, 0), (201, 5, 100, 100), (1_000, 5, 100, 100), (150, 300, 39, 39)]
         {
-            let text = shown_index(&lines(n, width), "/m/MEMORY.md");
+            let text = render_index(&lines(n, width), "/m/MEMORY.md");
             let has = |n: usize| text.contains(&format!("- [m{n}](m{n}.md)"));
             let expected = |k: usize| k <= n_first || k > n - n_last;
             for k in 1..=n {
@@ -187,13 +187,13 @@ mod tests {
             let notice = text.lines().filter(|line| line.starts_with('[')).map(str::len).sum::<usize>();
             assert!(text.lines().count() <= INDEX_LINES + 1 && text.len() <= INDEX_BYTES + notice + 1);
         }
-        assert_eq!(shown_index("", "/m"), "");
+        assert_eq!(render_index("", "/m"), "");
     }
 
     #[test]
     fn a_line_that_is_too_long_is_cut_and_takes_no_others_place() {
         let index = format!("- [a](a.md): {}\n- [b](b.md): short\n", "é".repeat(20_000));
-        let text = shown_index(&index, "/m");
+        let text = render_index(&index, "/m");
         assert!(text.contains("\n- [a](a.md): éé") && text.ends_with("…\n- [b](b.md): short"), "{text}");
         assert!(
             text.contains("…") && text.contains("cut at 1000 bytes. Read them in /m") && text.len() < 2_000

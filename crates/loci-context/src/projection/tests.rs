@@ -7,7 +7,7 @@ use super::*;
 /// Renders what would be sent for a list of lines, one message a line.
 fn check(lines: &[&str], expected: Expect) {
     let entries: Vec<Entry> = lines.iter().map(|line| Entry::parse(*line).unwrap()).collect();
-    let whole = Projection::of(&entries);
+    let whole = Projection::from_path(&entries);
     let mut live = Projection::default();
     for entry in &entries {
         live.push(entry);
@@ -95,7 +95,7 @@ fn local_commands_speak_as_the_user() {
 #[test]
 fn context_opens_the_first_message_only() {
     let entries = [ASK, SAY, ASK].map(|line| Entry::parse(line).unwrap());
-    let projection = Projection::of(&entries);
+    let projection = Projection::from_path(&entries);
     let context = Block::new_text("context");
     expect![[r#"
         user: {"type":"text","text":"context"} {"type":"text","text":"Hi"}

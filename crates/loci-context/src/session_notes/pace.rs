@@ -31,7 +31,7 @@ impl SinceNotes {
     }
 
     /// Takes note of a response and its calls.
-    pub fn heard(&mut self, n_calls: usize) {
+    pub fn on_response(&mut self, n_calls: usize) {
         self.calls = self.calls.saturating_add(u32::try_from(n_calls).unwrap_or(u32::MAX));
     }
 
@@ -91,11 +91,11 @@ mod tests {
     fn counting_starts_again_after_each_time_and_after_a_compaction() {
         let pace = NotesPace::default();
         let mut since = SinceNotes::default();
-        since.heard(30);
+        since.on_response(30);
         assert!(since.is_due(&pace, 90_000, false));
         since.asked(90_000);
         assert!(!since.is_due(&pace, 95_000, false), "the calls were before");
-        since.heard(10);
+        since.on_response(10);
         assert!(since.is_due(&pace, 95_000, false));
         since.shortened(20_000);
         assert!(!since.is_due(&pace, 24_000, true));

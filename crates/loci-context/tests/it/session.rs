@@ -4,9 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use loci_context::{
-    Attempt, Carried, Guard, Keep, Need, Notes, Replaced, ResultBudget, Room, Shorter, Source, Standing,
-    Step, Subject, Window, context_tokens, estimate_messages, estimate_path, need, prose_tokens,
-    summary_text,
+    CompactionAttempt, CompactionCarryover, CompactionGuard, CompactionInput, CompactionResult,
+    CompactionStep, ContextAction, ContextRoom, ContextState, KeepRecent, Notes, Replaced, ResultBudget,
+    SummarySource, Window, context_tokens, estimate_messages, estimate_path, next_context_action,
+    prose_tokens, summary_text,
 };
 use loci_core::entry::Entry;
 use loci_core::message::{Block, Message};
@@ -67,7 +68,7 @@ pub(crate) struct Session {
     dice: Dice,
     path: Vec<Arc<Entry>>,
     replaced: Replaced,
-    guard: Guard,
+    guard: CompactionGuard,
     so_far: Option<Notes>,
     n_entries: usize,
     pub(crate) account: Account,
@@ -92,7 +93,7 @@ impl Session {
             dice: Dice(seed),
             path: Vec::new(),
             replaced: Replaced::default(),
-            guard: Guard::default(),
+            guard: CompactionGuard::default(),
             so_far: None,
             n_entries: 0,
             account: Account::default(),
@@ -122,19 +123,19 @@ impl Session {
     /// Brings the conversation into shape and sends it; the server refuses what does not fit, once at most.
     fn request(&mut self) {
         loop {
-            match need(&self.standing()) {
-                Need::Nothing => break,
-                Need::Clear(clearing) => {
+            match next_context_action(&self.state()) {
+                ContextAction::Nothing => break,
+                ContextAction::Clear(clearing) => {
                     let after = self.path.last().and_then(|entry| entry.head().uuid.clone());
                     self.replaced.add(&clearing, after);
                     self.sizes.clear();
                     self.account.clearings += 1;
                 }
-                Need::Compact => {
+                ContextAction::Compact => {
                     self.compact(None);
                     break;
                 }
-                Need::NoHelp => {
+                ContextAction::NoHelp => {
                     self.account.no_help += 1;
                     break;
                 }
@@ -152,8 +153,8 @@ impl Session {
         self.account.session_tokens += size;
     }
 
-    fn standing(&self) -> Standing<'_> {
-        Standing {
+    fn state(&self) -> ContextState<'_> {
+        ContextState {
             path: &self.path,
             replaced: &self.replaced,
             window: self.window,
@@ -167,8 +168,8 @@ impl Session {
     }
 
     /// What bounds it, by what the server counted last.
-    pub(crate) fn room(&self) -> Room {
-        Room::of(self.window, self.overhead, &self.path, &self.replaced)
+    pub(crate) fn room(&self) -> ContextRoom {
+        ContextRoom::from_path(self.window, self.overhead, &self.path, &self.replaced)
     }
 
     /// What the server counts.
@@ -192,10 +193,10 @@ impl Session {
         let estimated = self.overhead + estimate_path(&self.path, &self.replaced);
         let tokens = context_tokens(&self.path, &self.replaced, self.overhead);
         let room = match refusal {
-            Some(message) => Room::new(self.window, self.overhead).refused(message, estimated),
+            Some(message) => ContextRoom::new(self.window, self.overhead).refused(message, estimated),
             None => self.room(),
         };
-        let subject = Subject {
+        let input = CompactionInput {
             path: self.path.clone(),
             replaced: self.replaced.clone(),
             room,
@@ -204,20 +205,20 @@ impl Session {
             to_do: Vec::new(),
             focus: None,
         };
-        let keep = if refusal.is_some() { Keep::NewerHalf } else { Keep::LastRound };
-        let Some(mut attempt) = Attempt::new(subject, keep, None, self.so_far.take()) else {
+        let keep = if refusal.is_some() { KeepRecent::NewerHalf } else { KeepRecent::LastRound };
+        let Some(mut attempt) = CompactionAttempt::new(input, keep, None, self.so_far.take()) else {
             panic!("there is always something to make shorter: {} entries", self.path.len())
         };
         let must = refusal.is_some() || tokens >= room.at_least(self.window.thresholds().usable);
         let may_ask = self.guard.may_ask();
-        let mut step = if may_ask { attempt.begin() } else { Step::Record(attempt.last_resort()) };
+        let mut step = if may_ask { attempt.begin() } else { CompactionStep::Record(attempt.last_resort()) };
         let mut n_asked = 0;
-        let shorter = loop {
+        let result = loop {
             match step {
-                Step::Record(shorter) => break shorter,
-                Step::Ask(messages) => {
+                CompactionStep::Record(result) => break result,
+                CompactionStep::Ask(messages) => {
                     n_asked += 1;
-                    match self.summarise(&messages).and_then(|answer| attempt.heard(&answer)) {
+                    match self.summarise(&messages).and_then(|answer| attempt.on_answer(&answer)) {
                         Some(next) => step = next,
                         None => {
                             self.guard.failed();
@@ -232,7 +233,7 @@ impl Session {
             }
         };
         assert!(n_asked <= 8, "{n_asked} requests for one summary");
-        self.record(&shorter, &room);
+        self.record(&result, &room);
     }
 
     /// Plays the model that is asked for a summary.
@@ -254,39 +255,39 @@ impl Session {
         Some(answer)
     }
 
-    fn record(&mut self, shorter: &Shorter, room: &Room) {
-        let gone = self.path[shorter.plan.summarised.clone()].iter();
+    fn record(&mut self, result: &CompactionResult, room: &ContextRoom) {
+        let gone = self.path[result.plan.summarised.clone()].iter();
         let gone = gone.filter(|entry| !entry.head().is_compact_summary && !entry.is_compact_boundary());
         for id in gone.filter_map(|entry| entry.head().uuid.clone()) {
             assert!(self.summarised.insert(id.as_str().to_owned()), "{id} is summarised twice");
         }
-        let kept = self.path[shorter.plan.preserved.clone()].to_vec();
+        let kept = self.path[result.plan.preserved.clone()].to_vec();
         let ids: Vec<String> = kept
             .iter()
             .filter_map(|entry| entry.head().uuid.clone())
             .map(|id| id.as_str().to_owned())
             .collect();
         let mut metadata = json!({"preservedMessages": {"uuids": ids}});
-        shorter.carried.keep_in(&mut metadata);
+        result.carryover.keep_in(&mut metadata);
         self.path.clear();
         self.push(json!({"type": "system", "subtype": "compact_boundary", "compactMetadata": metadata}));
-        let text = summary_text(&shorter.summary, Some("/t.jsonl"));
+        let text = summary_text(&result.summary, Some("/t.jsonl"));
         self.push(
             json!({"type": "user", "isCompactSummary": true, "message": {"role": "user", "content": text}}),
         );
         self.path.extend(kept);
         self.guard.succeeded();
-        match shorter.source {
-            Source::Model => self.account.by_model += 1,
-            Source::Rule => self.account.by_rule += 1,
-            Source::Notes => {}
+        match result.source {
+            SummarySource::Model => self.account.by_model += 1,
+            SummarySource::Rule => self.account.by_rule += 1,
+            SummarySource::Notes => {}
         }
         let size = room.overhead + room.scaled(estimate_path(&self.path, &self.replaced));
         let trigger = room.trigger();
-        assert!(size < trigger, "as full as before: {size} of {trigger} after {:?}", shorter.source);
+        assert!(size < trigger, "as full as before: {size} of {trigger} after {:?}", result.source);
         assert_eq!(
-            Carried::of(&self.path, Vec::new(), Vec::new()).changed,
-            shorter.carried.changed,
+            CompactionCarryover::from_path(&self.path, Vec::new(), Vec::new()).changed,
+            result.carryover.changed,
             "paths go over"
         );
     }
@@ -300,7 +301,7 @@ impl Session {
         let output = prose_tokens(&said);
         let usage = json!({"input_tokens": tokens, "output_tokens": output});
         self.account.session_tokens += output;
-        self.guard.heard_response();
+        self.guard.on_response();
         let message = |block: Value| json!({"type": "assistant", "message": {"id": id, "role": "assistant", "content": [block], "usage": usage}});
         self.push(message(json!({"type": "text", "text": said})));
         let calls: Vec<String> = (0..n_calls).map(|n| format!("t{}_{n}", self.n_entries)).collect();

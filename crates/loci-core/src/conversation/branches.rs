@@ -34,7 +34,7 @@ pub struct Leaf {
 
 impl<'a> Branches<'a> {
     /// Finds the branches of a whole file.
-    pub fn of(entries: &'a [Arc<Entry>]) -> Self {
+    pub fn from_entries(entries: &'a [Arc<Entry>]) -> Self {
         let tree = Tree::as_written(entries);
         let leaves = leaves(&tree);
         Self { tree, leaves }

@@ -10,7 +10,7 @@ use super::matching::{Restrictions, allowing, may_match, restrictions};
 use super::memory::written_memory;
 use super::protected::{is_protected, is_protected_target};
 use super::{Mode, Reason, Rule, Rulebook};
-use crate::tool::{Effects, Unclear};
+use crate::tool::{CallEffects, Unclear};
 
 /// A call to be judged.
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +22,7 @@ pub struct Call<'a> {
     /// The raw arguments, for rules on parameters, agents and skills.
     pub input: &'a Value,
     /// What it would do.
-    pub effects: &'a Effects,
+    pub effects: &'a CallEffects,
     /// What hooks said about it.
     pub hook: Option<&'a HookVerdict>,
 }
@@ -168,7 +168,7 @@ fn bypassed(book: &Rulebook) -> Option<Decision> {
     (book.mode == Mode::BypassPermissions).then(|| allow(Reason::Mode(book.mode)))
 }
 
-fn protected_write(effects: &Effects) -> Option<Decision> {
+fn protected_write(effects: &CallEffects) -> Option<Decision> {
     let spellings = |paths: &mut dyn Iterator<Item = &crate::tool::PathEffect>, is: fn(&Path) -> bool| {
         paths.flat_map(|path| [&path.requested, &path.real]).find(|path| is(path)).cloned()
     };
@@ -192,7 +192,7 @@ fn only_reading(call: &Call<'_>, book: &Rulebook) -> Option<Decision> {
     is_free.then(|| allow(Reason::ReadOnly))
 }
 
-fn is_fetch_only(effects: &Effects) -> bool {
+fn is_fetch_only(effects: &CallEffects) -> bool {
     effects.commands.is_empty() && effects.writes.is_empty() && effects.unknown.is_empty()
 }
 
@@ -216,7 +216,7 @@ fn by_mode(call: &Call<'_>, book: &Rulebook) -> Decision {
     let read_outside = effects.reads.iter().find(|path| !book.may_read(path));
     let write_outside = effects.writes.iter().find(|path| !book.is_inside(path) && !may_write(path));
     if let Some(path) = read_outside.or(write_outside) {
-        return ask(Reason::Outside(path.real.clone()));
+        return ask(Reason::StateEffects(path.real.clone()));
     }
     let only_edits = effects.hosts.is_empty()
         && effects.commands.iter().all(|command| command.is_read_only || (accepts && command.is_edit));
@@ -226,7 +226,7 @@ fn by_mode(call: &Call<'_>, book: &Rulebook) -> Decision {
     ask(Reason::NeedsApproval)
 }
 
-fn edit_rule(effects: &Effects, book: &Rulebook) -> Reason {
+fn edit_rule(effects: &CallEffects, book: &Rulebook) -> Reason {
     let rule = effects.writes.iter().find_map(|path| book.redirect_rule(path));
     rule.map_or(Reason::ReadOnly, |rule| Reason::Rule(rule.clone()))
 }

@@ -3,7 +3,7 @@
 use std::path::{Component, Path};
 
 use super::{Mode, Rulebook};
-use crate::tool::{Effects, PathEffect};
+use crate::tool::{CallEffects, PathEffect};
 
 /// Names that steer agents wherever they lie.
 const STEERING: &[&str] = &["claude.md", "claude.local.md", "agents.md", "skill.md"];
@@ -24,7 +24,7 @@ pub fn is_memory_file(dir: &Path, path: &Path) -> bool {
 
 /// Returns the memory that a call writes, when it writes memories and does nothing else. While a plan is made, nothing
 /// is written, memories included.
-pub(super) fn written_memory<'e>(effects: &'e Effects, book: &Rulebook) -> Option<&'e Path> {
+pub(super) fn written_memory<'e>(effects: &'e CallEffects, book: &Rulebook) -> Option<&'e Path> {
     let is_only_paths = effects.commands.is_empty()
         && effects.hosts.is_empty()
         && effects.removals.is_empty()

@@ -31,7 +31,7 @@ pub enum Reason {
     /// It would write a path that steers tools.
     ProtectedPath(PathBuf),
     /// It reaches outside the session's directories.
-    Outside(PathBuf),
+    StateEffects(PathBuf),
     /// It reads or writes a path that is only known when the command runs.
     UnclearPath(String),
     /// Part of it could not be understood.
@@ -49,7 +49,7 @@ impl Reason {
             Self::Classifier(_) => "classifier",
             Self::Mode(_) | Self::NotAsked(..) => "mode",
             Self::CriticalRemoval(_) | Self::ProtectedPath(_) => "safetyCheck",
-            Self::Outside(_) => "workingDir",
+            Self::StateEffects(_) => "workingDir",
             Self::ReadOnly
             | Self::Memory(_)
             | Self::Documentation(_)
@@ -62,7 +62,7 @@ impl Reason {
     /// Returns the path that is in the way.
     pub fn path(&self) -> Option<&Path> {
         match self.root() {
-            Self::ProtectedPath(path) | Self::Outside(path) => Some(path),
+            Self::ProtectedPath(path) | Self::StateEffects(path) => Some(path),
             _ => None,
         }
     }
@@ -100,7 +100,7 @@ impl fmt::Display for Reason {
             Self::NotAsked(mode, reason) => write!(f, "{reason}, and mode {mode} does not ask"),
             Self::CriticalRemoval(target) => write!(f, "it would remove `{target}`"),
             Self::ProtectedPath(path) => write!(f, "`{}` is a protected path", path.display()),
-            Self::Outside(path) => write!(f, "`{}` is outside the working directories", path.display()),
+            Self::StateEffects(path) => write!(f, "`{}` is outside the working directories", path.display()),
             Self::UnclearPath(text) => write!(f, "the path `{text}` is only known when the command runs"),
             Self::NotUnderstood(what) => write!(f, "it could not be fully understood: {what}"),
             Self::NeedsApproval => f.write_str("it changes something and no rule allows it"),

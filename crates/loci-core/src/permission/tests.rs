@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::settings::Scope;
-use crate::tool::{CommandEffect, Effects, PathEffect, Removal, Unclear};
+use crate::tool::{CallEffects, CommandEffect, PathEffect, Removal, Unclear};
 
 fn book(mode: &str, rules: &str) -> Rulebook {
     let mut book = Rulebook {
@@ -37,9 +37,9 @@ fn book(mode: &str, rules: &str) -> Rulebook {
 
 /// Reads a call: `Tool read|write PATH[=REAL]`, `Tool host HOST`, `Tool {json}`, or `Bash CMD` (a `!` before the
 /// command marks it as not understood, `?` as read-only, `+` as a plain edit; ` > PATH` at the end redirects).
-fn call(text: &str) -> (String, Option<String>, Value, Effects) {
+fn call(text: &str) -> (String, Option<String>, Value, CallEffects) {
     let (tool, rest) = text.split_once(' ').unwrap();
-    let mut effects = Effects::default();
+    let mut effects = CallEffects::default();
     let path = |text: &str| match text.split_once('=') {
         Some((requested, real)) => PathEffect { requested: requested.into(), real: real.into() },
         None => PathEffect::plain(text),
@@ -47,12 +47,12 @@ fn call(text: &str) -> (String, Option<String>, Value, Effects) {
     if tool != "Bash" {
         let mut input = Value::Null;
         match rest.split_once(' ') {
-            Some(("read", to)) => effects = Effects::read(path(to)),
-            Some(("write", to)) => effects = Effects::write(path(to)),
+            Some(("read", to)) => effects = CallEffects::read(path(to)),
+            Some(("write", to)) => effects = CallEffects::write(path(to)),
             Some(("host", host)) => effects.hosts.push(host.to_owned()),
             _ => {
                 input = serde_json::from_str(rest).unwrap();
-                effects = Effects::unknown("a tool of others");
+                effects = CallEffects::unknown("a tool of others");
             }
         }
         return (tool.to_owned(), None, input, effects);
@@ -255,21 +255,21 @@ fn hosts_agents_skills_and_parameters() {
 #[test]
 fn what_is_only_known_at_run_time_evades_no_rule() {
     let book = book("bypassPermissions", "deny: Read(.env) Bash(git push *)");
-    let judge = |effects: &Effects| {
+    let judge = |effects: &CallEffects| {
         decide(&Call { tool: "Bash", command: Some("x"), input: &Value::Null, effects, hook: None }, &book)
             .verdict
     };
-    let reading = |text: &str| Effects {
+    let reading = |text: &str| CallEffects {
         commands: vec![CommandEffect { readings: vec![text.to_owned()], ..CommandEffect::plain("x") }],
-        ..Effects::default()
+        ..CallEffects::default()
     };
     assert_eq!(judge(&reading("git \0")), Verdict::Ask);
     assert_eq!(judge(&reading("npm \0")), Verdict::Allow);
     assert_eq!(judge(&reading("\0")), Verdict::Ask);
     assert_eq!(judge(&reading("git push \0")), Verdict::Deny);
-    let unclear = |unclear| Effects { unclear: vec![unclear], ..reading("cat") };
+    let unclear = |unclear| CallEffects { unclear: vec![unclear], ..reading("cat") };
     assert_eq!(judge(&unclear(Unclear::Read("$F".to_owned()))), Verdict::Ask);
-    let removal = |target: Option<&str>| Effects {
+    let removal = |target: Option<&str>| CallEffects {
         removals: vec![Removal { text: "x".to_owned(), target: target.map(PathEffect::plain) }],
         ..reading("x")
     };

@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use loci_context::{Notes, Room, summary_of, summary_request};
+use loci_context::{ContextRoom, Notes, summary_of, summary_request};
 use loci_core::ids::EntryId;
 use loci_storage::Author;
 use loci_tools::FileStates;
@@ -43,7 +43,7 @@ impl Ahead {
     }
 
     /// Tells whether a summary is to be prepared for a conversation of so many tokens.
-    pub(crate) fn is_due(&self, tokens: u64, room: &Room) -> bool {
+    pub(crate) fn is_due(&self, tokens: u64, room: &ContextRoom) -> bool {
         !self.has_asked && begins_at(room) <= tokens && tokens < room.trigger()
     }
 
@@ -76,7 +76,7 @@ impl Ahead {
 }
 
 /// Where there is little room for a conversation, half of it is there first.
-fn begins_at(room: &Room) -> u64 {
+fn begins_at(room: &ContextRoom) -> u64 {
     let trigger = room.trigger();
     let half = room.overhead + trigger.saturating_sub(room.overhead) / 2;
     trigger.saturating_sub(room.window.tokens * AHEAD_PERCENT / 100).max(half)
@@ -110,7 +110,7 @@ mod tests {
             (100_000, Some(10), 2_000, 5_000),
             (200_000, None, 170_000, 175_000),
         ] {
-            let room = Room::new(Window { tokens, max_output: 32_000, percent }, overhead);
+            let room = ContextRoom::new(Window { tokens, max_output: 32_000, percent }, overhead);
             assert_eq!(begins_at(&room), expected, "{tokens}");
         }
     }

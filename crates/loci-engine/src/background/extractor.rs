@@ -90,7 +90,7 @@ impl Extractor {
     fn new_tokens(&self, path: &[Arc<Entry>]) -> u64 {
         let known = path.iter().rposition(|entry| entry.head().uuid == self.cursor && self.cursor.is_some());
         let new = &path[known.map_or(0, |idx| idx + 1)..];
-        estimate_messages(&Projection::of(new.iter().map(Arc::as_ref)).messages(None))
+        estimate_messages(&Projection::from_path(new.iter().map(Arc::as_ref)).messages(None))
     }
 
     /// Waits for everything under way, so long at most.

@@ -52,7 +52,7 @@ impl NotesKeeper {
     /// Takes note of a response.
     pub(crate) fn heard(&mut self, n_calls: usize) {
         self.is_pause = n_calls == 0;
-        self.since.heard(n_calls);
+        self.since.on_response(n_calls);
     }
 
     /// Takes note that the conversation is shorter now.

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use loci_core::permission::{Decision, Reason, Verdict, is_memory_file};
-use loci_core::tool::{Effects, PathEffect};
+use loci_core::tool::{CallEffects, PathEffect};
 use serde_json::Value;
 
 /// What an agent may do.
@@ -34,7 +34,7 @@ pub(crate) enum Permit {
 
 impl Policy {
     /// Judges a call.
-    pub(crate) fn permit(&self, tool: &str, input: &Value, effects: &Effects) -> Permit {
+    pub(crate) fn permit(&self, tool: &str, input: &Value, effects: &CallEffects) -> Permit {
         match self {
             Self::Nothing => Permit::Refused("Answer with text only.".to_owned()),
             Self::OneFile(file) => match is_edit(effects) && tool == "Edit" {
@@ -79,7 +79,7 @@ pub(crate) fn admit(permit: Permit, decision: &Decision) -> Result<(), String> {
 }
 
 /// Files are written, and nothing else happens but reading them.
-fn is_edit(effects: &Effects) -> bool {
+fn is_edit(effects: &CallEffects) -> bool {
     !effects.writes.is_empty()
         && effects.commands.is_empty()
         && effects.hosts.is_empty()
@@ -100,18 +100,18 @@ mod tests {
     use loci_core::tool::CommandEffect;
     use serde_json::json;
 
-    fn edit(path: &str) -> Effects {
+    fn edit(path: &str) -> CallEffects {
         let path = PathEffect::plain(path);
-        Effects { reads: vec![path.clone()], writes: vec![path], ..Effects::default() }
+        CallEffects { reads: vec![path.clone()], writes: vec![path], ..CallEffects::default() }
     }
 
-    fn linked(requested: &str, real: &str) -> Effects {
-        Effects::write(PathEffect { requested: requested.into(), real: real.into() })
+    fn linked(requested: &str, real: &str) -> CallEffects {
+        CallEffects::write(PathEffect { requested: requested.into(), real: real.into() })
     }
 
-    fn command(text: &str, is_read_only: bool) -> Effects {
+    fn command(text: &str, is_read_only: bool) -> CallEffects {
         let command = CommandEffect { is_read_only, ..CommandEffect::plain(text) };
-        Effects { commands: vec![command], ..Effects::default() }
+        CallEffects { commands: vec![command], ..CallEffects::default() }
     }
 
     fn say(permit: &Permit) -> &'static str {
@@ -127,14 +127,14 @@ mod tests {
     fn agents_do_what_they_are_for_and_nothing_else() {
         let notes = Policy::OneFile("/s/summary.md".into());
         let memory = Policy::Memory("/m".into());
-        let both = Effects { writes: vec![PathEffect::plain("/x")], ..edit("/m/a.md") };
+        let both = CallEffects { writes: vec![PathEffect::plain("/x")], ..edit("/m/a.md") };
         for (policy, tool, input, effects, expected) in [
             (&notes, "Edit", json!({}), edit("/s/summary.md"), "granted"),
             (&notes, "Write", json!({}), edit("/s/summary.md"), "refused"),
             (&notes, "Edit", json!({}), edit("/s/other.md"), "refused"),
             (&notes, "Edit", json!({}), linked("/s/summary.md", "/etc/passwd"), "refused"),
             (&notes, "Edit", json!({}), linked("/p/link", "/s/summary.md"), "refused"),
-            (&notes, "Read", json!({}), Effects::read(PathEffect::plain("/s/summary.md")), "refused"),
+            (&notes, "Read", json!({}), CallEffects::read(PathEffect::plain("/s/summary.md")), "refused"),
             (&notes, "Bash", json!({}), command("ls", true), "refused"),
             (&memory, "Write", json!({}), edit("/m/a.md"), "granted"),
             (&memory, "Edit", json!({}), edit("/m/logs/2026/01/2026-01-02.md"), "granted"),
@@ -144,12 +144,12 @@ mod tests {
             (&memory, "Write", json!({}), both, "refused"),
             (&memory, "Write", json!({}), linked("/m/a.md", "/p/CLAUDE.md"), "refused"),
             (&memory, "Write", json!({}), linked("/p/l/a.md", "/m/a.md"), "refused"),
-            (&memory, "Read", json!({}), Effects::read(PathEffect::plain("/p/a.rs")), "if allowed"),
+            (&memory, "Read", json!({}), CallEffects::read(PathEffect::plain("/p/a.rs")), "if allowed"),
             (&memory, "Bash", json!({}), command("git log", true), "if allowed"),
             (&memory, "Bash", json!({"run_in_background": true}), command("tail -f x", true), "refused"),
             (&memory, "Bash", json!({}), command("touch x", false), "refused"),
-            (&memory, "Bash", json!({}), Effects::unknown("?"), "refused"),
-            (&Policy::Nothing, "Read", json!({}), Effects::default(), "refused"),
+            (&memory, "Bash", json!({}), CallEffects::unknown("?"), "refused"),
+            (&Policy::Nothing, "Read", json!({}), CallEffects::default(), "refused"),
         ] {
             let permit = policy.permit(tool, &input, &effects);
             assert_eq!(say(&permit), expected, "{policy:?} {tool} {effects:?}");
@@ -175,7 +175,7 @@ mod tests {
             (Permit::Granted, decided(Verdict::Deny, rule(RuleList::Deny)), false),
             (Permit::Granted, decided(Verdict::Ask, rule(RuleList::Ask)), false),
             (Permit::IfAllowed, decided(Verdict::Allow, Reason::ReadOnly), true),
-            (Permit::IfAllowed, decided(Verdict::Ask, Reason::Outside("/x".into())), false),
+            (Permit::IfAllowed, decided(Verdict::Ask, Reason::StateEffects("/x".into())), false),
             (Permit::Refused("no".to_owned()), decided(Verdict::Allow, Reason::ReadOnly), false),
         ] {
             assert_eq!(admit(permit.clone(), &decision).is_ok(), expected, "{permit:?} {decision:?}");

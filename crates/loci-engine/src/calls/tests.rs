@@ -3,7 +3,7 @@
 use super::*;
 use crate::host::{HostParts, Spill};
 use expect_test::{Expect, expect};
-use loci_core::tool::{Effects, ToolDescriptor};
+use loci_core::tool::{CallEffects, ToolDescriptor};
 use loci_stdx::Env;
 use loci_storage::SessionTmp;
 use loci_tools::{Place, ToolFuture};
@@ -20,8 +20,8 @@ impl Tool for Odd {
         &self.descriptor
     }
 
-    fn effects(&self, _input: &Value, _place: &Place) -> Effects {
-        Effects::default()
+    fn effects(&self, _input: &Value, _place: &Place) -> CallEffects {
+        CallEffects::default()
     }
 
     fn is_concurrency_safe(&self, _input: &Value) -> bool {
@@ -68,7 +68,7 @@ async fn check(run_tool: fn() -> ToolFuture<'static>, is_cancelled: bool, expect
         id: "toolu_1".into(),
         tool: "Odd".to_owned(),
         input: json!({}),
-        effects: Effects::default(),
+        effects: CallEffects::default(),
     };
     let cancel = CancellationToken::new();
     if is_cancelled {

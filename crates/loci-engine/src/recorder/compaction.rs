@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use loci_context::{Shorter, Trigger, estimate_path, prose_tokens, summary_text};
+use loci_context::{CompactionResult, Trigger, estimate_path, prose_tokens, summary_text};
 use loci_core::entry::Entry;
 use loci_core::entry::draft::{Draft, Metadata};
 use loci_core::ids::EntryId;
@@ -14,7 +14,7 @@ use super::Recorder;
 /// A compaction to be recorded.
 pub(crate) struct Shortened<'a> {
     /// What it summarises and keeps, and the summary.
-    pub(crate) shorter: &'a Shorter,
+    pub(crate) shorter: &'a CompactionResult,
     /// Who wanted it.
     pub(crate) trigger: Trigger,
     /// How full the context was.
@@ -30,7 +30,7 @@ impl Recorder {
     /// every entry, and what goes on hangs under the summary, as other readers of the format expect.
     pub(crate) fn compact(&mut self, shortened: &Shortened<'_>) -> Option<(Arc<Entry>, Arc<Entry>)> {
         let transcript = self.log.path().map(|path| path.display().to_string());
-        let Shorter { plan, summary, .. } = shortened.shorter;
+        let CompactionResult { plan, summary, .. } = shortened.shorter;
         let text = summary_text(summary, transcript.as_deref());
         let kept = self.path[plan.preserved.clone()].to_vec();
         let anchor = self.fresh_id();
@@ -73,6 +73,6 @@ fn metadata(shortened: &Shortened<'_>, tokens_after: u64, anchor: &EntryId, kept
     }
     metadata["postTokens"] = json!(tokens_after);
     metadata["cumulativeDroppedTokens"] = json!(shortened.tokens_before.saturating_sub(tokens_after));
-    shortened.shorter.carried.keep_in(&mut metadata);
+    shortened.shorter.carryover.keep_in(&mut metadata);
     metadata
 }

@@ -7,7 +7,7 @@ use loci_core::entry::{Entry, EntryKind};
 use loci_core::ids::{EntryId, RequestId, ToolUseId};
 use loci_core::message::{Block, BlockKind, Content};
 use loci_core::stream::{Ended, Failure, FailureKind, Started};
-use loci_core::tool::{Note, ToolContent, ToolOutcome};
+use loci_core::tool::{ToolAttachment, ToolContent, ToolOutcome};
 use loci_core::usage::Usage;
 use loci_llm::{Played, PlayedResponse};
 use serde::Deserialize;
@@ -211,7 +211,9 @@ fn results(path: &[Arc<Entry>], parts: &[Part], calls: &HashSet<ToolUseId>) -> (
             Part::Unsent => {}
             Part::Note => match results.last_mut() {
                 Some(last) => {
-                    last.outcome.notes.extend(entry.attachment().map(|attachment| Note { attachment }));
+                    last.outcome
+                        .attachments
+                        .extend(entry.attachment().map(|attachment| ToolAttachment { attachment }));
                 }
                 None => return (results, at),
             },
@@ -230,7 +232,7 @@ fn results_in(entry: &Entry) -> Vec<RecordedResult> {
             content: tool_content(result.content),
             is_error: result.is_error,
             structured: structured.clone(),
-            notes: Vec::new(),
+            attachments: Vec::new(),
         },
     });
     results.collect()

@@ -100,7 +100,7 @@ impl Score {
     fn past(&mut self, end: usize, asked: usize) -> LoadedHistory {
         self.n_replaced = self.n_replaced_at(asked);
         let lines = self.stretch.replacements.iter().take(self.n_replaced);
-        let replaced = Replaced::of(lines.map(|(_, line)| line.as_ref()));
+        let replaced = Replaced::from_metadata(lines.map(|(_, line)| line.as_ref()));
         let path: Vec<Arc<Entry>> = self.stretch.path[..end].to_vec();
         self.mirror = Projection::with_replaced(path.iter().map(Arc::as_ref), &replaced);
         self.checker = Checker::default();

@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex};
 
 use loci_core::ids::ToolUseId;
-use loci_core::tool::{Effects, ToolDescriptor, ToolOutcome};
+use loci_core::tool::{CallEffects, ToolDescriptor, ToolOutcome};
 use loci_tools::{Host, Place, Tool, ToolCall, ToolFuture, Toolbox};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -56,8 +56,8 @@ impl Tool for StandIn {
         &self.descriptor
     }
 
-    fn effects(&self, _: &Value, _: &Place) -> Effects {
-        Effects::default()
+    fn effects(&self, _: &Value, _: &Place) -> CallEffects {
+        CallEffects::default()
     }
 
     fn is_concurrency_safe(&self, _: &Value) -> bool {

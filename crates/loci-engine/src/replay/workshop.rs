@@ -14,7 +14,7 @@ use loci_core::diff::unified;
 use loci_core::ids::ToolUseId;
 use loci_core::message::ToolUse;
 use loci_core::permission::{Decision, Rulebook, Verdict};
-use loci_core::recall::{RecallWish, Recalled};
+use loci_core::recall::{RecallQuery, RecallResult};
 use loci_core::tool::ToolOutcome;
 use loci_stdx::Env;
 use loci_storage::SessionTmp;
@@ -239,10 +239,10 @@ impl Host for BenchHost {
         &self.tasks
     }
 
-    fn recall(&self, wish: RecallWish) -> HostFuture<'_, Result<Recalled, String>> {
+    fn recall(&self, wish: RecallQuery) -> HostFuture<'_, Result<RecallResult, String>> {
         let file = self.transcript.clone();
         Box::pin(async move {
-            if matches!(wish, RecallWish::SearchProject(_) | RecallWish::QuoteFrom { .. }) {
+            if matches!(wish, RecallQuery::SearchProject(_) | RecallQuery::QuoteFrom { .. }) {
                 return Err("A replay has no other sessions to look in".to_owned());
             }
             let look = move || loci_storage::recall(&file, &wish, &AtomicBool::new(false));

@@ -6,7 +6,7 @@ use loci_core::message::ToolUse;
 use loci_core::permission::{
     Classified, Decision, Destination, Mode, Reason, RuleList, Rulebook, Update, Verdict,
 };
-use loci_core::tool::{Effects, PathEffect, ToolOutcome};
+use loci_core::tool::{CallEffects, PathEffect, ToolOutcome};
 use serde_json::Value;
 
 use super::{Message, Session, Underway};
@@ -245,7 +245,7 @@ fn is_forbidden(decision: &Decision) -> bool {
 }
 
 /// Returns the paths that lead elsewhere than they say, each once.
-fn links(effects: &Effects) -> Vec<PathEffect> {
+fn links(effects: &CallEffects) -> Vec<PathEffect> {
     let paths = effects.writes.iter().chain(&effects.reads).filter(|path| path.requested != path.real);
     paths.fold(Vec::new(), |mut links, path| {
         if !links.contains(path) {

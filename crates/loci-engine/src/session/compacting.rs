@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loci_context::{
-    Attempt, Carried, Fullness, Guard, Level, Need, Notes, RestoreBudget, ResultBudget, Room, Shorter,
-    Standing, Step, Subject, Trigger, Window, context_tokens, estimate_path, need, prose_tokens, restored,
+    CompactionAttempt, CompactionCarryover, CompactionGuard, CompactionInput, CompactionResult,
+    CompactionStep, ContextAction, ContextRoom, ContextState, Fullness, Level, Notes, RestoreBudget,
+    ResultBudget, Trigger, Window, context_tokens, estimate_path, next_context_action, prose_tokens,
+    restored,
 };
 use loci_core::ids::ToolUseId;
 use loci_core::message::Block;
@@ -39,7 +41,7 @@ const OUT_OF_BUDGET: &str = "The spending limit was reached while the conversati
 /// What is remembered from one compaction to the next.
 #[derive(Debug, Default)]
 pub(super) struct Compactor {
-    guard: Guard,
+    guard: CompactionGuard,
     /// What a model summarised before it failed; the next attempt goes on from there.
     so_far: Option<Notes>,
     /// The level that was told last.
@@ -49,15 +51,15 @@ pub(super) struct Compactor {
 }
 
 impl Compactor {
-    pub(super) fn heard_response(&mut self) {
-        self.guard.heard_response();
+    pub(super) fn on_response(&mut self) {
+        self.guard.on_response();
     }
 }
 
 /// A compaction whose summary is being written.
 pub(super) struct Pending {
-    attempt: Attempt,
-    room: Room,
+    attempt: CompactionAttempt,
+    room: ContextRoom,
     trigger: Trigger,
     /// Whether going on as it is would be refused.
     must: bool,
@@ -79,11 +81,11 @@ impl Session {
             return false;
         }
         loop {
-            match need(&self.standing(plan)) {
-                Need::Nothing => return false,
-                Need::Clear(clearing) => self.recorder.clear(&clearing),
-                Need::Compact => return true,
-                Need::NoHelp => {
+            match next_context_action(&self.standing(plan)) {
+                ContextAction::Nothing => return false,
+                ContextAction::Clear(clearing) => self.recorder.clear(&clearing),
+                ContextAction::Compact => return true,
+                ContextAction::NoHelp => {
                     if self.compactor.guard.take_news() {
                         self.tell(EngineEvent::Trouble(NO_HELP.to_owned()));
                     }
@@ -94,32 +96,37 @@ impl Session {
     }
 
     /// Tells people, once, that what every request has leaves a conversation little room, or none.
-    fn tell_crowd(&mut self, room: &Room) {
+    fn tell_crowd(&mut self, room: &ContextRoom) {
         if room.is_crowded() && !std::mem::replace(&mut self.compactor.has_told_crowd, true) {
             self.tell(EngineEvent::Trouble(crowd(room)));
         }
     }
 
     /// Returns what bounds the conversation before a request.
-    pub(super) fn room(&self, plan: &RequestPlan) -> Room {
-        Room::of(self.window(plan), self.overhead(), self.recorder.path(), self.recorder.replaced())
+    pub(super) fn room(&self, plan: &RequestPlan) -> ContextRoom {
+        ContextRoom::from_path(
+            self.window(plan),
+            self.overhead(),
+            self.recorder.path(),
+            self.recorder.replaced(),
+        )
     }
 
     /// Returns what bounds a compaction. A window that somebody set, and that has no room for a conversation, bounds nothing
     /// once the server has refused a request: then the model's own does.
-    fn room_for(&self, wish: &CompactionWish) -> Room {
+    fn room_for(&self, wish: &CompactionWish) -> ContextRoom {
         let plan = self.plan_for(&wish.model);
         let Some(message) = &wish.refusal else { return self.room(&plan) };
         let estimated = self.overhead() + estimate_path(self.recorder.path(), self.recorder.replaced());
         let window = self.window(&plan);
         let own = Window { tokens: window.tokens.max(facts(&wish.model).window), ..window };
-        let room = Room::new(window, self.overhead());
-        let room = if room.is_filled() { Room::new(own, self.overhead()) } else { room };
+        let room = ContextRoom::new(window, self.overhead());
+        let room = if room.is_filled() { ContextRoom::new(own, self.overhead()) } else { room };
         room.refused(message, estimated)
     }
 
-    fn standing(&self, plan: &RequestPlan) -> Standing<'_> {
-        Standing {
+    fn standing(&self, plan: &RequestPlan) -> ContextState<'_> {
+        ContextState {
             path: self.recorder.path(),
             replaced: self.recorder.replaced(),
             window: self.window(plan),
@@ -212,13 +219,13 @@ impl Session {
         let subject = self.subject(wish);
         let room = subject.room;
         let (notes, so_far) = (self.notes_for_compaction(), self.compactor.so_far.take());
-        let Some(attempt) = Attempt::new(subject, wish.keep, notes.as_ref(), so_far) else {
+        let Some(attempt) = CompactionAttempt::new(subject, wish.keep, notes.as_ref(), so_far) else {
             let end = Compacted::NothingToDo;
             underway.tally.text = end.failure().unwrap_or_default();
             return self.compaction_over(end, underway);
         };
         let may_ask = wish.trigger == Trigger::Manual || self.compactor.guard.may_ask();
-        let step = if may_ask { attempt.begin() } else { Step::Record(attempt.last_resort()) };
+        let step = if may_ask { attempt.begin() } else { CompactionStep::Record(attempt.last_resort()) };
         let tokens = self.tokens();
         let pending = Pending {
             attempt,
@@ -230,8 +237,8 @@ impl Session {
             asking: Asking::new(self.turn_limits().models, &wish.model),
         };
         match step {
-            Step::Ask(messages) => self.ask_for_summary(pending, messages, underway),
-            Step::Record(shorter) => {
+            CompactionStep::Ask(messages) => self.ask_for_summary(pending, messages, underway),
+            CompactionStep::Record(shorter) => {
                 let end = self.put_in_place(&shorter, &pending, underway);
                 self.compaction_over(end, underway);
             }
@@ -250,11 +257,11 @@ impl Session {
         }
     }
 
-    pub(super) fn subject(&self, wish: &CompactionWish) -> Subject {
+    pub(super) fn subject(&self, wish: &CompactionWish) -> CompactionInput {
         let (path, replaced) = (self.recorder.path(), self.recorder.replaced());
         let running = self.host.tasks().list().into_iter().filter(|task| task.status == TaskStatus::Running);
         let elsewhere = self.restore_sources.iter().flat_map(|source| source.running());
-        Subject {
+        CompactionInput {
             path: path.to_vec(),
             replaced: replaced.clone(),
             room: self.room_for(wish),
@@ -288,20 +295,25 @@ impl Session {
             },
         };
         let end = match step {
-            Ok(Step::Ask(messages)) => return self.ask_for_summary(pending, messages, underway),
-            Ok(Step::Record(shorter)) => self.put_in_place(&shorter, &pending, underway),
+            Ok(CompactionStep::Ask(messages)) => return self.ask_for_summary(pending, messages, underway),
+            Ok(CompactionStep::Record(shorter)) => self.put_in_place(&shorter, &pending, underway),
             Err(failure) => self.fail(failure, &pending, underway),
         };
         self.compaction_over(end, underway);
     }
 
     /// Makes the next step of an answer; the error says why it is none.
-    fn heard_summary(&self, attempt: &mut Attempt, text: &str, ended: &Ended) -> Result<Step, Failure> {
+    fn heard_summary(
+        &self,
+        attempt: &mut CompactionAttempt,
+        text: &str,
+        ended: &Ended,
+    ) -> Result<CompactionStep, Failure> {
         if ended.stop_reason.as_deref() == Some("refusal") {
             return Err(Failure::new(FailureKind::InvalidRequest, REFUSED));
         }
-        match attempt.heard(text) {
-            Some(Step::Ask(_)) if self.is_out_of_budget() => {
+        match attempt.on_answer(text) {
+            Some(CompactionStep::Ask(_)) if self.is_out_of_budget() => {
                 Err(Failure::new(FailureKind::SpendLimit, OUT_OF_BUDGET))
             }
             step => step.ok_or_else(|| Failure::new(FailureKind::Malformed, "The summary is empty")),
@@ -332,7 +344,12 @@ impl Session {
     }
 
     /// Puts a summary in the place of what it stands for.
-    fn put_in_place(&mut self, shorter: &Shorter, pending: &Pending, underway: &mut Underway) -> Compacted {
+    fn put_in_place(
+        &mut self,
+        shorter: &CompactionResult,
+        pending: &Pending,
+        underway: &mut Underway,
+    ) -> Compacted {
         let shortened = self.recorder.compact(&Shortened {
             shorter,
             trigger: pending.trigger,
@@ -355,7 +372,9 @@ impl Session {
         self.compactor.guard.succeeded();
         self.note_compaction();
         self.tell(EngineEvent::Compacted {
-            metadata: Carried::strip(boundary.fields().read("compactMetadata").unwrap_or_default()),
+            metadata: CompactionCarryover::strip(
+                boundary.fields().read("compactMetadata").unwrap_or_default(),
+            ),
         });
         self.tell_user(Some(&summary), None);
         self.tell_level();
@@ -399,7 +418,7 @@ impl Session {
     }
 
     /// Puts what else was used before the model again, as something to look at.
-    fn restore_used(&mut self, room: &Room) {
+    fn restore_used(&mut self, room: &ContextRoom) {
         for source in self.restore_sources.clone() {
             let (used, budget) = source.used();
             for item in restored(used, budget.within(self.room_left(room))) {
@@ -409,7 +428,7 @@ impl Session {
     }
 
     /// Returns how many tokens there are up to what a compaction aims at.
-    fn room_left(&self, room: &Room) -> u64 {
+    fn room_left(&self, room: &ContextRoom) -> u64 {
         room.left(estimate_path(self.recorder.path(), self.recorder.replaced()))
     }
 
@@ -419,7 +438,7 @@ impl Session {
 }
 
 /// Says what takes the room of a conversation, and what to do about it.
-fn crowd(room: &Room) -> String {
+fn crowd(room: &ContextRoom) -> String {
     let (overhead, most) = (room.overhead, room.limit());
     let what = match room.is_filled() {
         true => "and compacting the conversation cannot help",

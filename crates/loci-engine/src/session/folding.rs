@@ -8,7 +8,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use loci_context::{CollapseAt, Fold, Projection, Trigger, plan_fold};
+use loci_context::{CollapseThresholds, Fold, Projection, Trigger, plan_fold};
 use loci_core::ids::EntryId;
 
 use super::{Message, Session, Underway};
@@ -23,7 +23,7 @@ impl Session {
     pub(super) fn compact_from(&self, plan: &RequestPlan) -> u64 {
         let room = self.room(plan);
         match &self.folder {
-            Some(_) => room.at_least(CollapseAt::of(&room.window).blocks),
+            Some(_) => room.at_least(CollapseThresholds::of(&room.window).blocks),
             None => room.trigger(),
         }
     }
@@ -45,7 +45,7 @@ impl Session {
     /// Has a stretch folded when it is time; the conversation does not wait.
     pub(super) fn consider_fold(&mut self) {
         let window = self.window(&self.usual_plan());
-        if self.folder.is_some() && self.tokens() >= CollapseAt::of(&window).commits {
+        if self.folder.is_some() && self.tokens() >= CollapseThresholds::of(&window).commits {
             self.begin_fold();
         }
     }

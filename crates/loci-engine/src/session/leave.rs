@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use loci_context::Attempt;
+use loci_context::CompactionAttempt;
 use tokio_util::sync::CancellationToken;
 
 use super::{Message, Session, Underway};
@@ -43,7 +43,7 @@ impl Session {
     fn leave(&self, wish: &CompactionWish) -> Option<impl Future<Output = CompactionLeave> + use<>> {
         let hooks = self.compaction_hooks.clone().filter(|_| self.compaction.is_on)?;
         let notes = self.notes_for_compaction();
-        Attempt::new(self.subject(wish), wish.keep, notes.as_ref(), None)?;
+        CompactionAttempt::new(self.subject(wish), wish.keep, notes.as_ref(), None)?;
         let before = BeforeCompaction { trigger: wish.trigger, instructions: wish.focus.clone() };
         Some(async move { hooks.before(before).await })
     }

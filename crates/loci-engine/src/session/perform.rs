@@ -9,7 +9,7 @@ use loci_core::ids::RequestId;
 use loci_core::message::{Block, BlockKind, ToolUse};
 use loci_core::model::facts;
 use loci_core::stream::{Failure, StreamEvent};
-use loci_core::tool::{Note, ToolOutcome};
+use loci_core::tool::{ToolAttachment, ToolOutcome};
 use loci_storage::Author;
 use loci_tools::{Host, Toolbox};
 use serde_json::{Value, json};
@@ -117,7 +117,7 @@ impl Session {
                 if ended.is_some_and(|ended| ended.context_management.is_some()) {
                     self.note_clearing();
                 }
-                self.compactor.heard_response();
+                self.compactor.on_response();
                 self.tell_level();
             }
             Record::PartialText(text) => {
@@ -127,7 +127,7 @@ impl Session {
             }
             Record::ToolResult { call, mut outcome } => {
                 if let Some(file) = underway.reading.remove(&call).filter(|_| !outcome.is_failure()) {
-                    outcome.notes.extend(self.meet_instructions(&file));
+                    outcome.attachments.extend(self.meet_instructions(&file));
                 }
                 if underway.remembering.remove(&call) && !outcome.is_failure() {
                     self.note_memory();
@@ -246,7 +246,7 @@ impl Session {
     }
 
     /// Returns the instructions that a file just read brings with it.
-    fn meet_instructions(&mut self, file: &Path) -> Vec<Note> {
+    fn meet_instructions(&mut self, file: &Path) -> Vec<ToolAttachment> {
         let Some(lazy) = &mut self.lazy_instructions else { return Vec::new() };
         let (met, problems) = lazy.read(file);
         remember(&mut lock(self.host.files()), met.iter().map(|met| &met.file));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use loci_context::{Keep, Trigger};
+use loci_context::{KeepRecent, Trigger};
 use loci_core::ids::ToolUseId;
 use loci_core::message::{Block, ToolUse};
 use loci_core::stream::{Ended, Failure, Started, StreamEvent};
@@ -59,7 +59,7 @@ pub struct CompactionWish {
     /// Who wants it.
     pub trigger: Trigger,
     /// What is kept word for word.
-    pub keep: Keep,
+    pub keep: KeepRecent,
     /// What the user wants to be kept above all.
     pub focus: Option<String>,
     /// What the server said when it refused the conversation for its length.

@@ -1,6 +1,6 @@
 //! Making room: compaction before a request that would not fit, after one that did not, or at the user's wish.
 
-use loci_context::{Keep, Trigger};
+use loci_context::{KeepRecent, Trigger};
 use loci_core::stream::{Failure, FailureKind};
 
 use super::effect::{CompactionWish, Effect, Interruption, Outcome, Record};
@@ -21,22 +21,22 @@ pub(super) enum Cause {
 impl Turn {
     /// The user asks for a compaction and nothing else.
     pub(super) fn compact_at_wish(&mut self, focus: Option<String>) -> Vec<Effect> {
-        let wish = self.wish(Trigger::Manual, Keep::LastRound);
+        let wish = self.wish(Trigger::Manual, KeepRecent::LastRound);
         self.compact(Cause::Wish, CompactionWish { focus, ..wish })
     }
 
     /// The request was not sent because it would not fit.
     pub(super) fn make_room(&mut self) -> Vec<Effect> {
-        let wish = self.wish(Trigger::Auto, Keep::LastRound);
+        let wish = self.wish(Trigger::Auto, KeepRecent::LastRound);
         self.compact(Cause::Full, wish)
     }
 
     /// The server refused the request for its length, in tokens or in bytes; `None` when compacting did not help already.
     pub(super) fn make_room_after(&mut self, failure: &Failure) -> Option<Vec<Effect>> {
         let keep = match failure.kind {
-            FailureKind::PromptTooLong => Keep::NewerHalf,
+            FailureKind::PromptTooLong => KeepRecent::NewerHalf,
             // Pictures are small in tokens and large in bytes, so no count says how much may stay.
-            FailureKind::TooLarge => Keep::LastRound,
+            FailureKind::TooLarge => KeepRecent::LastRound,
             _ => return None,
         };
         self.recovery.may_compact().then(|| {
@@ -47,7 +47,7 @@ impl Turn {
     }
 
     /// Returns a wish for the model that is asked next: after a fallback its window may be smaller.
-    fn wish(&self, trigger: Trigger, keep: Keep) -> CompactionWish {
+    fn wish(&self, trigger: Trigger, keep: KeepRecent) -> CompactionWish {
         let model = self.recovery.plan(&self.limits).model;
         CompactionWish { trigger, keep, focus: None, refusal: None, model }
     }

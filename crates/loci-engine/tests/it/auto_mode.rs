@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use loci_context::{PromptParts, Surroundings};
+use loci_context::{EnvironmentContext, PromptParts};
 use loci_core::entry::draft::Stamp;
 use loci_core::ids::{SessionId, ToolUseId};
 use loci_core::message::{Block, Role};
 use loci_core::permission::{Classified, Mode, RuleList, RuleOrigin, RuleSource, Rulebook};
-use loci_core::session::{Beginning, SessionIdentity};
+use loci_core::session::{NewSession, SessionIdentity};
 use loci_engine::{
     Answer, BackgroundConfig, Classifier, ClassifierCall, ClassifierFuture, Command, CommandRegistry,
     CompactionConfig, EngineEvent, Grants, LoadedHistory, ModelConfig, Prompt, Session, SessionConfig,
@@ -117,7 +117,7 @@ pub(crate) fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) 
     let path = std::env::var("PATH").unwrap_or_default();
     SessionConfig {
         env: Env::for_test(cwd.join("home"), cwd),
-        identity: SessionIdentity::new(Beginning {
+        identity: SessionIdentity::new(NewSession {
             id: id.clone(),
             project_dir: cwd.join("sessions"),
             cwd: cwd.to_path_buf(),
@@ -153,7 +153,7 @@ pub(crate) fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) 
             replacement: Some(String::new()),
             appendix: None,
             memory_dir: None,
-            surroundings: Surroundings {
+            surroundings: EnvironmentContext {
                 cwd: cwd.display().to_string(),
                 extra_dirs: Vec::new(),
                 is_repository: false,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use loci_core::permission::{Call, Mode, RuleList, RuleOrigin, RuleSource, Rulebook, Verdict, decide};
-use loci_core::tool::{CommandEffect, Effects, PathEffect};
+use loci_core::tool::{CallEffects, CommandEffect, PathEffect};
 use loci_shell::{ShellContext, ShellPath, ShellReading, analyse, top_level_parts};
 
 /// Panics when something does not hold for `line`.
@@ -49,7 +49,7 @@ fn book(mode: Mode) -> Rulebook {
     book
 }
 
-fn effects(reading: ShellReading) -> Effects {
+fn effects(reading: ShellReading) -> CallEffects {
     let paths = |paths: Vec<ShellPath>| paths.into_iter().map(|it| PathEffect::plain(it.path)).collect();
     let commands = reading.commands.into_iter().map(|command| CommandEffect {
         text: command.text,
@@ -59,13 +59,13 @@ fn effects(reading: ShellReading) -> Effects {
         cover: command.cover,
         readings: command.readings,
     });
-    Effects {
+    CallEffects {
         commands: commands.collect(),
         reads: paths(reading.reads),
         writes: paths(reading.writes),
         redirects: paths(reading.redirects),
         unclear: reading.unclear,
         unknown: reading.unknown,
-        ..Effects::default()
+        ..CallEffects::default()
     }
 }

@@ -22,7 +22,7 @@ use std::sync::atomic::AtomicBool;
 use loci_core::entry::Entry;
 use loci_core::ids::EntryId;
 use loci_core::passage::{CallNames, Passage, Voice, passages};
-use loci_core::recall::{RecallHit, RecallPlace, RecallSearch, RecallSource, RecallWish, Recalled};
+use loci_core::recall::{RecallHit, RecallPlace, RecallQuery, RecallResult, RecallSearch, RecallSource};
 use loci_core::search::{Corpus, Match, Query, Scorer, nearest, part_around};
 
 use crate::sessions::session_file::{LoadError, Loaded, read_line};
@@ -48,16 +48,16 @@ const OWN: usize = 0;
 const WHOLE: f64 = 0.1;
 
 /// Looks up what is asked for in a session file; `stop` ends it early, with what was found up to there.
-pub fn recall(file: &Path, wish: &RecallWish, stop: &AtomicBool) -> Result<Recalled, LoadError> {
+pub fn recall(file: &Path, wish: &RecallQuery, stop: &AtomicBool) -> Result<RecallResult, LoadError> {
     let failed = |source| LoadError { path: file.to_owned(), source };
     let own = Stretch::whole(file).map_err(failed)?;
     match wish {
-        RecallWish::Search(search) | RecallWish::SearchProject(search) => {
+        RecallQuery::Search(search) | RecallQuery::SearchProject(search) => {
             let stretches: Vec<Stretch> = std::iter::once(own).chain(ancestors(file, stop)).collect();
             find(&stretches, search, stop).map_err(failed)
         }
-        RecallWish::Quote { message, offset, limit }
-        | RecallWish::QuoteFrom { message, offset, limit, .. } => {
+        RecallQuery::Quote { message, offset, limit }
+        | RecallQuery::QuoteFrom { message, offset, limit, .. } => {
             let quoted = quote(&own, message, *offset, *limit, stop).map_err(failed)?;
             if quoted != NOWHERE {
                 return Ok(quoted);
@@ -70,7 +70,7 @@ pub fn recall(file: &Path, wish: &RecallWish, stop: &AtomicBool) -> Result<Recal
     }
 }
 
-const NOWHERE: Recalled = Recalled::NoSuchMessage { n_matching: 0 };
+const NOWHERE: RecallResult = RecallResult::NoSuchMessage { n_matching: 0 };
 
 #[derive(Default)]
 struct Search {
@@ -84,7 +84,7 @@ struct Search {
 }
 
 /// Finds messages in a conversation's own file, the first of the stretches, and in those it was in before.
-fn find(stretches: &[Stretch], wish: &RecallSearch, stop: &AtomicBool) -> io::Result<Recalled> {
+fn find(stretches: &[Stretch], wish: &RecallSearch, stop: &AtomicBool) -> io::Result<RecallResult> {
     let query = Query::parse(&wish.query);
     let mut search = Search::default();
     search.corpus.n_with_term = vec![0; query.terms().len()];
@@ -139,7 +139,7 @@ impl Search {
         scorer.weights().iter().zip(known).map(|(weight, known)| if known { *weight } else { 0.0 }).collect()
     }
 
-    fn answer(&self, stretches: &[Stretch], query: &Query, wish: &RecallSearch) -> io::Result<Recalled> {
+    fn answer(&self, stretches: &[Stretch], query: &Query, wish: &RecallSearch) -> io::Result<RecallResult> {
         let scorer = self.corpus.scorer();
         let weights = self.weights(&scorer);
         let ranked = self.ranked(stretches, query, &scorer, &weights)?;
@@ -156,7 +156,7 @@ impl Search {
                 is_compacted: self.is_compacted(candidate),
             });
         }
-        Ok(Recalled::Found {
+        Ok(RecallResult::Found {
             n_found: self.candidates.len(),
             n_searched: usize::try_from(self.corpus.n_texts).unwrap_or(usize::MAX),
             hits,

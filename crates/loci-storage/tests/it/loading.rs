@@ -79,7 +79,7 @@ fn check_same(new_part: &[u8], path: &str, skipped: &[Expected]) -> LiveLoad {
 
 fn every_message_is_on_a_branch(file: &Path) {
     let entries = load(file).unwrap().entries;
-    let branches = Branches::of(&entries);
+    let branches = Branches::from_entries(&entries);
     let mut reached: Vec<&EntryId> = Vec::new();
     for leaf in branches.leaves() {
         reached.extend(branches.lineage(&leaf.id).iter().filter_map(|entry| entry.head().uuid.as_ref()));

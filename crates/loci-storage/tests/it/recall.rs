@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use loci_core::passage::Voice;
-use loci_core::recall::{RecallHit, RecallPlace, RecallSearch, RecallWish, Recalled};
+use loci_core::recall::{RecallHit, RecallPlace, RecallQuery, RecallResult, RecallSearch};
 use loci_storage::search::{ProjectRecord, recall};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -26,10 +26,10 @@ fn search(query: &str) -> RecallSearch {
 }
 
 fn look(file: &Path, search: RecallSearch) -> (usize, Vec<RecallHit>) {
-    let recalled = recall(file, &RecallWish::Search(search), &AtomicBool::new(false)).unwrap();
+    let recalled = recall(file, &RecallQuery::Search(search), &AtomicBool::new(false)).unwrap();
     let found = match recalled {
-        Recalled::Found { n_found, hits, .. } => Some((n_found, hits)),
-        Recalled::Quoted { .. } | Recalled::NoSuchMessage { .. } => None,
+        RecallResult::Found { n_found, hits, .. } => Some((n_found, hits)),
+        RecallResult::Quoted { .. } | RecallResult::NoSuchMessage { .. } => None,
     };
     found.unwrap()
 }
@@ -171,17 +171,17 @@ fn a_message_is_quoted_word_for_word() {
     let world = World::new();
     let file = compacted(&world);
     let quote = |message: &str, offset, limit| {
-        let wish = RecallWish::Quote { message: message.to_owned(), offset, limit };
+        let wish = RecallQuery::Quote { message: message.to_owned(), offset, limit };
         recall(&file, &wish, &AtomicBool::new(false)).unwrap()
     };
-    let Recalled::Quoted { text, n_chars, source } = quote("r1", 0, 100) else { panic!() };
+    let RecallResult::Quoted { text, n_chars, source } = quote("r1", 0, 100) else { panic!() };
     assert_eq!((text.as_str(), n_chars), ("port=48213 # staging", 20));
     assert_eq!((source.voice, source.tool.as_deref()), (Voice::Result, Some("Bash")), "by its call");
-    let Recalled::Quoted { text, .. } = quote("r1", 5, 5) else { panic!() };
+    let RecallResult::Quoted { text, .. } = quote("r1", 5, 5) else { panic!() };
     assert_eq!(text, "48213");
-    assert_eq!(quote("nobody", 0, 9), Recalled::NoSuchMessage { n_matching: 0 });
-    assert_eq!(quote("u", 0, 9), Recalled::NoSuchMessage { n_matching: 2 });
-    assert_eq!(quote("", 0, 9), Recalled::NoSuchMessage { n_matching: 0 });
+    assert_eq!(quote("nobody", 0, 9), RecallResult::NoSuchMessage { n_matching: 0 });
+    assert_eq!(quote("u", 0, 9), RecallResult::NoSuchMessage { n_matching: 2 });
+    assert_eq!(quote("", 0, 9), RecallResult::NoSuchMessage { n_matching: 0 });
 }
 
 /// Writes a session file beside the others.
@@ -231,12 +231,12 @@ fn a_fork_finds_what_its_source_had_before_a_compaction() {
         assert_eq!((n_found, found), (expected.len(), expected), "{}", file.display());
         assert!(hits.iter().find(|hit| hit.source.message == "u1").unwrap().is_compacted);
         let quote = |message: &str| {
-            let wish = RecallWish::Quote { message: message.to_owned(), offset: 0, limit: 100 };
+            let wish = RecallQuery::Quote { message: message.to_owned(), offset: 0, limit: 100 };
             recall(file, &wish, &AtomicBool::new(false)).unwrap()
         };
-        let Recalled::Quoted { text, source, .. } = quote("u1") else { panic!() };
+        let RecallResult::Quoted { text, source, .. } = quote("u1") else { panic!() };
         assert_eq!((text.as_str(), source.place), ("The staging port is 48213.", RecallPlace::Here));
-        assert_eq!(quote("x1"), Recalled::NoSuchMessage { n_matching: 0 }, "it was said after the fork");
+        assert_eq!(quote("x1"), RecallResult::NoSuchMessage { n_matching: 0 }, "it was said after the fork");
     }
     // A summary may say anything: what has not the same boundary, or lies elsewhere, is another conversation.
     world.write("q/source.jsonl", say("q1", "The staging port of others.").to_string());
@@ -279,8 +279,8 @@ proptest! {
         prop_assert_eq!(n_found, expected);
         let hit = hits.iter().find(|hit| hit.source.message == format!("m{at}-")).unwrap();
         prop_assert_eq!(&hit.excerpt, &texts[at]);
-        let quote = RecallWish::Quote { message: format!("m{at}-"), offset: 0, limit: 4_000 };
-        let Recalled::Quoted { text, .. } = recall(&file, &quote, &AtomicBool::new(false)).unwrap() else { panic!() };
+        let quote = RecallQuery::Quote { message: format!("m{at}-"), offset: 0, limit: 4_000 };
+        let RecallResult::Quoted { text, .. } = recall(&file, &quote, &AtomicBool::new(false)).unwrap() else { panic!() };
         prop_assert_eq!(&text, &texts[at]);
     }
 }
@@ -312,7 +312,7 @@ fn memories_and_earlier_sessions_of_the_project_are_found() {
     let record = ProjectRecord { home: world.home, sessions, own, memory: Some(memory) };
     let stop = AtomicBool::new(false);
     let found = |search: &RecallSearch| match record.search(search, &stop).unwrap() {
-        Recalled::Found { n_found, hits, .. } => (n_found, hits),
+        RecallResult::Found { n_found, hits, .. } => (n_found, hits),
         other => panic!("{other:?}"),
     };
     let (n_found, hits) = found(&search("relay port"));
@@ -330,12 +330,12 @@ fn memories_and_earlier_sessions_of_the_project_are_found() {
 
     let quoted = |session: &str| record.quote(session, "u-old", 4, 5, &stop).unwrap();
     match quoted(ids[0]) {
-        Recalled::Quoted { text, source, .. } => {
+        RecallResult::Quoted { text, source, .. } => {
             assert_eq!((text.as_str(), source.place), ("relay", RecallPlace::Session(ids[0].to_owned())));
         }
         other => panic!("{other:?}"),
     }
     for session in [ids[1], "../-elsewhere/aaaaaaaa-0000-4000-8000-000000000003", "none", ""] {
-        assert_eq!(quoted(session), Recalled::NoSuchMessage { n_matching: 0 }, "{session}");
+        assert_eq!(quoted(session), RecallResult::NoSuchMessage { n_matching: 0 }, "{session}");
     }
 }

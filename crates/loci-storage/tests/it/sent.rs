@@ -138,13 +138,13 @@ impl Running {
         self.append(summary.line());
         self.path = vec![boundary, summary];
         self.path.extend(kept);
-        self.projection = Projection::of(self.path.iter().map(|entry| &**entry));
+        self.projection = Projection::from_path(self.path.iter().map(|entry| &**entry));
         self.check();
     }
 }
 
 fn projected(conversation: &Conversation) -> Vec<Message> {
-    Projection::of(conversation.path().iter().map(|entry| &**entry)).messages(None)
+    Projection::from_path(conversation.path().iter().map(|entry| &**entry)).messages(None)
 }
 
 fn bytes(messages: &[Message]) -> String {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use loci_core::ids::ToolUseId;
-use loci_core::recall::{RecallWish, Recalled};
+use loci_core::recall::{RecallQuery, RecallResult};
 use loci_core::tool::{ToolContent, ToolOutcome};
 use loci_stdx::Env;
 use serde_json::{Value, json};
@@ -119,7 +119,7 @@ impl Host for ShellHost {
     fn tasks(&self) -> &Tasks {
         self.inner.tasks()
     }
-    fn recall(&self, wish: RecallWish) -> HostFuture<'_, Result<Recalled, String>> {
+    fn recall(&self, wish: RecallQuery) -> HostFuture<'_, Result<RecallResult, String>> {
         self.inner.recall(wish)
     }
     fn task_store(&self) -> Arc<dyn TaskStore> {

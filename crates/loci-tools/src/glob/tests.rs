@@ -117,7 +117,7 @@ async fn effects_name_where_the_walk_starts() {
         (json!({"pattern": "/etc/*.conf", "path": "sub"}), "/etc".into(), "/etc".into()),
     ] {
         let effects = Glob::default().effects(&input, &host.place());
-        assert_eq!(effects, Effects::read(PathEffect { requested, real }), "{input}");
+        assert_eq!(effects, CallEffects::read(PathEffect { requested, real }), "{input}");
     }
     assert!(Glob::default().is_concurrency_safe(&json!({})));
 }

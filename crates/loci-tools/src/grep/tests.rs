@@ -298,7 +298,7 @@ async fn effects_name_the_root() {
         (json!({"pattern": "x", "path": "/etc/../usr"}), "/usr".into(), "/usr".into()),
     ] {
         let effects = Grep::default().effects(&input, &host.place());
-        assert_eq!(effects, Effects::read(PathEffect { requested, real }), "{input}");
+        assert_eq!(effects, CallEffects::read(PathEffect { requested, real }), "{input}");
     }
     let tool = Grep::default();
     assert!(tool.is_concurrency_safe(&json!({})));

@@ -357,7 +357,10 @@ fn a_read_is_judged_by_where_it_leads() {
     symlink(&target, host.project().join("link")).unwrap();
     let read = Read::default();
     let effects = read.effects(&json!({"file_path": "link"}), &host.place());
-    assert_eq!(effects, Effects::read(PathEffect { requested: host.project().join("link"), real: target }));
+    assert_eq!(
+        effects,
+        CallEffects::read(PathEffect { requested: host.project().join("link"), real: target })
+    );
     assert!(effects.is_read_only() && read.is_concurrency_safe(&json!({})));
     assert!(!read.effects(&json!({}), &host.place()).unknown.is_empty());
 }

@@ -1,5 +1,5 @@
 use loci_core::passage::Voice;
-use loci_core::recall::{RecallHit, RecallSource, RecallWish, Recalled};
+use loci_core::recall::{RecallHit, RecallQuery, RecallResult, RecallSource};
 use loci_core::tool::ToolContent;
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ fn record() -> Option<RecordDirs> {
     Some(RecordDirs { sessions: "/c/projects/p".into(), memory: Some("/c/projects/p/memory".into()) })
 }
 
-async fn check(input: Value, answer: Recalled, expected: &str) {
+async fn check(input: Value, answer: RecallResult, expected: &str) {
     let host = TestHost::new();
     *host.recalled.lock().unwrap() = Some(answer);
     let outcome = host.call(&Recall::new(record()), input.clone()).await;
@@ -40,7 +40,7 @@ async fn check(input: Value, answer: Recalled, expected: &str) {
 
 #[tokio::test]
 async fn matches_are_shown_with_what_to_do_next() {
-    let found = |n_found, hits| Recalled::Found { n_found, n_searched: 40, hits };
+    let found = |n_found, hits| RecallResult::Found { n_found, n_searched: 40, hits };
     check(
         json!({"query": "port", "limit": 2}),
         found(3, vec![hit("m-1", "port 9000", 9), hit("m-2", "a long", 900)]),
@@ -58,7 +58,7 @@ async fn matches_are_shown_with_what_to_do_next() {
 
 #[tokio::test]
 async fn a_long_message_is_read_page_by_page() {
-    let page = |text: &str| Recalled::Quoted {
+    let page = |text: &str| RecallResult::Quoted {
         source: source("m", Voice::Model),
         text: text.to_owned(),
         n_chars: 9,
@@ -87,9 +87,9 @@ async fn what_cannot_be_answered_is_said() {
     }
     let none =
         "No message of this conversation has that id. Search with `query`; each match names its message.";
-    check(json!({"message": "m"}), Recalled::NoSuchMessage { n_matching: 0 }, none).await;
+    check(json!({"message": "m"}), RecallResult::NoSuchMessage { n_matching: 0 }, none).await;
     let some = "2 messages have an id that begins so. Give more of it.";
-    check(json!({"message": "m"}), Recalled::NoSuchMessage { n_matching: 2 }, some).await;
+    check(json!({"message": "m"}), RecallResult::NoSuchMessage { n_matching: 2 }, some).await;
 }
 
 /// Invariant 12 of `docs/design/memory.md`. What the model has seen is free; the rest is read, and judged as that.
@@ -121,7 +121,7 @@ async fn matches_from_elsewhere_say_where() {
     let hits = vec![there(RecallPlace::Memory, 90), there(RecallPlace::Session("s-1".to_owned()), 90)];
     check(
         json!({"query": "port", "where": "project"}),
-        Recalled::Found { n_found: 2, n_searched: 7, hits },
+        RecallResult::Found { n_found: 2, n_searched: 7, hits },
         "Matches 1 to 2 of 2, the best first, word for word:\n\n\
          1. [m-1] a memory of this project\nport 9000\n[from character 0 of 90; Read shows all]\n\n\
          2. [m-1] user, 2026-01-01T00:00:00.000Z, session s-1\nport 9000\n\
@@ -129,14 +129,14 @@ async fn matches_from_elsewhere_say_where() {
     )
     .await;
     let none = "Nothing in memories and 7 earlier sessions has a word of this.";
-    let nothing = Recalled::Found { n_found: 0, n_searched: 7, hits: vec![] };
+    let nothing = RecallResult::Found { n_found: 0, n_searched: 7, hits: vec![] };
     check(json!({"query": "port", "where": "project"}), nothing, none).await;
 }
 
 #[test]
 fn output_is_bounded() {
     for limit in 1..=MOST {
-        let Ok(RecallWish::Search(search)) = wish(&json!({"query": "x", "limit": limit})) else { panic!() };
+        let Ok(RecallQuery::Search(search)) = wish(&json!({"query": "x", "limit": limit})) else { panic!() };
         assert!(search.excerpt * search.limit <= ALL_EXCERPTS && search.excerpt >= 400, "{limit}");
     }
 }

@@ -4,7 +4,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use loci_core::tool::{Effects, ToolDescriptor, ToolOutcome};
+use loci_core::tool::{CallEffects, ToolDescriptor, ToolOutcome};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -66,8 +66,8 @@ impl Tool for TaskOutput {
     }
 
     /// The output of a task is the session's own.
-    fn effects(&self, _input: &Value, _place: &Place) -> Effects {
-        Effects::default()
+    fn effects(&self, _input: &Value, _place: &Place) -> CallEffects {
+        CallEffects::default()
     }
 
     fn is_concurrency_safe(&self, _input: &Value) -> bool {

@@ -1,6 +1,6 @@
 //! TaskStop: ends a background task.
 
-use loci_core::tool::{Effects, ToolDescriptor, ToolOutcome};
+use loci_core::tool::{CallEffects, ToolDescriptor, ToolOutcome};
 use serde_json::{Value, json};
 
 use crate::shell_tasks::TaskStatus;
@@ -38,8 +38,8 @@ impl Tool for TaskStop {
     }
 
     /// A task is the session's own: stopping it needs nobody's leave.
-    fn effects(&self, _input: &Value, _place: &Place) -> Effects {
-        Effects::default()
+    fn effects(&self, _input: &Value, _place: &Place) -> CallEffects {
+        CallEffects::default()
     }
 
     fn is_concurrency_safe(&self, _input: &Value) -> bool {

@@ -1,7 +1,7 @@
 //! TaskCreate: puts a task on the list.
 
 use loci_core::task_list::NewTask;
-use loci_core::tool::{Effects, ToolDescriptor, ToolOutcome};
+use loci_core::tool::{CallEffects, ToolDescriptor, ToolOutcome};
 use serde_json::{Value, json};
 
 use crate::todo::task_store;
@@ -44,8 +44,8 @@ impl Tool for TaskCreate {
     }
 
     /// The list is the session's own: writing on it needs nobody's leave.
-    fn effects(&self, _input: &Value, _place: &Place) -> Effects {
-        Effects::default()
+    fn effects(&self, _input: &Value, _place: &Place) -> CallEffects {
+        CallEffects::default()
     }
 
     fn is_concurrency_safe(&self, _input: &Value) -> bool {

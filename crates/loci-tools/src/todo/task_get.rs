@@ -1,7 +1,7 @@
 //! TaskGet: one task with all that is known about it.
 
 use loci_core::task_list::Task;
-use loci_core::tool::{Effects, ToolDescriptor, ToolOutcome};
+use loci_core::tool::{CallEffects, ToolDescriptor, ToolOutcome};
 use serde_json::{Value, json};
 
 use crate::todo::task_store;
@@ -35,8 +35,8 @@ impl Tool for TaskGet {
         &self.descriptor
     }
 
-    fn effects(&self, _input: &Value, _place: &Place) -> Effects {
-        Effects::default()
+    fn effects(&self, _input: &Value, _place: &Place) -> CallEffects {
+        CallEffects::default()
     }
 
     fn is_concurrency_safe(&self, _input: &Value) -> bool {

@@ -1,7 +1,7 @@
 //! TaskList: the whole list, a line a task.
 
 use loci_core::task_list::{Task, TaskList as Tasks};
-use loci_core::tool::{Effects, ToolDescriptor, ToolOutcome};
+use loci_core::tool::{CallEffects, ToolDescriptor, ToolOutcome};
 use serde_json::{Value, json};
 
 use crate::todo::task_store;
@@ -30,8 +30,8 @@ impl Tool for TaskList {
         &self.descriptor
     }
 
-    fn effects(&self, _input: &Value, _place: &Place) -> Effects {
-        Effects::default()
+    fn effects(&self, _input: &Value, _place: &Place) -> CallEffects {
+        CallEffects::default()
     }
 
     fn is_concurrency_safe(&self, _input: &Value) -> bool {

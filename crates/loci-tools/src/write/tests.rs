@@ -193,6 +193,6 @@ fn a_write_is_judged_by_where_it_leads() {
     symlink("/etc/target", host.project().join("link")).unwrap();
     let effects = Write::default().effects(&json!({"file_path": "link", "content": ""}), &host.place());
     let path = PathEffect { requested: host.project().join("link"), real: "/etc/target".into() };
-    assert_eq!(effects, Effects::write(path));
+    assert_eq!(effects, CallEffects::write(path));
     assert!(!Write::default().is_concurrency_safe(&json!({})));
 }

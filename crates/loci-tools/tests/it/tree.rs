@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use loci_core::permission::{
     Call, Decision, Mode, RuleList, RuleOrigin, RuleSource, Rulebook, canonical_host, decide,
 };
-use loci_core::tool::Effects;
+use loci_core::tool::CallEffects;
 use loci_tools::{Place, Toolbox};
 use serde_json::Value;
 
@@ -139,10 +139,10 @@ impl Tree {
         let effects = match (self.toolbox.find(tool), input.get("url").and_then(Value::as_str)) {
             (Some(tool), _) => tool.effects(input, &place),
             (None, Some(url)) => match canonical_host(url) {
-                Some(host) => Effects { hosts: vec![host], ..Effects::default() },
-                None => Effects::unknown("an address without a host"),
+                Some(host) => CallEffects { hosts: vec![host], ..CallEffects::default() },
+                None => CallEffects::unknown("an address without a host"),
             },
-            (None, None) => Effects::unknown("a tool of others"),
+            (None, None) => CallEffects::unknown("a tool of others"),
         };
         let command = input.get("command").and_then(Value::as_str);
         decide(&Call { tool, command, input, effects: &effects, hook: None }, book)

@@ -9,7 +9,7 @@ use loci_app::memory::{is_bare, open_memory};
 use loci_app::settings::RunSettings;
 use loci_app::{RunOptions, resume, system_prompt as prompt_of};
 use loci_context::{
-    Fullness, Instruction, Room, Window, context_tokens, json_tokens, prose_tokens, system_prompt,
+    ContextRoom, Fullness, Instruction, Window, context_tokens, json_tokens, prose_tokens, system_prompt,
     user_context,
 };
 use loci_core::ids::SessionId;
@@ -85,7 +85,7 @@ fn window(env: &Env, settings: &Settings, model: &ModelConfig) -> Window {
 fn held(past: LoadedHistory, window: Window, overhead: u64) -> Fullness {
     let path = past.replaced.view(past.path);
     let tokens = context_tokens(&path, &past.replaced, overhead);
-    Room::of(window, overhead, &path, &past.replaced).fullness(tokens)
+    ContextRoom::from_path(window, overhead, &path, &past.replaced).fullness(tokens)
 }
 
 /// What would be sent, and what would not.
@@ -142,7 +142,7 @@ impl Context {
         let session = start.as_ref().map(|start| start.place.id().clone());
         let fullness = match start {
             Some(start) => held(start.history, window, overhead),
-            None => Room::new(window, overhead).fullness(overhead),
+            None => ContextRoom::new(window, overhead).fullness(overhead),
         };
         Ok(Self { model: model.main, pieces, left_out, session, fullness })
     }

@@ -2,7 +2,7 @@
 
 use loci_app::UserError;
 use loci_core::permission::{Rulebook, canonical_host};
-use loci_core::tool::Effects;
+use loci_core::tool::CallEffects;
 use loci_tools::{Place, Toolbox, real_path};
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ impl Written {
     }
 
     /// Returns what the call would do.
-    pub(super) fn effects(&self, book: &Rulebook) -> Effects {
+    pub(super) fn effects(&self, book: &Rulebook) -> CallEffects {
         let place = Place {
             cwd: book.cwd.clone(),
             project: real_path(&book.cwd),
@@ -45,10 +45,10 @@ impl Written {
         match (toolbox.find(&self.tool), self.input.get("url").and_then(Value::as_str)) {
             (Some(tool), _) => tool.effects(&self.input, &place),
             (None, Some(url)) => match canonical_host(url) {
-                Some(host) => Effects { hosts: vec![host], ..Effects::default() },
-                None => Effects::unknown(format!("`{url}` has no host")),
+                Some(host) => CallEffects { hosts: vec![host], ..CallEffects::default() },
+                None => CallEffects::unknown(format!("`{url}` has no host")),
             },
-            (None, None) => Effects::unknown(format!("what {} does is not known", self.tool)),
+            (None, None) => CallEffects::unknown(format!("what {} does is not known", self.tool)),
         }
     }
 }

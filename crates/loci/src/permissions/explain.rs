@@ -4,7 +4,7 @@ use loci_app::UserError;
 use loci_core::permission::{
     Call, Decision, Mode, Rule, RuleFit, Rulebook, Step, Update, Verdict, decide, explain, fits, suggest,
 };
-use loci_core::tool::{Effects, PathEffect, Unclear};
+use loci_core::tool::{CallEffects, PathEffect, Unclear};
 use serde_json::{Value, json};
 
 use super::call::Written;
@@ -161,7 +161,7 @@ fn fit_text(fit: RuleFit) -> &'static str {
     }
 }
 
-fn effect_rows(effects: &Effects) -> Vec<(&'static str, String)> {
+fn effect_rows(effects: &CallEffects) -> Vec<(&'static str, String)> {
     let path = |path: &PathEffect| match path.requested == path.real {
         true => path.real.display().to_string(),
         false => format!("{} -> {}", path.requested.display(), path.real.display()),

@@ -32,11 +32,11 @@ fn path(text: &str) -> Vec<Arc<Entry>> {
         .collect()
 }
 
-fn subject(text: &str) -> Subject {
-    Subject {
+fn input(text: &str) -> CompactionInput {
+    CompactionInput {
         path: path(text),
         replaced: Replaced::default(),
-        room: Room::new(WINDOW, 15_000),
+        room: ContextRoom::new(WINDOW, 15_000),
         context: Block::new_text("context"),
         tasks: Vec::new(),
         to_do: Vec::new(),
@@ -44,13 +44,13 @@ fn subject(text: &str) -> Subject {
     }
 }
 
-fn kept(attempt: &Attempt) -> String {
-    let ids = attempt.plan.preserved_ids(&attempt.subject.path);
+fn kept(attempt: &CompactionAttempt) -> String {
+    let ids = attempt.plan.preserved_ids(&attempt.input.path);
     ids.iter().map(|id| id.as_str().split('@').next().unwrap()).collect::<Vec<_>>().join(" ")
 }
 
-fn check(text: &str, keep: Keep, expected: Option<&str>) {
-    let attempt = Attempt::new(subject(text), keep, None, None);
+fn check(text: &str, keep: KeepRecent, expected: Option<&str>) {
+    let attempt = CompactionAttempt::new(input(text), keep, None, None);
     if let Some(attempt) = &attempt {
         let plan = &attempt.plan;
         assert_eq!((plan.summarised.start, plan.summarised.end), (0, plan.preserved.start));
@@ -61,44 +61,44 @@ fn check(text: &str, keep: Keep, expected: Option<&str>) {
 /// Invariant 2 of `docs/design/compaction.md`.
 #[test]
 fn the_last_round_is_kept_before_the_window_is_full() {
-    check("u a1 r a2 r", Keep::LastRound, Some("a2 r"));
-    check("u a1 a1 r r a2 a2 r r", Keep::LastRound, Some("a2 a2 r r"));
-    check("u a1 u", Keep::LastRound, None);
-    check("u a1 u a2 u", Keep::LastRound, Some("a2 u"));
-    check("u a1 u a2 e u", Keep::LastRound, Some("a2 e u"));
-    check("b s a1 r a2 r", Keep::LastRound, Some("a2 r"));
+    check("u a1 r a2 r", KeepRecent::LastRound, Some("a2 r"));
+    check("u a1 a1 r r a2 a2 r r", KeepRecent::LastRound, Some("a2 a2 r r"));
+    check("u a1 u", KeepRecent::LastRound, None);
+    check("u a1 u a2 u", KeepRecent::LastRound, Some("a2 u"));
+    check("u a1 u a2 e u", KeepRecent::LastRound, Some("a2 e u"));
+    check("b s a1 r a2 r", KeepRecent::LastRound, Some("a2 r"));
 }
 
 /// With a single exchange there is nothing that a summary could stand for.
 #[test]
 fn too_little_is_not_compacted() {
     for text in ["", "u", "u a1", "u a1 r", "b s", "b s a1 r"] {
-        check(text, Keep::LastRound, None);
-        check(text, Keep::NewerHalf, None);
+        check(text, KeepRecent::LastRound, None);
+        check(text, KeepRecent::NewerHalf, None);
     }
 }
 
 /// Invariant 2 of `docs/design/compaction.md`.
 #[test]
 fn the_newer_half_is_kept_when_the_server_refused() {
-    check("u a1 r a2 r a3 r", Keep::NewerHalf, Some("a2 r a3 r"));
+    check("u a1 r a2 r a3 r", KeepRecent::NewerHalf, Some("a2 r a3 r"));
     let nine = "u a1 r a2 r a3 r a4 r a5 r a6 r a7 r a8 r";
-    check(nine, Keep::NewerHalf, Some("a4 r a5 r a6 r a7 r a8 r"));
+    check(nine, KeepRecent::NewerHalf, Some("a4 r a5 r a6 r a7 r a8 r"));
 }
 
 /// Invariant 10 of `docs/design/compaction.md`: what is kept has its share, and no more.
 #[test]
 fn what_does_not_fit_is_not_kept() {
-    check("u a1 r+90000 a2 r+50000", Keep::LastRound, Some("a2 r"));
-    check("u a1 r+90000 a2 r+70000", Keep::LastRound, Some(""));
-    check("u a1 r+40000 a2 r+40000 a3 r+20000 a4 r+20000", Keep::NewerHalf, Some("a3 r a4 r"));
+    check("u a1 r+90000 a2 r+50000", KeepRecent::LastRound, Some("a2 r"));
+    check("u a1 r+90000 a2 r+70000", KeepRecent::LastRound, Some(""));
+    check("u a1 r+40000 a2 r+40000 a3 r+20000 a4 r+20000", KeepRecent::NewerHalf, Some("a3 r a4 r"));
     // A single exchange that fills the window is summarised as a whole.
-    check("u a1 r+160000", Keep::LastRound, Some(""));
-    check("u+160000 a1", Keep::LastRound, Some(""));
+    check("u a1 r+160000", KeepRecent::LastRound, Some(""));
+    check("u+160000 a1", KeepRecent::LastRound, Some(""));
 }
 
-fn messages(step: &Step) -> String {
-    let Step::Ask(messages) = step else { return format!("{step:?}") };
+fn messages(step: &CompactionStep) -> String {
+    let CompactionStep::Ask(messages) = step else { return format!("{step:?}") };
     messages
         .iter()
         .map(|message| {
@@ -113,7 +113,9 @@ fn messages(step: &Step) -> String {
 }
 
 fn check_first(text: &str, expected: Expect) {
-    expected.assert_eq(&messages(&Attempt::new(subject(text), Keep::LastRound, None, None).unwrap().begin()));
+    expected.assert_eq(&messages(
+        &CompactionAttempt::new(input(text), KeepRecent::LastRound, None, None).unwrap().begin(),
+    ));
 }
 
 /// The request begins as the conversation does, so that the prompt cache serves it.
@@ -132,30 +134,33 @@ fn what_fits_is_asked_about_as_it_was_said() {
 }
 
 /// Answers every question of an attempt; returns the questions and what is recorded.
-fn run(attempt: &mut Attempt, answer: impl Fn(usize) -> String) -> (Vec<Vec<Message>>, Shorter) {
+fn run(
+    attempt: &mut CompactionAttempt,
+    answer: impl Fn(usize) -> String,
+) -> (Vec<Vec<Message>>, CompactionResult) {
     let mut asked = Vec::new();
     let mut step = attempt.begin();
     loop {
         match step {
-            Step::Ask(messages) => {
+            CompactionStep::Ask(messages) => {
                 asked.push(messages);
-                step = attempt.heard(&answer(asked.len())).unwrap();
+                step = attempt.on_answer(&answer(asked.len())).unwrap();
             }
-            Step::Record(shorter) => return (asked, shorter),
+            CompactionStep::Record(result) => return (asked, result),
         }
     }
 }
 
 /// A conversation made for a larger window than the one at hand.
-fn long() -> Subject {
-    subject(&(0..60).map(|n| format!("u a{n}+15000 ")).collect::<String>())
+fn long() -> CompactionInput {
+    input(&(0..60).map(|n| format!("u a{n}+15000 ")).collect::<String>())
 }
 
 /// Invariant 11 of `docs/design/compaction.md`.
 #[test]
 fn what_does_not_fit_is_read_part_by_part_and_every_part_once() {
-    let mut attempt = Attempt::new(long(), Keep::LastRound, None, None).unwrap();
-    let (asked, shorter) = run(&mut attempt, |n| format!("<summary>summary {n}</summary>"));
+    let mut attempt = CompactionAttempt::new(long(), KeepRecent::LastRound, None, None).unwrap();
+    let (asked, result) = run(&mut attempt, |n| format!("<summary>summary {n}</summary>"));
     assert!((2..=8).contains(&asked.len()), "{}", asked.len());
     let texts: Vec<String> = asked.iter().map(|messages| messages[0].text()).collect();
     for (idx, text) in texts.iter().enumerate() {
@@ -166,23 +171,25 @@ fn what_does_not_fit_is_read_part_by_part_and_every_part_once() {
         let reads = texts.iter().filter(|text| text.contains(&format!("Assistant: a{n} "))).count();
         assert_eq!(reads, 1, "a{n}");
     }
-    assert_eq!(shorter.source, Source::Model);
-    assert!(shorter.summary.starts_with(&format!("summary {}", asked.len())), "{}", shorter.summary);
+    assert_eq!(result.source, SummarySource::Model);
+    assert!(result.summary.starts_with(&format!("summary {}", asked.len())), "{}", result.summary);
 }
 
 /// Invariant 11 of `docs/design/compaction.md`: a failure half way costs nothing that was done.
 #[test]
 fn an_attempt_goes_on_where_the_one_before_failed() {
-    let mut first = Attempt::new(long(), Keep::LastRound, None, None).unwrap();
+    let mut first = CompactionAttempt::new(long(), KeepRecent::LastRound, None, None).unwrap();
     let asked_first = first.begin();
-    let second_part = first.heard("<summary>summary 1</summary>").unwrap();
-    assert_eq!(first.heard("<analysis>cut"), None);
+    let second_part = first.on_answer("<summary>summary 1</summary>").unwrap();
+    assert_eq!(first.on_answer("<analysis>cut"), None);
     let so_far = first.so_far().cloned();
     assert_eq!(so_far.as_ref().map(|notes| notes.text.as_str()), Some("summary 1"));
-    let second = Attempt::new(long(), Keep::LastRound, None, so_far).unwrap();
+    let second = CompactionAttempt::new(long(), KeepRecent::LastRound, None, so_far).unwrap();
     let again = second.begin();
     assert_ne!(again, asked_first);
-    let (Step::Ask(asked), Step::Ask(part)) = (&again, &second_part) else { panic!("a question") };
+    let (CompactionStep::Ask(asked), CompactionStep::Ask(part)) = (&again, &second_part) else {
+        panic!("a question")
+    };
     let begins = |messages: &[Message]| messages[0].text().chars().take(900).collect::<String>();
     assert_eq!(begins(asked), begins(part), "it begins with the part that failed");
 }
@@ -190,11 +197,12 @@ fn an_attempt_goes_on_where_the_one_before_failed() {
 /// Whatever the model answers, what is recorded leaves room.
 #[test]
 fn a_summary_that_is_too_long_is_cut() {
-    let mut attempt = Attempt::new(subject("u+3000 a1 u+40000 a2"), Keep::LastRound, None, None).unwrap();
-    let (_, shorter) = run(&mut attempt, |_| format!("<summary>{}</summary>", "word".repeat(60_000)));
-    let shares = attempt.subject.room.shares();
-    assert!(prose_tokens(&shorter.summary) <= shares.summary + shares.said + 50);
-    assert!(shorter.summary.contains("characters left out"));
+    let mut attempt =
+        CompactionAttempt::new(input("u+3000 a1 u+40000 a2"), KeepRecent::LastRound, None, None).unwrap();
+    let (_, result) = run(&mut attempt, |_| format!("<summary>{}</summary>", "word".repeat(60_000)));
+    let shares = attempt.input.room.shares();
+    assert!(prose_tokens(&result.summary) <= shares.summary + shares.said + 50);
+    assert!(result.summary.contains("characters left out"));
 }
 
 /// Invariant 12 of `docs/design/compaction.md`.
@@ -202,25 +210,25 @@ fn a_summary_that_is_too_long_is_cut() {
 fn without_a_model_it_always_fits() {
     for text in ["u a1 u a2", "u+900000", "u+900000 a1+900000 r+900000", "b s+90000 a1 r+990000 a2 u+990000"]
     {
-        let Some(attempt) = Attempt::new(subject(text), Keep::NewerHalf, None, None) else {
+        let Some(attempt) = CompactionAttempt::new(input(text), KeepRecent::NewerHalf, None, None) else {
             assert_eq!(text, "u a1 u a2", "the half of it is no conversation");
             continue;
         };
-        let shorter = attempt.last_resort();
+        let result = attempt.last_resort();
         let kept =
-            crate::estimate_path(&attempt.subject.path[shorter.plan.preserved.clone()], &Replaced::default());
-        let size = 15_000 + prose_tokens(&shorter.summary) + kept;
+            crate::estimate_path(&attempt.input.path[result.plan.preserved.clone()], &Replaced::default());
+        let size = 15_000 + prose_tokens(&result.summary) + kept;
         assert!(size < WINDOW.thresholds().compact, "{text}: {size}");
-        assert_eq!(shorter.source, Source::Rule);
+        assert_eq!(result.source, SummarySource::Rule);
     }
 }
 
 /// A prompt that fills the window by itself is no conversation: no model is asked about it.
 #[test]
 fn a_prompt_too_long_for_any_window_is_cut_by_rule() {
-    let attempt = Attempt::new(subject("u+900000"), Keep::NewerHalf, None, None).unwrap();
-    let Step::Record(shorter) = attempt.begin() else { panic!("nothing is asked") };
-    assert_eq!((shorter.plan.summarised, shorter.plan.preserved), (0..1, 1..1));
+    let attempt = CompactionAttempt::new(input("u+900000"), KeepRecent::NewerHalf, None, None).unwrap();
+    let CompactionStep::Record(result) = attempt.begin() else { panic!("nothing is asked") };
+    assert_eq!((result.plan.summarised, result.plan.preserved), (0..1, 1..1));
 }
 
 /// The notes come first, unless the user says what to keep.
@@ -228,23 +236,23 @@ fn a_prompt_too_long_for_any_window_is_cut_by_rule() {
 fn notes_are_taken_before_a_model_is_asked() {
     let text = "u a1+20000 u a2+20000 u a3+20000 u a4 u a5 u a6 u a7";
     let notes = Notes { text: "Noted.".to_owned(), covers: "a3@5".into() };
-    let attempt = Attempt::new(subject(text), Keep::LastRound, Some(&notes), None).unwrap();
-    let Step::Record(shorter) = attempt.begin() else { panic!("nothing is asked") };
-    assert_eq!((shorter.source, shorter.summary.as_str()), (Source::Notes, "Noted."));
+    let attempt = CompactionAttempt::new(input(text), KeepRecent::LastRound, Some(&notes), None).unwrap();
+    let CompactionStep::Record(result) = attempt.begin() else { panic!("nothing is asked") };
+    assert_eq!((result.source, result.summary.as_str()), (SummarySource::Notes, "Noted."));
     assert_eq!(kept(&attempt), "a3 u a4 u a5 u a6 u a7");
-    let focused = Subject { focus: Some("ports".to_owned()), ..subject(text) };
-    let attempt = Attempt::new(focused, Keep::LastRound, Some(&notes), None).unwrap();
-    assert!(matches!(attempt.begin(), Step::Ask(_)));
+    let focused = CompactionInput { focus: Some("ports".to_owned()), ..input(text) };
+    let attempt = CompactionAttempt::new(focused, KeepRecent::LastRound, Some(&notes), None).unwrap();
+    assert!(matches!(attempt.begin(), CompactionStep::Ask(_)));
 }
 
 /// The user's last message is behind the summary, or in what is kept, and never in both.
 #[test]
 fn the_last_message_is_there_once() {
     for (text, is_carried) in [("u a1 u a2 r a3 r", true), ("u a1 u a2 u", false)] {
-        let mut attempt = Attempt::new(subject(text), Keep::LastRound, None, None).unwrap();
-        let (_, shorter) = run(&mut attempt, |_| "<summary>Sum.</summary>".to_owned());
-        assert_eq!(shorter.summary.contains("last message, word for word:\nu word"), is_carried, "{text}");
-        assert_eq!(shorter.carried.prompt.as_deref(), Some("u word"), "{text}");
+        let mut attempt = CompactionAttempt::new(input(text), KeepRecent::LastRound, None, None).unwrap();
+        let (_, result) = run(&mut attempt, |_| "<summary>Sum.</summary>".to_owned());
+        assert_eq!(result.summary.contains("last message, word for word:\nu word"), is_carried, "{text}");
+        assert_eq!(result.carryover.prompt.as_deref(), Some("u word"), "{text}");
     }
 }
 
@@ -254,13 +262,13 @@ fn the_last_message_is_there_once() {
 fn pictures_stay_where_the_cache_serves_them() {
     let picture = json!({"type": "user", "uuid": "p", "message": {"content": [
         {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}]}});
-    let with_picture = |mut subject: Subject| {
-        subject.path.insert(1, Arc::new(Entry::parse(picture.to_string()).unwrap()));
-        Attempt::new(subject, Keep::LastRound, None, None).unwrap().begin()
+    let with_picture = |mut input: CompactionInput| {
+        input.path.insert(1, Arc::new(Entry::parse(picture.to_string()).unwrap()));
+        CompactionAttempt::new(input, KeepRecent::LastRound, None, None).unwrap().begin()
     };
-    let asked = messages(&with_picture(subject("u a1 u a2")));
+    let asked = messages(&with_picture(input("u a1 u a2")));
     assert!(asked.contains(r#"{"type":"image""#), "{asked}");
-    let Step::Ask(asked) = with_picture(long()) else { panic!("a question") };
+    let CompactionStep::Ask(asked) = with_picture(long()) else { panic!("a question") };
     let text = asked[0].text();
     assert!(text.contains("[image]") && !text.contains("aGk="), "{}", &text[..900]);
 }

@@ -5,7 +5,7 @@ use super::*;
 /// Checks the leaves, each as `leaf(n_entries)` and the entry it forks from.
 fn check(table: &str, expected: &str) {
     let entries = session(table);
-    let branches = Branches::of(&entries);
+    let branches = Branches::from_entries(&entries);
     let show = |leaf: &Leaf| {
         let fork = leaf.fork.as_ref().map(|fork| format!("<{fork}")).unwrap_or_default();
         format!("{}({}){fork}", leaf.id, leaf.n_entries)
@@ -16,8 +16,11 @@ fn check(table: &str, expected: &str) {
 
 fn check_lineage(table: &str, leaf: &str, expected: &str) {
     let entries = session(table);
-    let lineage =
-        Branches::of(&entries).lineage(&leaf.into()).into_iter().map(|entry| id(entry)).collect::<Vec<_>>();
+    let lineage = Branches::from_entries(&entries)
+        .lineage(&leaf.into())
+        .into_iter()
+        .map(|entry| id(entry))
+        .collect::<Vec<_>>();
     assert_eq!(lineage.join(" "), expected, "{table}");
 }
 

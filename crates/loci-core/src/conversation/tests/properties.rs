@@ -94,7 +94,7 @@ proptest! {
     #[test]
     fn every_message_is_on_some_branch(table in table()) {
         let entries = session(&table);
-        let branches = Branches::of(&entries);
+        let branches = Branches::from_entries(&entries);
         let mut reached: FxHashSet<&str> = FxHashSet::default();
         for leaf in branches.leaves() {
             let lineage = branches.lineage(&leaf.id);
@@ -163,6 +163,6 @@ fn long_files_take_linear_time() {
         entries.push(Arc::new(entry(&format!("attachment c{n} n0"))));
         entries.push(Arc::new(entry(&format!("user q{n} p{n}"))));
     }
-    assert!(Branches::of(&entries).leaves().len() > N);
+    assert!(Branches::from_entries(&entries).leaves().len() > N);
     assert!(!Conversation::build(entries).path().is_empty());
 }

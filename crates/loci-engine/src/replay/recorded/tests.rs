@@ -83,7 +83,7 @@ fn an_answer_is_read_with_its_results_in_their_order() {
     let answer = Answer::read(&path, &parts(&path)).unwrap();
     let order: Vec<&str> = answer.results.iter().map(|result| result.call.as_str()).collect();
     assert_eq!(order, ["t2", "t1"]);
-    assert_eq!(answer.results[0].outcome.notes.len(), 1);
+    assert_eq!(answer.results[0].outcome.attachments.len(), 1);
     assert_eq!((answer.n_entries, answer.is_open, answer.leads_to_nudge), (6, false, false));
     let Played::Response(response) = answer.played else { panic!("no response") };
     let PlayedResponse { started, blocks, ended } = *response;

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use loci_core::passage::Voice;
-use loci_core::recall::{RecallHit, RecallPlace, RecallSearch, RecallSource, RecallWish, Recalled};
+use loci_core::recall::{RecallHit, RecallPlace, RecallQuery, RecallResult, RecallSearch, RecallSource};
 use loci_core::search::{Query, nearest, part_around};
 
 use super::{RECALL_TOOL, recall};
@@ -43,7 +43,7 @@ impl Watch for Stopping<'_> {
 
 impl ProjectRecord {
     /// Searches memories and earlier sessions.
-    pub fn search(&self, search: &RecallSearch, stop: &AtomicBool) -> Result<Recalled, SearchError> {
+    pub fn search(&self, search: &RecallSearch, stop: &AtomicBool) -> Result<RecallResult, SearchError> {
         let query = Query::parse(&search.query);
         let memories = self.memories(&query, search);
         let from_memory: Vec<RecallHit> =
@@ -62,7 +62,7 @@ impl ProjectRecord {
         let found = search_sessions(&self.home, &wish, IndexUse::AsItIs, "", &Stopping(stop))?;
         let is_said = |hit: &Hit| hit.agent.is_none() && hit.passage.tool.as_deref() != Some(RECALL_TOOL);
         let said = found.hits.into_iter().filter(is_said).map(|hit| to_hit(hit, &query, search.excerpt));
-        Ok(Recalled::Found {
+        Ok(RecallResult::Found {
             n_found: found.n_found + memories.len(),
             n_searched: self.others().len(),
             hits: from_memory.into_iter().chain(said).collect(),
@@ -77,16 +77,16 @@ impl ProjectRecord {
         offset: usize,
         limit: usize,
         stop: &AtomicBool,
-    ) -> Result<Recalled, LoadError> {
+    ) -> Result<RecallResult, LoadError> {
         let is_plain = session.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'-');
         let file = self
             .others()
             .into_iter()
             .find(|file| is_plain && file.file_stem().is_some_and(|stem| stem.to_string_lossy() == session));
-        let Some(file) = file else { return Ok(Recalled::NoSuchMessage { n_matching: 0 }) };
-        let wish = RecallWish::Quote { message: message.to_owned(), offset, limit };
+        let Some(file) = file else { return Ok(RecallResult::NoSuchMessage { n_matching: 0 }) };
+        let wish = RecallQuery::Quote { message: message.to_owned(), offset, limit };
         let mut recalled = recall(&file, &wish, stop)?;
-        if let Recalled::Quoted { source, .. } = &mut recalled {
+        if let RecallResult::Quoted { source, .. } = &mut recalled {
             source.place = RecallPlace::Session(session.to_owned());
         }
         Ok(recalled)

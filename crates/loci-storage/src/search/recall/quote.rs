@@ -7,7 +7,7 @@ use std::io;
 use std::sync::atomic::AtomicBool;
 
 use loci_core::passage::{CallNames, Passage, passages};
-use loci_core::recall::{RecallSource, Recalled};
+use loci_core::recall::{RecallResult, RecallSource};
 use memchr::memmem;
 
 use super::source;
@@ -20,11 +20,11 @@ pub(super) fn quote(
     offset: usize,
     limit: usize,
     stop: &AtomicBool,
-) -> io::Result<Recalled> {
+) -> io::Result<RecallResult> {
     let mut found: Option<(RecallSource, Vec<Passage>)> = None;
     let mut matching = HashSet::new();
     if message.is_empty() {
-        return Ok(Recalled::NoSuchMessage { n_matching: 0 });
+        return Ok(RecallResult::NoSuchMessage { n_matching: 0 });
     }
     stretch.each_entry_with(&[memmem::Finder::new(message)], stop, |_, entry| {
         let Some(uuid) = entry.head().uuid.as_ref().filter(|uuid| uuid.as_str().starts_with(message)) else {
@@ -38,13 +38,13 @@ pub(super) fn quote(
         true
     })?;
     let Some((mut source, mut said)) = found.filter(|_| matching.len() == 1) else {
-        return Ok(Recalled::NoSuchMessage { n_matching: matching.len() });
+        return Ok(RecallResult::NoSuchMessage { n_matching: matching.len() });
     };
     source.tool = tool_of(stretch, &mut said[0], stop)?;
     let texts: Vec<&str> = said.iter().map(|passage| passage.text.as_str()).collect();
     let text = texts.join("\n\n");
     let n_chars = text.chars().count();
-    Ok(Recalled::Quoted { source, n_chars, text: text.chars().skip(offset).take(limit).collect() })
+    Ok(RecallResult::Quoted { source, n_chars, text: text.chars().skip(offset).take(limit).collect() })
 }
 
 /// Returns the tool that a call is for, or whose result a passage is.

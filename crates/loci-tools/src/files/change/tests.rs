@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use loci_core::ids::ToolUseId;
-use loci_core::recall::{RecallWish, Recalled};
+use loci_core::recall::{RecallQuery, RecallResult};
 use loci_core::tool::ToolContent;
 use loci_stdx::Env;
 use serde_json::{Value, json};
@@ -64,7 +64,7 @@ impl Host for BusyHost {
         self.inner.tasks()
     }
 
-    fn recall(&self, wish: RecallWish) -> HostFuture<'_, Result<Recalled, String>> {
+    fn recall(&self, wish: RecallQuery) -> HostFuture<'_, Result<RecallResult, String>> {
         self.inner.recall(wish)
     }
 

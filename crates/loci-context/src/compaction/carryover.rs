@@ -10,7 +10,7 @@ use loci_core::message::BlockKind;
 use serde_json::{Value, json};
 
 use super::clip::clip_tokens;
-use super::room::Shares;
+use super::room::RoomShares;
 use crate::tokens::prose_tokens;
 use crate::weighing::weight;
 
@@ -21,7 +21,7 @@ const MARK: &str = "[Request interrupted by user";
 
 /// What is carried over.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Carried {
+pub struct CompactionCarryover {
     /// The user's last message.
     pub prompt: Option<String>,
     /// Every path that tools changed so far, in order of first change.
@@ -32,9 +32,9 @@ pub struct Carried {
     pub to_do: Vec<String>,
 }
 
-impl Carried {
+impl CompactionCarryover {
     /// Reads it off a path; `tasks` is what runs right now, `to_do` what is still to be done.
-    pub fn of(path: &[Arc<Entry>], tasks: Vec<String>, to_do: Vec<String>) -> Self {
+    pub fn from_path(path: &[Arc<Entry>], tasks: Vec<String>, to_do: Vec<String>) -> Self {
         let former = path.first().filter(|entry| entry.is_compact_boundary()).map(|entry| former(entry));
         let former = former.unwrap_or_default();
         let said = path.iter().rev().find_map(|entry| prompt(entry).or_else(|| folded(entry).prompt));
@@ -75,9 +75,9 @@ impl Carried {
 
     /// Returns it as words for the model, within its shares; empty when there is nothing to say.
     /// A message that does not fit is cut, and says so; of paths too many the newest are named.
-    pub(super) fn text(&self, shares: &Shares) -> String {
-        let lists = self.lists(shares.carried / 2);
-        let left = shares.carried.saturating_sub(prose_tokens(&lists)).max(shares.said);
+    pub(super) fn text(&self, shares: &RoomShares) -> String {
+        let lists = self.lists(shares.carryover / 2);
+        let left = shares.carryover.saturating_sub(prose_tokens(&lists)).max(shares.said);
         let said = self.prompt.as_deref().filter(|text| !text.trim().is_empty()).map(|text| {
             format!("The user's last message, word for word:\n{}", clip_tokens(text, left.saturating_sub(20)))
         });
@@ -125,16 +125,16 @@ pub(crate) fn prompt(entry: &Entry) -> Option<String> {
     Some(text).filter(|text| !text.trim().is_empty() && !text.starts_with(MARK))
 }
 
-fn former(boundary: &Entry) -> Carried {
+fn former(boundary: &Entry) -> CompactionCarryover {
     let metadata: Value = boundary.fields().read("compactMetadata").unwrap_or_default();
     kept(&metadata[KEY])
 }
 
 /// Returns what an entry that stands for a folded stretch carries; nothing for any other.
-fn folded(entry: &Entry) -> Carried {
+fn folded(entry: &Entry) -> CompactionCarryover {
     match is_fold(entry) {
         true => kept(&entry.fields().read(KEY).unwrap_or_default()),
-        false => Carried::default(),
+        false => CompactionCarryover::default(),
     }
 }
 
@@ -144,12 +144,12 @@ pub(crate) fn is_fold(entry: &Entry) -> bool {
     head.kind == EntryKind::User && head.is_meta && entry.fields().get(KEY).is_some()
 }
 
-fn kept(object: &Value) -> Carried {
+fn kept(object: &Value) -> CompactionCarryover {
     let paths = object["changedPaths"].as_array().into_iter().flatten();
-    Carried {
+    CompactionCarryover {
         prompt: object["lastPrompt"].as_str().map(str::to_owned),
         changed: paths.filter_map(Value::as_str).map(str::to_owned).collect(),
-        ..Carried::default()
+        ..CompactionCarryover::default()
     }
 }
 
@@ -174,30 +174,33 @@ mod tests {
     #[test]
     fn it_is_read_off_the_path_and_the_former_boundary() {
         let mut metadata = json!({"trigger": "auto"});
-        let before = Carried {
+        let before = CompactionCarryover {
             prompt: Some("first".to_owned()),
             changed: vec!["/p/a".to_owned()],
-            ..Carried::default()
+            ..CompactionCarryover::default()
         };
         before.keep_in(&mut metadata);
         let boundary = json!({"type": "system", "subtype": "compact_boundary", "compactMetadata": metadata});
         let read =
             json!({"type": "user", "toolUseResult": {"type": "text", "file": {"filePath": "/p/read"}}});
         let entries = path(&[boundary.clone(), edit("/p/b"), edit("/p/a"), read]);
-        let found = Carried::of(&entries, vec!["b1: make".to_owned()], Vec::new());
+        let found = CompactionCarryover::from_path(&entries, vec!["b1: make".to_owned()], Vec::new());
         assert_eq!(found.prompt.as_deref(), Some("first"), "no newer one is on the path");
         assert_eq!(found.changed, ["/p/a", "/p/b"]);
         let meta = json!({"type": "user", "isMeta": true, "message": {"content": "go on"}});
         let mark = user(json!([{"type": "text", "text": "[Request interrupted by user for tool use]"}]));
         let summary = json!({"type": "user", "isCompactSummary": true, "message": {"content": "s"}});
         let entries = path(&[boundary, summary, user(json!("second")), edit("/p/c"), meta, mark]);
-        assert_eq!(Carried::of(&entries, Vec::new(), Vec::new()).prompt.as_deref(), Some("second"));
-        assert_eq!(Carried::strip(metadata), json!({"trigger": "auto"}));
+        assert_eq!(
+            CompactionCarryover::from_path(&entries, Vec::new(), Vec::new()).prompt.as_deref(),
+            Some("second")
+        );
+        assert_eq!(CompactionCarryover::strip(metadata), json!({"trigger": "auto"}));
     }
 
     #[test]
     fn the_words_for_the_model() {
-        let carried = Carried {
+        let carryover = CompactionCarryover {
             prompt: Some("Make the tests pass.\nDo not touch main.".to_owned()),
             changed: vec!["/p/a.rs".to_owned(), "/p/b.rs".to_owned()],
             tasks: vec!["b1c2: cargo watch".to_owned()],
@@ -217,31 +220,31 @@ mod tests {
             Files changed so far:
             - /p/a.rs
             - /p/b.rs"#]]
-        .assert_eq(&carried.text(&shares(4_000, 0)));
-        assert_eq!(Carried::default().text(&shares(4_000, 0)), "");
+        .assert_eq(&carryover.text(&shares(4_000, 0)));
+        assert_eq!(CompactionCarryover::default().text(&shares(4_000, 0)), "");
     }
 
-    fn shares(carried: u64, said: u64) -> Shares {
-        Shares { summary: 0, carried, said, all: 0 }
+    fn shares(carryover: u64, said: u64) -> RoomShares {
+        RoomShares { summary: 0, carryover, said, all: 0 }
     }
 
     /// However much there is, it stays within its share.
     #[test]
     fn it_stays_within_its_share() {
-        let carried = Carried {
+        let carryover = CompactionCarryover {
             prompt: Some("please ".repeat(20_000)),
             changed: (0..5_000).map(|n| format!("/project/source/file{n}.rs")).collect(),
             tasks: (0..500).map(|n| format!("b{n}: sleep {n}")).collect(),
             to_do: (0..500).map(|n| format!("{n}. [pending] task {n}")).collect(),
         };
         for most in [0, 100, 1_000, 16_000] {
-            let text = carried.text(&shares(most, 0));
+            let text = carryover.text(&shares(most, 0));
             assert!(prose_tokens(&text) <= most + 120, "{most}: {}", prose_tokens(&text));
         }
-        let text = carried.text(&shares(1_000, 0));
+        let text = carryover.text(&shares(1_000, 0));
         assert!(text.contains("file4999.rs") && text.contains("before these"), "{text}");
         assert!(text.contains("characters left out"), "{text}");
-        let text = carried.text(&shares(1_000, 36_000));
+        let text = carryover.text(&shares(1_000, 36_000));
         assert!(!text.contains("characters left out"), "a message may need more than the rest");
         assert!(prose_tokens(&text) <= 1_000 + 36_000);
     }
