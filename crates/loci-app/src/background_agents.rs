@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use loci_context::NotesPace;
-use loci_core::settings::Settings;
 use loci_engine::{BackgroundConfig, ExtractionConfig};
+use loci_settings::Settings;
 use loci_stdx::Env;
 
 use crate::options::RunOptions;
@@ -75,7 +75,7 @@ pub(crate) fn switch(env: &Env, name: &str) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loci_core::settings::SessionMemorySettings;
+    use loci_settings::SessionMemorySettings;
 
     #[test]
     fn notes_are_kept_where_a_session_goes_on_and_where_somebody_says_so() {

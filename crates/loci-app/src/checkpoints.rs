@@ -1,8 +1,8 @@
 //! Whether and where what files held is kept: settings, variables, flags.
 
 use loci_core::file_history::Snapshot;
-use loci_core::settings::Settings;
 use loci_engine::FileKeeping;
+use loci_settings::Settings;
 use loci_stdx::Env;
 use loci_storage::history::{FileHistory, TreeHistory};
 use loci_storage::layout::{ConfigHome, SessionPlace};

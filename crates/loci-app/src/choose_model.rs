@@ -1,8 +1,8 @@
 //! Which model is asked, and how: flags over environment over what the session used before over settings.
 
-use loci_core::settings::Settings;
 use loci_core::stream::Failure;
 use loci_engine::{ModelConfig, resolve_model};
+use loci_settings::Settings;
 use loci_stdx::{Env, Vars};
 
 use crate::options::ModelOptions;

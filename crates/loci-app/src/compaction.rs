@@ -1,7 +1,7 @@
 //! When the conversation is compacted: settings and variables.
 
-use loci_core::settings::Settings;
 use loci_engine::CompactionConfig;
+use loci_settings::Settings;
 use loci_stdx::Env;
 
 /// The smallest window worth having.
@@ -49,7 +49,7 @@ fn server_clears(env: &Env, setting: Option<bool>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use loci_core::settings::CompactionSteps;
+    use loci_settings::CompactionSteps;
 
     use super::*;
 

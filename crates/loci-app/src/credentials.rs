@@ -11,10 +11,10 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use loci_core::settings::Settings;
 use loci_core::stream::{Failure, FailureKind};
 use loci_engine::ReloadPoint;
 use loci_llm::{Auth, AuthFuture, AuthSource, Secret};
+use loci_settings::Settings;
 use loci_stdx::Env;
 use loci_storage::config::{StoredLoginError, stored_login};
 use loci_storage::layout::ConfigHome;

@@ -1,7 +1,7 @@
 //! Whether memories are kept, where, and how: settings, variables and flags.
 
 use loci_core::permission::Rulebook;
-use loci_core::settings::Settings;
+use loci_settings::Settings;
 use loci_stdx::Env;
 use loci_storage::layout::ConfigHome;
 use loci_storage::memory::{MemoryBook, MemoryPlace, memory_place};
@@ -67,7 +67,7 @@ pub fn open_memory(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loci_core::settings::AutoMemorySettings;
+    use loci_settings::AutoMemorySettings;
 
     #[test]
     fn switches_in_their_order() {

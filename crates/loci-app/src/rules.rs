@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use loci_core::permission::{Mode, RuleList, RuleOrigin, RuleSource, Rulebook, split_list};
-use loci_core::settings::{Origin, PermissionSettings, Scope, Sourced};
+use loci_settings::{Origin, PermissionSettings, Scope, Sourced};
 use loci_stdx::Env;
 
 /// Adds the rules of `--allowedTools` or `--disallowedTools`. Returns what the user should know.

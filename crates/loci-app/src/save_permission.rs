@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use loci_core::settings::Scope;
 use loci_engine::SaveUpdate;
+use loci_settings::Scope;
 use loci_stdx::{Env, WriteOptions};
 use loci_storage::config::{
     MANAGED_DIR, SettingsPlaces, SettingsSources, edit_settings, exclude_local_settings,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use loci_core::settings::{Settings, jsonc};
+use loci_settings::{Settings, jsonc};
 use loci_stdx::{Env, counted};
 use loci_storage::config::{
     GivenSettings, InstructionPlaces, LoadedSettings, MANAGED_DIR, MANAGED_INSTRUCTIONS, SETTINGS_LIMIT,

@@ -14,8 +14,8 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use loci_core::permission::{Rule, RuleSource, Rulebook};
-use loci_core::settings::{Merged, Settings, Severity};
 use loci_engine::{Ambient, ReloadPoint, ReloadedSettings, SettingsApplier, SettingsPoller, SettingsReload};
+use loci_settings::{Merged, Settings, Severity};
 use loci_stdx::Env;
 use loci_storage::config::{LoadedSettings, SettingsWatch};
 use serde_json::Value;
@@ -201,7 +201,7 @@ fn is_looser(book: &Rulebook, fresh: &Rulebook) -> bool {
 mod tests {
     use super::*;
     use loci_core::permission::{RuleList, RuleOrigin, split_list};
-    use loci_core::settings::Scope;
+    use loci_settings::Scope;
 
     fn book(allow: &str, ask: &str, deny: &str) -> Rulebook {
         let mut book = Rulebook::default();

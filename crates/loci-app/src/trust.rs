@@ -6,7 +6,7 @@
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use loci_core::settings::{Merged, Refusal, Role};
+use loci_settings::{Merged, Refusal, Role};
 use loci_stdx::{Env, single_line};
 use loci_storage::config::{
     LoadedSettings, MANAGED_DIR, SettingsPlaces, SettingsSources, discover_instructions, external_imports,

@@ -21,7 +21,6 @@ pub mod raw;
 pub mod recall;
 pub mod search;
 pub mod session;
-pub mod settings;
 pub mod stream;
 pub mod task_list;
 pub mod tool;

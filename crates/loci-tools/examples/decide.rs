@@ -15,7 +15,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use loci_core::permission::{Call, RuleList, RuleOrigin, RuleSource, Rulebook, Verdict, decide};
-use loci_core::settings::Scope;
+use loci_settings::Scope;
 use loci_tools::{Place, Toolbox};
 use serde_json::{Value, json};
 

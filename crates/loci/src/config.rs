@@ -15,7 +15,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use loci_app::UserError;
-use loci_core::settings::{Key, Scope, json_schema};
+use loci_settings::{Key, Scope, json_schema};
 use loci_stdx::{Env, WriteOptions};
 use loci_storage::config::{
     LoadedSettings, MANAGED_DIR, SettingsPlaces, SettingsSources, exclude_local_settings, load_settings,

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use loci_app::COMPATIBLE_VERSION;
 use loci_app::UserError;
-use loci_core::settings::{Diagnostic, Origin, Scope, Severity};
+use loci_settings::{Diagnostic, Origin, Scope, Severity};
 use loci_stdx::{Env, counted};
 use loci_storage::config::{
     LoadedSettings, MANAGED_DIR, SettingsPlaces, SettingsSources, StoredLoginError, load_settings,

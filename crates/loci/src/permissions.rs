@@ -13,7 +13,7 @@ use loci_app::UserError;
 use loci_app::memory::open_memory;
 use loci_app::rules::rulebook_from_settings;
 use loci_core::permission::{Mode, Rule, RuleList, Rulebook};
-use loci_core::settings::Scope;
+use loci_settings::Scope;
 use loci_stdx::Env;
 use serde_json::{Value, json};
 

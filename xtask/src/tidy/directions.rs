@@ -15,15 +15,17 @@ enum May {
 /// From the bottom up.
 const TABLE: &[(&str, May)] = &[
     ("loci-stdx", May::Use(&[])),
-    ("loci-core", May::Use(&[])),
+    ("loci-settings", May::Use(&[])),
+    ("loci-core", May::Use(&["loci-settings"])),
     ("loci-context", May::Use(&["loci-core"])),
     ("loci-shell", May::Use(&["loci-core"])),
-    ("loci-storage", May::Use(&["loci-core", "loci-stdx"])),
+    ("loci-storage", May::Use(&["loci-settings", "loci-core", "loci-stdx"])),
     ("loci-llm", May::Use(&["loci-core", "loci-stdx"])),
-    ("loci-tools", May::Use(&["loci-core", "loci-stdx", "loci-shell"])),
+    ("loci-tools", May::Use(&["loci-settings", "loci-core", "loci-stdx", "loci-shell"])),
     (
         "loci-engine",
         May::Use(&[
+            "loci-settings",
             "loci-core",
             "loci-stdx",
             "loci-context",
@@ -40,6 +42,7 @@ const TABLE: &[(&str, May)] = &[
     (
         "loci-app",
         May::Use(&[
+            "loci-settings",
             "loci-core",
             "loci-stdx",
             "loci-context",

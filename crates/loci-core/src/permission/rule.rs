@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::glob::{self, CommandPattern};
 use super::host::HostPattern;
 use super::path_pattern::PathPattern;
-use crate::settings::Scope;
+use loci_settings::Scope;
 
 /// What a rule does to the calls it matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

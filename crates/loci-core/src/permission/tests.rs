@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::settings::Scope;
 use crate::tool::{CallEffects, CommandEffect, PathEffect, Removal, Unclear};
+use loci_settings::Scope;
 
 fn book(mode: &str, rules: &str) -> Rulebook {
     let mut book = Rulebook {

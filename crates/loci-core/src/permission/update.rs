@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::{BadRule, Mode, Rule, RuleList, RuleOrigin, RuleSource, Rulebook};
-use crate::settings::Scope;
-use crate::settings::edit::{self, EditError};
+use loci_settings::Scope;
+use loci_settings::edit::{self, EditError};
 
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq)]

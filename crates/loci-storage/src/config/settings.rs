@@ -3,7 +3,7 @@
 //! Lowest precedence first: the user's `settings.json` in the config home; the project's
 //! `.claude/settings.json` in the start directory; the user's `.claude/settings.local.json` there and at the
 //! root of the repository; what `--settings` gave; the administrator's `managed-settings.json` and then
-//! `managed-settings.d/*.json` by name. What they mean is decided in `loci_core::settings`.
+//! `managed-settings.d/*.json` by name. What they mean is decided in `loci_settings`.
 //!
 //! A file that cannot be read is named and costs itself alone. Nothing is ever executed, not even git, and a
 //! FIFO or device in a file's place does not make us wait.
@@ -17,7 +17,7 @@ mod watch;
 
 use std::path::{Path, PathBuf};
 
-use loci_core::settings::{
+use loci_settings::{
     Diagnostic, Key, Layer, Merged, Origin, Scope, Scopes, Settings, Severity, Trust, merge,
 };
 

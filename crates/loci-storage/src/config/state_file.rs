@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use loci_core::raw::RawObject;
-use loci_core::settings::edit::{self, EditError};
+use loci_settings::edit::{self, EditError};
 use loci_stdx::{FileLock, LockError, Random, WriteError, WriteOptions, write_atomic};
 use serde_json::Value;
 

@@ -8,7 +8,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
-use loci_core::settings::Role;
+use loci_settings::Role;
 use loci_storage::config::{
     GivenSettings, LoadedSettings, SettingsPlaces, SettingsSources, SettingsWatch, load_settings,
 };

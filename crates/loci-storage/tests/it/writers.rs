@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::process::{Command, Stdio};
 
-use loci_core::settings::edit;
+use loci_settings::edit;
 use loci_stdx::Env;
 use loci_storage::config::{InputEntry, InputHistory, edit_state};
 use loci_storage::layout::ConfigHome;

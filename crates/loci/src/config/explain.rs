@@ -1,7 +1,7 @@
 //! `loci config explain`: every file's value, which one wins, and why.
 
 use loci_app::UserError;
-use loci_core::settings::{Key, Merge, Part, Role, Setting, Trust};
+use loci_settings::{Key, Merge, Part, Role, Setting, Trust};
 use serde_json::{Value, json};
 
 use super::{Named, SettingsContext, pretty, without_secrets};

@@ -1,7 +1,7 @@
 //! `loci config get`: the value in force, or the one in one file.
 
 use loci_app::UserError;
-use loci_core::settings::{Key, jsonc};
+use loci_settings::{Key, jsonc};
 use serde_json::Value;
 
 use super::{SettingsContext, Target, pretty, unknown};

@@ -1,6 +1,6 @@
 //! `loci config list`: everything that is set, its value in force, and the files it comes from.
 
-use loci_core::settings::{Role, Setting};
+use loci_settings::{Role, Setting};
 use serde_json::{Value, json};
 
 use super::{SettingsContext, pretty, without_secrets};

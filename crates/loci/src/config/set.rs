@@ -1,8 +1,8 @@
 //! `loci config set`: one key of one file.
 
 use loci_app::UserError;
-use loci_core::settings::edit::{EditError, set};
-use loci_core::settings::{Kind, Layer, Origin, Role, Scope, Severity};
+use loci_settings::edit::{EditError, set};
+use loci_settings::{Kind, Layer, Origin, Role, Scope, Severity};
 use loci_storage::config::{SettingsEditError, edit_settings};
 use serde_json::Value;
 

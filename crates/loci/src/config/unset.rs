@@ -1,8 +1,8 @@
 //! `loci config unset`: one key out of one file.
 
 use loci_app::UserError;
-use loci_core::settings::Scope;
-use loci_core::settings::edit::unset;
+use loci_settings::Scope;
+use loci_settings::edit::unset;
 use loci_storage::config::edit_settings;
 
 use super::{SettingsContext, Target};

@@ -14,9 +14,9 @@ use loci_context::{
 };
 use loci_core::ids::SessionId;
 use loci_core::model::facts;
-use loci_core::settings::Settings;
 use loci_core::tool::ToolDescriptor;
 use loci_engine::{LoadedHistory, ModelConfig, shown_instructions, shown_memory_indexes};
+use loci_settings::Settings;
 use loci_stdx::Env;
 use loci_storage::config::{InstructionFile, Instructions, Scope};
 use loci_storage::layout::ConfigHome;

@@ -4,7 +4,7 @@ use loci_app::UserError;
 use loci_core::permission::{
     BadRule, Destination, Rule, RuleChange, RuleList, RuleOrigin, RuleSource, Update,
 };
-use loci_core::settings::Scope;
+use loci_settings::Scope;
 use loci_storage::config::edit_settings;
 
 use super::{ListChoice, USUAL};

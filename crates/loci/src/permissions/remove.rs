@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use loci_app::UserError;
 use loci_core::permission::{RuleList, Update};
-use loci_core::settings::Scope;
+use loci_settings::Scope;
 use loci_storage::config::edit_settings;
 use serde_json::json;
 

@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use loci_core::settings::edit::EditError;
+use loci_settings::edit::EditError;
 use loci_stdx::{FileLock, LockError, WriteError, WriteOptions, write_atomic};
 
 use crate::layout::ConfigHome;

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use loci_core::settings::{Diagnostic, Origin, Scope};
+use loci_settings::{Diagnostic, Origin, Scope};
 use serde::Deserialize;
 
 use super::places::SettingsPlaces;

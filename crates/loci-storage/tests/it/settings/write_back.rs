@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
 
-use loci_core::settings::edit::{append, set};
+use loci_settings::edit::{append, set};
 use loci_stdx::WriteOptions;
 use loci_storage::config::{SettingsEditError, edit_settings};
 use serde_json::json;

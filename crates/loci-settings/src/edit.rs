@@ -14,7 +14,6 @@ use serde_json::Value;
 use serde_json::ser::PrettyFormatter;
 
 use super::jsonc::{self, Member, Node, Tree};
-use crate::raw::json_string;
 
 /// Why a text was not changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -50,7 +49,7 @@ pub fn set(text: &str, path: &[&str], value: &Value) -> Result<String, EditError
                 Value::Object(serde_json::Map::from_iter([((*name).to_owned(), inner)]))
             });
             let children: Vec<Range<usize>> = members.iter().map(span).collect();
-            let key = json_string(name);
+            let key = Value::from(*name).to_string();
             return Ok(insert(&text, &root, node, &children, |style| {
                 format!("{key}: {}", style.print(&nested))
             }));

@@ -4,6 +4,9 @@
 //! [`SyntaxError`] and reading goes on behind it: a missing comma, a missing or doubled bracket, a string that
 //! ends with its line, text behind the end. What cannot be read is [`Tree::Unreadable`] and costs that value
 //! only. Offsets are bytes of the text, so that an edit can replace one value and leave every other byte alone.
+//!
+//! It is written by hand although crates read this language (`jsonc-parser` even edits it): they stop at the first error,
+//! while a deny rule must not be lost to a typo elsewhere in its file. Editing intact text alone would not need it.
 
 use serde_json::{Map, Number, Value};
 

@@ -131,7 +131,7 @@ fn written(value: &Value, gaps: &mut dyn FnMut() -> &'static str, out: &mut Stri
             for (idx, (key, item)) in map.iter().enumerate() {
                 out.push_str(if idx > 0 { "," } else { "" });
                 out.push_str(gaps());
-                out.push_str(&format!("{}:{}", json_string(key), gaps()));
+                out.push_str(&format!("{}:{}", Value::from(key.as_str()), gaps()));
                 written(item, gaps, out);
                 out.push_str(gaps());
             }
