@@ -19,6 +19,7 @@ mod memory;
 mod model_name;
 mod opening;
 mod recorder;
+mod renewal;
 mod replay;
 mod request;
 mod restore;
@@ -45,6 +46,7 @@ pub use file_history::FileKeeping;
 pub use instructions::shown_instructions;
 pub use memory::shown_memory_indexes;
 pub use model_name::resolve_model;
+pub use renewal::{NewSession, RenewSession, RenewalState, RunnerEvent, SessionRunner};
 pub use replay::{
     CallCheck, CallOutcome, ReplayReport, ReplayWish, RequestCheck, TakenOver, Workshop, replay,
 };

@@ -2,24 +2,20 @@
 
 mod person;
 mod pump;
-mod renewal;
 
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
 use loci_core::ids::SessionId;
-use loci_engine::{EngineEvent, Prompt, Session, SessionHandle};
+use loci_engine::{NewSession, Prompt, RenewSession, SessionRunner};
 use loci_stdx::Env;
-use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::control::About;
 use crate::cost::{Cost, EarlierTotals};
 use crate::frame::Frames;
 use crate::output::Output;
 use crate::signals::{Signal, Signals};
-
-pub use renewal::{Carried, Renew, Renewed};
 
 /// How answers are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,41 +118,35 @@ impl Headless {
     /// session that takes its place when the user clears the conversation.
     pub async fn run(
         self,
-        session: Session,
-        handle: SessionHandle,
-        events: UnboundedReceiver<EngineEvent>,
+        session: NewSession,
         stdout: impl Write + Send + 'static,
         stderr: &mut (dyn Write + Send),
-        renew: Option<Renew>,
+        renew: Option<RenewSession>,
     ) -> Exit {
         let frames = Frames::new(self.env.clone(), self.session.clone(), &self.version);
+        let runner = SessionRunner::start(session, renew);
         let about = About {
             version: self.version.clone(),
             api_key_source: self.api_key_source.clone(),
             may_bypass: self.may_bypass,
             models: self.models.clone(),
-            commands: session.slash_commands(),
-            cost: Cost::new(session.identity(), Arc::clone(&self.earlier_totals)),
+            commands: runner.slash_commands(),
+            cost: Cost::new(runner.identity(), Arc::clone(&self.earlier_totals)),
         };
         let output = Output::new(stdout);
-        let stage = renewal::Stage::new(session, renew);
         let pump = pump::Pump {
             options: &self,
             frames,
             about,
             output: &output,
             stderr,
-            session: handle,
+            session: runner,
             person: person::Person::default(),
             open: Vec::new(),
             exit: Exit::Success,
             is_stopped: false,
-            stage,
-            clearing: None,
-            held: Vec::new(),
-            has_ended: false,
         };
-        let (exit, has_failed) = pump.run(events).await;
+        let (exit, has_failed) = pump.run().await;
         if has_failed {
             return Exit::Failure;
         }

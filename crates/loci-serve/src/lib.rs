@@ -12,4 +12,4 @@ mod output;
 mod signals;
 
 pub use cost::EarlierTotals;
-pub use headless::{Asks, Carried, Exit, Headless, InputFormat, OutputFormat, Renew, Renewed};
+pub use headless::{Asks, Exit, Headless, InputFormat, OutputFormat};

@@ -10,8 +10,8 @@ use loci_app::compose::{Composed, Prefetch, compose};
 use loci_app::settings::RunSettings;
 use loci_app::{COMPATIBLE_VERSION, RunOptions, resume, retention};
 use loci_core::session::Totals;
-use loci_engine::{Prompt, Session};
-use loci_serve::{EarlierTotals, Headless, InputFormat, OutputFormat, Renew, Renewed};
+use loci_engine::{NewSession, Prompt, RenewSession, Session};
+use loci_serve::{EarlierTotals, Headless, InputFormat, OutputFormat};
 use loci_stdx::Env;
 use loci_storage::layout::ConfigHome;
 
@@ -56,7 +56,13 @@ pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, UserErro
     Ok(exit)
 }
 
-async fn serve(env: &Env, args: &Args, prompt: Option<Prompt>, composed: Composed, renew: Renew) -> u8 {
+async fn serve(
+    env: &Env,
+    args: &Args,
+    prompt: Option<Prompt>,
+    composed: Composed,
+    renew: RenewSession,
+) -> u8 {
     let mut stderr = std::io::stderr();
     for note in &composed.notes {
         // Nobody is left to tell when stderr is gone.
@@ -68,14 +74,14 @@ async fn serve(env: &Env, args: &Args, prompt: Option<Prompt>, composed: Compose
     let may_bypass = composed.may_bypass;
     let earlier_totals = earlier_totals(composed.config.identity.transcript_path(), composed.n_bytes_before);
     let front = Headless { api_key_source, models: composed.models, may_bypass, earlier_totals, ..base };
-    let (session, handle, events) = Session::new(composed.config);
-    front.run(session, handle, events, std::io::stdout(), &mut stderr, Some(renew)).await.code()
+    let session = Session::new(composed.config).into();
+    front.run(session, std::io::stdout(), &mut stderr, Some(renew)).await.code()
 }
 
 /// Returns what makes a session that takes another's place: a fresh one, from settings as they are then.
-fn renewal(inherited: Env, options: RunOptions) -> Renew {
-    Box::new(move |carried| {
-        let renew = || -> Result<Renewed, UserError> {
+fn renewal(inherited: Env, options: RunOptions) -> RenewSession {
+    Box::new(move |state| {
+        let renew = || -> Result<NewSession, UserError> {
             let settings = RunSettings::load(&inherited, &options)?;
             let env = settings.env.clone();
             let home = ConfigHome::from_env(&env);
@@ -83,12 +89,10 @@ fn renewal(inherited: Env, options: RunOptions) -> Renew {
             let start = resume::begin_new(&env, &home, &options)?;
             let mut composed = compose(&env, &home, &options, start, prefetch, None, Instant::now())?;
             let config = &mut composed.config;
-            config.rulebook.mode = carried.mode;
-            config.identity.model_override.clone_from(&carried.model);
-            config.identity.totals.clone_from(&carried.totals);
-            let id = config.identity.id().clone();
-            let (session, handle, events) = Session::new(composed.config);
-            Ok(Renewed { id, session, handle, events })
+            config.rulebook.mode = state.mode;
+            config.identity.model_override.clone_from(&state.model);
+            config.identity.totals.clone_from(&state.totals);
+            Ok(Session::new(composed.config).into())
         };
         renew().map_err(|user_error| user_error.message().to_owned())
     })

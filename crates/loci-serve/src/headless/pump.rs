@@ -3,15 +3,14 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use loci_core::permission::Mode;
+use loci_core::ids::SessionId;
 use loci_core::session::Totals;
-use loci_engine::{Command, CommandAction, EngineEvent, Prompt, SessionHandle, TurnReport};
+use loci_engine::{Command, EngineEvent, RunnerEvent, SessionRunner, TurnReport};
 use loci_stdx::printable;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::person::{self, Person};
-use super::renewal::Stage;
 use super::{Asks, Exit, Headless, InputFormat, OutputFormat};
 use crate::control::{self, About};
 use crate::cost::Cost;
@@ -26,20 +25,13 @@ pub(super) struct Pump<'a> {
     pub(super) about: About,
     pub(super) output: &'a Output,
     pub(super) stderr: &'a mut (dyn Write + Send),
-    pub(super) session: SessionHandle,
+    pub(super) session: SessionRunner,
     pub(super) person: Person,
     /// Questions that wait for the client.
     pub(super) open: Vec<String>,
     pub(super) exit: Exit,
     /// Whether nothing more is to be written.
     pub(super) is_stopped: bool,
-    pub(super) stage: Stage,
-    /// The prompt that asked for another session, until that begins.
-    pub(super) clearing: Option<Prompt>,
-    /// Prompts for the session that will begin.
-    pub(super) held: Vec<Prompt>,
-    /// Whether the client has said all it wants.
-    pub(super) has_ended: bool,
 }
 
 /// The client's lines; `None` when there will be no more.
@@ -48,24 +40,26 @@ type Lines = Option<UnboundedReceiver<std::io::Result<String>>>;
 impl Pump<'_> {
     /// Runs until the session is over, or until a terminated one has stopped its turn.
     /// Returns the exit and whether a session failed.
-    pub(super) async fn run(mut self, mut events: UnboundedReceiver<EngineEvent>) -> (Exit, bool) {
+    pub(super) async fn run(mut self) -> (Exit, bool) {
         let mut signals = Signals::listen();
         let reader_gone = self.output.closed();
         let mut lines = self.begin();
         loop {
             tokio::select! {
-                event = events.recv() => match event {
-                    Some(EngineEvent::TurnsOver { mode }) if self.clearing.is_some() => {
-                        self.renew(mode, &mut events);
+                event = self.session.next_event() => match event {
+                    Some(RunnerEvent::Session(event)) => self.hear(&event),
+                    Some(RunnerEvent::Renewed(id)) => self.renewed(id),
+                    Some(RunnerEvent::RenewalFailed(problem)) => {
+                        self.say(&problem);
+                        self.stop(Exit::Failure);
                     }
-                    Some(event) => self.hear(&event),
                     None => break,
                 },
                 line = next_line(&mut lines) => match line {
                     Some(line) => self.take(line),
                     None => {
                         lines = None;
-                        self.close();
+                        self.session.send(Command::Close);
                     }
                 },
                 line = self.person.next_line() => self.person_said(line),
@@ -77,7 +71,7 @@ impl Pump<'_> {
         if matches!(exit, Exit::Terminated | Exit::HungUp) {
             return (exit, false);
         }
-        let (troubles, has_failed) = self.stage.finish().await;
+        let (troubles, has_failed) = self.session.finish().await;
         for trouble in troubles {
             // Nobody is left to tell when stderr is gone too.
             drop(writeln!(self.stderr, "{trouble}"));
@@ -85,63 +79,23 @@ impl Pump<'_> {
         (exit, has_failed)
     }
 
-    /// Asks the session, or the one that will take its place.
-    fn prompt(&mut self, prompt: Prompt) {
-        if self.clearing.is_some() {
-            self.held.push(prompt);
-            return;
-        }
-        let call = self.about.commands.get().parse(&prompt);
-        match call.filter(|call| call.command.action == CommandAction::Clear && self.stage.can_renew()) {
-            Some(call) => {
-                self.session.send(Command::Leave { title: call.argument });
-                self.clearing = Some(prompt);
-            }
-            None => drop(self.session.send(Command::Prompt(prompt))),
-        }
-    }
-
-    /// Nothing more will be asked.
-    fn close(&mut self) {
-        self.has_ended = true;
-        if self.clearing.is_none() {
-            self.session.send(Command::Close);
-        }
-    }
-
-    /// Lets another session take the place of the one whose turns are over, and asks it what was held back.
-    fn renew(&mut self, mode: Mode, events: &mut UnboundedReceiver<EngineEvent>) {
-        let Some(prompt) = self.clearing.take() else { return };
-        match self.stage.renew(mode, events) {
-            Ok((id, handle)) => {
-                self.session = handle;
-                self.frames = Frames::new(self.options.env.clone(), id, &self.options.version);
-                self.about.cost = Cost::new(self.stage.identity(), Arc::new(Totals::default));
-                self.session.send(Command::Prompt(prompt));
-                for prompt in std::mem::take(&mut self.held) {
-                    self.prompt(prompt);
-                }
-                if self.has_ended {
-                    self.close();
-                }
-            }
-            Err(problem) => {
-                self.say(&problem);
-                self.stop(Exit::Failure);
-            }
-        }
+    /// Speaks of another session from now on.
+    fn renewed(&mut self, id: SessionId) {
+        self.frames = Frames::new(self.options.env.clone(), id, &self.options.version);
+        self.about.cost = Cost::new(self.session.identity(), Arc::new(Totals::default));
+        self.about.commands = self.session.slash_commands();
     }
 
     /// Sends the first prompt and opens the client's lines.
     fn begin(&mut self) -> Lines {
         if let Some(prompt) = &self.options.prompt {
-            self.prompt(prompt.clone());
+            self.session.send(Command::Prompt(prompt.clone()));
         }
         match self.options.input {
             // A session that is closed asks nobody.
             InputFormat::Text if self.options.asks == Asks::Person => None,
             InputFormat::Text => {
-                self.close();
+                self.session.send(Command::Close);
                 None
             }
             InputFormat::StreamJson => Some(read_lines()),
@@ -160,7 +114,7 @@ impl Pump<'_> {
                 self.show_person(shown);
             }
             EngineEvent::TurnEnded(_) if self.options.asks == Asks::Person => {
-                self.close();
+                self.session.send(Command::Close);
             }
             _ => {}
         }
@@ -228,7 +182,7 @@ impl Pump<'_> {
             .map_err(|error| format!("Standard input cannot be read: {error}"))
             .and_then(|line| if line.trim().is_empty() { Ok(Line::Ignored) } else { input::parse(&line) });
         match parsed {
-            Ok(Line::Prompt(prompt)) => self.prompt(prompt),
+            Ok(Line::Prompt(prompt)) => self.session.send(Command::Prompt(prompt)),
             Ok(Line::Control { id, request }) => {
                 let reaction = control::react(&id, &request, &self.about);
                 if reaction.command == Some(Command::Interrupt) {
@@ -274,9 +228,7 @@ impl Pump<'_> {
 
     fn signalled(&mut self, signal: Signal) {
         match signal {
-            Signal::Interrupt => {
-                self.session.send(Command::Quit);
-            }
+            Signal::Interrupt => self.session.send(Command::Quit),
             Signal::Terminate => self.end_now(Exit::Terminated),
             Signal::HangUp => self.end_now(Exit::HungUp),
         }

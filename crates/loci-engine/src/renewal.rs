@@ -1,0 +1,199 @@
+//! A session that another can take the place of: what `/clear` does, for every front end alike.
+//!
+//! A front end talks to a [`SessionRunner`]. Commands go to the session at hand; a prompt that clears the conversation
+//! makes it leave. The session that is left finishes what it was asked, and what it does beside the conversation; the new
+//! one begins as soon as its turns are over and is asked what came in the meantime. No state is shared between them but
+//! what [`RenewalState`] names.
+
+use std::sync::Arc;
+
+use loci_core::ids::SessionId;
+use loci_core::permission::Mode;
+use loci_core::session::{SessionIdentity, Totals};
+use loci_stdx::Store;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::JoinHandle;
+
+use crate::command::{Command, Prompt};
+use crate::event::EngineEvent;
+use crate::session::{Session, SessionHandle};
+use crate::slash_command::{CommandAction, CommandRegistry};
+
+/// What a session takes over from the one it takes the place of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RenewalState {
+    /// The permission mode.
+    pub mode: Mode,
+    /// The model, where one was chosen in the session.
+    pub model: Option<String>,
+    /// What this process has used so far; limits count on.
+    pub totals: Totals,
+}
+
+/// A session, the way to talk to it, and what it says.
+pub struct NewSession {
+    /// The session, to be run.
+    pub session: Session,
+    /// The way to talk to it.
+    pub handle: SessionHandle,
+    /// What it says.
+    pub events: UnboundedReceiver<EngineEvent>,
+}
+
+impl From<(Session, SessionHandle, UnboundedReceiver<EngineEvent>)> for NewSession {
+    fn from((session, handle, events): (Session, SessionHandle, UnboundedReceiver<EngineEvent>)) -> Self {
+        Self { session, handle, events }
+    }
+}
+
+/// Makes a session that takes the place of another; the error says why there is none.
+pub type RenewSession = Box<dyn FnMut(RenewalState) -> Result<NewSession, String> + Send>;
+
+/// What a front end hears.
+#[derive(Debug, PartialEq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all of them are the large one, and each is passed on at once"
+)]
+pub enum RunnerEvent {
+    /// The session at hand says something.
+    Session(EngineEvent),
+    /// Another session took its place.
+    Renewed(SessionId),
+    /// There is none to take its place; nothing more will be asked.
+    RenewalFailed(String),
+}
+
+/// The session that runs, and those that were left.
+pub struct SessionRunner {
+    handle: SessionHandle,
+    events: UnboundedReceiver<EngineEvent>,
+    // Not its state, which holds the sender of its events: they would never end.
+    identity: Arc<Store<SessionIdentity>>,
+    slash_commands: Arc<Store<CommandRegistry>>,
+    tasks: Vec<JoinHandle<()>>,
+    /// What those that were left still have to say.
+    left: Vec<UnboundedReceiver<EngineEvent>>,
+    renew: Option<RenewSession>,
+    /// The prompt that asked for another session, until that begins.
+    clearing: Option<Prompt>,
+    /// Prompts for the session that will begin.
+    held: Vec<Prompt>,
+    /// Nothing more will be asked.
+    is_closing: bool,
+}
+
+impl SessionRunner {
+    /// Lets a session run; `renew` makes the one that takes its place when the user clears the conversation.
+    pub fn start(new: NewSession, renew: Option<RenewSession>) -> Self {
+        let NewSession { session, handle, events } = new;
+        Self {
+            handle,
+            events,
+            identity: session.identity(),
+            slash_commands: session.slash_commands(),
+            tasks: vec![tokio::spawn(session.run())],
+            left: Vec::new(),
+            renew,
+            clearing: None,
+            held: Vec::new(),
+            is_closing: false,
+        }
+    }
+
+    /// The identity of the session at hand, to watch.
+    pub fn identity(&self) -> Arc<Store<SessionIdentity>> {
+        Arc::clone(&self.identity)
+    }
+
+    /// The slash commands of the session at hand.
+    pub fn slash_commands(&self) -> Arc<Store<CommandRegistry>> {
+        Arc::clone(&self.slash_commands)
+    }
+
+    /// Sends a command to the session at hand, or keeps it for the one that will take its place.
+    pub fn send(&mut self, command: Command) {
+        match command {
+            Command::Prompt(prompt) => self.prompt(prompt),
+            Command::Close => {
+                self.is_closing = true;
+                if self.clearing.is_none() {
+                    self.handle.send(Command::Close);
+                }
+            }
+            other => drop(self.handle.send(other)),
+        }
+    }
+
+    /// Waits for the next event; none when every turn is over and the session has ended. Nothing is lost when this is
+    /// dropped before it is done.
+    pub async fn next_event(&mut self) -> Option<RunnerEvent> {
+        let event = self.events.recv().await?;
+        match (event, self.clearing.take()) {
+            (EngineEvent::TurnsOver { mode }, Some(prompt)) => Some(match self.renew(mode, prompt) {
+                Ok(id) => RunnerEvent::Renewed(id),
+                Err(problem) => RunnerEvent::RenewalFailed(problem),
+            }),
+            (event, clearing) => {
+                self.clearing = clearing;
+                Some(RunnerEvent::Session(event))
+            }
+        }
+    }
+
+    /// Waits for all sessions to end; returns what troubled those that were left, and whether one failed.
+    pub async fn finish(mut self) -> (Vec<String>, bool) {
+        let mut troubles = Vec::new();
+        for events in &mut self.left {
+            while let Some(event) = events.recv().await {
+                if let EngineEvent::Trouble(trouble) = event {
+                    troubles.push(trouble);
+                }
+            }
+        }
+        let mut has_failed = false;
+        for task in self.tasks {
+            has_failed |= task.await.is_err();
+        }
+        (troubles, has_failed)
+    }
+
+    /// Asks the session, or the one that will take its place.
+    fn prompt(&mut self, prompt: Prompt) {
+        if self.clearing.is_some() {
+            self.held.push(prompt);
+            return;
+        }
+        let call = self.slash_commands.get().parse(&prompt);
+        match call.filter(|call| call.command.action == CommandAction::Clear && self.renew.is_some()) {
+            Some(call) => {
+                self.handle.send(Command::Leave { title: call.argument });
+                self.clearing = Some(prompt);
+            }
+            None => drop(self.handle.send(Command::Prompt(prompt))),
+        }
+    }
+
+    /// Lets another session run in the place of the one whose turns are over, and asks it what was held back.
+    fn renew(&mut self, mode: Mode, prompt: Prompt) -> Result<SessionId, String> {
+        let identity = self.identity.get();
+        let state =
+            RenewalState { mode, model: identity.model_override.clone(), totals: identity.totals.clone() };
+        let renew = self.renew.as_mut().ok_or("This session cannot be left for another")?;
+        let NewSession { session, handle, events } = renew(state)?;
+        self.left.push(std::mem::replace(&mut self.events, events));
+        self.identity = session.identity();
+        self.slash_commands = session.slash_commands();
+        self.handle = handle;
+        self.tasks.push(tokio::spawn(session.run()));
+        // It was made for this prompt, which is done by now.
+        self.handle.send(Command::Prompt(prompt));
+        for prompt in std::mem::take(&mut self.held) {
+            self.prompt(prompt);
+        }
+        if self.is_closing {
+            self.send(Command::Close);
+        }
+        Ok(self.identity.get().id().clone())
+    }
+}
