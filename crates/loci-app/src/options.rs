@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use loci_core::permission::Mode;
+use loci_engine::ClientRequests;
 use loci_storage::config::SettingsSources;
 
 /// What a front end asks of a run. The default is a new, saved session with nothing out of the ordinary.
@@ -38,6 +39,8 @@ pub struct RunOptions {
     pub settings: Option<String>,
     /// Which settings and instruction files are read.
     pub setting_sources: SettingsSources,
+    /// The way to the client that drives the run, if there is one.
+    pub client_requests: ClientRequests,
 }
 
 impl Default for RunOptions {
@@ -58,6 +61,7 @@ impl Default for RunOptions {
             max_budget_usd: None,
             settings: None,
             setting_sources: SettingsSources::ALL,
+            client_requests: ClientRequests::none(),
         }
     }
 }

@@ -6,6 +6,7 @@
 mod background;
 mod calls;
 mod classifier;
+mod client_request;
 mod command;
 mod compaction_hooks;
 mod config;
@@ -32,6 +33,7 @@ mod task_list;
 pub mod turn;
 
 pub use classifier::{Classifier, ClassifierCall, ClassifierFuture};
+pub use client_request::{ClientAnswer, ClientMessage, ClientRequest, ClientRequestError, ClientRequests};
 pub use command::{Answer, Command, Prompt};
 pub use compaction_hooks::{
     AfterCompaction, BeforeCompaction, CompactionHooks, CompactionLeave, LeaveFuture, ToldFuture,

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use loci_core::permission::{Mode, Update};
-use loci_engine::{Answer, Command, CommandRegistry, FilesRewound, Question};
+use loci_core::permission::Mode;
+use loci_engine::{Command, CommandRegistry, FilesRewound};
 use loci_stdx::Store;
 use serde_json::{Value, json};
 
@@ -130,60 +130,6 @@ pub(crate) fn response(id: &str, answer: Result<Option<Value>, String>) -> Value
     json!({"type": "control_response", "response": response.take()})
 }
 
-/// Asks the client whether a call may run.
-pub(crate) fn can_use_tool(question: &Question) -> Value {
-    let suggestions: Vec<Value> = question.suggestions.iter().map(Update::to_value).collect();
-    let mut request = json!({
-        "subtype": "can_use_tool",
-        "tool_name": question.tool,
-        "display_name": question.tool,
-        "input": question.input,
-        "description": question.input.get("description"),
-        "permission_suggestions": suggestions,
-        "decision_reason": question.reason,
-        "decision_reason_type": question.reason_kind,
-        "tool_use_id": question.call.as_str(),
-    });
-    if let Some(path) = &question.blocked_path {
-        request["blocked_path"] = json!(path);
-    }
-    json!({"type": "control_request", "request_id": question.id, "request": request})
-}
-
-/// Withdraws a question.
-pub(crate) fn cancel(question: &str) -> Value {
-    json!({"type": "control_cancel_request", "request_id": question})
-}
-
-/// Reads the client's answer to a question; whatever is not a clear yes is a no. What cannot be understood of what
-/// it wants changed is left out and said.
-pub(crate) fn answer(result: Result<Value, String>) -> (Answer, Vec<String>) {
-    let wanted = result.as_ref().ok().and_then(|value| value.get("updatedPermissions"));
-    let wanted = wanted.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let (good, bad): (Vec<_>, Vec<_>) = wanted.iter().map(Update::parse).partition(Result::is_ok);
-    let updates = good.into_iter().filter_map(Result::ok).collect();
-    let complaints = bad.into_iter().filter_map(Result::err).map(|bad| bad.to_string()).collect();
-    (verdict(result, updates), complaints)
-}
-
-fn verdict(result: Result<Value, String>, updates: Vec<Update>) -> Answer {
-    let deny = |message: String, stops| Answer::Deny { message, stops };
-    match result {
-        Err(error) => deny(format!("The permission question failed: {error}"), false),
-        Ok(value) => match value.get("behavior").and_then(Value::as_str) {
-            Some("allow") => Answer::Allow {
-                input: value.get("updatedInput").filter(|input| input.is_object()).cloned(),
-                updates,
-            },
-            Some("deny") => deny(
-                value.get("message").and_then(Value::as_str).unwrap_or("The call was denied.").to_owned(),
-                value.get("interrupt").and_then(Value::as_bool).unwrap_or(false),
-            ),
-            _ => deny("The answer to the permission question could not be understood.".to_owned(), false),
-        },
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use loci_core::ids::SessionId;
@@ -254,32 +200,5 @@ mod tests {
             let is_refused = reaction.answer.is_some_and(|answer| answer.is_err());
             assert!(is_refused && reaction.command.is_none(), "{bad}");
         }
-    }
-
-    #[test]
-    fn only_a_clear_yes_is_a_yes() {
-        for (result, allowed) in [
-            (Ok(json!({"behavior": "allow", "updatedInput": {"a": 1}})), true),
-            (Ok(json!({"behavior": "allow"})), true),
-            (Ok(json!({"behavior": "deny", "message": "no"})), false),
-            (Ok(json!({})), false),
-            (Ok(json!("allow")), false),
-            (Err("callback failed".to_owned()), false),
-        ] {
-            let (answer, _) = answer(result.clone());
-            assert_eq!(matches!(answer, Answer::Allow { .. }), allowed, "{result:?}");
-        }
-    }
-
-    #[test]
-    fn changes_come_with_a_yes_and_bad_ones_are_said() {
-        let good = json!({"type": "setMode", "mode": "plan", "destination": "session"});
-        let wanted = json!([good, {"type": "setMode", "mode": "yolo", "destination": "session"}]);
-        let (yes, said) = answer(Ok(json!({"behavior": "allow", "updatedPermissions": wanted})));
-        let Answer::Allow { updates, input: None } = yes else { panic!("{yes:?}") };
-        assert_eq!(updates.iter().map(Update::to_value).collect::<Vec<_>>(), [good]);
-        assert_eq!(said.len(), 1, "{said:?}");
-        let (no, _) = answer(Ok(json!({"behavior": "deny", "updatedPermissions": wanted})));
-        assert!(matches!(no, Answer::Deny { .. }));
     }
 }

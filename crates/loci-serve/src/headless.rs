@@ -8,12 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loci_core::ids::SessionId;
-use loci_engine::{NewSession, Prompt, RenewSession, SessionRunner};
+use loci_engine::{ClientMessage, NewSession, Prompt, RenewSession, SessionRunner};
 use loci_stdx::Env;
+use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::control::About;
 use crate::cost::{Cost, EarlierTotals};
 use crate::frame::Frames;
+use crate::outgoing::OutgoingRequests;
 use crate::output::Output;
 use crate::signals::{Signal, Signals};
 
@@ -104,6 +106,8 @@ pub struct Headless {
     pub models: Vec<String>,
     /// The first prompt, if it was given at the start.
     pub prompt: Option<Prompt>,
+    /// What the process asks of the client, where there is one.
+    pub client_requests: Option<UnboundedReceiver<ClientMessage>>,
     /// Reads what the session used before this process.
     pub earlier_totals: EarlierTotals,
 }
@@ -117,7 +121,7 @@ impl Headless {
     /// Runs a session to its end. `stdout` gets the data, `stderr` what people should know; `renew` makes the
     /// session that takes its place when the user clears the conversation.
     pub async fn run(
-        self,
+        mut self,
         session: NewSession,
         stdout: impl Write + Send + 'static,
         stderr: &mut (dyn Write + Send),
@@ -134,6 +138,7 @@ impl Headless {
             cost: Cost::new(runner.identity(), Arc::clone(&self.earlier_totals)),
         };
         let output = Output::new(stdout);
+        let client_requests = self.client_requests.take();
         let pump = pump::Pump {
             options: &self,
             frames,
@@ -142,8 +147,10 @@ impl Headless {
             stderr,
             session: runner,
             person: person::Person::default(),
-            open: Vec::new(),
+            requests: OutgoingRequests::default(),
+            client_requests,
             exit: Exit::Success,
+            has_reported_response: false,
             is_stopped: false,
         };
         let (exit, has_failed) = pump.run().await;

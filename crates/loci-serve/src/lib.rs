@@ -8,6 +8,7 @@ mod cost;
 mod frame;
 mod headless;
 mod input;
+mod outgoing;
 mod output;
 mod signals;
 

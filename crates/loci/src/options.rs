@@ -5,6 +5,7 @@ use loci_app::{
     UserError,
 };
 use loci_core::permission::Mode;
+use loci_engine::ClientRequests;
 use loci_serve::Asks;
 use loci_storage::config::SettingsSources;
 
@@ -33,6 +34,7 @@ impl Args {
             max_budget_usd: self.max_budget_usd,
             settings: self.settings.clone(),
             setting_sources: self.sources()?,
+            client_requests: ClientRequests::none(),
         })
     }
 

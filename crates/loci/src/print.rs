@@ -10,10 +10,11 @@ use loci_app::compose::{Composed, Prefetch, compose};
 use loci_app::settings::RunSettings;
 use loci_app::{COMPATIBLE_VERSION, RunOptions, resume, retention};
 use loci_core::session::Totals;
-use loci_engine::{NewSession, Prompt, RenewSession, Session};
+use loci_engine::{ClientMessage, ClientRequests, NewSession, Prompt, RenewSession, Session};
 use loci_serve::{EarlierTotals, Headless, InputFormat, OutputFormat};
 use loci_stdx::Env;
 use loci_storage::layout::ConfigHome;
+use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::args::{Args, Input, Output};
 use crate::asks::asks;
@@ -25,7 +26,8 @@ const STDIN_LIMIT: u64 = 10 * 1024 * 1024;
 /// Runs without a terminal and returns the exit code.
 pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, UserError> {
     args.check().map_err(UserError::new)?;
-    let options = args.options()?;
+    let mut options = args.options()?;
+    let client_requests = connect_client(&env, &args, &mut options);
     // What a bare run starts is to be bare too.
     let env = match options.is_bare {
         true => Env { vars: env.vars.clone().with("CLAUDE_CODE_SIMPLE", "1"), ..env },
@@ -49,11 +51,27 @@ pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, UserErro
     let composed = compose(&env, &home, &options, start, prefetch, None, started)?;
     let renew = renewal(inherited, options);
     let runtime = runtime::of_session()?;
-    let exit = runtime.block_on(serve(&env, &args, prompt, composed, renew));
+    let exit = runtime.block_on(serve(&env, &args, prompt, composed, client_requests, renew));
     retention::sweep(&env, &home, keeps_days);
     // Standard input may still be waited for by a thread that nothing can wake.
     runtime.shutdown_background();
     Ok(exit)
+}
+
+/// Opens the way to the client of a run that has one; returns what comes along it.
+fn connect_client(
+    env: &Env,
+    args: &Args,
+    options: &mut RunOptions,
+) -> Option<UnboundedReceiver<ClientMessage>> {
+    match args.input_format {
+        Input::Text => None,
+        Input::StreamJson => {
+            let (requests, messages) = ClientRequests::channel(Arc::clone(&env.random));
+            options.client_requests = requests;
+            Some(messages)
+        }
+    }
 }
 
 async fn serve(
@@ -61,6 +79,7 @@ async fn serve(
     args: &Args,
     prompt: Option<Prompt>,
     composed: Composed,
+    client_requests: Option<UnboundedReceiver<ClientMessage>>,
     renew: RenewSession,
 ) -> u8 {
     let mut stderr = std::io::stderr();
@@ -73,7 +92,14 @@ async fn serve(
     let base = headless(env, args, prompt, session_id);
     let may_bypass = composed.may_bypass;
     let earlier_totals = earlier_totals(composed.config.identity.transcript_path(), composed.n_bytes_before);
-    let front = Headless { api_key_source, models: composed.models, may_bypass, earlier_totals, ..base };
+    let front = Headless {
+        api_key_source,
+        models: composed.models,
+        may_bypass,
+        earlier_totals,
+        client_requests,
+        ..base
+    };
     let session = Session::new(composed.config).into();
     front.run(session, std::io::stdout(), &mut stderr, Some(renew)).await.code()
 }
@@ -120,6 +146,7 @@ fn headless(env: &Env, args: &Args, prompt: Option<Prompt>, session: loci_core::
         api_key_source: "none".to_owned(),
         models: Vec::new(),
         prompt,
+        client_requests: None,
         earlier_totals: Arc::new(Totals::default),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use loci_core::ids::SessionId;
 use loci_core::session::Totals;
-use loci_engine::{Command, EngineEvent, RunnerEvent, SessionRunner, TurnReport};
+use loci_engine::{Answer, ClientMessage, Command, EngineEvent, RunnerEvent, SessionRunner, TurnReport};
 use loci_stdx::printable;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -15,7 +15,8 @@ use super::{Asks, Exit, Headless, InputFormat, OutputFormat};
 use crate::control::{self, About};
 use crate::cost::Cost;
 use crate::frame::{Frames, is_error, outcome_text};
-use crate::input::{self, Line};
+use crate::input::{self, Line, Response};
+use crate::outgoing::{OutgoingRequests, Responded, parse_permission_answer};
 use crate::output::Output;
 use crate::signals::{Signal, Signals};
 
@@ -27,9 +28,13 @@ pub(super) struct Pump<'a> {
     pub(super) stderr: &'a mut (dyn Write + Send),
     pub(super) session: SessionRunner,
     pub(super) person: Person,
-    /// Questions that wait for the client.
-    pub(super) open: Vec<String>,
+    /// What the client was asked and has not answered.
+    pub(super) requests: OutgoingRequests,
+    /// What else the process asks of it.
+    pub(super) client_requests: Option<UnboundedReceiver<ClientMessage>>,
     pub(super) exit: Exit,
+    /// Whether a response that answers nothing was reported; once is enough.
+    pub(super) has_reported_response: bool,
     /// Whether nothing more is to be written.
     pub(super) is_stopped: bool,
 }
@@ -59,9 +64,14 @@ impl Pump<'_> {
                     Some(line) => self.take(line),
                     None => {
                         lines = None;
-                        self.session.send(Command::Close);
+                        self.client_gone();
                     }
                 },
+                message = next_message(&mut self.client_requests) => {
+                    if let Some(line) = self.requests.take(message) {
+                        self.output.write_line(&line);
+                    }
+                }
                 line = self.person.next_line() => self.person_said(line),
                 signal = signals.next() => self.signalled(signal),
                 () = reader_gone.notified() => self.stop(Exit::BrokenPipe),
@@ -141,13 +151,13 @@ impl Pump<'_> {
                 self.output.write_line(&control::response(request, control::rewound(outcome)));
             }
             EngineEvent::Asked(_) | EngineEvent::Unasked { .. } if self.options.asks != Asks::Client => {}
-            EngineEvent::Asked(question) => {
-                self.open.push(question.id.clone());
-                self.output.write_line(&control::can_use_tool(question));
-            }
+            EngineEvent::Asked(question) => match self.requests.ask(question) {
+                Some(line) => self.output.write_line(&line),
+                None => self.deny_unasked(question.id.clone()),
+            },
             EngineEvent::Unasked { question } => {
-                if self.close_question(question) {
-                    self.output.write_line(&control::cancel(question));
+                if let Some(line) = self.requests.withdraw(question) {
+                    self.output.write_line(&line);
                 }
             }
             event => {
@@ -158,11 +168,33 @@ impl Pump<'_> {
         }
     }
 
-    /// Forgets a question that waits for the client; false when none of this id did.
-    fn close_question(&mut self, id: &str) -> bool {
-        let n_before = self.open.len();
-        self.open.retain(|question| question != id);
-        self.open.len() < n_before
+    /// Nothing more comes from the client: what it was asked has no answer, and nothing more will be asked of us.
+    fn client_gone(&mut self) {
+        for question in self.requests.client_gone() {
+            self.deny_unasked(question);
+        }
+        self.session.send(Command::Close);
+    }
+
+    fn deny_unasked(&mut self, question: String) {
+        let message = "Nobody is left to ask whether this call may run.".to_owned();
+        self.session.send(Command::Answer { question, answer: Answer::Deny { message, stops: false } });
+    }
+
+    fn take_response(&mut self, response: Response) {
+        let id = printable(&response.id);
+        match self.requests.respond(response) {
+            Responded::Permission { question, result } => {
+                let (answer, complaints) = parse_permission_answer(result);
+                complaints.iter().for_each(|complaint| self.say(complaint));
+                self.session.send(Command::Answer { question, answer });
+            }
+            Responded::Unknown if !self.has_reported_response => {
+                self.has_reported_response = true;
+                self.say(&format!("A control response was ignored: no open request has the id `{id}`"));
+            }
+            Responded::Delivered | Responded::Late | Responded::Unknown => {}
+        }
     }
 
     fn show_result(&mut self, report: &TurnReport) {
@@ -187,9 +219,7 @@ impl Pump<'_> {
                 let reaction = control::react(&id, &request, &self.about);
                 if reaction.command == Some(Command::Interrupt) {
                     // Clients hear that their questions are withdrawn before they hear that the turn stops.
-                    self.open
-                        .drain(..)
-                        .for_each(|question| self.output.write_line(&control::cancel(&question)));
+                    self.requests.withdraw_questions().iter().for_each(|line| self.output.write_line(line));
                 }
                 if let Some(answer) = reaction.answer {
                     self.output.write_line(&control::response(&id, answer));
@@ -198,12 +228,7 @@ impl Pump<'_> {
                     self.session.send(command);
                 }
             }
-            Ok(Line::Response(response)) => {
-                let (answer, complaints) = control::answer(response.result);
-                complaints.iter().for_each(|complaint| self.say(complaint));
-                self.close_question(&response.id);
-                self.session.send(Command::Answer { question: response.id, answer });
-            }
+            Ok(Line::Response(response)) => self.take_response(response),
             Ok(Line::Cancel | Line::Ignored) => {}
             Err(problem) => {
                 self.say(&problem);
@@ -279,6 +304,17 @@ fn read_lines() -> UnboundedReceiver<std::io::Result<String>> {
 async fn next_line(lines: &mut Lines) -> Option<std::io::Result<String>> {
     match lines {
         Some(lines) => lines.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits for what the process asks of the client, forever when there is none or nobody can ask any more.
+async fn next_message(messages: &mut Option<UnboundedReceiver<ClientMessage>>) -> ClientMessage {
+    match messages {
+        Some(receiver) => match receiver.recv().await {
+            Some(message) => message,
+            None => std::future::pending().await,
+        },
         None => std::future::pending().await,
     }
 }

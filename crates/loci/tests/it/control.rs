@@ -491,3 +491,62 @@ async fn several_calls_ask_one_by_one() {
     assert_fine(&session.finish());
     assert!(world.home.project().join("a").exists() && world.home.project().join("b").exists());
 }
+
+/// A yes to a question.
+fn yes_to(question: &Value) -> Value {
+    let yes = json!({"subtype": "success", "request_id": question["request_id"], "response": {"behavior": "allow"}});
+    json!({"type": "control_response", "response": yes})
+}
+
+#[tokio::test]
+async fn responses_that_answer_nothing_are_reported_once_and_change_nothing() {
+    let calls = Step::call("Bash", json!({"command": "touch asked"}));
+    let world = World::new([calls, Step::text("Done.")]).await;
+    let mut session = world.start(&stream(["--permission-prompt-tool", "stdio"]));
+    session.write_json(&yes_to(&json!({"request_id": "never-sent"})));
+    session.write_json(&user("hi"));
+    let question = session.wait_for_json(is_question);
+    session.write_json(&yes_to(&json!({"request_id": "another"})));
+    assert!(!world.home.project().join("asked").exists());
+    session.write_json(&yes_to(&question));
+    session.write_json(&yes_to(&question));
+    session.wait_for_json(is_result);
+    let output = session.finish();
+    assert_eq!(output.code, Some(0));
+    expect![[r#"
+        A control response was ignored: no open request has the id `never-sent`
+    "#]]
+    .assert_eq(&output.stderr);
+    assert!(world.home.project().join("asked").exists());
+    world.session();
+}
+
+#[tokio::test]
+async fn question_of_a_session_that_is_left_is_denied_when_the_client_goes() {
+    let calls = Step::call("Bash", json!({"command": "touch asked"}));
+    let again = Step::call("Bash", json!({"command": "touch again"}));
+    let world = World::new([calls, again, Step::text("I see."), Step::text("New.")]).await;
+    let mut session = world.start(&stream(["--permission-prompt-tool", "stdio"]));
+    session.write_json(&user("hi"));
+    session.wait_for_json(is_question);
+    session.write_json(&user("/clear"));
+    session.write_json(&user("go on"));
+    let output = session.finish();
+    assert_fine(&output);
+    expect![[r#"
+        system init
+        assistant Bash {"command":"touch asked"} <toolu-1>
+        control_request can_use_tool
+        user <toolu-1> error: Nobody is left to ask whether this call may run.
+        assistant Bash {"command":"touch again"} <toolu-2>
+        user <toolu-2> error: Nobody is left to ask whether this call may run.
+        assistant I see.
+        result success completed
+        system init
+        result success completed
+        system init
+        assistant New.
+        result success completed
+    "#]]
+    .assert_eq(&told(&world, &output));
+}
