@@ -11,7 +11,7 @@ use crate::cost::Cost;
 
 /// What a control request leads to.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Reaction {
+pub(crate) struct ControlOutcome {
     /// What the session is told.
     pub(crate) command: Option<Command>,
     /// What the client is answered, or why not; `None` when the session answers later.
@@ -19,15 +19,15 @@ pub(crate) struct Reaction {
 }
 
 /// Reads a control request.
-pub(crate) fn react(id: &str, request: &Value, about: &About) -> Reaction {
+pub(crate) fn handle_request(id: &str, request: &Value, context: &ControlContext) -> ControlOutcome {
     let text = |key: &str| request.get(key).and_then(Value::as_str);
-    let say = |command, answer| Reaction { command, answer: Some(Ok(answer)) };
-    let refuse = |problem: String| Reaction { command: None, answer: Some(Err(problem)) };
+    let say = |command, answer| ControlOutcome { command, answer: Some(Ok(answer)) };
+    let refuse = |problem: String| ControlOutcome { command: None, answer: Some(Err(problem)) };
     match text("subtype").unwrap_or_default() {
-        "initialize" => say(None, Some(about.initialize())),
+        "initialize" => say(None, Some(context.initialize())),
         "interrupt" => say(Some(Command::Interrupt), None),
         "set_permission_mode" => match text("mode").unwrap_or_default().parse::<Mode>() {
-            Ok(Mode::BypassPermissions) if !about.may_bypass => refuse(
+            Ok(Mode::BypassPermissions) if !context.may_bypass => refuse(
                 "Cannot set permission mode to bypassPermissions: the session was not started with \
                  --dangerously-skip-permissions or --allow-dangerously-skip-permissions"
                     .to_owned(),
@@ -40,7 +40,7 @@ pub(crate) fn react(id: &str, request: &Value, about: &About) -> Reaction {
             say(Some(Command::SetModel(model)), None)
         }
         "rewind_files" => match text("user_message_id").filter(|id| !id.is_empty()) {
-            Some(prompt) => Reaction {
+            Some(prompt) => ControlOutcome {
                 command: Some(Command::RewindFiles {
                     request: id.to_owned(),
                     prompt: prompt.into(),
@@ -51,16 +51,16 @@ pub(crate) fn react(id: &str, request: &Value, about: &About) -> Reaction {
             None => refuse("rewind_files needs user_message_id".to_owned()),
         },
         "mcp_status" => say(None, Some(json!({"mcpServers": []}))),
-        "get_session_cost" => say(None, Some(about.cost.text())),
-        "get_usage" => say(None, Some(about.cost.usage())),
-        "get_binary_version" => say(None, Some(json!({"version": about.version}))),
+        "get_session_cost" => say(None, Some(context.cost.text())),
+        "get_usage" => say(None, Some(context.cost.usage())),
+        "get_binary_version" => say(None, Some(json!({"version": context.version}))),
         other => refuse(format!("Unsupported control request subtype: {other}")),
     }
 }
 
 /// What `initialize` tells a client.
 #[derive(Debug, Clone)]
-pub(crate) struct About {
+pub(crate) struct ControlContext {
     pub(crate) version: String,
     pub(crate) api_key_source: String,
     pub(crate) may_bypass: bool,
@@ -69,7 +69,7 @@ pub(crate) struct About {
     pub(crate) cost: Cost,
 }
 
-impl About {
+impl ControlContext {
     fn initialize(&self) -> Value {
         let models: Vec<Value> = self
             .models
@@ -138,8 +138,8 @@ mod tests {
 
     use super::*;
 
-    fn about() -> About {
-        About {
+    fn context() -> ControlContext {
+        ControlContext {
             version: "2.1.197".to_owned(),
             api_key_source: "none".to_owned(),
             may_bypass: false,
@@ -166,9 +166,9 @@ mod tests {
     }
 
     #[test]
-    fn the_cost_of_a_session_is_that_of_all_its_runs() {
+    fn session_cost_includes_earlier_runs() {
         let answer = |subtype: &str| {
-            react("r", &json!({"subtype": subtype}), &about()).answer.unwrap().unwrap().unwrap()
+            handle_request("r", &json!({"subtype": subtype}), &context()).answer.unwrap().unwrap().unwrap()
         };
         let session = answer("get_usage")["session"].clone();
         assert_eq!(session["total_cost_usd"], 6.0);
@@ -186,9 +186,9 @@ mod tests {
             (json!({"subtype": "set_model", "model": null}), Some(Command::SetModel(None))),
             (json!({"subtype": "initialize", "hooks": null}), None),
         ] {
-            let reaction = react("r", &request, &about());
-            assert_eq!(reaction.command, command, "{request}");
-            assert!(reaction.answer.is_some_and(|answer| answer.is_ok()), "{request}");
+            let outcome = handle_request("r", &request, &context());
+            assert_eq!(outcome.command, command, "{request}");
+            assert!(outcome.answer.is_some_and(|answer| answer.is_ok()), "{request}");
         }
         for bad in [
             json!({"subtype": "teleport"}),
@@ -196,9 +196,9 @@ mod tests {
             json!({"subtype": "set_permission_mode", "mode": "yolo"}),
             json!({"subtype": "set_permission_mode", "mode": "bypassPermissions"}),
         ] {
-            let reaction = react("r", &bad, &about());
-            let is_refused = reaction.answer.is_some_and(|answer| answer.is_err());
-            assert!(is_refused && reaction.command.is_none(), "{bad}");
+            let outcome = handle_request("r", &bad, &context());
+            let is_refused = outcome.answer.is_some_and(|answer| answer.is_err());
+            assert!(is_refused && outcome.command.is_none(), "{bad}");
         }
     }
 }

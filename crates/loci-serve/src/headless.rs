@@ -1,7 +1,7 @@
 //! A run without a terminal: prompts in, frames or text out, an exit code at the end.
 
-mod person;
-mod pump;
+mod event_loop;
+mod terminal_prompt;
 
 use std::io::Write;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use loci_engine::{ClientMessage, NewSession, Prompt, RenewSession, SessionRunner
 use loci_stdx::Env;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::control::About;
+use crate::control::ControlContext;
 use crate::cost::{Cost, EarlierTotals};
 use crate::frame::Frames;
 use crate::outgoing::OutgoingRequests;
@@ -41,13 +41,13 @@ pub enum InputFormat {
 
 /// Who answers permission questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asks {
+pub enum PermissionPrompter {
     /// Nobody: they are denied.
     Nobody,
     /// The client, over the control channel.
     Client,
-    /// The person at the terminal.
-    Person,
+    /// Whoever sits at the terminal.
+    Terminal,
 }
 
 /// How a run ended, as its exit code.
@@ -95,7 +95,7 @@ pub struct Headless {
     /// Whether accepted prompts are echoed.
     pub replays_prompts: bool,
     /// Who answers permission questions.
-    pub asks: Asks,
+    pub prompter: PermissionPrompter,
     /// Whether a client may switch to bypassing permissions.
     pub may_bypass: bool,
     /// The version clients are told.
@@ -129,7 +129,7 @@ impl Headless {
     ) -> Exit {
         let frames = Frames::new(self.env.clone(), self.session.clone(), &self.version);
         let runner = SessionRunner::start(session, renew);
-        let about = About {
+        let context = ControlContext {
             version: self.version.clone(),
             api_key_source: self.api_key_source.clone(),
             may_bypass: self.may_bypass,
@@ -139,21 +139,21 @@ impl Headless {
         };
         let output = Output::new(stdout);
         let client_requests = self.client_requests.take();
-        let pump = pump::Pump {
+        let event_loop = event_loop::EventLoop {
             options: &self,
             frames,
-            about,
+            context,
             output: &output,
             stderr,
             session: runner,
-            person: person::Person::default(),
+            terminal: terminal_prompt::TerminalPrompt::default(),
             requests: OutgoingRequests::default(),
             client_requests,
             exit: Exit::Success,
             has_reported_response: false,
             is_stopped: false,
         };
-        let (exit, has_failed) = pump.run().await;
+        let (exit, has_failed) = event_loop.run().await;
         if has_failed {
             return Exit::Failure;
         }

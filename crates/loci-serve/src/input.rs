@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_told_apart() {
+    fn line_is_parsed_by_its_type() {
         let prompt =
             parse(r#"{"type":"user","message":{"role":"user","content":"Hi"},"uuid":"u1","session_id":""}"#);
         assert_eq!(prompt, Ok(Line::Prompt(Prompt::new(Content::Text("Hi".to_owned()), Some("u1".into())))));

@@ -13,4 +13,4 @@ mod output;
 mod signals;
 
 pub use cost::EarlierTotals;
-pub use headless::{Asks, Exit, Headless, InputFormat, OutputFormat};
+pub use headless::{Exit, Headless, InputFormat, OutputFormat, PermissionPrompter};

@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_clear_yes_is_a_yes() {
+    fn answer_without_behavior_allow_is_a_denial() {
         for (result, allowed) in [
             (Ok(json!({"behavior": "allow", "updatedInput": {"a": 1}})), true),
             (Ok(json!({"behavior": "allow"})), true),
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_come_with_a_yes_and_bad_ones_are_said() {
+    fn permission_updates_need_an_allow_and_bad_ones_are_reported() {
         let good = json!({"type": "setMode", "mode": "plan", "destination": "session"});
         let wanted = json!([good, {"type": "setMode", "mode": "yolo", "destination": "session"}]);
         let (yes, said) =

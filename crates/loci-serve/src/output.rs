@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_out_before_the_end() {
+    fn finish_writes_every_queued_line() {
         let sink = Slow::default();
         let output = Output::new(sink.clone());
         for n in 0..1_000 {
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_went_away_is_an_error_at_the_end_only() {
+    fn closed_reader_is_reported_by_finish() {
         let output = Output::new(Gone);
         for _ in 0..100 {
             output.write("x\n".to_owned());

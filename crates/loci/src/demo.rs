@@ -19,7 +19,7 @@ use loci_stdx::Env;
 use loci_storage::layout::ConfigHome;
 
 use crate::args::DemoArgs;
-use crate::asks::is_person_there;
+use crate::permission_prompter::is_person_there;
 use crate::runtime;
 use loci_core::permission::Mode;
 use view::View;

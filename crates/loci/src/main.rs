@@ -4,7 +4,6 @@
 //! [`Env`](loci_stdx::Env), and hands both to a command.
 
 mod args;
-mod asks;
 mod blame;
 mod config;
 mod context;
@@ -12,6 +11,7 @@ mod demo;
 mod doctor;
 mod memory;
 mod options;
+mod permission_prompter;
 mod permissions;
 mod print;
 mod runtime;

@@ -6,11 +6,11 @@ use loci_app::{
 };
 use loci_core::permission::Mode;
 use loci_engine::ClientRequests;
-use loci_serve::Asks;
+use loci_serve::PermissionPrompter;
 use loci_storage::config::SettingsSources;
 
 use crate::args::{Args, Input};
-use crate::asks::asks;
+use crate::permission_prompter::permission_prompter;
 
 impl Args {
     /// Returns what the run is asked to be.
@@ -20,7 +20,7 @@ impl Args {
             is_persistent: !self.no_session_persistence,
             is_bare: self.bare,
             is_long_lived: self.input_format == Input::StreamJson || self.continues(),
-            can_ask: asks(self) != Asks::Nobody,
+            can_ask: permission_prompter(self) != PermissionPrompter::Nobody,
             keeps_checkpoints: self.checkpoint_files,
             model: self.model_options(),
             system_prompt: text_source(self.system_prompt.as_ref(), self.system_prompt_file.as_ref()),

@@ -17,7 +17,7 @@ use loci_storage::layout::ConfigHome;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::args::{Args, Input, Output};
-use crate::asks::asks;
+use crate::permission_prompter::permission_prompter;
 use crate::runtime;
 
 /// The most of a piped prompt that is read.
@@ -140,7 +140,7 @@ fn headless(env: &Env, args: &Args, prompt: Option<Prompt>, session: loci_core::
         },
         has_partial_messages: args.include_partial_messages,
         replays_prompts: args.replay_user_messages,
-        asks: asks(args),
+        prompter: permission_prompter(args),
         may_bypass: false,
         version: COMPATIBLE_VERSION.to_owned(),
         api_key_source: "none".to_owned(),

@@ -10,7 +10,7 @@ fn ids(frames: &[Value]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_new_session_begins_and_the_old_one_is_named_and_whole() {
+async fn clear_begins_a_new_session_and_names_the_old_one() {
     let world = World::new(["one", "two", "three", "four"].map(Step::text)).await;
     let lines = ["A", "/clear old work", "B", "C"].map(|text| user(text).to_string()).join("\n");
     let output = world.run_with_stdin(&stream([]), &lines);
@@ -55,7 +55,7 @@ async fn a_new_session_begins_and_the_old_one_is_named_and_whole() {
 }
 
 #[tokio::test]
-async fn what_was_asked_before_is_done_first() {
+async fn prompts_before_clear_are_answered_in_the_old_session() {
     let gate = Gate::new();
     let world =
         World::new([Step::text("one").wait_for(gate.clone()), Step::text("two"), Step::text("three")]).await;
@@ -80,7 +80,7 @@ async fn what_was_asked_before_is_done_first() {
 }
 
 #[tokio::test]
-async fn mode_and_model_go_along() {
+async fn mode_and_model_are_carried_over_clear() {
     let world = World::new([Step::text("one"), Step::text("two")]).await;
     let lines = [
         control("r1", json!({"subtype": "set_permission_mode", "mode": "acceptEdits"})),
@@ -100,7 +100,7 @@ async fn mode_and_model_go_along() {
 }
 
 #[tokio::test]
-async fn limits_count_on() {
+async fn budget_counts_on_after_clear() {
     let world = World::new([Step::text("one"), Step::text("two")]).await;
     let lines = ["A", "/clear", "B"].map(|text| user(text).to_string()).join("\n");
     let output = world.run_with_stdin(&stream(["--max-budget-usd", "0.0000001"]), &lines);
@@ -115,7 +115,7 @@ async fn limits_count_on() {
 }
 
 #[tokio::test]
-async fn alone_it_asks_nothing_and_leaves_nothing() {
+async fn clear_alone_sends_no_request_and_leaves_no_session() {
     let world = World::new([Step::text("never")]).await;
     let output = world.print(["/clear"]);
     assert_fine(&output);

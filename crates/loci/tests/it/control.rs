@@ -22,7 +22,7 @@ fn ask(session: &mut Session, request: Value) -> Value {
 }
 
 #[tokio::test]
-async fn requests_are_answered_while_nothing_runs() {
+async fn control_requests_are_answered_between_turns() {
     let cases = [
         (
             json!({"subtype": "initialize", "hooks": null}),
@@ -92,7 +92,7 @@ async fn requests_are_answered_while_nothing_runs() {
 }
 
 #[tokio::test]
-async fn mode_and_model_hold_from_the_next_turn() {
+async fn set_permission_mode_and_set_model_hold_from_the_next_turn() {
     let world = World::new([]).await;
     let mut session = world.start(&stream([]));
     let mut told = String::new();
@@ -127,7 +127,7 @@ async fn mode_and_model_hold_from_the_next_turn() {
 }
 
 #[tokio::test]
-async fn a_new_mode_holds_for_the_rest_of_a_turn() {
+async fn set_permission_mode_holds_for_the_rest_of_the_turn() {
     let world = World::new([]).await;
     let path = world.path("new.txt");
     let calls = Step::call("Bash", json!({"command": "cat held.pipe"}));
@@ -145,7 +145,7 @@ async fn a_new_mode_holds_for_the_rest_of_a_turn() {
 }
 
 #[tokio::test]
-async fn an_interrupt_ends_the_turn_and_not_the_session() {
+async fn interrupt_ends_the_turn_and_keeps_the_session() {
     let gate = Gate::new();
     let step = Step::call("Bash", json!({"command": "touch ran"})).then_text("And").wait_for(gate.clone());
     let world = World::new([step, Step::text("Again.")]).await;
@@ -185,7 +185,7 @@ async fn an_interrupt_ends_the_turn_and_not_the_session() {
 }
 
 #[tokio::test]
-async fn an_interrupt_stops_a_command() {
+async fn interrupt_kills_a_running_command() {
     let calls = Step::call("Bash", json!({"command": "sleep 600 > alive.pipe"}));
     let world = World::new([calls, Step::text("Again.")]).await;
     let alive = Pipe::new(&world.home, "alive.pipe");
@@ -250,7 +250,7 @@ async fn check_answer(answer: Value, frames: Expect, result: Expect) -> World {
 }
 
 #[tokio::test]
-async fn a_question_tells_what_would_run() {
+async fn can_use_tool_request_describes_the_call() {
     let world = World::new([
         Step::call("Bash", json!({"command": "touch x", "description": "make"})),
         Step::text("ok"),
@@ -296,7 +296,7 @@ async fn a_question_tells_what_would_run() {
 }
 
 #[tokio::test]
-async fn yes() {
+async fn allow_answer_runs_the_call() {
     let world = check_answer(
         json!({"behavior": "allow", "updatedInput": {"command": "touch asked"}}),
         expect![[r#"
@@ -314,7 +314,7 @@ async fn yes() {
 }
 
 #[tokio::test]
-async fn yes_without_an_input() {
+async fn allow_answer_without_input_runs_the_call_as_asked() {
     let world = check_answer(
         json!({"behavior": "allow"}),
         expect![[r#"
@@ -333,7 +333,7 @@ async fn yes_without_an_input() {
 
 /// P-1.
 #[tokio::test]
-async fn yes_with_another_input() {
+async fn allow_answer_with_updated_input_runs_that_input() {
     let answer = json!({"behavior": "allow", "updatedInput": {"command": "touch other"}});
     let world = check_answer(
         answer,
@@ -353,7 +353,7 @@ async fn yes_with_another_input() {
 
 /// P-1, P-2.
 #[tokio::test]
-async fn yes_with_an_input_that_a_rule_forbids() {
+async fn updated_input_that_a_deny_rule_matches_is_refused() {
     let answer = json!({"behavior": "allow", "updatedInput": {"command": "touch no"}});
     let world = check_answer(answer, expect![[r#"
         system init
@@ -367,7 +367,7 @@ async fn yes_with_an_input_that_a_rule_forbids() {
 }
 
 #[tokio::test]
-async fn no() {
+async fn deny_answer_is_told_to_the_model() {
     let world =
         check_answer(json!({"behavior": "deny", "message": "Not today."}), expect![[r#"
             system init
@@ -382,7 +382,7 @@ async fn no() {
 }
 
 #[tokio::test]
-async fn no_and_stop() {
+async fn deny_answer_with_interrupt_ends_the_turn() {
     let answer = json!({"behavior": "deny", "message": "Stop it.", "interrupt": true});
     let world = check_answer(answer, expect![[r#"
         system init
@@ -396,7 +396,7 @@ async fn no_and_stop() {
 }
 
 #[tokio::test]
-async fn no_answer_that_can_be_understood() {
+async fn answer_that_cannot_be_parsed_is_a_denial() {
     check_answer(json!({"behavior": "perhaps"}), expect![[r#"
         system init
         assistant Bash {"command":"touch asked","description":"make a file"} <toolu-1>
@@ -416,7 +416,7 @@ async fn no_answer_that_can_be_understood() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_has_said_no() {
+async fn open_question_is_denied_when_the_client_closes_stdin() {
     let calls = Step::call("Bash", json!({"command": "touch asked"}));
     let again = Step::call("Bash", json!({"command": "touch again"}));
     let world = World::new([calls, again, Step::text("I see.")]).await;
@@ -441,7 +441,7 @@ async fn a_client_that_leaves_has_said_no() {
 
 /// P-9.
 #[tokio::test]
-async fn an_interrupt_withdraws_the_question() {
+async fn interrupt_withdraws_the_open_question() {
     let calls = Step::call("Bash", json!({"command": "touch asked"}));
     let world = World::new([calls, Step::text("Again.")]).await;
     let mut session = world.start(&stream(["--permission-prompt-tool", "stdio"]));
@@ -476,7 +476,7 @@ async fn an_interrupt_withdraws_the_question() {
 }
 
 #[tokio::test]
-async fn several_calls_ask_one_by_one() {
+async fn parallel_calls_ask_one_question_each() {
     let calls = Step::call("Bash", json!({"command": "touch a"})).tool("Bash", json!({"command": "touch b"}));
     let world = World::new([calls, Step::text("Both.")]).await;
     let mut session = world.start(&stream(["--permission-prompt-tool", "stdio"]));

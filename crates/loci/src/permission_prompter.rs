@@ -2,18 +2,18 @@
 
 use std::io::IsTerminal;
 
-use loci_serve::Asks;
+use loci_serve::PermissionPrompter;
 
 use crate::args::{Args, Input};
 
 /// Returns who answers: the client if it was named; a person who sits at the terminal that the prompt and the
 /// messages go through; else nobody.
-pub(crate) fn asks(args: &Args) -> Asks {
+pub(crate) fn permission_prompter(args: &Args) -> PermissionPrompter {
     match args.permission_prompt_tool.as_deref() {
-        Some("stdio") => Asks::Client,
-        Some(_) => Asks::Nobody,
-        None if args.input_format == Input::Text && is_person_there() => Asks::Person,
-        None => Asks::Nobody,
+        Some("stdio") => PermissionPrompter::Client,
+        Some(_) => PermissionPrompter::Nobody,
+        None if args.input_format == Input::Text && is_person_there() => PermissionPrompter::Terminal,
+        None => PermissionPrompter::Nobody,
     }
 }
 

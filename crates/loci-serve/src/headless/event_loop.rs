@@ -10,9 +10,9 @@ use loci_stdx::printable;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::person::{self, Person};
-use super::{Asks, Exit, Headless, InputFormat, OutputFormat};
-use crate::control::{self, About};
+use super::terminal_prompt::{LineOutcome, TerminalPrompt};
+use super::{Exit, Headless, InputFormat, OutputFormat, PermissionPrompter};
+use crate::control::{self, ControlContext};
 use crate::cost::Cost;
 use crate::frame::{Frames, is_error, outcome_text};
 use crate::input::{self, Line, Response};
@@ -20,14 +20,14 @@ use crate::outgoing::{OutgoingRequests, Responded, parse_permission_answer};
 use crate::output::Output;
 use crate::signals::{Signal, Signals};
 
-pub(super) struct Pump<'a> {
+pub(super) struct EventLoop<'a> {
     pub(super) options: &'a Headless,
     pub(super) frames: Frames,
-    pub(super) about: About,
+    pub(super) context: ControlContext,
     pub(super) output: &'a Output,
     pub(super) stderr: &'a mut (dyn Write + Send),
     pub(super) session: SessionRunner,
-    pub(super) person: Person,
+    pub(super) terminal: TerminalPrompt,
     /// What the client was asked and has not answered.
     pub(super) requests: OutgoingRequests,
     /// What else the process asks of it.
@@ -42,7 +42,7 @@ pub(super) struct Pump<'a> {
 /// The client's lines; `None` when there will be no more.
 type Lines = Option<UnboundedReceiver<std::io::Result<String>>>;
 
-impl Pump<'_> {
+impl EventLoop<'_> {
     /// Runs until the session is over, or until a terminated one has stopped its turn.
     /// Returns the exit and whether a session failed.
     pub(super) async fn run(mut self) -> (Exit, bool) {
@@ -52,16 +52,16 @@ impl Pump<'_> {
         loop {
             tokio::select! {
                 event = self.session.next_event() => match event {
-                    Some(RunnerEvent::Session(event)) => self.hear(&event),
+                    Some(RunnerEvent::Session(event)) => self.handle_event(&event),
                     Some(RunnerEvent::Renewed(id)) => self.renewed(id),
                     Some(RunnerEvent::RenewalFailed(problem)) => {
-                        self.say(&problem);
+                        self.warn(&problem);
                         self.stop(Exit::Failure);
                     }
                     None => break,
                 },
                 line = next_line(&mut lines) => match line {
-                    Some(line) => self.take(line),
+                    Some(line) => self.handle_line(line),
                     None => {
                         lines = None;
                         self.client_gone();
@@ -72,8 +72,8 @@ impl Pump<'_> {
                         self.output.write_line(&line);
                     }
                 }
-                line = self.person.next_line() => self.person_said(line),
-                signal = signals.next() => self.signalled(signal),
+                line = self.terminal.next_line() => self.handle_terminal_line(line),
+                signal = signals.next() => self.handle_signal(signal),
                 () = reader_gone.notified() => self.stop(Exit::BrokenPipe),
             }
         }
@@ -92,8 +92,8 @@ impl Pump<'_> {
     /// Speaks of another session from now on.
     fn renewed(&mut self, id: SessionId) {
         self.frames = Frames::new(self.options.env.clone(), id, &self.options.version);
-        self.about.cost = Cost::new(self.session.identity(), Arc::new(Totals::default));
-        self.about.commands = self.session.slash_commands();
+        self.context.cost = Cost::new(self.session.identity(), Arc::new(Totals::default));
+        self.context.commands = self.session.slash_commands();
     }
 
     /// Sends the first prompt and opens the client's lines.
@@ -103,7 +103,7 @@ impl Pump<'_> {
         }
         match self.options.input {
             // A session that is closed asks nobody.
-            InputFormat::Text if self.options.asks == Asks::Person => None,
+            InputFormat::Text if self.options.prompter == PermissionPrompter::Terminal => None,
             InputFormat::Text => {
                 self.session.send(Command::Close);
                 None
@@ -112,18 +112,18 @@ impl Pump<'_> {
         }
     }
 
-    fn hear(&mut self, event: &EngineEvent) {
+    fn handle_event(&mut self, event: &EngineEvent) {
         match event {
-            EngineEvent::Trouble(trouble) => self.say(trouble),
-            EngineEvent::Asked(question) if self.options.asks == Asks::Person => {
-                let shown = self.person.ask(question.clone());
-                self.show_person(shown);
+            EngineEvent::Trouble(trouble) => self.warn(trouble),
+            EngineEvent::Asked(question) if self.options.prompter == PermissionPrompter::Terminal => {
+                let shown = self.terminal.ask(question.clone());
+                self.show_on_terminal(shown);
             }
-            EngineEvent::Unasked { question } if self.options.asks == Asks::Person => {
-                let shown = self.person.withdraw(question);
-                self.show_person(shown);
+            EngineEvent::Unasked { question } if self.options.prompter == PermissionPrompter::Terminal => {
+                let shown = self.terminal.withdraw(question);
+                self.show_on_terminal(shown);
             }
-            EngineEvent::TurnEnded(_) if self.options.asks == Asks::Person => {
+            EngineEvent::TurnEnded(_) if self.options.prompter == PermissionPrompter::Terminal => {
                 self.session.send(Command::Close);
             }
             _ => {}
@@ -150,7 +150,8 @@ impl Pump<'_> {
             EngineEvent::FilesRewound { request, outcome } => {
                 self.output.write_line(&control::response(request, control::rewound(outcome)));
             }
-            EngineEvent::Asked(_) | EngineEvent::Unasked { .. } if self.options.asks != Asks::Client => {}
+            EngineEvent::Asked(_) | EngineEvent::Unasked { .. }
+                if self.options.prompter != PermissionPrompter::Client => {}
             EngineEvent::Asked(question) => match self.requests.ask(question) {
                 Some(line) => self.output.write_line(&line),
                 None => self.deny_unasked(question.id.clone()),
@@ -181,17 +182,17 @@ impl Pump<'_> {
         self.session.send(Command::Answer { question, answer: Answer::Deny { message, stops: false } });
     }
 
-    fn take_response(&mut self, response: Response) {
+    fn handle_response(&mut self, response: Response) {
         let id = printable(&response.id);
         match self.requests.respond(response) {
             Responded::Permission { question, result } => {
                 let (answer, complaints) = parse_permission_answer(result);
-                complaints.iter().for_each(|complaint| self.say(complaint));
+                complaints.iter().for_each(|complaint| self.warn(complaint));
                 self.session.send(Command::Answer { question, answer });
             }
             Responded::Unknown if !self.has_reported_response => {
                 self.has_reported_response = true;
-                self.say(&format!("A control response was ignored: no open request has the id `{id}`"));
+                self.warn(&format!("A control response was ignored: no open request has the id `{id}`"));
             }
             Responded::Delivered | Responded::Late | Responded::Unknown => {}
         }
@@ -209,49 +210,49 @@ impl Pump<'_> {
         }
     }
 
-    fn take(&mut self, line: std::io::Result<String>) {
+    fn handle_line(&mut self, line: std::io::Result<String>) {
         let parsed = line
             .map_err(|error| format!("Standard input cannot be read: {error}"))
             .and_then(|line| if line.trim().is_empty() { Ok(Line::Ignored) } else { input::parse(&line) });
         match parsed {
             Ok(Line::Prompt(prompt)) => self.session.send(Command::Prompt(prompt)),
             Ok(Line::Control { id, request }) => {
-                let reaction = control::react(&id, &request, &self.about);
-                if reaction.command == Some(Command::Interrupt) {
+                let outcome = control::handle_request(&id, &request, &self.context);
+                if outcome.command == Some(Command::Interrupt) {
                     // Clients hear that their questions are withdrawn before they hear that the turn stops.
                     self.requests.withdraw_questions().iter().for_each(|line| self.output.write_line(line));
                 }
-                if let Some(answer) = reaction.answer {
+                if let Some(answer) = outcome.answer {
                     self.output.write_line(&control::response(&id, answer));
                 }
-                if let Some(command) = reaction.command {
+                if let Some(command) = outcome.command {
                     self.session.send(command);
                 }
             }
-            Ok(Line::Response(response)) => self.take_response(response),
+            Ok(Line::Response(response)) => self.handle_response(response),
             Ok(Line::Cancel | Line::Ignored) => {}
             Err(problem) => {
-                self.say(&problem);
+                self.warn(&problem);
                 self.stop(Exit::Failure);
             }
         }
     }
 
     /// Takes a line that was typed at the terminal; without a terminal nobody is left to ask.
-    fn person_said(&mut self, line: Option<String>) {
-        let person::Reaction { answer, shown } = self.person.hear(line.as_deref());
+    fn handle_terminal_line(&mut self, line: Option<String>) {
+        let LineOutcome { answer, shown } = self.terminal.handle_line(line.as_deref());
         if let Some((question, answer)) = answer {
             self.session.send(Command::Answer { question, answer });
         }
-        self.show_person(shown);
+        self.show_on_terminal(shown);
     }
 
-    fn show_person(&mut self, text: String) {
+    fn show_on_terminal(&mut self, text: String) {
         // Nobody is left to ask when stderr is gone: the terminal's end is noticed by reading.
         drop(self.stderr.write_all(text.as_bytes()).and_then(|()| self.stderr.flush()));
     }
 
-    fn signalled(&mut self, signal: Signal) {
+    fn handle_signal(&mut self, signal: Signal) {
         match signal {
             Signal::Interrupt => self.session.send(Command::Quit),
             Signal::Terminate => self.end_now(Exit::Terminated),
@@ -272,7 +273,7 @@ impl Pump<'_> {
         self.is_stopped = true;
     }
 
-    fn say(&mut self, text: &str) {
+    fn warn(&mut self, text: &str) {
         // Nobody is left to tell when stderr is gone too.
         drop(writeln!(self.stderr, "{text}"));
     }

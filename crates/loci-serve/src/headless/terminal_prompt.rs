@@ -20,7 +20,7 @@ const MOST_CHARS: usize = 4_000;
 
 /// What a line led to.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Reaction {
+pub(super) struct LineOutcome {
     /// The answer to a question.
     pub(super) answer: Option<(String, Answer)>,
     /// What to show next.
@@ -29,13 +29,13 @@ pub(super) struct Reaction {
 
 /// The person, and what they are being asked.
 #[derive(Debug, Default)]
-pub(super) struct Person {
+pub(super) struct TerminalPrompt {
     waiting: VecDeque<Question>,
-    terminal: Option<Terminal>,
+    terminal: Option<TerminalLines>,
 }
 
 #[derive(Debug)]
-struct Terminal {
+struct TerminalLines {
     /// The terminal itself, to throw away what was typed too early.
     #[cfg(unix)]
     device: Option<File>,
@@ -44,7 +44,7 @@ struct Terminal {
     is_over: bool,
 }
 
-impl Person {
+impl TerminalPrompt {
     /// Adds a question; returns what to show.
     pub(super) fn ask(&mut self, question: Question) -> String {
         self.waiting.push_back(question);
@@ -59,21 +59,21 @@ impl Person {
     }
 
     /// Takes a line as the answer to the question that is shown; `None` means that no more will come.
-    pub(super) fn hear(&mut self, line: Option<&str>) -> Reaction {
-        let Some(question) = self.waiting.front() else { return Reaction::default() };
+    pub(super) fn handle_line(&mut self, line: Option<&str>) -> LineOutcome {
+        let Some(question) = self.waiting.front() else { return LineOutcome::default() };
         let answer = match line {
-            Some(line) => understand(line, question),
+            Some(line) => parse_answer(line, question),
             None => Some(deny("Nobody is left to ask whether this call may run.", false)),
         };
         let Some(answer) = answer else {
-            return Reaction {
+            return LineOutcome {
                 answer: None,
                 shown: "Please answer y, a, n or n with a reason.\n> ".to_owned(),
             };
         };
         let id = question.id.clone();
         self.waiting.pop_front();
-        Reaction { answer: Some((id, answer)), shown: self.show() }
+        LineOutcome { answer: Some((id, answer)), shown: self.show() }
     }
 
     /// Waits for the next line, forever when nothing is asked; `None` means that no more will come.
@@ -92,12 +92,12 @@ impl Person {
     fn show(&mut self) -> String {
         let Some(question) = self.waiting.front() else { return String::new() };
         let text = text(question);
-        self.terminal.get_or_insert_with(Terminal::open).forget_typed();
+        self.terminal.get_or_insert_with(TerminalLines::open).discard_typed();
         text
     }
 }
 
-impl Terminal {
+impl TerminalLines {
     /// Opens the terminal and reads it on a thread of its own; it cannot be waited for in any other way.
     fn open() -> Self {
         let (sender, lines) = unbounded_channel();
@@ -122,7 +122,7 @@ impl Terminal {
     }
 
     /// Throws away what was typed before there was a question to answer.
-    fn forget_typed(&mut self) {
+    fn discard_typed(&mut self) {
         #[cfg(unix)]
         if let Some(device) = &self.device {
             // A terminal that cannot be flushed can still be read.
@@ -186,7 +186,7 @@ fn shown_grants(grants: &[Update]) -> String {
 }
 
 /// Reads an answer; none means that it is to be asked again.
-fn understand(line: &str, question: &Question) -> Option<Answer> {
+fn parse_answer(line: &str, question: &Question) -> Option<Answer> {
     let line = line.trim();
     let (word, rest) = line.split_once([' ', ',', ':']).unwrap_or((line, ""));
     let grants = grants(question, call_text(question).1);
@@ -233,7 +233,7 @@ mod tests {
 
     /// P-9.
     #[test]
-    fn only_clear_answers_count() {
+    fn answer_other_than_y_a_n_is_asked_again() {
         let asked = question("q", json!({"command": "touch x"}));
         for (line, expected) in [
             ("y\n", "yes"),
@@ -247,7 +247,7 @@ mod tests {
             ("yn", "?"),
             ("always n", "?"),
         ] {
-            let found = match understand(line, &asked) {
+            let found = match parse_answer(line, &asked) {
                 None => "?".to_owned(),
                 Some(Answer::Allow { updates, .. }) if updates.is_empty() => "yes".to_owned(),
                 Some(Answer::Allow { .. }) => "always".to_owned(),
@@ -262,7 +262,7 @@ mod tests {
 
     /// P-8.
     #[test]
-    fn what_is_shown_hides_nothing() {
+    fn question_shows_hidden_characters_and_symlinks() {
         let shown = text(&question("q", json!({"command": "ls\u{202e} \u{1b}[2J;\u{200b}rm x"})));
         assert!(shown.contains(r"ls\u{202e} \u{1b}[2J;\u{200b}rm x"), "{shown}");
         assert!(shown.contains("`Bash(touch x)`"), "{shown}");
@@ -270,6 +270,6 @@ mod tests {
         let long = question("q", json!({"command": "x".repeat(MOST_CHARS + 7)}));
         let shown = text(&long);
         assert!(shown.contains("7 more characters") && !shown.contains("always"), "{shown}");
-        assert_eq!(understand("a", &long), None, "what was not shown in full is not granted");
+        assert_eq!(parse_answer("a", &long), None, "what was not shown in full is not granted");
     }
 }
