@@ -178,6 +178,7 @@ pub fn compose(
         version: COMPATIBLE_VERSION.to_owned(),
         git_branch: head_branch(&env.cwd).unwrap_or_else(|| "HEAD".to_owned()),
         entrypoint,
+        agent: None,
     };
     let memory_dir = memory.as_ref().map(|memory| memory.place.dir.as_path());
     let prompt = system_prompt::prompt_parts(env, options, &rulebook, &model.main, git, memory_dir)?;

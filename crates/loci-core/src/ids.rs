@@ -68,6 +68,10 @@ text_id!(
     RequestId
 );
 text_id!(
+    /// An agent beside the main line: `a` and sixteen hexadecimal digits.
+    AgentId
+);
+text_id!(
     /// A background task: nine lower-case letters and digits.
     TaskId
 );

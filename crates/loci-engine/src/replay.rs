@@ -183,6 +183,7 @@ impl Player {
                 version: String::new(),
                 git_branch: "HEAD".to_owned(),
                 entrypoint: "replay".to_owned(),
+                agent: None,
             },
             history: past,
             toolbox: self.toolbox.clone(),

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{BadEntry, Entry};
-use crate::ids::{EntryId, PromptId, RequestId, SessionId, ToolUseId};
+use crate::ids::{AgentId, EntryId, PromptId, RequestId, SessionId, ToolUseId};
 
 /// The fields every chain entry ends with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub struct Stamp {
     pub git_branch: String,
     /// `sdk-cli` for headless runs, `cli` for the terminal, or what an SDK says of itself.
     pub entrypoint: String,
+    /// The agent whose conversation it is; none for the main line. An agent's entries are a sidechain.
+    pub agent: Option<AgentId>,
 }
 
 /// A chain entry in the making.
@@ -41,6 +43,24 @@ enum Body {
     System(Map<String, Value>),
     Boundary { after: Option<EntryId>, metadata: Value },
     Summary { prompt: PromptId, text: String },
+}
+
+impl Body {
+    /// Returns the prompt that it belongs to, where the format names one.
+    fn prompt(&self) -> Option<&PromptId> {
+        match self {
+            Self::Prompt { prompt, .. }
+            | Self::Marker { prompt, .. }
+            | Self::ToolResult { prompt, .. }
+            | Self::Summary { prompt, .. } => Some(prompt),
+            Self::Meta { prompt, .. } => prompt.as_ref(),
+            Self::Assistant { .. }
+            | Self::Synthetic { .. }
+            | Self::Attachment(_)
+            | Self::System(_)
+            | Self::Boundary { .. } => None,
+        }
+    }
 }
 
 /// What a stored API failure says besides its text.
@@ -129,21 +149,23 @@ impl Draft {
         if let Body::Boundary { after: Some(after), .. } = &self.body {
             put("logicalParentUuid", Value::from(after.as_str()));
         }
-        put("isSidechain", Value::Bool(false));
+        put("isSidechain", Value::Bool(stamp.agent.is_some()));
+        if let Some(prompt) = self.body.prompt() {
+            put("promptId", Value::from(prompt.as_str()));
+        }
+        if let Some(agent) = &stamp.agent {
+            put("agentId", Value::from(agent.as_str()));
+        }
         let identity = [("uuid", Value::from(uuid.as_str())), ("timestamp", Value::from(timestamp))];
         match &self.body {
-            Body::Prompt { prompt, content, mode, source } => {
-                put("promptId", Value::from(prompt.as_str()));
+            Body::Prompt { content, mode, source, .. } => {
                 put("type", Value::from("user"));
                 put("message", json!({"role": "user", "content": content}));
                 identity.into_iter().for_each(|(key, value)| put(key, value));
                 put("permissionMode", Value::from(mode.as_str()));
                 put("promptSource", Value::from(*source));
             }
-            Body::Meta { prompt, content, origin } => {
-                if let Some(prompt) = prompt {
-                    put("promptId", Value::from(prompt.as_str()));
-                }
+            Body::Meta { content, origin, .. } => {
                 put("type", Value::from("user"));
                 put("message", json!({"role": "user", "content": content}));
                 put("isMeta", Value::Bool(true));
@@ -152,14 +174,12 @@ impl Draft {
                 }
                 identity.into_iter().for_each(|(key, value)| put(key, value));
             }
-            Body::Marker { prompt, content } => {
-                put("promptId", Value::from(prompt.as_str()));
+            Body::Marker { content, .. } => {
                 put("type", Value::from("user"));
                 put("message", json!({"role": "user", "content": content}));
                 identity.into_iter().for_each(|(key, value)| put(key, value));
             }
-            Body::ToolResult { prompt, block, structured, source } => {
-                put("promptId", Value::from(prompt.as_str()));
+            Body::ToolResult { block, structured, source, .. } => {
                 put("type", Value::from("user"));
                 put("message", json!({"role": "user", "content": [block]}));
                 identity.into_iter().for_each(|(key, value)| put(key, value));
@@ -201,8 +221,7 @@ impl Draft {
                 put("level", Value::from("info"));
                 put("compactMetadata", metadata.clone());
             }
-            Body::Summary { prompt, text } => {
-                put("promptId", Value::from(prompt.as_str()));
+            Body::Summary { text, .. } => {
                 put("type", Value::from("user"));
                 put("message", json!({"role": "user", "content": text}));
                 put("isVisibleInTranscriptOnly", Value::Bool(true));

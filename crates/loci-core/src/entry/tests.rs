@@ -12,6 +12,7 @@ fn stamp() -> Stamp {
         version: "2.1.197".to_owned(),
         git_branch: "main".to_owned(),
         entrypoint: "sdk-cli".to_owned(),
+        agent: None,
     }
 }
 
@@ -62,6 +63,29 @@ fn drafts_have_the_keys_of_the_format_in_its_order() {
         (Draft::attachment(json!({"type": "file"})), "parentUuid isSidechain attachment type uuid timestamp"),
     ] {
         assert_eq!(keys(seal(&draft, None).line()), format!("{expected} {TAIL}"));
+    }
+}
+
+/// As in the transcripts of subagents that the reference writes.
+#[test]
+fn entries_of_an_agent_are_sealed_as_a_sidechain_with_its_id() {
+    let stamp = Stamp { agent: Some("a1".into()), ..stamp() };
+    let seal = |draft: &Draft| draft.seal(&stamp, &"u-1".into(), None, "2026-01-01T00:00:00.000Z").unwrap();
+    for (draft, expected) in [
+        (
+            Draft::meta(Some("p-1".into()), json!("Look")),
+            "parentUuid isSidechain promptId agentId type message",
+        ),
+        (
+            Draft::tool_result("p-1".into(), json!({"type": "tool_result"}), json!({}), "a-1".into()),
+            "parentUuid isSidechain promptId agentId type message",
+        ),
+        (Draft::assistant(json!({"id": "msg_1"}), None), "parentUuid isSidechain agentId message type"),
+        (Draft::attachment(json!({"type": "file"})), "parentUuid isSidechain agentId attachment type"),
+    ] {
+        let entry = seal(&draft);
+        assert!(keys(entry.line()).starts_with(expected), "{}", entry.line());
+        assert!(entry.head().is_sidechain && entry.line().contains(r#""agentId":"a1""#), "{}", entry.line());
     }
 }
 

@@ -131,6 +131,7 @@ pub(crate) fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) 
             version: "1".to_owned(),
             git_branch: "HEAD".to_owned(),
             entrypoint: "test".to_owned(),
+            agent: None,
         },
         history: LoadedHistory::default(),
         toolbox: Toolbox::builtin(),

@@ -168,6 +168,7 @@ pub fn load_rollout(
         version: String::new(),
         git_branch: read.head.branch.clone().unwrap_or_default(),
         entrypoint: read.head.originator.clone().unwrap_or_default(),
+        agent: None,
     };
     let mut n_ids = 0;
     let mut id = || {
