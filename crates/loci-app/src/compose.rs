@@ -208,6 +208,7 @@ pub fn compose(
         model,
         limits: limits(env, options)?,
         compaction: compaction_config(env, &settings, &main_model),
+        turn_hooks: None,
         compaction_hooks: None,
         restore_sources: Vec::new(),
         background: background_config(

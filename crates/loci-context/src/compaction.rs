@@ -25,7 +25,7 @@ use loci_core::entry::Entry;
 use loci_core::ids::EntryId;
 
 pub use attempt::{
-    CompactionAttempt, CompactionInput, CompactionResult, CompactionStep, SummarySource, with_request,
+    CompactionAttempt, CompactionInput, CompactionResult, CompactionStep, SummarySource, join_messages,
 };
 pub use carryover::CompactionCarryover;
 pub(crate) use carryover::{is_fold, prompt};

@@ -26,8 +26,8 @@ pub use collapse::{CollapseThresholds, Fold, FoldPlan, fold_request, fold_summar
 pub use compaction::{
     CompactionAttempt, CompactionCarryover, CompactionGuard, CompactionInput, CompactionPlan,
     CompactionResult, CompactionStep, ContextRoom, KeepRecent, Notes, Restorable, RestoreBudget, RoomShares,
-    SummarySource, Trigger, plan_from_notes, restored, summary_of, summary_request, summary_text,
-    with_request,
+    SummarySource, Trigger, join_messages, plan_from_notes, restored, summary_of, summary_request,
+    summary_text,
 };
 pub use fragment::{
     EnvironmentContext, Fragment, GitContext, Instruction, PromptParts, system_prompt, user_context,

@@ -1,5 +1,10 @@
 //! Running calls: each in a task of its own, so that a panic is a result and a cancel can be waited for.
+//!
+//! What wraps a call is one list of [`CallLayer`]s, outermost first ([`layers`]). Each sees the call before it runs and its
+//! outcome after, and hands it to the [`Next`] one; behind the last is the tool itself.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,34 +13,79 @@ use loci_core::tool::{ToolContent, ToolOutcome};
 use loci_tools::{Host, Tool, ToolCall, persisted_output};
 use tokio_util::sync::CancellationToken;
 
-use crate::host::SessionHost;
-use crate::judge::PreparedCall;
+use crate::conversation::SessionContext;
+use crate::conversation::host::ConversationHost;
+use crate::extension::TurnHooks;
+use crate::file_history::FileHistoryLayer;
+use crate::memory::MemoryLayer;
+use crate::prepared_call::PreparedCall;
+use loci_storage::Author;
 
 /// How long a cancelled call may take to end before it is given up.
 const GRACE: Duration = Duration::from_secs(5);
 /// How long any call may take; tools have shorter limits of their own.
 const CEILING: Duration = Duration::from_secs(60 * 60);
 
-/// Runs a call to its outcome, whatever the tool does.
-pub(crate) async fn run(
-    tool: Arc<dyn Tool>,
-    host: Arc<SessionHost>,
-    call: PreparedCall,
-    cancel: CancellationToken,
-) -> ToolOutcome {
-    if let Some(keeper) = host.keeper() {
-        host.tell_trouble(keeper.before(&call, host.has_background()).await);
-    }
-    let outcome = run_kept(tool, &host, call.clone(), cancel).await;
-    if let Some(keeper) = host.keeper() {
-        host.tell_trouble(keeper.after(&call, host.has_background()).await);
-    }
-    outcome
+/// What a layer, and the tool behind it, comes to.
+pub(crate) type OutcomeFuture<'a> = Pin<Box<dyn Future<Output = ToolOutcome> + Send + 'a>>;
+
+/// Something that is done around every call of a conversation.
+pub(crate) trait CallLayer: Send + Sync {
+    /// Runs the call by way of `next`, with whatever comes before and after.
+    fn run<'a>(&'a self, call: PreparedCall, next: Next<'a>) -> OutcomeFuture<'a>;
 }
 
-async fn run_kept(
+/// What wraps the calls of a conversation, outermost first: hooks see what memories made of an outcome, and the file
+/// history looks at the disk right around the tool.
+pub(crate) fn layers(ctx: &SessionContext, author: Author) -> Arc<[Arc<dyn CallLayer>]> {
+    let hooks = ctx.turn_hooks.clone().map(|hooks| Arc::new(HookLayer { hooks }) as Arc<dyn CallLayer>);
+    let memory = ctx.memory.clone();
+    let memory = memory.map(|memory| Arc::new(MemoryLayer::new(memory, author)) as Arc<dyn CallLayer>);
+    let history = Some(Arc::new(FileHistoryLayer) as Arc<dyn CallLayer>);
+    [hooks, memory, history].into_iter().flatten().collect()
+}
+
+/// The layers that are left, and the tool behind them.
+pub(crate) struct Next<'a> {
+    pub(crate) layers: &'a [Arc<dyn CallLayer>],
+    pub(crate) tool: Arc<dyn Tool>,
+    pub(crate) host: &'a Arc<ConversationHost>,
+    pub(crate) cancel: CancellationToken,
+}
+
+impl<'a> Next<'a> {
+    /// Runs the call through what is left.
+    pub(crate) fn run(self, call: PreparedCall) -> OutcomeFuture<'a> {
+        match self.layers.split_first() {
+            Some((layer, rest)) => layer.run(call, Next { layers: rest, ..self }),
+            None => Box::pin(run_tool(self.tool, self.host, call, self.cancel)),
+        }
+    }
+}
+
+/// Tells hooks what came of a call.
+struct HookLayer {
+    hooks: Arc<dyn TurnHooks>,
+}
+
+impl CallLayer for HookLayer {
+    fn run<'a>(&'a self, call: PreparedCall, next: Next<'a>) -> OutcomeFuture<'a> {
+        let (told, cancel) = (call.for_hooks(next.host.agent().cloned()), next.cancel.clone());
+        Box::pin(async move {
+            let outcome = next.run(call).await;
+            tokio::select! {
+                changed = self.hooks.after_call(told, outcome.clone()) => changed,
+                // What the tool did is told all the same.
+                () = cancel.cancelled() => outcome,
+            }
+        })
+    }
+}
+
+/// Runs a call to its outcome, whatever the tool does.
+async fn run_tool(
     tool: Arc<dyn Tool>,
-    host: &Arc<SessionHost>,
+    host: &Arc<ConversationHost>,
     call: PreparedCall,
     cancel: CancellationToken,
 ) -> ToolOutcome {

@@ -19,10 +19,8 @@ use loci_storage::{
 use loci_tools::Toolbox;
 use serde_json::Value;
 
-use crate::classifier::Classifier;
-use crate::compaction_hooks::CompactionHooks;
+use crate::extension::{Classifier, CompactionHooks, RestoreSource, TurnHooks};
 use crate::file_history::FileKeeping;
-use crate::restore_source::RestoreSource;
 use crate::slash_command::CommandRegistry;
 
 /// What a session is started with.
@@ -63,7 +61,9 @@ pub struct SessionConfig {
     pub limits: TurnLimits,
     /// When the conversation is compacted.
     pub compaction: CompactionConfig,
-    /// Who has a say in that.
+    /// Who has a say in prompts, calls and ends of turns.
+    pub turn_hooks: Option<Arc<dyn TurnHooks>>,
+    /// Who has a say in compactions.
     pub compaction_hooks: Option<Arc<dyn CompactionHooks>>,
     /// What outlasts it besides files.
     pub restore_sources: Vec<Arc<dyn RestoreSource>>,
@@ -243,6 +243,19 @@ pub struct CompactionConfig {
 }
 
 impl CompactionConfig {
+    /// Leaves conversations as they are, however long.
+    pub(crate) fn off() -> Self {
+        Self {
+            is_on: false,
+            is_automatic: false,
+            is_reactive: false,
+            budgets_results: false,
+            snips: false,
+            clears_cold: false,
+            ..Self::default()
+        }
+    }
+
     /// Returns what bounds a conversation with a model that may write so much.
     pub fn window(&self, model: &str, max_output: u64) -> Window {
         Window { tokens: self.window.unwrap_or(facts(model).window), max_output, percent: self.percent }

@@ -7,20 +7,40 @@ use std::time::Duration;
 
 use loci_context::Fullness;
 use loci_core::app_state::Denial;
-use loci_core::ids::{EntryId, RequestId, SessionId, ToolUseId};
+use loci_core::ids::{AgentId, EntryId, RequestId, SessionId, ToolUseId};
 use loci_core::permission::{Mode, Update};
 use loci_core::stream::{Failure, StreamEvent};
 use loci_core::tool::PathEffect;
 use loci_core::usage::{ModelUsage, Usage};
 use loci_tools::ToolProgress;
 use serde_json::Value;
+use tokio::sync::mpsc::UnboundedSender;
 
 use crate::slash_command::CommandRegistry;
 use crate::turn::Outcome;
 
-/// News of a session, in the order it happened.
+/// An agent that works beside the main line of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentRef {
+    /// Its id, as its transcript has it.
+    pub id: AgentId,
+    /// Its type, such as `memory-extraction`.
+    pub kind: String,
+    /// The call of the main line that it works for, if it is one.
+    pub parent: Option<ToolUseId>,
+}
+
+/// News of a session, in the order it happened. What concerns an agent's conversation comes wrapped in
+/// [`EngineEvent::Agent`]; everything else is the main line's, or the session's.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EngineEvent {
+    /// News of an agent's conversation.
+    Agent {
+        /// Whose.
+        agent: AgentRef,
+        /// What.
+        event: Box<EngineEvent>,
+    },
     /// A turn begins.
     TurnStarted(TurnStart),
     /// A prompt was recorded.
@@ -167,6 +187,8 @@ pub struct UserMessage {
 pub struct Question {
     /// Its id, to answer by.
     pub id: String,
+    /// The agent that asks; none for the main line.
+    pub agent: Option<AgentRef>,
     /// The tool.
     pub tool: String,
     /// The call.
@@ -231,4 +253,42 @@ pub struct FilesRewound {
     pub insertions: usize,
     /// Lines that went.
     pub deletions: usize,
+}
+
+/// Where a conversation's events go.
+#[derive(Debug, Clone)]
+pub(crate) struct EventSink {
+    events: UnboundedSender<EngineEvent>,
+    agent: Option<AgentRef>,
+    is_silent: bool,
+}
+
+impl EventSink {
+    /// Tells front ends of everything; what an agent does is told as its own.
+    pub(crate) fn new(events: UnboundedSender<EngineEvent>, agent: Option<AgentRef>) -> Self {
+        Self { events, agent, is_silent: false }
+    }
+
+    /// Tells nobody: the conversation concerns nobody but its owner.
+    pub(crate) fn silent(events: UnboundedSender<EngineEvent>, agent: AgentRef) -> Self {
+        Self { events, agent: Some(agent), is_silent: true }
+    }
+
+    /// Returns the agent whose events these are.
+    pub(crate) fn agent(&self) -> Option<&AgentRef> {
+        self.agent.as_ref()
+    }
+
+    /// Tells what concerns the conversation.
+    pub(crate) fn send(&self, event: EngineEvent) {
+        if self.is_silent {
+            return;
+        }
+        let event = match self.agent.clone() {
+            Some(agent) => EngineEvent::Agent { agent, event: Box::new(event) },
+            None => event,
+        };
+        // Without a listener the session still runs to its end; the transcript has everything.
+        drop(self.events.send(event));
+    }
 }

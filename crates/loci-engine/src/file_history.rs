@@ -17,8 +17,9 @@ use loci_storage::{Doing, FileHistory, KeepError, TreeHistory};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
-use crate::host::lock;
-use crate::judge::PreparedCall;
+use crate::calls::{CallLayer, Next, OutcomeFuture};
+use crate::conversation::host::lock;
+use crate::prepared_call::PreparedCall;
 
 /// Tools that say beforehand which file they change, by a checkpoint.
 const FILE_TOOLS: [&str; 3] = ["Edit", "Write", "NotebookEdit"];
@@ -197,6 +198,22 @@ impl FileKeeper {
             failed.map(|error| error.to_string()).into_iter().collect()
         });
         noted.await.unwrap_or_default()
+    }
+}
+
+/// Looks at the tree before and after calls that may change anything.
+pub(crate) struct FileHistoryLayer;
+
+impl CallLayer for FileHistoryLayer {
+    fn run<'a>(&'a self, call: PreparedCall, next: Next<'a>) -> OutcomeFuture<'a> {
+        let host = Arc::clone(next.host);
+        let Some(keeper) = host.keeper().cloned() else { return next.run(call) };
+        Box::pin(async move {
+            host.tell_trouble(keeper.before(&call, host.has_background()).await);
+            let outcome = next.run(call.clone()).await;
+            host.tell_trouble(keeper.after(&call, host.has_background()).await);
+            outcome
+        })
     }
 }
 

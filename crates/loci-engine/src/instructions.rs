@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use loci_context::Instruction;
+use loci_context::{Instruction, prose_tokens};
 use loci_core::entry::{Entry, EntryKind};
+use loci_core::message::Block;
 use loci_core::tool::ToolAttachment;
 use loci_storage::{InstructionFile, Instructions, LazyInstructions, Met, Scope};
 use loci_tools::{FileState, FileStates};
@@ -11,6 +12,33 @@ use serde_json::{Value, json};
 
 /// The type of attachment that holds instructions met on the way.
 const ATTACHMENT: &str = "nested_memory";
+
+// Instruction files may be long, and how full the context is gets asked several times for every request. So the words
+// are counted where they are made, and whoever asks gets the figure.
+
+/// The first words of a conversation, and about how many tokens they are.
+#[derive(Debug, Clone)]
+pub(crate) struct Opening {
+    block: Block,
+    tokens: u64,
+}
+
+impl Opening {
+    /// Makes the opening of a text, and weighs it.
+    pub(crate) fn new(text: &str) -> Self {
+        Self { block: Block::new_text(text), tokens: prose_tokens(text) }
+    }
+
+    /// Returns it as it is sent.
+    pub(crate) fn block(&self) -> &Block {
+        &self.block
+    }
+
+    /// Returns about how many tokens it is.
+    pub(crate) fn tokens(&self) -> u64 {
+        self.tokens
+    }
+}
 
 /// Returns the instruction files as the model is shown them at the start.
 pub fn shown_instructions(found: &Instructions) -> Vec<Instruction> {
@@ -87,6 +115,21 @@ pub(crate) fn resume<'a>(lazy: &mut LazyInstructions, path: impl IntoIterator<It
             && let Some(path) = attachment.get("path").and_then(Value::as_str)
         {
             lazy.has_met(path.as_ref());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The figure is the one that the words would be estimated at, whatever they are.
+    #[test]
+    fn an_opening_weighs_what_its_words_do() {
+        for text in ["", "Say please.", "Bitte \"höflich\" sein.\nImmer.", &"Say please. ".repeat(4_000)] {
+            let opening = Opening::new(text);
+            let sent = opening.block().text().unwrap();
+            assert_eq!((sent.as_str(), opening.tokens()), (text, prose_tokens(text)));
         }
     }
 }

@@ -21,15 +21,15 @@ use loci_storage::{
     Act, Author, ChangeWish, Edit, MEMORY_INDEX, MemoryBook, MemoryContent, MemoryError, Shelf, read_memory,
     read_memory_head, strip_html_comments, team_names,
 };
-use loci_tools::{FileState, Host, Tool, real_path};
-use tokio_util::sync::CancellationToken;
+use loci_tools::{FileState, Host, real_path};
 
+use crate::calls::{CallLayer, Next, OutcomeFuture};
 use crate::config::SessionMemory;
-use crate::host::{SessionHost, lock};
-use crate::judge::PreparedCall;
+use crate::conversation::host::{ConversationHost, lock};
+use crate::prepared_call::PreparedCall;
 
 /// The memories of a session's project.
-pub(crate) struct MemoryDesk {
+pub(crate) struct MemoryService {
     env: Env,
     identity: Arc<Store<SessionIdentity>>,
     book: MemoryBook,
@@ -48,7 +48,7 @@ struct Touched {
     before: Result<Option<MemoryContent>, MemoryError>,
 }
 
-impl MemoryDesk {
+impl MemoryService {
     pub(crate) fn new(env: Env, identity: Arc<Store<SessionIdentity>>, memory: SessionMemory) -> Self {
         let SessionMemory { book, shows_team } = memory;
         let places = [(Shelf::Memory, book.dir().to_owned()), (Shelf::Pending, book.pending_dir())];
@@ -109,7 +109,7 @@ impl MemoryDesk {
     fn settle(
         &self,
         by: Author,
-        host: &SessionHost,
+        host: &ConversationHost,
         call: &ToolUseId,
         touched: Vec<Touched>,
         mut outcome: ToolOutcome,
@@ -206,22 +206,31 @@ fn shown_team_index(book: &MemoryBook) -> Option<Instruction> {
     (!text.is_empty()).then_some(Instruction { path, scope, text })
 }
 
-/// Runs a call; what it changes among memories is kept.
-pub(crate) async fn run(
-    desk: Option<&MemoryDesk>,
-    by: Author,
-    tool: Arc<dyn Tool>,
-    host: Arc<SessionHost>,
-    call: PreparedCall,
-    cancel: CancellationToken,
-) -> ToolOutcome {
-    let touched = desk.map(|desk| desk.touched(&call.effects)).unwrap_or_default();
-    let id = call.id.clone();
-    let outcome = crate::calls::run(tool, Arc::clone(&host), call, cancel).await;
-    match desk {
-        // A shell command that fails may have written all the same.
-        Some(desk) if !touched.is_empty() => desk.settle(by, &host, &id, touched, outcome),
-        _ => outcome,
+/// Keeps what calls change among memories.
+pub(crate) struct MemoryLayer {
+    memory: Arc<MemoryService>,
+    /// Whose hand they are written in.
+    author: Author,
+}
+
+impl MemoryLayer {
+    pub(crate) fn new(memory: Arc<MemoryService>, author: Author) -> Self {
+        Self { memory, author }
+    }
+}
+
+impl CallLayer for MemoryLayer {
+    fn run<'a>(&'a self, call: PreparedCall, next: Next<'a>) -> OutcomeFuture<'a> {
+        let touched = self.memory.touched(&call.effects);
+        let (id, host) = (call.id.clone(), Arc::clone(next.host));
+        Box::pin(async move {
+            let outcome = next.run(call).await;
+            match touched.is_empty() {
+                true => outcome,
+                // A shell command that fails may have written all the same.
+                false => self.memory.settle(self.author, &host, &id, touched, outcome),
+            }
+        })
     }
 }
 
@@ -232,7 +241,7 @@ fn not_kept(outcome: ToolOutcome, error: &MemoryError) -> ToolOutcome {
 }
 
 /// Tells the model's memory of files that a stamp is no change behind its back.
-fn seen(host: &SessionHost, path: &PathEffect, found: Option<&str>, after: Option<&str>) {
+fn seen(host: &ConversationHost, path: &PathEffect, found: Option<&str>, after: Option<&str>) {
     let modified = std::fs::metadata(&path.real).and_then(|metadata| metadata.modified());
     let (Some(found), Some(after), Ok(modified)) = (found, after, modified) else { return };
     let mut files = lock(host.files());

@@ -79,9 +79,9 @@ impl Recorder {
         }
     }
 
-    /// Returns the conversation as it is sent; `context` opens the first message.
-    pub(crate) fn messages(&self, context: &Block) -> Vec<Message> {
-        self.projection.messages(Some(context))
+    /// Returns the conversation as it is sent; `opening`, where there is one, opens the first message.
+    pub(crate) fn messages(&self, opening: Option<&Block>) -> Vec<Message> {
+        self.projection.messages(opening)
     }
 
     /// Returns the entries that the conversation is made from, oldest first.
@@ -131,6 +131,12 @@ impl Recorder {
     pub(crate) fn command(&mut self, text: &str) {
         let entries = self.opening(text);
         self.write(&entries);
+    }
+
+    /// Records what an agent is to do.
+    pub(crate) fn instruction(&mut self, text: &str) {
+        self.prompt = PromptId::new(self.env.random.uuid_v4().to_string());
+        self.append(&Draft::meta(Some(self.prompt.clone()), Value::from(text)));
     }
 
     /// Returns what precedes a prompt or a command: its way through the queue, before the first one the session's
@@ -289,7 +295,8 @@ impl Recorder {
 
     /// Marks where the conversation stands and makes all of it safe on disk.
     pub(crate) fn settle(&mut self) {
-        if let Some(leaf) = self.tail.clone() {
+        // An agent's transcript has one line of conversation and no names, so nothing points into it.
+        if let Some(leaf) = self.tail.clone().filter(|_| self.stamp.agent.is_none()) {
             let mut lines = self.overdue_labels();
             lines.push(Metadata::LastPrompt { prompt: self.last_prompt.clone(), leaf });
             let entries: Vec<Arc<Entry>> = lines.iter().filter_map(|line| self.metadata(line)).collect();

@@ -3,8 +3,8 @@
 //! A real session is driven with the recorded prompts; a client answers from the transcript in the model's place, and
 //! stand-ins hand over the recorded results of calls. So everything between them is at work as it was: the turn machine,
 //! the recorder, the projection, the requests. Each request is compared with what the transcript says was sent at
-//! that point (`check`); each call is run for real beside its recorded result, where a [`Workshop`] is given and the
-//! rules allow it (`workshop`).
+//! that point (`check`); each call is run for real beside its recorded result, where a [`ReplaySandbox`] is given and the
+//! rules allow it (`sandbox`).
 //!
 //! What must stay true:
 //! 1. The conversation goes on with recorded results, whatever comes of the calls now; so a request that differs is the
@@ -16,11 +16,11 @@
 mod check;
 mod paths;
 mod recorded;
+mod recorded_tools;
 mod report;
+mod sandbox;
 mod score;
 mod shorten;
-mod stand_in;
-mod workshop;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,23 +44,23 @@ use crate::command::Command;
 use crate::config::{
     BackgroundConfig, CompactionConfig, Grants, LoadedHistory, ModelConfig, SessionConfig, TurnLimits,
 };
+use crate::conversation::host::lock;
 use crate::event::EngineEvent;
-use crate::host::lock;
 use crate::session::{Session, SessionHandle};
 use crate::slash_command::CommandRegistry;
+use recorded_tools::{ReplayState, recorded_tools};
 use report::ReplayReport as Report;
+use sandbox::SandboxRunner;
 use score::{Step, first_model, tools_called};
-use stand_in::{Stage, stand_ins};
-use workshop::Bench;
 
 pub use report::{CallCheck, CallOutcome, ReplayReport, RequestCheck, TakenOver};
-pub use workshop::Workshop;
+pub use sandbox::ReplaySandbox;
 
 /// A window that nothing fills: how long a conversation may be was decided when it was recorded.
 const BOUNDLESS: u64 = 1 << 40;
 
 /// What is to be played.
-pub struct ReplayWish {
+pub struct ReplayOptions {
     /// The ambient world.
     pub env: Env,
     /// Where the user's things lie.
@@ -72,31 +72,32 @@ pub struct ReplayWish {
     /// The entries of its file, in file order.
     pub entries: Vec<Arc<Entry>>,
     /// Runs calls for real; without it recorded results stand for them.
-    pub workshop: Option<Workshop>,
+    pub sandbox: Option<ReplaySandbox>,
 }
 
 /// Plays a session to its end.
-pub async fn replay(wish: ReplayWish) -> ReplayReport {
+pub async fn replay(wish: ReplayOptions) -> ReplayReport {
     let stretches = stretches(&wish.entries);
-    let stage = Arc::new(Stage { bench: wish.workshop.map(Bench::new), ..Stage::default() });
+    let state =
+        Arc::new(ReplayState { sandbox: wish.sandbox.map(SandboxRunner::new), ..ReplayState::default() });
     let player = Player {
-        toolbox: stand_ins(&stage, tools_called(&stretches)),
+        toolbox: recorded_tools(&state, tools_called(&stretches)),
         model: first_model(&stretches).unwrap_or_default(),
         env: Env { clock: Arc::new(FixedClock::new(wish.env.clock.now())), ..wish.env },
         home: wish.home,
         tmp: wish.tmp,
         session: wish.session,
-        stage: Arc::clone(&stage),
+        state: Arc::clone(&state),
     };
     let n_compactions = stretches.len().saturating_sub(1);
     for stretch in stretches {
-        lock(&stage.score).turn_page(stretch);
+        lock(&state.score).turn_page(stretch);
         player.play().await;
     }
-    if let Some(bench) = &stage.bench {
-        bench.close().await;
+    if let Some(sandbox) = &state.sandbox {
+        sandbox.close().await;
     }
-    Report { n_compactions, ..std::mem::take(&mut lock(&stage.score).report) }
+    Report { n_compactions, ..std::mem::take(&mut lock(&state.score).report) }
 }
 
 /// What plays.
@@ -107,7 +108,7 @@ struct Player {
     session: SessionId,
     toolbox: Toolbox,
     model: String,
-    stage: Arc<Stage>,
+    state: Arc<ReplayState>,
 }
 
 /// A session that plays.
@@ -131,13 +132,13 @@ impl Player {
             if how.is_none() {
                 stop(running.take()).await;
             }
-            lock(&self.stage.score).turn_ended(&step, how.as_deref().unwrap_or("the session went silent"));
+            lock(&self.state.score).turn_ended(&step, how.as_deref().unwrap_or("the session went silent"));
         }
         stop(running).await;
     }
 
     fn next_step(&self, has_session: bool) -> Option<Step> {
-        lock(&self.stage.score).next_step(has_session)
+        lock(&self.state.score).next_step(has_session)
     }
 
     /// Plays a turn and says how it ended; `None` when the session cannot go on.
@@ -148,12 +149,12 @@ impl Player {
                 event = session.events.recv() => match event? {
                     EngineEvent::TurnEnded(report) => return Some(format!("{:?}", report.outcome)),
                     EngineEvent::User(message) => {
-                        lock(&self.stage.score).answered(&calls_in(&message.message));
-                        self.stage.answered.notify_waiters();
+                        lock(&self.state.score).answered(&calls_in(&message.message));
+                        self.state.answered.notify_waiters();
                     }
                     _ => {}
                 },
-                () = self.stage.stuck.notified() => return None,
+                () = self.state.stuck.notified() => return None,
             }
         }
     }
@@ -188,7 +189,7 @@ impl Player {
             history: past,
             toolbox: self.toolbox.clone(),
             commands: Arc::new(Store::new(CommandRegistry::builtin())),
-            // Stand-ins are harmless; what is real is judged at the bench.
+            // Stand-ins are harmless; what is real is judged at the sandbox.
             rulebook: Rulebook {
                 mode: Mode::BypassPermissions,
                 dirs: vec![cwd.clone()],
@@ -215,6 +216,7 @@ impl Player {
                 clears_cold: false,
                 ..CompactionConfig::default()
             },
+            turn_hooks: None,
             compaction_hooks: None,
             restore_sources: Vec::new(),
             memory: None,
@@ -234,11 +236,11 @@ impl Player {
     }
 
     fn client(&self) -> Client {
-        let stage = Arc::clone(&self.stage);
-        Client::playing(move |request: &Request| match lock(&stage.score).hear(request) {
+        let state = Arc::clone(&self.state);
+        Client::playing(move |request: &Request| match lock(&state.score).hear(request) {
             Some(played) => played,
             None => {
-                stage.stuck.notify_one();
+                state.stuck.notify_one();
                 Played::Silence
             }
         })

@@ -8,8 +8,8 @@ use loci_stdx::Store;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::config::{Ambient, SettingsApplier};
+use crate::conversation::host::lock;
 use crate::event::EngineEvent;
-use crate::host::lock;
 use crate::state::{StateEffects, change_identity};
 
 /// What the app state's changes reach from a session.

@@ -1,12 +1,12 @@
 //! The turn machine: from event to effects, with no clock, no disk and no runtime.
 //!
 //! A turn begins with a recorded prompt and ends with an answer, a limit, a failure or an interrupt. In between
-//! it asks the model, records what was said, has the calls prepared, judged and run, records their results, and
+//! it asks the model, records what was said, has the calls prepared, permitted and run, records their results, and
 //! asks again. [`Turn::handle`] is the table of all that; drivers perform the effects and feed back events.
 //!
 //! What must stay true, whatever happens:
 //! 1. Every recorded tool call gets exactly one recorded result, before the next request and before the end.
-//! 2. A call is run at most once, and only after it was judged.
+//! 2. A call is run at most once, and only after it was permitted.
 //! 3. What the model said is recorded before anything is done about it.
 //! 4. An event that comes too late (after an interrupt, from a cancelled request) changes nothing.
 
@@ -23,8 +23,8 @@ use loci_core::stream::{Ended, StreamEvent};
 use loci_core::tool::ToolOutcome;
 
 use calls::{Calls, Progress};
-pub use effect::{CompactionWish, Effect, Interruption, Notice, Outcome, Record, RequestPlan, TurnEnd};
-pub use event::{Compacted, Event, Judgement, Lane, Preparation};
+pub use effect::{CompactionRequest, Effect, Interruption, Notice, Outcome, Record, RequestPlan, TurnEnd};
+pub use event::{CallPermission, CompactionOutcome, Concurrency, Event, Preparation};
 use recovery::Recovery;
 pub use recovery::{OutputLimit, RetryRules};
 use response::Response;
@@ -43,6 +43,8 @@ pub struct Limits {
     pub max_parallel: usize,
     /// How failures are retried.
     pub retry: RetryRules,
+    /// Whether somebody has a say in the end of a turn.
+    pub asks_before_end: bool,
 }
 
 /// One turn.
@@ -53,20 +55,26 @@ pub struct Turn {
     recovery: Recovery,
     round_trips: u32,
     stop_reason: Option<String>,
+    /// Whether an objection has made it go on.
+    has_gone_on: bool,
 }
 
 #[derive(Debug)]
 enum Phase {
     /// Not begun.
     Idle,
+    /// Those who have a say in the prompt are asked; it is not recorded yet.
+    Opening,
     /// A request is on the wire.
     Requesting(Response),
     /// A failed request will be repeated.
     Waiting,
     /// The conversation is being made shorter.
     Compacting(Cause),
-    /// Calls are being prepared, judged and run.
+    /// Calls are being prepared, permitted and run.
     Working(Calls),
+    /// The answer is recorded, and those who have a say in it are asked whether the turn may end.
+    Ending,
     /// Over.
     Ended,
 }
@@ -74,14 +82,24 @@ enum Phase {
 impl Turn {
     /// Makes a turn that waits to begin.
     pub fn new(limits: Limits) -> Self {
-        Self { limits, phase: Phase::Idle, recovery: Recovery::new(), round_trips: 0, stop_reason: None }
+        Self {
+            limits,
+            phase: Phase::Idle,
+            recovery: Recovery::new(),
+            round_trips: 0,
+            stop_reason: None,
+            has_gone_on: false,
+        }
     }
 
     /// Takes one event and says what must be done, in order.
     pub fn handle(&mut self, event: Event) -> Vec<Effect> {
         match (&mut self.phase, event) {
-            (Phase::Idle, Event::Begin) => self.ask_model(),
-            (Phase::Idle, Event::Compact { focus }) => self.compact_at_wish(focus),
+            (Phase::Idle, Event::Prompt) => self.open_prompt(),
+            (Phase::Idle | Phase::Opening, Event::Begin) => self.ask_model(),
+            (Phase::Opening, Event::PromptBlocked { reason }) => vec![self.end(Outcome::Blocked(reason))],
+            (Phase::Opening, Event::Interrupt | Event::Abandon) => self.interrupt_opening(),
+            (Phase::Idle, Event::Compact { focus }) => self.compact_manually(focus),
 
             (Phase::Requesting(_), Event::Stream(event)) => self.hear(event),
             (Phase::Requesting(_), Event::Ended { ended, spent_usd }) => self.answered(ended, spent_usd),
@@ -96,10 +114,13 @@ impl Turn {
             (Phase::Waiting, Event::Interrupt | Event::Abandon) => self.interrupt_wait(),
 
             (Phase::Working(_), Event::Prepared(calls)) => self.prepared(calls),
-            (Phase::Working(_), Event::Judged { call, judgement }) => self.judged(&call, judgement),
+            (Phase::Working(_), Event::Permission { call, permission }) => self.permission(&call, permission),
             (Phase::Working(_), Event::Finished { call, outcome }) => self.finished(&call, outcome),
             (Phase::Working(_), Event::Interrupt) => self.interrupt_calls(),
             (Phase::Working(_), Event::Abandon) => self.abandon_calls(),
+
+            (Phase::Ending, Event::MayEnd { objection }) => self.may_end(objection),
+            (Phase::Ending, Event::Interrupt | Event::Abandon) => self.interrupt_end(),
 
             // Whatever else arrives is late: from a cancelled request, a timer, a call given up.
             (_, _late) => Vec::new(),
@@ -109,6 +130,16 @@ impl Turn {
     /// Returns true when nothing more will come of it.
     pub fn is_over(&self) -> bool {
         matches!(self.phase, Phase::Ended)
+    }
+
+    fn open_prompt(&mut self) -> Vec<Effect> {
+        self.phase = Phase::Opening;
+        vec![Effect::OpenPrompt]
+    }
+
+    /// A prompt that is taken back before it was recorded leaves no trace.
+    fn interrupt_opening(&mut self) -> Vec<Effect> {
+        vec![Effect::CancelRequest, self.end(Outcome::Interrupted(Interruption::Streaming))]
     }
 
     fn ask_model(&mut self) -> Vec<Effect> {
@@ -158,8 +189,34 @@ impl Turn {
                 vec![Effect::Record(Record::Refusal), self.end(Outcome::Refused)]
             }
             _ if is_silent => self.ask_for_words(),
-            _ => vec![self.end(Outcome::Completed)],
+            _ => self.complete(),
         }
+    }
+
+    /// The model has answered: the turn is over, unless somebody has a say in that.
+    fn complete(&mut self) -> Vec<Effect> {
+        if !self.limits.asks_before_end {
+            return vec![self.end(Outcome::Completed)];
+        }
+        self.phase = Phase::Ending;
+        vec![Effect::AskBeforeEnd { has_gone_on: self.has_gone_on }]
+    }
+
+    fn may_end(&mut self, objection: Option<String>) -> Vec<Effect> {
+        let Some(text) = objection else { return vec![self.end(Outcome::Completed)] };
+        self.has_gone_on = true;
+        let mut effects = vec![Effect::Record(Record::Objection(text))];
+        effects.extend(self.ask_model());
+        effects
+    }
+
+    /// The answer is there; whoever stops now wants nothing to follow it.
+    fn interrupt_end(&mut self) -> Vec<Effect> {
+        vec![
+            Effect::CancelRequest,
+            Effect::Record(Record::Interrupted(Interruption::Streaming)),
+            self.end(Outcome::Interrupted(Interruption::Streaming)),
+        ]
     }
 
     fn prepare(&mut self, calls: Vec<ToolUse>) -> Vec<Effect> {
@@ -171,8 +228,8 @@ impl Turn {
         self.with_calls(|calls| calls.prepared(preparations))
     }
 
-    fn judged(&mut self, call: &ToolUseId, judgement: Judgement) -> Vec<Effect> {
-        self.with_calls(|calls| calls.judged(call, judgement))
+    fn permission(&mut self, call: &ToolUseId, permission: CallPermission) -> Vec<Effect> {
+        self.with_calls(|calls| calls.permission(call, permission))
     }
 
     fn finished(&mut self, call: &ToolUseId, outcome: ToolOutcome) -> Vec<Effect> {

@@ -4,12 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use loci_core::ids::SessionId;
+use loci_core::ids::{SessionId, ToolUseId};
 use loci_core::model::facts;
 use loci_core::stream::{Failure, StreamEvent};
 use loci_core::usage::ModelUsage;
 use loci_engine::turn::{Interruption, Outcome};
-use loci_engine::{AssistantBlock, EngineEvent, TurnReport, TurnStart, UserMessage};
+use loci_engine::{AgentRef, AssistantBlock, EngineEvent, TurnReport, TurnStart, UserMessage};
 use loci_stdx::Env;
 use serde_json::{Map, Value, json};
 
@@ -28,6 +28,7 @@ impl Frames {
     /// Returns the frame of an event; events that only terminals show have none.
     pub(crate) fn of(&self, event: &EngineEvent) -> Option<Value> {
         Some(match event {
+            EngineEvent::Agent { agent, event } => return self.of_agent(agent, event),
             EngineEvent::TurnStarted(start) => self.init(start),
             EngineEvent::Stream { event: StreamEvent::Wire(wire), first_after } => {
                 let mut frame = json!({
@@ -84,6 +85,18 @@ impl Frames {
             | EngineEvent::TurnsOver { .. }
             | EngineEvent::Trouble(_) => return None,
         })
+    }
+
+    /// Returns the frame of what an agent says or is told; it names the call that the agent works for.
+    fn of_agent(&self, agent: &AgentRef, event: &EngineEvent) -> Option<Value> {
+        match event {
+            EngineEvent::Assistant(_) | EngineEvent::User(_) | EngineEvent::Stream { .. } => {
+                let mut frame = self.of(event)?;
+                frame["parent_tool_use_id"] = json!(agent.parent.as_ref().map(ToolUseId::as_str));
+                Some(frame)
+            }
+            _ => None,
+        }
     }
 
     /// Echoes an accepted prompt, for clients that asked for it.
@@ -258,6 +271,7 @@ impl Ending {
         };
         match outcome {
             Outcome::Completed => ending("success", false, Some("completed")),
+            Outcome::Blocked(_) => ending("success", false, Some("completed")),
             Outcome::Refused => ending("success", true, Some("completed")),
             Outcome::ApiError(failure) => {
                 Self { status: failure.status, ..ending("success", true, Some("completed")) }

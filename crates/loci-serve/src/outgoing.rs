@@ -243,6 +243,7 @@ mod tests {
     fn question(id: &str) -> Question {
         Question {
             id: id.to_owned(),
+            agent: None,
             tool: "Bash".to_owned(),
             call: "toolu_1".into(),
             input: json!({}),

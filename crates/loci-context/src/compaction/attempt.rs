@@ -298,15 +298,22 @@ fn projected(span: &[Arc<Entry>], replaced: &Replaced) -> Projection {
 }
 
 /// Appends a request to the last words of the user, so that the prefix stays the one that is cached.
-pub fn with_request(mut messages: Vec<Message>, request: &str) -> Vec<Message> {
-    let block = Block::new_text(request);
-    match messages.last_mut().filter(|last| last.role == Role::User) {
-        Some(last) => {
-            let content: Vec<Block> = last.content.iter().cloned().chain([block]).collect();
-            *last = Message::new(Role::User, content);
-        }
-        None => messages.push(Message::new(Role::User, vec![block])),
+fn with_request(messages: Vec<Message>, request: &str) -> Vec<Message> {
+    join_messages(&messages, vec![Message::new(Role::User, vec![Block::new_text(request)])])
+}
+
+/// Puts one conversation behind another. Where both have words of the same role at the seam they become one message, so
+/// that the prefix stays the one that is cached.
+pub fn join_messages(before: &[Message], behind: Vec<Message>) -> Vec<Message> {
+    let mut messages = before.to_vec();
+    let mut behind = behind.into_iter().peekable();
+    let seam = messages.last_mut().zip(behind.peek()).filter(|(last, first)| last.role == first.role);
+    if let Some((last, first)) = seam {
+        let content: Vec<Block> = last.content.iter().chain(first.content.iter()).cloned().collect();
+        *last = Message::new(last.role, content);
+        behind.next();
     }
+    messages.extend(behind);
     messages
 }
 

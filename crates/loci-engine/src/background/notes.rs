@@ -11,42 +11,43 @@ use loci_storage::{Author, Covered, NotesError, SessionNotes};
 use loci_tools::{FileState, FileStates, real_path};
 use tokio_util::sync::CancellationToken;
 
-use super::{Backstage, End, Errand, Lane, Policy, Standpoint};
+use super::{AgentEnd, AgentTask, BackgroundDeps, JobQueue, Policy};
+use crate::conversation::{AgentSetup, ForkPoint};
 
 /// One round to think, one to mend edits that did not fit, one to stop.
 const MAX_TURNS: u32 = 4;
 
 /// Keeps the notes of one session.
-pub(crate) struct NotesKeeper {
+pub(crate) struct NotesUpdater {
     pace: NotesPace,
     since: SinceNotes,
     /// Whether the last response made no calls.
     is_pause: bool,
     notes: SessionNotes,
-    lane: Lane<Job>,
+    queue: JobQueue<Job>,
 }
 
 /// Bring the notes up to date with this.
 struct Job {
-    standpoint: Standpoint,
+    fork_point: ForkPoint,
     covers: EntryId,
     tokens: u64,
 }
 
-impl NotesKeeper {
+impl NotesUpdater {
     /// Goes on with the notes that are there.
-    pub(crate) fn new(stage: Backstage, identity: &SessionIdentity, pace: NotesPace) -> Self {
+    pub(crate) fn new(deps: BackgroundDeps, identity: &SessionIdentity, pace: NotesPace) -> Self {
         let notes = SessionNotes::of(&identity.companion_dir());
         let since = notes.covered().map(|it| SinceNotes::resumed(it.tokens)).unwrap_or_default();
-        let (stage, kept) = (Arc::new(stage), notes.clone());
-        let lane = Lane::new(move |job, cancel| {
-            let (stage, notes) = (Arc::clone(&stage), kept.clone());
+        let (deps, kept) = (Arc::new(deps), notes.clone());
+        let queue = JobQueue::new(move |job, cancel| {
+            let (deps, notes) = (Arc::clone(&deps), kept.clone());
             async move {
                 // What could not be noted is noted next time; the transcript has it all.
-                drop(update(&stage, &notes, job, &cancel).await);
+                drop(update(&deps, &notes, job, &cancel).await);
             }
         });
-        Self { pace, since, is_pause: false, notes, lane }
+        Self { pace, since, is_pause: false, notes, queue }
     }
 
     /// Takes note of a response.
@@ -65,15 +66,15 @@ impl NotesKeeper {
         self.since.is_due(&self.pace, tokens, self.is_pause)
     }
 
-    /// Sends the agent out; `covers` is the last entry of the standpoint's messages.
-    pub(crate) fn send(&mut self, standpoint: Standpoint, covers: EntryId, tokens: u64) {
+    /// Sends the agent out; `covers` is the last entry of the fork_point's messages.
+    pub(crate) fn send(&mut self, fork_point: ForkPoint, covers: EntryId, tokens: u64) {
         self.since.asked(tokens);
-        self.lane.submit(Job { standpoint, covers, tokens });
+        self.queue.submit(Job { fork_point, covers, tokens });
     }
 
     /// Returns what ends when the notes that are being written are there; nothing, when none are.
     pub(crate) fn under_way(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
-        self.lane.under_way()
+        self.queue.under_way()
     }
 
     /// Returns what was noted and the last entry that is covered.
@@ -86,29 +87,30 @@ impl NotesKeeper {
 
     /// Waits for what runs, so long at most.
     pub(crate) async fn drain(&self, limit: Duration) {
-        self.lane.drain(limit).await;
+        self.queue.drain(limit).await;
     }
 }
 
 async fn update(
-    stage: &Backstage,
+    deps: &BackgroundDeps,
     notes: &SessionNotes,
     job: Job,
     cancel: &CancellationToken,
 ) -> Result<(), NotesError> {
     let text = notes.begin(NOTES_TEMPLATE)?;
     let file = real_path(&notes.file());
-    let errand = Errand {
+    let instruction = notes_instruction(&file.display().to_string(), &text);
+    let setup = AgentSetup {
         kind: "session-memory",
-        standpoint: job.standpoint,
-        instruction: notes_instruction(&file.display().to_string(), &text),
+        point: job.fork_point,
         policy: Policy::OneFile(file.clone()),
         max_turns: MAX_TURNS,
         files: seen(&file, text),
         author: Author::Model,
     };
-    let report = super::run(stage, errand, cancel).await;
-    let is_whole = matches!(report.end, End::Done | End::OutOfTurns);
+    let task = AgentTask { setup, instruction };
+    let report = super::run(deps, task, cancel).await;
+    let is_whole = matches!(report.end, AgentEnd::Done | AgentEnd::OutOfTurns);
     // An agent that changed nothing has covered nothing.
     if !is_whole || report.written.is_empty() {
         return Ok(());
@@ -116,7 +118,7 @@ async fn update(
     if let Some(bounded) = notes.read()?.as_deref().and_then(bounded_notes) {
         notes.write(&bounded)?;
     }
-    let at = rfc3339_millis(stage.env.clock.now());
+    let at = rfc3339_millis(deps.ctx.env.clock.now());
     notes.set_covered(&Covered { covers: job.covers, tokens: job.tokens, at })
 }
 

@@ -1,11 +1,12 @@
 //! Tools that misbehave: whatever they do, their call has an outcome.
 
 use super::*;
-use crate::host::{HostParts, Spill};
+use crate::conversation::host::{HostParts, Spill};
+use crate::event::EventSink;
 use expect_test::{Expect, expect};
 use loci_core::tool::{CallEffects, ToolDescriptor};
 use loci_stdx::Env;
-use loci_storage::SessionTmp;
+use loci_storage::{ConfigHome, SessionTmp};
 use loci_tools::{Place, ToolFuture};
 use serde_json::{Value, json};
 
@@ -43,11 +44,10 @@ async fn check(run_tool: fn() -> ToolFuture<'static>, is_cancelled: bool, expect
         max_result_chars: Some(200),
     };
     let (events, _) = tokio::sync::mpsc::unbounded_channel();
-    let host = SessionHost::new(HostParts {
-        ambient: Arc::new(std::sync::Mutex::new(crate::Ambient {
-            env: Env::for_test("/home/dev", "/p"),
-            child_env: Vec::new(),
-        })),
+    let env = Env::for_test("/home/dev", "/p");
+    let host = ConversationHost::new(HostParts {
+        home: ConfigHome::from_env(&env),
+        ambient: Arc::new(std::sync::Mutex::new(crate::Ambient { env, child_env: Vec::new() })),
         place: Place {
             cwd: "/p".into(),
             project: "/p".into(),
@@ -57,7 +57,7 @@ async fn check(run_tool: fn() -> ToolFuture<'static>, is_cancelled: bool, expect
         // Nothing can be made below a device, so a long result cannot be saved.
         spill: Spill::Beside("/dev/null/spill".into()),
         tmp: SessionTmp::below("/dev/null/ours".into()),
-        events,
+        events: EventSink::new(events, None),
         state: Arc::new(loci_stdx::Store::new(loci_core::app_state::AppState::default())),
         keeper: None,
         transcript: None,
@@ -69,12 +69,14 @@ async fn check(run_tool: fn() -> ToolFuture<'static>, is_cancelled: bool, expect
         tool: "Odd".to_owned(),
         input: json!({}),
         effects: CallEffects::default(),
+        hook: None,
     };
     let cancel = CancellationToken::new();
     if is_cancelled {
         cancel.cancel();
     }
-    let outcome = run(Arc::new(Odd { descriptor, run: run_tool }), Arc::new(host), call, cancel).await;
+    let (tool, host) = (Arc::new(Odd { descriptor, run: run_tool }), Arc::new(host));
+    let outcome = Next { layers: &[], tool, host: &host, cancel }.run(call).await;
     let ToolContent::Text(text) = &outcome.content else { panic!("expected text: {outcome:?}") };
     expected.assert_eq(&format!("{:?} {text}", outcome.is_error));
 }

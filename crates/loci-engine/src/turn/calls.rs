@@ -1,6 +1,6 @@
 //! The calls of one response: which may run now, which must wait.
 //!
-//! A run of shared-lane calls goes together, up to a bound; any other call goes alone, in its place. Each call
+//! A run of shared-concurrency calls goes together, up to a bound; any other call goes alone, in its place. Each call
 //! is queued, then judged, then running, then gone; it leaves with exactly one result.
 
 use std::collections::VecDeque;
@@ -10,14 +10,14 @@ use loci_core::message::ToolUse;
 use loci_core::tool::ToolOutcome;
 
 use super::effect::{Effect, Record};
-use super::event::{Judgement, Lane, Preparation};
+use super::event::{CallPermission, Concurrency, Preparation};
 use super::{interrupted_outcome, not_run_outcome};
 
 /// The calls of one response that have no result yet.
 #[derive(Debug)]
 pub(super) struct Calls {
     unprepared: Vec<ToolUseId>,
-    queue: VecDeque<(ToolUseId, Lane)>,
+    queue: VecDeque<(ToolUseId, Concurrency)>,
     active: Vec<Active>,
     max_parallel: usize,
     is_stopping: bool,
@@ -26,7 +26,7 @@ pub(super) struct Calls {
 #[derive(Debug)]
 struct Active {
     call: ToolUseId,
-    lane: Lane,
+    concurrency: Concurrency,
     is_running: bool,
 }
 
@@ -56,7 +56,7 @@ impl Calls {
         let mut effects = Vec::new();
         for preparation in preparations {
             match preparation {
-                Preparation::Ready { call, lane } => self.queue.push_back((call, lane)),
+                Preparation::Ready { call, concurrency } => self.queue.push_back((call, concurrency)),
                 Preparation::Refused { call, outcome } => effects.push(result(call, outcome)),
             }
         }
@@ -64,21 +64,21 @@ impl Calls {
         self.advance(effects)
     }
 
-    pub(super) fn judged(&mut self, call: &ToolUseId, judgement: Judgement) -> Progress {
+    pub(super) fn permission(&mut self, call: &ToolUseId, permission: CallPermission) -> Progress {
         let Some(at) = self.active.iter().position(|active| active.call == *call && !active.is_running)
         else {
             return Progress::Working(Vec::new());
         };
-        match judgement {
-            Judgement::Run => {
+        match permission {
+            CallPermission::Run => {
                 self.active[at].is_running = true;
                 Progress::Working(vec![Effect::Run(call.clone())])
             }
-            Judgement::Refuse(outcome) => {
+            CallPermission::Refuse(outcome) => {
                 self.active.remove(at);
                 self.advance(vec![result(call.clone(), outcome)])
             }
-            Judgement::Stop(outcome) => {
+            CallPermission::Stop(outcome) => {
                 self.active.remove(at);
                 let first = result(call.clone(), outcome);
                 self.stop(vec![first])
@@ -128,13 +128,13 @@ impl Calls {
 
     /// Starts what may start now.
     fn advance(&mut self, mut effects: Vec<Effect>) -> Progress {
-        while let Some((call, lane)) = self.queue.pop_front_if(|(_, lane)| {
+        while let Some((call, concurrency)) = self.queue.pop_front_if(|(_, concurrency)| {
             let fits = self.active.len() < self.max_parallel;
-            let all_shared = self.active.iter().all(|active| active.lane == Lane::Shared);
-            self.active.is_empty() || (*lane == Lane::Shared && all_shared && fits)
+            let all_shared = self.active.iter().all(|active| active.concurrency == Concurrency::Shared);
+            self.active.is_empty() || (*concurrency == Concurrency::Shared && all_shared && fits)
         }) {
-            effects.push(Effect::Judge(call.clone()));
-            self.active.push(Active { call, lane, is_running: false });
+            effects.push(Effect::CheckPermission(call.clone()));
+            self.active.push(Active { call, concurrency, is_running: false });
         }
         match (
             self.active.is_empty() && self.queue.is_empty() && self.unprepared.is_empty(),

@@ -13,13 +13,16 @@ use super::OutputLimit;
 /// Something to be done. Effects are performed in order.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
+    /// Ask those who have a say in it and record the prompt, then say [`super::Event::Begin`] or
+    /// [`super::Event::PromptBlocked`].
+    OpenPrompt,
     /// Append to the transcript; done before whatever follows.
     Record(Record),
     /// Ask the model with the transcript as it stands, or say [`super::Event::TooLong`] where it would not fit and
     /// may be compacted.
     Request(RequestPlan),
     /// Make the conversation shorter, then say [`super::Event::Compacted`].
-    Compact(CompactionWish),
+    Compact(CompactionRequest),
     /// Ask for no edits of the conversation any more: the server refused them.
     StopEdits(Failure),
     /// Stop the request; its later events are ignored.
@@ -29,11 +32,16 @@ pub enum Effect {
     /// Look the calls up and check their input.
     Prepare(Vec<ToolUse>),
     /// Decide whether a call may run; this may ask the user.
-    Judge(ToolUseId),
+    CheckPermission(ToolUseId),
     /// Run a call.
     Run(ToolUseId),
     /// Cancel every running call; each still finishes.
     CancelCalls,
+    /// Ask those who have a say in it whether the turn may end, then say [`super::Event::MayEnd`].
+    AskBeforeEnd {
+        /// Whether the turn has gone on because of them already.
+        has_gone_on: bool,
+    },
     /// Tell the front ends.
     Tell(Notice),
     /// The turn is over.
@@ -55,7 +63,7 @@ pub struct RequestPlan {
 
 /// How to make a conversation shorter.
 #[derive(Debug, Clone, PartialEq)]
-pub struct CompactionWish {
+pub struct CompactionRequest {
     /// Who wants it.
     pub trigger: Trigger,
     /// What is kept word for word.
@@ -91,6 +99,8 @@ pub enum Record {
     },
     /// Words to the model that no person wrote.
     Nudge(&'static str),
+    /// What somebody who has a say in it had against the end of the turn, in their words.
+    Objection(String),
     /// The request failed for good.
     ApiError(Failure),
     /// The response broke off after complete blocks, which were kept.
@@ -162,6 +172,8 @@ pub enum Outcome {
     Completed,
     /// The model refused.
     Refused,
+    /// The prompt was blocked, and why.
+    Blocked(String),
     /// The API failed for good.
     ApiError(Failure),
     /// At the limit of round trips.

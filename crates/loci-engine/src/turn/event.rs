@@ -7,8 +7,15 @@ use loci_core::tool::ToolOutcome;
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
+    /// There is a prompt; it is recorded when those who have a say in it let it pass.
+    Prompt,
     /// The prompt is recorded; the turn may begin.
     Begin,
+    /// Somebody who has a say in prompts did not want this one, and it was not recorded.
+    PromptBlocked {
+        /// Why, for the user.
+        reason: String,
+    },
     /// The user wants the conversation compacted, and nothing else.
     Compact {
         /// What should be kept above all.
@@ -19,7 +26,7 @@ pub enum Event {
     /// The compaction is over; the process has spent so much.
     Compacted {
         /// What came of it.
-        end: Compacted,
+        end: CompactionOutcome,
         /// US dollars spent by this process, summaries included.
         spent_usd: f64,
     },
@@ -43,12 +50,12 @@ pub enum Event {
     WaitOver,
     /// The calls were looked up and checked, in the order they were given.
     Prepared(Vec<Preparation>),
-    /// A call was judged.
-    Judged {
+    /// It was decided whether a call may run.
+    Permission {
         /// Which.
         call: ToolUseId,
         /// May it run?
-        judgement: Judgement,
+        permission: CallPermission,
     },
     /// A call is done.
     Finished {
@@ -56,6 +63,11 @@ pub enum Event {
         call: ToolUseId,
         /// What came of it.
         outcome: ToolOutcome,
+    },
+    /// Those who have a say in it were asked whether the turn may end.
+    MayEnd {
+        /// What the model is told instead; without it the turn is over.
+        objection: Option<String>,
     },
     /// The user wants it to stop; what runs is cancelled and waited for.
     Interrupt,
@@ -65,7 +77,7 @@ pub enum Event {
 
 /// What came of a compaction.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Compacted {
+pub enum CompactionOutcome {
     /// The conversation begins with a summary now.
     Done,
     /// There is nothing older than what would be kept.
@@ -76,7 +88,7 @@ pub enum Compacted {
     Failed(Failure),
 }
 
-impl Compacted {
+impl CompactionOutcome {
     /// Returns why the conversation is no shorter, for people.
     pub fn failure(&self) -> Option<String> {
         match self {
@@ -99,7 +111,7 @@ pub enum Preparation {
         /// Which.
         call: ToolUseId,
         /// Whether it may share its time.
-        lane: Lane,
+        concurrency: Concurrency,
     },
     /// It can never run: unknown tool, bad input.
     Refused {
@@ -112,16 +124,16 @@ pub enum Preparation {
 
 /// Whether a call may run beside others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lane {
+pub enum Concurrency {
     /// Read-only and safe beside others of its kind.
     Shared,
     /// By itself, in order.
-    Alone,
+    Exclusive,
 }
 
 /// May a call run?
 #[derive(Debug, Clone, PartialEq)]
-pub enum Judgement {
+pub enum CallPermission {
     /// Yes.
     Run,
     /// No; the model is told why and goes on.

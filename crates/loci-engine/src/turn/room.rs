@@ -1,10 +1,10 @@
-//! Making room: compaction before a request that would not fit, after one that did not, or at the user's wish.
+//! Making room: compaction before a request that would not fit, after one that did not, or at the user's request.
 
 use loci_context::{KeepRecent, Trigger};
 use loci_core::stream::{Failure, FailureKind};
 
-use super::effect::{CompactionWish, Effect, Interruption, Outcome, Record};
-use super::event::Compacted;
+use super::effect::{CompactionRequest, Effect, Interruption, Outcome, Record};
+use super::event::CompactionOutcome;
 use super::{Phase, Turn};
 
 /// Why a compaction is under way.
@@ -15,20 +15,20 @@ pub(super) enum Cause {
     /// The server refused a request for its length.
     Refused(Failure),
     /// The user asked for it, and for nothing else.
-    Wish,
+    Manual,
 }
 
 impl Turn {
     /// The user asks for a compaction and nothing else.
-    pub(super) fn compact_at_wish(&mut self, focus: Option<String>) -> Vec<Effect> {
-        let wish = self.wish(Trigger::Manual, KeepRecent::LastRound);
-        self.compact(Cause::Wish, CompactionWish { focus, ..wish })
+    pub(super) fn compact_manually(&mut self, focus: Option<String>) -> Vec<Effect> {
+        let request = self.compaction_request(Trigger::Manual, KeepRecent::LastRound);
+        self.compact(Cause::Manual, CompactionRequest { focus, ..request })
     }
 
     /// The request was not sent because it would not fit.
     pub(super) fn make_room(&mut self) -> Vec<Effect> {
-        let wish = self.wish(Trigger::Auto, KeepRecent::LastRound);
-        self.compact(Cause::Full, wish)
+        let request = self.compaction_request(Trigger::Auto, KeepRecent::LastRound);
+        self.compact(Cause::Full, request)
     }
 
     /// The server refused the request for its length, in tokens or in bytes; `None` when compacting did not help already.
@@ -41,44 +41,46 @@ impl Turn {
         };
         self.recovery.may_compact().then(|| {
             let refusal = Some(failure.message.clone());
-            let wish = CompactionWish { refusal, ..self.wish(Trigger::Auto, keep) };
-            self.compact(Cause::Refused(failure.clone()), wish)
+            let request = CompactionRequest { refusal, ..self.compaction_request(Trigger::Auto, keep) };
+            self.compact(Cause::Refused(failure.clone()), request)
         })
     }
 
-    /// Returns a wish for the model that is asked next: after a fallback its window may be smaller.
-    fn wish(&self, trigger: Trigger, keep: KeepRecent) -> CompactionWish {
+    /// Returns a request for the model that is asked next: after a fallback its window may be smaller.
+    fn compaction_request(&self, trigger: Trigger, keep: KeepRecent) -> CompactionRequest {
         let model = self.recovery.plan(&self.limits).model;
-        CompactionWish { trigger, keep, focus: None, refusal: None, model }
+        CompactionRequest { trigger, keep, focus: None, refusal: None, model }
     }
 
-    fn compact(&mut self, cause: Cause, wish: CompactionWish) -> Vec<Effect> {
+    fn compact(&mut self, cause: Cause, request: CompactionRequest) -> Vec<Effect> {
         self.recovery.compacts();
         self.phase = Phase::Compacting(cause);
-        vec![Effect::Compact(wish)]
+        vec![Effect::Compact(request)]
     }
 
-    pub(super) fn compacted(&mut self, end: Compacted, spent_usd: f64) -> Vec<Effect> {
+    pub(super) fn compacted(&mut self, end: CompactionOutcome, spent_usd: f64) -> Vec<Effect> {
         let Phase::Compacting(cause) = std::mem::replace(&mut self.phase, Phase::Waiting) else {
             return Vec::new();
         };
         // What a summary cost may be all there was to spend.
-        if let Some(limit) = self.over_budget(spent_usd).filter(|_| end == Compacted::Done) {
+        if let Some(limit) = self.over_budget(spent_usd).filter(|_| end == CompactionOutcome::Done) {
             return vec![self.end(Outcome::MaxBudget(limit))];
         }
         match (cause, end) {
-            (Cause::Wish, Compacted::Done | Compacted::NothingToDo) => vec![self.end(Outcome::Completed)],
-            (Cause::Wish, Compacted::Failed(failure)) => self.give_up(failure),
-            (Cause::Wish, Compacted::Blocked(reason)) => {
+            (Cause::Manual, CompactionOutcome::Done | CompactionOutcome::NothingToDo) => {
+                vec![self.end(Outcome::Completed)]
+            }
+            (Cause::Manual, CompactionOutcome::Failed(failure)) => self.give_up(failure),
+            (Cause::Manual, CompactionOutcome::Blocked(reason)) => {
                 let message = format!("The compaction was blocked: {reason}");
                 self.give_up(Failure::new(FailureKind::InvalidRequest, message))
             }
             // What does not fit by our count may fit by the server's.
-            (Cause::Full, _) | (Cause::Refused(_), Compacted::Done) => self.ask_again(),
-            (Cause::Refused(failure), Compacted::NothingToDo | Compacted::Blocked(_)) => {
+            (Cause::Full, _) | (Cause::Refused(_), CompactionOutcome::Done) => self.ask_again(),
+            (Cause::Refused(failure), CompactionOutcome::NothingToDo | CompactionOutcome::Blocked(_)) => {
                 self.give_up(failure)
             }
-            (Cause::Refused(failure), Compacted::Failed(why)) => {
+            (Cause::Refused(failure), CompactionOutcome::Failed(why)) => {
                 let message = format!("{}; compacting it failed too: {}", failure.message, why.message);
                 self.give_up(Failure { message, ..failure })
             }
@@ -95,7 +97,7 @@ impl Turn {
             return Vec::new();
         };
         let mut effects = vec![Effect::CancelRequest];
-        if !matches!(cause, Cause::Wish) {
+        if !matches!(cause, Cause::Manual) {
             effects.push(Effect::Record(Record::Interrupted(Interruption::Streaming)));
         }
         effects.push(self.end(Outcome::Interrupted(Interruption::Streaming)));

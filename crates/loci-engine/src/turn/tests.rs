@@ -17,6 +17,7 @@ fn limits() -> Limits {
         max_budget_usd: None,
         max_parallel: 3,
         retry: RetryRules { policy: RetryPolicy::default(), allows_one_piece: true },
+        asks_before_end: false,
     }
 }
 
@@ -55,17 +56,20 @@ fn failed(kind: FailureKind) -> Event {
     Event::Failed { failure: Failure::new(kind, "broken"), jitter: 0.0 }
 }
 
-fn ready(lanes: &[(&str, Lane)]) -> Event {
-    let ready = |(id, lane): &(&str, Lane)| Preparation::Ready { call: (*id).into(), lane: *lane };
+fn ready(lanes: &[(&str, Concurrency)]) -> Event {
+    let ready = |(id, concurrency): &(&str, Concurrency)| Preparation::Ready {
+        call: (*id).into(),
+        concurrency: *concurrency,
+    };
     Event::Prepared(lanes.iter().map(ready).collect())
 }
 
 fn run(id: &str) -> Event {
-    Event::Judged { call: id.into(), judgement: Judgement::Run }
+    Event::Permission { call: id.into(), permission: CallPermission::Run }
 }
 
 fn refuse(id: &str) -> Event {
-    Event::Judged { call: id.into(), judgement: Judgement::Refuse(ToolOutcome::refusal("no")) }
+    Event::Permission { call: id.into(), permission: CallPermission::Refuse(ToolOutcome::refusal("no")) }
 }
 
 fn finished(id: &str) -> Event {
@@ -99,6 +103,7 @@ fn show(effect: &Effect) -> Option<String> {
             format!("result({call}{})", if outcome.is_failure() { " failed" } else { "" })
         }
         Effect::Record(Record::Nudge(_)) => "nudge".to_owned(),
+        Effect::Record(Record::Objection(_)) => "objection".to_owned(),
         Effect::Record(Record::ApiError(failure)) => format!("api-error({:?})", failure.kind),
         Effect::Record(Record::Incomplete(failure)) => format!("incomplete({:?})", failure.kind),
         Effect::Record(record) => format!("{record:?}"),
@@ -106,10 +111,13 @@ fn show(effect: &Effect) -> Option<String> {
             let pieces = if plan.is_streaming { "" } else { " in one piece" };
             format!("ask {} {:?}{pieces}", plan.model, plan.output)
         }
-        Effect::Compact(wish) => format!("compact {:?} keeping {:?}", wish.trigger, wish.keep),
+        Effect::OpenPrompt => "open prompt".to_owned(),
+        Effect::AskBeforeEnd { has_gone_on: false } => "ask before end".to_owned(),
+        Effect::AskBeforeEnd { has_gone_on: true } => "ask again before end".to_owned(),
+        Effect::Compact(request) => format!("compact {:?} keeping {:?}", request.trigger, request.keep),
         Effect::StopEdits(_) => "stop edits".to_owned(),
         Effect::Prepare(calls) => format!("prepare {}", calls.len()),
-        Effect::Judge(call) => format!("judge {call}"),
+        Effect::CheckPermission(call) => format!("judge {call}"),
         Effect::Run(call) => format!("run {call}"),
         Effect::Wait(_) => "wait".to_owned(),
         Effect::CancelRequest => "cancel request".to_owned(),
@@ -121,7 +129,7 @@ fn show(effect: &Effect) -> Option<String> {
     })
 }
 
-fn compacted(end: Compacted) -> Event {
+fn compacted(end: CompactionOutcome) -> Event {
     Event::Compacted { end, spent_usd: 0.5 }
 }
 
@@ -133,7 +141,7 @@ fn a_conversation_that_is_too_long_is_compacted_once_for_a_request() {
         vec![
             Event::Begin,
             Event::TooLong,
-            compacted(Compacted::Done),
+            compacted(CompactionOutcome::Done),
             started(),
             text(0, "Hi"),
             ended("end_turn"),
@@ -150,7 +158,7 @@ fn a_conversation_that_is_too_long_is_compacted_once_for_a_request() {
     let failure = Failure::new(FailureKind::Server, "broken");
     check(
         limits(),
-        vec![Event::Begin, Event::TooLong, compacted(Compacted::Failed(failure))],
+        vec![Event::Begin, Event::TooLong, compacted(CompactionOutcome::Failed(failure))],
         expect![[r#"
             ask main Usual
             compact Auto keeping LastRound
@@ -158,7 +166,7 @@ fn a_conversation_that_is_too_long_is_compacted_once_for_a_request() {
     );
     check(
         limits(),
-        vec![Event::Begin, Event::TooLong, compacted(Compacted::NothingToDo)],
+        vec![Event::Begin, Event::TooLong, compacted(CompactionOutcome::NothingToDo)],
         expect![[r#"
             ask main Usual
             compact Auto keeping LastRound
@@ -173,7 +181,7 @@ fn a_conversation_that_is_too_long_is_compacted_once_for_a_request() {
     };
     assert_eq!(may_compact(turn.handle(Event::Begin)), Some(true));
     turn.handle(Event::TooLong);
-    assert_eq!(may_compact(turn.handle(compacted(Compacted::Done))), Some(false));
+    assert_eq!(may_compact(turn.handle(compacted(CompactionOutcome::Done))), Some(false));
 }
 
 #[test]
@@ -181,7 +189,7 @@ fn a_refusal_for_length_is_mended_once() {
     let refused = || failed(FailureKind::PromptTooLong);
     check(
         limits(),
-        vec![Event::Begin, refused(), compacted(Compacted::Done), refused()],
+        vec![Event::Begin, refused(), compacted(CompactionOutcome::Done), refused()],
         expect![[r#"
         ask main Usual
         compact Auto keeping NewerHalf
@@ -191,7 +199,7 @@ fn a_refusal_for_length_is_mended_once() {
     let failure = Failure::new(FailureKind::Server, "no summary");
     check(
         limits(),
-        vec![Event::Begin, refused(), compacted(Compacted::Failed(failure))],
+        vec![Event::Begin, refused(), compacted(CompactionOutcome::Failed(failure))],
         expect![[r#"
         ask main Usual
         compact Auto keeping NewerHalf
@@ -199,7 +207,7 @@ fn a_refusal_for_length_is_mended_once() {
     );
     check(
         limits(),
-        vec![Event::Begin, refused(), compacted(Compacted::NothingToDo)],
+        vec![Event::Begin, refused(), compacted(CompactionOutcome::NothingToDo)],
         expect![[r#"
         ask main Usual
         compact Auto keeping NewerHalf
@@ -215,7 +223,7 @@ fn a_summary_that_takes_the_last_of_the_budget_ends_the_turn() {
     let limits = || Limits { max_budget_usd: Some(0.5), ..limits() };
     check(
         limits(),
-        vec![Event::Begin, Event::TooLong, compacted(Compacted::Done)],
+        vec![Event::Begin, Event::TooLong, compacted(CompactionOutcome::Done)],
         expect![[r#"
             ask main Usual
             compact Auto keeping LastRound
@@ -224,7 +232,7 @@ fn a_summary_that_takes_the_last_of_the_budget_ends_the_turn() {
     let wish = Event::Compact { focus: None };
     check(
         limits(),
-        vec![wish, compacted(Compacted::NothingToDo)],
+        vec![wish, compacted(CompactionOutcome::NothingToDo)],
         expect![[r#"
             compact Manual keeping LastRound
             end Completed after 0"#]],
@@ -240,7 +248,7 @@ fn what_has_too_many_bytes_is_compacted_once() {
         vec![
             Event::Begin,
             failed(FailureKind::TooLarge),
-            compacted(Compacted::Done),
+            compacted(CompactionOutcome::Done),
             failed(FailureKind::TooLarge),
         ],
         expect![[r#"
@@ -285,7 +293,7 @@ fn a_compaction_is_for_the_model_that_is_asked() {
 /// Invariant 15 of `docs/design/compaction.md`.
 #[test]
 fn a_blocked_compaction_leaves_things_as_they_are() {
-    let blocked = || compacted(Compacted::Blocked("not now".to_owned()));
+    let blocked = || compacted(CompactionOutcome::Blocked("not now".to_owned()));
     check(
         limits(),
         vec![Event::Begin, Event::TooLong, blocked()],
@@ -317,21 +325,21 @@ fn a_compaction_at_the_users_wish_is_all_there_is_to_do() {
     let wish = || Event::Compact { focus: None };
     check(
         limits(),
-        vec![wish(), compacted(Compacted::Done)],
+        vec![wish(), compacted(CompactionOutcome::Done)],
         expect![[r#"
         compact Manual keeping LastRound
         end Completed after 0"#]],
     );
     check(
         limits(),
-        vec![wish(), compacted(Compacted::NothingToDo)],
+        vec![wish(), compacted(CompactionOutcome::NothingToDo)],
         expect![[r#"
         compact Manual keeping LastRound
         end Completed after 0"#]],
     );
     check(
         limits(),
-        vec![wish(), Event::Interrupt, compacted(Compacted::Done)],
+        vec![wish(), Event::Interrupt, compacted(CompactionOutcome::Done)],
         expect![[r#"
         compact Manual keeping LastRound
         cancel request, end Interrupted(Streaming) after 0
@@ -362,7 +370,7 @@ fn an_answer_ends_the_turn() {
 
 #[test]
 fn shared_calls_go_together_and_others_alone() {
-    use Lane::{Alone, Shared};
+    use Concurrency::{Exclusive, Shared};
     check(
         limits(),
         vec![
@@ -373,7 +381,7 @@ fn shared_calls_go_together_and_others_alone() {
             call(2, "w"),
             call(3, "c"),
             ended("tool_use"),
-            ready(&[("a", Shared), ("b", Shared), ("w", Alone), ("c", Shared)]),
+            ready(&[("a", Shared), ("b", Shared), ("w", Exclusive), ("c", Shared)]),
             run("b"),
             run("a"),
             finished("b"),
@@ -406,7 +414,12 @@ fn no_more_calls_at_once_than_allowed() {
     let ids = ["a", "b", "c", "d"];
     let mut events = vec![Event::Begin, started()];
     events.extend(ids.iter().enumerate().map(|(idx, id)| call(idx, id)));
-    events.extend([ended("tool_use"), ready(&ids.map(|id| (id, Lane::Shared))), run("b"), finished("b")]);
+    events.extend([
+        ended("tool_use"),
+        ready(&ids.map(|id| (id, Concurrency::Shared))),
+        run("b"),
+        finished("b"),
+    ]);
     check(
         limits(),
         events,
@@ -520,7 +533,7 @@ fn a_break_after_a_complete_call_runs_it_once_and_goes_on() {
             text(0, "Looking."),
             call(1, "a"),
             failed(FailureKind::Cut),
-            ready(&[("a", Lane::Alone)]),
+            ready(&[("a", Concurrency::Exclusive)]),
             run("a"),
             finished("a"),
             finished("a"),
@@ -615,7 +628,7 @@ fn limits_stop_with_their_reason() {
             started(),
             call(0, "a"),
             ended("tool_use"),
-            ready(&[("a", Lane::Alone)]),
+            ready(&[("a", Concurrency::Exclusive)]),
             run("a"),
             finished("a"),
         ],
@@ -675,7 +688,7 @@ fn an_interrupt_while_tools_run_waits_for_them() {
             call(0, "a"),
             call(1, "b"),
             ended("tool_use"),
-            ready(&[("a", Lane::Alone), ("b", Lane::Alone)]),
+            ready(&[("a", Concurrency::Exclusive), ("b", Concurrency::Exclusive)]),
             run("a"),
             Event::Interrupt,
         ]
@@ -737,6 +750,78 @@ fn waits_grow_and_honour_the_server() {
     assert!(matches!(effects[1], Effect::Wait(wait) if wait == Duration::from_secs(7)), "{effects:?}");
 }
 
+#[test]
+fn prompt_is_recorded_only_after_those_who_have_a_say_let_it_pass() {
+    check(
+        limits(),
+        vec![Event::Prompt, Event::Begin],
+        expect![[r#"
+        open prompt
+        ask main Usual"#]],
+    );
+    let blocked = Event::PromptBlocked { reason: "no secrets".to_owned() };
+    check(
+        limits(),
+        vec![Event::Prompt, blocked, Event::Begin],
+        expect![[r#"
+        open prompt
+        end Blocked("no secrets") after 0
+    "#]],
+    );
+}
+
+#[test]
+fn interrupt_while_a_prompt_is_opened_records_nothing() {
+    for stop in [Event::Interrupt, Event::Abandon] {
+        check(
+            limits(),
+            vec![Event::Prompt, stop, Event::Begin],
+            expect![[r#"
+            open prompt
+            cancel request, end Interrupted(Streaming) after 0
+        "#]],
+        );
+    }
+}
+
+#[test]
+fn turn_goes_on_with_an_objection_and_ends_without_one() {
+    let object = |text: &str| Event::MayEnd { objection: Some(text.to_owned()) };
+    let answer = || [started(), text(0, "done"), ended("end_turn")];
+    let events = [Event::Begin].into_iter().chain(answer()).chain([object("test it")]).chain(answer());
+    let events = events.chain([Event::MayEnd { objection: None }, object("too late")]).collect();
+    check(
+        Limits { asks_before_end: true, ..limits() },
+        events,
+        expect![[r#"
+        ask main Usual
+
+
+        record[text], ask before end
+        objection, ask main Usual
+
+
+        record[text], ask again before end
+        end Completed after 2
+    "#]],
+    );
+}
+
+#[test]
+fn interrupt_while_hooks_hold_the_end_keeps_the_answer() {
+    let events = vec![Event::Begin, started(), text(0, "done"), ended("end_turn"), Event::Interrupt];
+    check(
+        Limits { asks_before_end: true, ..limits() },
+        events,
+        expect![[r#"
+        ask main Usual
+
+
+        record[text], ask before end
+        cancel request, Interrupted(Streaming), end Interrupted(Streaming) after 1"#]],
+    );
+}
+
 /// A driver that feeds back random but plausible events, and checks the invariants of the module.
 #[derive(Default)]
 struct World {
@@ -755,7 +840,7 @@ impl World {
             Effect::Record(Record::ToolResult { call, .. }) => {
                 *self.results.entry(call.clone()).or_default() += 1;
             }
-            Effect::Judge(call) => assert!(self.judged.insert(call.clone()), "{call} judged twice"),
+            Effect::CheckPermission(call) => assert!(self.judged.insert(call.clone()), "{call} judged twice"),
             Effect::Run(call) => {
                 assert!(self.judged.contains(call), "{call} ran unjudged");
                 assert!(self.runs.insert(call.clone()), "{call} ran twice");
@@ -798,10 +883,10 @@ proptest! {
                 8 => Event::Prepared(asked.iter().enumerate().map(|(idx, call)| if (idx as u8 + pick) % 4 == 3 {
                     Preparation::Refused { call: call.id.clone(), outcome: ToolOutcome::refusal("x") }
                 } else {
-                    Preparation::Ready { call: call.id.clone(), lane: if (idx as u8 + pick).is_multiple_of(2) { Lane::Shared } else { Lane::Alone } }
+                    Preparation::Ready { call: call.id.clone(), concurrency: if (idx as u8 + pick).is_multiple_of(2) { Concurrency::Shared } else { Concurrency::Exclusive } }
                 }).collect()),
-                9 => Event::Judged { call: some_call(), judgement: Judgement::Run },
-                10 => Event::Judged { call: some_call(), judgement: if pick == 0 { Judgement::Stop(ToolOutcome::refusal("n")) } else { Judgement::Refuse(ToolOutcome::refusal("n")) } },
+                9 => Event::Permission { call: some_call(), permission: CallPermission::Run },
+                10 => Event::Permission { call: some_call(), permission: if pick == 0 { CallPermission::Stop(ToolOutcome::refusal("n")) } else { CallPermission::Refuse(ToolOutcome::refusal("n")) } },
                 11 | 12 => Event::Finished { call: some_call(), outcome: ToolOutcome::text("ok", json!({})) },
                 _ => match pick { 0 => Event::Interrupt, 1 => Event::Abandon, _ => Event::WaitOver },
             };

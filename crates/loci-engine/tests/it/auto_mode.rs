@@ -146,6 +146,7 @@ pub(crate) fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) 
         model: ModelConfig::new("claude-sonnet-4-5"),
         limits: TurnLimits::default(),
         compaction: CompactionConfig::default(),
+        turn_hooks: None,
         compaction_hooks: None,
         restore_sources: Vec::new(),
         memory: None,

@@ -7,8 +7,8 @@ use loci_core::message::Block;
 use loci_core::permission::Rulebook;
 use loci_engine::turn::Outcome;
 use loci_engine::{
-    AfterCompaction, BeforeCompaction, Command, CompactionConfig, CompactionHooks, CompactionLeave,
-    EngineEvent, LeaveFuture, Prompt, Session, SessionConfig, ToldFuture, TurnReport,
+    AfterCompaction, BeforeCompaction, Command, CompactionConfig, CompactionGate, CompactionHooks,
+    EngineEvent, GateFuture, NoticesFuture, Prompt, Session, SessionConfig, TurnReport,
 };
 use loci_llm::{Client, Request};
 use tokio::sync::Notify;
@@ -17,14 +17,14 @@ use crate::auto_mode::config;
 
 /// Says the same every time, and remembers what it heard.
 struct Says {
-    leave: CompactionLeave,
+    leave: CompactionGate,
     heard: Arc<Mutex<Vec<String>>>,
     /// Never answers, but tells that it was asked.
     hangs: Option<Arc<Notify>>,
 }
 
 impl CompactionHooks for Says {
-    fn before(&self, compaction: BeforeCompaction) -> LeaveFuture {
+    fn before(&self, compaction: BeforeCompaction) -> GateFuture {
         let BeforeCompaction { trigger, instructions } = compaction;
         self.heard.lock().unwrap().push(format!("before {} {instructions:?}", trigger.as_str()));
         let (leave, hangs) = (self.leave.clone(), self.hangs.clone());
@@ -37,7 +37,7 @@ impl CompactionHooks for Says {
         })
     }
 
-    fn after(&self, compaction: AfterCompaction) -> ToldFuture {
+    fn after(&self, compaction: AfterCompaction) -> NoticesFuture {
         let AfterCompaction { trigger, summary } = compaction;
         let first = summary.lines().next().unwrap_or_default();
         self.heard.lock().unwrap().push(format!("after {} {first}", trigger.as_str()));
@@ -55,15 +55,15 @@ struct Seen {
     reports: Vec<TurnReport>,
 }
 
-fn go(instructions: Option<&str>) -> CompactionLeave {
-    CompactionLeave::Go { instructions: instructions.map(str::to_owned) }
+fn go(instructions: Option<&str>) -> CompactionGate {
+    CompactionGate::Go { instructions: instructions.map(str::to_owned) }
 }
 
 fn last_words(request: &Request) -> String {
     request.messages.last().map(|message| message.text()).unwrap_or_default()
 }
 
-async fn play(leave: CompactionLeave, hangs: Option<Arc<Notify>>, prompts: &[&str]) -> Seen {
+async fn play(leave: CompactionGate, hangs: Option<Arc<Notify>>, prompts: &[&str]) -> Seen {
     let root = tempfile::tempdir().unwrap();
     let cwd = root.path().canonicalize().unwrap();
     let book = Rulebook { dirs: vec![cwd.clone()], cwd: cwd.clone(), ..Rulebook::default() };
@@ -84,6 +84,7 @@ async fn play(leave: CompactionLeave, hangs: Option<Arc<Notify>>, prompts: &[&st
     let hooks = Says { leave, heard: Arc::clone(&heard), hangs: hangs.clone() };
     let (session, handle, mut events) = Session::new(SessionConfig {
         compaction: CompactionConfig { window: Some(100_000), ..CompactionConfig::default() },
+        turn_hooks: None,
         compaction_hooks: Some(Arc::new(hooks)),
         ..config(&cwd, book, client)
     });
@@ -129,7 +130,7 @@ async fn a_wish_is_passed_on_and_can_be_added_to() {
 /// Invariant 15 of `docs/design/compaction.md`.
 #[tokio::test]
 async fn a_wish_that_is_blocked_is_told_why() {
-    let block = CompactionLeave::Block { reason: "not on Mondays".to_owned() };
+    let block = CompactionGate::Block { reason: "not on Mondays".to_owned() };
     let seen = play(block, None, &["one", "two", "/compact", "three"]).await;
     assert_eq!((seen.heard.as_slice(), seen.asked.len()), (&["before manual None".to_owned()][..], 0));
     assert!(seen.reports[2].text.contains("blocked: not on Mondays"), "{}", seen.reports[2].text);
@@ -145,7 +146,7 @@ async fn an_automatic_compaction_asks_too() {
     let seen = play(go(None), None, &prompts).await;
     assert_eq!(seen.heard, ["before auto None", "after auto Ports were compared."]);
     assert_eq!(seen.asked.len(), 1);
-    let block = CompactionLeave::Block { reason: "not now".to_owned() };
+    let block = CompactionGate::Block { reason: "not now".to_owned() };
     let seen = play(block, None, &prompts).await;
     assert_eq!((seen.heard, seen.asked.len()), (vec!["before auto None".to_owned()], 0));
     assert_eq!(seen.reports[2].outcome, Outcome::Completed, "the request goes out as it is");

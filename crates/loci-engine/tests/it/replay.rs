@@ -7,7 +7,7 @@ use std::sync::Arc;
 use expect_test::expect;
 use loci_core::entry::Entry;
 use loci_core::ids::SessionId;
-use loci_engine::{ReplayReport, ReplayWish, replay};
+use loci_engine::{ReplayOptions, ReplayReport, replay};
 use loci_stdx::Env;
 use loci_storage::{ConfigHome, SessionTmp};
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ async fn dry(entries: Vec<Arc<Entry>>) -> ReplayReport {
     let home = ConfigHome::from_env(&env);
     let tmp = SessionTmp::below(root.path().join("tmp"));
     let session = SessionId::parse(ID).unwrap();
-    replay(ReplayWish { env, home, tmp, session, entries, workshop: None }).await
+    replay(ReplayOptions { env, home, tmp, session, entries, sandbox: None }).await
 }
 
 /// What a report comes to, in a line.

@@ -220,6 +220,7 @@ mod tests {
         };
         Question {
             id: id.to_owned(),
+            agent: None,
             tool: "Bash".to_owned(),
             call: "toolu_1".into(),
             input,

@@ -11,7 +11,7 @@ use loci_app::settings::RunSettings;
 use loci_app::{PermissionOptions, RunOptions};
 use loci_core::ids::SessionId;
 use loci_core::permission::Mode;
-use loci_engine::{ReplayReport, ReplayWish, Workshop};
+use loci_engine::{ReplayOptions, ReplayReport, ReplaySandbox};
 use loci_stdx::Env;
 use loci_storage::history::{Scratch, ScratchError, ScratchLimits};
 use loci_storage::layout::{SessionPlace, SessionTmp};
@@ -71,29 +71,29 @@ pub(super) fn run(ctx: &SessionsContext<'_>, args: &ReplayArgs) -> Result<u8, Us
     let own = SessionId::parse(&ctx.env.random.uuid_v4().to_string())
         .map_err(|error| UserError::from_error(&error))?;
     let tmp = ctx.home.session_tmp(&ctx.env.cwd, &own);
-    let (scratch, workshop, notes) = match args.dry {
+    let (scratch, sandbox, notes) = match args.dry {
         true => (None, None, Vec::new()),
         false => {
             let recorded = rewind::cwd(&entries)?;
-            let shop = open_workshop(ctx, args, &place, &tmp, &recorded)?;
-            (Some((recorded, shop.scratch)), Some(shop.workshop), shop.notes)
+            let opened = open_sandbox(ctx, args, &place, &tmp, &recorded)?;
+            (Some((recorded, opened.scratch)), Some(opened.sandbox), opened.notes)
         }
     };
-    let wish = ReplayWish {
+    let options = ReplayOptions {
         env: ctx.env.clone(),
         home: ctx.home.clone(),
         tmp,
         session: place.id().clone(),
         entries,
-        workshop,
+        sandbox,
     };
-    let played = Played { report: play(wish)?, scratch, notes };
+    let played = Played { report: play(options)?, scratch, notes };
     finish(&place, played, args)
 }
 
-fn play(wish: ReplayWish) -> Result<ReplayReport, UserError> {
+fn play(options: ReplayOptions) -> Result<ReplayReport, UserError> {
     let runtime = runtime::of_session()?;
-    Ok(runtime.block_on(loci_engine::replay(wish)))
+    Ok(runtime.block_on(loci_engine::replay(options)))
 }
 
 fn finish(place: &SessionPlace, played: Played, args: &ReplayArgs) -> Result<u8, UserError> {
@@ -115,20 +115,20 @@ fn finish(place: &SessionPlace, played: Played, args: &ReplayArgs) -> Result<u8,
     Ok(u8::from(played.report.differs()))
 }
 
-struct Shop {
+struct OpenSandbox {
     scratch: Scratch,
-    workshop: Workshop,
+    sandbox: ReplaySandbox,
     notes: Vec<String>,
 }
 
 /// Copies the project and brings the rules in force to the copy.
-fn open_workshop(
+fn open_sandbox(
     ctx: &SessionsContext<'_>,
     args: &ReplayArgs,
     place: &SessionPlace,
     tmp: &SessionTmp,
     recorded: &Path,
-) -> Result<Shop, UserError> {
+) -> Result<OpenSandbox, UserError> {
     let project = real_project(ctx.env, args.project.as_deref().unwrap_or(recorded))?;
     let options = options(args);
     // The rules are those of a run in the project. For each of its places they are read anew, so that what is relative to
@@ -149,7 +149,7 @@ fn open_workshop(
     let sessions = place.file().parent().map(Path::to_path_buf).unwrap_or_default();
     let record = RecordDirs { sessions, memory: None };
     let toolbox = toolbox(&env, &options, &configured.settings, &scratch_rulebook, record)?;
-    let workshop = Workshop {
+    let sandbox = ReplaySandbox {
         child_env: child_env(&env),
         toolbox,
         rulebook: scratch_rulebook,
@@ -160,7 +160,7 @@ fn open_workshop(
         transcript: place.file().to_owned(),
         env,
     };
-    Ok(Shop { scratch, workshop, notes })
+    Ok(OpenSandbox { scratch, sandbox, notes })
 }
 
 fn real_project(env: &Env, project: &Path) -> Result<PathBuf, UserError> {

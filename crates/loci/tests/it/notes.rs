@@ -86,7 +86,17 @@ async fn the_conversation_does_not_wait_for_its_notes() {
     let side = world.home.read_session(&side[0]);
     assert!(side.iter().all(|entry| entry["isSidechain"] == true && entry["agentId"].is_string()));
     assert_eq!(side[0]["parentUuid"], Value::Null);
-    assert!(side.windows(2).all(|pair| pair[1]["parentUuid"] == pair[0]["uuid"]), "one chain");
+    for (idx, entry) in side.iter().enumerate().skip(1) {
+        let parent = &entry["parentUuid"];
+        assert!(side[..idx].iter().any(|earlier| earlier["uuid"] == *parent), "one tree: {entry}");
+    }
+    let is_result = |entry: &&Value| entry["message"]["content"][0]["type"] == "tool_result";
+    let results: Vec<&Value> = side.iter().filter(is_result).collect();
+    assert!(!results.is_empty());
+    for result in results {
+        assert_eq!(result["sourceToolAssistantUUID"], result["parentUuid"], "as in any transcript: {result}");
+        assert!(result.get("toolUseResult").is_some(), "{result}");
+    }
 }
 
 /// The cache serves the agent only when its request begins with the same bytes.

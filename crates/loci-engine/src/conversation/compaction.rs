@@ -1,7 +1,6 @@
 //! Making the conversation shorter: when, from what, and what becomes of it.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use loci_context::{
@@ -19,15 +18,14 @@ use loci_core::tool::{ToolContent, ToolOutcome};
 use loci_tools::{Host, TaskStatus, persisted_output};
 use serde_json::json;
 
-use super::summarising::Asking;
-use super::{Session, Underway};
-use crate::compaction_hooks::AfterCompaction;
+use super::summary_request::SummaryRequest;
+use super::{Conversation, Prelude};
 use crate::event::EngineEvent;
-use crate::instructions::resume;
-use crate::opening::Opening;
+use crate::extension::AfterCompaction;
+use crate::instructions::Opening;
 use crate::recorder::Shortened;
 use crate::state::change_identity;
-use crate::turn::{Compacted, CompactionWish, OutputLimit, RequestPlan};
+use crate::turn::{CompactionOutcome, CompactionRequest, OutputLimit, RequestPlan};
 
 const SWITCHED_OFF: &str = "Compaction is switched off; unset DISABLE_COMPACT to use it";
 const NOT_REACTIVE: &str =
@@ -57,7 +55,7 @@ impl Compactor {
 }
 
 /// A compaction whose summary is being written.
-pub(super) struct Pending {
+pub(super) struct PendingCompaction {
     attempt: CompactionAttempt,
     room: ContextRoom,
     trigger: Trigger,
@@ -65,10 +63,10 @@ pub(super) struct Pending {
     must: bool,
     tokens: u64,
     began: Duration,
-    pub(super) asking: Asking,
+    pub(super) asking: SummaryRequest,
 }
 
-impl Session {
+impl Conversation {
     /// Tells whether the conversation is to be made shorter by a summary before a request. Old results are cleared
     /// first. When compacting has stopped helping, the user is told, once.
     pub(super) fn needs_room(&mut self, plan: &RequestPlan) -> bool {
@@ -114,12 +112,12 @@ impl Session {
 
     /// Returns what bounds a compaction. A window that somebody set, and that has no room for a conversation, bounds nothing
     /// once the server has refused a request: then the model's own does.
-    fn room_for(&self, wish: &CompactionWish) -> ContextRoom {
-        let plan = self.plan_for(&wish.model);
-        let Some(message) = &wish.refusal else { return self.room(&plan) };
+    fn room_for(&self, request: &CompactionRequest) -> ContextRoom {
+        let plan = self.plan_for(&request.model);
+        let Some(message) = &request.refusal else { return self.room(&plan) };
         let estimated = self.overhead() + estimate_path(self.recorder.path(), self.recorder.replaced());
         let window = self.window(&plan);
-        let own = Window { tokens: window.tokens.max(facts(&wish.model).window), ..window };
+        let own = Window { tokens: window.tokens.max(facts(&request.model).window), ..window };
         let room = ContextRoom::new(window, self.overhead());
         let room = if room.is_filled() { ContextRoom::new(own, self.overhead()) } else { room };
         room.refused(message, estimated)
@@ -140,19 +138,19 @@ impl Session {
     }
 
     /// Puts a result that takes too much of the window into a file, and a preview in its place.
-    pub(super) fn within_budget(&self, call: &ToolUseId, outcome: &mut ToolOutcome, underway: &mut Underway) {
+    pub(super) fn within_budget(&mut self, call: &ToolUseId, outcome: &mut ToolOutcome) {
         let ToolContent::Text(text) = &outcome.content else { return };
         if !self.compaction.budgets_results {
             return;
         }
         let tokens = prose_tokens(text);
         let budget = ResultBudget::of(&self.room(&self.usual_plan()));
-        if !budget.allows(tokens, underway.result_tokens) {
+        if !budget.allows(tokens, self.run.result_tokens) {
             let shown = persisted_output(text, text.len() as u64, self.host.spill(call, text));
             outcome.content = ToolContent::Text(shown);
         }
         if let ToolContent::Text(text) = &outcome.content {
-            underway.result_tokens += prose_tokens(text);
+            self.run.result_tokens += prose_tokens(text);
         }
     }
 
@@ -207,68 +205,68 @@ impl Session {
 
     /// Returns about how many tokens a request has besides the conversation.
     pub(super) fn overhead(&self) -> u64 {
-        self.base.tokens() + self.opening.as_ref().map_or(0, Opening::tokens)
+        self.base.tokens() + self.prelude.tokens()
     }
 
     /// Makes the conversation shorter, or begins to.
-    pub(super) fn begin_compaction(&mut self, wish: &CompactionWish, underway: &mut Underway) {
-        if let Some(why) = self.why_not(wish) {
+    pub(super) fn begin_compaction(&mut self, request: &CompactionRequest) {
+        if let Some(why) = self.why_not(request) {
             let failure = Failure::new(FailureKind::InvalidRequest, why);
-            return self.compaction_over(Compacted::Failed(failure), underway);
+            return self.compaction_over(CompactionOutcome::Failed(failure));
         }
-        let subject = self.subject(wish);
+        let subject = self.subject(request);
         let room = subject.room;
         let (notes, so_far) = (self.notes_for_compaction(), self.compactor.so_far.take());
-        let Some(attempt) = CompactionAttempt::new(subject, wish.keep, notes.as_ref(), so_far) else {
-            let end = Compacted::NothingToDo;
-            underway.tally.text = end.failure().unwrap_or_default();
-            return self.compaction_over(end, underway);
+        let Some(attempt) = CompactionAttempt::new(subject, request.keep, notes.as_ref(), so_far) else {
+            let end = CompactionOutcome::NothingToDo;
+            self.run.tally.text = end.failure().unwrap_or_default();
+            return self.compaction_over(end);
         };
-        let may_ask = wish.trigger == Trigger::Manual || self.compactor.guard.may_ask();
+        let may_ask = request.trigger == Trigger::Manual || self.compactor.guard.may_ask();
         let step = if may_ask { attempt.begin() } else { CompactionStep::Record(attempt.last_resort()) };
         let tokens = self.tokens();
-        let pending = Pending {
+        let pending = PendingCompaction {
             attempt,
             room,
-            trigger: wish.trigger,
-            must: wish.refusal.is_some() || tokens >= room.at_least(room.window.thresholds().usable),
+            trigger: request.trigger,
+            must: request.refusal.is_some() || tokens >= room.at_least(room.window.thresholds().usable),
             tokens,
             began: self.env.clock.monotonic(),
-            asking: Asking::new(self.turn_limits().models, &wish.model),
+            asking: SummaryRequest::new(self.turn_limits().models, &request.model),
         };
         match step {
-            CompactionStep::Ask(messages) => self.ask_for_summary(pending, messages, underway),
+            CompactionStep::Ask(messages) => self.ask_for_summary(pending, messages),
             CompactionStep::Record(shorter) => {
-                let end = self.put_in_place(&shorter, &pending, underway);
-                self.compaction_over(end, underway);
+                let end = self.put_in_place(&shorter, &pending);
+                self.compaction_over(end);
             }
         }
     }
 
-    /// Says why a wish is not heard: somebody switched it off, or it cannot help.
-    fn why_not(&self, wish: &CompactionWish) -> Option<String> {
-        match (self.compaction.is_on, wish.refusal.is_some()) {
+    /// Says why there is no compaction: somebody switched it off, or it cannot help.
+    fn why_not(&self, request: &CompactionRequest) -> Option<String> {
+        match (self.compaction.is_on, request.refusal.is_some()) {
             (false, _) => Some(SWITCHED_OFF.to_owned()),
             (true, true) if !self.compaction.is_reactive => Some(NOT_REACTIVE.to_owned()),
             (true, _) => {
-                let room = self.room_for(wish);
+                let room = self.room_for(request);
                 room.is_filled().then(|| crowd(&room))
             }
         }
     }
 
-    pub(super) fn subject(&self, wish: &CompactionWish) -> CompactionInput {
+    pub(super) fn subject(&self, request: &CompactionRequest) -> CompactionInput {
         let (path, replaced) = (self.recorder.path(), self.recorder.replaced());
         let running = self.host.tasks().list().into_iter().filter(|task| task.status == TaskStatus::Running);
-        let elsewhere = self.restore_sources.iter().flat_map(|source| source.running());
+        let elsewhere = self.ctx.restore_sources.iter().flat_map(|source| source.running());
         CompactionInput {
             path: path.to_vec(),
             replaced: replaced.clone(),
-            room: self.room_for(wish),
-            context: self.context_block(),
+            room: self.room_for(request),
+            context: self.opening_block().cloned().unwrap_or_else(|| Block::new_text("")),
             tasks: running.map(|task| format!("{}: {}", task.id, task.command)).chain(elsewhere).collect(),
             to_do: self.to_do(),
-            focus: wish.focus.clone(),
+            focus: request.focus.clone(),
         }
     }
 
@@ -280,26 +278,26 @@ impl Session {
     }
 
     /// Takes what the model said when it was asked for a summary: records it, asks on, or makes do without.
-    pub(super) fn summarised(&mut self, said: Result<(String, Ended), Failure>, underway: &mut Underway) {
-        let Some(mut pending) = underway.pending.take() else { return };
+    pub(super) fn summarised(&mut self, said: Result<(String, Ended), Failure>) {
+        let Some(mut pending) = self.run.pending.take() else { return };
         let step = match said {
             Ok((text, ended)) => {
-                self.account_summary(&pending, &ended, underway);
+                self.account_summary(&pending, &ended);
                 self.heard_summary(&mut pending.attempt, &text, &ended)
             }
             // Without its pictures it may not be too large.
             Err(failure) if failure.kind == FailureKind::TooLarge => pending.attempt.as_text().ok_or(failure),
             Err(failure) => match self.wait_before_asking_again(&mut pending.asking, &failure) {
-                Some(wait) => return self.send_summary_request(pending, wait, underway),
+                Some(wait) => return self.send_summary_request(pending, wait),
                 None => Err(failure),
             },
         };
         let end = match step {
-            Ok(CompactionStep::Ask(messages)) => return self.ask_for_summary(pending, messages, underway),
-            Ok(CompactionStep::Record(shorter)) => self.put_in_place(&shorter, &pending, underway),
-            Err(failure) => self.fail(failure, &pending, underway),
+            Ok(CompactionStep::Ask(messages)) => return self.ask_for_summary(pending, messages),
+            Ok(CompactionStep::Record(shorter)) => self.put_in_place(&shorter, &pending),
+            Err(failure) => self.fail(failure, &pending),
         };
-        self.compaction_over(end, underway);
+        self.compaction_over(end);
     }
 
     /// Makes the next step of an answer; the error says why it is none.
@@ -321,35 +319,30 @@ impl Session {
     }
 
     fn is_out_of_budget(&self) -> bool {
-        let spent = self.identity.get().totals.cost_usd();
+        let spent = self.ctx.spent_usd();
         self.limits.max_budget_usd.is_some_and(|limit| spent >= limit)
     }
 
-    fn account_summary(&mut self, pending: &Pending, ended: &Ended, underway: &mut Underway) {
-        underway.tally.usage.add(&ended.usage);
+    fn account_summary(&mut self, pending: &PendingCompaction, ended: &Ended) {
+        self.run.tally.usage.add(&ended.usage);
         let model = pending.asking.model();
-        change_identity(&self.identity, |identity| {
+        change_identity(&self.ctx.identity, |identity| {
             identity.totals.add(model, &facts(model), &ended.usage);
         });
     }
 
     /// No summary could be had. What must be shorter is made shorter by rule; anything else is left as it is.
-    fn fail(&mut self, failure: Failure, pending: &Pending, underway: &mut Underway) -> Compacted {
+    fn fail(&mut self, failure: Failure, pending: &PendingCompaction) -> CompactionOutcome {
         self.compactor.guard.failed();
         self.compactor.so_far = pending.attempt.so_far().cloned();
         match pending.must {
-            true => self.put_in_place(&pending.attempt.last_resort(), pending, underway),
-            false => Compacted::Failed(failure),
+            true => self.put_in_place(&pending.attempt.last_resort(), pending),
+            false => CompactionOutcome::Failed(failure),
         }
     }
 
     /// Puts a summary in the place of what it stands for.
-    fn put_in_place(
-        &mut self,
-        shorter: &CompactionResult,
-        pending: &Pending,
-        underway: &mut Underway,
-    ) -> Compacted {
+    fn put_in_place(&mut self, shorter: &CompactionResult, pending: &PendingCompaction) -> CompactionOutcome {
         let shortened = self.recorder.compact(&Shortened {
             shorter,
             trigger: pending.trigger,
@@ -358,19 +351,20 @@ impl Session {
             duration: self.env.clock.monotonic().saturating_sub(pending.began),
         });
         let Some((boundary, summary)) = shortened else {
-            return Compacted::Failed(Failure::new(
+            return CompactionOutcome::Failed(Failure::new(
                 FailureKind::Malformed,
                 "The summary could not be written",
             ));
         };
         if pending.trigger == Trigger::Manual {
-            underway.tally.text = "The conversation goes on from its summary.".to_owned();
+            self.run.tally.text = "The conversation goes on from its summary.".to_owned();
         }
         self.reread_instructions();
         self.restore_used(&pending.room);
         self.restore_files(RestoreBudget::FILES.within(self.room_left(&pending.room)));
         self.compactor.guard.succeeded();
-        self.note_compaction();
+        let tokens = self.tokens();
+        self.helpers.context_compacted(tokens);
         self.tell(EngineEvent::Compacted {
             metadata: CompactionCarryover::strip(
                 boundary.fields().read("compactMetadata").unwrap_or_default(),
@@ -379,28 +373,16 @@ impl Session {
         self.tell_user(Some(&summary), None);
         self.tell_level();
         let (trigger, summary) = (pending.trigger, shorter.summary.clone());
-        underway.compacted = Some(AfterCompaction { trigger, summary });
-        Compacted::Done
-    }
-
-    /// Takes the instruction files as they are on disk by now; those met on the way are met again when they matter.
-    fn reread_instructions(&mut self) {
-        let Some(read) = &mut self.read_instructions else { return };
-        let (found, mut lazy) = read();
-        if let Some(lazy) = &mut lazy {
-            resume(lazy, self.recorder.path().iter().map(Arc::as_ref));
-        }
-        self.instructions = found;
-        self.lazy_instructions = lazy;
-        self.make_opening();
+        self.run.compacted = Some(AfterCompaction { trigger, summary });
+        CompactionOutcome::Done
     }
 
     /// Puts the files that were read last before the model again: the summary does not hold their text.
     /// Instructions of the start are sent all the same; those met on the way come back with their files.
     fn restore_files(&mut self, budget: RestoreBudget) {
-        let is_told = |path: &Path| self.lazy_instructions.as_ref().is_some_and(|lazy| lazy.has(path));
+        let is_told = |path: &Path| self.instructions.lazy.as_ref().is_some_and(|lazy| lazy.has(path));
         let files = self.host.files_to_restore(budget, is_told);
-        if let Some(lazy) = &mut self.lazy_instructions {
+        if let Some(lazy) = &mut self.instructions.lazy {
             lazy.forget();
         }
         for (path, content) in files {
@@ -419,7 +401,7 @@ impl Session {
 
     /// Puts what else was used before the model again, as something to look at.
     fn restore_used(&mut self, room: &ContextRoom) {
-        for source in self.restore_sources.clone() {
+        for source in self.ctx.restore_sources.clone() {
             let (used, budget) = source.used();
             for item in restored(used, budget.within(self.room_left(room))) {
                 self.recorder.attachment(item.attachment());
@@ -432,8 +414,12 @@ impl Session {
         room.left(estimate_path(self.recorder.path(), self.recorder.replaced()))
     }
 
-    pub(super) fn context_block(&self) -> Block {
-        self.opening.as_ref().map_or_else(|| Block::new_text(""), |opening| opening.block().clone())
+    /// Returns the words that open the conversation, where it has some of its own.
+    pub(super) fn opening_block(&self) -> Option<&Block> {
+        match &self.prelude {
+            Prelude::Opening(opening) => opening.as_ref().map(Opening::block),
+            Prelude::Fork { .. } => None,
+        }
     }
 }
 

@@ -2,18 +2,18 @@
 
 /// A place for one job that runs and one that waits.
 #[derive(Debug)]
-pub(super) struct Latest<T> {
+pub(super) struct LatestJob<T> {
     is_running: bool,
     waiting: Option<T>,
 }
 
-impl<T> Default for Latest<T> {
+impl<T> Default for LatestJob<T> {
     fn default() -> Self {
         Self { is_running: false, waiting: None }
     }
 }
 
-impl<T> Latest<T> {
+impl<T> LatestJob<T> {
     /// Returns the job when it may run at once; otherwise it waits, in the place of whatever waited.
     pub(super) fn submit(&mut self, job: T) -> Option<T> {
         if self.is_running {
@@ -44,7 +44,7 @@ mod tests {
     /// Invariant 2 of `docs/design/memory.md`.
     #[test]
     fn one_runs_one_waits_and_the_latest_wins() {
-        let mut queue = Latest::default();
+        let mut queue = LatestJob::default();
         assert_eq!(queue.submit(1), Some(1));
         assert_eq!(queue.submit(2), None);
         assert_eq!(queue.submit(3), None, "in the place of 2");

@@ -1,7 +1,7 @@
 //! Tools that answer with recorded results.
 //!
 //! A stand-in takes any input, is harmless to the session that calls it, and hands over what was recorded; whether the
-//! real tool runs beside it is for the [`Bench`] to say, by the rules. Results are handed over in the order in which
+//! real tool runs beside it is for the [`SandboxRunner`] to say, by the rules. Results are handed over in the order in which
 //! they were recorded, each when the one before it is in the transcript.
 
 use std::sync::{Arc, Mutex};
@@ -14,26 +14,26 @@ use tokio::sync::Notify;
 
 use super::recorded::RecordedResult;
 use super::report::{CallCheck, CallOutcome};
+use super::sandbox::SandboxRunner;
 use super::score::Score;
-use super::workshop::Bench;
-use crate::host::lock;
+use crate::conversation::host::lock;
 
 const NOT_RECORDED: &str = "The recording has no result of this call";
 
 /// What the parts of a replay share.
 #[derive(Default)]
-pub(super) struct Stage {
+pub(super) struct ReplayState {
     pub(super) score: Mutex<Score>,
     /// Rung when a result is in the transcript.
     pub(super) answered: Notify,
     /// Rung when the recording does not go on by an answer.
     pub(super) stuck: Notify,
     /// Runs calls for real, where that is wanted.
-    pub(super) bench: Option<Bench>,
+    pub(super) sandbox: Option<SandboxRunner>,
 }
 
 /// Returns stand-ins of these names.
-pub(super) fn stand_ins(stage: &Arc<Stage>, names: Vec<String>) -> Toolbox {
+pub(super) fn recorded_tools(state: &Arc<ReplayState>, names: Vec<String>) -> Toolbox {
     Toolbox::new(names.into_iter().map(|name| {
         let descriptor = ToolDescriptor {
             name,
@@ -42,16 +42,16 @@ pub(super) fn stand_ins(stage: &Arc<Stage>, names: Vec<String>) -> Toolbox {
             input_schema: json!({"type": "object"}),
             max_result_chars: None,
         };
-        Arc::new(StandIn { descriptor, stage: Arc::clone(stage) }) as Arc<dyn Tool>
+        Arc::new(RecordedTool { descriptor, state: Arc::clone(state) }) as Arc<dyn Tool>
     }))
 }
 
-struct StandIn {
+struct RecordedTool {
     descriptor: ToolDescriptor,
-    stage: Arc<Stage>,
+    state: Arc<ReplayState>,
 }
 
-impl Tool for StandIn {
+impl Tool for RecordedTool {
     fn descriptor(&self) -> &ToolDescriptor {
         &self.descriptor
     }
@@ -68,18 +68,18 @@ impl Tool for StandIn {
         Box::pin(async move {
             let cancelled = call.cancel.clone();
             tokio::select! {
-                outcome = self.stage.play(&self.descriptor.name, call) => outcome,
+                outcome = self.state.play(&self.descriptor.name, call) => outcome,
                 () = cancelled.cancelled() => ToolOutcome::error("The replay was stopped"),
             }
         })
     }
 }
 
-impl Stage {
+impl ReplayState {
     async fn play(&self, tool: &str, call: ToolCall) -> ToolOutcome {
         let Some(recorded) = self.turn_of(&call.id).await else { return ToolOutcome::error(NOT_RECORDED) };
-        let outcome = match &self.bench {
-            Some(bench) => bench.perform(tool, &call, &recorded.outcome).await,
+        let outcome = match &self.sandbox {
+            Some(sandbox) => sandbox.perform(tool, &call, &recorded.outcome).await,
             None => CallOutcome::Recorded,
         };
         let check = CallCheck { id: call.id, tool: tool.to_owned(), input: call.input, outcome };

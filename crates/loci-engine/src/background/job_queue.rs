@@ -1,4 +1,4 @@
-//! A lane of background work: jobs of one kind, strictly one at a time, of those that wait only the latest.
+//! A queue of background work: jobs of one kind, strictly one at a time, of those that wait only the latest.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,22 +8,22 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::latest::Latest;
-use crate::host::lock;
+use super::latest_job::LatestJob;
+use crate::conversation::host::lock;
 
 type Work<T> = dyn Fn(T, CancellationToken) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync;
 
 /// How long a job that was called back may take to end.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// A lane; dropping it calls back what runs.
-pub(crate) struct Lane<T> {
+/// A queue; dropping it calls back what runs.
+pub(crate) struct JobQueue<T> {
     shared: Arc<Shared<T>>,
 }
 
 struct Shared<T> {
     /// What runs and what waits.
-    queue: Mutex<Latest<T>>,
+    queue: Mutex<LatestJob<T>>,
     is_busy: watch::Sender<bool>,
     /// How many jobs are done.
     n_done: watch::Sender<u64>,
@@ -31,8 +31,8 @@ struct Shared<T> {
     work: Box<Work<T>>,
 }
 
-impl<T: Send + 'static> Lane<T> {
-    /// Makes a lane whose jobs are done by `work`.
+impl<T: Send + 'static> JobQueue<T> {
+    /// Makes a queue whose jobs are done by `work`.
     pub(crate) fn new<F>(work: impl Fn(T, CancellationToken) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
@@ -61,7 +61,7 @@ impl<T: Send + 'static> Lane<T> {
         let mut n_done = self.shared.n_done.subscribe();
         let before = *n_done.borrow_and_update();
         self.shared.is_busy.borrow().then_some(async move {
-            // A lane that is gone has nothing under way.
+            // A queue that is gone has nothing under way.
             drop(n_done.wait_for(|n| *n > before).await);
         })
     }
@@ -89,7 +89,7 @@ impl<T: Send + 'static> Lane<T> {
     }
 }
 
-impl<T> Drop for Lane<T> {
+impl<T> Drop for JobQueue<T> {
     fn drop(&mut self) {
         self.shared.cancel.cancel();
     }
@@ -98,7 +98,7 @@ impl<T> Drop for Lane<T> {
 async fn work_off<T: Send + 'static>(shared: Arc<Shared<T>>, first: T) {
     let mut next = Some(first);
     while let Some(job) = next {
-        // In a task of its own, so that a panic costs one job and not the lane.
+        // In a task of its own, so that a panic costs one job and not the queue.
         drop(tokio::spawn((shared.work)(job, shared.cancel.clone())).await);
         let mut queue = lock(&shared.queue);
         next = queue.finished();
@@ -119,60 +119,60 @@ mod tests {
         let done = Arc::new(Mutex::new(Vec::new()));
         let gate = Arc::new(tokio::sync::Semaphore::new(0));
         let (seen, held) = (Arc::clone(&done), Arc::clone(&gate));
-        let lane = Lane::new(move |n: u32, _| {
+        let queue = JobQueue::new(move |n: u32, _| {
             let (seen, held) = (Arc::clone(&seen), Arc::clone(&held));
             async move {
                 held.acquire().await.unwrap().forget();
                 seen.lock().unwrap().push(n);
             }
         });
-        assert!(!lane.is_busy());
+        assert!(!queue.is_busy());
         for n in 1..=4 {
-            lane.submit(n);
+            queue.submit(n);
         }
-        assert!(lane.is_busy() && done.lock().unwrap().is_empty());
+        assert!(queue.is_busy() && done.lock().unwrap().is_empty());
         gate.add_permits(2);
-        lane.drain(Duration::from_secs(60)).await;
+        queue.drain(Duration::from_secs(60)).await;
         assert_eq!(*done.lock().unwrap(), [1, 4]);
-        assert!(!lane.is_busy());
+        assert!(!queue.is_busy());
     }
 
     #[tokio::test]
     async fn drain_is_bounded_and_calls_back_what_runs() {
-        let lane = Lane::new(|(), cancel: CancellationToken| async move { cancel.cancelled().await });
-        lane.submit(());
-        lane.submit(());
-        lane.drain(Duration::ZERO).await;
-        assert!(!lane.is_busy(), "called back, and nothing waits");
+        let queue = JobQueue::new(|(), cancel: CancellationToken| async move { cancel.cancelled().await });
+        queue.submit(());
+        queue.submit(());
+        queue.drain(Duration::ZERO).await;
+        assert!(!queue.is_busy(), "called back, and nothing waits");
     }
 
     #[tokio::test]
     async fn the_job_that_runs_can_be_waited_for_without_the_next() {
         let gate = Arc::new(tokio::sync::Semaphore::new(0));
         let held = Arc::clone(&gate);
-        let lane = Lane::new(move |(), _| {
+        let queue = JobQueue::new(move |(), _| {
             let held = Arc::clone(&held);
             async move { held.acquire().await.unwrap().forget() }
         });
-        assert!(lane.under_way().is_none());
-        lane.submit(());
-        lane.submit(());
-        let under_way = lane.under_way().unwrap();
+        assert!(queue.under_way().is_none());
+        queue.submit(());
+        queue.submit(());
+        let under_way = queue.under_way().unwrap();
         gate.add_permits(1);
         under_way.await;
-        assert!(lane.is_busy(), "the one that waited runs now");
+        assert!(queue.is_busy(), "the one that waited runs now");
         gate.add_permits(1);
-        lane.drain(Duration::from_secs(60)).await;
-        assert!(lane.under_way().is_none());
+        queue.drain(Duration::from_secs(60)).await;
+        assert!(queue.under_way().is_none());
     }
 
     #[tokio::test]
     async fn a_panic_costs_one_job() {
-        let lane = Lane::new(|fails: bool, _| async move { assert!(!fails, "on purpose") });
-        lane.submit(true);
-        lane.drain(Duration::from_secs(60)).await;
-        lane.submit(false);
-        lane.drain(Duration::from_secs(60)).await;
-        assert!(!lane.is_busy());
+        let queue = JobQueue::new(|fails: bool, _| async move { assert!(!fails, "on purpose") });
+        queue.submit(true);
+        queue.drain(Duration::from_secs(60)).await;
+        queue.submit(false);
+        queue.drain(Duration::from_secs(60)).await;
+        assert!(!queue.is_busy());
     }
 }

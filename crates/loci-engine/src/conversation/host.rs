@@ -1,4 +1,4 @@
-//! The house as tools see it: one [`Host`] for all calls of a session.
+//! The house as tools see it: one [`Host`] for all calls of a conversation.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,14 +14,15 @@ use loci_storage::{ConfigHome, ProjectRecord, SessionTmp, recall};
 use loci_tools::{
     FileState, FileStates, Host, HostFuture, Place, TaskStatus, TaskStore, Tasks, ToolProgress,
 };
-use tokio::sync::mpsc::UnboundedSender;
 
 use crate::config::Ambient;
-use crate::event::EngineEvent;
+use crate::event::{AgentRef, EngineEvent, EventSink};
 use crate::file_history::FileKeeper;
 
-/// What the calls of a session share.
-pub(crate) struct SessionHost {
+/// What the calls of a conversation share.
+pub(crate) struct ConversationHost {
+    /// Where the user's things lie.
+    home: ConfigHome,
     /// The world around the session; settings change its variables.
     ambient: Arc<Mutex<Ambient>>,
     /// Where the session stands; the shell moves it.
@@ -31,7 +32,7 @@ pub(crate) struct SessionHost {
     tasks: Tasks,
     spill: Spill,
     tmp: SessionTmp,
-    events: UnboundedSender<EngineEvent>,
+    events: EventSink,
     /// Holds the rules as they are now.
     state: Arc<Store<AppState>>,
     /// Keeps files before they are changed, where that is wanted.
@@ -53,11 +54,12 @@ pub(crate) enum Spill {
 
 /// What a host is made from.
 pub(crate) struct HostParts {
+    pub(crate) home: ConfigHome,
     pub(crate) ambient: Arc<Mutex<Ambient>>,
     pub(crate) place: Place,
     pub(crate) spill: Spill,
     pub(crate) tmp: SessionTmp,
-    pub(crate) events: UnboundedSender<EngineEvent>,
+    pub(crate) events: EventSink,
     pub(crate) state: Arc<Store<AppState>>,
     pub(crate) keeper: Option<Arc<FileKeeper>>,
     pub(crate) transcript: Option<PathBuf>,
@@ -65,9 +67,10 @@ pub(crate) struct HostParts {
     pub(crate) task_store: Arc<dyn TaskStore>,
 }
 
-impl SessionHost {
+impl ConversationHost {
     pub(crate) fn new(parts: HostParts) -> Self {
         Self {
+            home: parts.home,
             ambient: parts.ambient,
             place: Mutex::new(parts.place),
             files: Mutex::default(),
@@ -84,7 +87,7 @@ impl SessionHost {
     }
 }
 
-impl SessionHost {
+impl ConversationHost {
     /// Changes which directories belong to the session; the first is where it started.
     pub(crate) fn set_dirs(&self, dirs: &[PathBuf]) {
         let mut place = lock(&self.place);
@@ -132,6 +135,11 @@ impl SessionHost {
         Ok((path, text.len() as u64))
     }
 
+    /// Returns the agent whose calls these are; none for the main line.
+    pub(crate) fn agent(&self) -> Option<&AgentRef> {
+        self.events.agent()
+    }
+
     /// Returns what keeps files, where that is wanted.
     pub(crate) fn keeper(&self) -> Option<&Arc<FileKeeper>> {
         self.keeper.as_ref()
@@ -144,8 +152,7 @@ impl SessionHost {
 
     /// Tells people what they should know.
     pub(crate) fn tell_trouble(&self, notes: Vec<String>) {
-        // A front end that has gone away does not stop a tool.
-        notes.into_iter().for_each(|note| drop(self.events.send(EngineEvent::Trouble(note))));
+        notes.into_iter().for_each(|note| self.events.send(EngineEvent::Trouble(note)));
     }
 
     /// Takes over what an earlier process had read.
@@ -154,7 +161,7 @@ impl SessionHost {
     }
 }
 
-impl Host for SessionHost {
+impl Host for ConversationHost {
     fn env(&self) -> Env {
         lock(&self.ambient).env.clone()
     }
@@ -209,7 +216,7 @@ impl Host for SessionHost {
 
     fn recall(&self, wish: RecallQuery) -> HostFuture<'_, Result<RecallResult, String>> {
         let (transcript, memory) = (self.transcript.clone(), self.memory.clone());
-        let home = ConfigHome::from_env(&lock(&self.ambient).env);
+        let home = self.home.clone();
         Box::pin(async move {
             let file =
                 transcript.ok_or("Nothing of this conversation is saved, so nothing can be looked up")?;
@@ -226,8 +233,7 @@ impl Host for SessionHost {
     }
 
     fn progress(&self, call: &ToolUseId, progress: ToolProgress) {
-        // A front end that has gone away does not stop a tool.
-        drop(self.events.send(EngineEvent::Progress { call: call.clone(), progress }));
+        self.events.send(EngineEvent::Progress { call: call.clone(), progress });
     }
 }
 

@@ -27,11 +27,11 @@ use super::paths::Paths;
 use super::report::CallOutcome;
 use super::shorten::{outcome_lines, shorten};
 use crate::calls::spill;
-use crate::host::{file_name, lock};
-use crate::judge::{PreparedCall, judge, judge_at, prepare};
+use crate::conversation::host::{file_name, lock};
+use crate::prepared_call::{PreparedCall, check_permission, check_permission_at, prepare};
 
 /// What running calls for real needs.
-pub struct Workshop {
+pub struct ReplaySandbox {
     /// The world, standing in the copy.
     pub env: Env,
     /// Environment of child processes.
@@ -52,39 +52,39 @@ pub struct Workshop {
     pub transcript: PathBuf,
 }
 
-/// A workshop at work.
-pub(super) struct Bench {
+/// A sandbox at work.
+pub(super) struct SandboxRunner {
     toolbox: Toolbox,
-    host: BenchHost,
+    host: SandboxHost,
 }
 
-impl Bench {
-    pub(super) fn new(workshop: Workshop) -> Self {
+impl SandboxRunner {
+    pub(super) fn new(sandbox: ReplaySandbox) -> Self {
         let place = Place {
-            cwd: workshop.env.cwd.clone(),
-            project: workshop.env.cwd.clone(),
-            extra_dirs: workshop.rulebook.dirs.iter().skip(1).cloned().collect(),
-            home: workshop.env.home.clone(),
+            cwd: sandbox.env.cwd.clone(),
+            project: sandbox.env.cwd.clone(),
+            extra_dirs: sandbox.rulebook.dirs.iter().skip(1).cloned().collect(),
+            home: sandbox.env.home.clone(),
         };
-        let results = workshop.tmp.tool_results_dir();
+        let results = sandbox.tmp.tool_results_dir();
         let paths = Paths::new([
-            (workshop.project.as_path(), workshop.env.cwd.as_path()),
-            (workshop.tool_results.as_path(), results.as_path()),
+            (sandbox.project.as_path(), sandbox.env.cwd.as_path()),
+            (sandbox.tool_results.as_path(), results.as_path()),
         ]);
-        let host = BenchHost {
-            env: workshop.env,
-            child_env: workshop.child_env,
+        let host = SandboxHost {
+            env: sandbox.env,
+            child_env: sandbox.child_env,
             place: Mutex::new(place),
             files: Mutex::default(),
             tasks: Tasks::default(),
             task_store: Arc::new(MemoryTaskStore::default()),
-            rulebook: workshop.rulebook,
-            elsewhere: workshop.places.into_iter().map(|it| Elsewhere::new(&workshop.project, it)).collect(),
+            rulebook: sandbox.rulebook,
+            elsewhere: sandbox.places.into_iter().map(|it| Elsewhere::new(&sandbox.project, it)).collect(),
             paths,
-            tmp: workshop.tmp,
-            transcript: workshop.transcript,
+            tmp: sandbox.tmp,
+            transcript: sandbox.transcript,
         };
-        Self { toolbox: workshop.toolbox, host }
+        Self { toolbox: sandbox.toolbox, host }
     }
 
     /// Runs a recorded call, if it may run, and compares what comes of it.
@@ -98,7 +98,7 @@ impl Bench {
             Ok((prepared, _)) => prepared,
             Err(refusal) => return self.compared(recorded, &refusal),
         };
-        let judged = judge(&self.toolbox, &self.host, self.host.rulebook.clone(), &prepared);
+        let judged = check_permission(&self.toolbox, &self.host, self.host.rulebook.clone(), &prepared);
         let elsewhere = self.host.elsewhere.iter().map(|it| self.judge_elsewhere(it, &prepared.tool, call));
         if let Some(reason) = elsewhere.chain([judged.decision]).find_map(|decision| refusal(&decision)) {
             return CallOutcome::NotRun { reason };
@@ -127,8 +127,9 @@ impl Bench {
             tool: tool.to_owned(),
             input: elsewhere.paths.to_here(&call.input),
             effects: call.effects.clone(),
+            hook: None,
         };
-        judge_at(&self.toolbox, place, elsewhere.rulebook.clone(), &there).decision
+        check_permission_at(&self.toolbox, place, elsewhere.rulebook.clone(), &there).decision
     }
 
     fn compared(&self, recorded: &ToolOutcome, now: &ToolOutcome) -> CallOutcome {
@@ -182,7 +183,7 @@ fn refusal(decision: &Decision) -> Option<String> {
 }
 
 /// The house as replayed calls see it; it outlasts the sessions of a replay.
-struct BenchHost {
+struct SandboxHost {
     env: Env,
     child_env: Vec<(String, String)>,
     place: Mutex<Place>,
@@ -196,7 +197,7 @@ struct BenchHost {
     transcript: PathBuf,
 }
 
-impl Host for BenchHost {
+impl Host for SandboxHost {
     fn env(&self) -> Env {
         self.env.clone()
     }

@@ -14,20 +14,21 @@ use loci_storage::{Author, MEMORY_INDEX, Shelf};
 use loci_tools::{FileState, FileStates};
 use tokio_util::sync::CancellationToken;
 
-use super::{Backstage, Errand, Lane, Policy, Standpoint};
+use super::{AgentTask, BackgroundDeps, JobQueue, Policy};
 use crate::config::ExtractionConfig;
-use crate::memory::MemoryDesk;
+use crate::conversation::{AgentSetup, ForkPoint};
+use crate::memory::MemoryService;
 
 const MAX_TURNS: u32 = 5;
 
 /// Looks for memories when the model has answered.
-pub(crate) struct Extractor {
+pub(crate) struct MemoryExtractor {
     least_tokens: u64,
     /// The last entry that was looked at.
     cursor: Option<EntryId>,
     /// Whether the model has written memories since then.
     has_written: bool,
-    lane: Lane<Standpoint>,
+    queue: JobQueue<ForkPoint>,
 }
 
 /// What is to be done when the model has answered.
@@ -51,24 +52,24 @@ fn next(has_written: bool, new_tokens: u64, least_tokens: u64) -> Next {
     }
 }
 
-impl Extractor {
+impl MemoryExtractor {
     /// Begins behind what an earlier process has said.
     pub(crate) fn new(
-        stage: Backstage,
-        desk: Arc<MemoryDesk>,
+        deps: BackgroundDeps,
+        memory: Arc<MemoryService>,
         config: ExtractionConfig,
         past: &[Arc<Entry>],
     ) -> Self {
-        let stage = Arc::new(stage);
-        let lane = Lane::new(move |standpoint, cancel: CancellationToken| {
-            let (stage, desk) = (Arc::clone(&stage), Arc::clone(&desk));
+        let deps = Arc::new(deps);
+        let queue = JobQueue::new(move |fork_point, cancel: CancellationToken| {
+            let (deps, memory) = (Arc::clone(&deps), Arc::clone(&memory));
             async move {
-                let errand = errand(&desk, config, standpoint);
-                super::run(&stage, errand, &cancel).await;
+                let task = task(&memory, config, fork_point);
+                super::run(&deps, task, &cancel).await;
             }
         });
         let cursor = past.last().and_then(|entry| entry.head().uuid.clone());
-        Self { least_tokens: config.least_tokens, cursor, has_written: false, lane }
+        Self { least_tokens: config.least_tokens, cursor, has_written: false, queue }
     }
 
     /// Takes note that the model wrote a memory itself.
@@ -77,11 +78,11 @@ impl Extractor {
     }
 
     /// Looks for memories in what is new, if that is worth it.
-    pub(crate) fn consider(&mut self, path: &[Arc<Entry>], standpoint: impl FnOnce() -> Standpoint) {
+    pub(crate) fn consider(&mut self, path: &[Arc<Entry>], fork_point: impl FnOnce() -> ForkPoint) {
         match next(self.has_written, self.new_tokens(path), self.least_tokens) {
             Next::Wait => return,
             Next::Skip => {}
-            Next::Look => self.lane.submit(standpoint()),
+            Next::Look => self.queue.submit(fork_point()),
         }
         self.has_written = false;
         self.cursor = path.last().and_then(|entry| entry.head().uuid.clone());
@@ -95,24 +96,25 @@ impl Extractor {
 
     /// Waits for everything under way, so long at most.
     pub(crate) async fn drain(&self, limit: Duration) {
-        self.lane.drain(limit).await;
+        self.queue.drain(limit).await;
     }
 }
 
-fn errand(desk: &MemoryDesk, config: ExtractionConfig, standpoint: Standpoint) -> Errand {
+fn task(memory: &MemoryService, config: ExtractionConfig, fork_point: ForkPoint) -> AgentTask {
     let shelf = if config.is_proposing { Shelf::Pending } else { Shelf::Memory };
-    let dir = desk.real_dir(shelf);
-    let index = desk.index();
+    let dir = memory.real_dir(shelf);
+    let index = memory.index();
     let shown_dir = dir.display().to_string();
-    Errand {
+    let instruction = extraction_instruction(&shown_dir, &index, config.is_proposing);
+    let setup = AgentSetup {
         kind: "memory-extraction",
-        standpoint,
-        instruction: extraction_instruction(&shown_dir, &index, config.is_proposing),
+        point: fork_point,
         policy: Policy::Memory(dir.clone()),
         max_turns: MAX_TURNS,
         files: seen(&dir.join(MEMORY_INDEX), index),
         author: Author::Extraction,
-    }
+    };
+    AgentTask { setup, instruction }
 }
 
 /// The agent is shown the index; when that is all of the file, it has read it.

@@ -1,42 +1,18 @@
-//! Recording what file history keeps, and going back to it.
+//! Bringing files back to what they were before a prompt.
 
-use loci_core::file_history::SnapshotEntry;
 use loci_core::ids::EntryId;
 use loci_storage::{OnConflict, RewindError, RewindPlan, RewindScene, apply_rewind, load, plan_rewind};
 
 use super::Session;
 use crate::event::{EngineEvent, FilesRewound};
-use crate::file_history::SnapshotUpdate;
 
 impl Session {
-    /// Records which version of each tracked file a prompt found.
-    pub(super) fn keep_prompt(&mut self, prompt: &EntryId) {
-        let Some((entry, notes)) = self.checkpoints.begin_prompt(prompt) else { return };
-        self.recorder.snapshot(&entry);
-        self.tell_all(notes);
-    }
-
-    /// Records that a call is about to change a file that was not tracked.
-    pub(super) fn keep_update(&mut self, update: SnapshotUpdate) {
-        let snapshot = update.snapshot.clone();
-        let written_for = self.recorder.entry_of(&update.call).unwrap_or_else(|| snapshot.message.clone());
-        self.recorder.snapshot(&SnapshotEntry { written_for, is_update: true, snapshot });
-        update.done();
-        self.tell_trouble();
-    }
-
-    /// Notes what background commands have changed by the end of a turn or of the session.
-    pub(super) fn keep_background(&mut self) {
-        let notes = self.checkpoints.note_background(self.host.has_background());
-        self.tell_all(notes);
-    }
-
     /// Brings files back to what they were before a prompt, beside whatever else happens; the answer is an event.
     pub(super) fn rewind_files(&self, request: String, prompt: EntryId, is_trial: bool) {
-        let events = self.events.clone();
-        let identity = self.identity.get();
-        let (env, home) = (self.env.clone(), self.home.clone());
-        let is_on = self.checkpoints.keeper().is_some();
+        let events = self.conversation.ctx.events.clone();
+        let identity = self.conversation.ctx.identity.get();
+        let (env, home) = (self.conversation.ctx.env.clone(), self.conversation.ctx.home.clone());
+        let is_on = self.conversation.has_checkpoints();
         tokio::task::spawn_blocking(move || {
             let scene =
                 RewindScene { home: &home, env: &env, session: identity.id(), cwd: identity.original_cwd() };
@@ -47,10 +23,6 @@ impl Session {
             // Without a listener there is nobody to answer.
             drop(events.send(EngineEvent::FilesRewound { request, outcome }));
         });
-    }
-
-    fn tell_all(&self, notes: Vec<String>) {
-        notes.into_iter().for_each(|note| self.tell(EngineEvent::Trouble(note)));
     }
 }
 

@@ -2,13 +2,15 @@
 
 use loci_core::ids::ToolUseId;
 use loci_core::message::ToolUse;
-use loci_core::permission::{Call, Decision, Rulebook, Update, decide, suggest};
+use loci_core::permission::{Call, Decision, HookVerdict, Rulebook, Update, decide, suggest};
 use loci_core::tool::{CallEffects, ToolOutcome};
 use loci_llm::UNPARSED_INPUT;
 use loci_tools::{Host, Place, Toolbox};
 use serde_json::Value;
 
-use crate::turn::{Lane, Preparation};
+use crate::event::AgentRef;
+use crate::extension::HookCall;
+use crate::turn::{Concurrency, Preparation};
 
 /// A call that was looked up and checked.
 #[derive(Debug, Clone)]
@@ -20,11 +22,20 @@ pub(crate) struct PreparedCall {
     pub(crate) input: Value,
     /// What it was judged by; the tool touches the paths named here and no others.
     pub(crate) effects: CallEffects,
+    /// What hooks said about it; whoever judges it sees this.
+    pub(crate) hook: Option<HookVerdict>,
+}
+
+impl PreparedCall {
+    /// Returns the call as hooks see it.
+    pub(crate) fn for_hooks(&self, agent: Option<AgentRef>) -> HookCall {
+        HookCall { id: self.id.clone(), tool: self.tool.clone(), input: self.input.clone(), agent }
+    }
 }
 
 /// What judging a call came to.
 #[derive(Debug)]
-pub(crate) struct Judged {
+pub(crate) struct PermissionCheck {
     pub(crate) decision: Decision,
     /// What it would do.
     pub(crate) effects: CallEffects,
@@ -37,7 +48,7 @@ pub(crate) fn prepare(
     toolbox: &Toolbox,
     host: &dyn Host,
     call: &ToolUse,
-) -> Result<(PreparedCall, Lane), Box<ToolOutcome>> {
+) -> Result<(PreparedCall, Concurrency), Box<ToolOutcome>> {
     let (Some(tool), Some(check)) = (toolbox.find(&call.name), toolbox.input_check(&call.name)) else {
         return Err(Box::new(unknown_tool(toolbox, &call.name)));
     };
@@ -55,9 +66,10 @@ pub(crate) fn prepare(
         )))
     })?;
     tool.validate(&input, host)?;
-    let lane = if tool.is_concurrency_safe(&input) { Lane::Shared } else { Lane::Alone };
+    let concurrency =
+        if tool.is_concurrency_safe(&input) { Concurrency::Shared } else { Concurrency::Exclusive };
     let (id, tool) = (call.id.clone(), tool.descriptor().name.clone());
-    Ok((PreparedCall { id, tool, input, effects: CallEffects::default() }, lane))
+    Ok((PreparedCall { id, tool, input, effects: CallEffects::default(), hook: None }, concurrency))
 }
 
 /// Wraps [`prepare`] for the turn machine and keeps the calls that can go on.
@@ -70,9 +82,9 @@ pub(crate) fn prepare_all(
     let preparations = calls
         .iter()
         .map(|call| match prepare(toolbox, host, call) {
-            Ok((prepared, lane)) => {
+            Ok((prepared, concurrency)) => {
                 ready.push(prepared);
-                Preparation::Ready { call: call.id.clone(), lane }
+                Preparation::Ready { call: call.id.clone(), concurrency }
             }
             Err(outcome) => Preparation::Refused { call: call.id.clone(), outcome: *outcome },
         })
@@ -81,22 +93,33 @@ pub(crate) fn prepare_all(
 }
 
 /// Judges a prepared call by its effects.
-pub(crate) fn judge(toolbox: &Toolbox, host: &dyn Host, book: Rulebook, call: &PreparedCall) -> Judged {
-    judge_at(toolbox, host.place(), book, call)
+pub(crate) fn check_permission(
+    toolbox: &Toolbox,
+    host: &dyn Host,
+    book: Rulebook,
+    call: &PreparedCall,
+) -> PermissionCheck {
+    check_permission_at(toolbox, host.place(), book, call)
 }
 
 /// Judges a prepared call as if it were made at a place.
-pub(crate) fn judge_at(toolbox: &Toolbox, place: Place, book: Rulebook, call: &PreparedCall) -> Judged {
+pub(crate) fn check_permission_at(
+    toolbox: &Toolbox,
+    place: Place,
+    book: Rulebook,
+    call: &PreparedCall,
+) -> PermissionCheck {
     let effects = match toolbox.find(&call.tool) {
         Some(tool) => tool.effects(&call.input, &place),
         None => CallEffects::unknown(format!("there is no tool `{}`", call.tool)),
     };
     let command = call.input.get("command").and_then(Value::as_str);
     let book = Rulebook { cwd: place.cwd, ..book };
-    let judged = Call { tool: &call.tool, command, input: &call.input, effects: &effects, hook: None };
+    let judged =
+        Call { tool: &call.tool, command, input: &call.input, effects: &effects, hook: call.hook.as_ref() };
     let decision = decide(&judged, &book);
     let suggestions = suggest(&judged, &book, &decision);
-    Judged { decision, effects, suggestions }
+    PermissionCheck { decision, effects, suggestions }
 }
 
 fn unknown_tool(toolbox: &Toolbox, name: &str) -> ToolOutcome {

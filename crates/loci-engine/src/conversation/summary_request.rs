@@ -1,4 +1,4 @@
-//! Asking a model for a summary: the request, its answer, and what is tried again.
+//! SummaryRequest a model for a summary: the request, its answer, and what is tried again.
 //!
 //! A request for a summary is like any other of the conversation, but no answer to it is recorded and none of its calls
 //! is run. It is never compacted itself.
@@ -15,8 +15,8 @@ use loci_llm::{EventStream, delay};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 
-use super::compacting::Pending;
-use super::{Message, Session, Underway};
+use super::compaction::PendingCompaction;
+use super::{Conversation, InboxMessage};
 use crate::event::EngineEvent;
 use crate::turn::{OutputLimit, RequestPlan};
 
@@ -24,7 +24,7 @@ use crate::turn::{OutputLimit, RequestPlan};
 const MOST_HALVINGS: u32 = 4;
 
 /// How a summary is being asked for.
-pub(super) struct Asking {
+pub(super) struct SummaryRequest {
     /// The model that is asked, then those to fall back to.
     models: VecDeque<String>,
     /// Failures of this request, counted from one.
@@ -36,7 +36,7 @@ pub(super) struct Asking {
     messages: Vec<Said>,
 }
 
-impl Asking {
+impl SummaryRequest {
     /// Asks the first of these models that is `first`, or comes after it.
     pub(super) fn new(models: Vec<String>, first: &str) -> Self {
         let start = models.iter().position(|model| model == first).unwrap_or(0);
@@ -65,30 +65,26 @@ impl Asking {
     }
 }
 
-impl Session {
+impl Conversation {
     /// Asks for a summary; what comes of it is heard by `summarised`.
-    pub(super) fn ask_for_summary(
-        &mut self,
-        mut pending: Pending,
-        messages: Vec<Said>,
-        underway: &mut Underway,
-    ) {
+    pub(super) fn ask_for_summary(&mut self, mut pending: PendingCompaction, messages: Vec<Said>) {
         pending.asking.messages = messages;
         pending.asking.attempt = 0;
-        self.send_summary_request(pending, Duration::ZERO, underway);
+        self.send_summary_request(pending, Duration::ZERO);
     }
 
     /// Has the server edit nothing from here on, and says so once.
     pub(super) fn stop_edits(&self, failure: &Failure) {
         if let Some(news) = self.base.stop_edits(failure) {
-            self.tell(news);
+            // It concerns all conversations. Without a listener there is nobody to tell.
+            drop(self.ctx.events.send(news));
         }
     }
 
     /// Says how long to wait before asking once more after a failure; `None` where that would not help.
     pub(super) fn wait_before_asking_again(
         &mut self,
-        asking: &mut Asking,
+        asking: &mut SummaryRequest,
         failure: &Failure,
     ) -> Option<Duration> {
         // Somebody else may have heard of it first: what counts is that this question was not asked without yet.
@@ -119,7 +115,7 @@ impl Session {
     }
 
     /// Sends the question, after a while.
-    pub(super) fn send_summary_request(&mut self, pending: Pending, wait: Duration, underway: &mut Underway) {
+    pub(super) fn send_summary_request(&mut self, pending: PendingCompaction, wait: Duration) {
         let asking = &pending.asking;
         let output = match asking.halvings {
             0 => OutputLimit::Usual,
@@ -128,16 +124,21 @@ impl Session {
         let plan =
             RequestPlan { model: asking.model().to_owned(), output, is_streaming: true, may_compact: false };
         let request = Arc::new(self.base.request(&plan, &self.model, asking.messages.clone()));
-        underway.pending = Some(pending);
-        underway.generation += 1;
-        underway.request = CancellationToken::new();
-        let stream = self.client.stream(request, underway.request.clone());
-        tokio::spawn(listen(stream, wait, underway.inbox.clone(), underway.generation));
+        self.run.pending = Some(pending);
+        self.run.generation += 1;
+        self.run.request = CancellationToken::new();
+        let stream = self.ctx.client.stream(request, self.run.request.clone());
+        tokio::spawn(listen(stream, wait, self.run.inbox.clone(), self.run.generation));
     }
 }
 
 /// Waits, then asks and listens to the summary. Calls that the model makes all the same are not run.
-async fn listen(mut stream: EventStream, wait: Duration, inbox: UnboundedSender<Message>, generation: u64) {
+async fn listen(
+    mut stream: EventStream,
+    wait: Duration,
+    inbox: UnboundedSender<InboxMessage>,
+    generation: u64,
+) {
     if !wait.is_zero() {
         tokio::time::sleep(wait).await;
     }
@@ -146,12 +147,12 @@ async fn listen(mut stream: EventStream, wait: Duration, inbox: UnboundedSender<
         match item {
             Ok(StreamEvent::BlockDone { block, .. }) => text.push_str(&block.text().unwrap_or_default()),
             Ok(StreamEvent::Ended(ended)) => {
-                drop(inbox.send(Message::Summary(generation, Ok((text, ended)))));
+                drop(inbox.send(InboxMessage::Summary(generation, Ok((text, ended)))));
                 return;
             }
             Ok(_) => {}
             Err(failure) => {
-                drop(inbox.send(Message::Summary(generation, Err(failure))));
+                drop(inbox.send(InboxMessage::Summary(generation, Err(failure))));
                 return;
             }
         }

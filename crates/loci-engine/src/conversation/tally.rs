@@ -5,6 +5,7 @@ use std::time::Duration;
 use loci_context::Fullness;
 use loci_core::app_state::Denial;
 use loci_core::session::SessionIdentity;
+use loci_core::tool::PathEffect;
 use loci_core::usage::Usage;
 
 use crate::event::TurnReport;
@@ -20,6 +21,8 @@ pub(super) struct Tally {
     pub(super) usage: Usage,
     /// The text of the last assistant message.
     pub(super) text: String,
+    /// Files that calls have changed.
+    pub(super) written: Vec<PathEffect>,
     api: Duration,
     first_event_after: Option<Duration>,
     first_request_after: Option<Duration>,
@@ -33,6 +36,7 @@ impl Tally {
             has_heard: false,
             usage: Usage::default(),
             text: String::new(),
+            written: Vec::new(),
             api: Duration::ZERO,
             first_event_after: None,
             first_request_after: None,

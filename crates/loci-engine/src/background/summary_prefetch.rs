@@ -13,33 +13,34 @@ use loci_storage::Author;
 use loci_tools::FileStates;
 use tokio_util::sync::CancellationToken;
 
-use super::{Backstage, End, Errand, Lane, Policy, Standpoint};
-use crate::host::lock;
+use super::{AgentEnd, AgentTask, BackgroundDeps, JobQueue, Policy};
+use crate::conversation::host::lock;
+use crate::conversation::{AgentSetup, ForkPoint};
 
 /// The share of the window before the trigger at which the summary is asked for, in percent.
 const AHEAD_PERCENT: u64 = 15;
 
 /// Prepares summaries.
-pub(crate) struct Ahead {
+pub(crate) struct SummaryPrefetch {
     ready: Arc<Mutex<Option<Notes>>>,
     /// Whether one was asked for since the last compaction.
     has_asked: bool,
-    lane: Lane<(Standpoint, EntryId)>,
+    queue: JobQueue<(ForkPoint, EntryId)>,
 }
 
-impl Ahead {
-    pub(crate) fn new(stage: Backstage) -> Self {
-        let (stage, ready) = (Arc::new(stage), Arc::new(Mutex::new(None)));
+impl SummaryPrefetch {
+    pub(crate) fn new(deps: BackgroundDeps) -> Self {
+        let (deps, ready) = (Arc::new(deps), Arc::new(Mutex::new(None)));
         let place = Arc::clone(&ready);
-        let lane = Lane::new(move |(standpoint, covers), cancel: CancellationToken| {
-            let (stage, place) = (Arc::clone(&stage), Arc::clone(&place));
+        let queue = JobQueue::new(move |(fork_point, covers), cancel: CancellationToken| {
+            let (deps, place) = (Arc::clone(&deps), Arc::clone(&place));
             async move {
-                if let Some(text) = summary(&stage, standpoint, &cancel).await {
+                if let Some(text) = summary(&deps, fork_point, &cancel).await {
                     *lock(&place) = Some(Notes { text, covers });
                 }
             }
         });
-        Self { ready, has_asked: false, lane }
+        Self { ready, has_asked: false, queue }
     }
 
     /// Tells whether a summary is to be prepared for a conversation of so many tokens.
@@ -47,15 +48,15 @@ impl Ahead {
         !self.has_asked && begins_at(room) <= tokens && tokens < room.trigger()
     }
 
-    /// Sends the agent out; `covers` is the last entry of the standpoint's messages.
-    pub(crate) fn send(&mut self, standpoint: Standpoint, covers: EntryId) {
+    /// Sends the agent out; `covers` is the last entry of the fork_point's messages.
+    pub(crate) fn send(&mut self, fork_point: ForkPoint, covers: EntryId) {
         self.has_asked = true;
-        self.lane.submit((standpoint, covers));
+        self.queue.submit((fork_point, covers));
     }
 
     /// Returns what ends when the summary that is being written is there; nothing, when none is.
     pub(crate) fn under_way(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
-        self.lane.under_way()
+        self.queue.under_way()
     }
 
     /// Returns the summary, if it is there.
@@ -71,7 +72,7 @@ impl Ahead {
 
     /// Calls back what is under way: without a conversation there is nothing to compact.
     pub(crate) async fn stop(&self) {
-        self.lane.drain(Duration::ZERO).await;
+        self.queue.drain(Duration::ZERO).await;
     }
 }
 
@@ -82,18 +83,18 @@ fn begins_at(room: &ContextRoom) -> u64 {
     trigger.saturating_sub(room.window.tokens * AHEAD_PERCENT / 100).max(half)
 }
 
-async fn summary(stage: &Backstage, standpoint: Standpoint, cancel: &CancellationToken) -> Option<String> {
-    let errand = Errand {
+async fn summary(deps: &BackgroundDeps, fork_point: ForkPoint, cancel: &CancellationToken) -> Option<String> {
+    let setup = AgentSetup {
         kind: "summary-ahead",
-        standpoint,
-        instruction: summary_request(None),
+        point: fork_point,
         policy: Policy::Nothing,
         max_turns: 1,
         files: FileStates::default(),
         author: Author::Model,
     };
-    let report = super::run(stage, errand, cancel).await;
-    summary_of(&report.text).filter(|_| report.end == End::Done)
+    let task = AgentTask { setup, instruction: summary_request(None) };
+    let report = super::run(deps, task, cancel).await;
+    summary_of(&report.text).filter(|_| report.end == AgentEnd::Done)
 }
 
 #[cfg(test)]

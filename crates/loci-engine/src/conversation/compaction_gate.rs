@@ -1,0 +1,110 @@
+//! What a compaction waits for: whoever has a say in it, and notes that are being written right now.
+
+use std::future::Future;
+
+use loci_context::CompactionAttempt;
+use tokio_util::sync::CancellationToken;
+
+use super::{Conversation, InboxMessage};
+use crate::event::EngineEvent;
+use crate::extension::{BeforeCompaction, CompactionGate};
+use crate::turn::{CompactionOutcome, CompactionRequest};
+
+impl Conversation {
+    /// Makes the conversation shorter.
+    pub(super) fn compact(&mut self, request: CompactionRequest) {
+        self.tell(EngineEvent::Compacting);
+        self.shorten(request);
+    }
+
+    /// Compacts the conversation, as soon as nothing speaks against it.
+    pub(super) fn pass_gate(&mut self, request: CompactionRequest) {
+        let gate = self.gate(&request);
+        let notes = self.notes_under_way(&request);
+        if gate.is_none() && notes.is_none() {
+            return self.begin_compaction(&request);
+        }
+        let patience = self.helpers.patience;
+        let waits = async move {
+            let gate = match gate {
+                Some(gate) => gate.await,
+                None => CompactionGate::Go { instructions: None },
+            };
+            if let (Some(notes), CompactionGate::Go { instructions: None }) = (notes, &gate) {
+                // What is not there by then is done without.
+                drop(tokio::time::timeout(patience, notes).await);
+            }
+            InboxMessage::Gate(request, gate)
+        };
+        self.wait_for(waits);
+    }
+
+    /// Has the turn wait for something; an interrupt ends the wait.
+    pub(super) fn wait_for(&mut self, work: impl Future<Output = InboxMessage> + Send + 'static) {
+        self.run.generation += 1;
+        self.run.request = CancellationToken::new();
+        let (inbox, cancel) = (self.run.inbox.clone(), self.run.request.clone());
+        tokio::spawn(async move {
+            tokio::select! {
+                () = cancel.cancelled() => {}
+                message = work => drop(inbox.send(message)),
+            }
+        });
+    }
+
+    /// Asks whoever has a say, unless there is nothing to say anything about.
+    fn gate(&self, request: &CompactionRequest) -> Option<impl Future<Output = CompactionGate> + use<>> {
+        let hooks = self.ctx.compaction_hooks.clone().filter(|_| self.compaction.is_on)?;
+        let notes = self.notes_for_compaction();
+        CompactionAttempt::new(self.subject(request), request.keep, notes.as_ref(), None)?;
+        let before = BeforeCompaction { trigger: request.trigger, instructions: request.focus.clone() };
+        Some(async move { hooks.before(before).await })
+    }
+
+    /// Returns what ends when the notes, or the summary, that are being written are there. They are of no use where the
+    /// user says what to keep.
+    fn notes_under_way(&self, request: &CompactionRequest) -> Option<impl Future<Output = ()> + use<>> {
+        if request.focus.is_some() || self.prepared_summary().is_some() {
+            return None;
+        }
+        let ahead = self.helpers.summary.as_ref().and_then(|summary| summary.under_way());
+        let notes = self.helpers.notes.as_ref().and_then(|notes| notes.under_way());
+        (ahead.is_some() || notes.is_some()).then_some(async move {
+            tokio::join!(over(ahead), over(notes));
+        })
+    }
+
+    /// Goes on with a compaction, or leaves it.
+    pub(super) fn gate_passed(&mut self, mut request: CompactionRequest, gate: CompactionGate) {
+        match gate {
+            CompactionGate::Go { instructions } => {
+                let parts: Vec<String> = request.focus.take().into_iter().chain(instructions).collect();
+                request.focus = Some(parts.join("\n")).filter(|focus| !focus.trim().is_empty());
+                self.begin_compaction(&request);
+            }
+            CompactionGate::Block { reason } => self.compaction_over(CompactionOutcome::Blocked(reason)),
+        }
+    }
+
+    /// Ends a compaction; whoever wanted to know hears of it first.
+    pub(super) fn compaction_over(&mut self, end: CompactionOutcome) {
+        self.tell(EngineEvent::CompactionEnded { failure: end.failure() });
+        let done = self.run.compacted.take().zip(self.ctx.compaction_hooks.clone());
+        let Some((after, hooks)) = done else {
+            return self.run.post(InboxMessage::CompactionOver(end));
+        };
+        let events = self.events.clone();
+        self.wait_for(async move {
+            for text in hooks.after(after).await {
+                events.send(EngineEvent::Trouble(text));
+            }
+            InboxMessage::CompactionOver(end)
+        });
+    }
+}
+
+async fn over(work: Option<impl Future<Output = ()>>) {
+    if let Some(work) = work {
+        work.await;
+    }
+}

@@ -1,0 +1,107 @@
+//! What all conversations of a session share: its world, state, identity, settings, permissions and memories.
+//!
+//! It owns no conversation and holds no inbox but those of questions that wait for an answer.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use loci_core::app_state::AppState;
+use loci_core::permission::{Mode, Rulebook};
+use loci_core::session::SessionIdentity;
+use loci_llm::Client;
+use loci_stdx::{Env, Store};
+use loci_storage::{ConfigHome, SessionTmp};
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::InboxMessage;
+use super::host::lock;
+use crate::command::Answer;
+use crate::config::{Ambient, Grants, ReloadPoint, ReloadedSettings, SettingsPoller};
+use crate::event::EngineEvent;
+use crate::extension::{Classifier, ClassifierBlocks, CompactionHooks, RestoreSource, TurnHooks};
+use crate::memory::MemoryService;
+use crate::slash_command::CommandRegistry;
+use crate::state::change;
+
+/// What the conversations of a session share.
+pub(crate) struct SessionContext {
+    pub(crate) env: Env,
+    pub(crate) home: ConfigHome,
+    pub(crate) client: Client,
+    pub(crate) state: Arc<Store<AppState>>,
+    pub(crate) identity: Arc<Store<SessionIdentity>>,
+    /// The world around the session; settings change it.
+    pub(crate) ambient: Arc<Mutex<Ambient>>,
+    pub(crate) tmp: SessionTmp,
+    /// Where front ends hear of whatever concerns the whole session.
+    pub(crate) events: UnboundedSender<EngineEvent>,
+    pub(crate) slash_commands: Arc<Store<CommandRegistry>>,
+    pub(crate) api_key_source: String,
+    /// When the process started, on the clock's monotonic scale.
+    pub(crate) started: std::time::Duration,
+    /// Whether somebody is there who answers permission questions.
+    pub(crate) can_ask: AtomicBool,
+    /// Looks whether settings changed; held for one look.
+    pub(crate) poll_settings: Mutex<Option<SettingsPoller>>,
+    /// What answers may change, and where that is saved; held for one change.
+    pub(crate) grants: Mutex<Grants>,
+    /// Judges what would be asked about in mode `auto`.
+    pub(crate) classifier: Option<Arc<dyn Classifier>>,
+    /// How often it said no; held to count.
+    pub(crate) classifier_blocks: Mutex<ClassifierBlocks>,
+    /// Who has a say in prompts, calls and ends of turns.
+    pub(crate) turn_hooks: Option<Arc<dyn TurnHooks>>,
+    /// Who has a say in compactions.
+    pub(crate) compaction_hooks: Option<Arc<dyn CompactionHooks>>,
+    pub(crate) restore_sources: Vec<Arc<dyn RestoreSource>>,
+    /// The memories of the project.
+    pub(crate) memory: Option<Arc<MemoryService>>,
+    /// The conversation that waits for each open question; held to look one up.
+    pub(crate) questions: Mutex<HashMap<String, UnboundedSender<InboxMessage>>>,
+}
+
+impl SessionContext {
+    /// Returns the rules in force, with what changed in the settings since the last look.
+    pub(crate) fn reload_settings(&self, point: ReloadPoint) -> Rulebook {
+        let book = self.state.get().permission.rulebook.clone();
+        let reloaded = lock(&self.poll_settings).as_mut().and_then(|poll| poll(&book, point));
+        match reloaded {
+            Some(ReloadedSettings { rulebook, settings }) => {
+                change(&self.state, |state| {
+                    state.permission.rulebook = rulebook.clone();
+                    state.settings = settings;
+                });
+                rulebook
+            }
+            None => book,
+        }
+    }
+
+    pub(crate) fn mode(&self) -> Mode {
+        self.state.get().permission.rulebook.mode
+    }
+
+    /// Returns what the session has cost so far, in US dollars.
+    pub(crate) fn spent_usd(&self) -> f64 {
+        self.identity.get().totals.cost_usd()
+    }
+
+    pub(crate) fn can_ask(&self) -> bool {
+        self.can_ask.load(Ordering::Relaxed)
+    }
+
+    /// Nobody is left who answers questions.
+    pub(crate) fn stop_asking(&self) {
+        self.can_ask.store(false, Ordering::Relaxed);
+    }
+
+    /// Hands an answer to the conversation that asked; one that comes too late, or twice, changes nothing.
+    pub(crate) fn answer(&self, question: String, answer: Answer) {
+        let asker = lock(&self.questions).remove(&question);
+        if let Some(asker) = asker {
+            // A turn that is over waits for no answer.
+            drop(asker.send(InboxMessage::Answered(question, answer)));
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Agents that work for a conversation, beside it: when they are sent out, and what they leave.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use loci_context::Notes;
+use loci_core::entry::Entry;
+use loci_core::ids::EntryId;
+use loci_core::message::Message;
+use loci_core::permission::Mode;
+use loci_tools::Host;
+
+use super::{Conversation, ForkPoint};
+use crate::background::{BackgroundDeps, Collapser, MemoryExtractor, NotesUpdater, SummaryPrefetch};
+use crate::config::{BackgroundConfig, ModelConfig};
+
+/// The helpers of a conversation. An agent's own conversation has none.
+#[derive(Default)]
+pub(crate) struct Helpers {
+    /// Keeps running notes of the conversation.
+    pub(super) notes: Option<NotesUpdater>,
+    /// Prepares the summary that a compaction will need.
+    pub(super) summary: Option<SummaryPrefetch>,
+    /// Collapses stretches of the conversation.
+    pub(super) collapser: Option<Collapser>,
+    /// Looks for memories.
+    pub(super) extractor: Option<MemoryExtractor>,
+    /// How long a compaction waits for notes, or a summary, that are being written.
+    pub(super) patience: Duration,
+}
+
+impl Helpers {
+    pub(crate) fn new(
+        deps: &BackgroundDeps,
+        config: &BackgroundConfig,
+        collapses: bool,
+        past: &[Arc<Entry>],
+    ) -> Self {
+        let who = deps.ctx.identity.get();
+        // Notes lie beside the transcript; a session that leaves none has no place for them.
+        let pace = config.notes.filter(|_| who.is_persistent());
+        // What is collapsed bit by bit is not compacted as a whole before it must be.
+        let collapser = collapses.then(|| Collapser::new(deps.clone()));
+        let is_prepared = config.prepares_summary && collapser.is_none();
+        let looking = deps.ctx.memory.clone().zip(config.extraction);
+        Self {
+            notes: pace.map(|pace| NotesUpdater::new(deps.clone(), &who, pace)),
+            summary: is_prepared.then(|| SummaryPrefetch::new(deps.clone())),
+            collapser,
+            extractor: looking
+                .map(|(memory, extraction)| MemoryExtractor::new(deps.clone(), memory, extraction, past)),
+            patience: config.patience,
+        }
+    }
+
+    /// Takes note that the model has written a memory.
+    pub(super) fn memory_written(&mut self) {
+        if let Some(extractor) = &mut self.extractor {
+            extractor.main_wrote();
+        }
+    }
+
+    /// Takes note of a response that made so many calls.
+    pub(super) fn response_recorded(&mut self, n_calls: usize) {
+        if let Some(notes) = &mut self.notes {
+            notes.heard(n_calls);
+        }
+    }
+
+    /// Takes note that results were cleared, so that the context has fewer tokens than it had.
+    pub(super) fn context_cleared(&mut self, tokens: u64) {
+        if let Some(notes) = &mut self.notes {
+            notes.shortened(tokens);
+        }
+    }
+
+    /// Takes note that the conversation was compacted.
+    pub(super) fn context_compacted(&mut self, tokens: u64) {
+        self.context_cleared(tokens);
+        if let Some(summary) = &mut self.summary {
+            summary.shortened();
+        }
+        if let Some(collapser) = &self.collapser {
+            collapser.shortened();
+        }
+    }
+
+    /// Waits for what is done beside the conversation, so long at most.
+    pub(crate) async fn drain(&self, limit: Duration) {
+        let notes = async {
+            if let Some(notes) = &self.notes {
+                notes.drain(limit).await;
+            }
+        };
+        let memories = async {
+            if let Some(extractor) = &self.extractor {
+                extractor.drain(limit).await;
+            }
+        };
+        let summary = async {
+            if let Some(summary) = &self.summary {
+                summary.stop().await;
+            }
+        };
+        let collapse = async {
+            if let Some(collapser) = &self.collapser {
+                collapser.stop().await;
+            }
+        };
+        tokio::join!(notes, memories, summary, collapse);
+    }
+}
+
+impl Conversation {
+    /// Has the notes brought up to date when it is time. `messages` are those of the request that is about to go out;
+    /// at the end of a turn there is none. The conversation does not wait.
+    pub(super) fn consider_notes(&mut self, messages: Option<&[Message]>) {
+        let tokens = match &self.helpers.notes {
+            Some(_) => self.tokens(),
+            None => return,
+        };
+        let covers = self.recorder.path().last().and_then(|entry| entry.head().uuid.clone());
+        let Some(covers) = covers.filter(|_| self.helpers.notes.as_ref().is_some_and(|it| it.is_due(tokens)))
+        else {
+            return;
+        };
+        let fork_point = self.fork_point(messages);
+        if let Some(notes) = &mut self.helpers.notes {
+            notes.send(fork_point, covers, tokens);
+        }
+    }
+
+    /// Has a summary prepared when the window is soon full and notes do not stand for the conversation already.
+    pub(super) fn consider_summary(&mut self, messages: Option<&[Message]>) {
+        let is_wanted = self.compaction.is_automatic && self.helpers.summary.is_some();
+        let tokens = if is_wanted { self.tokens() } else { return };
+        let room = self.room(&self.usual_plan());
+        if !self.helpers.summary.as_ref().is_some_and(|summary| summary.is_due(tokens, &room))
+            || self.has_notes()
+        {
+            return;
+        }
+        let fork_point = self.fork_point(messages);
+        let covers = self.recorder.path().last().and_then(|entry| entry.head().uuid.clone());
+        if let (Some(summary), Some(covers)) = (&mut self.helpers.summary, covers) {
+            summary.send(fork_point, covers);
+        }
+    }
+
+    /// Returns what can stand for the conversation, up to an entry of it: a summary that was prepared, or the notes.
+    pub(super) fn notes_for_compaction(&self) -> Option<Notes> {
+        self.prepared_summary().or_else(|| self.helpers.notes.as_ref().and_then(NotesUpdater::current))
+    }
+
+    /// Returns the summary that was prepared for the conversation as it is.
+    pub(super) fn prepared_summary(&self) -> Option<Notes> {
+        let prepared = self.helpers.summary.as_ref().and_then(SummaryPrefetch::ready);
+        prepared.filter(|notes| self.is_on_path(&notes.covers))
+    }
+
+    fn has_notes(&self) -> bool {
+        let notes = self.helpers.notes.as_ref().and_then(NotesUpdater::current);
+        notes.is_some_and(|notes| self.is_on_path(&notes.covers))
+    }
+
+    fn is_on_path(&self, id: &EntryId) -> bool {
+        self.recorder.path().iter().any(|entry| entry.head().uuid.as_ref() == Some(id))
+    }
+
+    /// Returns how the conversation stands, for an agent that is to see it as the next request would.
+    pub(super) fn fork_point(&self, messages: Option<&[Message]>) -> ForkPoint {
+        let messages = match messages {
+            Some(messages) => messages.to_vec(),
+            None => self.messages(),
+        };
+        ForkPoint {
+            model: ModelConfig { main: self.current_model(), ..self.model.clone() },
+            tokens: self.tokens().saturating_sub(self.base.tokens()),
+            messages,
+            place: self.host.place(),
+        }
+    }
+
+    /// Has memories looked for in what is new; the conversation does not wait. While a plan is made nothing is written,
+    /// so nothing is looked for; it counts as new afterwards.
+    pub(super) fn consider_memories(&mut self) {
+        if self.ctx.mode() == Mode::Plan {
+            return;
+        }
+        let Some(mut extractor) = self.helpers.extractor.take() else { return };
+        extractor.consider(self.recorder.path(), || self.fork_point(None));
+        self.helpers.extractor = Some(extractor);
+    }
+}

@@ -1,0 +1,113 @@
+//! Instruction files in a conversation: what opens it, what is met on the way, what is read anew after a compaction.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use loci_context::user_context;
+use loci_core::entry::Entry;
+use loci_core::message::Message;
+use loci_core::tool::ToolAttachment;
+use loci_storage::{Instructions, LazyInstructions};
+use loci_tools::Host;
+use serde_json::json;
+
+use super::Conversation;
+use super::host::lock;
+use crate::config::ReadInstructions;
+use crate::event::EngineEvent;
+use crate::instructions::{Opening, note, remember, resume, shown_instructions};
+use crate::restore::file_states;
+
+/// The instruction files of a conversation.
+#[derive(Default)]
+pub(crate) struct InstructionState {
+    pub(crate) files: Instructions,
+    /// Those that wait until a file they are about is read.
+    pub(crate) lazy: Option<LazyInstructions>,
+    /// Reads them anew.
+    pub(crate) read: Option<ReadInstructions>,
+    /// The date the model was last told.
+    pub(crate) told_date: String,
+}
+
+/// What stands before a conversation's own entries in every request.
+pub(crate) enum Prelude {
+    /// Instruction files, memories and the date, once they are made.
+    Opening(Option<Opening>),
+    /// The messages of the conversation that this one was forked from, word for word.
+    Fork {
+        messages: Vec<Message>,
+        /// About how many tokens they are.
+        tokens: u64,
+    },
+}
+
+impl Prelude {
+    /// Returns about how many tokens it is.
+    pub(crate) fn tokens(&self) -> u64 {
+        match self {
+            Self::Opening(opening) => opening.as_ref().map_or(0, Opening::tokens),
+            Self::Fork { tokens, .. } => *tokens,
+        }
+    }
+}
+
+impl Conversation {
+    /// Makes what opens the conversation, unless that is done; it stays the same until a compaction.
+    pub(super) fn make_opening(&mut self) {
+        if matches!(self.prelude, Prelude::Opening(None)) {
+            self.remake_opening();
+        }
+    }
+
+    fn remake_opening(&mut self) {
+        let date = self.env.clock.local_date().to_string();
+        let mut shown = shown_instructions(&self.instructions.files);
+        shown.extend(self.ctx.memory.iter().flat_map(|memory| memory.shown_indexes()));
+        self.prelude = Prelude::Opening(Some(Opening::new(&user_context(&shown, &date))));
+        self.instructions.told_date = date;
+    }
+
+    /// Tells the model when the date has changed since it was last told. The prefix stays as it is.
+    pub(super) fn tell_date(&mut self) {
+        let date = self.env.clock.local_date().to_string();
+        if date != self.instructions.told_date {
+            self.recorder.attachment(json!({"type": "date_change", "newDate": date}));
+            self.instructions.told_date = date;
+        }
+    }
+
+    /// Takes the instruction files as they are on disk by now; those met on the way are met again when they matter.
+    pub(super) fn reread_instructions(&mut self) {
+        let Some(read) = &mut self.instructions.read else { return };
+        let (found, mut lazy) = read();
+        if let Some(lazy) = &mut lazy {
+            resume(lazy, self.recorder.path().iter().map(Arc::as_ref));
+        }
+        self.instructions.files = found;
+        self.instructions.lazy = lazy;
+        self.remake_opening();
+    }
+
+    /// Brings back what the conversation knows of files: what it read, and the instructions it was shown.
+    pub(super) fn remember_files(&mut self, past: &[Arc<Entry>]) {
+        if !past.is_empty() {
+            self.host.restore_files(&file_states(past));
+        }
+        remember(&mut lock(self.host.files()), &self.instructions.files.files);
+        if let Some(lazy) = &mut self.instructions.lazy {
+            resume(lazy, past.iter().map(Arc::as_ref));
+        }
+    }
+
+    /// Returns the instructions that a file just read brings with it.
+    pub(super) fn meet_instructions(&mut self, file: &Path) -> Vec<ToolAttachment> {
+        let Some(lazy) = &mut self.instructions.lazy else { return Vec::new() };
+        let (met, problems) = lazy.read(file);
+        remember(&mut lock(self.host.files()), met.iter().map(|met| &met.file));
+        for problem in problems {
+            self.tell(EngineEvent::Trouble(format!("{}: {}", problem.path.display(), problem.message)));
+        }
+        met.iter().map(|met| note(met, &self.env.cwd)).collect()
+    }
+}

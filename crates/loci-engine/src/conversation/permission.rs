@@ -1,0 +1,317 @@
+//! Whether a call may run: judged by rules, put to a classifier or a person, answered, remembered.
+
+use loci_core::app_state::Denial;
+use loci_core::ids::ToolUseId;
+use loci_core::message::ToolUse;
+use loci_core::permission::{
+    Classified, Decision, Destination, Mode, Reason, RuleList, Rulebook, Update, Verdict,
+};
+use loci_core::tool::{CallEffects, PathEffect, ToolOutcome};
+use serde_json::Value;
+
+use super::host::lock;
+use super::{Conversation, InboxMessage};
+use crate::background::admit;
+use crate::command::Answer;
+use crate::config::ReloadPoint;
+use crate::event::{EngineEvent, Question};
+use crate::extension::{CallGate, ClassifierCall};
+use crate::prepared_call::{PermissionCheck, PreparedCall, check_permission, prepare};
+use crate::state::change;
+use crate::turn::{CallPermission, Event};
+
+impl Conversation {
+    /// Returns the rules in force, with what changed in the settings since the last call.
+    fn rules_now(&self) -> Rulebook {
+        self.ctx.reload_settings(ReloadPoint::Call)
+    }
+
+    /// Checks whether a call may run, as soon as hooks have said what they think of it.
+    pub(super) fn check_call(&mut self, call: &ToolUseId) {
+        let Some(call) = self.run.prepared.get(call).cloned() else { return };
+        let Some(hooks) = self.ctx.turn_hooks.clone() else { return self.judge(call) };
+        let (id, told) = (call.id.clone(), call.for_hooks(self.agent.clone()));
+        let (inbox, cancel) = (self.run.inbox.clone(), self.run.calls.clone());
+        tokio::spawn(async move {
+            tokio::select! {
+                gate = hooks.before_call(told) => drop(inbox.send(InboxMessage::CallGate(id, gate))),
+                () = cancel.cancelled() => {}
+            }
+        });
+    }
+
+    /// Goes on with a call that hooks have seen. One whose input they changed is a new call: checked and judged as such.
+    pub(super) fn call_gate_passed(&mut self, id: &ToolUseId, gate: CallGate) {
+        let Some(call) = self.run.prepared.get(id).cloned() else { return };
+        let call = match gate.input.filter(|input| *input != call.input) {
+            None => call,
+            Some(input) => match self.prepare_changed(&call, input) {
+                Ok(changed) => changed,
+                Err(outcome) => return self.decided(&call, CallPermission::Refuse(*outcome)),
+            },
+        };
+        self.judge(PreparedCall { hook: gate.verdict, ..call });
+    }
+
+    /// Judges a call; what it would do is kept with it, so that what was judged is what runs.
+    fn judge(&mut self, call: PreparedCall) {
+        let book = self.rules_now();
+        let mode = book.mode;
+        let judged = check_permission(&self.toolbox, self.host.as_ref(), book, &call);
+        let call = PreparedCall { effects: judged.effects.clone(), ..call };
+        self.run.prepared.insert(call.id.clone(), call.clone());
+        if judged.decision.is_for_classifier(mode) && self.classify(&call, &judged.decision) {
+            return;
+        }
+        self.follow_verdict(&call, &judged);
+    }
+
+    fn follow_verdict(&mut self, call: &PreparedCall, judged: &PermissionCheck) {
+        if let Some(policy) = &self.policy {
+            let permit = policy.permit(&call.tool, &call.input, &judged.effects);
+            return match admit(permit, &judged.decision) {
+                Ok(()) => self.decided(call, CallPermission::Run),
+                Err(why) => self.decided(call, CallPermission::Refuse(ToolOutcome::refusal(why))),
+            };
+        }
+        match judged.decision.verdict {
+            Verdict::Allow => self.decided(call, CallPermission::Run),
+            Verdict::Ask if self.asks && self.ctx.can_ask() => self.ask(call, judged),
+            Verdict::Ask | Verdict::Deny => self.refuse(call, judged),
+        }
+    }
+
+    /// Puts a call to the classifier; false when there is none, or it has blocked too much to be of use.
+    fn classify(&mut self, call: &PreparedCall, decision: &Decision) -> bool {
+        let are_too_many = lock(&self.ctx.classifier_blocks).are_too_many();
+        let Some(classifier) = self.ctx.classifier.clone().filter(|_| !are_too_many) else {
+            return false;
+        };
+        let (inbox, id) = (self.run.inbox.clone(), call.id.clone());
+        let question = ClassifierCall {
+            tool: call.tool.clone(),
+            input: call.input.clone(),
+            reason: decision.reason.to_string(),
+        };
+        tokio::spawn(async move {
+            let said = classifier.classify(question).await;
+            drop(inbox.send(InboxMessage::Classified(id, said)));
+        });
+        true
+    }
+
+    /// Takes what the classifier said. Without an answer, or after a change of mode, people are asked.
+    pub(super) fn classified(&mut self, id: &ToolUseId, said: Option<Classified>) {
+        let Some(call) = self.run.prepared.get(id).cloned() else { return };
+        let book = self.rules_now();
+        let mode = book.mode;
+        let mut judged = check_permission(&self.toolbox, self.host.as_ref(), book, &call);
+        if let Some(said) = said.filter(|_| judged.decision.is_for_classifier(mode)) {
+            lock(&self.ctx.classifier_blocks).count(&said);
+            judged.decision = said.into();
+        }
+        self.follow_verdict(&call, &judged);
+    }
+
+    fn ask(&mut self, call: &PreparedCall, judged: &PermissionCheck) {
+        let id = self.env.random.uuid_v4().to_string();
+        let reason = &judged.decision.reason;
+        let question = Question {
+            id,
+            agent: self.agent.clone(),
+            tool: call.tool.clone(),
+            call: call.id.clone(),
+            input: call.input.clone(),
+            reason: reason.to_string(),
+            reason_kind: reason.kind(),
+            links: links(&call.effects),
+            blocked_path: reason.path().map(std::path::Path::to_path_buf),
+            suggestions: if self.may_grant() { judged.suggestions.clone() } else { Vec::new() },
+        };
+        self.put_question(question, call.clone());
+    }
+
+    /// Takes the answer to a question; one that comes too late, or twice, changes nothing.
+    pub(crate) fn answered(&mut self, question: &str, answer: Answer) {
+        let Some(call) = self.close_question(question) else { return };
+        match answer {
+            Answer::Allow { input, updates } => {
+                lock(&self.ctx.classifier_blocks).forgive();
+                let has_changed = !updates.is_empty();
+                updates.into_iter().for_each(|update| self.grant(update));
+                match input.filter(|input| *input != call.input) {
+                    Some(input) => self.run_changed(&call, input),
+                    None => self.run_unless_denied(&call),
+                }
+                if has_changed {
+                    self.judge_open_questions();
+                }
+            }
+            Answer::Deny { message, stops } => {
+                let mut outcome = ToolOutcome::error(message);
+                if stops {
+                    outcome.structured = Value::from("User rejected tool use");
+                }
+                let permission =
+                    if stops { CallPermission::Stop(outcome) } else { CallPermission::Refuse(outcome) };
+                self.deny(&call, permission);
+            }
+        }
+    }
+
+    /// A yes holds for what was asked about, unless a rule forbids it by now.
+    fn run_unless_denied(&mut self, call: &PreparedCall) {
+        let book = self.rules_now();
+        let judged = check_permission(&self.toolbox, self.host.as_ref(), book, call);
+        match judged.decision.verdict {
+            Verdict::Deny if is_forbidden(&judged.decision) => self.refuse(call, &judged),
+            _ => self.decided(call, CallPermission::Run),
+        }
+    }
+
+    /// An answer with other input is a new call: checked and judged again, so that a deny rule holds against it.
+    fn run_changed(&mut self, call: &PreparedCall, input: Value) {
+        let changed = match self.prepare_changed(call, input) {
+            Ok(changed) => PreparedCall { hook: call.hook.clone(), ..changed },
+            Err(outcome) => return self.decided(call, CallPermission::Refuse(*outcome)),
+        };
+        let book = self.rules_now();
+        let judged = check_permission(&self.toolbox, self.host.as_ref(), book, &changed);
+        let changed = PreparedCall { effects: judged.effects, ..changed };
+        self.run.prepared.insert(changed.id.clone(), changed.clone());
+        self.run_unless_denied(&changed);
+    }
+
+    /// Looks a call with other input up and checks it.
+    fn prepare_changed(&self, call: &PreparedCall, input: Value) -> Result<PreparedCall, Box<ToolOutcome>> {
+        let tool_use = ToolUse { id: call.id.clone(), name: call.tool.clone(), input };
+        prepare(&self.toolbox, self.host.as_ref(), &tool_use).map(|(changed, _)| changed)
+    }
+
+    /// Withdraws questions that a grant has answered.
+    fn judge_open_questions(&mut self) {
+        let book = self.rules_now();
+        let is_settled = |call: &PreparedCall| {
+            let judged = check_permission(&self.toolbox, self.host.as_ref(), book.clone(), call);
+            judged.decision.verdict == Verdict::Allow
+        };
+        let open = self.run.questions.iter();
+        let settled: Vec<String> =
+            open.filter(|(_, call)| is_settled(call)).map(|(question, _)| question.clone()).collect();
+        for question in settled {
+            let Some(call) = self.close_question(&question) else { continue };
+            self.tell(EngineEvent::Unasked { question });
+            self.decided(&call, CallPermission::Run);
+        }
+    }
+
+    /// Makes a change that an answer asked for: now, and in the settings file it is for.
+    fn grant(&mut self, update: Update) {
+        let update = match update {
+            Update::AddDirectories(dirs, to) => Update::AddDirectories(self.host.real_dirs(&dirs), to),
+            Update::RemoveDirectories(dirs, to) => Update::RemoveDirectories(self.host.real_dirs(&dirs), to),
+            other => other,
+        };
+        if let Some(why) = self.refusal(&update) {
+            return self.tell(EngineEvent::Trouble(format!("A permission was not changed: {why}")));
+        }
+        let mut book = self.ctx.state.get().permission.rulebook.clone();
+        let complaints = update.apply(&mut book);
+        self.host.set_dirs(&book.dirs);
+        change(&self.ctx.state, |state| state.permission.rulebook = book.clone());
+        for bad in &complaints {
+            self.tell(EngineEvent::Trouble(format!("A permission was not changed: {bad}")));
+        }
+        if update.destination() == Destination::Session || !complaints.is_empty() {
+            return;
+        }
+        let saved = match lock(&self.ctx.grants).save.as_mut() {
+            Some(save) => save(&update),
+            None => Err("this session has no settings files".to_owned()),
+        };
+        if let Err(why) = saved {
+            let text = format!("A permission holds for this session and was not saved: {why}");
+            self.tell(EngineEvent::Trouble(text));
+        }
+    }
+
+    /// Tells whether an answer may allow more than the one call.
+    fn may_grant(&self) -> bool {
+        lock(&self.ctx.grants).may_grant
+    }
+
+    fn refusal(&self, update: &Update) -> Option<&'static str> {
+        match update {
+            Update::SetMode(Mode::BypassPermissions, _) if !lock(&self.ctx.grants).may_bypass => {
+                Some("the session was not started so that permissions could be bypassed")
+            }
+            Update::AddRules(change) | Update::ReplaceRules(change)
+                if change.list == RuleList::Allow && !self.may_grant() =>
+            {
+                Some("only the administrator's rules may allow calls here")
+            }
+            _ => None,
+        }
+    }
+
+    fn refuse(&mut self, call: &PreparedCall, judged: &PermissionCheck) {
+        let can_grant = self.may_grant();
+        let outcome = ToolOutcome::error(denial_text(call, judged, can_grant));
+        self.deny(call, CallPermission::Refuse(outcome));
+    }
+
+    fn deny(&mut self, call: &PreparedCall, permission: CallPermission) {
+        let denial = Denial {
+            tool_name: call.tool.clone(),
+            tool_use_id: call.id.to_string(),
+            tool_input: call.input.clone(),
+        };
+        change(&self.ctx.state, |state| state.permission.denials.push(denial));
+        self.decided(call, permission);
+    }
+
+    fn decided(&self, call: &PreparedCall, permission: CallPermission) {
+        self.run.post(InboxMessage::Machine(Event::Permission { call: call.id.clone(), permission }));
+    }
+}
+
+/// Tells a prohibition from a mode that only does not ask.
+fn is_forbidden(decision: &Decision) -> bool {
+    decision.verdict == Verdict::Deny && !matches!(decision.reason, Reason::NotAsked(..))
+}
+
+/// Returns the paths that lead elsewhere than they say, each once.
+fn links(effects: &CallEffects) -> Vec<PathEffect> {
+    let paths = effects.writes.iter().chain(&effects.reads).filter(|path| path.requested != path.real);
+    paths.fold(Vec::new(), |mut links, path| {
+        if !links.contains(path) {
+            links.push(path.clone());
+        }
+        links
+    })
+}
+
+fn denial_text(call: &PreparedCall, judged: &PermissionCheck, can_grant: bool) -> String {
+    let PermissionCheck { decision, suggestions, .. } = judged;
+    let rules: Vec<&str> = suggestions
+        .iter()
+        .filter_map(|update| match update {
+            Update::AddRules(change) => Some(change.rules.iter().map(String::as_str)),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    let grant = match rules[..] {
+        _ if !can_grant => String::new(),
+        [] => String::new(),
+        [rule] => format!(" The rule `{rule}` under permissions.allow would allow it."),
+        _ => format!(" The rules `{}` under permissions.allow would allow it.", rules.join("`, `")),
+    };
+    let next = match decision.verdict {
+        Verdict::Deny => "Do not try to get around this; take another way or say what you need.",
+        Verdict::Ask | Verdict::Allow => {
+            "This run cannot ask anyone. Take another way, or tell the user which permission is needed."
+        }
+    };
+    format!("Permission to use {} was not granted: {}.{grant} {next}", call.tool, decision.reason)
+}

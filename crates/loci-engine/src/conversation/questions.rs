@@ -1,0 +1,45 @@
+//! Permission questions of a conversation: put, withdrawn, answered when nobody is left who could.
+
+use super::Conversation;
+use super::host::lock;
+use crate::command::Answer;
+use crate::event::{EngineEvent, Question};
+use crate::prepared_call::PreparedCall;
+
+impl Conversation {
+    /// Puts a question; the answer comes by way of the inbox.
+    pub(super) fn put_question(&mut self, question: Question, call: PreparedCall) {
+        self.run.questions.insert(question.id.clone(), call);
+        lock(&self.ctx.questions).insert(question.id.clone(), self.run.inbox.clone());
+        self.tell(EngineEvent::Asked(question));
+    }
+
+    /// Takes an open question back and returns its call.
+    pub(super) fn close_question(&mut self, question: &str) -> Option<PreparedCall> {
+        lock(&self.ctx.questions).remove(question);
+        self.run.questions.remove(question)
+    }
+
+    /// Tells whether a question of this conversation is open.
+    pub(crate) fn has_asked(&self, question: &str) -> bool {
+        self.run.questions.contains_key(question)
+    }
+
+    /// Takes every open question back.
+    pub(super) fn withdraw_questions(&mut self) {
+        let open: Vec<String> = self.run.questions.keys().cloned().collect();
+        for question in open {
+            self.close_question(&question);
+            self.tell(EngineEvent::Unasked { question });
+        }
+    }
+
+    /// Answers every open question with no: nobody is left to ask.
+    pub(crate) fn deny_open_questions(&mut self) {
+        let open: Vec<String> = self.run.questions.keys().cloned().collect();
+        for question in open {
+            let message = "Nobody is left to ask whether this call may run.".to_owned();
+            self.answered(&question, Answer::Deny { message, stops: false });
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Requests to the model: sent, accounted for, passed on as they are answered.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use loci_core::message::{Block, BlockKind};
+use loci_core::model::facts;
+use loci_core::stream::StreamEvent;
+use loci_tools::Toolbox;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio_util::sync::CancellationToken;
+
+use super::{Conversation, InboxMessage, RequestEvent};
+use crate::event::{AssistantBlock, EngineEvent};
+use crate::recorder::assistant_message;
+use crate::state::change_identity;
+use crate::turn::{Event, Notice, RequestPlan};
+
+impl Conversation {
+    /// Asks the model, or says that the conversation is too long for it.
+    pub(super) fn request(&mut self, plan: &RequestPlan) {
+        self.commit_fold();
+        if self.needs_room(plan) {
+            self.run.post(InboxMessage::Machine(Event::TooLong));
+            return;
+        }
+        let messages = self.messages();
+        self.consider_notes(Some(&messages));
+        self.consider_summary(Some(&messages));
+        self.consider_fold();
+        let request = Arc::new(self.base.request(plan, &self.model, messages));
+        self.run.asked_model.clone_from(&plan.model);
+        self.run.generation += 1;
+        self.run.request = CancellationToken::new();
+        self.run.tally.request_began(self.env.clock.monotonic(), self.ctx.started);
+        let stream = self.ctx.client.stream(request, self.run.request.clone());
+        let toolbox = self.toolbox.clone();
+        tokio::spawn(forward(stream, toolbox, self.run.inbox.clone(), self.run.generation));
+    }
+
+    /// Has the machine hear, after a while, that it may ask again.
+    pub(super) fn wait(&self, delay: Duration) {
+        let (inbox, generation) = (self.run.inbox.clone(), self.run.generation);
+        tokio::spawn(async move {
+            tokio::time::sleep(delay).await;
+            drop(inbox.send(InboxMessage::Request(generation, RequestEvent::WaitOver)));
+        });
+    }
+
+    /// Counts what came of a request before the machine hears of it.
+    pub(super) fn account(&mut self, event: RequestEvent) -> Event {
+        match event {
+            RequestEvent::Stream(StreamEvent::Ended(ended)) => {
+                let taken = self.run.tally.request_ended(self.env.clock.monotonic());
+                self.run.tally.usage.add(&ended.usage);
+                let model = self.run.asked_model.clone();
+                change_identity(&self.ctx.identity, |identity| {
+                    identity.totals.add(&model, &facts(&model), &ended.usage);
+                    identity.totals.api += taken;
+                });
+                Event::Ended { ended, spent_usd: self.ctx.spent_usd() }
+            }
+            RequestEvent::Stream(event) => Event::Stream(event),
+            RequestEvent::Failed(failure) => {
+                self.run.tally.request_ended(self.env.clock.monotonic());
+                Event::Failed { failure, jitter: self.env.random.unit_f64() }
+            }
+            RequestEvent::WaitOver => Event::WaitOver,
+        }
+    }
+
+    /// Tells front ends what the machine wants them to know.
+    pub(super) fn notify(&mut self, notice: Notice) {
+        match notice {
+            Notice::Requesting => self.tell(EngineEvent::Requesting),
+            Notice::Stream(event) => self.notify_stream(event),
+            Notice::Retry { attempt, max_retries, delay, failure } => {
+                self.tell(EngineEvent::Retry { attempt, max_retries, delay, failure });
+            }
+            Notice::Fallback { from, to, failure } => {
+                self.tell(EngineEvent::Fallback { from, to, failure });
+            }
+        }
+    }
+
+    fn notify_stream(&mut self, event: StreamEvent) {
+        let first_after = self.run.tally.heard(self.env.clock.monotonic());
+        match &event {
+            StreamEvent::Started(started) => self.run.answering = Some(started.clone()),
+            StreamEvent::BlockDone { index, block } if is_worth_showing(block) => {
+                let entry = self.recorder.reserve(*index);
+                if let Some(started) = &self.run.answering {
+                    let message = assistant_message(started, block, None);
+                    let request = started.request_id.clone();
+                    self.tell(EngineEvent::Assistant(AssistantBlock {
+                        entry,
+                        message,
+                        request,
+                        error: None,
+                    }));
+                }
+            }
+            _ => {}
+        }
+        self.tell(EngineEvent::Stream { event, first_after });
+    }
+}
+
+/// Passes a request's events on to its turn, calls as they are kept. A stream that ends without a word was cancelled.
+async fn forward(
+    mut stream: loci_llm::EventStream,
+    toolbox: Toolbox,
+    inbox: UnboundedSender<InboxMessage>,
+    generation: u64,
+) {
+    while let Some(item) = stream.next().await {
+        let event = match item {
+            Ok(StreamEvent::BlockDone { index, block }) => {
+                RequestEvent::Stream(StreamEvent::BlockDone { index, block: toolbox.with_defaults(block) })
+            }
+            Ok(event) => RequestEvent::Stream(event),
+            Err(failure) => RequestEvent::Failed(failure),
+        };
+        if inbox.send(InboxMessage::Request(generation, event)).is_err() {
+            return;
+        }
+    }
+}
+
+fn is_worth_showing(block: &Block) -> bool {
+    block.kind() != BlockKind::Text || block.text().is_some_and(|text| !text.is_empty())
+}

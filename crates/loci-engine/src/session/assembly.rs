@@ -1,0 +1,172 @@
+//! Putting a session together from its configuration.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+
+use loci_core::app_state::{AppState, ModelChoice, PermissionState, SessionView};
+use loci_core::session::SessionIdentity;
+use loci_stdx::{Env, Store};
+use loci_storage::Author;
+use loci_tools::Place;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use super::{Session, SessionHandle};
+use crate::background::BackgroundDeps;
+use crate::config::{Ambient, SessionConfig};
+use crate::conversation::host::{ConversationHost, HostParts, Spill};
+use crate::conversation::{
+    Conversation, ConversationParts, Helpers, InstructionState, Prelude, SessionContext,
+};
+use crate::event::{EngineEvent, EventSink};
+use crate::file_history::Checkpoints;
+use crate::memory::MemoryService;
+use crate::recorder::Recorder;
+use crate::request::RequestBase;
+use crate::state::connect;
+use crate::state_effects::SessionStateEffects;
+use crate::task_list::task_store;
+
+impl Session {
+    /// Makes a session; nothing happens until it is run.
+    pub fn new(mut config: SessionConfig) -> (Self, SessionHandle, UnboundedReceiver<EngineEvent>) {
+        let (events, events_out) = unbounded_channel();
+        let (command_in, commands) = unbounded_channel();
+        let identity = Arc::new(Store::new(config.identity.clone()));
+        let who = identity.get();
+        let (poll_settings, apply) =
+            config.settings_reload.take().map(|reload| (reload.poll, reload.apply)).unzip();
+        let ambient = Ambient { env: config.env.clone(), child_env: std::mem::take(&mut config.child_env) };
+        let ambient = Arc::new(Mutex::new(ambient));
+        let outside = SessionStateEffects {
+            events: events.clone(),
+            identity: Arc::clone(&identity),
+            ambient: Arc::clone(&ambient),
+            apply,
+        };
+        let place = place(&who, &config.rulebook.dirs, &config.env);
+        let state = Arc::new(connect(first_state(&mut config, &who), outside));
+        let memory = config.memory.take();
+        let memory = memory.map(|it| MemoryService::new(config.env.clone(), Arc::clone(&identity), it));
+        let ctx = Arc::new(SessionContext {
+            env: config.env.clone(),
+            home: config.home.clone(),
+            client: config.client.clone(),
+            state,
+            identity,
+            ambient,
+            tmp: config.tmp.clone(),
+            events,
+            slash_commands: Arc::clone(&config.commands),
+            api_key_source: std::mem::take(&mut config.api_key_source),
+            started: config.started,
+            can_ask: AtomicBool::new(config.can_ask),
+            poll_settings: Mutex::new(poll_settings),
+            grants: Mutex::new(std::mem::take(&mut config.grants)),
+            classifier: config.classifier.take(),
+            classifier_blocks: Mutex::default(),
+            turn_hooks: config.turn_hooks.take(),
+            compaction_hooks: config.compaction_hooks.take(),
+            restore_sources: std::mem::take(&mut config.restore_sources),
+            memory: memory.map(Arc::new),
+            questions: Mutex::default(),
+        });
+        let drain = config.background.drain;
+        let conversation = Conversation::main(ctx, config, place);
+        let session =
+            Self { conversation, commands, queue: VecDeque::new(), is_closing: false, is_deaf: false, drain };
+        (session, SessionHandle { commands: command_in }, events_out)
+    }
+}
+
+impl Conversation {
+    /// Makes the main line of a session.
+    fn main(ctx: Arc<SessionContext>, mut config: SessionConfig, place: Place) -> Self {
+        let who = ctx.identity.get();
+        let checkpoints = Checkpoints::new(&config.env, config.file_history.take());
+        let events = EventSink::new(ctx.events.clone(), None);
+        let host = ConversationHost::new(HostParts {
+            home: ctx.home.clone(),
+            ambient: Arc::clone(&ctx.ambient),
+            place,
+            spill: spill(&who),
+            tmp: ctx.tmp.clone(),
+            events: events.clone(),
+            state: Arc::clone(&ctx.state),
+            keeper: checkpoints.keeper(),
+            transcript: config.log.path().map(Path::to_path_buf),
+            memory: ctx.memory.as_ref().map(|memory| memory.dir().to_owned()),
+            task_store: task_store(&config.home, &who, &config.env),
+        });
+        let (prompt, toolbox, id) = (&config.prompt, &config.toolbox, who.id().as_str());
+        let base = Arc::new(RequestBase::new(prompt, toolbox, &config.model, config.compaction, id));
+        let deps = BackgroundDeps {
+            ctx: Arc::clone(&ctx),
+            base: Arc::clone(&base),
+            toolbox: config.toolbox.clone(),
+            stamp: config.stamp.clone(),
+            max_budget_usd: config.limits.max_budget_usd,
+        };
+        let past = config.history.path.clone();
+        let helpers = Helpers::new(&deps, &config.background, config.compaction.collapses, &past);
+        let recorder = Recorder::new(config.env.clone(), config.log, config.stamp, config.history);
+        let instructions = InstructionState {
+            files: config.instructions,
+            lazy: config.lazy_instructions,
+            read: config.read_instructions,
+            told_date: String::new(),
+        };
+        Self::new(ConversationParts {
+            agent: None,
+            events,
+            recorder,
+            host,
+            toolbox: config.toolbox,
+            base,
+            model: config.model,
+            limits: config.limits,
+            asks: true,
+            policy: None,
+            author: Author::Model,
+            compaction: config.compaction,
+            instructions,
+            prelude: Prelude::Opening(None),
+            past: Some(past),
+            checkpoints,
+            helpers,
+            ctx,
+        })
+    }
+}
+
+/// Says where the session is, and where else it may work.
+fn place(who: &SessionIdentity, dirs: &[PathBuf], env: &Env) -> Place {
+    let project = who.project_root().to_path_buf();
+    Place {
+        cwd: who.original_cwd().to_path_buf(),
+        extra_dirs: dirs.iter().filter(|dir| **dir != project).cloned().collect(),
+        project,
+        home: env.home.clone(),
+    }
+}
+
+fn first_state(config: &mut SessionConfig, who: &SessionIdentity) -> AppState {
+    let title = config.history.title.as_deref().or(config.history.labels.title()).map(str::to_owned);
+    let rulebook = std::mem::take(&mut config.rulebook);
+    AppState {
+        permission: PermissionState { rulebook, ..PermissionState::default() },
+        session: SessionView { title },
+        settings: std::mem::take(&mut config.settings),
+        model: ModelChoice { session_override: who.model_override.clone() },
+    }
+}
+
+/// Long results lie beside the transcript; a session that leaves none keeps them with its tasks' output.
+fn spill(who: &SessionIdentity) -> Spill {
+    if who.is_persistent() {
+        Spill::Beside(who.companion_dir().join("tool-results"))
+    } else {
+        Spill::Temporary
+    }
+}

@@ -1,0 +1,83 @@
+//! Taking commands of front ends, between turns and during one.
+
+use std::time::Duration;
+
+use loci_tools::Host;
+
+use super::Session;
+use crate::command::Command;
+use crate::conversation::TurnInput;
+use crate::event::{EngineEvent, TurnReport};
+use crate::model_name::resolve_model;
+use crate::state::change;
+
+impl Session {
+    /// Takes a command that needs no turn.
+    pub(super) fn take_command(&mut self, command: Command) {
+        let conversation = &mut self.conversation;
+        match command {
+            Command::Prompt(_) | Command::GoOn if self.is_closing => {}
+            Command::Prompt(prompt) => self.queue.push_back(TurnInput::Prompt(prompt)),
+            Command::GoOn => self.queue.push_back(TurnInput::GoOn),
+            Command::Leave { title } => {
+                self.is_closing = true;
+                if let Some(title) = title {
+                    conversation.recorder.name(title);
+                    conversation.tell_warnings();
+                }
+            }
+            Command::SetMode(mode) => {
+                change(&conversation.ctx.state, |state| state.permission.rulebook.mode = mode);
+            }
+            Command::SetModel(model) => {
+                let vars = conversation.host.env().vars;
+                let model = model.map(|name| resolve_model(&vars, &name));
+                change(&conversation.ctx.state, |state| state.model.session_override.clone_from(&model));
+                conversation.tell(EngineEvent::ModelChanged(conversation.current_model()));
+            }
+            Command::RewindFiles { request, prompt, is_trial } => {
+                self.rewind_files(request, prompt, is_trial);
+            }
+            Command::Close => self.close(),
+            Command::Quit => {
+                self.queue.clear();
+                self.drain = Duration::ZERO;
+                self.close();
+            }
+            // An agent may have asked.
+            Command::Answer { question, answer } => conversation.ctx.answer(question, answer),
+            // Nothing is under way that could be stopped.
+            Command::Interrupt => {}
+        }
+    }
+
+    pub(super) fn close(&mut self) {
+        self.is_closing = true;
+        self.conversation.ctx.stop_asking();
+    }
+
+    /// Takes a command while a turn is under way; the report, when that ended the turn.
+    pub(super) fn take_command_during_turn(&mut self, command: Command) -> Option<TurnReport> {
+        match command {
+            Command::Interrupt => self.conversation.interrupt(),
+            Command::Quit => {
+                self.take_command(Command::Quit);
+                self.conversation.interrupt()
+            }
+            // Heard at once, so that what follows it finds the question answered.
+            Command::Answer { question, answer } if self.conversation.has_asked(&question) => {
+                self.conversation.answered(&question, answer);
+                None
+            }
+            Command::Close => {
+                self.close();
+                self.conversation.deny_open_questions();
+                None
+            }
+            other => {
+                self.take_command(other);
+                None
+            }
+        }
+    }
+}
