@@ -1,15 +1,15 @@
 //! Whether memories are kept, where, and how: settings, variables and flags.
 
+use std::path::Path;
+
 use loci_core::permission::Rulebook;
 use loci_settings::Settings;
 use loci_stdx::Env;
 use loci_storage::layout::ConfigHome;
 use loci_storage::memory::{MemoryBook, MemoryPlace, memory_place};
 use loci_tools::real_path;
-use std::path::Path;
 
 use crate::background_agents::switch;
-use crate::options::RunOptions;
 
 /// The memories of a run.
 pub struct Memory {
@@ -31,11 +31,6 @@ impl Memory {
             rulebook.memory_dirs.extend(spellings(&self.place.dir));
         }
     }
-}
-
-/// Tells whether the run is to do without everything it is not told to do.
-pub fn is_bare(env: &Env, options: &RunOptions) -> bool {
-    options.is_bare || env.vars.is_truthy("CLAUDE_CODE_SIMPLE")
 }
 
 /// Finds the memories of a run; none where they are switched off. A directory that cannot be used is said, and the run
@@ -67,6 +62,8 @@ pub fn open_memory(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::RunOptions;
+    use crate::settings::is_bare;
     use loci_settings::AutoMemorySettings;
 
     #[test]

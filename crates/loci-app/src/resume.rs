@@ -39,7 +39,7 @@ pub struct Resume {
     /// How many bytes its file has; of a copy that is yet to be written, none.
     pub n_bytes: u64,
     /// What the user should know about the file.
-    pub notes: Vec<String>,
+    pub warnings: Vec<String>,
     /// The right to write it, unless nothing is written.
     pub lease: Option<Lease>,
 }
@@ -67,8 +67,8 @@ pub fn find(env: &Env, home: &ConfigHome, options: &RunOptions) -> Result<Resume
     if let Some(name) = options.session.title.as_deref().map(str::trim).filter(|name| !name.is_empty()) {
         start.history.title = Some(name.to_owned());
     }
-    start.notes.extend(finished);
-    start.notes.extend(completed.iter().map(|place| {
+    start.warnings.extend(finished);
+    start.warnings.extend(completed.iter().map(|place| {
         format!(
             "Entries that an earlier run could not save are in the session now: `{}`",
             place.file().display()
@@ -102,7 +102,7 @@ fn begin(
         mode: None,
         snapshots: Vec::new(),
         n_bytes: 0,
-        notes: Vec::new(),
+        warnings: Vec::new(),
         lease,
     })
 }
@@ -185,10 +185,10 @@ fn open(home: &ConfigHome, place: SessionPlace, options: &RunOptions) -> Result<
         labels: LabelWatch::new(&labels),
         ..LoadedHistory::default()
     };
-    let notes = note_of(&skipped, &place).into_iter().collect();
+    let warnings = skipped_warning(&skipped, &place).into_iter().collect();
     let n_bytes = std::fs::metadata(place.file()).map_or(0, |metadata| metadata.len());
     let snapshots = snapshots_of(&metadata);
-    Ok(Resume { model, mode, snapshots, n_bytes, place, history, notes, lease: None })
+    Ok(Resume { model, mode, snapshots, n_bytes, place, history, warnings, lease: None })
 }
 
 /// Returns the mode a session goes on in. Bypassing and planning are chosen anew each time, and a file from
@@ -208,7 +208,7 @@ fn no_such_message(uuid: &str, place: &SessionPlace) -> UserError {
 }
 
 /// Says what could not be read of a file, if anything.
-fn note_of(skipped: &[Skipped], place: &SessionPlace) -> Option<String> {
+fn skipped_warning(skipped: &[Skipped], place: &SessionPlace) -> Option<String> {
     let first = skipped.first()?;
     Some(format!(
         "{} of `{}` could not be read and was skipped, first at byte {}; nothing was removed",

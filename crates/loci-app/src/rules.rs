@@ -24,26 +24,26 @@ pub fn rulebook_from_settings(
     chosen: Option<Mode>,
     book: &mut Rulebook,
 ) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut warnings = Vec::new();
     if settings.managed_rules_only {
         book.allow.clear();
     }
     let is_allowed = |rule: &&Sourced| !settings.managed_rules_only || rule.origin.scope == Scope::Managed;
     for rule in settings.allow.iter().filter(is_allowed) {
-        notes.extend(add(env, RuleList::Allow, rule, book));
+        warnings.extend(add(env, RuleList::Allow, rule, book));
     }
     for rule in &settings.deny {
-        notes.extend(add(env, RuleList::Deny, rule, book));
+        warnings.extend(add(env, RuleList::Deny, rule, book));
     }
     for rule in &settings.ask {
-        notes.extend(add(env, RuleList::Ask, rule, book));
+        warnings.extend(add(env, RuleList::Ask, rule, book));
     }
     for dir in &settings.additional_directories {
         let path = env.cwd.join(loci_core::path::expand_home(&env.home, &dir.text));
         match path.canonicalize() {
             Ok(real) if real.is_dir() && !book.dirs.contains(&real) => book.dirs.push(real),
             Ok(real) if real.is_dir() => {}
-            _ => notes.push(format!(
+            _ => warnings.push(format!(
                 "Settings: {}: no such directory: `{}`; ignored",
                 place(dir),
                 path.display()
@@ -53,7 +53,7 @@ pub fn rulebook_from_settings(
     book.mode = match (chosen, &settings.default_mode) {
         (Some(mode), _) => mode,
         (None, Some(wish)) => wish.text.parse().unwrap_or_else(|_| {
-            notes.push(format!(
+            warnings.push(format!(
                 "Settings: {}: this version has no mode `{}`; the usual one is used",
                 place(wish),
                 wish.text
@@ -63,10 +63,10 @@ pub fn rulebook_from_settings(
         (None, None) => Mode::default(),
     };
     if settings.is_bypass_disabled && book.mode == Mode::BypassPermissions {
-        notes.push("Settings: bypassPermissions is disabled; the usual mode is used".to_owned());
+        warnings.push("Settings: bypassPermissions is disabled; the usual mode is used".to_owned());
         book.mode = Mode::default();
     }
-    notes
+    warnings
 }
 
 fn add(env: &Env, list: RuleList, rule: &Sourced, book: &mut Rulebook) -> Option<String> {
@@ -108,7 +108,7 @@ mod tests {
     fn check(settings: &PermissionSettings, chosen: Option<Mode>, expected: &str, said: &[&str]) {
         let env = Env::for_test("/home/dev", "/");
         let mut book = Rulebook::default();
-        let notes = rulebook_from_settings(&env, settings, chosen, &mut book);
+        let warnings = rulebook_from_settings(&env, settings, chosen, &mut book);
         let show = |rules: &[Rule]| rules.iter().map(|rule| format!(" {}", rule.text())).collect::<String>();
         let shown = format!(
             "{} allow{} ask{} deny{}",
@@ -118,7 +118,7 @@ mod tests {
             show(&book.deny)
         );
         assert_eq!(shown, expected);
-        assert_eq!(notes, said);
+        assert_eq!(warnings, said);
     }
 
     #[test]

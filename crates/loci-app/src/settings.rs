@@ -16,7 +16,10 @@ use crate::options::RunOptions;
 use crate::user_error::UserError;
 
 /// How many problems are said at start; `loci doctor` knows the rest.
-const MOST_NOTES: usize = 5;
+const MOST_WARNINGS: usize = 5;
+
+/// The variable that asks for a bare run.
+const BARE: &str = "CLAUDE_CODE_SIMPLE";
 
 /// The settings of a run, and the environment with their variables.
 pub struct RunSettings {
@@ -24,12 +27,16 @@ pub struct RunSettings {
     pub env: Env,
     /// The environment without them.
     pub inherited: Env,
+    /// Where the user's things lie.
+    pub home: ConfigHome,
+    /// Whether the run does without everything it is not told to do: an option or a variable says so.
+    pub is_bare: bool,
     /// What this version acts upon.
     pub settings: Settings,
     /// Everything in force, as the app state holds it.
     pub in_force: Value,
     /// What the user should know.
-    pub notes: Vec<String>,
+    pub warnings: Vec<String>,
     /// How instruction files are looked for.
     pub instructions: InstructionOptions,
     /// Follows the files.
@@ -101,17 +108,24 @@ impl InstructionOptions {
 
 impl RunSettings {
     /// Reads all settings; `env` is the environment as inherited.
+    ///
+    /// What a bare run starts is to be bare too.
     pub fn load(env: &Env, options: &RunOptions) -> Result<Self, UserError> {
+        let bare = options.is_bare.then(|| Env { vars: env.vars.clone().with(BARE, "1"), ..env.clone() });
+        let env = bare.as_ref().unwrap_or(env);
         let home = ConfigHome::from_env(env);
         let places = SettingsPlaces::new(env, &home, Path::new(MANAGED_DIR), options.setting_sources);
         let (watch, loaded) = SettingsWatch::start(places.clone(), given(env, options)?);
         let settings = loaded.settings();
         let instructions = InstructionOptions::new(&places, &loaded, &options.permissions.dirs);
+        let with_vars = with_settings_vars(env, &settings);
         Ok(Self {
-            env: with_settings_vars(env, &settings),
+            home: ConfigHome::from_env(&with_vars),
+            is_bare: is_bare(&with_vars, options),
+            env: with_vars,
             inherited: env.clone(),
             in_force: crate::settings_reload::in_force(&loaded.merged),
-            notes: notes(&loaded),
+            warnings: settings_warnings(&loaded),
             settings,
             instructions,
             watch: Some(watch),
@@ -126,13 +140,20 @@ impl RunSettings {
         Self {
             env: env.clone(),
             inherited: env.clone(),
+            home,
+            is_bare: is_bare(env, &RunOptions::default()),
             settings: Settings::default(),
             in_force: Value::Null,
-            notes: Vec::new(),
+            warnings: Vec::new(),
             instructions,
             watch: None,
         }
     }
+}
+
+/// Tells whether a run is to do without everything it is not told to do; `env` has the variables of the settings.
+pub(crate) fn is_bare(env: &Env, options: &RunOptions) -> bool {
+    options.is_bare || env.vars.is_truthy(BARE)
 }
 
 /// Reads what `--settings` gives: a JSON object, or the name of a file that holds one.
@@ -168,12 +189,12 @@ fn read_given(env: &Env, argument: &str) -> Result<String, UserError> {
 }
 
 /// Returns what is wrong, a line each, and no more than a person reads at start.
-pub fn notes(loaded: &LoadedSettings) -> Vec<String> {
+pub(crate) fn settings_warnings(loaded: &LoadedSettings) -> Vec<String> {
     let all: Vec<String> = loaded.warnings().map(|diagnostic| format!("Settings: {diagnostic}")).collect();
-    let n_more = all.len().saturating_sub(MOST_NOTES);
+    let n_more = all.len().saturating_sub(MOST_WARNINGS);
     let problems = counted(n_more as u64, "more problem", "more problems");
     let more = (n_more > 0).then(|| format!("Settings: {problems}; see `loci doctor`"));
-    all.into_iter().take(MOST_NOTES).chain(more).collect()
+    all.into_iter().take(MOST_WARNINGS).chain(more).collect()
 }
 
 /// Returns the environment with the variables of the settings in it, which win over inherited ones.

@@ -23,7 +23,7 @@ use serde_json::Value;
 use crate::child_env::{self, child_env};
 use crate::credentials::Credentials;
 use crate::rules::rulebook_from_settings;
-use crate::settings::with_settings_vars;
+use crate::settings::{settings_warnings, with_settings_vars};
 
 /// What a session was started with, as far as settings are concerned.
 pub(crate) struct ReloadBaseline {
@@ -70,7 +70,7 @@ fn poll(mut watch: SettingsWatch, start: ReloadBaseline, latest: Arc<Mutex<Lates
         };
         let mut fresh = start.base.clone();
         let settings = loaded.settings();
-        let mut notes =
+        let mut warnings =
             rulebook_from_settings(&start.env, &settings.permissions, Some(current.mode), &mut fresh);
         let may_loosen = moment == ReloadPoint::Prompt && is_whole(&loaded);
         let rulebook = match may_loosen {
@@ -85,11 +85,11 @@ fn poll(mut watch: SettingsWatch, start: ReloadBaseline, latest: Arc<Mutex<Lates
         if rulebook == *current && !waits && now == shown {
             return None;
         }
-        notes.extend(crate::settings::notes(&loaded));
+        warnings.extend(settings_warnings(&loaded));
         if rulebook != *current || waits {
-            notes.push(change_message(may_loosen, waits).to_owned());
+            warnings.push(change_message(may_loosen, waits).to_owned());
         }
-        notes.into_iter().for_each(|note| warn(&note));
+        warnings.into_iter().for_each(|warning| warn(&warning));
         *latest.lock().unwrap_or_else(PoisonError::into_inner) = (settings, moment);
         shown.clone_from(&now);
         waiting = waits.then_some(loaded);
@@ -129,9 +129,9 @@ fn apply(
     })
 }
 
-fn warn(note: &str) {
+fn warn(text: &str) {
     // Nobody is left to tell when stderr is gone.
-    drop(writeln!(std::io::stderr(), "{note}"));
+    drop(writeln!(std::io::stderr(), "{text}"));
 }
 
 /// Returns the settings in force as the app state holds them: variables by a mark that changes with their

@@ -10,13 +10,12 @@ mod view;
 use std::time::{Duration, Instant};
 
 use loci_app::UserError;
-use loci_app::compose::{Prefetch, compose};
+use loci_app::compose::{ComposeInputs, Prefetch, compose};
 use loci_app::settings::RunSettings;
 use loci_app::{ModelOptions, PermissionOptions, RunOptions, resume};
 use loci_engine::{Command, EngineEvent, Prompt, Session};
 use loci_llm::Client;
 use loci_stdx::Env;
-use loci_storage::layout::ConfigHome;
 
 use crate::args::DemoArgs;
 use crate::permission_prompter::is_person_there;
@@ -33,13 +32,14 @@ pub(crate) fn run(env: &Env, demo: &DemoArgs) -> Result<u8, UserError> {
     let started = Instant::now();
     let project = project::create(env)?;
     let env = Env { cwd: project, ..env.clone() };
-    let home = ConfigHome::from_env(&env);
     let options = options();
-    let prefetch = Prefetch::start(&env, &home, &options, RunSettings::none(&env));
-    let start = resume::find(&env, &home, &options)?;
+    let run = RunSettings::none(&env);
+    let prefetch = Prefetch::start(&options, &run);
+    let resume = resume::find(&env, &run.home, &options)?;
     let pace = if demo.fast { Duration::ZERO } else { PACE };
     let client = Client::scripted(script::answer, pace);
-    let composed = compose(&env, &home, &options, start, prefetch, Some(client), started)?;
+    let composed =
+        compose(ComposeInputs { options: &options, run, resume, prefetch, client: Some(client), started })?;
     let runtime = runtime::of_session()?;
     runtime.block_on(play(&env, Session::new(composed.config)))
 }

@@ -6,14 +6,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use loci_app::UserError;
-use loci_app::compose::{Composed, Prefetch, compose};
+use loci_app::compose::{ComposeInputs, Composed, Prefetch, compose};
 use loci_app::settings::RunSettings;
 use loci_app::{COMPATIBLE_VERSION, RunOptions, resume, retention};
 use loci_core::session::Totals;
 use loci_engine::{ClientMessage, ClientRequests, NewSession, Prompt, RenewSession, Session};
 use loci_serve::{EarlierTotals, Headless, InputFormat, OutputFormat};
 use loci_stdx::Env;
-use loci_storage::layout::ConfigHome;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::args::{Args, Input, Output};
@@ -24,31 +23,25 @@ use crate::runtime;
 const STDIN_LIMIT: u64 = 10 * 1024 * 1024;
 
 /// Runs without a terminal and returns the exit code.
-pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, UserError> {
+pub(crate) fn run(inherited: Env, args: Args, started: Instant) -> Result<u8, UserError> {
     args.check().map_err(UserError::new)?;
     let mut options = args.options()?;
-    let client_requests = connect_client(&env, &args, &mut options);
-    // What a bare run starts is to be bare too.
-    let env = match options.is_bare {
-        true => Env { vars: env.vars.clone().with("CLAUDE_CODE_SIMPLE", "1"), ..env },
-        false => env,
-    };
-    let inherited = env.clone();
-    let settings = RunSettings::load(&env, &options)?;
-    let env = settings.env.clone();
-    let home = ConfigHome::from_env(&env);
-    let keeps_days = settings.settings.cleanup_period_days.filter(|_| options.is_persistent);
-    let prefetch = Prefetch::start(&env, &home, &options, settings);
+    let client_requests = connect_client(&inherited, &args, &mut options);
+    let run = RunSettings::load(&inherited, &options)?;
+    let (env, home) = (run.env.clone(), run.home.clone());
+    let keeps_days = run.settings.cleanup_period_days.filter(|_| options.is_persistent);
+    let prefetch = Prefetch::start(&options, &run);
     let prompt = match args.input_format {
         Input::Text => Some(Prompt::text(&read_prompt(args.prompt.as_deref())?)),
         Input::StreamJson => args.prompt.as_deref().map(Prompt::text),
     };
-    let start = match resume::find(&env, &home, &options) {
-        Ok(start) => start,
+    let resume = match resume::find(&env, &home, &options) {
+        Ok(resume) => resume,
         Err(user_error) if args.continues() => return report(&env, &args, prompt, user_error),
         Err(user_error) => return Err(user_error),
     };
-    let composed = compose(&env, &home, &options, start, prefetch, None, started)?;
+    let composed =
+        compose(ComposeInputs { options: &options, run, resume, prefetch, client: None, started })?;
     let renew = renewal(inherited, options);
     let runtime = runtime::of_session()?;
     let exit = runtime.block_on(serve(&env, &args, prompt, composed, client_requests, renew));
@@ -83,9 +76,9 @@ async fn serve(
     renew: RenewSession,
 ) -> u8 {
     let mut stderr = std::io::stderr();
-    for note in &composed.notes {
+    for warning in &composed.warnings {
         // Nobody is left to tell when stderr is gone.
-        drop(writeln!(stderr, "{note}"));
+        drop(writeln!(stderr, "{warning}"));
     }
     let api_key_source = composed.config.api_key_source.clone();
     let session_id = composed.config.identity.id().clone();
@@ -108,12 +101,18 @@ async fn serve(
 fn renewal(inherited: Env, options: RunOptions) -> RenewSession {
     Box::new(move |state| {
         let renew = || -> Result<NewSession, UserError> {
-            let settings = RunSettings::load(&inherited, &options)?;
-            let env = settings.env.clone();
-            let home = ConfigHome::from_env(&env);
-            let prefetch = Prefetch::start(&env, &home, &options, settings);
-            let start = resume::begin_new(&env, &home, &options)?;
-            let mut composed = compose(&env, &home, &options, start, prefetch, None, Instant::now())?;
+            let run = RunSettings::load(&inherited, &options)?;
+            let prefetch = Prefetch::start(&options, &run);
+            let resume = resume::begin_new(&run.env, &run.home, &options)?;
+            let inputs = ComposeInputs {
+                options: &options,
+                run,
+                resume,
+                prefetch,
+                client: None,
+                started: Instant::now(),
+            };
+            let mut composed = compose(inputs)?;
             let config = &mut composed.config;
             config.rulebook.mode = state.mode;
             config.identity.model_override.clone_from(&state.model);

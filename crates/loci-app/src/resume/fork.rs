@@ -11,7 +11,7 @@ use loci_stdx::Env;
 use loci_storage::layout::{ConfigHome, SessionPlace};
 use loci_storage::sessions::{Trace, copy_notes, copy_tasks, fork_entries, link_backups, load, summary_of};
 
-use super::{Resume, fresh, lease, no_such_message, note_of, restored_mode};
+use super::{Resume, fresh, lease, no_such_message, restored_mode, skipped_warning};
 use crate::options::RunOptions;
 use crate::user_error::UserError;
 
@@ -33,14 +33,15 @@ pub(super) fn start(
     };
     let inherited = fork_entries(&entries, &conversation, source.id(), place.id(), Trace::None)
         .map_err(|error| UserError::from_error(&error))?;
-    let mut notes: Vec<String> = note_of(&loaded.skipped, source).into_iter().collect();
+    let mut warnings: Vec<String> = skipped_warning(&loaded.skipped, source).into_iter().collect();
     if options.is_persistent {
         let linked = link_backups(home, source.id(), place.id());
-        notes.extend(linked.err().map(|error| format!("File checkpoints could not be taken over: {error}")));
+        warnings
+            .extend(linked.err().map(|error| format!("File checkpoints could not be taken over: {error}")));
         let copied = copy_tasks(home, source.id(), place.id());
-        notes.extend(copied.err().map(|error| format!("The task list could not be taken over: {error}")));
+        warnings.extend(copied.err().map(|error| format!("The task list could not be taken over: {error}")));
         let noted = copy_notes(source, &place, &inherited);
-        notes
+        warnings
             .extend(noted.err().map(|error| format!("The session's notes could not be taken over: {error}")));
     }
     let history = LoadedHistory {
@@ -61,7 +62,7 @@ pub(super) fn start(
         n_bytes: 0,
         place,
         history,
-        notes,
+        warnings,
         lease,
     })
 }

@@ -4,10 +4,11 @@ use clap::Parser;
 use loci_app::UserError;
 use loci_app::choose_model;
 use loci_app::compaction::compaction_config;
-use loci_app::compose::{Prefetch, rulebook, toolbox};
-use loci_app::memory::{is_bare, open_memory};
+use loci_app::compose::{Permissions, Prefetch, Prefetched, toolbox};
+use loci_app::memory::open_memory;
 use loci_app::settings::RunSettings;
-use loci_app::{RunOptions, resume, system_prompt as prompt_of};
+use loci_app::system_prompt::prompt_parts;
+use loci_app::{RunOptions, resume};
 use loci_context::{
     ContextRoom, Fullness, Instruction, Window, context_tokens, json_tokens, prose_tokens, system_prompt,
     user_context,
@@ -19,7 +20,6 @@ use loci_engine::{LoadedHistory, ModelConfig, shown_instructions, shown_memory_i
 use loci_settings::Settings;
 use loci_stdx::Env;
 use loci_storage::config::{InstructionFile, Instructions, Scope};
-use loci_storage::layout::ConfigHome;
 use loci_tools::{RecordDirs, Toolbox};
 use serde_json::{Value, json};
 
@@ -108,22 +108,20 @@ pub(super) fn run(env: &Env, args: &ShowArgs) -> Result<String, UserError> {
 
 impl Context {
     fn collect(env: &Env, options: &RunOptions) -> Result<Self, UserError> {
-        let configured = RunSettings::load(env, options)?;
-        let env = configured.env.clone();
-        let home = ConfigHome::from_env(&env);
-        let (_, rulebook, _) = rulebook(&env, options, &configured.settings, None)?;
+        let run = RunSettings::load(env, options)?;
+        let (env, home, settings) = (&run.env, &run.home, &run.settings);
+        let rulebook = Permissions::new(env, &options.permissions, &settings.permissions, None)?.rulebook;
         let record = RecordDirs { sessions: home.project_dir(&env.cwd), memory: None };
-        let tools = toolbox(&env, options, &configured.settings, &rulebook, record)?;
-        let start = resume::read_named(&env, &home, options)?;
+        let tools = toolbox(options, &run, &rulebook, record)?;
+        let start = resume::read_named(env, home, options)?;
         let used = start.as_ref().and_then(|start| start.model.as_deref());
-        let model = choose_model::choose(&env, &options.model, &configured.settings, used)?;
-        let root = configured.instructions.memory_root().to_owned();
-        let shows_team = configured.instructions.is_trusted();
-        let (memory, _) = open_memory(&env, &home, is_bare(&env, options), &configured.settings, &root);
-        let window = window(&env, &configured.settings, &model);
-        let (git, (found, _), _) = Prefetch::start(&env, &home, options, configured).join();
+        let model = choose_model::choose(env, &options.model, settings, used)?;
+        let (memory, _) = open_memory(env, home, run.is_bare, settings, run.instructions.memory_root());
+        let window = window(env, settings, &model);
+        let Prefetched { git, instructions: found, .. } = Prefetch::start(options, &run).join();
         let memory_dir = memory.as_ref().map(|memory| memory.place.dir.as_path());
-        let prompt = prompt_of::prompt_parts(&env, options, &rulebook, &model.main, git, memory_dir)?;
+        let prompt = prompt_parts(env, options, &rulebook, &model.main, git, memory_dir)?;
+        let shows_team = run.instructions.is_trusted();
         let mut pieces: Vec<Piece> = system_prompt(&prompt)
             .into_iter()
             .map(|fragment| {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use loci_app::UserError;
 use loci_app::child_env::child_env;
-use loci_app::compose::{rulebook, toolbox};
+use loci_app::compose::{Permissions, toolbox};
 use loci_app::settings::RunSettings;
 use loci_app::{PermissionOptions, RunOptions};
 use loci_core::ids::SessionId;
@@ -60,7 +60,7 @@ struct Played {
     report: ReplayReport,
     /// The project as recorded, and what was made of it.
     scratch: Option<(PathBuf, Scratch)>,
-    notes: Vec<String>,
+    warnings: Vec<String>,
 }
 
 /// Plays the session; the exit code says whether anything differs.
@@ -71,12 +71,12 @@ pub(super) fn run(ctx: &SessionsContext<'_>, args: &ReplayArgs) -> Result<u8, Us
     let own = SessionId::parse(&ctx.env.random.uuid_v4().to_string())
         .map_err(|error| UserError::from_error(&error))?;
     let tmp = ctx.home.session_tmp(&ctx.env.cwd, &own);
-    let (scratch, sandbox, notes) = match args.dry {
+    let (scratch, sandbox, warnings) = match args.dry {
         true => (None, None, Vec::new()),
         false => {
             let recorded = rewind::cwd(&entries)?;
             let opened = open_sandbox(ctx, args, &place, &tmp, &recorded)?;
-            (Some((recorded, opened.scratch)), Some(opened.sandbox), opened.notes)
+            (Some((recorded, opened.scratch)), Some(opened.sandbox), opened.warnings)
         }
     };
     let options = ReplayOptions {
@@ -87,7 +87,7 @@ pub(super) fn run(ctx: &SessionsContext<'_>, args: &ReplayArgs) -> Result<u8, Us
         entries,
         sandbox,
     };
-    let played = Played { report: play(options)?, scratch, notes };
+    let played = Played { report: play(options)?, scratch, warnings };
     finish(&place, played, args)
 }
 
@@ -101,7 +101,7 @@ fn finish(place: &SessionPlace, played: Played, args: &ReplayArgs) -> Result<u8,
         true => output::print_json(&show::json(place, &played, args.keep))?,
         false => output::print(&show::text(&played, args.keep))?,
     }
-    played.notes.iter().for_each(|note| output::say(note));
+    played.warnings.iter().for_each(|note| output::say(note));
     match played.scratch {
         Some((_, mut scratch)) if args.keep => scratch.keep(),
         Some((_, scratch)) => {
@@ -118,7 +118,7 @@ fn finish(place: &SessionPlace, played: Played, args: &ReplayArgs) -> Result<u8,
 struct OpenSandbox {
     scratch: Scratch,
     sandbox: ReplaySandbox,
-    notes: Vec<String>,
+    warnings: Vec<String>,
 }
 
 /// Copies the project and brings the rules in force to the copy.
@@ -134,33 +134,33 @@ fn open_sandbox(
     // The rules are those of a run in the project. For each of its places they are read anew, so that what is relative to
     // the project is relative to that.
     let here = Env { cwd: project.clone(), ..ctx.env.clone() };
-    let configured = RunSettings::load(&here, &options)?;
+    let run = RunSettings::load(&here, &options)?;
     let rules_at = |place: &Path| {
-        let env = Env { cwd: place.to_owned(), ..configured.env.clone() };
-        rulebook(&env, &options, &configured.settings, None)
+        let env = Env { cwd: place.to_owned(), ..run.env.clone() };
+        Permissions::new(&env, &options.permissions, &run.settings.permissions, None)
     };
-    let (_, project_rulebook, rule_notes) = rules_at(&project)?;
-    let (_, recorded_rulebook, _) = rules_at(recorded)?;
+    let of_project = rules_at(&project)?;
+    let recorded_rulebook = rules_at(recorded)?.rulebook;
     let scratch = Scratch::copy(&project, &ctx.env.home, tmp, ScratchLimits::default())
         .map_err(|error| to_user_error(&error))?;
-    let (_, scratch_rulebook, _) = rules_at(scratch.root())?;
-    let env = Env { cwd: scratch.root().to_owned(), ..configured.env };
-    let notes = configured.notes.into_iter().chain(rule_notes).collect();
+    let scratch_rulebook = rules_at(scratch.root())?.rulebook;
+    let env = Env { cwd: scratch.root().to_owned(), ..run.env.clone() };
+    let warnings = run.warnings.iter().cloned().chain(of_project.warnings).collect();
     let sessions = place.file().parent().map(Path::to_path_buf).unwrap_or_default();
     let record = RecordDirs { sessions, memory: None };
-    let toolbox = toolbox(&env, &options, &configured.settings, &scratch_rulebook, record)?;
+    let toolbox = toolbox(&options, &run, &scratch_rulebook, record)?;
     let sandbox = ReplaySandbox {
         child_env: child_env(&env),
         toolbox,
         rulebook: scratch_rulebook,
         project: recorded.to_owned(),
-        places: vec![(recorded.to_owned(), recorded_rulebook), (project, project_rulebook)],
+        places: vec![(recorded.to_owned(), recorded_rulebook), (project, of_project.rulebook)],
         tool_results: place.tool_results_dir(),
         tmp: tmp.clone(),
         transcript: place.file().to_owned(),
         env,
     };
-    Ok(OpenSandbox { scratch, sandbox, notes })
+    Ok(OpenSandbox { scratch, sandbox, warnings })
 }
 
 fn real_project(env: &Env, project: &Path) -> Result<PathBuf, UserError> {
