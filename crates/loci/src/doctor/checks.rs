@@ -1,0 +1,239 @@
+//! What `loci doctor` looks at, one function a check, in the order of the report.
+
+use std::fs;
+use std::path::Path;
+
+use loci_app::{COMPATIBLE_VERSION, UserError};
+use loci_settings::{Diagnostic, Origin, Scope, Severity};
+use loci_stdx::{Env, counted};
+use loci_storage::config::{LoadedSettings, SettingsPlaces, StoredLoginError, stored_login};
+use loci_storage::doctor::glance_at_store;
+use loci_storage::history::BlobStore;
+use loci_storage::layout::ConfigHome;
+use serde_json::{Map, Value, json};
+
+use super::{Block, Check};
+
+/// Variables that hold credentials.
+const CREDENTIALS: &[&str] = &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
+/// Programs that are used when they are there.
+const PROGRAMS: &[&str] = &["git", "bwrap", "bash"];
+
+/// What is examined.
+pub(super) struct Installation {
+    /// The environment with the variables of the settings.
+    pub(super) env: Env,
+    pub(super) home: ConfigHome,
+    pub(super) places: SettingsPlaces,
+    pub(super) loaded: LoadedSettings,
+}
+
+/// Makes every check.
+pub(super) fn all(it: &Installation) -> Vec<Check> {
+    let (credentials, exposed) = credentials(it);
+    vec![
+        version(),
+        config_home(it),
+        settings_files(it),
+        diagnostics(it, exposed),
+        unused_settings(it),
+        unknown_keys(it),
+        trust(it),
+        credentials,
+        mcp_servers(it),
+        sessions(it),
+        file_history(it),
+        programs(it),
+    ]
+}
+
+fn version() -> Check {
+    let version =
+        format!("loci {} (compatible with Claude Code {COMPATIBLE_VERSION})", env!("CARGO_PKG_VERSION"));
+    Check::fact(version.clone(), "version", version)
+}
+
+fn config_home(it: &Installation) -> Check {
+    let home = it.places.shown(it.home.root());
+    Check::fact(format!("Config home: {home}"), "configHome", home)
+}
+
+fn settings_files(it: &Installation) -> Check {
+    let files = it.loaded.files.iter();
+    let files = files.map(|file| (file.scope.to_string(), it.places.shown(&file.path), file.exists));
+    let (rows, values) = files
+        .map(|(scope, path, exists)| {
+            let state = if exists { "" } else { "  (none)" };
+            let row = format!("{scope:<8} {path}{state}");
+            (row, json!({"scope": scope, "path": path, "exists": exists}))
+        })
+        .unzip::<_, _, Vec<String>, Vec<Value>>();
+    Check::section("Settings files, lowest first:", rows, "settingsFiles", values.into())
+}
+
+/// What is wrong with settings files, and with the file of credentials.
+fn diagnostics(it: &Installation, more: Option<Diagnostic>) -> Check {
+    let all: Vec<&Diagnostic> = it.loaded.diagnostics.iter().chain(&more).collect();
+    let (notes, problems): (Vec<&Diagnostic>, Vec<&Diagnostic>) =
+        all.iter().partition(|diagnostic| diagnostic.severity <= Severity::Note);
+    let rows = |list: &[&Diagnostic]| list.iter().map(ToString::to_string).collect();
+    let value = |diagnostic: &&Diagnostic| {
+        json!({
+            "file": diagnostic.origin.name.as_ref(),
+            "line": diagnostic.line,
+            "key": diagnostic.key,
+            "severity": format!("{:?}", diagnostic.severity).to_lowercase(),
+            "message": diagnostic.message,
+            "hint": diagnostic.hint,
+        })
+    };
+    Check {
+        text: vec![Block::Section("Problems:", rows(&problems)), Block::Section("Notes:", rows(&notes))],
+        json: vec![("diagnostics", all.iter().map(value).collect())],
+        n_problems: problems.len(),
+    }
+}
+
+fn unused_settings(it: &Installation) -> Check {
+    let unused = it.loaded.merged.iter().filter(|setting| !setting.key.is_used);
+    let rows: Vec<String> = unused.map(|setting| setting.key.path.to_owned()).collect();
+    let value = rows.clone().into();
+    Check::section("Kept, not acted upon yet:", rows, "notActedUpon", value)
+}
+
+/// Keys that nobody knows, for programs: most are another version's, and no news to people.
+fn unknown_keys(it: &Installation) -> Check {
+    let keys = it.loaded.unknown.iter();
+    let keys = keys.map(|(key, path)| json!({"key": key, "file": it.places.shown(path)})).collect();
+    Check { text: Vec::new(), json: vec![("unknownKeys", keys)], n_problems: 0 }
+}
+
+fn trust(it: &Installation) -> Check {
+    let (root, is_trusted) = (it.places.shown(&it.loaded.trust.root), it.loaded.trust.is_trusted);
+    let line = format!("Trust: {root} is {}", if is_trusted { "trusted" } else { "not trusted" });
+    Check::fact(line, "trust", json!({"root": root, "isTrusted": is_trusted}))
+}
+
+/// Names where credentials were found, and what is wrong with the file; their values are nobody's business.
+fn credentials(it: &Installation) -> (Check, Option<Diagnostic>) {
+    let variables = CREDENTIALS.iter().filter(|name| it.env.vars.non_empty(name).is_some());
+    let mut found: Vec<String> = variables.map(|name| (*name).to_owned()).collect();
+    found.extend(it.loaded.settings().api_key_helper.map(|_| "apiKeyHelper".to_owned()));
+    let file = it.places.shown(&it.home.credentials_file());
+    let problem = match stored_login(&it.home) {
+        Ok(login) => {
+            found.extend(login.map(|_| file));
+            None
+        }
+        Err(error) => {
+            let origin = Origin::new(Scope::User, file);
+            let hint = "let only yourself read and write it (`chmod 600`), or remove it";
+            let message = match error {
+                StoredLoginError::Read { source, .. } => format!("cannot be read: {source}"),
+                StoredLoginError::Exposed { .. } => "others may read it, so it is not used".to_owned(),
+                StoredLoginError::Parse { .. } => "not valid, so it is not used".to_owned(),
+            };
+            Some(Diagnostic::warning(&origin, message, hint))
+        }
+    };
+    (Check::fact(format!("Credentials: {}", listed(&found)), "credentials", found), problem)
+}
+
+/// Names configured MCP servers and where they are configured.
+fn mcp_servers(it: &Installation) -> Check {
+    let names = |path: &Path| -> Vec<String> {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        let value: Value = serde_json::from_str(&text).unwrap_or_default();
+        let servers = value.get("mcpServers").and_then(Value::as_object);
+        servers
+            .into_iter()
+            .flat_map(|map| map.keys())
+            .map(|name| format!("{name} ({})", it.places.shown(path)))
+            .collect()
+    };
+    let servers = [names(it.home.state_file()), names(&it.env.cwd.join(".mcp.json"))].concat();
+    Check::fact(format!("MCP servers: {}", listed(&servers)), "mcpServers", servers)
+}
+
+fn sessions(it: &Installation) -> Check {
+    let (n_projects, n_sessions) = count_sessions(&it.home);
+    let glance = glance_at_store(&it.home, &it.env);
+    // To read all may take minutes.
+    let n_read = glance.as_ref().map_or(0, |check_up| check_up.n_read);
+    let n_findings = glance
+        .map(|check_up| check_up.n_open())
+        .map_err(|error| UserError::from_error(&error).message().to_owned());
+    let projects = counted(n_projects as u64, "project", "projects");
+    let health = session_health(&n_findings, n_read, n_sessions);
+    Check {
+        text: vec![Block::Line(format!("Sessions: {n_sessions} in {projects}, {health}"))],
+        json: vec![
+            ("sessions", n_sessions.into()),
+            ("projects", n_projects.into()),
+            ("sessionsRead", n_read.into()),
+            ("sessionFindings", json!(n_findings.as_ref().ok())),
+        ],
+        n_problems: usize::from(n_findings != Ok(0)),
+    }
+}
+
+fn session_health(n_findings: &Result<usize, String>, n_read: usize, n_sessions: usize) -> String {
+    let is_all = n_read >= n_sessions;
+    match n_findings {
+        Ok(0) if is_all => "nothing wrong with them".to_owned(),
+        Ok(0) => format!(
+            "nothing wrong with the {n_read} newest, which were read; `loci sessions doctor` reads all"
+        ),
+        Ok(n) => {
+            let findings = counted(*n as u64, "finding", "findings");
+            let read = if is_all { String::new() } else { format!(" in the {n_read} newest") };
+            format!(
+                "{findings}{read}: `loci sessions doctor` reads all and names them, `--repair` mends them"
+            )
+        }
+        Err(why) => format!("which cannot be looked at: {why}"),
+    }
+}
+
+/// Counts projects and sessions without opening any.
+fn count_sessions(home: &ConfigHome) -> (usize, usize) {
+    let Ok(projects) = fs::read_dir(home.projects_dir()) else { return (0, 0) };
+    let dirs: Vec<_> =
+        projects.filter_map(Result::ok).map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+    let is_session = |path: &Path| path.extension().is_some_and(|extension| extension == "jsonl");
+    let files = dirs.iter().filter_map(|dir| fs::read_dir(dir).ok()).flatten().filter_map(Result::ok);
+    (dirs.len(), files.filter(|entry| is_session(&entry.path())).count())
+}
+
+fn file_history(it: &Installation) -> Check {
+    let store = BlobStore::new(&it.home);
+    // What cannot be counted is not worth failing for.
+    let (kept, limit) = (store.usage().unwrap_or_default(), store.limit());
+    let line = format!(
+        "File history: {} kept contents, {} MB of at most {} MB",
+        kept.n_blobs,
+        kept.n_bytes.div_ceil(1_000_000),
+        limit / 1_000_000
+    );
+    let value = json!({"contents": kept.n_blobs, "bytes": kept.n_bytes, "limit": limit});
+    Check::fact(line, "fileHistory", value)
+}
+
+fn programs(it: &Installation) -> Check {
+    let found: Vec<(&str, bool)> = PROGRAMS.iter().map(|name| (*name, is_on_path(&it.env, name))).collect();
+    let words =
+        found.iter().map(|(name, is_there)| format!("{name} {}", if *is_there { "yes" } else { "no" }));
+    let line = format!("Programs: {}", words.collect::<Vec<_>>().join(", "));
+    let value: Map<String, Value> =
+        found.iter().map(|(name, is_there)| ((*name).to_owned(), json!(is_there))).collect();
+    Check::fact(line, "programs", value)
+}
+
+fn listed(names: &[String]) -> String {
+    if names.is_empty() { "none found".to_owned() } else { names.join(", ") }
+}
+
+fn is_on_path(env: &Env, name: &str) -> bool {
+    let path = env.vars.get("PATH").unwrap_or_default();
+    std::env::split_paths(path).any(|dir| dir.join(name).is_file())
+}
