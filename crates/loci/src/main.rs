@@ -11,6 +11,7 @@ mod demo;
 mod doctor;
 mod memory;
 mod options;
+mod parse_time;
 mod permission_prompter;
 mod permissions;
 mod print;
@@ -18,7 +19,6 @@ mod runtime;
 mod serve;
 mod sessions;
 mod stats;
-mod when;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -3,14 +3,12 @@
 //! One verb, one file. Each takes what is on disk and returns the text for standard output; with `--json` that is JSON.
 //! Every verb that changes something does it through the book of memories, so `undo` can take it back.
 
-mod accept;
+mod decide;
 mod doctor;
 mod edit;
-mod forget;
 mod history;
 mod known;
 mod list;
-mod reject;
 mod review;
 mod search;
 mod show;
@@ -48,13 +46,13 @@ enum Verb {
     /// Look at what was found and waits for your word.
     Review(review::ReviewArgs),
     /// Let proposals count.
-    Accept(accept::AcceptArgs),
+    Accept(decide::ProposalArgs),
     /// Turn proposals down.
-    Reject(reject::RejectArgs),
+    Reject(decide::ProposalArgs),
     /// Change a memory's text.
     Edit(edit::EditArgs),
     /// Remove a memory and its line in the index.
-    Forget(forget::ForgetArgs),
+    Forget(decide::ForgetArgs),
     /// List every change, by whom and from which session.
     History(history::HistoryArgs),
     /// Take a change back.
@@ -257,10 +255,10 @@ pub(crate) fn run(env: &Env, args: &MemoryArgs) -> Result<u8, UserError> {
         Verb::Show(args) => (show::run(&ctx, args)?, 0),
         Verb::Search(args) => (search::run(&ctx, args)?, 0),
         Verb::Review(args) => (review::run(&ctx, args)?, 0),
-        Verb::Accept(args) => (accept::run(&ctx, args)?, 0),
-        Verb::Reject(args) => (reject::run(&ctx, args)?, 0),
+        Verb::Accept(args) => (decide::accept(&ctx, args)?, 0),
+        Verb::Reject(args) => (decide::reject(&ctx, args)?, 0),
         Verb::Edit(args) => (edit::run(&ctx, args)?, 0),
-        Verb::Forget(args) => (forget::run(&ctx, args)?, 0),
+        Verb::Forget(args) => (decide::forget(&ctx, args)?, 0),
         Verb::History(args) => (history::run(&ctx, args)?, 0),
         Verb::Undo(args) => (undo::run(&ctx, args)?, 0),
         Verb::Doctor(args) => doctor::run(&ctx, args)?,

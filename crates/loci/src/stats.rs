@@ -13,8 +13,8 @@ use loci_storage::layout::ConfigHome;
 use loci_storage::project::Project;
 use loci_storage::sessions::{StatisticsWish, session_statistics};
 
+use crate::parse_time::{DayEdge, parse_time};
 use crate::sessions::output;
-use crate::when;
 use report::Report;
 
 /// The arguments of `loci stats`.
@@ -70,13 +70,13 @@ fn wish(env: &Env, args: &StatsArgs) -> Result<StatisticsWish, UserError> {
     });
     let now = env.clock.now();
     let moment = |text: &Option<String>, edge| match text {
-        Some(text) => when::moment(text, now, edge).map(Some),
+        Some(text) => parse_time(text, now, edge).map(Some),
         None => Ok(None),
     };
     Ok(StatisticsWish {
         project,
-        since_ms: moment(&args.since, when::Edge::Start)?,
-        until_ms: moment(&args.until, when::Edge::End)?,
+        since_ms: moment(&args.since, DayEdge::Start)?,
+        until_ms: moment(&args.until, DayEdge::End)?,
         zone: TimeZone::system(),
     })
 }

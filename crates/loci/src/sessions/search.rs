@@ -14,7 +14,7 @@ use loci_storage::sessions::{list_project, list_rollouts};
 use serde_json::json;
 
 use super::{SessionsContext, output};
-use crate::when;
+use crate::parse_time::{DayEdge, parse_time};
 use progress::Progress;
 
 /// The exit code of a program that Ctrl-C ended.
@@ -141,7 +141,7 @@ fn wish(ctx: &SessionsContext<'_>, args: &SearchArgs) -> Result<SearchWish, User
     };
     let now = ctx.env.clock.now();
     let moment = |text: &Option<String>, edge| match text {
-        Some(text) => when::moment(text, now, edge).map(Some),
+        Some(text) => parse_time(text, now, edge).map(Some),
         None => Ok(None),
     };
     Ok(SearchWish {
@@ -149,8 +149,8 @@ fn wish(ctx: &SessionsContext<'_>, args: &SearchArgs) -> Result<SearchWish, User
         is_regex: args.regex,
         filter: SearchFilter {
             sessions,
-            since_ms: moment(&args.since, when::Edge::Start)?,
-            until_ms: moment(&args.until, when::Edge::End)?,
+            since_ms: moment(&args.since, DayEdge::Start)?,
+            until_ms: moment(&args.until, DayEdge::End)?,
             voices: args.role.clone(),
             tool: args.tool.clone(),
             branch: args.branch.clone(),

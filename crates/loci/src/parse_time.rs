@@ -7,13 +7,13 @@ use loci_stdx::Timestamp;
 
 /// Which end of a day is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Edge {
+pub(crate) enum DayEdge {
     Start,
     End,
 }
 
 /// Reads a day, a moment, or how long ago, and returns milliseconds since 1970.
-pub(crate) fn moment(text: &str, now: Timestamp, edge: Edge) -> Result<i64, UserError> {
+pub(crate) fn parse_time(text: &str, now: Timestamp, edge: DayEdge) -> Result<i64, UserError> {
     let text = text.trim();
     let found = ago(text, now)
         .or_else(|| text.parse::<Timestamp>().ok().map(Timestamp::as_millisecond))
@@ -36,11 +36,11 @@ fn ago(text: &str, now: Timestamp) -> Option<i64> {
     now.as_millisecond().checked_sub(number.checked_mul(hours)?.checked_mul(3_600_000)?)
 }
 
-fn day(text: &str, edge: Edge) -> Option<i64> {
+fn day(text: &str, edge: DayEdge) -> Option<i64> {
     let day: Date = text.parse().ok()?;
     let day = match edge {
-        Edge::Start => day,
-        Edge::End => day.tomorrow().ok()?,
+        DayEdge::Start => day,
+        DayEdge::End => day.tomorrow().ok()?,
     };
     Some(day.to_zoned(TimeZone::system()).ok()?.timestamp().as_millisecond())
 }
@@ -53,13 +53,16 @@ mod tests {
     fn moments_are_read() {
         let now: Timestamp = "2026-02-01T00:00:00Z".parse().unwrap();
         let at = |text: &str| text.parse::<Timestamp>().unwrap().as_millisecond();
-        assert_eq!(moment("2d", now, Edge::Start).ok(), Some(at("2026-01-30T00:00:00Z")));
-        assert_eq!(moment("1w", now, Edge::Start).ok(), Some(at("2026-01-25T00:00:00Z")));
-        assert_eq!(moment("2026-01-02T03:04:05Z", now, Edge::End).ok(), Some(at("2026-01-02T03:04:05Z")));
-        let day = moment("2026-01-02", now, Edge::Start).ok().unwrap();
-        assert_eq!(moment("2026-01-01", now, Edge::End).ok(), Some(day));
+        assert_eq!(parse_time("2d", now, DayEdge::Start).ok(), Some(at("2026-01-30T00:00:00Z")));
+        assert_eq!(parse_time("1w", now, DayEdge::Start).ok(), Some(at("2026-01-25T00:00:00Z")));
+        assert_eq!(
+            parse_time("2026-01-02T03:04:05Z", now, DayEdge::End).ok(),
+            Some(at("2026-01-02T03:04:05Z"))
+        );
+        let day = parse_time("2026-01-02", now, DayEdge::Start).ok().unwrap();
+        assert_eq!(parse_time("2026-01-01", now, DayEdge::End).ok(), Some(day));
         for text in ["", "yesterday", "-3d", "9999999999999999999d", "2026-13-01"] {
-            assert!(moment(text, now, Edge::Start).is_err(), "{text}");
+            assert!(parse_time(text, now, DayEdge::Start).is_err(), "{text}");
         }
     }
 }

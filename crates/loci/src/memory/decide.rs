@@ -1,14 +1,14 @@
-//! `loci memory accept`.
+//! `loci memory accept`, `reject` and `forget`: a person decides what counts.
 
 use loci_app::UserError;
-use loci_context::{MemoryFile, in_form_of, index_line, stamped, with_index_line};
+use loci_context::{MemoryFile, in_form_of, index_line, stamped, with_index_line, without_index_lines};
 use loci_stdx::rfc3339_millis;
 use loci_storage::memory::{Act, Edit, MemoryContent, Shelf};
 
 use super::{MemoryContext, done, gone, to_user_error};
 
 #[derive(Debug, clap::Args)]
-pub(super) struct AcceptArgs {
+pub(super) struct ProposalArgs {
     /// The proposals' files or names.
     names: Vec<String>,
     /// All of them.
@@ -19,15 +19,45 @@ pub(super) struct AcceptArgs {
     pub(super) json: bool,
 }
 
-pub(super) fn run(ctx: &MemoryContext, args: &AcceptArgs) -> Result<String, UserError> {
+#[derive(Debug, clap::Args)]
+pub(super) struct ForgetArgs {
+    /// The memory's file or name.
+    name: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// Lets proposals count.
+pub(super) fn accept(ctx: &MemoryContext, args: &ProposalArgs) -> Result<String, UserError> {
     let files = ctx.chosen(&args.names, args.all)?;
     ctx.each(files, args.json, |file| {
-        let id = accept(ctx, file)?;
+        let id = accept_one(ctx, file)?;
         Ok(done(&format!("`{file}` counts from now on"), id, args.json))
     })
 }
 
-fn accept(ctx: &MemoryContext, file: &str) -> Result<u64, UserError> {
+/// Turns proposals down.
+pub(super) fn reject(ctx: &MemoryContext, args: &ProposalArgs) -> Result<String, UserError> {
+    let files = ctx.chosen(&args.names, args.all)?;
+    ctx.each(files, args.json, |file| {
+        let content = ctx.content(Shelf::Pending, file)?.ok_or_else(|| gone(file))?;
+        let id = ctx.apply(Act::Reject, vec![Edit::pending(file, Some(content), None)])?;
+        Ok(done(&format!("`{file}` is turned down"), id, args.json))
+    })
+}
+
+/// Removes a memory and its line in the index.
+pub(super) fn forget(ctx: &MemoryContext, args: &ForgetArgs) -> Result<String, UserError> {
+    let (file, _) = ctx.find(&args.name)?;
+    let content = ctx.content(Shelf::Memory, &file)?;
+    let mut edits = vec![Edit::memory(&file, content, None)];
+    edits.extend(ctx.index_edit(|index| without_index_lines(index, &file))?);
+    let id = ctx.apply(Act::Forget, edits)?;
+    Ok(done(&format!("`{file}` is forgotten"), id, args.json))
+}
+
+fn accept_one(ctx: &MemoryContext, file: &str) -> Result<u64, UserError> {
     let text = ctx.exact_text(Shelf::Pending, file)?.ok_or_else(|| gone(file))?;
     let now = ctx.content(Shelf::Memory, file)?;
     if base(ctx, file)?.is_some_and(|base| base != now) {
