@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use loci_core::permission::{Rule, RuleSource, Rulebook};
 use loci_engine::{Ambient, ReloadPoint, ReloadedSettings, SettingsApplier, SettingsPoller, SettingsReload};
-use loci_settings::{Merged, Settings, Severity};
+use loci_settings::{MergedSettings, Settings, Severity};
 use loci_stdx::Env;
 use loci_storage::config::{LoadedSettings, SettingsWatch};
 use serde_json::Value;
@@ -136,7 +136,7 @@ fn warn(text: &str) {
 
 /// Returns the settings in force as the app state holds them: variables by a mark that changes with their
 /// value, for some are credentials.
-pub(crate) fn in_force(merged: &Merged) -> Value {
+pub(crate) fn in_force(merged: &MergedSettings) -> Value {
     let mut value = merged.to_value();
     if let Some(variables) = value.get_mut("env").and_then(Value::as_object_mut) {
         for value in variables.values_mut() {

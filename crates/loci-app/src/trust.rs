@@ -6,7 +6,7 @@
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use loci_settings::{Merged, Refusal, Role};
+use loci_settings::{MergedSettings, Refusal, Role};
 use loci_stdx::{Env, single_line};
 use loci_storage::config::{
     LoadedSettings, MANAGED_DIR, SettingsPlaces, SettingsSources, discover_instructions, external_imports,
@@ -92,7 +92,7 @@ fn question(env: &Env, loaded: &LoadedSettings) -> String {
 }
 
 /// Lists what waits for trust, a line each.
-fn waiting_settings(merged: &Merged) -> Vec<String> {
+fn waiting_settings(merged: &MergedSettings) -> Vec<String> {
     let mut lines = Vec::new();
     for setting in merged.iter() {
         let waiting = setting.parts.iter().filter(|part| part.role == Role::Refused(Refusal::Untrusted));

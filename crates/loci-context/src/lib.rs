@@ -38,14 +38,14 @@ pub use memory::{
     MemoryFile, MemoryKind, Mention, Pull, Push, SecretFound, TEAM_DIR, TEAM_ENTRIES, TEAM_ENTRY_BYTES,
     case_clashes, contradictions, disagreements, extraction_instruction, find_secrets, in_form_of,
     index_level, index_line, index_lines, mentions, most_related, pull_plan, push_plan, render_index,
-    same_subject, stamped, team_index, with_index_line, without_bom, without_index_lines,
+    same_subject, team_index, with_index_line, with_modified_time, without_bom, without_index_lines,
 };
 pub use pipeline::{ContextAction, ContextState, next_context_action};
 pub use projection::Projection;
 pub use replaced::{Clearing, Replaced, Replacement};
 pub use server_clearing::ServerClearing;
 pub use session_notes::{
-    NOTES_TEMPLATE, NOTES_TOKENS, NotesPace, SECTION_TOKENS, SinceNotes, bounded_notes, noted,
+    NOTES_TEMPLATE, NOTES_TOKENS, NotesPace, SECTION_TOKENS, SinceNotes, bounded_notes, notes_content,
     notes_instruction,
 };
 pub use tokens::{estimate_messages, json_tokens, prose_tokens};

@@ -23,7 +23,7 @@ mod sentences;
 mod team;
 
 pub use claims::contradictions;
-pub use file::{MemoryFile, MemoryKind, stamped};
+pub use file::{MemoryFile, MemoryKind, with_modified_time};
 pub use flags::{Flag, same_subject};
 pub use form::{in_form_of, without_bom};
 pub use index::{

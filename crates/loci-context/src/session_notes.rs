@@ -73,7 +73,7 @@ pub fn bounded_notes(notes: &str) -> Option<String> {
 }
 
 /// Returns what notes say, without the hints of the template; `None` when nothing was noted.
-pub fn noted(notes: &str) -> Option<String> {
+pub fn notes_content(notes: &str) -> Option<String> {
     let hints: Vec<&str> = NOTES_TEMPLATE.lines().filter(|line| line.starts_with('_')).collect();
     let lines = notes.lines().filter(|line| !hints.contains(line)).collect::<Vec<_>>().join("\n");
     let says_something =
@@ -167,10 +167,13 @@ mod tests {
                 "Worklog"
             ]
         );
-        assert_eq!(noted(NOTES_TEMPLATE), None);
-        assert_eq!(noted(""), None);
+        assert_eq!(notes_content(NOTES_TEMPLATE), None);
+        assert_eq!(notes_content(""), None);
         let filled = NOTES_TEMPLATE.replace("# Workflow\n", "# Workflow\ncargo test\n");
-        assert!(noted(&filled).is_some_and(|text| text.contains("# Workflow\ncargo test")), "{filled}");
+        assert!(
+            notes_content(&filled).is_some_and(|text| text.contains("# Workflow\ncargo test")),
+            "{filled}"
+        );
     }
 
     /// Invariant 3 of `docs/design/memory.md`.

@@ -38,7 +38,7 @@ use crate::ids::EntryId;
 use crate::usage::Usage;
 
 pub use branches::{Branches, Leaf};
-pub use end::{Gap, Living};
+pub use end::{MissingEntries, TailConversation};
 pub use facts::Titles;
 pub use faults::{Fault, faults};
 pub use outline::{Outline, OutlineNode, history, history_before};

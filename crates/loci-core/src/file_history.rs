@@ -10,9 +10,9 @@ mod state;
 mod told;
 
 pub use blame::line_origins;
-pub use plan::{Conflict, Step, Wanted, changes, in_order, wanted};
+pub use plan::{Conflict, RewindStep, Wanted, changes, in_order, wanted};
 pub use snapshot::{
     Backup, Snapshot, SnapshotEntry, backup_file_name, path_of_key, snapshots_of, tracked_key,
 };
-pub use state::{ChangeSet, Content, HistoryLine, PathChange, PathState, PathText, to_hex};
+pub use state::{ChangeSet, FileContent, HistoryLine, PathChange, PathState, PathText, to_hex};
 pub use told::{PromptPoint, prompts_of, written_texts};

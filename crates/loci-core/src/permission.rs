@@ -29,7 +29,7 @@ mod update;
 #[cfg(test)]
 mod tests;
 
-pub use decide::{Call, Classified, Decision, HookVerdict, Step, Verdict, decide, explain};
+pub use decide::{Call, Classified, Decision, DecisionStep, HookVerdict, Verdict, decide, explain};
 pub use host::canonical_host;
 pub use matching::{RuleFit, fits};
 pub use memory::is_memory_file;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use loci_context::{
     EntryName, INDEX_LINES, IndexLevel, Instruction, MemoryFile, TEAM_DIR, index_level, render_index,
-    stamped, team_index,
+    team_index, with_modified_time,
 };
 use loci_core::ids::ToolUseId;
 use loci_core::permission::is_memory_file;
@@ -134,7 +134,8 @@ impl MemoryService {
             }
             let text = found.as_ref().and_then(MemoryContent::as_text);
             let is_memory = it.file != MEMORY_INDEX && !it.file.starts_with("logs/");
-            let after = text.filter(|_| is_memory).and_then(|text| stamped(text, &now)).map(Into::into);
+            let after =
+                text.filter(|_| is_memory).and_then(|text| with_modified_time(text, &now)).map(Into::into);
             let after = after.or_else(|| found.clone());
             if it.file == MEMORY_INDEX && it.shelf == Shelf::Memory {
                 outcome = with_level(outcome, &index_level(text.unwrap_or_default()));

@@ -15,7 +15,7 @@ pub struct Layer {
     /// Its values, one a key at most, in the order of the file.
     pub values: Vec<LayerValue>,
     /// Keys that are none of ours.
-    pub unknown: Vec<Unknown>,
+    pub unknown: Vec<UnknownKey>,
 }
 
 /// One value of a file.
@@ -33,7 +33,7 @@ pub struct LayerValue {
 
 /// A key that is none of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unknown {
+pub struct UnknownKey {
     /// Its path.
     pub path: String,
     /// Its line.
@@ -151,7 +151,7 @@ impl Reading<'_> {
             None => "it is kept".to_owned(),
         };
         self.say(severity, member.start, &path, "no such setting".to_owned(), hint);
-        self.layer.unknown.push(Unknown { path, line });
+        self.layer.unknown.push(UnknownKey { path, line });
     }
 
     /// Takes a value; a wrong one costs itself alone. Returns false when nothing of it was taken.

@@ -32,8 +32,8 @@ use std::sync::Arc;
 pub use diagnostic::{Diagnostic, Severity};
 pub use gate::Refusal;
 pub use key::{Closed, Key, Kind, Merge, Scopes, Trust};
-pub use layer::{Layer, Unknown};
-pub use merge::{Merged, Part, Role, Setting, merge};
+pub use layer::{Layer, UnknownKey};
+pub use merge::{MergedSettings, Part, Role, Setting, merge};
 pub use schema::json_schema;
 pub use view::{
     AutoMemorySettings, CompactionSteps, PermissionSettings, SessionMemorySettings, Settings, Sourced,

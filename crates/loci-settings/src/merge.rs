@@ -7,7 +7,7 @@ use super::{Diagnostic, Key, Layer, Merge, Origin, Refusal, Scope, Severity};
 
 /// All settings in force.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Merged {
+pub struct MergedSettings {
     settings: Vec<Setting>,
 }
 
@@ -51,7 +51,7 @@ pub enum Role {
 }
 
 /// Joins layers, lowest precedence first. `is_trusted` tells whether the user trusts the folder.
-pub fn merge(layers: &[Layer], is_trusted: bool) -> Merged {
+pub fn merge(layers: &[Layer], is_trusted: bool) -> MergedSettings {
     let mut settings: Vec<Setting> = Vec::new();
     for key in Key::all() {
         let mut parts = Vec::new();
@@ -73,10 +73,10 @@ pub fn merge(layers: &[Layer], is_trusted: bool) -> Merged {
             settings.push(Setting { key, value, parts });
         }
     }
-    Merged { settings }
+    MergedSettings { settings }
 }
 
-impl Merged {
+impl MergedSettings {
     /// Returns the keys that some file sets, in the order of the table.
     pub fn iter(&self) -> impl Iterator<Item = &Setting> {
         self.settings.iter()

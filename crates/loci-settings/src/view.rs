@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Merged, Origin, Role};
+use super::{MergedSettings, Origin, Role};
 
 /// What the program reads of its settings.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -139,8 +139,8 @@ pub struct Sourced {
     pub line: usize,
 }
 
-impl From<&Merged> for Settings {
-    fn from(merged: &Merged) -> Self {
+impl From<&MergedSettings> for Settings {
+    fn from(merged: &MergedSettings) -> Self {
         let text = |path: &str| merged.value(path).and_then(Value::as_str).map(str::to_owned);
         let flag = |path: &str| merged.value(path).and_then(Value::as_bool);
         let number = |path: &str| merged.value(path).and_then(Value::as_u64);
@@ -212,7 +212,7 @@ fn texts_of(value: &Value) -> Vec<String> {
 }
 
 /// Returns the texts that count, each with its file.
-fn sourced(merged: &Merged, path: &str) -> Vec<Sourced> {
+fn sourced(merged: &MergedSettings, path: &str) -> Vec<Sourced> {
     let parts = merged.get(path).map(|setting| setting.parts.as_slice()).unwrap_or_default();
     let counting = parts.iter().filter(|part| matches!(part.role, Role::Wins | Role::Joins));
     counting

@@ -89,7 +89,7 @@ impl MemoryFile {
 }
 
 /// Returns the text with its `modified` stamp set; `None` when it has no front matter, which is never added.
-pub fn stamped(text: &str, now: &str) -> Option<String> {
+pub fn with_modified_time(text: &str, now: &str) -> Option<String> {
     let matter = parts(text)?.matter;
     let mut at = matter.start;
     for line in text[matter].split_inclusive('\n') {
@@ -174,15 +174,15 @@ mod tests {
             ("no front matter", None),
             ("---\nnever closed", None),
         ] {
-            assert_eq!(stamped(text, "T").as_deref(), expected, "{text:?}");
+            assert_eq!(with_modified_time(text, "T").as_deref(), expected, "{text:?}");
         }
     }
 
     proptest! {
         #[test]
         fn stamping_twice_is_stamping_once(text in "\u{feff}?(---\r?\n)?([-a-z: ]{0,9}\r?\n){0,5}(---\r?\n)?[ -~\n]{0,40}") {
-            if let Some(once) = stamped(&text, "T") {
-                prop_assert_eq!(stamped(&once, "T"), Some(once.clone()));
+            if let Some(once) = with_modified_time(&text, "T") {
+                prop_assert_eq!(with_modified_time(&once, "T"), Some(once.clone()));
                 prop_assert_eq!(MemoryFile::parse(&once).body, MemoryFile::parse(&text).body);
                 // A line came, or one has other words; all others are there to the byte.
                 let others = |text: &str| -> Vec<String> {

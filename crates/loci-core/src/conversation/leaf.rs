@@ -10,11 +10,11 @@
 
 use crate::entry::EntryKind;
 
-use super::end::Gap;
+use super::end::MissingEntries;
 use super::tree::{Place, Tree};
 
 /// Chooses the leaf; `None` when there is no chain entry. An error says what must be read to choose.
-pub(super) fn choose(tree: &Tree<'_>) -> Result<Option<usize>, Gap> {
+pub(super) fn choose(tree: &Tree<'_>) -> Result<Option<usize>, MissingEntries> {
     let Some(written_last) = (0..tree.entries().len()).rev().find(|idx| tree.is_node(*idx)) else {
         return Ok(None);
     };
@@ -23,7 +23,7 @@ pub(super) fn choose(tree: &Tree<'_>) -> Result<Option<usize>, Gap> {
     let is_current = line > written_last;
     let pointer = match tree.look_up(&leaf) {
         Place::Node(pointer) => pointer,
-        Place::Unread(name) if is_current => return Err(Gap::of_entries([name])),
+        Place::Unread(name) if is_current => return Err(MissingEntries::of_entries([name])),
         Place::Unread(_) | Place::Nowhere => return Ok(Some(last)),
     };
     let above = tree.chain(last);
@@ -31,7 +31,7 @@ pub(super) fn choose(tree: &Tree<'_>) -> Result<Option<usize>, Gap> {
         return Ok(Some(last));
     }
     if let Some(names) = above.first().and_then(|top| tree.doubts_about(*top)).filter(|_| is_current) {
-        return Err(Gap::of_entries(names.iter().cloned()));
+        return Err(MissingEntries::of_entries(names.iter().cloned()));
     }
     Ok(Some(if is_current || tree.chain(pointer).contains(&written_last) { pointer } else { last }))
 }

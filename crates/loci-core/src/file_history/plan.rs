@@ -100,7 +100,7 @@ pub fn changes(lines: &[HistoryLine]) -> impl Iterator<Item = (&Path, &PathChang
 
 /// One thing to do.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Step {
+pub struct RewindStep {
     /// The path.
     pub path: PathText,
     /// What lies there now.
@@ -113,9 +113,9 @@ pub struct Step {
 
 /// Puts steps in an order in which each can be done: what goes, deepest first; then directories, from the top; then
 /// everything else.
-pub fn in_order(mut steps: Vec<Step>) -> Vec<Step> {
-    let depth = |step: &Step| step.path.as_path().components().count();
-    let rank = |step: &Step| match &step.to {
+pub fn in_order(mut steps: Vec<RewindStep>) -> Vec<RewindStep> {
+    let depth = |step: &RewindStep| step.path.as_path().components().count();
+    let rank = |step: &RewindStep| match &step.to {
         PathState::None => (0, usize::MAX - depth(step)),
         PathState::Dir { .. } => (1, depth(step)),
         PathState::File { .. } | PathState::Link { .. } | PathState::Other => (2, 0),
@@ -127,10 +127,10 @@ pub fn in_order(mut steps: Vec<Step>) -> Vec<Step> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::file_history::{ChangeSet, Content};
+    use crate::file_history::{ChangeSet, FileContent};
 
     fn file(n: u8) -> PathState {
-        PathState::File { content: Content::Blob([n; 32]), mode: 0o644, size: 1 }
+        PathState::File { content: FileContent::Blob([n; 32]), mode: 0o644, size: 1 }
     }
 
     fn state(name: &str) -> PathState {
@@ -179,7 +179,7 @@ mod tests {
         let since = since(&lines, point);
         let show = |state: &PathState| match state {
             PathState::None => "-".to_owned(),
-            PathState::File { content: Content::Blob(digest), .. } => digest[0].to_string(),
+            PathState::File { content: FileContent::Blob(digest), .. } => digest[0].to_string(),
             other => format!("{other:?}"),
         };
         let told: Vec<String> = wanted(since, |_, a, b| a == b)
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn steps_can_be_done_in_their_order() {
-        let step = |path: &str, to: &str| Step {
+        let step = |path: &str, to: &str| RewindStep {
             path: PathBuf::from(path).into(),
             from: PathState::None,
             to: state(to),

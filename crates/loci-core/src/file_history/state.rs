@@ -22,7 +22,7 @@ pub enum PathState {
     /// A regular file.
     File {
         /// Where its content can be found.
-        content: Content,
+        content: FileContent,
         /// Its permission bits.
         mode: u32,
         /// Its size.
@@ -50,13 +50,13 @@ impl PathState {
 
     /// Returns true when the state can be brought back.
     pub fn is_kept(&self) -> bool {
-        !matches!(self, Self::Other | Self::File { content: Content::Lost, .. })
+        !matches!(self, Self::Other | Self::File { content: FileContent::Lost, .. })
     }
 }
 
 /// Where the content of a file can be found.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Content {
+pub enum FileContent {
     /// In our own store, under its SHA-256.
     Blob([u8; 32]),
     /// In the project's repository, under its object id.
@@ -67,7 +67,7 @@ pub enum Content {
     Lost,
 }
 
-impl fmt::Display for Content {
+impl fmt::Display for FileContent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Blob(digest) => write!(f, "sha256:{}", to_hex(digest)),
@@ -78,13 +78,13 @@ impl fmt::Display for Content {
     }
 }
 
-impl Serialize for Content {
+impl Serialize for FileContent {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Content {
+impl<'de> Deserialize<'de> for FileContent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Cow::<str>::deserialize(deserializer)?;
         let bad = || de::Error::custom(format!("not a place of content: `{text}`"));
@@ -172,7 +172,7 @@ pub enum HistoryLine {
 struct WireState<'a> {
     #[serde(borrow)]
     is: Cow<'a, str>,
-    content: Option<Content>,
+    content: Option<FileContent>,
     mode: Option<u32>,
     size: Option<u64>,
     to: Option<PathText>,
@@ -287,10 +287,10 @@ mod tests {
         let odd = PathBuf::from(OsString::from_vec(b"/p/\xff\n".to_vec()));
         let states = [
             PathState::None,
-            PathState::File { content: Content::Blob([7; 32]), mode: 0o755, size: 3 },
-            PathState::File { content: Content::Git([9; 20]), mode: 0o644, size: 0 },
-            PathState::File { content: Content::Backup("a@v1".to_owned()), mode: 0o400, size: 1 },
-            PathState::File { content: Content::Lost, mode: 0o644, size: u64::MAX },
+            PathState::File { content: FileContent::Blob([7; 32]), mode: 0o755, size: 3 },
+            PathState::File { content: FileContent::Git([9; 20]), mode: 0o644, size: 0 },
+            PathState::File { content: FileContent::Backup("a@v1".to_owned()), mode: 0o400, size: 1 },
+            PathState::File { content: FileContent::Lost, mode: 0o644, size: u64::MAX },
             PathState::Link { to: odd.clone().into() },
             PathState::Dir { mode: 0o700 },
             PathState::Other,
@@ -341,7 +341,7 @@ mod tests {
     #[test]
     fn what_is_no_content_is_refused() {
         for text in ["\"sha256:00\"", "\"git:zz\"", "\"elsewhere:1\"", "\"\"", "\"git:é\""] {
-            assert!(serde_json::from_str::<Content>(text).is_err(), "{text}");
+            assert!(serde_json::from_str::<FileContent>(text).is_err(), "{text}");
         }
     }
 }

@@ -67,7 +67,7 @@ pub enum Verdict {
 
 /// One step of a decision and what came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct DecisionStep {
     /// What was looked at.
     pub check: &'static str,
     /// The decision, where this step made it; `None` when it passed the call on.
@@ -123,13 +123,13 @@ pub fn decide(call: &Call<'_>, book: &Rulebook) -> Decision {
 }
 
 /// Judges a call and lists what each step said, up to the one that decided.
-pub fn explain(call: &Call<'_>, book: &Rulebook) -> Vec<Step> {
+pub fn explain(call: &Call<'_>, book: &Rulebook) -> Vec<DecisionStep> {
     let rules = restrictions(call, book);
     let mut steps = Vec::new();
     for (name, check) in STEPS {
         let decision = check(call, book, &rules).map(|decision| unasked(decision, book.mode));
         let is_last = decision.is_some();
-        steps.push(Step { check: name, decision });
+        steps.push(DecisionStep { check: name, decision });
         if is_last {
             break;
         }

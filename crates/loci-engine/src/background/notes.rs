@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use loci_context::{NOTES_TEMPLATE, Notes, NotesPace, SinceNotes, bounded_notes, noted, notes_instruction};
+use loci_context::{
+    NOTES_TEMPLATE, Notes, NotesPace, SinceNotes, bounded_notes, notes_content, notes_instruction,
+};
 use loci_core::ids::EntryId;
 use loci_core::session::SessionIdentity;
 use loci_stdx::rfc3339_millis;
@@ -82,7 +84,7 @@ impl NotesUpdater {
         let covered = self.notes.covered()?;
         let text = self.notes.read().ok().flatten()?;
         let text = bounded_notes(&text).unwrap_or(text);
-        Some(Notes { text: noted(&text)?, covers: covered.covers })
+        Some(Notes { text: notes_content(&text)?, covers: covered.covers })
     }
 
     /// Waits for what runs, so long at most.

@@ -45,7 +45,7 @@ fn rewind(
 }
 
 fn answer(plan: &RewindPlan) -> FilesRewound {
-    let path = |step: &loci_core::file_history::Step| step.path.as_path().to_owned();
+    let path = |step: &loci_core::file_history::RewindStep| step.path.as_path().to_owned();
     FilesRewound {
         changed: plan.steps.iter().map(path).collect(),
         left: plan.conflicts.iter().map(|(step, why)| (path(step), why.reason().to_owned())).collect(),

@@ -18,7 +18,7 @@ mod watch;
 use std::path::{Path, PathBuf};
 
 use loci_settings::{
-    Diagnostic, Key, Layer, Merged, Origin, Scope, Scopes, Settings, Severity, Trust, merge,
+    Diagnostic, Key, Layer, MergedSettings, Origin, Scope, Scopes, Settings, Severity, Trust, merge,
 };
 
 pub use edit::{SettingsEditError, edit_settings};
@@ -32,7 +32,7 @@ pub use watch::SettingsWatch;
 #[derive(Debug, Clone, Default)]
 pub struct LoadedSettings {
     /// What is in force.
-    pub merged: Merged,
+    pub merged: MergedSettings,
     /// The files that were looked for, in the order of their precedence.
     pub files: Vec<SettingsFile>,
     /// What is wrong with them, and what does not count.

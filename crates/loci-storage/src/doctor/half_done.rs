@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use loci_core::file_history::{Content, HistoryLine, PathState, changes, to_hex};
+use loci_core::file_history::{FileContent, HistoryLine, PathState, changes, to_hex};
 use loci_core::ids::SessionId;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -128,7 +128,7 @@ fn log_cases(store: &Store<'_>, log: &Path) -> Vec<Case> {
     let blobs = BlobStore::new(store.home);
     let mut seen = BTreeSet::new();
     for (path, state) in states(&lines) {
-        let PathState::File { content: Content::Blob(digest), .. } = state else { continue };
+        let PathState::File { content: FileContent::Blob(digest), .. } = state else { continue };
         if !seen.insert(digest) || blobs.has(&digest) {
             continue;
         }

@@ -25,8 +25,8 @@ use std::sync::Arc;
 use loci_core::diff::{LineChange, line_changes};
 use loci_core::entry::Entry;
 use loci_core::file_history::{
-    ChangeSet, Conflict, Content, HistoryLine, PathChange, PathState, PathText, Step, Wanted, in_order,
-    wanted,
+    ChangeSet, Conflict, FileContent, HistoryLine, PathChange, PathState, PathText, RewindStep, Wanted,
+    in_order, wanted,
 };
 use loci_core::ids::{EntryId, SessionId};
 use loci_stdx::{AppendError, Env, LockError, rfc3339_millis};
@@ -63,9 +63,9 @@ pub struct RewindPlan {
     /// The prompt it goes back to; `None` for an undo.
     pub prompt: Option<EntryId>,
     /// What would be done, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<RewindStep>,
     /// What is not simply done, and why; with what would be done if the user insists.
-    pub conflicts: Vec<(Step, Conflict)>,
+    pub conflicts: Vec<(RewindStep, Conflict)>,
     /// Lines that would come back.
     pub insertions: usize,
     /// Lines that would go.
@@ -201,7 +201,7 @@ fn assess(wanted: Vec<Wanted>, contents: &mut Contents) -> Result<RewindPlan, Re
         } else {
             wanted.is_mixed.then_some(Conflict::ChangedBetween)
         };
-        let step = Step {
+        let step = RewindStep {
             path: PathText::from(wanted.path),
             from: now.state,
             to: wanted.target,
@@ -222,7 +222,7 @@ fn assess(wanted: Vec<Wanted>, contents: &mut Contents) -> Result<RewindPlan, Re
 }
 
 /// Counts the lines that a step brings back and takes away.
-fn n_lines(step: &Step, contents: &mut Contents) -> (usize, usize) {
+fn n_lines(step: &RewindStep, contents: &mut Contents) -> (usize, usize) {
     let mut text = |state: &PathState, is_now: bool| match state {
         PathState::File { size, .. } if *size > MOST_TO_COUNT => None,
         PathState::File { .. } if is_now => fs::read(step.path.as_path()).ok(),
@@ -280,10 +280,10 @@ pub fn apply_rewind(
 }
 
 /// Keeps everything that will be overwritten or removed; whatever is not as planned stops the rewind.
-fn keep_what_goes(steps: &[Step], contents: &Contents) -> Result<(), RewindError> {
+fn keep_what_goes(steps: &[RewindStep], contents: &Contents) -> Result<(), RewindError> {
     let mut synced = HashSet::new();
     for step in steps {
-        let PathState::File { content: Content::Blob(digest), .. } = &step.from else { continue };
+        let PathState::File { content: FileContent::Blob(digest), .. } = &step.from else { continue };
         let path = step.path.as_path();
         let bytes = fs::read(path).map_err(disk("read", path))?;
         let kept = contents.store.put(&bytes).map_err(disk("keep a copy of", path))?;
@@ -339,14 +339,14 @@ fn finish(
 }
 
 /// A step, and what became of it: `None` when the path is neither what it was nor what it should be.
-type Finished<'a> = (&'a Step, Option<Done>);
+type Finished<'a> = (&'a RewindStep, Option<Done>);
 
 /// Does the steps that are not done. Files are written beside their places first, a batch at a time, synced, and then
 /// put in place one by one.
 fn finish_steps<'a>(journal: &'a Journal, contents: &mut Contents) -> Result<Vec<Finished<'a>>, RewindError> {
     let beside = |at: usize| format!(".tmp-rewind-{}-{at}", journal.id.get(..20).unwrap_or("0"));
     let mut finished: Vec<Finished<'a>> = Vec::new();
-    let mut files: Vec<(usize, &Step)> = Vec::new();
+    let mut files: Vec<(usize, &RewindStep)> = Vec::new();
     for (at, step) in journal.steps.iter().enumerate() {
         let failed = || disk("bring back", step.path.as_path());
         disk::tidy(step, &beside(at));
@@ -362,7 +362,7 @@ fn finish_steps<'a>(journal: &'a Journal, contents: &mut Contents) -> Result<Vec
             disk::stage(step, &beside(*at), contents).map_err(disk("bring back", step.path.as_path()))
         });
         let staged: Vec<fs::File> = staged.collect::<Result<_, _>>()?;
-        let steps: Vec<&Step> = batch.iter().map(|(_, step)| *step).collect();
+        let steps: Vec<&RewindStep> = batch.iter().map(|(_, step)| *step).collect();
         disk::sync(&steps, &staged).map_err(disk("sync", journal.root.as_path()))?;
         for (at, step) in batch {
             disk::unveil(step, &beside(*at)).map_err(disk("bring back", step.path.as_path()))?;
@@ -373,7 +373,7 @@ fn finish_steps<'a>(journal: &'a Journal, contents: &mut Contents) -> Result<Vec
 }
 
 /// Tells whether a step is yet to be done; `None` when someone else changed the path meanwhile.
-fn whether_to_do(step: &Step, contents: &mut Contents) -> io::Result<Option<bool>> {
+fn whether_to_do(step: &RewindStep, contents: &mut Contents) -> io::Result<Option<bool>> {
     let (path, root) = (step.path.as_path(), step.root.as_path());
     let now = disk::look(path)?.state;
     if contents.is_same(root, &now, &step.to) {

@@ -24,7 +24,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use loci_core::file_history::{ChangeSet, Content, HistoryLine, PathChange, PathState, PathText};
+use loci_core::file_history::{ChangeSet, FileContent, HistoryLine, PathChange, PathState, PathText};
 use loci_core::ids::{EntryId, SessionId, ToolUseId};
 use loci_stdx::{AppendError, Env, rfc3339_millis};
 use rustix::fs::{AtFlags, CWD};
@@ -312,7 +312,7 @@ impl TreeHistory {
         }
         // What was not kept, and is kept now that it was looked at again, is the same as far as anyone can tell.
         if let (Some(before), Some(after)) = (&seen.before, &seen.after)
-            && matches!(before.state, PathState::File { content: Content::Lost, .. })
+            && matches!(before.state, PathState::File { content: FileContent::Lost, .. })
             && before.stamp == after.stamp
         {
             return None;

@@ -1,7 +1,9 @@
 //! `loci memory accept`, `reject` and `forget`: a person decides what counts.
 
 use loci_app::UserError;
-use loci_context::{MemoryFile, in_form_of, index_line, stamped, with_index_line, without_index_lines};
+use loci_context::{
+    MemoryFile, in_form_of, index_line, with_index_line, with_modified_time, without_index_lines,
+};
 use loci_stdx::rfc3339_millis;
 use loci_storage::memory::{Act, Edit, MemoryContent, Shelf};
 
@@ -69,7 +71,7 @@ fn accept_one(ctx: &MemoryContext, file: &str) -> Result<u64, UserError> {
     let stamp = rfc3339_millis(ctx.env.clock.now());
     let after = now.as_ref().and_then(MemoryContent::as_text).map(|now| in_form_of(now, &text));
     let after = after.unwrap_or_else(|| text.clone());
-    let after = stamped(&after, &stamp).unwrap_or(after);
+    let after = with_modified_time(&after, &stamp).unwrap_or(after);
     let memory = MemoryFile::parse(&text);
     let name = memory.name.as_deref().unwrap_or(file.trim_end_matches(".md"));
     let line = index_line(name, file, memory.description.as_deref().unwrap_or_default());

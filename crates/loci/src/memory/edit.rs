@@ -3,7 +3,9 @@
 use std::io::Read;
 
 use loci_app::UserError;
-use loci_context::{MemoryFile, in_form_of, index_line, index_lines, stamped, with_index_line, without_bom};
+use loci_context::{
+    MemoryFile, in_form_of, index_line, index_lines, with_index_line, with_modified_time, without_bom,
+};
 use loci_stdx::rfc3339_millis;
 use loci_storage::memory::{Act, Edit, Shelf};
 
@@ -37,7 +39,7 @@ pub(super) fn run(ctx: &MemoryContext, args: &EditArgs) -> Result<String, UserEr
     }
     let new = replaced(&before, &text);
     let stamp = rfc3339_millis(ctx.env.clock.now());
-    let new = stamped(&new, &stamp).unwrap_or(new);
+    let new = with_modified_time(&new, &stamp).unwrap_or(new);
     if new.len() > MOST_BYTES {
         return Err(UserError::new(format!(
             "Not changed, because the new text is larger than 1 MiB: `{file}`"

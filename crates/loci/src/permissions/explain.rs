@@ -2,7 +2,8 @@
 
 use loci_app::UserError;
 use loci_core::permission::{
-    Call, Decision, Mode, Rule, RuleFit, Rulebook, Step, Update, Verdict, decide, explain, fits, suggest,
+    Call, Decision, DecisionStep, Mode, Rule, RuleFit, Rulebook, Update, Verdict, decide, explain, fits,
+    suggest,
 };
 use loci_core::tool::{CallEffects, PathEffect, Unclear};
 use serde_json::{Value, json};
@@ -52,7 +53,7 @@ struct Explained<'a> {
     call: Call<'a>,
     book: &'a Rulebook,
     decision: Decision,
-    steps: Vec<Step>,
+    steps: Vec<DecisionStep>,
     fits: Vec<(&'a Rule, RuleFit)>,
     grants: Vec<Update>,
     notes: Vec<String>,
@@ -145,7 +146,7 @@ fn name(verdict: Verdict) -> &'static str {
     }
 }
 
-fn outcome(step: &Step) -> String {
+fn outcome(step: &DecisionStep) -> String {
     match &step.decision {
         Some(Decision { verdict, reason }) => format!("{}: {reason}", name(*verdict)),
         None => "nothing to say".to_owned(),

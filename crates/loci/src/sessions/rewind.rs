@@ -6,7 +6,7 @@ use std::sync::Arc;
 use loci_app::UserError;
 use loci_core::conversation::{Conversation, Outline};
 use loci_core::entry::Entry;
-use loci_core::file_history::{PathState, PromptPoint, Step, prompts_of};
+use loci_core::file_history::{PathState, PromptPoint, RewindStep, prompts_of};
 use loci_core::ids::EntryId;
 use loci_stdx::counted;
 use loci_storage::history::{
@@ -204,7 +204,7 @@ impl<'a> Report<'a> {
         has_conversation: bool,
         to: Option<&str>,
     ) -> Self {
-        let path = |step: &Step| step.path.as_path().to_owned();
+        let path = |step: &RewindStep| step.path.as_path().to_owned();
         Self {
             ctx,
             files: plan.steps.iter().map(|step| (path(step), action(step))).collect(),
@@ -253,7 +253,7 @@ impl<'a> Report<'a> {
     }
 }
 
-fn action(step: &Step) -> &'static str {
+fn action(step: &RewindStep) -> &'static str {
     match (&step.from, &step.to) {
         (PathState::None, _) => "create",
         (_, PathState::None) => "remove",

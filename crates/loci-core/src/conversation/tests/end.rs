@@ -11,7 +11,7 @@ fn check(table: &str, start: usize, searched: &[&str], expected: &str) {
             assert_eq!(show(&living.conversation), show(&Conversation::build(entries)), "{table}");
             show(&living.conversation)
         }
-        Err(Gap { mut entries, parents }) => {
+        Err(MissingEntries { mut entries, parents }) => {
             entries.sort();
             let names = |ids: &[EntryId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
             format!("entries: {}; parents: {}", names(&entries), names(&parents))
@@ -89,7 +89,7 @@ fn an_end_without_messages_is_not_enough() {
 fn a_conversation_up_to_an_entry_asks_for_it() {
     let entries = session(COMPACTED);
     let at = |start: usize, leaf: &str| Conversation::from_end_at(&entries[start..], &leaf.into(), &[]);
-    assert_eq!(at(3, "a1").unwrap_err(), Gap { entries: vec!["a1".into()], parents: Vec::new() });
+    assert_eq!(at(3, "a1").unwrap_err(), MissingEntries { entries: vec!["a1".into()], parents: Vec::new() });
     assert_eq!(show(&at(1, "u2").unwrap().unwrap().conversation), "b s a1 u2 | filler(u2)");
     let nowhere = Conversation::from_end_at(&entries, &"x".into(), &["x".into()]);
     assert!(nowhere.unwrap().is_none());

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use loci_core::file_history::{Content, PathState};
+use loci_core::file_history::{FileContent, PathState};
 use loci_core::ids::SessionId;
 use loci_stdx::Env;
 use sha2::{Digest, Sha256};
@@ -20,7 +20,7 @@ pub(crate) struct Contents {
     env: Env,
     /// Repositories by the project they are around; `None` where there is none.
     repositories: HashMap<PathBuf, Option<GitObjects>>,
-    digests: HashMap<Content, Digest32>,
+    digests: HashMap<FileContent, Digest32>,
 }
 
 impl Contents {
@@ -35,11 +35,11 @@ impl Contents {
     }
 
     /// Returns a content of the project at `root`.
-    pub(crate) fn read(&mut self, root: &Path, content: &Content) -> io::Result<Vec<u8>> {
+    pub(crate) fn read(&mut self, root: &Path, content: &FileContent) -> io::Result<Vec<u8>> {
         match content {
-            Content::Blob(digest) => self.store.read(digest),
-            Content::Backup(name) => Ok(read_backup(&self.backups, name)?.0),
-            Content::Git(id) => {
+            FileContent::Blob(digest) => self.store.read(digest),
+            FileContent::Backup(name) => Ok(read_backup(&self.backups, name)?.0),
+            FileContent::Git(id) => {
                 let env = &self.env;
                 let repository = self
                     .repositories
@@ -50,7 +50,7 @@ impl Contents {
                     None => Err(io::Error::new(io::ErrorKind::NotFound, "git cannot be asked")),
                 }
             }
-            Content::Lost => Err(io::Error::new(io::ErrorKind::NotFound, "the content was not kept")),
+            FileContent::Lost => Err(io::Error::new(io::ErrorKind::NotFound, "the content was not kept")),
         }
     }
 
@@ -63,10 +63,10 @@ impl Contents {
     pub(super) fn backup_state(&self, name: &str) -> PathState {
         match read_backup(&self.backups, name) {
             Ok((bytes, mode)) => {
-                let content = Content::Backup(name.to_owned());
+                let content = FileContent::Backup(name.to_owned());
                 PathState::File { content, mode, size: bytes.len() as u64 }
             }
-            Err(_) => PathState::File { content: Content::Lost, mode: 0o644, size: 0 },
+            Err(_) => PathState::File { content: FileContent::Lost, mode: 0o644, size: 0 },
         }
     }
 
@@ -85,15 +85,15 @@ impl Contents {
         mode_a == mode_b && size_a == size_b && self.is_same_content(root, a, b)
     }
 
-    fn is_same_content(&mut self, root: &Path, a: &Content, b: &Content) -> bool {
+    fn is_same_content(&mut self, root: &Path, a: &FileContent, b: &FileContent) -> bool {
         match (self.digest(root, a), self.digest(root, b)) {
             (Ok(a), Ok(b)) => a == b,
             _ => false,
         }
     }
 
-    fn digest(&mut self, root: &Path, content: &Content) -> io::Result<Digest32> {
-        if let Content::Blob(digest) = content {
+    fn digest(&mut self, root: &Path, content: &FileContent) -> io::Result<Digest32> {
+        if let FileContent::Blob(digest) = content {
             return Ok(*digest);
         }
         if let Some(known) = self.digests.get(content) {

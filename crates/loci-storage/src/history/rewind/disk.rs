@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use loci_core::file_history::{Content, PathState, Step};
+use loci_core::file_history::{FileContent, PathState, RewindStep};
 use loci_stdx::{RealDir, is_symlink_error};
 use sha2::{Digest, Sha256};
 
@@ -63,7 +63,7 @@ fn state_of(dir: &RealDir, name: &OsStr, path: &Path) -> io::Result<(PathState, 
     let mut bytes = Vec::new();
     dir.open_file(name)?.read_to_end(&mut bytes)?;
     let digest: Digest32 = Sha256::digest(&bytes).into();
-    let state = PathState::File { content: Content::Blob(digest), mode, size: bytes.len() as u64 };
+    let state = PathState::File { content: FileContent::Blob(digest), mode, size: bytes.len() as u64 };
     Ok((state, metadata.nlink() > 1))
 }
 
@@ -77,7 +77,7 @@ pub(super) enum Done {
 }
 
 /// Does one step that writes no file; what lies at the path must be what the step says, or nothing.
-pub(super) fn perform(step: &Step) -> io::Result<Done> {
+pub(super) fn perform(step: &RewindStep) -> io::Result<Done> {
     let path = step.path.as_path();
     let name = name_of(path)?;
     if matches!(step.to, PathState::None) {
@@ -106,7 +106,7 @@ pub(super) fn perform(step: &Step) -> io::Result<Done> {
 }
 
 /// Writes the file of a step beside its place, under the name `beside`; it is not synced.
-pub(super) fn stage(step: &Step, beside: &str, contents: &mut Contents) -> io::Result<File> {
+pub(super) fn stage(step: &RewindStep, beside: &str, contents: &mut Contents) -> io::Result<File> {
     let PathState::File { content, mode, .. } = &step.to else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
@@ -120,7 +120,7 @@ pub(super) fn stage(step: &Step, beside: &str, contents: &mut Contents) -> io::R
 }
 
 /// Puts a staged file in its place.
-pub(super) fn unveil(step: &Step, beside: &str) -> io::Result<()> {
+pub(super) fn unveil(step: &RewindStep, beside: &str) -> io::Result<()> {
     let path = step.path.as_path();
     let (dir, name) = (parent(path)?, name_of(path)?);
     let opened = Opened::new(path)?;
@@ -131,7 +131,7 @@ pub(super) fn unveil(step: &Step, beside: &str) -> io::Result<()> {
 }
 
 /// Removes what a rewind that was cut short left beside a path.
-pub(super) fn tidy(step: &Step, beside: &str) {
+pub(super) fn tidy(step: &RewindStep, beside: &str) {
     if let Ok(dir) = parent(step.path.as_path()) {
         // Mostly there is nothing.
         dir.remove(OsStr::new(beside)).ok();
@@ -139,7 +139,7 @@ pub(super) fn tidy(step: &Step, beside: &str) {
 }
 
 /// Makes everything that was staged safe from a power cut.
-pub(super) fn sync(steps: &[&Step], files: &[File]) -> io::Result<()> {
+pub(super) fn sync(steps: &[&RewindStep], files: &[File]) -> io::Result<()> {
     if files.len() > MANY_FILES
         && let Some(step) = steps.first()
         && parent(step.path.as_path())?.sync_file_system()?

@@ -18,7 +18,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use loci_core::file_history::{PathText, Step};
+use loci_core::file_history::{PathText, RewindStep};
 use loci_core::ids::{EntryId, SessionId};
 use loci_stdx::{FileLock, LockError, Timestamp, WriteOptions, write_atomic};
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,7 @@ pub(super) struct Journal {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) undoes: Option<String>,
     /// What it does, in order.
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<RewindStep>,
     /// How the conversation changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) conversation: Option<Turnback>,
@@ -193,7 +193,7 @@ fn read(path: &Path) -> io::Result<Journal> {
 }
 
 /// Returns every step of every journal; they name contents that must stay.
-pub(crate) fn journaled_steps(home: &ConfigHome) -> Result<Vec<Step>, (PathBuf, io::Error)> {
+pub(crate) fn journaled_steps(home: &ConfigHome) -> Result<Vec<RewindStep>, (PathBuf, io::Error)> {
     let phases = [Phase::Pending, Phase::Done, Phase::Undone];
     let journals: Result<Vec<Vec<Journal>>, _> = phases.iter().map(|phase| journals(home, *phase)).collect();
     Ok(journals?.into_iter().flatten().flat_map(|journal| journal.steps).collect())

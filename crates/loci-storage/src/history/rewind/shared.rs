@@ -8,7 +8,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use loci_core::entry::Entry;
-use loci_core::file_history::{Backup, Content, PathState, Wanted, path_of_key, snapshots_of, written_texts};
+use loci_core::file_history::{
+    Backup, FileContent, PathState, Wanted, path_of_key, snapshots_of, written_texts,
+};
 use loci_core::ids::EntryId;
 use sha2::{Digest, Sha256};
 
@@ -57,9 +59,9 @@ fn expected(
 ) -> PathState {
     let kept = kept.unwrap_or(PathState::None);
     let Ok(now) = disk::look(path) else { return kept };
-    let PathState::File { content: Content::Blob(digest), .. } = &now.state else { return kept };
+    let PathState::File { content: FileContent::Blob(digest), .. } = &now.state else { return kept };
     let is_kept = match &kept {
-        PathState::File { content: Content::Backup(name), .. } => {
+        PathState::File { content: FileContent::Backup(name), .. } => {
             contents.backup_digest(name) == Some(*digest)
         }
         _ => false,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
-use loci_core::file_history::{Content, PathState};
+use loci_core::file_history::{FileContent, PathState};
 
 use super::TreeLimits;
 use super::blobs::BlobStore;
@@ -103,7 +103,7 @@ impl Keeping<'_> {
         if difference.before.is_none()
             && let Some((from, node)) = move_key(&stamp).and_then(|key| moved.get(&key))
             && let PathState::File { content, size, .. } = &node.state
-            && *content != Content::Lost
+            && *content != FileContent::Lost
         {
             let state = PathState::File { content: content.clone(), mode: stamp.mode, size: *size };
             let node = FileNode { stamp, is_racy: stamp.is_racy(now), state };
@@ -133,14 +133,14 @@ impl Keeping<'_> {
                 let blob = held.and_then(|path| self.index.blob(path.as_os_str().as_bytes(), &stamp));
                 let file = |content| PathState::File { content, mode: stamp.mode, size: stamp.size };
                 match blob {
-                    Some(id) => (Some(stamp), file(Content::Git(id))),
+                    Some(id) => (Some(stamp), file(FileContent::Git(id))),
                     None if stamp.size > self.limits.file_bytes => {
                         room.n_large.fetch_add(1, Ordering::Relaxed);
-                        (Some(stamp), file(Content::Lost))
+                        (Some(stamp), file(FileContent::Lost))
                     }
                     None if !may_keep => {
                         room.n_no_room.fetch_add(1, Ordering::Relaxed);
-                        (Some(stamp), file(Content::Lost))
+                        (Some(stamp), file(FileContent::Lost))
                     }
                     None => self.keep(path, stamp, room),
                 }
@@ -151,13 +151,13 @@ impl Keeping<'_> {
     fn keep(&self, path: &Path, stamp: Stamp, room: &Room) -> (Option<Stamp>, PathState) {
         let path = self.root.join(path);
         let lost = |stamp: Stamp| {
-            let state = PathState::File { content: Content::Lost, mode: stamp.mode, size: stamp.size };
+            let state = PathState::File { content: FileContent::Lost, mode: stamp.mode, size: stamp.size };
             (Some(stamp), state)
         };
         match read_steadily(&path) {
             Ok((stamp, bytes)) => match self.store.put(&bytes) {
                 Ok(digest) => {
-                    let content = Content::Blob(digest);
+                    let content = FileContent::Blob(digest);
                     let size = bytes.len() as u64;
                     (Some(stamp), PathState::File { content, mode: stamp.mode, size })
                 }

@@ -5,7 +5,7 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::PathBuf;
 
-use loci_core::file_history::{Content, PathState, changes};
+use loci_core::file_history::{FileContent, PathState, changes};
 use loci_stdx::{create_private_dir_all, private_file};
 
 use super::blobs::{BlobStore, BlobUsage, Digest32};
@@ -69,7 +69,7 @@ pub fn collect_blobs(home: &ConfigHome, is_trial: bool) -> Result<Collected, Col
 fn needed(home: &ConfigHome) -> Result<HashSet<Digest32>, CollectError> {
     let mut needed = HashSet::new();
     let mut need = |state: &PathState| {
-        if let PathState::File { content: Content::Blob(digest), .. } = state {
+        if let PathState::File { content: FileContent::Blob(digest), .. } = state {
             needed.insert(*digest);
         }
     };

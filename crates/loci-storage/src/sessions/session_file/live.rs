@@ -12,7 +12,7 @@ use std::io::{self, Read, Seek};
 use std::path::Path;
 use std::sync::Arc;
 
-use loci_core::conversation::{Conversation, Gap, Living};
+use loci_core::conversation::{Conversation, MissingEntries, TailConversation};
 use loci_core::entry::{Entry, EntryKind};
 use loci_core::ids::EntryId;
 
@@ -98,9 +98,9 @@ fn build<R: Read + Seek>(
     window: &Window<R>,
     goal: Goal<'_>,
     searched: &[EntryId],
-) -> Result<Option<Living>, Gap> {
+) -> Result<Option<TailConversation>, MissingEntries> {
     let entries = window.entries();
-    let whole = |conversation| Living { conversation, start: 0 };
+    let whole = |conversation| TailConversation { conversation, start: 0 };
     match (goal, window.is_whole()) {
         (Goal::Leaf, true) => Ok(Some(whole(Conversation::build(entries)))),
         (Goal::Leaf, false) => Conversation::from_end(&entries, searched).map(Some),

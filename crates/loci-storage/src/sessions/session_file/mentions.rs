@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Read, Seek, SeekFrom};
 
-use loci_core::conversation::Gap;
+use loci_core::conversation::MissingEntries;
 use loci_core::ids::EntryId;
 use memchr::memmem;
 
@@ -37,7 +37,7 @@ pub(super) fn search(
     reader: &mut (impl Read + Seek),
     end: u64,
     first: usize,
-    gap: &Gap,
+    gap: &MissingEntries,
 ) -> io::Result<Mentions> {
     let names = || gap.entries.iter().chain(&gap.parents);
     if !names().all(is_plain) {
@@ -105,7 +105,7 @@ impl Search<'_> {
         }
     }
 
-    fn outcome(self, gap: &Gap) -> Mentions {
+    fn outcome(self, gap: &MissingEntries) -> Mentions {
         let is_open = |name: &&EntryId| self.open.contains(name.as_str().as_bytes());
         let settled: Vec<EntryId> = gap.entries.iter().filter(is_open).chain(&gap.parents).cloned().collect();
         let children = settled.iter().filter_map(|name| self.first_child.get(name.as_str().as_bytes()));
@@ -128,7 +128,7 @@ mod tests {
 
     fn check(file: &str, entries: &[&str], parents: &[&str], from: Option<usize>, settled: &[&str]) {
         let ids = |names: &[&str]| names.iter().map(|name| EntryId::from(*name)).collect();
-        let gap = Gap { entries: ids(entries), parents: ids(parents) };
+        let gap = MissingEntries { entries: ids(entries), parents: ids(parents) };
         let from = from.map(|from| from as u64);
         for first in [1, 7, 1 << 20] {
             let found = search(&mut Cursor::new(file), file.len() as u64, first, &gap).unwrap();
