@@ -62,7 +62,8 @@ fn table() {
     println!("|---|---|{}", "---|".repeat(STEPS.len()));
     for tokens in [25_000, 50_000, 100_000, 200_000, 400_000, 800_000] {
         let conversation = Conversation::of(tokens);
-        let times = STEPS.map(|(name, _, step)| shown(median(&conversation, name == "loaded", step)));
+        let times =
+            STEPS.map(|(name, _, step)| format_duration(median(&conversation, name == "loaded", step)));
         println!("| {tokens} | {} | {} |", conversation.path.len(), times.join(" | "));
     }
 }
@@ -82,7 +83,7 @@ fn median(conversation: &Conversation, is_first: bool, step: Step) -> Duration {
     taken[RUNS / 2]
 }
 
-fn shown(duration: Duration) -> String {
+fn format_duration(duration: Duration) -> String {
     format!("{:.3} ms", duration.as_secs_f64() * 1_000.0)
 }
 

@@ -15,7 +15,7 @@ use loci_core::entry::Entry;
 use loci_core::ids::ToolUseId;
 
 use crate::replaced::{Clearing, Replaced, Replacement};
-use crate::weighing::weight;
+use crate::weight::weight;
 
 pub(crate) use cold::clear_cold;
 pub(crate) use snip::snip;

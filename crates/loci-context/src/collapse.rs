@@ -10,7 +10,7 @@
 //! it is written down and every window makes the same of it. `afterUuid` is the entry it was written behind; what it freed
 //! counts until the server counts anew.
 
-mod said;
+mod user_messages;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use serde_json::json;
 use crate::compaction::{CompactionCarryover, ContextRoom, clip_tokens, is_fold, rounds};
 use crate::replaced::Replaced;
 use crate::tokens::prose_tokens;
-use crate::weighing::estimate_path;
+use crate::weight::estimate_path;
 use crate::window::Window;
 
 /// The type of line that holds a fold.
@@ -112,7 +112,7 @@ impl Fold {
     /// Makes the entry that stands for a stretch. It says only what the stretch says, so it is the same every time.
     fn entry(&self, stretch: &[Arc<Entry>]) -> Option<Entry> {
         let carryover = CompactionCarryover::from_path(stretch, Vec::new(), Vec::new());
-        let said = said::words(stretch, self.said_tokens);
+        let said = user_messages::render_all(stretch, self.said_tokens);
         let parts = [Some(OPENING.to_owned()), Some(self.summary.clone()), said];
         let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
         let mut line = json!({"type": "user", "uuid": self.id.as_str(), "isMeta": true,
@@ -152,7 +152,7 @@ pub fn plan_fold(path: &[Arc<Entry>], replaced: &Replaced, room: &ContextRoom) -
     for round in rounds.iter().filter(|round| round.end > start && round.end <= most_end) {
         let more = &path[round.start.max(start)..round.end];
         size += estimate_path(more, replaced);
-        said += said::tokens(more);
+        said += user_messages::tokens(more);
         end = round.end;
         freed = size.saturating_sub(most_tokens + said.min(said_tokens));
         if freed >= usable / 3 {

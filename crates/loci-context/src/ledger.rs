@@ -5,7 +5,7 @@ use std::sync::Arc;
 use loci_core::entry::Entry;
 
 use crate::replaced::Replaced;
-use crate::weighing::{estimate_path, weight};
+use crate::weight::{estimate_path, weight};
 
 /// Counts the tokens of a path. `overhead` is what a request has besides its messages, for paths that no response
 /// has counted yet.

@@ -17,7 +17,7 @@ mod replaced;
 mod server_clearing;
 mod session_notes;
 mod tokens;
-mod weighing;
+mod weight;
 mod window;
 
 pub use budget::ResultBudget;
@@ -49,5 +49,5 @@ pub use session_notes::{
     notes_instruction,
 };
 pub use tokens::{estimate_messages, json_tokens, prose_tokens};
-pub use weighing::estimate_path;
+pub use weight::estimate_path;
 pub use window::{Fullness, Level, Thresholds, Window};

@@ -50,15 +50,15 @@ pub(crate) fn estimate_text(text: &str) -> u64 {
 
 /// Estimates the tokens of a block that is written as JSON.
 pub(crate) fn estimate_json(json: &str) -> u64 {
-    match Piece::read(json) {
-        Some(piece) => piece.tokens(json),
+    match MeasuredBlock::read(json) {
+        Some(block) => block.tokens(json),
         None => FRAME + (json.len() as u64).div_ceil(4),
     }
 }
 
 /// What a block is measured by, read in one go; text without escapes is not copied.
 #[derive(Deserialize)]
-pub(crate) struct Piece<'a> {
+pub(crate) struct MeasuredBlock<'a> {
     #[serde(borrow, rename = "type")]
     kind: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -80,7 +80,7 @@ pub(crate) struct Piece<'a> {
     content: Option<&'a RawValue>,
 }
 
-impl<'a> Piece<'a> {
+impl<'a> MeasuredBlock<'a> {
     /// Reads a block; `None` when it is none, or its fields are not what those names stand for.
     pub(crate) fn read(json: &'a str) -> Option<Self> {
         serde_json::from_str(json).ok()

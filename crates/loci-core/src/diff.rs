@@ -28,7 +28,7 @@ pub fn line_changes(old: &str, new: &str) -> Vec<LineChange> {
 
 /// The same, where at most so many pairs of lines are compared.
 pub fn line_changes_within(old: &str, new: &str, most_pairs: usize) -> Vec<LineChange> {
-    let parts = Parts::of(old, new);
+    let parts = DiffParts::new(old, new);
     let before = (0..parts.n_head).map(LineChange::Kept);
     let between = match parts.is_comparable(most_pairs) {
         true => TextDiff::from_lines(parts.old, parts.new)
@@ -48,7 +48,7 @@ pub fn line_changes_within(old: &str, new: &str, most_pairs: usize) -> Vec<LineC
 
 /// Returns the changes as a unified diff without file names, or in a line why there is none.
 pub fn unified(old: &str, new: &str) -> String {
-    let parts = Parts::of(old, new);
+    let parts = DiffParts::new(old, new);
     match parts.is_comparable(MOST_PAIRS) {
         true => TextDiff::from_lines(old, new).unified_diff().context_radius(CONTEXT).to_string(),
         false => format!("({} lines became {} others, too many to compare)\n", parts.n_old, parts.n_new),
@@ -56,7 +56,7 @@ pub fn unified(old: &str, new: &str) -> String {
 }
 
 /// Two texts without the lines that both begin and end with.
-struct Parts<'a> {
+struct DiffParts<'a> {
     old: &'a str,
     new: &'a str,
     n_head: usize,
@@ -65,8 +65,8 @@ struct Parts<'a> {
     n_new: usize,
 }
 
-impl<'a> Parts<'a> {
-    fn of(old: &'a str, new: &'a str) -> Self {
+impl<'a> DiffParts<'a> {
+    fn new(old: &'a str, new: &'a str) -> Self {
         let (n_head, head) = common(old.split_inclusive('\n'), new.split_inclusive('\n'));
         let (old, new) = (&old[head..], &new[head..]);
         let (n_tail, tail) = common(old.split_inclusive('\n').rev(), new.split_inclusive('\n').rev());

@@ -277,9 +277,9 @@ impl Content {
 /// Read by hand: raw JSON cannot pass through the buffer that derived untagged enums use.
 impl<'de> Deserialize<'de> for Content {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
+        struct ContentVisitor;
 
-        impl<'de> serde::de::Visitor<'de> for Either {
+        impl<'de> serde::de::Visitor<'de> for ContentVisitor {
             type Value = Content;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -299,7 +299,7 @@ impl<'de> Deserialize<'de> for Content {
             }
         }
 
-        deserializer.deserialize_any(Either)
+        deserializer.deserialize_any(ContentVisitor)
     }
 }
 

@@ -4,7 +4,7 @@
 //! Listings, reminders and other attachments are not what anybody said and are left out; a prompt that was typed
 //! while a tool ran is stored as an attachment and is a prompt all the same.
 
-mod said;
+mod message_reader;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,10 +13,10 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::entry::{Entry, EntryKind};
-use crate::glance::Glance;
+use crate::lenient::LenientValue;
 use crate::message::BlockKind;
 
-use said::{Piece, Said};
+use message_reader::{MessageContent, RawBlock};
 
 /// Who or what a passage comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -77,7 +77,7 @@ pub struct Passage {
 }
 
 impl Passage {
-    fn said(voice: Voice, text: String) -> Self {
+    fn from_text(voice: Voice, text: String) -> Self {
         Self { voice, tool: None, call: None, files: Vec::new(), text }
     }
 }
@@ -86,42 +86,44 @@ impl Passage {
 pub fn passages(entry: &Entry) -> Vec<Passage> {
     match entry.head().kind {
         EntryKind::User | EntryKind::Assistant => {
-            let said = Said::of(entry).unwrap_or(Said::Pieces(Vec::new()));
+            let said = MessageContent::from_entry(entry).unwrap_or(MessageContent::Blocks(Vec::new()));
             match said {
-                Said::Words(text) => spoken(voice_of_text(entry), &text).into_iter().collect(),
-                Said::Pieces(pieces) => pieces.iter().filter_map(|piece| passage(entry, piece)).collect(),
+                MessageContent::Text(text) => text_passage(voice_of_text(entry), &text).into_iter().collect(),
+                MessageContent::Blocks(blocks) => {
+                    blocks.iter().filter_map(|block| passage(entry, block)).collect()
+                }
             }
         }
         EntryKind::Attachment => queued(entry).into_iter().collect(),
         EntryKind::System if entry.head().subtype.as_deref() == Some("local_command") => {
             let content: Option<String> = entry.fields().read("content");
-            content.map(|text| Passage::said(Voice::Note, text)).into_iter().collect()
+            content.map(|text| Passage::from_text(Voice::Note, text)).into_iter().collect()
         }
         EntryKind::System | EntryKind::Progress | EntryKind::Metadata => Vec::new(),
     }
 }
 
-fn spoken(voice: Voice, text: &str) -> Option<Passage> {
-    (!text.trim().is_empty()).then(|| Passage::said(voice, text.to_owned()))
+fn text_passage(voice: Voice, text: &str) -> Option<Passage> {
+    (!text.trim().is_empty()).then(|| Passage::from_text(voice, text.to_owned()))
 }
 
-fn passage(entry: &Entry, piece: &Piece<'_>) -> Option<Passage> {
-    match BlockKind::from_name(&piece.kind) {
-        BlockKind::Text => spoken(voice_of_text(entry), piece.text.text()?),
-        BlockKind::Thinking => spoken(Voice::Thinking, piece.thinking.text()?),
+fn passage(entry: &Entry, block: &RawBlock<'_>) -> Option<Passage> {
+    match BlockKind::from_name(&block.kind) {
+        BlockKind::Text => text_passage(voice_of_text(entry), block.text.text()?),
+        BlockKind::Thinking => text_passage(Voice::Thinking, block.thinking.text()?),
         BlockKind::ToolUse => {
-            let (name, input) = (piece.name.text()?, piece.input());
+            let (name, input) = (block.name.text()?, block.input());
             Some(Passage {
                 voice: Voice::Call,
                 text: call_text(name, &input),
                 files: files(&input),
                 tool: Some(name.to_owned()),
-                call: Some(piece.id.text()?.to_owned()),
+                call: Some(block.id.text()?.to_owned()),
             })
         }
         BlockKind::ToolResult => {
-            let call = piece.tool_use_id.text()?.to_owned();
-            let said = spoken(Voice::Result, &piece.content.map(read_text).unwrap_or_default())?;
+            let call = block.tool_use_id.text()?.to_owned();
+            let said = text_passage(Voice::Result, &block.content.map(read_text).unwrap_or_default())?;
             Some(Passage { call: Some(call), ..said })
         }
         BlockKind::RedactedThinking | BlockKind::Image | BlockKind::Document | BlockKind::Other => None,
@@ -142,7 +144,7 @@ fn voice_of_text(entry: &Entry) -> Voice {
 fn queued(entry: &Entry) -> Option<Passage> {
     let attachment = entry.attachment().filter(|value| value["type"] == "queued_command")?;
     let text = text_of(&attachment["prompt"]);
-    (!text.trim().is_empty()).then(|| Passage::said(Voice::Person, text))
+    (!text.trim().is_empty()).then(|| Passage::from_text(Voice::Person, text))
 }
 
 /// Returns a call as text: the tool's name, then a line for each thing it was given.
@@ -183,9 +185,10 @@ fn text_of(content: &Value) -> String {
 fn read_text(content: &RawValue) -> Cow<'_, str> {
     let json = content.get();
     match json.as_bytes().first() {
-        Some(b'"') => serde_json::from_str::<Glance<'_>>(json).ok().and_then(Glance::into_text),
-        Some(b'[') => serde_json::from_str::<Vec<Glance<'_>>>(json).ok().map(|blocks| {
-            let texts: Vec<Cow<'_, str>> = blocks.into_iter().filter_map(Glance::into_field_text).collect();
+        Some(b'"') => serde_json::from_str::<LenientValue<'_>>(json).ok().and_then(LenientValue::into_text),
+        Some(b'[') => serde_json::from_str::<Vec<LenientValue<'_>>>(json).ok().map(|blocks| {
+            let texts: Vec<Cow<'_, str>> =
+                blocks.into_iter().filter_map(LenientValue::into_field_text).collect();
             Cow::Owned(texts.join("\n"))
         }),
         _ => None,
@@ -229,7 +232,7 @@ mod tests {
 
     use super::*;
 
-    fn told(line: &Value) -> Vec<String> {
+    fn render(line: &Value) -> Vec<String> {
         let entry = Entry::parse(line.to_string()).unwrap();
         passages(&entry).iter().map(|it| format!("{}: {}", it.voice.name(), it.text)).collect()
     }
@@ -275,7 +278,7 @@ mod tests {
             (json!({"type": "custom-title", "customTitle": "t"}), vec![]),
             (json!({"type": "user", "message": 7}), vec![]),
         ] {
-            assert_eq!(told(&line), expected, "{line}");
+            assert_eq!(render(&line), expected, "{line}");
         }
     }
 

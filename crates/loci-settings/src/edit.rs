@@ -56,7 +56,7 @@ pub fn set(text: &str, path: &[&str], value: &Value) -> Result<String, EditError
         };
         node = &member.value;
     }
-    let style = Style::of(&text, &root, line_indent(&text, node.start), is_on_one_line(&text, node));
+    let style = Style::new(&text, &root, line_indent(&text, node.start), is_on_one_line(&text, node));
     Ok(splice(&text, node.start..node.end, &style.print(value)))
 }
 
@@ -167,7 +167,7 @@ struct Style<'t> {
 }
 
 impl<'t> Style<'t> {
-    fn of(text: &str, root: &Node, indent: &'t str, is_on_one_line: bool) -> Self {
+    fn new(text: &str, root: &Node, indent: &'t str, is_on_one_line: bool) -> Self {
         let first = match &root.tree {
             Tree::Object(members) => members.first().map(|member| line_indent(text, member.start)),
             _ => None,
@@ -222,12 +222,12 @@ fn insert(
     let behind = after_comma.unwrap_or(last.end);
     let comma = if after_comma.is_some() { "" } else { "," };
     if !text[container.start..first.start].contains('\n') {
-        let child = print(&Style::of(text, root, "", true));
+        let child = print(&Style::new(text, root, "", true));
         return format!("{}{comma}{} {child}{}", &text[..last.end], &text[last.end..behind], &text[behind..]);
     }
     let at = behind_line_comment(text, behind);
     let indent = line_indent(text, last.start);
-    let style = Style::of(text, root, indent, false);
+    let style = Style::new(text, root, indent, false);
     let child = print(&style);
     let (head, gap, tail) = (&text[..last.end], &text[last.end..at], &text[at..]);
     format!("{head}{comma}{gap}{}{indent}{child}{tail}", style.newline)
@@ -236,7 +236,7 @@ fn insert(
 /// Fills an object or list that has nothing in it but, at most, comments.
 fn insert_first(text: &str, root: &Node, container: &Node, print: impl Fn(&Style<'_>) -> String) -> String {
     let outer = line_indent(text, container.start);
-    let style = Style::of(text, root, outer, false);
+    let style = Style::new(text, root, outer, false);
     let indent = format!("{outer}{}", style.unit);
     let child = print(&Style { indent: &indent, unit: style.unit.clone(), ..style });
     let newline = style.newline;

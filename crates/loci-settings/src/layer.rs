@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::degrade;
 use super::jsonc::{self, Document, Member, Node, Tree};
-use super::recover::{self, Found};
+use super::recover::{self, RestrictingList};
 use super::{Closed, Diagnostic, Key, Kind, Origin, Scope, Severity};
 
 /// The values of one settings file.
@@ -44,7 +44,7 @@ impl Layer {
     /// Reads the text of a settings file.
     pub fn parse(text: &str, origin: Origin) -> (Self, Vec<Diagnostic>) {
         let document = jsonc::parse(text);
-        let mut reading = Reading {
+        let mut reading = LayerReader {
             text,
             layer: Self { origin, values: Vec::new(), unknown: Vec::new() },
             diagnostics: Vec::new(),
@@ -71,19 +71,26 @@ impl Layer {
     }
 }
 
-struct Reading<'a> {
+struct LayerReader<'a> {
     text: &'a str,
     layer: Layer,
     diagnostics: Vec<Diagnostic>,
 }
 
-impl Reading<'_> {
+impl LayerReader<'_> {
     fn line(&self, at: usize) -> usize {
         let before = self.text.as_bytes().get(..at).unwrap_or_default();
         before.iter().filter(|byte| **byte == b'\n').count() + 1
     }
 
-    fn say(&mut self, severity: Severity, at: usize, path: &str, message: String, hint: impl Into<String>) {
+    fn report(
+        &mut self,
+        severity: Severity,
+        at: usize,
+        path: &str,
+        message: String,
+        hint: impl Into<String>,
+    ) {
         let line = self.line(at);
         let diagnostic = Diagnostic::new(&self.layer.origin, severity, message).line(line).hint(hint);
         let keyed = if path.is_empty() { diagnostic } else { diagnostic.key(path) };
@@ -97,15 +104,15 @@ impl Reading<'_> {
             n => format!(", and {} more", n - 1),
         };
         let message = format!("not valid JSON: {}{more}", first.message);
-        self.say(Severity::Error, first.at, "", message, "what can be read is used; fix the file");
+        self.report(Severity::Error, first.at, "", message, "what can be read is used; fix the file");
     }
 
     fn not_an_object(&mut self, root: &Node) {
         let message = format!("expected an object, found {}", root.describe());
-        self.say(Severity::Error, root.start, "", message, "begin the file with `{` and end it with `}`");
+        self.report(Severity::Error, root.start, "", message, "begin the file with `{` and end it with `}`");
     }
 
-    fn members<'n>(&mut self, group: &str, members: &'n [Member], misplaced: &mut Vec<Found<'n>>) {
+    fn members<'n>(&mut self, group: &str, members: &'n [Member], misplaced: &mut Vec<RestrictingList<'n>>) {
         for member in members {
             let path = if group.is_empty() { member.key.clone() } else { format!("{group}.{}", member.key) };
             let is_plain = !member.key.contains('.');
@@ -124,7 +131,7 @@ impl Reading<'_> {
         }
     }
 
-    fn group<'n>(&mut self, path: &str, member: &'n Member, misplaced: &mut Vec<Found<'n>>) {
+    fn group<'n>(&mut self, path: &str, member: &'n Member, misplaced: &mut Vec<RestrictingList<'n>>) {
         match &member.value.tree {
             Tree::Object(members) => self.members(path, members, misplaced),
             _ => {
@@ -135,9 +142,9 @@ impl Reading<'_> {
     }
 
     fn bad_value(&mut self, path: &str, member: &Member, expected: &str) {
-        let message = format!("expected {expected}, found {}; ignored", shown(&member.value));
+        let message = format!("expected {expected}, found {}; ignored", render_node(&member.value));
         let hint = format!("write {expected}, or remove the key");
-        self.say(Severity::Warning, member.start, path, message, hint);
+        self.report(Severity::Warning, member.start, path, message, hint);
     }
 
     fn unknown(&mut self, path: String, member: &Member) {
@@ -150,7 +157,7 @@ impl Reading<'_> {
             Some(key) => format!("did you mean `{key}`?"),
             None => "it is kept".to_owned(),
         };
-        self.say(severity, member.start, &path, "no such setting".to_owned(), hint);
+        self.report(severity, member.start, &path, "no such setting".to_owned(), hint);
         self.layer.unknown.push(UnknownKey { path, line });
     }
 
@@ -191,7 +198,7 @@ impl Reading<'_> {
         if n_degraded > 0 {
             let what = if n_degraded == 1 { "entry says" } else { "entries say" };
             let message = format!("{n_degraded} {what} no `mode`; taken as \"deny\"");
-            self.say(Severity::Warning, member.start, key.path, message, "write \"deny\" or \"mask\"");
+            self.report(Severity::Warning, member.start, key.path, message, "write \"deny\" or \"mask\"");
         }
         value
     }
@@ -200,8 +207,8 @@ impl Reading<'_> {
     fn close(&mut self, key: &'static Key, member: &Member, closed: Closed) {
         let expected = key.kind.expected();
         let message =
-            format!("expected {expected}, found {}; taken as {}", shown(&member.value), closed.value());
-        self.say(Severity::Warning, member.start, key.path, message, format!("write {expected}"));
+            format!("expected {expected}, found {}; taken as {}", render_node(&member.value), closed.value());
+        self.report(Severity::Warning, member.start, key.path, message, format!("write {expected}"));
         let line = self.line(member.start);
         self.put(LayerValue { key, line, lines: Vec::new(), value: closed.value() });
     }
@@ -247,7 +254,7 @@ impl Reading<'_> {
                 .map(|_| Value::Number(number.clone())),
             (Kind::Restrictions, Tree::String(rule)) => {
                 let message = "a rule stands alone; taken as a list of one".to_owned();
-                self.say(Severity::Warning, node.start, key.path, message, "put it in [ ]");
+                self.report(Severity::Warning, node.start, key.path, message, "put it in [ ]");
                 Some(Value::from(vec![rule.clone()]))
             }
             (Kind::Texts | Kind::Restrictions | Kind::TextOrTexts, Tree::Array(items)) => {
@@ -274,8 +281,14 @@ impl Reading<'_> {
                 Tree::String(text) => texts.push(Value::from(text.as_str())),
                 Tree::Unreadable => {}
                 _ => {
-                    let message = format!("entry {} is {}, not text; left out", idx + 1, shown(item));
-                    self.say(Severity::Warning, item.start, key.path, message, "write it in double quotes");
+                    let message = format!("entry {} is {}, not text; left out", idx + 1, render_node(item));
+                    self.report(
+                        Severity::Warning,
+                        item.start,
+                        key.path,
+                        message,
+                        "write it in double quotes",
+                    );
                 }
             }
         }
@@ -300,30 +313,36 @@ impl Reading<'_> {
     }
 
     /// Takes restricting rules that stand where they should not.
-    fn misplaced(&mut self, found: &[Found<'_>]) {
+    fn misplaced(&mut self, found: &[RestrictingList<'_>]) {
         for found in found {
             let n_new = self.take_found(found);
             if n_new > 0 {
                 let message = format!("{} outside `permissions`; applied all the same", rules(n_new));
                 let hint = format!("move them to `{}`", found.path);
-                self.say(Severity::Warning, found.at, found.path, message, hint);
+                self.report(Severity::Warning, found.at, found.path, message, hint);
             }
         }
     }
 
     /// Takes restricting rules out of a text whose structure cannot be believed.
-    fn recovered(&mut self, found: &[Found<'_>]) {
+    fn recovered(&mut self, found: &[RestrictingList<'_>]) {
         for found in found {
             let n_new = self.take_found(found);
             if n_new > 0 {
                 let message = format!("{} recovered from the broken part of the file", rules(n_new));
-                self.say(Severity::Warning, found.at, found.path, message, "they are applied; fix the file");
+                self.report(
+                    Severity::Warning,
+                    found.at,
+                    found.path,
+                    message,
+                    "they are applied; fix the file",
+                );
             }
         }
     }
 
     /// Adds the rules that are not known yet and returns how many they are.
-    fn take_found(&mut self, found: &Found<'_>) -> usize {
+    fn take_found(&mut self, found: &RestrictingList<'_>) -> usize {
         let Some(key) = Key::find(found.path) else { return 0 };
         let texts: Vec<&str> = match &found.node.tree {
             Tree::String(text) => vec![text.as_str()],
@@ -374,7 +393,7 @@ fn as_text(node: &Node) -> Option<String> {
 }
 
 /// Shows a value in a message, short values by their letters.
-fn shown(node: &Node) -> String {
+fn render_node(node: &Node) -> String {
     match &node.tree {
         Tree::String(text) if text.chars().count() <= 40 => format!("{text:?}"),
         Tree::Number(number) => number.to_string(),

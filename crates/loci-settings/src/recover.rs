@@ -14,7 +14,7 @@ const WORK_LIMIT: usize = 64 * 1024 * 1024;
 
 /// A list of restricting rules and its place.
 #[derive(Debug)]
-pub(super) struct Found<'a> {
+pub(super) struct RestrictingList<'a> {
     pub(super) path: &'static str,
     pub(super) at: usize,
     pub(super) node: std::borrow::Cow<'a, Node>,
@@ -31,7 +31,7 @@ pub(super) fn restricting_path(name: &str) -> Option<&'static str> {
 }
 
 /// Searches the letters of a broken text.
-pub(super) fn scan(text: &str) -> Vec<Found<'static>> {
+pub(super) fn scan(text: &str) -> Vec<RestrictingList<'static>> {
     let mut found = Vec::new();
     let mut work = 0;
     for (name, path) in [("\"deny\"", "permissions.deny"), ("\"ask\"", "permissions.ask")] {
@@ -46,7 +46,7 @@ pub(super) fn scan(text: &str) -> Vec<Found<'static>> {
             if text[start..].starts_with(['[', '"']) && work <= WORK_LIMIT {
                 let node = jsonc::parse_at(text, start);
                 work += node.end - start;
-                found.push(Found { path, at, node: std::borrow::Cow::Owned(node) });
+                found.push(RestrictingList { path, at, node: std::borrow::Cow::Owned(node) });
             }
         }
     }
@@ -54,11 +54,15 @@ pub(super) fn scan(text: &str) -> Vec<Found<'static>> {
 }
 
 /// Searches a value that is no setting of ours, and everything inside it.
-pub(super) fn search<'a>(member: &'a Member, found: &mut Vec<Found<'a>>) {
+pub(super) fn search<'a>(member: &'a Member, found: &mut Vec<RestrictingList<'a>>) {
     if let Some(path) = restricting_path(&member.key)
         && matches!(member.value.tree, Tree::Array(_) | Tree::String(_))
     {
-        found.push(Found { path, at: member.start, node: std::borrow::Cow::Borrowed(&member.value) });
+        found.push(RestrictingList {
+            path,
+            at: member.start,
+            node: std::borrow::Cow::Borrowed(&member.value),
+        });
         return;
     }
     search_node(&member.value, found);
@@ -68,7 +72,7 @@ pub(super) fn search<'a>(member: &'a Member, found: &mut Vec<Found<'a>>) {
 ///
 /// Among texts or switches that is any list or object. Where anything may stand, a list that is called `ask` may mean
 /// something else, and only a whole `permissions` is taken for what it says.
-pub(super) fn search_taken<'a>(kind: Kind, member: &'a Member, found: &mut Vec<Found<'a>>) {
+pub(super) fn search_taken<'a>(kind: Kind, member: &'a Member, found: &mut Vec<RestrictingList<'a>>) {
     match (kind, &member.value.tree) {
         (Kind::Object | Kind::List | Kind::Any, _) => search_for_group(&member.value, found),
         (_, Tree::Object(members)) => {
@@ -79,7 +83,7 @@ pub(super) fn search_taken<'a>(kind: Kind, member: &'a Member, found: &mut Vec<F
     }
 }
 
-fn search_for_group<'a>(node: &'a Node, found: &mut Vec<Found<'a>>) {
+fn search_for_group<'a>(node: &'a Node, found: &mut Vec<RestrictingList<'a>>) {
     match &node.tree {
         Tree::Object(members) => members.iter().for_each(|member| match member.key == "permissions" {
             true => search_node(&member.value, found),
@@ -90,7 +94,7 @@ fn search_for_group<'a>(node: &'a Node, found: &mut Vec<Found<'a>>) {
     }
 }
 
-fn search_node<'a>(node: &'a Node, found: &mut Vec<Found<'a>>) {
+fn search_node<'a>(node: &'a Node, found: &mut Vec<RestrictingList<'a>>) {
     match &node.tree {
         Tree::Object(members) => members.iter().for_each(|member| search(member, found)),
         Tree::Array(items) => items.iter().for_each(|item| search_node(item, found)),

@@ -10,7 +10,7 @@ use loci_core::ids::ToolUseId;
 use super::{COMPACTABLE, Found, KEPT, clear, results};
 use crate::compaction::rounds;
 use crate::replaced::{Clearing, Replaced};
-use crate::weighing::weight;
+use crate::weight::weight;
 use crate::window::Window;
 
 /// How long a pause is, in milliseconds.

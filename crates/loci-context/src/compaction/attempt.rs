@@ -25,7 +25,7 @@ use super::{CompactionPlan, KeepRecent};
 use crate::projection::Projection;
 use crate::replaced::Replaced;
 use crate::tokens::prose_tokens;
-use crate::weighing::estimate_path;
+use crate::weight::estimate_path;
 
 /// Characters of a conversation's text to a token, cautiously: it may be code or JSON.
 const CHARS_A_TOKEN: u64 = 3;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::clip::clip_tokens;
 use super::room::RoomShares;
 use crate::tokens::prose_tokens;
-use crate::weighing::weight;
+use crate::weight::weight;
 
 /// The object of a boundary's metadata in which it is kept.
 const KEY: &str = "loci";

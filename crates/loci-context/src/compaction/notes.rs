@@ -10,7 +10,7 @@ use super::room::ContextRoom;
 use super::rounds::rounds;
 use crate::replaced::Replaced;
 use crate::tokens::prose_tokens;
-use crate::weighing::{entry_tokens, weight};
+use crate::weight::{entry_tokens, weight};
 
 /// What is kept besides what the notes do not cover: at least so many tokens,
 const LEAST_TOKENS: u64 = 10_000;

@@ -12,11 +12,13 @@ use crate::replaced::Replaced;
 pub(super) fn outline(entry: &Entry, replaced: &Replaced, most_chars: usize) -> String {
     let head = entry.head();
     let lines: Vec<String> = match head.kind {
-        EntryKind::User => {
-            entry.blocks().into_iter().map(|block| said("User", &replaced.apply(block), most_chars)).collect()
-        }
+        EntryKind::User => entry
+            .blocks()
+            .into_iter()
+            .map(|block| excerpt("User", &replaced.apply(block), most_chars))
+            .collect(),
         EntryKind::Assistant if !head.is_api_error => {
-            entry.blocks().iter().map(|block| said("Assistant", block, most_chars)).collect()
+            entry.blocks().iter().map(|block| excerpt("Assistant", block, most_chars)).collect()
         }
         EntryKind::Attachment => {
             let text = entry.attachment().map(|attachment| attachment_text(&attachment)).unwrap_or_default();
@@ -27,7 +29,7 @@ pub(super) fn outline(entry: &Entry, replaced: &Replaced, most_chars: usize) -> 
     lines.into_iter().filter(|line| !line.trim().is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-fn said(who: &str, block: &Block, most_chars: usize) -> String {
+fn excerpt(who: &str, block: &Block, most_chars: usize) -> String {
     match block.kind() {
         BlockKind::Text => match block.text().unwrap_or_default() {
             text if text.trim().is_empty() => String::new(),

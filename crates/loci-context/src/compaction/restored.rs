@@ -58,7 +58,7 @@ impl Restorable {
 
     /// Returns how many tokens it takes.
     pub fn tokens(&self) -> u64 {
-        prose_tokens(&said(&self.name, &self.text))
+        prose_tokens(&restored_text(&self.name, &self.text))
     }
 
     /// Keeps the beginning of a text that is too long.
@@ -73,7 +73,7 @@ impl Restorable {
 }
 
 /// Says what the model is told of something that it used.
-pub(crate) fn said(name: &str, text: &str) -> String {
+pub(crate) fn restored_text(name: &str, text: &str) -> String {
     format!("{name} was used earlier, before the summary. Its text, to look at and not to run again:\n{text}")
 }
 

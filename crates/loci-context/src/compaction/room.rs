@@ -11,7 +11,7 @@ use loci_core::entry::Entry;
 
 use crate::ledger::context_tokens;
 use crate::replaced::Replaced;
-use crate::weighing::estimate_path;
+use crate::weight::estimate_path;
 use crate::window::{Fullness, Thresholds, Window};
 
 /// The least a conversation is given before it is made shorter: one part of the window in so many.

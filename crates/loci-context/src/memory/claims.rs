@@ -21,7 +21,7 @@ const MOST_LETTERS: usize = 60;
 const MOST_COMPARED: usize = 100;
 
 /// A claim, and where it was made.
-struct Claim<'a> {
+struct KeyValueClaim<'a> {
     modified: &'a str,
     path: &'a str,
     /// The words of the memory's name.
@@ -30,20 +30,20 @@ struct Claim<'a> {
 }
 
 /// A claim that is compared with others, with the words of its value.
-struct Side<'a> {
-    claim: Claim<'a>,
+struct ComparedClaim<'a> {
+    claim: KeyValueClaim<'a>,
     words: BTreeSet<String>,
 }
 
 /// Finds memories that contradict each other; both are flagged.
 pub fn contradictions<'a>(files: impl IntoIterator<Item = (&'a str, &'a MemoryFile)>) -> Vec<(String, Flag)> {
-    let mut groups: BTreeMap<(Option<MemoryKind>, String), Vec<Claim<'a>>> = BTreeMap::new();
+    let mut groups: BTreeMap<(Option<MemoryKind>, String), Vec<KeyValueClaim<'a>>> = BTreeMap::new();
     for (path, file) in files {
         let Some(name) = &file.name else { continue };
         let modified = file.modified.as_deref().unwrap_or_default();
         let subject = LazyCell::new(|| Rc::new(content_words(name)));
         for (key, value) in claims(&file.body) {
-            let claim = Claim { modified, path, subject: Rc::clone(&subject), value };
+            let claim = KeyValueClaim { modified, path, subject: Rc::clone(&subject), value };
             groups.entry((file.kind, key)).or_default().push(claim);
         }
     }
@@ -51,8 +51,8 @@ pub fn contradictions<'a>(files: impl IntoIterator<Item = (&'a str, &'a MemoryFi
     for ((_, key), mut group) in groups.into_iter().filter(|(_, group)| group.len() > 1) {
         group.sort_by(|a, b| (b.modified, b.path).cmp(&(a.modified, a.path)));
         group.truncate(MOST_COMPARED);
-        let sides = group.into_iter().map(|claim| Side { words: content_words(claim.value), claim });
-        let sides: Vec<Side<'a>> = sides.collect();
+        let sides = group.into_iter().map(|claim| ComparedClaim { words: content_words(claim.value), claim });
+        let sides: Vec<ComparedClaim<'a>> = sides.collect();
         for (n, one) in sides.iter().enumerate() {
             for other in sides[n + 1..].iter().filter(|other| is_contradiction(one, other)) {
                 let (one, other) = (&one.claim, &other.claim);
@@ -64,7 +64,7 @@ pub fn contradictions<'a>(files: impl IntoIterator<Item = (&'a str, &'a MemoryFi
     flags.into_iter().collect()
 }
 
-fn is_contradiction(one: &Side<'_>, other: &Side<'_>) -> bool {
+fn is_contradiction(one: &ComparedClaim<'_>, other: &ComparedClaim<'_>) -> bool {
     let (subject, others) = (&one.claim.subject, &other.claim.subject);
     let shared = subject.intersection(others).count();
     one.claim.path != other.claim.path
@@ -74,7 +74,7 @@ fn is_contradiction(one: &Side<'_>, other: &Side<'_>) -> bool {
         && !other.words.is_subset(&one.words)
 }
 
-fn flag(key: &str, ours: &Claim<'_>, theirs: &Claim<'_>) -> Flag {
+fn flag(key: &str, ours: &KeyValueClaim<'_>, theirs: &KeyValueClaim<'_>) -> Flag {
     let shown = |value: &str| value.chars().take(MOST_LETTERS).collect::<String>();
     Flag::Contradicted {
         other: theirs.path.to_owned(),

@@ -5,7 +5,7 @@
 use loci_core::message::Block;
 use serde_json::Value;
 
-use crate::compaction::{RESTORED, restored_said};
+use crate::compaction::{RESTORED, restored_text};
 
 /// Returns what an attachment adds to the user message it belongs to.
 pub(crate) fn blocks(attachment: &Value) -> Vec<Block> {
@@ -29,7 +29,7 @@ pub(crate) fn blocks(attachment: &Value) -> Vec<Block> {
             let part = |key: &str| content.get(key).and_then(Value::as_str).unwrap_or_default();
             vec![reminder(&format!("Contents of {}:\n\n{}", part("path"), part("content")))]
         }
-        RESTORED => vec![reminder(&restored_said(text("name"), text("content")))],
+        RESTORED => vec![reminder(&restored_text(text("name"), text("content")))],
         "date_change" => vec![reminder(&format!("The date is now {}.", text("newDate")))],
         "hook_additional_context" => {
             let lines = attachment["content"].as_array().into_iter().flatten();

@@ -100,7 +100,7 @@ fn leaves(tree: &Tree<'_>) -> Vec<Leaf> {
 fn is_within_response(tree: &Tree<'_>, idx: usize) -> bool {
     let head = tree.entry(idx).head();
     match head.kind {
-        EntryKind::User => Shape::of(tree.entry(idx)).is_only_results(),
+        EntryKind::User => Shape::from_entry(tree.entry(idx)).is_only_results(),
         EntryKind::Attachment => true,
         EntryKind::Assistant => tree.parent(idx).is_some_and(|parent| {
             let above = tree.entry(parent).head();

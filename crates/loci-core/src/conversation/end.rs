@@ -53,7 +53,7 @@ impl Conversation {
         searched: &[EntryId],
     ) -> Result<TailConversation, MissingEntries> {
         let searched = names(searched);
-        let tree = Tree::of(entries, Extent::End(&searched));
+        let tree = Tree::from_entries(entries, Extent::End(&searched));
         let leaf = leaf::choose(&tree)?.ok_or_else(MissingEntries::default)?;
         Self::from_tree(&tree, leaf)
     }
@@ -66,7 +66,7 @@ impl Conversation {
         searched: &[EntryId],
     ) -> Result<Option<TailConversation>, MissingEntries> {
         let searched = names(searched);
-        let tree = Tree::of(entries, Extent::End(&searched));
+        let tree = Tree::from_entries(entries, Extent::End(&searched));
         match tree.look_up(leaf.as_str()) {
             Place::Node(leaf) => Self::from_tree(&tree, leaf).map(Some),
             // A boundary is nothing without its summary, which may stand before it.

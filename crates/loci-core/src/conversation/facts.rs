@@ -36,7 +36,8 @@ pub(super) struct Facts {
 impl Facts {
     pub(super) fn read(tree: &Tree<'_>, path: &[usize]) -> Self {
         let boundary = path.first().copied().filter(|idx| tree.entry(*idx).is_compact_boundary());
-        let mut answers = path.iter().rev().filter_map(|idx| Some((*idx, Answer::of(tree.entry(*idx))?)));
+        let mut answers =
+            path.iter().rev().filter_map(|idx| Some((*idx, ModelAnswer::from_entry(tree.entry(*idx))?)));
         let (model, usage) = match answers.next() {
             // The usage of a preserved answer counted the context before the compaction.
             Some((idx, answer)) => (Some(answer.model), answer.usage.filter(|_| Some(idx) > boundary)),
@@ -47,14 +48,14 @@ impl Facts {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct ModelAnswer {
     model: String,
     #[serde(default)]
     usage: Option<Usage>,
 }
 
-impl Answer {
-    fn of(entry: &Entry) -> Option<Self> {
+impl ModelAnswer {
+    fn from_entry(entry: &Entry) -> Option<Self> {
         let head = entry.head();
         if head.kind != EntryKind::Assistant || head.is_api_error {
             return None;

@@ -42,7 +42,7 @@ struct Gathering<'t, 'a> {
 
 impl Gathering<'_, '_> {
     fn shape(&mut self, idx: usize) -> &Shape {
-        self.shapes.entry(idx).or_insert_with(|| Shape::of(self.tree.entry(idx)))
+        self.shapes.entry(idx).or_insert_with(|| Shape::from_entry(self.tree.entry(idx)))
     }
 
     /// Returns the end of the run of blocks of one response that begins at `start`; `start` itself when

@@ -75,7 +75,7 @@ impl<'a> Pairing<'a> {
             self.resumed_at = at;
         }
         self.is_interrupted = false;
-        let shape = Shape::of(entry);
+        let shape = Shape::from_entry(entry);
         if shape.has_unusable {
             self.unpaired.entry(at).or_default();
         }
@@ -87,7 +87,7 @@ impl<'a> Pairing<'a> {
     }
 
     fn answer(&mut self, at: usize, entry: &Entry) {
-        let shape = Shape::of(entry);
+        let shape = Shape::from_entry(entry);
         self.is_spoken_over |= !shape.is_only_results();
         self.response = None;
         if shape.has_unusable {

@@ -123,11 +123,11 @@ fn open_calls(path: &[Arc<Entry>]) -> Vec<Repair> {
                 if *response.get_or_insert(&head.message_id) != &head.message_id {
                     break;
                 }
-                let calls = Shape::of(entry).calls.into_iter().rev();
+                let calls = Shape::from_entry(entry).calls.into_iter().rev();
                 open.extend(calls.filter(|call| !answered.contains(call)).map(|call| (call, entry)));
             }
             EntryKind::User if response.is_none() => {
-                let shape = Shape::of(entry);
+                let shape = Shape::from_entry(entry);
                 if !shape.is_only_results() {
                     break;
                 }
@@ -168,7 +168,9 @@ fn ending(path: &[Arc<Entry>]) -> Option<(&Arc<Entry>, Ending)> {
             EntryKind::Assistant if blank == Some(&head.message_id) => {}
             EntryKind::Assistant if is_blank(path, entry) => blank = Some(&head.message_id),
             EntryKind::Assistant => return Some((entry, Ending::Answer)),
-            EntryKind::User if Shape::of(entry).results.is_empty() => return Some((entry, Ending::Prompt)),
+            EntryKind::User if Shape::from_entry(entry).results.is_empty() => {
+                return Some((entry, Ending::Prompt));
+            }
             EntryKind::User | EntryKind::Attachment => return Some((entry, Ending::Result)),
             EntryKind::System | EntryKind::Progress | EntryKind::Metadata => {}
         }
@@ -185,7 +187,7 @@ fn is_blank(path: &[Arc<Entry>], last: &Arc<Entry>) -> bool {
     };
     !head.is_api_error
         && path.iter().rev().skip_while(|entry| !Arc::ptr_eq(entry, last)).take_while(is_block).all(|entry| {
-            let shape = Shape::of(entry);
+            let shape = Shape::from_entry(entry);
             shape.calls.is_empty() && !shape.has_words
         })
 }

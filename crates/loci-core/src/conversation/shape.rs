@@ -16,7 +16,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    pub(super) fn of(entry: &Entry) -> Self {
+    pub(super) fn from_entry(entry: &Entry) -> Self {
         let mut shape = Self::default();
         if !matches!(entry.head().kind, EntryKind::User | EntryKind::Assistant) {
             return shape;

@@ -94,12 +94,12 @@ mod tests {
     fn check(lines: &[Value], expected: &[&str]) {
         let entries: Vec<Arc<Entry>> =
             lines.iter().map(|line| Arc::new(Entry::parse(line.to_string()).unwrap())).collect();
-        let shown: Vec<String> = stretches(&entries).iter().map(shown).collect();
-        assert_eq!(shown, expected);
+        let render: Vec<String> = stretches(&entries).iter().map(render).collect();
+        assert_eq!(render, expected);
     }
 
     /// The path, what stood before in brackets, and where replacements begin to count.
-    fn shown(stretch: &Stretch) -> String {
+    fn render(stretch: &Stretch) -> String {
         let name = |entry: &Arc<Entry>| entry.head().uuid.as_ref().unwrap().to_string();
         let names: Vec<String> = stretch.path.iter().map(name).collect();
         let (before, after) = names.split_at(stretch.n_before);

@@ -41,7 +41,7 @@ pub(super) enum Place {
 
 /// What an entry is to the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Role {
+enum NodeRole {
     /// An entry of the conversation.
     Node,
     /// An entry that only passes its children on to its parent.
@@ -72,7 +72,7 @@ pub(super) struct Misplaced {
 pub(super) struct Tree<'a> {
     entries: &'a [Arc<Entry>],
     index: FxHashMap<&'a str, usize>,
-    roles: Vec<Role>,
+    roles: Vec<NodeRole>,
     parents: Vec<Option<usize>>,
     children: Children,
     extent: Extent<'a>,
@@ -85,15 +85,15 @@ pub(super) struct Tree<'a> {
 impl<'a> Tree<'a> {
     /// Builds the tree of a whole file.
     pub(super) fn build(entries: &'a [Arc<Entry>]) -> Self {
-        Self::of(entries, Extent::Whole)
+        Self::from_entries(entries, Extent::Whole)
     }
 
     /// Builds the tree of a file or of its end.
-    pub(super) fn of(entries: &'a [Arc<Entry>], extent: Extent<'a>) -> Self {
+    pub(super) fn from_entries(entries: &'a [Arc<Entry>], extent: Extent<'a>) -> Self {
         let mut tree = Self::unlinked(entries, extent);
         tree.link(|_| None);
         if splice::preserved_segments(&mut tree) {
-            tree.children = Children::of(&tree.parents);
+            tree.children = Children::from_parents(&tree.parents);
         }
         tree
     }
@@ -139,16 +139,16 @@ impl<'a> Tree<'a> {
     }
 
     pub(super) fn is_node(&self, idx: usize) -> bool {
-        self.roles[idx] == Role::Node
+        self.roles[idx] == NodeRole::Node
     }
 
     /// Returns true for a boundary without a summary.
     pub(super) fn is_open_boundary(&self, idx: usize) -> bool {
-        self.roles[idx] == Role::Link && self.entries[idx].is_compact_boundary()
+        self.roles[idx] == NodeRole::Link && self.entries[idx].is_compact_boundary()
     }
 
     fn is_placed(&self, idx: usize) -> bool {
-        self.roles[idx] != Role::Nothing && self.kind(idx).is_chain()
+        self.roles[idx] != NodeRole::Nothing && self.kind(idx).is_chain()
     }
 
     pub(super) fn parent(&self, idx: usize) -> Option<usize> {
@@ -241,7 +241,7 @@ impl<'a> Tree<'a> {
         let mut homeless = [lost.as_slice(), cut.as_slice()].concat();
         homeless.sort_unstable();
         orphans::adopt(self, &homeless);
-        self.children = Children::of(&self.parents);
+        self.children = Children::from_parents(&self.parents);
         Misplaced { lost, cut }
     }
 
@@ -307,9 +307,9 @@ impl<'a> Tree<'a> {
                 break if self.may_be_before(uuid) { Lead::Unread(uuid) } else { Lead::Lost };
             };
             match self.roles[at] {
-                Role::Node => break Lead::To(at),
-                Role::Nothing => break Lead::Lost,
-                Role::Link => {}
+                NodeRole::Node => break Lead::To(at),
+                NodeRole::Nothing => break Lead::Lost,
+                NodeRole::Link => {}
             }
             if let Some(lead) = known.get(&at) {
                 break *lead;
@@ -341,10 +341,10 @@ fn index(entries: &[Arc<Entry>]) -> FxHashMap<&str, usize> {
     links.chain(named().filter(|(_, idx)| is_chain(*idx))).collect()
 }
 
-fn roles(entries: &[Arc<Entry>], index: &FxHashMap<&str, usize>) -> Vec<Role> {
-    let mut roles = vec![Role::Nothing; entries.len()];
+fn roles(entries: &[Arc<Entry>], index: &FxHashMap<&str, usize>) -> Vec<NodeRole> {
+    let mut roles = vec![NodeRole::Nothing; entries.len()];
     for &idx in index.values() {
-        roles[idx] = if entries[idx].head().kind.is_chain() { Role::Node } else { Role::Link };
+        roles[idx] = if entries[idx].head().kind.is_chain() { NodeRole::Node } else { NodeRole::Link };
     }
     let summarised: FxHashSet<&str> = entries
         .iter()
@@ -354,7 +354,7 @@ fn roles(entries: &[Arc<Entry>], index: &FxHashMap<&str, usize>) -> Vec<Role> {
     for &idx in index.values().filter(|idx| entries[**idx].is_compact_boundary()) {
         let uuid = entries[idx].head().uuid.as_ref().map_or("", |uuid| uuid.as_str());
         if !summarised.contains(uuid) {
-            roles[idx] = Role::Link;
+            roles[idx] = NodeRole::Link;
         }
     }
     roles
@@ -375,7 +375,7 @@ struct Children {
 }
 
 impl Children {
-    fn of(parents: &[Option<usize>]) -> Self {
+    fn from_parents(parents: &[Option<usize>]) -> Self {
         let mut starts = vec![0; parents.len() + 1];
         for parent in parents.iter().flatten() {
             starts[parent + 1] += 1;

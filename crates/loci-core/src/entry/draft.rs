@@ -28,11 +28,11 @@ pub struct Stamp {
 /// A chain entry in the making.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Draft {
-    body: Body,
+    body: DraftBody,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Body {
+enum DraftBody {
     Prompt { prompt: PromptId, content: Value, mode: String, source: &'static str },
     Meta { prompt: Option<PromptId>, content: Value, origin: Option<&'static str> },
     Marker { prompt: PromptId, content: Value },
@@ -45,7 +45,7 @@ enum Body {
     Summary { prompt: PromptId, text: String },
 }
 
-impl Body {
+impl DraftBody {
     /// Returns the prompt that it belongs to, where the format names one.
     fn prompt(&self) -> Option<&PromptId> {
         match self {
@@ -75,62 +75,62 @@ pub struct ApiErrorFields {
 impl Draft {
     /// A prompt a person (or an SDK) submitted.
     pub fn prompt(prompt: PromptId, content: Value, mode: &str, source: &'static str) -> Self {
-        Self { body: Body::Prompt { prompt, content, mode: mode.to_owned(), source } }
+        Self { body: DraftBody::Prompt { prompt, content, mode: mode.to_owned(), source } }
     }
 
     /// Text for the model that people are not shown.
     pub fn meta(prompt: Option<PromptId>, content: Value) -> Self {
-        Self { body: Body::Meta { prompt, content, origin: None } }
+        Self { body: DraftBody::Meta { prompt, content, origin: None } }
     }
 
     /// News of background tasks for the model, which people are not shown.
     pub fn task_notification(prompt: PromptId, content: Value) -> Self {
-        Self { body: Body::Meta { prompt: Some(prompt), content, origin: Some("task-notification") } }
+        Self { body: DraftBody::Meta { prompt: Some(prompt), content, origin: Some("task-notification") } }
     }
 
     /// Words in the user's name that the program wrote and people see, such as the mark of an interrupt.
     pub fn marker(prompt: PromptId, content: Value) -> Self {
-        Self { body: Body::Marker { prompt, content } }
+        Self { body: DraftBody::Marker { prompt, content } }
     }
 
     /// The answer to a tool call; `source` is the entry that holds the call, and becomes the parent.
     pub fn tool_result(prompt: PromptId, block: Value, structured: Value, source: EntryId) -> Self {
-        Self { body: Body::ToolResult { prompt, block, structured, source } }
+        Self { body: DraftBody::ToolResult { prompt, block, structured, source } }
     }
 
     /// One block of a response; `message` is the whole message object with that block as its content.
     pub fn assistant(message: Value, request: Option<RequestId>) -> Self {
-        Self { body: Body::Assistant { message, request } }
+        Self { body: DraftBody::Assistant { message, request } }
     }
 
     /// An assistant message that no model wrote: filler, or what was said before an interrupt.
     pub fn synthetic(id: &str, text: &str) -> Self {
-        Self { body: Body::Synthetic { message: synthetic_message(id, text), error: None } }
+        Self { body: DraftBody::Synthetic { message: synthetic_message(id, text), error: None } }
     }
 
     /// A failure of the API, shown as the assistant's words and never sent.
     pub fn api_error(id: &str, text: &str, error: ApiErrorFields) -> Self {
-        Self { body: Body::Synthetic { message: synthetic_message(id, text), error: Some(error) } }
+        Self { body: DraftBody::Synthetic { message: synthetic_message(id, text), error: Some(error) } }
     }
 
     /// Context behind a prompt or a tool result.
     pub fn attachment(attachment: Value) -> Self {
-        Self { body: Body::Attachment(attachment) }
+        Self { body: DraftBody::Attachment(attachment) }
     }
 
     /// A note of the program.
     pub fn system(fields: Map<String, Value>) -> Self {
-        Self { body: Body::System(fields) }
+        Self { body: DraftBody::System(fields) }
     }
 
     /// The mark of a compaction: what is sent begins here. `after` is the last entry before it.
     pub fn boundary(after: Option<&EntryId>, metadata: Value) -> Self {
-        Self { body: Body::Boundary { after: after.cloned(), metadata } }
+        Self { body: DraftBody::Boundary { after: after.cloned(), metadata } }
     }
 
     /// The summary behind a boundary.
     pub fn summary(prompt: PromptId, text: &str) -> Self {
-        Self { body: Body::Summary { prompt, text: text.to_owned() } }
+        Self { body: DraftBody::Summary { prompt, text: text.to_owned() } }
     }
 
     /// Gives the draft its place, id and time, and writes its line.
@@ -146,7 +146,7 @@ impl Draft {
             line.insert(key.to_owned(), value);
         };
         put("parentUuid", parent.map_or(Value::Null, |id| Value::from(id.as_str())));
-        if let Body::Boundary { after: Some(after), .. } = &self.body {
+        if let DraftBody::Boundary { after: Some(after), .. } = &self.body {
             put("logicalParentUuid", Value::from(after.as_str()));
         }
         put("isSidechain", Value::Bool(stamp.agent.is_some()));
@@ -158,14 +158,14 @@ impl Draft {
         }
         let identity = [("uuid", Value::from(uuid.as_str())), ("timestamp", Value::from(timestamp))];
         match &self.body {
-            Body::Prompt { content, mode, source, .. } => {
+            DraftBody::Prompt { content, mode, source, .. } => {
                 put("type", Value::from("user"));
                 put("message", json!({"role": "user", "content": content}));
                 identity.into_iter().for_each(|(key, value)| put(key, value));
                 put("permissionMode", Value::from(mode.as_str()));
                 put("promptSource", Value::from(*source));
             }
-            Body::Meta { content, origin, .. } => {
+            DraftBody::Meta { content, origin, .. } => {
                 put("type", Value::from("user"));
                 put("message", json!({"role": "user", "content": content}));
                 put("isMeta", Value::Bool(true));
@@ -174,19 +174,19 @@ impl Draft {
                 }
                 identity.into_iter().for_each(|(key, value)| put(key, value));
             }
-            Body::Marker { content, .. } => {
+            DraftBody::Marker { content, .. } => {
                 put("type", Value::from("user"));
                 put("message", json!({"role": "user", "content": content}));
                 identity.into_iter().for_each(|(key, value)| put(key, value));
             }
-            Body::ToolResult { block, structured, source, .. } => {
+            DraftBody::ToolResult { block, structured, source, .. } => {
                 put("type", Value::from("user"));
                 put("message", json!({"role": "user", "content": [block]}));
                 identity.into_iter().for_each(|(key, value)| put(key, value));
                 put("toolUseResult", structured.clone());
                 put("sourceToolAssistantUUID", Value::from(source.as_str()));
             }
-            Body::Assistant { message, request } => {
+            DraftBody::Assistant { message, request } => {
                 put("message", message.clone());
                 if let Some(request) = request {
                     put("requestId", Value::from(request.as_str()));
@@ -194,7 +194,7 @@ impl Draft {
                 put("type", Value::from("assistant"));
                 identity.into_iter().for_each(|(key, value)| put(key, value));
             }
-            Body::Synthetic { message, error } => {
+            DraftBody::Synthetic { message, error } => {
                 put("type", Value::from("assistant"));
                 identity.into_iter().for_each(|(key, value)| put(key, value));
                 put("message", message.clone());
@@ -206,12 +206,12 @@ impl Draft {
                     put("apiErrorStatus", Value::from(status));
                 }
             }
-            Body::Attachment(attachment) => {
+            DraftBody::Attachment(attachment) => {
                 put("attachment", attachment.clone());
                 put("type", Value::from("attachment"));
                 identity.into_iter().for_each(|(key, value)| put(key, value));
             }
-            Body::Boundary { metadata, .. } => {
+            DraftBody::Boundary { metadata, .. } => {
                 put("type", Value::from("system"));
                 put("subtype", Value::from("compact_boundary"));
                 put("content", Value::from("Conversation compacted"));
@@ -221,14 +221,14 @@ impl Draft {
                 put("level", Value::from("info"));
                 put("compactMetadata", metadata.clone());
             }
-            Body::Summary { text, .. } => {
+            DraftBody::Summary { text, .. } => {
                 put("type", Value::from("user"));
                 put("message", json!({"role": "user", "content": text}));
                 put("isVisibleInTranscriptOnly", Value::Bool(true));
                 put("isCompactSummary", Value::Bool(true));
                 identity.into_iter().for_each(|(key, value)| put(key, value));
             }
-            Body::System(fields) => {
+            DraftBody::System(fields) => {
                 put("type", Value::from("system"));
                 fields.iter().for_each(|(key, value)| put(key, value.clone()));
                 identity.into_iter().for_each(|(key, value)| put(key, value));
@@ -246,16 +246,16 @@ impl Draft {
     /// Returns the entry a tool result hangs under, whatever was written last.
     pub fn fixed_parent(&self) -> Option<&EntryId> {
         match &self.body {
-            Body::ToolResult { source, .. } => Some(source),
-            Body::Prompt { .. }
-            | Body::Meta { .. }
-            | Body::Marker { .. }
-            | Body::Assistant { .. }
-            | Body::Synthetic { .. }
-            | Body::Attachment(_)
-            | Body::System(_)
-            | Body::Boundary { .. }
-            | Body::Summary { .. } => None,
+            DraftBody::ToolResult { source, .. } => Some(source),
+            DraftBody::Prompt { .. }
+            | DraftBody::Meta { .. }
+            | DraftBody::Marker { .. }
+            | DraftBody::Assistant { .. }
+            | DraftBody::Synthetic { .. }
+            | DraftBody::Attachment(_)
+            | DraftBody::System(_)
+            | DraftBody::Boundary { .. }
+            | DraftBody::Summary { .. } => None,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use crate::glance::Glance;
+use crate::lenient::LenientValue;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -13,23 +13,23 @@ pub(super) struct WireHead<'a> {
     #[serde(borrow, rename = "type", default)]
     pub(super) type_name: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
-    pub(super) subtype: Glance<'a>,
+    pub(super) subtype: LenientValue<'a>,
     #[serde(borrow, default)]
-    pub(super) uuid: Glance<'a>,
+    pub(super) uuid: LenientValue<'a>,
     #[serde(borrow, default)]
-    pub(super) parent_uuid: Glance<'a>,
+    pub(super) parent_uuid: LenientValue<'a>,
     #[serde(borrow, default)]
-    pub(super) logical_parent_uuid: Glance<'a>,
+    pub(super) logical_parent_uuid: LenientValue<'a>,
     #[serde(borrow, default)]
-    pub(super) timestamp: Glance<'a>,
+    pub(super) timestamp: LenientValue<'a>,
     #[serde(borrow, default)]
-    pub(super) is_sidechain: Glance<'a>,
+    pub(super) is_sidechain: LenientValue<'a>,
     #[serde(borrow, default)]
-    pub(super) is_meta: Glance<'a>,
+    pub(super) is_meta: LenientValue<'a>,
     #[serde(borrow, default)]
-    pub(super) is_compact_summary: Glance<'a>,
+    pub(super) is_compact_summary: LenientValue<'a>,
     #[serde(borrow, default)]
-    pub(super) is_api_error_message: Glance<'a>,
+    pub(super) is_api_error_message: LenientValue<'a>,
     #[serde(borrow, default)]
-    pub(super) message: Glance<'a>,
+    pub(super) message: LenientValue<'a>,
 }

@@ -29,7 +29,7 @@ impl Restrictions<'_> {
 
 /// Compares a call with every rule that restricts, once.
 pub(super) fn restrictions<'b>(call: &Call<'_>, book: &'b Rulebook) -> Restrictions<'b> {
-    let parts = Parts::of(call, book);
+    let parts = CallParts::from_call(call, book);
     let mut found = Restrictions::default();
     for rule in &book.deny {
         match fit_call(rule, call, &parts, found.least()) {
@@ -49,7 +49,7 @@ pub(super) fn restrictions<'b>(call: &Call<'_>, book: &'b Rulebook) -> Restricti
 }
 
 /// A call, taken apart once for all rules.
-struct Parts<'c> {
+struct CallParts<'c> {
     anchors: Anchors,
     reads: Vec<Names>,
     writes: Vec<Names>,
@@ -67,14 +67,14 @@ struct ReadsWrites {
     write: bool,
 }
 
-impl<'c> Parts<'c> {
-    fn of(call: &Call<'c>, book: &Rulebook) -> Self {
+impl<'c> CallParts<'c> {
+    fn from_call(call: &Call<'c>, book: &Rulebook) -> Self {
         let spellings = |paths: &[PathEffect]| {
             let both = paths.iter().flat_map(|path| {
                 let real = (path.real != path.requested).then_some(&path.real);
                 std::iter::once(&path.requested).chain(real)
             });
-            both.map(|path| Names::of(path)).collect()
+            both.map(|path| Names::from_path(path)).collect()
         };
         let effects = call.effects;
         let readings =
@@ -127,7 +127,7 @@ pub enum RuleFit {
 /// Returns every rule that is about the call's tool, or about paths and hosts the call may touch, and how it fits.
 pub fn fits<'b>(call: &Call<'_>, book: &'b Rulebook) -> Vec<(&'b Rule, RuleFit)> {
     let about = |rule: &Rule| rule.names(call.tool) || matches!(rule.spec(), Spec::Path(_));
-    let parts = Parts::of(call, book);
+    let parts = CallParts::from_call(call, book);
     let restricting = book.deny.iter().chain(&book.ask).map(|rule| {
         let fit = match fit_call(rule, call, &parts, Fit::Possible) {
             Fit::No => RuleFit::No,
@@ -162,7 +162,7 @@ pub(super) fn is_covered(command: &CommandEffect, call: &Call<'_>, book: &Rulebo
 }
 
 /// Compares a restricting rule with every reading of a call; what is less than `least` may be passed over.
-fn fit_call(rule: &Rule, call: &Call<'_>, parts: &Parts<'_>, least: Fit) -> Fit {
+fn fit_call(rule: &Rule, call: &Call<'_>, parts: &CallParts<'_>, least: Fit) -> Fit {
     let by_path = match rule.spec() {
         Spec::Path(pattern) => fit_paths(rule, pattern, call, parts),
         _ => Fit::No,
@@ -177,7 +177,7 @@ fn fit_call(rule: &Rule, call: &Call<'_>, parts: &Parts<'_>, least: Fit) -> Fit 
     by_path.max(by_parameter).max(fit_spec(rule, call, parts, least))
 }
 
-fn fit_spec(rule: &Rule, call: &Call<'_>, parts: &Parts<'_>, least: Fit) -> Fit {
+fn fit_spec(rule: &Rule, call: &Call<'_>, parts: &CallParts<'_>, least: Fit) -> Fit {
     let at_least = |is_possible: bool| if is_possible { Fit::Possible } else { Fit::No };
     match rule.spec() {
         Spec::Any => Fit::Certain,
@@ -199,7 +199,7 @@ fn fit_spec(rule: &Rule, call: &Call<'_>, parts: &Parts<'_>, least: Fit) -> Fit 
 }
 
 /// `Read` rules govern what is read and, when they forbid, what is written too; `Edit` rules what is written.
-fn fit_paths(rule: &Rule, pattern: &PathPattern, call: &Call<'_>, parts: &Parts<'_>) -> Fit {
+fn fit_paths(rule: &Rule, pattern: &PathPattern, call: &Call<'_>, parts: &CallParts<'_>) -> Fit {
     let is_read = rule.tool() == "Read";
     let forbids_writes = !is_read || (rule.list() == RuleList::Deny && call.tool != "NotebookEdit");
     let is_hit = |path: &Names| pattern.matches(path, &parts.anchors);

@@ -86,7 +86,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    pub(super) fn of(path: &Path) -> Self {
+    pub(super) fn from_path(path: &Path) -> Self {
         let names = names_of(path);
         let folded = names.iter().map(|name| name.to_lowercase()).collect();
         Self { names, folded }
@@ -261,7 +261,7 @@ mod tests {
     fn check(list: RuleList, pattern: &str, path: &str) -> bool {
         let anchors = Anchors::new(Path::new("/p"), Path::new("/home/dev"));
         let pattern = PathPattern::parse(pattern, list, Path::new("/conf")).unwrap();
-        pattern.matches(&Names::of(Path::new(path)), &anchors)
+        pattern.matches(&Names::from_path(Path::new(path)), &anchors)
     }
 
     #[test]

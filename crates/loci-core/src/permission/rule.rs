@@ -99,7 +99,7 @@ impl RuleOrigin {
 
 /// One rule. Copies are cheap. Two rules are the same when they say the same in the same scope, on whatever line.
 #[derive(Debug, Clone)]
-pub struct Rule(Arc<Body>);
+pub struct Rule(Arc<RuleBody>);
 
 impl PartialEq for Rule {
     fn eq(&self, other: &Self) -> bool {
@@ -111,7 +111,7 @@ impl PartialEq for Rule {
 impl Eq for Rule {}
 
 #[derive(Debug)]
-struct Body {
+struct RuleBody {
     text: String,
     tool: String,
     /// Whether the name is a pattern, or that of an MCP server, which stands for all its tools.
@@ -197,7 +197,7 @@ impl Rule {
     pub fn parse(text: &str, list: RuleList, origin: &RuleOrigin) -> (Option<Self>, Option<BadRule>) {
         let text = text.trim();
         let body = |tool: &str, spec, parameter| {
-            Some(Self(Arc::new(Body {
+            Some(Self(Arc::new(RuleBody {
                 text: text.to_owned(),
                 tool: tool.to_owned(),
                 is_broad: tool.contains('*') || tool.starts_with("mcp__"),

@@ -62,7 +62,7 @@ impl Rulebook {
         let mut patterns =
             self.deny.iter().filter(|rule| rule.tool() == "Read").filter_map(Rule::path_pattern);
         let Some(first) = patterns.next() else { return false };
-        let (anchors, names) = (self.anchors(), Names::of(path));
+        let (anchors, names) = (self.anchors(), Names::from_path(path));
         first.matches(&names, &anchors) || patterns.any(|pattern| pattern.matches(&names, &anchors))
     }
 
@@ -87,7 +87,8 @@ impl Rulebook {
 
     /// Returns the rule that allows reading (`Read`) or writing (`Edit`) a path, by both spellings (S-27).
     pub(super) fn path_rule(&self, tool: &str, path: &PathEffect) -> Option<&Rule> {
-        let (anchors, requested, real) = (self.anchors(), Names::of(&path.requested), Names::of(&path.real));
+        let (anchors, requested, real) =
+            (self.anchors(), Names::from_path(&path.requested), Names::from_path(&path.real));
         self.allow.iter().filter(|rule| rule.tool() == tool).find(|rule| {
             rule.path_pattern().is_some_and(|pattern| {
                 pattern.matches(&requested, &anchors) && pattern.matches(&real, &anchors)

@@ -23,7 +23,7 @@ pub struct Nearest {
 }
 
 /// A word of the query in a text.
-struct Found {
+struct QueryWord {
     term: usize,
     /// Which of the query's pairs it completes with the word before it.
     pair: Option<usize>,
@@ -55,7 +55,7 @@ pub fn nearest(query: &Query, weights: &[f64], text: &str) -> Nearest {
 
 /// Words of the query that stand together, and how often each term and each pair is among them.
 struct Together {
-    found: VecDeque<Found>,
+    found: VecDeque<QueryWord>,
     terms: Vec<u32>,
     pairs: Vec<u32>,
 }
@@ -66,7 +66,7 @@ impl Together {
     }
 
     /// Adds a word and lets go of those that are too far from it.
-    fn push(&mut self, found: Found, reach: usize) {
+    fn push(&mut self, found: QueryWord, reach: usize) {
         let last = found.word;
         self.terms[found.term] += 1;
         // A pair counts with the word that completes it, unless the one before it is gone.
@@ -102,14 +102,14 @@ impl Together {
     }
 }
 
-fn each_found(query: &Query, text: &str, mut take: impl FnMut(Found)) {
+fn each_found(query: &Query, text: &str, mut take: impl FnMut(QueryWord)) {
     let mut word = 0;
     let mut before: Option<usize> = None;
     each_word(text, |found, range| {
         let term = query.term_of(found);
         if let Some(term) = term {
             let pair = before.and_then(|left| query.neighbours().iter().position(|it| *it == (left, term)));
-            take(Found { term, pair, word, range });
+            take(QueryWord { term, pair, word, range });
         }
         before = term;
         word += 1;

@@ -216,7 +216,7 @@ impl Term {
 mod tests {
     use super::*;
 
-    fn shown(query: &str) -> String {
+    fn render(query: &str) -> String {
         let query = Query::parse(query);
         let term = |term: &Term| format!("{}{}", term.text, if term.is_prefix { "*" } else { "" });
         let literal = |it: &Literal| {
@@ -240,7 +240,7 @@ mod tests {
             ("\"\" --", ""),
             ("日本", "日 本 (日本)"),
         ] {
-            assert_eq!(shown(query), expected, "{query}");
+            assert_eq!(render(query), expected, "{query}");
         }
     }
 

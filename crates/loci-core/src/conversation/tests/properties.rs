@@ -57,7 +57,7 @@ proptest! {
         let mut open: FxHashSet<String> = FxHashSet::default();
         for entry in conversation.path() {
             prop_assert!(seen.insert(id(entry)), "twice on the path: {}", id(entry));
-            let shape = Shape::of(entry);
+            let shape = Shape::from_entry(entry);
             for call in shape.calls {
                 open.insert(call.to_string());
             }
@@ -137,7 +137,7 @@ fn last_words(entries: &[Arc<Entry>]) -> Option<&Arc<Entry>> {
     if is_rewritten && !last.is_compact_boundary() {
         return None;
     }
-    let shape = Shape::of(last);
+    let shape = Shape::from_entry(last);
     (shape.calls.is_empty() && shape.results.is_empty() && !shape.has_unusable).then_some(last)
 }
 

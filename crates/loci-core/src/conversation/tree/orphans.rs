@@ -22,7 +22,7 @@ pub(super) fn adopt(tree: &mut Tree<'_>, lost: &[usize]) {
     if lost.is_empty() {
         return;
     }
-    let mut families = Families::of(&tree.parents);
+    let mut families = Families::from_parents(&tree.parents);
     let timeline = timeline(tree);
     let nodes: Vec<usize> = (0..tree.entries.len()).filter(|idx| tree.is_node(*idx)).collect();
     let undecided = undecided(tree, &nodes, lost);
@@ -84,7 +84,7 @@ struct Families {
 }
 
 impl Families {
-    fn of(parents: &[Option<usize>]) -> Self {
+    fn from_parents(parents: &[Option<usize>]) -> Self {
         let mut families = Self { above: (0..parents.len()).collect() };
         for (idx, parent) in parents.iter().enumerate() {
             // In a circle of parents the last one stays on top.

@@ -10,7 +10,7 @@ use loci_core::entry::{Entry, EntryKind};
 
 use crate::compaction::{clip_tokens, head_chars, prompt};
 use crate::tokens::prose_tokens;
-use crate::weighing::weight;
+use crate::weight::weight;
 
 /// What the heading of a message takes.
 const HEADING: u64 = 8;
@@ -20,7 +20,7 @@ const NOTE: u64 = 50;
 const LEAST: u64 = 120;
 
 /// One message.
-struct Said {
+struct UserMessage {
     id: Option<String>,
     text: String,
     tokens: u64,
@@ -37,10 +37,11 @@ pub(super) fn tokens(entries: &[Arc<Entry>]) -> u64 {
 }
 
 /// Returns what a person said in a stretch, in at most about so many tokens; `None` when nobody said anything.
-pub(super) fn words(stretch: &[Arc<Entry>], most_tokens: u64) -> Option<String> {
-    let all: Vec<Said> = stretch.iter().filter_map(|entry| said(entry)).collect();
+pub(super) fn render_all(stretch: &[Arc<Entry>], most_tokens: u64) -> Option<String> {
+    let all: Vec<UserMessage> = stretch.iter().filter_map(|entry| user_message(entry)).collect();
     let n_all = all.len();
-    let (n_left_out, limits) = limits(&all.iter().map(|said| said.tokens).collect::<Vec<_>>(), most_tokens);
+    let (n_left_out, limits) =
+        limits(&all.iter().map(|message| message.tokens).collect::<Vec<_>>(), most_tokens);
     let left_out = (n_left_out > 0).then(|| {
         format!(
             "[The first {n_left_out} of {n_all} are left out here. Recall with {{\"role\": \"user\", \"query\": \"...\"}} finds \
@@ -48,21 +49,21 @@ pub(super) fn words(stretch: &[Arc<Entry>], most_tokens: u64) -> Option<String> 
         )
     });
     let shown = all.iter().zip(limits).enumerate().skip(n_left_out);
-    let shown = shown.map(|(idx, (said, limit))| said.shown(idx + 1, n_all, limit));
+    let shown = shown.map(|(idx, (message, limit))| message.render(idx + 1, n_all, limit));
     let title = "What the user said in that part, word for word:".to_owned();
     let parts = std::iter::once(title).chain(left_out).chain(shown);
     (n_all > 0).then(|| parts.collect::<Vec<_>>().join("\n\n"))
 }
 
-fn said(entry: &Entry) -> Option<Said> {
+fn user_message(entry: &Entry) -> Option<UserMessage> {
     let text = prompt(entry)?;
     let id = entry.head().uuid.as_ref().map(|id| id.as_str().to_owned());
-    Some(Said { id, tokens: prose_tokens(&text) + HEADING, text })
+    Some(UserMessage { id, tokens: prose_tokens(&text) + HEADING, text })
 }
 
-impl Said {
+impl UserMessage {
     /// Returns the message in at most about so many tokens, what is said about it included.
-    fn shown(&self, number: usize, n_all: usize, limit: u64) -> String {
+    fn render(&self, number: usize, n_all: usize, limit: u64) -> String {
         let Self { id, text, tokens } = self;
         if *tokens <= limit {
             return format!("Message {number} of {n_all}:\n{text}");

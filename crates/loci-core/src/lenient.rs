@@ -1,4 +1,4 @@
-//! A look at a JSON value that may be anything.
+//! A JSON value that may be anything, read leniently.
 //!
 //! Formats that others write, too, are read leniently: another shape than the usual counts as absent. What is not looked
 //! at is passed over where it stands, so nothing of a long message is copied to learn its id.
@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 
 /// What a look at a value shows.
 #[derive(Default)]
-pub(crate) enum Glance<'a> {
+pub(crate) enum LenientValue<'a> {
     /// A text.
     Text(Cow<'a, str>),
     /// Yes or no.
@@ -28,7 +28,7 @@ pub(crate) enum Glance<'a> {
     Other,
 }
 
-impl<'a> Glance<'a> {
+impl<'a> LenientValue<'a> {
     /// Returns a text.
     pub(crate) fn text(&self) -> Option<&str> {
         match self {
@@ -68,70 +68,70 @@ impl<'a> Glance<'a> {
 }
 
 /// Read by hand: derived enums without a tag copy the whole value before they look at it.
-impl<'de: 'a, 'a> Deserialize<'de> for Glance<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for LenientValue<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Look)
+        deserializer.deserialize_any(LenientVisitor)
     }
 }
 
-struct Look;
+struct LenientVisitor;
 
-impl<'de> Visitor<'de> for Look {
-    type Value = Glance<'de>;
+impl<'de> Visitor<'de> for LenientVisitor {
+    type Value = LenientValue<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("anything")
     }
 
     fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Glance::Text(Cow::Borrowed(text)))
+        Ok(LenientValue::Text(Cow::Borrowed(text)))
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Glance::Text(Cow::Owned(text.to_owned())))
+        Ok(LenientValue::Text(Cow::Owned(text.to_owned())))
     }
 
     fn visit_string<E: Error>(self, text: String) -> Result<Self::Value, E> {
-        Ok(Glance::Text(Cow::Owned(text)))
+        Ok(LenientValue::Text(Cow::Owned(text)))
     }
 
     fn visit_bool<E: Error>(self, flag: bool) -> Result<Self::Value, E> {
-        Ok(Glance::Flag(flag))
+        Ok(LenientValue::Flag(flag))
     }
 
     fn visit_i64<E: Error>(self, _: i64) -> Result<Self::Value, E> {
-        Ok(Glance::Other)
+        Ok(LenientValue::Other)
     }
 
     fn visit_u64<E: Error>(self, _: u64) -> Result<Self::Value, E> {
-        Ok(Glance::Other)
+        Ok(LenientValue::Other)
     }
 
     fn visit_f64<E: Error>(self, _: f64) -> Result<Self::Value, E> {
-        Ok(Glance::Other)
+        Ok(LenientValue::Other)
     }
 
     fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-        Ok(Glance::Other)
+        Ok(LenientValue::Other)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
         while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Glance::Other)
+        Ok(LenientValue::Other)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let (mut id, mut text) = (None, None);
-        while let Some(key) = map.next_key::<Glance<'de>>()? {
+        while let Some(key) = map.next_key::<LenientValue<'de>>()? {
             match key.text() {
-                Some("id") => id = map.next_value::<Glance<'de>>()?.into_text(),
-                Some("text") => text = map.next_value::<Glance<'de>>()?.into_text(),
+                Some("id") => id = map.next_value::<LenientValue<'de>>()?.into_text(),
+                Some("text") => text = map.next_value::<LenientValue<'de>>()?.into_text(),
                 _ => {
                     map.next_value::<IgnoredAny>()?;
                 }
             }
         }
-        Ok(Glance::Object { id, text })
+        Ok(LenientValue::Object { id, text })
     }
 }
 
@@ -140,11 +140,11 @@ mod tests {
     use super::*;
 
     fn seen(json: &str) -> String {
-        match serde_json::from_str::<Glance<'_>>(json).unwrap() {
-            Glance::Text(text) => format!("text {text}"),
-            Glance::Flag(flag) => format!("{flag}"),
-            Glance::Object { id, text } => format!("object {id:?} {text:?}"),
-            Glance::Other => "other".to_owned(),
+        match serde_json::from_str::<LenientValue<'_>>(json).unwrap() {
+            LenientValue::Text(text) => format!("text {text}"),
+            LenientValue::Flag(flag) => format!("{flag}"),
+            LenientValue::Object { id, text } => format!("object {id:?} {text:?}"),
+            LenientValue::Other => "other".to_owned(),
         }
     }
 

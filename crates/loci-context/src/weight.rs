@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 
 use crate::projection::attachment_blocks;
 use crate::replaced::Replaced;
-use crate::tokens::{Piece, estimate_block, estimate_json, estimate_text, json_text, prose_tokens};
+use crate::tokens::{MeasuredBlock, estimate_block, estimate_json, estimate_text, json_text, prose_tokens};
 
 /// Returns what an entry weighs.
 pub(crate) fn weight(entry: &Entry) -> &Weight {
@@ -72,14 +72,14 @@ fn measure_message(entry: &Entry) -> Weight {
     let (mut results, mut calls) = (Vec::new(), Vec::new());
     let (mut tokens, mut has_words) = (0, false);
     for json in blocks.into_iter().map(RawValue::get) {
-        let Some(piece) = Piece::read(json) else {
+        let Some(block) = MeasuredBlock::read(json) else {
             tokens += estimate_json(json);
             continue;
         };
-        let size = piece.tokens(json);
+        let size = block.tokens(json);
         tokens += size;
-        has_words |= piece.has_words();
-        match (piece.kind(), &piece.tool_use_id, &piece.id, &piece.name) {
+        has_words |= block.has_words();
+        match (block.kind(), &block.tool_use_id, &block.id, &block.name) {
             (BlockKind::ToolResult, Some(call), ..) => {
                 results.push(ResultWeight { call: call.as_ref().into(), tokens: size });
             }
@@ -96,14 +96,14 @@ fn measure_message(entry: &Entry) -> Weight {
 /// Returns the file that a result says was changed. What else it holds, a file's text perhaps, is passed over.
 fn changed(result: &RawValue) -> Option<Box<str>> {
     #[derive(Deserialize)]
-    struct Told<'a> {
+    struct FileToolResult<'a> {
         #[serde(borrow, rename = "filePath")]
         file: Option<&'a RawValue>,
         #[serde(borrow)]
         notebook_path: Option<&'a RawValue>,
     }
-    let told: Told<'_> = serde_json::from_str(result.get()).ok()?;
-    json_text(told.file.or(told.notebook_path)?.get()).map(Into::into)
+    let result: FileToolResult<'_> = serde_json::from_str(result.get()).ok()?;
+    json_text(result.file.or(result.notebook_path)?.get()).map(Into::into)
 }
 
 /// A response that was cut, and words that no model wrote, were not counted.

@@ -33,8 +33,8 @@ fn what_fits_is_whole_and_nothing_else_is_there() {
         Message 2 of 2:
         Never touch
         /etc."#]]
-    .assert_eq(&words(&stretch(&messages), 1_000).unwrap());
-    assert_eq!(words(&stretch(&[]), 1_000), None);
+    .assert_eq(&render_all(&stretch(&messages), 1_000).unwrap());
+    assert_eq!(render_all(&stretch(&[]), 1_000), None);
 }
 
 /// The longest is cut, wherever it stands; it says so, and how the rest is had.
@@ -44,7 +44,7 @@ fn the_longest_is_cut_and_names_the_call_that_brings_the_rest() {
     for place in 0..3 {
         let mut messages = vec!["Use port 48213.".to_owned(), "Never touch /etc.".to_owned()];
         messages.insert(place, paste(5_000));
-        let text = words(&stretch(&messages), 1_000).unwrap();
+        let text = render_all(&stretch(&messages), 1_000).unwrap();
         assert!(
             text.contains("\nUse port 48213.") && text.contains("\nNever touch /etc."),
             "{place}: {text}"
@@ -74,13 +74,13 @@ fn words_stay_within_their_share() {
     for messages in [many.clone(), vec![paste(90_000)], vec![paste(9_000); 7], vec!["word".to_owned(); 2_000]]
     {
         for most in [200, 1_000, 10_000, 60_000] {
-            let text = words(&stretch(&messages), most).unwrap();
+            let text = render_all(&stretch(&messages), most).unwrap();
             let size = prose_tokens(&text);
             assert!(size <= most + 60, "{most}: {size} of {} messages", messages.len());
             assert!(size * 3 >= most.min(prose_tokens(&messages.join(""))), "{most}: {size} is little");
         }
     }
-    let text = words(&stretch(&many), 5_000).unwrap();
+    let text = render_all(&stretch(&many), 5_000).unwrap();
     assert!(text.contains("Message 400 of 400:\n399. abcd"), "the last is whole");
     assert!(text.contains("of 400 are left out here. Recall with {\"role\": \"user\""), "{text}");
 }
@@ -90,6 +90,6 @@ fn words_stay_within_their_share() {
 fn what_a_person_said_is_estimated_without_reading_it() {
     let messages = [paste(700), "Use port 48213.".to_owned(), paste(40)];
     let (found, entries) = (tokens(&stretch(&messages)), stretch(&messages));
-    let shown = prose_tokens(&words(&entries, 10_000).unwrap());
+    let shown = prose_tokens(&render_all(&entries, 10_000).unwrap());
     assert!(found.abs_diff(shown) < 30, "{found} {shown}");
 }
