@@ -1,14 +1,10 @@
-//! The parts of the prompt around the conversation, one file each.
+//! The parts of the prompt around the conversation. Those that take more than a line have a file each.
 //!
 //! Fragments are computed once per session and kept, so that the prefix of every request stays the same bytes.
 
 mod environment;
 mod git;
-mod identity;
 mod instructions;
-mod memory;
-mod today;
-mod working;
 
 pub use environment::EnvironmentContext;
 pub use git::GitContext;
@@ -40,13 +36,13 @@ pub struct PromptParts {
 
 /// Returns the system prompt: what never changes first, what depends on the machine last.
 pub fn system_prompt(parts: &PromptParts) -> Vec<Fragment> {
-    let mut fragments = vec![identity::fragment()];
+    let mut fragments = vec![identity()];
     match &parts.replacement {
         Some(text) if text.trim().is_empty() => {}
         Some(text) => fragments.push(Fragment { name: "replacement", text: text.clone() }),
         None => {
-            fragments.push(working::fragment());
-            fragments.extend(parts.memory_dir.as_deref().map(memory::fragment));
+            fragments.push(working());
+            fragments.extend(parts.memory_dir.as_deref().map(memory));
             fragments.push(environment::fragment(&parts.surroundings));
             fragments.extend(parts.git.as_ref().map(git::fragment));
         }
@@ -60,12 +56,38 @@ pub fn system_prompt(parts: &PromptParts) -> Vec<Fragment> {
 /// Returns the context that opens the first user message: instruction files and the date.
 pub fn user_context(instructions: &[Instruction], date: &str) -> String {
     let sections: Vec<String> =
-        [instructions::section(instructions), Some(today::section(date))].into_iter().flatten().collect();
+        [instructions::section(instructions), Some(today(date))].into_iter().flatten().collect();
     format!(
         "<system-reminder>\nContext for this conversation, collected when it began:\n\n{}\n\nUse what bears on \
          the task; leave the rest aside.\n</system-reminder>",
         sections.join("\n\n")
     )
+}
+
+/// Says who speaks.
+fn identity() -> Fragment {
+    Fragment {
+        name: "identity",
+        text: "You are loci, a coding agent working in the user's terminal and files.".to_owned(),
+    }
+}
+
+/// Says how to work: the fixed part of the prompt, as prose in `working.md`.
+fn working() -> Fragment {
+    Fragment { name: "working", text: include_str!("fragment/working.md").trim_end().to_owned() }
+}
+
+/// Says how memories are kept in `dir`: the prose is in `memory.md`. Nothing here changes from day to day, so the prefix
+/// stays the same.
+fn memory(dir: &str) -> Fragment {
+    let text = include_str!("fragment/memory.md").trim_end();
+    let types = include_str!("memory/types.md").trim_end();
+    Fragment { name: "memory", text: text.replace("{types}", types).replace("{dir}", dir) }
+}
+
+/// Says the date on which the conversation began. A later date arrives as an attachment, never by changing this.
+fn today(date: &str) -> String {
+    format!("# currentDate\nToday is {date}.")
 }
 
 /// Cuts a text to a bound in characters and says so.

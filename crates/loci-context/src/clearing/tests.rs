@@ -1,8 +1,6 @@
-use loci_core::conversation::millis;
 use serde_json::json;
 
 use super::*;
-use crate::window::Window;
 
 const WINDOW: Window = Window { tokens: 200_000, max_output: 20_000, percent: None };
 
