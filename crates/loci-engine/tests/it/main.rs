@@ -8,3 +8,4 @@ mod cold_clearing;
 mod compaction_hooks;
 mod date;
 mod replay;
+mod turn_hooks;
