@@ -29,11 +29,11 @@ use crate::choose_model;
 use crate::compaction::compaction_config;
 use crate::memory::{Memory, open_memory};
 use crate::options::RunOptions;
-use crate::resume::Resume;
+use crate::resume::{self, Resume};
 use crate::save_permission::save_to_settings;
 use crate::settings::RunSettings;
 use crate::settings_reload::{ReloadBaseline, watch_settings};
-use crate::system_prompt::prompt_parts;
+use crate::system_prompt::{change_prompts, prompt_parts};
 use crate::user_error::UserError;
 
 use permissions::may_bypass;
@@ -71,6 +71,15 @@ pub struct Composed {
     pub may_bypass: bool,
     /// How much of the transcript was there before.
     pub n_bytes_before: u64,
+}
+
+impl Composed {
+    /// Takes up what the client asked for meanwhile; nothing of the session exists yet.
+    pub fn take_initialize(&mut self, options: &RunOptions) -> Result<(), UserError> {
+        change_prompts(&mut self.config.prompt, options)?;
+        resume::name_history(&mut self.config.history, options);
+        Ok(())
+    }
 }
 
 /// Makes the configuration of a session.

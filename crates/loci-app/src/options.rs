@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use loci_core::permission::Mode;
-use loci_engine::ClientRequests;
+use loci_engine::{ClientRequests, InitializeRequest};
 use loci_storage::config::SettingsSources;
 
 /// What a front end asks of a run. The default is a new, saved session with nothing out of the ordinary.
@@ -41,6 +41,29 @@ pub struct RunOptions {
     pub setting_sources: SettingsSources,
     /// The way to the client that drives the run, if there is one.
     pub client_requests: ClientRequests,
+    /// What that client asked for before there was a session.
+    pub initialize: Option<InitializeRequest>,
+}
+
+impl RunOptions {
+    /// Takes up what a client asks for. A prompt that it leaves empty does not undo one of the command line.
+    pub fn take_initialize(&mut self, request: InitializeRequest) {
+        let given = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
+        match (given(&request.system_prompt), &self.system_prompt) {
+            (Some(text), _) => self.system_prompt = Some(TextSource::Text(text)),
+            (None, None) if request.system_prompt.is_some() => {
+                self.system_prompt = Some(TextSource::Text(String::new()));
+            }
+            (None, _) => {}
+        }
+        if let Some(text) = given(&request.append_system_prompt) {
+            self.appended_prompt = Some(TextSource::Text(text));
+        }
+        if let Some(title) = given(&request.title) {
+            self.session.title = Some(title);
+        }
+        self.initialize = Some(request);
+    }
 }
 
 impl Default for RunOptions {
@@ -62,6 +85,7 @@ impl Default for RunOptions {
             settings: None,
             setting_sources: SettingsSources::ALL,
             client_requests: ClientRequests::none(),
+            initialize: None,
         }
     }
 }

@@ -64,9 +64,7 @@ pub fn find(env: &Env, home: &ConfigHome, options: &RunOptions) -> Result<Resume
         }
         (None, _) => begin(env, home, options, fresh(env, home, options)?)?,
     };
-    if let Some(name) = options.session.title.as_deref().map(str::trim).filter(|name| !name.is_empty()) {
-        start.history.title = Some(name.to_owned());
-    }
+    name_history(&mut start.history, options);
     start.warnings.extend(finished);
     start.warnings.extend(completed.iter().map(|place| {
         format!(
@@ -75,6 +73,13 @@ pub fn find(env: &Env, home: &ConfigHome, options: &RunOptions) -> Result<Resume
         )
     }));
     Ok(start)
+}
+
+/// Gives a session the name that the options have for it.
+pub(crate) fn name_history(history: &mut LoadedHistory, options: &RunOptions) {
+    if let Some(name) = options.session.title.as_deref().map(str::trim).filter(|name| !name.is_empty()) {
+        history.title = Some(name.to_owned());
+    }
 }
 
 /// Reads the session that the arguments name, if they name one, without any right to write it.

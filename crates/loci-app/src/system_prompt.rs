@@ -35,6 +35,13 @@ pub fn prompt_parts(
     })
 }
 
+/// Takes up what a client's `initialize` made of the options after the parts were collected.
+pub fn change_prompts(parts: &mut PromptParts, options: &RunOptions) -> Result<(), UserError> {
+    parts.replacement = text_of(options.system_prompt.as_ref())?;
+    parts.appendix = text_of(options.appended_prompt.as_ref())?;
+    Ok(())
+}
+
 fn git_context(git: GitSnapshot) -> GitContext {
     GitContext {
         branch: git.branch,

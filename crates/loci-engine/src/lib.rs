@@ -13,6 +13,7 @@ mod conversation;
 mod event;
 mod extension;
 mod file_history;
+mod initialize;
 mod instructions;
 mod lost_tasks;
 mod memory;
@@ -46,6 +47,7 @@ pub use extension::{
     PromptGate, RestoreSource, TurnHooks,
 };
 pub use file_history::FileKeeping;
+pub use initialize::{ClientHook, InitializeRequest};
 pub use instructions::shown_instructions;
 pub use memory::shown_memory_indexes;
 pub use model_name::resolve_model;

@@ -3,28 +3,34 @@
 use std::sync::Arc;
 
 use loci_core::permission::Mode;
-use loci_engine::{Command, CommandRegistry, FilesRewound};
+use loci_engine::{Command, CommandRegistry, FilesRewound, InitializeRequest};
 use loci_stdx::Store;
 use serde_json::{Value, json};
 
 use crate::cost::Cost;
+use crate::initialize::{check_support, parse_initialize};
 
 /// What a control request leads to.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 pub(crate) struct ControlOutcome {
     /// What the session is told.
     pub(crate) command: Option<Command>,
     /// What the client is answered, or why not; `None` when the session answers later.
     pub(crate) answer: Option<Result<Option<Value>, String>>,
+    /// What the client's user should know.
+    pub(crate) notice: Option<String>,
+    /// Whether there can be no run after this.
+    pub(crate) is_fatal: bool,
 }
 
 /// Reads a control request.
 pub(crate) fn handle_request(id: &str, request: &Value, context: &ControlContext) -> ControlOutcome {
     let text = |key: &str| request.get(key).and_then(Value::as_str);
-    let say = |command, answer| ControlOutcome { command, answer: Some(Ok(answer)) };
-    let refuse = |problem: String| ControlOutcome { command: None, answer: Some(Err(problem)) };
+    let say =
+        |command, answer| ControlOutcome { command, answer: Some(Ok(answer)), ..ControlOutcome::default() };
+    let refuse = |problem: String| ControlOutcome { answer: Some(Err(problem)), ..ControlOutcome::default() };
     match text("subtype").unwrap_or_default() {
-        "initialize" => say(None, Some(context.initialize())),
+        "initialize" => initialize(request, context),
         "interrupt" => say(Some(Command::Interrupt), None),
         "set_permission_mode" => match text("mode").unwrap_or_default().parse::<Mode>() {
             Ok(Mode::BypassPermissions) if !context.may_bypass => refuse(
@@ -46,7 +52,7 @@ pub(crate) fn handle_request(id: &str, request: &Value, context: &ControlContext
                     prompt: prompt.into(),
                     is_trial: request.get("dry_run").and_then(Value::as_bool).unwrap_or(false),
                 }),
-                answer: None,
+                ..ControlOutcome::default()
             },
             None => refuse("rewind_files needs user_message_id".to_owned()),
         },
@@ -58,6 +64,31 @@ pub(crate) fn handle_request(id: &str, request: &Value, context: &ControlContext
     }
 }
 
+/// Answers `initialize`. What it asks for was taken up before there was a session, if it came first; what could not be
+/// is said, and where a run without it would not be safe there is none.
+fn initialize(request: &Value, context: &ControlContext) -> ControlOutcome {
+    let parsed = parse_initialize(request);
+    let checked = parsed.and_then(|request| Ok((check_support(&request)?, request)));
+    match checked {
+        Ok((unsupported, request)) => {
+            let is_late =
+                request != InitializeRequest::default() && context.initialized.as_ref() != Some(&request);
+            let late = "An initialize request that is not the first has no effect";
+            ControlOutcome {
+                answer: Some(Ok(Some(context.initialize()))),
+                notice: if is_late { Some(late.to_owned()) } else { unsupported },
+                ..ControlOutcome::default()
+            }
+        }
+        Err(problem) => ControlOutcome {
+            answer: Some(Err(problem.clone())),
+            notice: Some(problem),
+            is_fatal: true,
+            ..ControlOutcome::default()
+        },
+    }
+}
+
 /// What `initialize` tells a client.
 #[derive(Debug, Clone)]
 pub(crate) struct ControlContext {
@@ -65,6 +96,8 @@ pub(crate) struct ControlContext {
     pub(crate) api_key_source: String,
     pub(crate) may_bypass: bool,
     pub(crate) models: Vec<String>,
+    /// The request that the session was made by.
+    pub(crate) initialized: Option<InitializeRequest>,
     pub(crate) commands: Arc<Store<CommandRegistry>>,
     pub(crate) cost: Cost,
 }
@@ -144,6 +177,7 @@ mod tests {
             api_key_source: "none".to_owned(),
             may_bypass: false,
             models: vec!["m".to_owned()],
+            initialized: None,
             commands: Arc::new(Store::new(CommandRegistry::builtin())),
             cost: cost(),
         }

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loci_core::ids::SessionId;
-use loci_engine::{ClientMessage, NewSession, Prompt, RenewSession, SessionRunner};
+use loci_engine::{ClientMessage, InitializeRequest, NewSession, Prompt, RenewSession, SessionRunner};
 use loci_stdx::Env;
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use crate::client_input::ClientInput;
 use crate::control::ControlContext;
 use crate::cost::{Cost, EarlierTotals};
 use crate::frame::Frames;
@@ -106,6 +107,8 @@ pub struct Headless {
     pub models: Vec<String>,
     /// The first prompt, if it was given at the start.
     pub prompt: Option<Prompt>,
+    /// What the client asked for before there was a session.
+    pub initialize: Option<InitializeRequest>,
     /// What the process asks of the client, where there is one.
     pub client_requests: Option<UnboundedReceiver<ClientMessage>>,
     /// Reads what the session used before this process.
@@ -118,11 +121,12 @@ const DRAIN: Duration = Duration::from_secs(30);
 const SHORT_DRAIN: Duration = Duration::from_secs(1);
 
 impl Headless {
-    /// Runs a session to its end. `stdout` gets the data, `stderr` what people should know; `renew` makes the
+    /// Runs a session to its end. `input` is what comes from outside; `stdout` gets the data, `stderr` what people should know; `renew` makes the
     /// session that takes its place when the user clears the conversation.
     pub async fn run(
         mut self,
         session: NewSession,
+        input: ClientInput,
         stdout: impl Write + Send + 'static,
         stderr: &mut (dyn Write + Send),
         renew: Option<RenewSession>,
@@ -134,6 +138,7 @@ impl Headless {
             api_key_source: self.api_key_source.clone(),
             may_bypass: self.may_bypass,
             models: self.models.clone(),
+            initialized: self.initialize.take(),
             commands: runner.slash_commands(),
             cost: Cost::new(runner.identity(), Arc::clone(&self.earlier_totals)),
         };
@@ -146,6 +151,7 @@ impl Headless {
             output: &output,
             stderr,
             session: runner,
+            input,
             terminal: terminal_prompt::TerminalPrompt::default(),
             requests: OutgoingRequests::default(),
             client_requests,

@@ -3,14 +3,17 @@
 //! A front end turns input into engine commands and engine events into output; it decides nothing. Only this
 //! crate knows the shape of the protocol's frames.
 
+mod client_input;
 mod control;
 mod cost;
 mod frame;
 mod headless;
+mod initialize;
 mod input;
 mod outgoing;
 mod output;
 mod signals;
 
+pub use client_input::ClientInput;
 pub use cost::EarlierTotals;
 pub use headless::{Exit, Headless, InputFormat, OutputFormat, PermissionPrompter};

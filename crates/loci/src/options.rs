@@ -35,6 +35,7 @@ impl Args {
             settings: self.settings.clone(),
             setting_sources: self.sources()?,
             client_requests: ClientRequests::none(),
+            initialize: None,
         })
     }
 

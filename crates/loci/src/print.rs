@@ -11,7 +11,7 @@ use loci_app::settings::RunSettings;
 use loci_app::{COMPATIBLE_VERSION, RunOptions, resume, retention};
 use loci_core::session::Totals;
 use loci_engine::{ClientMessage, ClientRequests, NewSession, Prompt, RenewSession, Session};
-use loci_serve::{EarlierTotals, Headless, InputFormat, OutputFormat};
+use loci_serve::{ClientInput, EarlierTotals, Headless, InputFormat, OutputFormat};
 use loci_stdx::Env;
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -42,13 +42,13 @@ pub(crate) fn run(inherited: Env, args: Args, started: Instant) -> Result<u8, Us
     };
     let composed =
         compose(ComposeInputs { options: &options, run, resume, prefetch, client: None, started })?;
-    let renew = renewal(inherited, options);
+    let run = Run { env: &env, args: &args, options, inherited, client_requests };
     let runtime = runtime::of_session()?;
-    let exit = runtime.block_on(serve(&env, &args, prompt, composed, client_requests, renew));
+    let exit = runtime.block_on(run.serve(prompt, composed));
     retention::sweep(&env, &home, keeps_days);
     // Standard input may still be waited for by a thread that nothing can wake.
     runtime.shutdown_background();
-    Ok(exit)
+    exit
 }
 
 /// Opens the way to the client of a run that has one; returns what comes along it.
@@ -67,34 +67,50 @@ fn connect_client(
     }
 }
 
-async fn serve(
-    env: &Env,
-    args: &Args,
-    prompt: Option<Prompt>,
-    composed: Composed,
+/// What a run needs beside its composition.
+struct Run<'a> {
+    env: &'a Env,
+    args: &'a Args,
+    options: RunOptions,
+    /// The environment before settings had a say.
+    inherited: Env,
     client_requests: Option<UnboundedReceiver<ClientMessage>>,
-    renew: RenewSession,
-) -> u8 {
-    let mut stderr = std::io::stderr();
-    for warning in &composed.warnings {
-        // Nobody is left to tell when stderr is gone.
-        drop(writeln!(stderr, "{warning}"));
+}
+
+impl Run<'_> {
+    async fn serve(mut self, prompt: Option<Prompt>, mut composed: Composed) -> Result<u8, UserError> {
+        let mut stderr = std::io::stderr();
+        for warning in &composed.warnings {
+            // Nobody is left to tell when stderr is gone.
+            drop(writeln!(stderr, "{warning}"));
+        }
+        let mut input = match self.args.input_format {
+            Input::Text => ClientInput::none(),
+            Input::StreamJson => ClientInput::stdin(),
+        };
+        let initialize = match prompt {
+            None => input.initialize().await,
+            // What is to be done is known; nobody is waited for.
+            Some(_) => None,
+        };
+        if let Some(request) = &initialize {
+            self.options.take_initialize(request.clone());
+            composed.take_initialize(&self.options)?;
+        }
+        let identity = &composed.config.identity;
+        let front = Headless {
+            api_key_source: composed.config.api_key_source.clone(),
+            models: composed.models,
+            may_bypass: composed.may_bypass,
+            earlier_totals: earlier_totals(identity.transcript_path(), composed.n_bytes_before),
+            initialize,
+            client_requests: self.client_requests,
+            ..headless(self.env, self.args, prompt, identity.id().clone())
+        };
+        let renew = renewal(self.inherited, self.options);
+        let session = Session::new(composed.config).into();
+        Ok(front.run(session, input, std::io::stdout(), &mut stderr, Some(renew)).await.code())
     }
-    let api_key_source = composed.config.api_key_source.clone();
-    let session_id = composed.config.identity.id().clone();
-    let base = headless(env, args, prompt, session_id);
-    let may_bypass = composed.may_bypass;
-    let earlier_totals = earlier_totals(composed.config.identity.transcript_path(), composed.n_bytes_before);
-    let front = Headless {
-        api_key_source,
-        models: composed.models,
-        may_bypass,
-        earlier_totals,
-        client_requests,
-        ..base
-    };
-    let session = Session::new(composed.config).into();
-    front.run(session, std::io::stdout(), &mut stderr, Some(renew)).await.code()
 }
 
 /// Returns what makes a session that takes another's place: a fresh one, from settings as they are then.
@@ -145,6 +161,7 @@ fn headless(env: &Env, args: &Args, prompt: Option<Prompt>, session: loci_core::
         api_key_source: "none".to_owned(),
         models: Vec::new(),
         prompt,
+        initialize: None,
         client_requests: None,
         earlier_totals: Arc::new(Totals::default),
     }

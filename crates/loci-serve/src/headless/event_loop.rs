@@ -7,18 +7,18 @@ use loci_core::ids::SessionId;
 use loci_core::session::Totals;
 use loci_engine::{Answer, ClientMessage, Command, EngineEvent, RunnerEvent, SessionRunner, TurnReport};
 use loci_stdx::printable;
-use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::terminal_prompt::{LineOutcome, TerminalPrompt};
 use super::{Exit, Headless, InputFormat, OutputFormat, PermissionPrompter};
+use crate::client_input::{ClientInput, Incoming};
 use crate::control::{self, ControlContext};
 use crate::cost::Cost;
 use crate::frame::{Frames, is_error, outcome_text};
 use crate::input::{self, Line, Response};
 use crate::outgoing::{OutgoingRequests, Responded, parse_permission_answer};
 use crate::output::Output;
-use crate::signals::{Signal, Signals};
+use crate::signals::Signal;
 
 pub(super) struct EventLoop<'a> {
     pub(super) options: &'a Headless,
@@ -27,6 +27,7 @@ pub(super) struct EventLoop<'a> {
     pub(super) output: &'a Output,
     pub(super) stderr: &'a mut (dyn Write + Send),
     pub(super) session: SessionRunner,
+    pub(super) input: ClientInput,
     pub(super) terminal: TerminalPrompt,
     /// What the client was asked and has not answered.
     pub(super) requests: OutgoingRequests,
@@ -39,16 +40,12 @@ pub(super) struct EventLoop<'a> {
     pub(super) is_stopped: bool,
 }
 
-/// The client's lines; `None` when there will be no more.
-type Lines = Option<UnboundedReceiver<std::io::Result<String>>>;
-
 impl EventLoop<'_> {
     /// Runs until the session is over, or until a terminated one has stopped its turn.
     /// Returns the exit and whether a session failed.
     pub(super) async fn run(mut self) -> (Exit, bool) {
-        let mut signals = Signals::listen();
         let reader_gone = self.output.closed();
-        let mut lines = self.begin();
+        self.begin();
         loop {
             tokio::select! {
                 event = self.session.next_event() => match event {
@@ -60,12 +57,10 @@ impl EventLoop<'_> {
                     }
                     None => break,
                 },
-                line = next_line(&mut lines) => match line {
-                    Some(line) => self.handle_line(line),
-                    None => {
-                        lines = None;
-                        self.client_gone();
-                    }
+                incoming = self.input.next() => match incoming {
+                    Incoming::Line(line) => self.handle_line(line),
+                    Incoming::End => self.client_gone(),
+                    Incoming::Signal(signal) => self.handle_signal(signal),
                 },
                 message = next_message(&mut self.client_requests) => {
                     if let Some(line) = self.requests.take(message) {
@@ -73,7 +68,6 @@ impl EventLoop<'_> {
                     }
                 }
                 line = self.terminal.next_line() => self.handle_terminal_line(line),
-                signal = signals.next() => self.handle_signal(signal),
                 () = reader_gone.notified() => self.stop(Exit::BrokenPipe),
             }
         }
@@ -96,19 +90,15 @@ impl EventLoop<'_> {
         self.context.commands = self.session.slash_commands();
     }
 
-    /// Sends the first prompt and opens the client's lines.
-    fn begin(&mut self) -> Lines {
+    /// Sends the first prompt; where no more can come, says so.
+    fn begin(&mut self) {
         if let Some(prompt) = &self.options.prompt {
             self.session.send(Command::Prompt(prompt.clone()));
         }
-        match self.options.input {
-            // A session that is closed asks nobody.
-            InputFormat::Text if self.options.prompter == PermissionPrompter::Terminal => None,
-            InputFormat::Text => {
-                self.session.send(Command::Close);
-                None
-            }
-            InputFormat::StreamJson => Some(read_lines()),
+        // A session that is closed asks nobody.
+        let is_asking = self.options.prompter == PermissionPrompter::Terminal;
+        if self.options.input == InputFormat::Text && !is_asking {
+            self.session.send(Command::Close);
         }
     }
 
@@ -225,8 +215,14 @@ impl EventLoop<'_> {
                 if let Some(answer) = outcome.answer {
                     self.output.write_line(&control::response(&id, answer));
                 }
+                if let Some(notice) = outcome.notice {
+                    self.warn(&notice);
+                }
                 if let Some(command) = outcome.command {
                     self.session.send(command);
+                }
+                if outcome.is_fatal {
+                    self.stop(Exit::Failure);
                 }
             }
             Ok(Line::Response(response)) => self.handle_response(response),
@@ -276,36 +272,6 @@ impl EventLoop<'_> {
     fn warn(&mut self, text: &str) {
         // Nobody is left to tell when stderr is gone too.
         drop(writeln!(self.stderr, "{text}"));
-    }
-}
-
-/// Reads lines on a thread of its own: standard input cannot be waited for in any other way.
-fn read_lines() -> UnboundedReceiver<std::io::Result<String>> {
-    let (sender, receiver) = unbounded_channel();
-    tokio::spawn(async move {
-        let mut lines = BufReader::new(tokio::io::stdin()).lines();
-        loop {
-            match lines.next_line().await {
-                Ok(Some(line)) => {
-                    if sender.send(Ok(line)).is_err() {
-                        return;
-                    }
-                }
-                Ok(None) => return,
-                Err(error) => {
-                    drop(sender.send(Err(error)));
-                    return;
-                }
-            }
-        }
-    });
-    receiver
-}
-
-async fn next_line(lines: &mut Lines) -> Option<std::io::Result<String>> {
-    match lines {
-        Some(lines) => lines.recv().await,
-        None => std::future::pending().await,
     }
 }
 

@@ -309,6 +309,34 @@ async fn while_nothing_happens() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn signal_before_the_first_line_ends_the_run_as_when_idle() {
+    let world = World::new([]).await;
+    for (signal, code) in [(Signal::INT, 0), (Signal::TERM, 143), (Signal::HUP, 129)] {
+        let session = world.start(&stream([]));
+        wait_until_caught(session.id(), signal);
+        session.signal(signal);
+        let output = ended(session);
+        assert_eq!((output.code, output.stderr.as_str()), (Some(code), ""), "{signal:?}");
+    }
+}
+
+/// Waits until a process catches a signal, which it says nothing about.
+#[cfg(target_os = "linux")]
+fn wait_until_caught(process: u32, signal: Signal) {
+    let bit = 1_u64 << (signal.as_raw() - 1);
+    for _ in 0..3_000 {
+        let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+        if u64::from_str_radix(caught.trim(), 16).unwrap() & bit != 0 {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("{signal:?} is not caught");
+}
+
 #[tokio::test]
 async fn by_sigterm_while_a_command_runs() {
     let (world, session, alive) = with_running_tree().await;

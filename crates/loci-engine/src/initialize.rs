@@ -1,0 +1,55 @@
+//! What a client asks of a session before its first turn: the payload of `initialize`.
+//!
+//! A value without rules: a front end reads it from its protocol, composing takes from it what it can honour.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+/// What a client asks of a session before its first turn.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct InitializeRequest {
+    /// Hooks that the client wants to be called back for.
+    pub hooks: Vec<ClientHook>,
+    /// Names of MCP servers that run inside the client.
+    pub sdk_mcp_servers: Vec<String>,
+    /// The schema that the answer must have.
+    pub json_schema: Option<Value>,
+    /// What replaces the system prompt; empty leaves a line of identity.
+    pub system_prompt: Option<String>,
+    /// What is added to the system prompt.
+    pub append_system_prompt: Option<String>,
+    /// Whether what differs between machines and days stays out of the system prompt.
+    pub excludes_dynamic_sections: bool,
+    /// Custom agents by name, each as it was written.
+    pub agents: Map<String, Value>,
+    /// The skills to be offered; none means no choice was made.
+    pub skills: Option<Vec<String>>,
+    /// What to call the session.
+    pub title: Option<String>,
+    /// Whether the client wants suggestions for the next prompt.
+    pub wants_prompt_suggestions: bool,
+    /// Whether the client wants to see what subagents say.
+    pub forwards_subagent_text: bool,
+    /// Whether the client wants summaries of what agents do.
+    pub wants_agent_summaries: bool,
+    /// What the model is told in plan mode.
+    pub plan_mode_instructions: Option<String>,
+    /// Other names for tools.
+    pub tool_aliases: Map<String, Value>,
+    /// Fields that are not known, as they were written.
+    pub unknown: Map<String, Value>,
+}
+
+/// Callbacks of the client for one event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientHook {
+    /// The event, in the protocol's word.
+    pub event: String,
+    /// What it must match; none means everything.
+    pub matcher: Option<String>,
+    /// The callbacks, by the client's ids.
+    pub callback_ids: Vec<String>,
+    /// How long each may take.
+    pub timeout: Option<Duration>,
+}

@@ -1,0 +1,267 @@
+//! The payload of a client's `initialize`, read whole, and what of it cannot be honoured.
+//!
+//! What is not built is never dropped in silence: the client's user is told, and hooks that could have refused
+//! something refuse the run, since going on without them would let through what they are there to stop.
+
+use std::time::Duration;
+
+use loci_engine::{ClientHook, InitializeRequest};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// Events whose hooks only look on, or speak to the model: without them nothing runs that they could have stopped.
+const LOOKING_ON: [&str; 14] = [
+    "CwdChanged",
+    "DirectoryAdded",
+    "FileChanged",
+    "InstructionsLoaded",
+    "MessageDisplay",
+    "Notification",
+    "PostCompact",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "SessionEnd",
+    "SessionStart",
+    "Setup",
+    "StopFailure",
+    "SubagentStart",
+];
+
+/// The payload as it is written.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Payload {
+    hooks: Option<Map<String, Value>>,
+    sdk_mcp_servers: Option<Vec<String>>,
+    json_schema: Option<Value>,
+    system_prompt: Option<Texts>,
+    append_system_prompt: Option<String>,
+    exclude_dynamic_sections: Option<bool>,
+    agents: Option<Map<String, Value>>,
+    skills: Option<Skills>,
+    title: Option<String>,
+    prompt_suggestions: Option<bool>,
+    forward_subagent_text: Option<bool>,
+    agent_progress_summaries: Option<bool>,
+    plan_mode_instructions: Option<String>,
+    tool_aliases: Option<Map<String, Value>>,
+    #[serde(flatten)]
+    unknown: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Texts {
+    One(String),
+    Many(Vec<String>),
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Skills {
+    Names(Vec<String>),
+    /// `"all"`, which is what there is without a choice.
+    Word(String),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Matcher {
+    matcher: Option<String>,
+    hook_callback_ids: Vec<String>,
+    timeout: Option<f64>,
+}
+
+/// Reads the payload of `initialize`; the error says what cannot be read.
+pub(crate) fn parse_initialize(request: &Value) -> Result<InitializeRequest, String> {
+    let failed = |error: serde_json::Error| format!("The initialize request cannot be read: {error}");
+    let mut payload = Payload::deserialize(request).map_err(failed)?;
+    payload.unknown.remove("subtype");
+    let hooks: Vec<Vec<ClientHook>> = payload
+        .hooks
+        .unwrap_or_default()
+        .into_iter()
+        .map(|(event, matchers)| parse_hooks(&event, matchers).map_err(failed))
+        .collect::<Result<_, _>>()?;
+    Ok(InitializeRequest {
+        hooks: hooks.into_iter().flatten().collect(),
+        sdk_mcp_servers: payload.sdk_mcp_servers.unwrap_or_default(),
+        json_schema: payload.json_schema,
+        system_prompt: payload.system_prompt.map(|texts| match texts {
+            Texts::One(text) => text,
+            Texts::Many(texts) => texts.join("\n\n"),
+        }),
+        append_system_prompt: payload.append_system_prompt,
+        excludes_dynamic_sections: payload.exclude_dynamic_sections.unwrap_or(false),
+        agents: payload.agents.unwrap_or_default(),
+        skills: match payload.skills {
+            Some(Skills::Names(names)) => Some(names),
+            Some(Skills::Word(word)) if word != "all" => Some(vec![word]),
+            Some(Skills::Word(_)) | None => None,
+        },
+        title: payload.title,
+        wants_prompt_suggestions: payload.prompt_suggestions.unwrap_or(false),
+        forwards_subagent_text: payload.forward_subagent_text.unwrap_or(false),
+        wants_agent_summaries: payload.agent_progress_summaries.unwrap_or(false),
+        plan_mode_instructions: payload.plan_mode_instructions,
+        tool_aliases: payload.tool_aliases.unwrap_or_default(),
+        unknown: payload.unknown,
+    })
+}
+
+fn parse_hooks(event: &str, matchers: Value) -> Result<Vec<ClientHook>, serde_json::Error> {
+    let matchers: Vec<Matcher> = serde_json::from_value(matchers)?;
+    let hooks = matchers.into_iter().map(|matcher| ClientHook {
+        event: event.to_owned(),
+        matcher: matcher.matcher.filter(|text| !text.is_empty()),
+        callback_ids: matcher.hook_callback_ids,
+        timeout: matcher.timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
+    });
+    // What calls nobody back asks for nothing.
+    Ok(hooks.filter(|hook| !hook.callback_ids.is_empty()).collect())
+}
+
+/// Says what of a request has no effect; the error says why there can be no run without it.
+pub(crate) fn check_support(request: &InitializeRequest) -> Result<Option<String>, String> {
+    let events = |looks_on: bool| {
+        let events = request.hooks.iter().map(|hook| hook.event.as_str());
+        let mut events: Vec<&str> = events.filter(|event| LOOKING_ON.contains(event) == looks_on).collect();
+        events.dedup();
+        events.join(", ")
+    };
+    let deciding = events(false);
+    if !deciding.is_empty() {
+        return Err(format!(
+            "Hooks of clients are not supported yet, and without these a call or a prompt could run that they would \
+             have stopped: {deciding}"
+        ));
+    }
+    let names = |names: Vec<&str>| names.join(", ");
+    let unsupported = [
+        ("hooks", events(true)),
+        ("sdkMcpServers", request.sdk_mcp_servers.join(", ")),
+        ("jsonSchema", flag(request.json_schema.is_some())),
+        ("excludeDynamicSections", flag(request.excludes_dynamic_sections)),
+        ("agents", names(request.agents.keys().map(String::as_str).collect())),
+        ("skills", request.skills.clone().unwrap_or_default().join(", ")),
+        ("promptSuggestions", flag(request.wants_prompt_suggestions)),
+        ("forwardSubagentText", flag(request.forwards_subagent_text)),
+        ("agentProgressSummaries", flag(request.wants_agent_summaries)),
+        ("planModeInstructions", flag(request.plan_mode_instructions.is_some())),
+        ("toolAliases", names(request.tool_aliases.keys().map(String::as_str).collect())),
+    ];
+    let known =
+        unsupported.iter().filter(|(_, what)| !what.is_empty()).map(|(field, what)| match what.as_str() {
+            "yes" => (*field).to_owned(),
+            what => format!("{field} ({what})"),
+        });
+    let unknown =
+        request.unknown.iter().filter(|(_, value)| is_something(value)).map(|(field, _)| field.clone());
+    let fields: Vec<String> = known.chain(unknown).collect();
+    Ok((!fields.is_empty()).then(|| {
+        format!("The client asks for what is not supported yet and has no effect: {}", fields.join(", "))
+    }))
+}
+
+fn flag(is_set: bool) -> String {
+    if is_set { "yes".to_owned() } else { String::new() }
+}
+
+/// Tells a value that asks for something from one that asks for nothing.
+fn is_something(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+        Value::Bool(true) | Value::Number(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn parse(payload: Value) -> InitializeRequest {
+        parse_initialize(&payload).unwrap()
+    }
+
+    #[test]
+    fn payloads_of_both_sdks_are_parsed() {
+        let python = parse(json!({
+            "subtype": "initialize",
+            "hooks": {"PreToolUse": [
+                {"matcher": "Bash", "hookCallbackIds": ["hook_0", "hook_1"], "timeout": 1.5},
+                {"matcher": null, "hookCallbackIds": ["hook_2"]},
+            ], "Stop": [{"hookCallbackIds": []}]},
+            "agents": {"reviewer": {"description": "d", "prompt": "p"}},
+        }));
+        let hook = |matcher: Option<&str>, ids: &[&str], timeout| ClientHook {
+            event: "PreToolUse".to_owned(),
+            matcher: matcher.map(str::to_owned),
+            callback_ids: ids.iter().map(|&id| id.to_owned()).collect(),
+            timeout,
+        };
+        let limit = Some(Duration::from_millis(1_500));
+        assert_eq!(
+            python.hooks,
+            [hook(Some("Bash"), &["hook_0", "hook_1"], limit), hook(None, &["hook_2"], None)]
+        );
+        assert_eq!(python.agents["reviewer"]["prompt"], "p");
+        let typescript = parse(json!({
+            "subtype": "initialize", "sdkMcpServers": ["calc"], "jsonSchema": {"type": "object"},
+            "systemPrompt": ["You test.", "Quickly."], "appendSystemPrompt": "More.", "excludeDynamicSections": true,
+            "skills": ["pdf"], "title": "T", "promptSuggestions": true, "fromTheFuture": {"a": 1},
+        }));
+        assert_eq!(
+            typescript,
+            InitializeRequest {
+                sdk_mcp_servers: vec!["calc".to_owned()],
+                json_schema: Some(json!({"type": "object"})),
+                system_prompt: Some("You test.\n\nQuickly.".to_owned()),
+                append_system_prompt: Some("More.".to_owned()),
+                excludes_dynamic_sections: true,
+                skills: Some(vec!["pdf".to_owned()]),
+                title: Some("T".to_owned()),
+                wants_prompt_suggestions: true,
+                unknown: Map::from_iter([("fromTheFuture".to_owned(), json!({"a": 1}))]),
+                ..InitializeRequest::default()
+            }
+        );
+        for nothing in [json!({"subtype": "initialize"}), json!({"subtype": "initialize", "hooks": null})] {
+            assert_eq!(parse(nothing), InitializeRequest::default());
+        }
+        for bad in
+            [json!({"hooks": "all"}), json!({"hooks": {"Stop": [{"matcher": 5}]}}), json!({"agents": [1]})]
+        {
+            assert!(parse_initialize(&bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn unsupported_fields_are_named_and_deciding_hooks_are_refused() {
+        let hooks = |event: &str| json!({"hooks": {event: [{"hookCallbackIds": ["hook_0"]}]}});
+        for (payload, expected) in [
+            (json!({}), "fine"),
+            (json!({"hooks": {}, "systemPrompt": [""], "sdkMcpServers": [], "skills": "all"}), "fine"),
+            (json!({"systemPrompt": "x", "appendSystemPrompt": "y", "title": "t"}), "fine"),
+            (json!({"promptSuggestions": false, "later": null, "even": {}}), "fine"),
+            (hooks("PreToolUse"), "refused PreToolUse"),
+            (hooks("UserPromptSubmit"), "refused UserPromptSubmit"),
+            (hooks("OfTheFuture"), "refused OfTheFuture"),
+            (hooks("PostToolUse"), "hooks (PostToolUse)"),
+            (json!({"sdkMcpServers": ["a", "b"], "jsonSchema": {}}), "sdkMcpServers (a, b), jsonSchema"),
+            (json!({"agents": {"r": {}}, "promptSuggestions": true}), "agents (r), promptSuggestions"),
+            (json!({"later": 1}), "later"),
+        ] {
+            let found = match check_support(&parse(payload.clone())) {
+                Ok(None) => "fine".to_owned(),
+                Ok(Some(notice)) => notice.rsplit_once(": ").unwrap().1.to_owned(),
+                Err(refusal) => format!("refused {}", refusal.rsplit_once(": ").unwrap().1),
+            };
+            assert_eq!(found, expected, "{payload}");
+        }
+    }
+}
