@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use loci_context::Fullness;
 use loci_core::app_state::Denial;
+use loci_core::entry::Entry;
 use loci_core::ids::{AgentId, EntryId, RequestId, SessionId, ToolUseId};
 use loci_core::permission::{Mode, Update};
 use loci_core::stream::{Failure, StreamEvent};
@@ -34,6 +35,8 @@ pub struct AgentRef {
 /// [`EngineEvent::Agent`]; everything else is the main line's, or the session's.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EngineEvent {
+    /// A session goes on; the first event of one that does.
+    Resumed(ResumedHistory),
     /// News of an agent's conversation.
     Agent {
         /// Whose.
@@ -133,6 +136,19 @@ pub enum EngineEvent {
     Trouble(String),
     /// The turn is over.
     TurnEnded(Box<TurnReport>),
+}
+
+/// What was said before a session was resumed, as far as the model still sees it.
+#[derive(Debug, Clone)]
+pub struct ResumedHistory {
+    /// The entries of the path, oldest first.
+    pub entries: Vec<Arc<Entry>>,
+}
+
+impl PartialEq for ResumedHistory {
+    fn eq(&self, other: &Self) -> bool {
+        self.entries.iter().map(|entry| entry.line()).eq(other.entries.iter().map(|entry| entry.line()))
+    }
 }
 
 /// How things stand when a turn begins.

@@ -39,7 +39,8 @@ pub use config::{
     SettingsApplier, SettingsPoller, SettingsReload, TurnLimits,
 };
 pub use event::{
-    AgentRef, AssistantBlock, EngineEvent, FilesRewound, Question, TurnReport, TurnStart, UserMessage,
+    AgentRef, AssistantBlock, EngineEvent, FilesRewound, Question, ResumedHistory, TurnReport, TurnStart,
+    UserMessage,
 };
 pub use extension::{
     AfterCompaction, BeforeCompaction, BeforeEnd, BeforePrompt, CallGate, Classifier, ClassifierCall,

@@ -74,7 +74,8 @@ impl Frames {
                 self.system("compact_boundary", json!({"compact_metadata": snake_case(metadata)}))
             }
             EngineEvent::TurnEnded(report) => self.result(report),
-            EngineEvent::Stream { .. }
+            EngineEvent::Resumed(_)
+            | EngineEvent::Stream { .. }
             | EngineEvent::PromptRecorded { .. }
             | EngineEvent::Asked(_)
             | EngineEvent::Unasked { .. }

@@ -19,7 +19,7 @@ use crate::conversation::host::{ConversationHost, HostParts, Spill};
 use crate::conversation::{
     Conversation, ConversationParts, Helpers, InstructionState, Prelude, SessionContext,
 };
-use crate::event::{EngineEvent, EventSink};
+use crate::event::{EngineEvent, EventSink, ResumedHistory};
 use crate::file_history::Checkpoints;
 use crate::memory::MemoryService;
 use crate::recorder::Recorder;
@@ -109,6 +109,9 @@ impl Conversation {
             max_budget_usd: config.limits.max_budget_usd,
         };
         let past = config.history.path.clone();
+        if !past.is_empty() {
+            events.send(EngineEvent::Resumed(ResumedHistory { entries: past.clone() }));
+        }
         let helpers = Helpers::new(&deps, &config.background, config.compaction.collapses, &past);
         let recorder = Recorder::new(config.env.clone(), config.log, config.stamp, config.history);
         let instructions = InstructionState {

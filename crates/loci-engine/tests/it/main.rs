@@ -8,4 +8,5 @@ mod cold_clearing;
 mod compaction_hooks;
 mod date;
 mod replay;
+mod resumed;
 mod turn_hooks;
