@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use loci_core::ids::ToolUseId;
 use loci_core::tool::{ToolContent, ToolOutcome};
-use loci_tools::{Host, Tool, ToolCall, persisted_output};
+use loci_tools::{Host, Tool, ToolCall, spill_preview};
 use tokio_util::sync::CancellationToken;
 
 use crate::conversation::SessionContext;
@@ -155,7 +155,7 @@ pub(crate) fn spill(
     }
     let saved = host.spill_path(call).and_then(|path| std::fs::write(&path, text).map(|()| path));
     let total = text.len() as u64;
-    let preview = persisted_output(text, total, saved.map(|path| (path, total)));
+    let preview = spill_preview(text, total, saved.map(|path| (path, total)));
     ToolOutcome { content: ToolContent::Text(preview), ..outcome }
 }
 

@@ -6,15 +6,15 @@
 //! 3. Nothing is inherited: the environment is the host's, the input is empty, there is no terminal.
 
 pub(crate) mod capture;
-mod exit;
+mod exit_code;
+mod file_view;
+mod git_config;
 mod limits;
 mod paths;
-mod repository;
+mod process_tree;
 mod result;
 pub(crate) mod run;
 mod shell;
-mod tree;
-mod viewed;
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -163,14 +163,14 @@ fn effects(input: &Input, place: &Place) -> CallEffects {
     let removed = effects.removals.iter().filter_map(|removal| removal.target.clone());
     let moved = paths::resolve_all(&reading.moves, &mut effects.unknown);
     effects.writes.extend(removed.chain(moved).flat_map(|dir| paths::protected_in(&dir)));
-    let is_tame = |program: &str| match program {
-        "git" => repository::is_tame(place),
+    let is_harmless = |program: &str| match program {
+        "git" => git_config::runs_no_programs(place),
         // Between directories, diff follows the links in them.
         "diff" => !effects.reads.iter().any(|read| read.real.is_dir()),
         _ => true,
     };
     let commands = reading.commands.into_iter().map(|command| CommandEffect {
-        is_read_only: command.is_read_only && !input.run_in_background && is_tame(&command.program),
+        is_read_only: command.is_read_only && !input.run_in_background && is_harmless(&command.program),
         is_edit: command.is_edit && !input.run_in_background,
         runs_unknown: command.runs_unknown,
         text: command.text,
@@ -204,7 +204,7 @@ impl Bash {
     async fn run_input(&self, input: &Input, call: &ToolCall, host: &dyn Host) -> ToolOutcome {
         let limits = Limits::new(&host.env().vars, input.timeout);
         let limits = Limits { max_bytes: self.max_bytes.unwrap_or(limits.max_bytes), ..limits };
-        let view = viewed::announced(&input.command, host);
+        let view = file_view::recognise(&input.command, host);
         let (cwd, running) = match start(input, host) {
             Ok(started) => started,
             Err(error) => return ToolOutcome::error(format!("Failed to run the command: {error}")),
@@ -270,11 +270,11 @@ impl Foreground<'_> {
             running.release();
         }
         let command = &self.input.command;
-        let answer = exit::answer(command, code);
+        let answer = exit_code::meaning(command, code);
         if code == 0 || answer.is_some() {
             return result::success(command, capture, self.limits.output_chars, answer, note, spill).await;
         }
-        let explanation = exit::explanation(code).unwrap_or_default();
+        let explanation = exit_code::explanation(code).unwrap_or_default();
         let first_line = result::join(&format!("Exit code {code}"), &explanation);
         result::failure(&first_line, capture, note, spill).await
     }
@@ -318,7 +318,7 @@ fn start(input: &Input, host: &dyn Host) -> io::Result<(Cwd, Running)> {
 }
 
 fn may_linger(command: &str, host: &dyn Host) -> bool {
-    !host.env().vars.is_truthy(DISABLE_BACKGROUND) && !exit::must_not_linger(command)
+    !host.env().vars.is_truthy(DISABLE_BACKGROUND) && !exit_code::must_not_linger(command)
 }
 
 /// Makes a running command a background task and tells the model.

@@ -12,7 +12,7 @@ use loci_core::tool::{CallEffects, PathEffect, ToolDescriptor, ToolOutcome};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::files::change::{self, Original, Stop};
+use crate::files::change::{self, ChangeError, Original};
 use crate::files::patch::{self, Hunk};
 use crate::files::text_file::{Charset, LfView, TextFile, to_lf};
 use crate::read::missing_message;
@@ -93,15 +93,15 @@ impl Tool for Edit {
     }
 }
 
-async fn run(call: ToolCall, host: &dyn Host) -> Result<ToolOutcome, Stop> {
+async fn run(call: ToolCall, host: &dyn Host) -> Result<ToolOutcome, ChangeError> {
     let input: Input = serde_json::from_value(call.input.clone())
-        .map_err(|error| Stop::Refuse(format!("Invalid input: {error}")))?;
+        .map_err(|error| ChangeError::Refuse(format!("Invalid input: {error}")))?;
     let place = host.place();
-    let path = call.judged_path().map_err(Stop::Refuse)?;
+    let path = call.judged_path().map_err(ChangeError::Refuse)?;
     change::check_denied(&path, host)?;
     match change::load(&path).await? {
         None if input.old_string.is_empty() => create(&call, &path, &input, host).await,
-        None => Err(Stop::Fail(missing_message(&place, &path.requested, host).await)),
+        None => Err(ChangeError::Fail(missing_message(&place, &path.requested, host).await)),
         Some(original) => edit(&call, &path, &input, &original, host).await,
     }
 }
@@ -112,7 +112,7 @@ async fn create(
     path: &PathEffect,
     input: &Input,
     host: &dyn Host,
-) -> Result<ToolOutcome, Stop> {
+) -> Result<ToolOutcome, ChangeError> {
     let modified = change::replace(call, path, None, input.new_string.clone().into_bytes(), host).await?;
     let text = to_lf(&input.new_string).into_owned();
     let hunks = patch::hunks("", &text);
@@ -137,12 +137,12 @@ async fn edit(
     input: &Input,
     original: &Original,
     host: &dyn Host,
-) -> Result<ToolOutcome, Stop> {
+) -> Result<ToolOutcome, ChangeError> {
     let shown = path.requested.display().to_string();
-    let seen = change::seen(path, host);
+    let seen = change::last_seen(path, host);
     let has_changed = check_seen(&shown, input, original, seen.as_ref())?;
     let Some(file) = &original.file else {
-        return Err(Stop::Refuse(format!(
+        return Err(ChangeError::Refuse(format!(
             "`{shown}` is not changed: it is not text, or text in an encoding that cannot be written back as it was."
         )));
     };
@@ -174,20 +174,20 @@ fn check_seen(
     input: &Input,
     original: &Original,
     seen: Option<&FileState>,
-) -> Result<bool, Stop> {
+) -> Result<bool, ChangeError> {
     let is_empty = original.file.as_ref().is_some_and(|file| file.stored.is_empty());
     if input.old_string.is_empty() && is_empty {
         return Ok(false);
     }
     if input.old_string.is_empty() {
-        return Err(Stop::Refuse(format!(
+        return Err(ChangeError::Refuse(format!(
             "`{shown}` already exists and is not empty, so an empty old_string does not say what to replace. Give the \
              text to replace, or use Write to replace all of it."
         )));
     }
     match seen {
-        None => Err(Stop::unread(shown)),
-        Some(seen) if seen.is_partial_view => Err(Stop::Refuse(format!(
+        None => Err(ChangeError::unread(shown)),
+        Some(seen) if seen.is_partial_view => Err(ChangeError::Refuse(format!(
             "Only a shortened form of `{shown}` has been seen. Read it first before changing it."
         ))),
         Some(seen) => Ok(original.has_changed_since(seen)),
@@ -195,7 +195,7 @@ fn check_seen(
 }
 
 /// Works out the new content, or says why the piece cannot be replaced.
-fn plan(shown: &str, input: &Input, file: &TextFile, has_changed: bool) -> Result<Plan, Stop> {
+fn plan(shown: &str, input: &Input, file: &TextFile, has_changed: bool) -> Result<Plan, ChangeError> {
     let view = LfView::new(&file.stored);
     let ending = view.ending();
     let (old, places) = find::places(&view.text, &input.old_string);
@@ -203,17 +203,19 @@ fn plan(shown: &str, input: &Input, file: &TextFile, has_changed: bool) -> Resul
     match places.len() {
         0 => {
             let help = find::explain_missing(&view.text, &input.old_string);
-            return Err(Stop::Refuse(format!("old_string was not found in `{shown}`.{changed} {help}")));
+            return Err(ChangeError::Refuse(format!(
+                "old_string was not found in `{shown}`.{changed} {help}"
+            )));
         }
         1 => {}
         n_places if has_changed => {
-            return Err(Stop::Refuse(format!(
+            return Err(ChangeError::Refuse(format!(
                 "old_string occurs {n_places} times in `{shown}`.{changed} Read it again before you change more than \
                  one place."
             )));
         }
         n_places if !input.replace_all => {
-            return Err(Stop::Refuse(format!(
+            return Err(ChangeError::Refuse(format!(
                 "old_string occurs {n_places} times in `{shown}` ({}). To change one of them, give more of the text \
                  around it; to change them all, set replace_all.",
                 find::describe_lines(&view.text, &places),
@@ -235,9 +237,9 @@ fn plan(shown: &str, input: &Input, file: &TextFile, has_changed: bool) -> Resul
     Ok(Plan { bytes, new_text, n_places: places.len(), old_text: view.text.into_owned() })
 }
 
-fn encode(shown: &str, charset: Charset, stored: &str) -> Result<Vec<u8>, Stop> {
+fn encode(shown: &str, charset: Charset, stored: &str) -> Result<Vec<u8>, ChangeError> {
     charset.encode(stored).map_err(|error| {
-        Stop::Refuse(format!(
+        ChangeError::Refuse(format!(
             "`{shown}` is not changed: {error}. Leave that character out, or convert the file to UTF-8 first."
         ))
     })

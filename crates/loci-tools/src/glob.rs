@@ -15,7 +15,7 @@ use loci_stdx::{Env, RealDir};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::files::walk::{self, Ending, Found, Ignores, Limit, Walk};
+use crate::files::walk::{self, Ending, Ignores, Limit, Walk, WalkEntry};
 use crate::{Host, Place, Tool, ToolCall, ToolFuture};
 
 mod pattern;
@@ -196,12 +196,12 @@ fn plan(pattern: Pattern, root: &PathEffect, dir: Arc<RealDir>, env: &Env) -> Wa
 /// The newest files of all that were found; the others are only counted.
 #[derive(Default)]
 struct Newest {
-    files: Vec<Found>,
+    files: Vec<WalkEntry>,
     total: usize,
 }
 
 impl Newest {
-    fn push(&mut self, found: Found) {
+    fn push(&mut self, found: WalkEntry) {
         self.files.push(found);
         self.total += 1;
         if self.files.len() >= 2 * MAX_FILES {
@@ -210,7 +210,7 @@ impl Newest {
     }
 
     fn cut(&mut self) {
-        self.files.sort_by(Found::cmp_newest);
+        self.files.sort_by(WalkEntry::cmp_newest);
         self.files.truncate(MAX_FILES);
     }
 }

@@ -13,7 +13,7 @@ use loci_core::tool::{CallEffects, ToolDescriptor, ToolOutcome};
 use loci_stdx::RealDir;
 use serde_json::Value;
 
-use crate::files::walk::{self, Ending, Found, Ignores, Limit, Walk};
+use crate::files::walk::{self, Ending, Ignores, Limit, Walk, WalkEntry};
 use crate::{Host, Place, Tool, ToolCall, ToolFuture};
 
 mod file_type;
@@ -127,8 +127,8 @@ fn open_root(request: &Request, place: &Place) -> Result<Root, String> {
     }
 }
 
-fn one_file(request: &Request, host: &dyn Host) -> Vec<Found> {
-    let found = Found { path: PathBuf::new(), modified: SystemTime::UNIX_EPOCH, target: None };
+fn one_file(request: &Request, host: &dyn Host) -> Vec<WalkEntry> {
+    let found = WalkEntry { path: PathBuf::new(), modified: SystemTime::UNIX_EPOCH, target: None };
     if walk::is_hidden_by_rule(host, &request.root, &found) { Vec::new() } else { vec![found] }
 }
 
@@ -137,7 +137,7 @@ async fn files_below(
     dir: Arc<RealDir>,
     limit: &Limit,
     host: &dyn Host,
-) -> (Vec<Found>, Ending) {
+) -> (Vec<WalkEntry>, Ending) {
     let plan = Walk {
         root: request.root.real.clone(),
         dir,

@@ -10,7 +10,7 @@ use loci_core::ids::ToolUseId;
 use loci_core::recall::{RecallQuery, RecallResult};
 use loci_stdx::Env;
 
-use crate::{FileStates, Place, TaskStore, Tasks};
+use crate::{FileStates, Place, ShellTasks, TaskStore};
 
 /// An answer that takes a while.
 pub type HostFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -46,7 +46,7 @@ pub trait Host: Send + Sync {
     fn task_dir(&self) -> io::Result<PathBuf>;
 
     /// Background tasks of this session.
-    fn tasks(&self) -> &Tasks;
+    fn tasks(&self) -> &ShellTasks;
 
     /// Looks up earlier messages of this conversation; the error says why that cannot be done.
     fn recall(&self, wish: RecallQuery) -> HostFuture<'_, Result<RecallResult, String>>;

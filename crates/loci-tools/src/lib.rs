@@ -4,8 +4,8 @@
 //! [`Tool::effects`] say what the call would do, and that is what the permission engine judges.
 
 mod host;
-mod input;
-mod persisted;
+mod input_check;
+mod spill;
 mod tool;
 mod toolbox;
 
@@ -28,10 +28,10 @@ mod testing;
 pub use files::file_state::{FileState, FileStates};
 pub use files::place::{Place, real_path};
 pub use host::{Host, HostFuture, ToolProgress};
-pub use input::InputCheck;
-pub use persisted::persisted_output;
+pub use input_check::InputCheck;
 pub use recall::RecordDirs;
-pub use shell_tasks::{TaskStatus, TaskView, Tasks};
+pub use shell_tasks::{ShellTaskStatus, ShellTaskView, ShellTasks};
+pub use spill::spill_preview;
 pub use todo::task_store::{MemoryTaskStore, TaskStore};
 pub use tool::{Tool, ToolCall, ToolFuture};
 pub use toolbox::Toolbox;

@@ -8,7 +8,7 @@ use loci_core::tool::{CallEffects, ToolDescriptor, ToolOutcome};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::files::change::{self, Original, Stop};
+use crate::files::change::{self, ChangeError, Original};
 use crate::files::text_file::LfView;
 use crate::{FileState, Host, Place, Tool, ToolCall, ToolFuture};
 use cells::{Change, Changed};
@@ -113,24 +113,25 @@ impl Tool for NotebookEdit {
     }
 }
 
-async fn run(call: ToolCall, host: &dyn Host) -> Result<ToolOutcome, Stop> {
-    let path = call.judged_path().map_err(Stop::Refuse)?;
+async fn run(call: ToolCall, host: &dyn Host) -> Result<ToolOutcome, ChangeError> {
+    let path = call.judged_path().map_err(ChangeError::Refuse)?;
     let input: Input = serde_json::from_value(call.input.clone())
-        .map_err(|error| Stop::Refuse(format!("Invalid input: {error}")))?;
+        .map_err(|error| ChangeError::Refuse(format!("Invalid input: {error}")))?;
     let shown = path.requested.display().to_string();
     let Some(original) = change::load(&path).await? else {
-        return Err(Stop::Refuse(format!("`{shown}` does not exist. Create it with Write first.")));
+        return Err(ChangeError::Refuse(format!("`{shown}` does not exist. Create it with Write first.")));
     };
-    check_seen(&shown, &original, change::seen(&path, host).as_ref())?;
-    let file = original.file.as_ref().ok_or_else(|| Stop::Refuse(format!("`{shown}` is no text file.")))?;
+    check_seen(&shown, &original, change::last_seen(&path, host).as_ref())?;
+    let file =
+        original.file.as_ref().ok_or_else(|| ChangeError::Refuse(format!("`{shown}` is no text file.")))?;
     let view = LfView::new(&file.stored);
     let new_id = host.env().random.hex(8);
     let changed = cells::change(&view.text, input.cell_id.as_deref(), input.change(&new_id))
-        .map_err(|why| Stop::Refuse(format!("`{shown}` is not changed: {why}.")))?;
+        .map_err(|why| ChangeError::Refuse(format!("`{shown}` is not changed: {why}.")))?;
     let bytes = file
         .charset
         .encode(&view.ending().apply(&changed.text))
-        .map_err(|error| Stop::Refuse(format!("`{shown}` is not changed: {error}.")))?;
+        .map_err(|error| ChangeError::Refuse(format!("`{shown}` is not changed: {error}.")))?;
     let before = view.text.to_string();
     let modified = change::replace(&call, &path, Some(&original), bytes, host).await?;
     let outcome = outcome(&shown, &input, &changed, &before);
@@ -153,10 +154,10 @@ impl Input {
     }
 }
 
-fn check_seen(shown: &str, original: &Original, seen: Option<&FileState>) -> Result<(), Stop> {
+fn check_seen(shown: &str, original: &Original, seen: Option<&FileState>) -> Result<(), ChangeError> {
     match seen {
-        None => Err(Stop::unread(shown)),
-        Some(seen) if original.has_changed_since(seen) => Err(Stop::Refuse(format!(
+        None => Err(ChangeError::unread(shown)),
+        Some(seen) if original.has_changed_since(seen) => Err(ChangeError::Refuse(format!(
             "`{shown}` has changed on disk since it was read, by the user or a program. Read it again before changing \
              it."
         ))),

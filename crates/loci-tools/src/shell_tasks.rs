@@ -2,7 +2,7 @@
 //! stop them.
 //!
 //! Each task has one follower, a tokio task that writes its output to a file and notes how it ended. What must
-//! stay true: a task ends with the session. [`Tasks::shutdown`] ends them all and waits; dropping [`Tasks`]
+//! stay true: a task ends with the session. [`ShellTasks::shutdown`] ends them all and waits; dropping [`ShellTasks`]
 //! drops the followers, and with each follower goes its process tree.
 
 use std::io;
@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::bash::capture::Capture;
 use crate::bash::run::Running;
 
-mod follow;
+mod follower;
 pub(crate) mod task_output;
 pub(crate) mod task_stop;
 
@@ -30,7 +30,7 @@ const STOP_WAIT: Duration = Duration::from_secs(10);
 
 /// The tasks of one session.
 #[derive(Debug, Default)]
-pub struct Tasks {
+pub struct ShellTasks {
     shared: Arc<Shared>,
 }
 
@@ -55,7 +55,7 @@ struct State {
 #[derive(Debug)]
 struct Task {
     about: NewTask,
-    status: watch::Receiver<TaskStatus>,
+    status: watch::Receiver<ShellTaskStatus>,
     stop: CancellationToken,
     /// How much of the output has been shown to the model.
     n_shown: u64,
@@ -73,7 +73,7 @@ pub(crate) struct NewTask {
 
 /// How a task is doing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TaskStatus {
+pub enum ShellTaskStatus {
     /// It has not ended.
     Running,
     /// Its command ended with exit code 0.
@@ -84,7 +84,7 @@ pub enum TaskStatus {
     Killed(String),
 }
 
-impl TaskStatus {
+impl ShellTaskStatus {
     /// Returns the word of the protocol for it.
     pub fn name(&self) -> &'static str {
         match self {
@@ -107,7 +107,7 @@ impl TaskStatus {
 
 /// A task as others see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TaskView {
+pub struct ShellTaskView {
     /// Its id, nine letters and digits.
     pub id: String,
     /// The call that started it.
@@ -119,22 +119,22 @@ pub struct TaskView {
     /// The file that collects its output.
     pub output: PathBuf,
     /// How it is doing.
-    pub status: TaskStatus,
+    pub status: ShellTaskStatus,
 }
 
-impl Tasks {
+impl ShellTasks {
     /// Returns all tasks of the session, oldest first.
-    pub fn list(&self) -> Vec<TaskView> {
+    pub fn list(&self) -> Vec<ShellTaskView> {
         self.shared.state().tasks.iter().map(Task::view).collect()
     }
 
     /// Returns one task.
-    pub fn find(&self, id: &str) -> Option<TaskView> {
+    pub fn find(&self, id: &str) -> Option<ShellTaskView> {
         self.shared.state().find(id).map(|task| task.view())
     }
 
     /// Returns the tasks that have ended since the last time, each once.
-    pub fn drain_finished(&self) -> Vec<TaskView> {
+    pub fn drain_finished(&self) -> Vec<ShellTaskView> {
         let mut state = self.shared.state();
         let finished = std::mem::take(&mut state.finished);
         finished.iter().filter_map(|id| state.find(id).map(|task| task.view())).collect()
@@ -146,16 +146,16 @@ impl Tasks {
     }
 
     /// Waits until a task has ended, at most for `timeout`; returns how it is doing then.
-    pub async fn wait(&self, id: &str, timeout: Duration) -> Option<TaskView> {
+    pub async fn wait(&self, id: &str, timeout: Duration) -> Option<ShellTaskView> {
         let mut status = self.shared.state().find(id)?.status.clone();
-        let ended = status.wait_for(|status| *status != TaskStatus::Running);
+        let ended = status.wait_for(|status| *status != ShellTaskStatus::Running);
         // Out of time or ended: the view tells.
         tokio::time::timeout(timeout, ended).await.ok();
         self.find(id)
     }
 
     /// Ends a task and everything it started; returns how it is doing then.
-    pub async fn stop(&self, id: &str) -> Option<TaskView> {
+    pub async fn stop(&self, id: &str) -> Option<ShellTaskView> {
         self.shared.state().find(id)?.stop.cancel();
         self.wait(id, STOP_WAIT).await
     }
@@ -178,11 +178,11 @@ impl Tasks {
         mut capture: Capture,
     ) -> io::Result<PathBuf> {
         capture.move_to(&about.output).await?;
-        let (status, receiver) = watch::channel(TaskStatus::Running);
+        let (status, receiver) = watch::channel(ShellTaskStatus::Running);
         let stop = self.shared.shutdown.child_token();
         let output = about.output.clone();
-        let end = follow::TaskEnd { id: about.id.clone(), status, shared: Arc::clone(&self.shared) };
-        let follower = tokio::spawn(follow::follow(running, capture, stop.clone(), end));
+        let end = follower::TaskEnd { id: about.id.clone(), status, shared: Arc::clone(&self.shared) };
+        let follower = tokio::spawn(follower::follow(running, capture, stop.clone(), end));
         let mut state = self.shared.state();
         state.tasks.push(Task { about, status: receiver, stop, n_shown: 0 });
         state.keep(follower);
@@ -215,7 +215,7 @@ impl Tasks {
     }
 }
 
-impl Drop for Tasks {
+impl Drop for ShellTasks {
     fn drop(&mut self) {
         for follower in self.shared.state().followers.drain(..) {
             follower.abort();
@@ -245,8 +245,8 @@ impl State {
 }
 
 impl Task {
-    fn view(&self) -> TaskView {
+    fn view(&self) -> ShellTaskView {
         let NewTask { id, tool_use_id, command, description, output } = self.about.clone();
-        TaskView { id, tool_use_id, command, description, output, status: self.status.borrow().clone() }
+        ShellTaskView { id, tool_use_id, command, description, output, status: self.status.borrow().clone() }
     }
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    FileStates, Host, HostFuture, MemoryTaskStore, Place, TaskStore, Tasks, Tool, ToolCall, ToolProgress,
+    FileStates, Host, HostFuture, MemoryTaskStore, Place, ShellTasks, TaskStore, Tool, ToolCall, ToolProgress,
 };
 
 /// A project in a temporary directory, and everything a tool asks for.
@@ -21,7 +21,7 @@ pub(crate) struct TestHost {
     env: Env,
     place: Mutex<Place>,
     files: Mutex<FileStates>,
-    tasks: Tasks,
+    tasks: ShellTasks,
     task_store: Arc<MemoryTaskStore>,
     /// Paths the tool asked to be kept before changing them.
     pub(crate) checkpoints: Mutex<Vec<PathBuf>>,
@@ -55,7 +55,7 @@ impl TestHost {
             env: Env::for_test(home, project),
             place: Mutex::new(place),
             files: Mutex::default(),
-            tasks: Tasks::default(),
+            tasks: ShellTasks::default(),
             task_store: Arc::default(),
             checkpoints: Mutex::default(),
             denied: Mutex::default(),
@@ -146,7 +146,7 @@ impl Host for TestHost {
         Ok(self.env.home.with_file_name("tasks"))
     }
 
-    fn tasks(&self) -> &Tasks {
+    fn tasks(&self) -> &ShellTasks {
         &self.tasks
     }
 

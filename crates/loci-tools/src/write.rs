@@ -8,7 +8,7 @@ use loci_stdx::counted;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::files::change::{self, Original, Stop};
+use crate::files::change::{self, ChangeError, Original};
 use crate::files::patch;
 use crate::files::text_file::{Charset, LfView, LineEnding, to_lf};
 use crate::{FileState, Host, Place, Tool, ToolCall, ToolFuture};
@@ -69,19 +69,19 @@ impl Tool for Write {
     }
 }
 
-async fn run(call: ToolCall, host: &dyn Host) -> Result<ToolOutcome, Stop> {
-    let path = call.judged_path().map_err(Stop::Refuse)?;
+async fn run(call: ToolCall, host: &dyn Host) -> Result<ToolOutcome, ChangeError> {
+    let path = call.judged_path().map_err(ChangeError::Refuse)?;
     let input: Input = serde_json::from_value(call.input.clone())
-        .map_err(|error| Stop::Refuse(format!("Invalid input: {error}")))?;
+        .map_err(|error| ChangeError::Refuse(format!("Invalid input: {error}")))?;
     let shown = path.requested.display().to_string();
     change::check_denied(&path, host)?;
     let original = change::load(&path).await?;
     if let Some(original) = &original {
-        check_seen(&shown, original, change::seen(&path, host).as_ref())?;
+        check_seen(&shown, original, change::last_seen(&path, host).as_ref())?;
     }
     let (charset, ending) = form(original.as_ref());
     let bytes = charset.encode(&ending.apply(&input.content)).map_err(|error| {
-        Stop::Refuse(format!(
+        ChangeError::Refuse(format!(
             "`{shown}` is not changed: {error}. Leave that character out, or convert the file to UTF-8 first."
         ))
     })?;
@@ -94,18 +94,18 @@ async fn run(call: ToolCall, host: &dyn Host) -> Result<ToolOutcome, Stop> {
 }
 
 /// Refuses to replace what the model has not seen.
-fn check_seen(shown: &str, original: &Original, seen: Option<&FileState>) -> Result<(), Stop> {
+fn check_seen(shown: &str, original: &Original, seen: Option<&FileState>) -> Result<(), ChangeError> {
     let Some(seen) = seen else {
-        return Err(Stop::unread(shown));
+        return Err(ChangeError::unread(shown));
     };
     if !seen.is_whole() {
-        return Err(Stop::Refuse(format!(
+        return Err(ChangeError::Refuse(format!(
             "Only a part of `{shown}` has been read. Read all of it before replacing it, or change the part you know \
              with Edit."
         )));
     }
     if original.has_changed_since(seen) {
-        return Err(Stop::Refuse(format!(
+        return Err(ChangeError::Refuse(format!(
             "`{shown}` has changed on disk since it was read, by the user or a program. Read it again before writing \
              to it."
         )));

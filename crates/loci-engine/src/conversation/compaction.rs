@@ -15,7 +15,7 @@ use loci_core::model::facts;
 use loci_core::stream::{Ended, Failure, FailureKind};
 use loci_core::task_list;
 use loci_core::tool::{ToolContent, ToolOutcome};
-use loci_tools::{Host, TaskStatus, persisted_output};
+use loci_tools::{Host, ShellTaskStatus, spill_preview};
 use serde_json::json;
 
 use super::summary_request::SummaryRequest;
@@ -146,7 +146,7 @@ impl Conversation {
         let tokens = prose_tokens(text);
         let budget = ResultBudget::of(&self.room(&self.usual_plan()));
         if !budget.allows(tokens, self.run.result_tokens) {
-            let shown = persisted_output(text, text.len() as u64, self.host.spill(call, text));
+            let shown = spill_preview(text, text.len() as u64, self.host.spill(call, text));
             outcome.content = ToolContent::Text(shown);
         }
         if let ToolContent::Text(text) = &outcome.content {
@@ -257,7 +257,8 @@ impl Conversation {
 
     pub(super) fn subject(&self, request: &CompactionRequest) -> CompactionInput {
         let (path, replaced) = (self.recorder.path(), self.recorder.replaced());
-        let running = self.host.tasks().list().into_iter().filter(|task| task.status == TaskStatus::Running);
+        let running =
+            self.host.tasks().list().into_iter().filter(|task| task.status == ShellTaskStatus::Running);
         let elsewhere = self.ctx.restore_sources.iter().flat_map(|source| source.running());
         CompactionInput {
             path: path.to_vec(),

@@ -12,7 +12,7 @@ use loci_core::recall::{RecallQuery, RecallResult};
 use loci_stdx::{Env, Store};
 use loci_storage::{ConfigHome, ProjectRecord, SessionTmp, recall};
 use loci_tools::{
-    FileState, FileStates, Host, HostFuture, Place, TaskStatus, TaskStore, Tasks, ToolProgress,
+    FileState, FileStates, Host, HostFuture, Place, ShellTaskStatus, ShellTasks, TaskStore, ToolProgress,
 };
 
 use crate::config::Ambient;
@@ -29,7 +29,7 @@ pub(crate) struct ConversationHost {
     place: Mutex<Place>,
     /// What the model has read.
     files: Mutex<FileStates>,
-    tasks: Tasks,
+    tasks: ShellTasks,
     spill: Spill,
     tmp: SessionTmp,
     events: EventSink,
@@ -74,7 +74,7 @@ impl ConversationHost {
             ambient: parts.ambient,
             place: Mutex::new(parts.place),
             files: Mutex::default(),
-            tasks: Tasks::default(),
+            tasks: ShellTasks::default(),
             spill: parts.spill,
             tmp: parts.tmp,
             events: parts.events,
@@ -147,7 +147,7 @@ impl ConversationHost {
 
     /// Tells whether a background command is running.
     pub(crate) fn has_background(&self) -> bool {
-        self.tasks.list().iter().any(|task| task.status == TaskStatus::Running)
+        self.tasks.list().iter().any(|task| task.status == ShellTaskStatus::Running)
     }
 
     /// Tells people what they should know.
@@ -210,7 +210,7 @@ impl Host for ConversationHost {
         Ok(self.tmp.create_tasks_dir()?)
     }
 
-    fn tasks(&self) -> &Tasks {
+    fn tasks(&self) -> &ShellTasks {
         &self.tasks
     }
 

@@ -19,7 +19,8 @@ use loci_core::tool::ToolOutcome;
 use loci_stdx::Env;
 use loci_storage::SessionTmp;
 use loci_tools::{
-    FileStates, Host, HostFuture, MemoryTaskStore, Place, TaskStore, Tasks, ToolCall, ToolProgress, Toolbox,
+    FileStates, Host, HostFuture, MemoryTaskStore, Place, ShellTasks, TaskStore, ToolCall, ToolProgress,
+    Toolbox,
 };
 use serde_json::Value;
 
@@ -76,7 +77,7 @@ impl SandboxRunner {
             child_env: sandbox.child_env,
             place: Mutex::new(place),
             files: Mutex::default(),
-            tasks: Tasks::default(),
+            tasks: ShellTasks::default(),
             task_store: Arc::new(MemoryTaskStore::default()),
             rulebook: sandbox.rulebook,
             elsewhere: sandbox.places.into_iter().map(|it| Elsewhere::new(&sandbox.project, it)).collect(),
@@ -188,7 +189,7 @@ struct SandboxHost {
     child_env: Vec<(String, String)>,
     place: Mutex<Place>,
     files: Mutex<FileStates>,
-    tasks: Tasks,
+    tasks: ShellTasks,
     task_store: Arc<MemoryTaskStore>,
     rulebook: Rulebook,
     elsewhere: Vec<Elsewhere>,
@@ -236,7 +237,7 @@ impl Host for SandboxHost {
         Ok(self.tmp.create_tasks_dir()?)
     }
 
-    fn tasks(&self) -> &Tasks {
+    fn tasks(&self) -> &ShellTasks {
         &self.tasks
     }
 

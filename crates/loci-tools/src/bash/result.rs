@@ -5,9 +5,9 @@ use loci_stdx::truncate_chars;
 use serde_json::{Value, json};
 
 use super::capture::{Capture, SpillPath};
-use crate::persisted_output;
+use crate::spill_preview;
 
-use super::exit;
+use super::exit_code;
 use super::limits::FAILURE_CHARS;
 
 /// The result of a command that worked.
@@ -32,7 +32,7 @@ pub(crate) async fn success(
         "stderr": truncate_chars(&stderr, output_chars),
         "interrupted": false,
         "isImage": false,
-        "noOutputExpected": exit::is_silent(command),
+        "noOutputExpected": exit_code::is_silent(command),
     });
     if let Some(answer) = answer {
         structured["returnCodeInterpretation"] = Value::from(answer);
@@ -43,7 +43,7 @@ pub(crate) async fn success(
                 structured["persistedOutputPath"] = Value::from(saved.path.display().to_string());
                 structured["persistedOutputSize"] = Value::from(saved.bytes);
             }
-            persisted_output(&shown, capture.total(), saved.map(|saved| (saved.path, saved.bytes)))
+            spill_preview(&shown, capture.total(), saved.map(|saved| (saved.path, saved.bytes)))
         }
         (_, saved) => {
             // More bytes than characters: it was saved but is not long after all.

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::capture::{Capture, SpillPath, Stream};
-use super::tree::Tree;
+use super::process_tree::ProcessTree;
 
 /// A command that writes more than this is stopped.
 pub(crate) const MAX_OUTPUT_BYTES: u64 = 5 * 1024 * 1024 * 1024;
@@ -38,7 +38,7 @@ pub(crate) struct Running {
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
     buffers: [Vec<u8>; 2],
-    tree: Tree,
+    tree: ProcessTree,
     /// Where the shell writes its last directory; removed after the tree has gone.
     cwd_file: TempPath,
 }
@@ -67,7 +67,7 @@ pub(crate) struct Watch<'a> {
 }
 
 impl Running {
-    pub(crate) fn new(mut child: Child, tree: Tree, cwd_file: TempPath) -> Self {
+    pub(crate) fn new(mut child: Child, tree: ProcessTree, cwd_file: TempPath) -> Self {
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let buffers = [vec![0; BUFFER_BYTES], vec![0; BUFFER_BYTES]];
         Self { child, stdout, stderr, buffers, tree, cwd_file }

@@ -7,8 +7,8 @@ use std::process::Stdio;
 use tempfile::TempPath;
 use tokio::process::Command;
 
+use super::process_tree::{MARK_VARIABLE, ProcessTree};
 use super::run::Running;
-use super::tree::{MARK_VARIABLE, Tree};
 
 /// What bash itself runs: the command by `eval`, with positional parameters as empty as they are at a prompt, and
 /// on every way out the directory it ended in written to a file. The braces keep `set -x` quiet about it; the
@@ -51,7 +51,7 @@ pub(crate) fn launch(launch: Launch<'_>) -> io::Result<Running> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     own_session(&mut command);
     let child = command.spawn()?;
-    let tree = Tree::new(child.id(), mark);
+    let tree = ProcessTree::new(child.id(), mark);
     Ok(Running::new(child, tree, launch.cwd_file))
 }
 

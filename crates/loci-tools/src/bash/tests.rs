@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::Bash;
-use crate::shell_tasks::TaskStatus;
+use crate::shell_tasks::ShellTaskStatus;
 use crate::testing::TestHost;
 use crate::{
-    FileStates, Host, HostFuture, InputCheck, Place, TaskStore, Tasks, Tool, ToolCall, ToolProgress,
+    FileStates, Host, HostFuture, InputCheck, Place, ShellTasks, TaskStore, Tool, ToolCall, ToolProgress,
 };
 
 /// A test host with variables of its own that remembers progress.
@@ -116,7 +116,7 @@ impl Host for ShellHost {
     fn task_dir(&self) -> io::Result<PathBuf> {
         self.inner.task_dir()
     }
-    fn tasks(&self) -> &Tasks {
+    fn tasks(&self) -> &ShellTasks {
         self.inner.tasks()
     }
     fn recall(&self, wish: RecallQuery) -> HostFuture<'_, Result<RecallResult, String>> {
@@ -513,7 +513,7 @@ async fn after_a_timeout_commands_go_on_unless_they_must_not() {
     assert!(text(&outcome).contains(&id));
     tokio::fs::write(go, "went\n").await.unwrap();
     let task = host.tasks().wait(&id, std::time::Duration::from_secs(60)).await.unwrap();
-    assert_eq!(task.status, TaskStatus::Failed(3));
+    assert_eq!(task.status, ShellTaskStatus::Failed(3));
     assert_eq!(std::fs::read_to_string(task.output).unwrap(), "started\nwent\ndone\n");
     for command in ["sleep 1000", "git() { sleep 1000; }; git status"] {
         let outcome = host.call(&Bash::default(), json!({"command": command, "timeout": 100})).await;

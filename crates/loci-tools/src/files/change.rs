@@ -20,25 +20,25 @@ const MAX_ORIGINAL_BYTES: usize = 10 * 1024 * 1024;
 
 /// Why a change was not made.
 #[derive(Debug)]
-pub(crate) enum Stop {
+pub(crate) enum ChangeError {
     /// It was refused before anything was done.
     Refuse(String),
     /// It was tried and failed.
     Fail(String),
 }
 
-impl Stop {
+impl ChangeError {
     /// The model would change what it has not seen.
     pub(crate) fn unread(shown: &str) -> Self {
         Self::Refuse(format!("`{shown}` was not read in this conversation. Read it before changing it."))
     }
 }
 
-impl From<Stop> for ToolOutcome {
-    fn from(stop: Stop) -> Self {
-        match stop {
-            Stop::Refuse(message) => Self::refusal(message),
-            Stop::Fail(message) => Self::error(message),
+impl From<ChangeError> for ToolOutcome {
+    fn from(error: ChangeError) -> Self {
+        match error {
+            ChangeError::Refuse(message) => Self::refusal(message),
+            ChangeError::Fail(message) => Self::error(message),
         }
     }
 }
@@ -65,9 +65,9 @@ impl Original {
 }
 
 /// Refuses paths whose reading is denied: what may not be read may not be changed either.
-pub(crate) fn check_denied(path: &PathEffect, host: &dyn Host) -> Result<(), Stop> {
+pub(crate) fn check_denied(path: &PathEffect, host: &dyn Host) -> Result<(), ChangeError> {
     if host.is_read_denied(&path.requested) || host.is_read_denied(&path.real) {
-        return Err(Stop::Refuse(format!(
+        return Err(ChangeError::Refuse(format!(
             "`{}` is not changed: a permission rule forbids reading it.",
             path.requested.display()
         )));
@@ -76,12 +76,12 @@ pub(crate) fn check_denied(path: &PathEffect, host: &dyn Host) -> Result<(), Sto
 }
 
 /// Returns what the conversation knows of a file.
-pub(crate) fn seen(path: &PathEffect, host: &dyn Host) -> Option<FileState> {
+pub(crate) fn last_seen(path: &PathEffect, host: &dyn Host) -> Option<FileState> {
     host.files().lock().unwrap_or_else(PoisonError::into_inner).find(path).cloned()
 }
 
 /// Loads a file that may be there.
-pub(crate) async fn load(path: &PathEffect) -> Result<Option<Original>, Stop> {
+pub(crate) async fn load(path: &PathEffect) -> Result<Option<Original>, ChangeError> {
     let shown = path.requested.display().to_string();
     let path = path.clone();
     let loaded = tokio::task::spawn_blocking(move || load_now(&path)).await;
@@ -93,9 +93,9 @@ pub(crate) async fn load(path: &PathEffect) -> Result<Option<Original>, Stop> {
             | OpenError::Special(_)
             | OpenError::ProcessSecret
             | OpenError::Moved),
-        )) => Err(Stop::Refuse(format!("`{shown}` is not changed: {error}."))),
-        Ok(Err(OpenError::Io(error))) => Err(Stop::Fail(format!("Failed to read `{shown}`: {error}"))),
-        Err(panic) => Err(Stop::Fail(format!("Failed to read `{shown}`: {panic}"))),
+        )) => Err(ChangeError::Refuse(format!("`{shown}` is not changed: {error}."))),
+        Ok(Err(OpenError::Io(error))) => Err(ChangeError::Fail(format!("Failed to read `{shown}`: {error}"))),
+        Err(panic) => Err(ChangeError::Fail(format!("Failed to read `{shown}`: {panic}"))),
     }
 }
 
@@ -125,24 +125,26 @@ pub(crate) async fn replace(
     original: Option<&Original>,
     bytes: Vec<u8>,
     host: &dyn Host,
-) -> Result<SystemTime, Stop> {
+) -> Result<SystemTime, ChangeError> {
     let shown = path.requested.display().to_string();
     if let Err(error) = host.checkpoint(&call.id, &path.real).await {
-        return Err(Stop::Fail(format!("`{shown}` was not changed: failed to keep a copy of it: {error}")));
+        return Err(ChangeError::Fail(format!(
+            "`{shown}` was not changed: failed to keep a copy of it: {error}"
+        )));
     }
     if call.cancel.is_cancelled() {
-        return Err(Stop::Fail(format!("Interrupted before `{shown}` was changed")));
+        return Err(ChangeError::Fail(format!("Interrupted before `{shown}` was changed")));
     }
     let real = path.real.clone();
     let expected = original.map_or(Expected::Absent, |original| Expected::Unchanged(original.identity));
     // Never abandoned half-way: a replacement is one short step.
     match tokio::task::spawn_blocking(move || safe_write(&real, &bytes, expected)).await {
         Ok(Ok(modified)) => Ok(modified),
-        Ok(Err(error @ (SafeWriteError::Changed | SafeWriteError::Appeared))) => Err(Stop::Fail(format!(
-            "`{shown}` was not changed: {error}. Read it again and repeat the change."
-        ))),
-        Ok(Err(error)) => Err(Stop::Fail(format!("`{shown}` was not changed: {error}"))),
-        Err(panic) => Err(Stop::Fail(format!("Failed to write `{shown}`: {panic}"))),
+        Ok(Err(error @ (SafeWriteError::Changed | SafeWriteError::Appeared))) => Err(ChangeError::Fail(
+            format!("`{shown}` was not changed: {error}. Read it again and repeat the change."),
+        )),
+        Ok(Err(error)) => Err(ChangeError::Fail(format!("`{shown}` was not changed: {error}"))),
+        Err(panic) => Err(ChangeError::Fail(format!("Failed to write `{shown}`: {panic}"))),
     }
 }
 

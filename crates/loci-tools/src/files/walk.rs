@@ -86,7 +86,7 @@ impl Ignores {
 
 /// A file that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct WalkEntry {
     /// Its path below the root.
     pub(crate) path: PathBuf,
     /// When it was last changed.
@@ -95,7 +95,7 @@ pub(crate) struct Found {
     pub(crate) target: Option<PathBuf>,
 }
 
-impl Found {
+impl WalkEntry {
     /// Orders finds for people: newest first, then by path.
     pub(crate) fn cmp_newest(&self, other: &Self) -> std::cmp::Ordering {
         other.modified.cmp(&self.modified).then_with(|| self.path.cmp(&other.path))
@@ -123,11 +123,11 @@ pub(crate) async fn walk(
     root: &PathEffect,
     limit: &Limit,
     host: &dyn Host,
-    mut take: impl FnMut(Found) -> ControlFlow<()>,
+    mut take: impl FnMut(WalkEntry) -> ControlFlow<()>,
 ) -> Ending {
     let worker_limit = limit.clone();
     let produce = move |sender| walk_blocking(&walk, &worker_limit, &sender);
-    drain(limit, produce, |found: Found| {
+    drain(limit, produce, |found: WalkEntry| {
         if is_hidden_by_rule(host, root, &found) { ControlFlow::Continue(()) } else { take(found) }
     })
     .await
@@ -149,13 +149,13 @@ pub(crate) fn thread_count() -> usize {
 }
 
 /// Returns true when a rule forbids reading the find by any of its spellings.
-pub(crate) fn is_hidden_by_rule(host: &dyn Host, root: &PathEffect, found: &Found) -> bool {
+pub(crate) fn is_hidden_by_rule(host: &dyn Host, root: &PathEffect, found: &WalkEntry) -> bool {
     host.is_read_denied(&below_root(&root.requested, &found.path))
         || (root.real != root.requested && host.is_read_denied(&below_root(&root.real, &found.path)))
         || found.target.as_deref().is_some_and(|target| host.is_read_denied(target))
 }
 
-fn walk_blocking(walk: &Walk, limit: &Limit, sender: &mpsc::Sender<Found>) -> Ending {
+fn walk_blocking(walk: &Walk, limit: &Limit, sender: &mpsc::Sender<WalkEntry>) -> Ending {
     // Guards the reason of whichever thread stopped first.
     let ending = Mutex::new(Ending::Complete);
     builder(walk).build_parallel().run(|| {
@@ -209,7 +209,7 @@ fn is_left_out(entry: &DirEntry) -> bool {
 }
 
 /// Returns the entry as a find when it is a file that is wanted and still there.
-fn find(walk: &Walk, entry: &DirEntry, second_look: &mut SecondLook<'_>) -> Option<Found> {
+fn find(walk: &Walk, entry: &DirEntry, second_look: &mut SecondLook<'_>) -> Option<WalkEntry> {
     let kind = entry.file_type()?;
     let is_link = kind.is_symlink() && walk.symlinked_files;
     if !kind.is_file() && !is_link {
@@ -224,14 +224,14 @@ fn find(walk: &Walk, entry: &DirEntry, second_look: &mut SecondLook<'_>) -> Opti
         let target = entry.path().canonicalize().ok()?;
         let metadata = target.metadata().ok()?;
         let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-        return metadata.is_file().then(|| Found {
+        return metadata.is_file().then(|| WalkEntry {
             path: path.to_path_buf(),
             modified,
             target: Some(target),
         });
     }
     let is_same = seen.is_file && kind.is_file();
-    is_same.then(|| Found { path: path.to_path_buf(), modified: seen.modified_at(), target: None })
+    is_same.then(|| WalkEntry { path: path.to_path_buf(), modified: seen.modified_at(), target: None })
 }
 
 /// Looks at finds inside the directory that was opened. Finds of one directory mostly come one after the other, so

@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 
 use super::request::{Mode, Request};
 use super::sink::FileSink;
-use crate::files::walk::{self, Ending, Found, Limit};
+use crate::files::walk::{self, Ending, Limit, WalkEntry};
 
 /// How many files are searched before their results are handed on.
 const CHUNK: usize = 256;
@@ -61,8 +61,8 @@ pub(super) struct FileHits {
 
 impl Search {
     /// Searches the files and sends what came of each, in order.
-    pub(super) fn run(&self, mut files: Vec<Found>, sender: &mpsc::Sender<FileHits>) -> Ending {
-        files.sort_by(Found::cmp_newest);
+    pub(super) fn run(&self, mut files: Vec<WalkEntry>, sender: &mpsc::Sender<FileHits>) -> Ending {
+        files.sort_by(WalkEntry::cmp_newest);
         let total_bytes = AtomicUsize::new(0);
         for chunk in files.chunks(CHUNK) {
             let (hits, ending) = self.chunk(chunk, &total_bytes);
@@ -78,7 +78,7 @@ impl Search {
         Ending::Complete
     }
 
-    fn chunk(&self, files: &[Found], total_bytes: &AtomicUsize) -> (Vec<FileHits>, Ending) {
+    fn chunk(&self, files: &[WalkEntry], total_bytes: &AtomicUsize) -> (Vec<FileHits>, Ending) {
         let next = AtomicUsize::new(0);
         // Guards the results of all threads and the reason of the first that stopped.
         let done = Mutex::new((Vec::with_capacity(files.len()), Ending::Complete));
@@ -112,7 +112,7 @@ impl Search {
     fn file(
         &self,
         searcher: &mut Searcher,
-        found: &Found,
+        found: &WalkEntry,
         total_bytes: &AtomicUsize,
     ) -> (Option<FileHits>, Option<Ending>) {
         if let Some(ending) = self.limit.reached() {
@@ -149,7 +149,7 @@ impl Search {
 
     /// Opens a regular file for reading; never waits for a pipe or a device, and never follows a symlink that was put
     /// anywhere on the way since the file was judged (S-29).
-    fn open(&self, found: &Found) -> io::Result<File> {
+    fn open(&self, found: &WalkEntry) -> io::Result<File> {
         let file = match &self.root {
             Root::File => open_real(&self.request.root.real)?,
             Root::Dir(dir) => dir.open_below(&found.path)?,
@@ -192,7 +192,7 @@ impl Search {
     }
 }
 
-fn pick<'a>(files: &'a [Found], next: &AtomicUsize) -> Option<(usize, &'a Found)> {
+fn pick<'a>(files: &'a [WalkEntry], next: &AtomicUsize) -> Option<(usize, &'a WalkEntry)> {
     let idx = next.fetch_add(1, Ordering::Relaxed);
     files.get(idx).map(|found| (idx, found))
 }

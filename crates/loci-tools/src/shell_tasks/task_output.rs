@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::bash::capture::decode;
-use crate::shell_tasks::TaskStatus;
-use crate::{Host, Place, TaskView, Tasks, Tool, ToolCall, ToolFuture};
+use crate::shell_tasks::ShellTaskStatus;
+use crate::{Host, Place, ShellTaskView, ShellTasks, Tool, ToolCall, ToolFuture};
 
 const DEFAULT_OUTPUT_CHARS: usize = 32_000;
 const MAX_OUTPUT_CHARS: usize = 160_000;
@@ -100,7 +100,7 @@ async fn run(input: &Input, call: &ToolCall, host: &dyn Host) -> ToolOutcome {
     let Some(view) = view else { return ToolOutcome::refusal(unknown_task(tasks, &input.task_id)) };
     let max_chars = max_chars(host);
     let (path, from) = (view.output.clone(), tasks.n_shown(&view.id));
-    let is_final = view.status != TaskStatus::Running;
+    let is_final = view.status != ShellTaskStatus::Running;
     let read = tokio::task::spawn_blocking(move || News::read(&path, from, max_chars, is_final)).await;
     match read.map_err(io::Error::other).and_then(|news| news) {
         Ok(news) => {
@@ -117,7 +117,7 @@ async fn run(input: &Input, call: &ToolCall, host: &dyn Host) -> ToolOutcome {
     }
 }
 
-fn outcome(view: &TaskView, news: &News, was_waited_for: bool) -> ToolOutcome {
+fn outcome(view: &ShellTaskView, news: &News, was_waited_for: bool) -> ToolOutcome {
     let text = match (news.text.is_empty(), news.n_skipped) {
         (true, _) => "(no new output)".to_owned(),
         (false, 0) => news.text.clone(),
@@ -130,9 +130,11 @@ fn outcome(view: &TaskView, news: &News, was_waited_for: bool) -> ToolOutcome {
         view.output.display()
     );
     let retrieval = match (&view.status, was_waited_for) {
-        (TaskStatus::Running, true) => "timeout",
-        (TaskStatus::Running, false) => "not_ready",
-        (TaskStatus::Completed | TaskStatus::Failed(_) | TaskStatus::Killed(_), _) => "success",
+        (ShellTaskStatus::Running, true) => "timeout",
+        (ShellTaskStatus::Running, false) => "not_ready",
+        (ShellTaskStatus::Completed | ShellTaskStatus::Failed(_) | ShellTaskStatus::Killed(_), _) => {
+            "success"
+        }
     };
     let structured = json!({
         "retrieval_status": retrieval,
@@ -148,17 +150,17 @@ fn outcome(view: &TaskView, news: &News, was_waited_for: bool) -> ToolOutcome {
     ToolOutcome::text(content, structured)
 }
 
-fn describe(status: &TaskStatus) -> String {
+fn describe(status: &ShellTaskStatus) -> String {
     match status {
-        TaskStatus::Running => "is still running".to_owned(),
-        TaskStatus::Completed => "has completed (exit code 0)".to_owned(),
-        TaskStatus::Failed(code) => format!("has failed (exit code {code})"),
-        TaskStatus::Killed(why) => format!("was killed ({why})"),
+        ShellTaskStatus::Running => "is still running".to_owned(),
+        ShellTaskStatus::Completed => "has completed (exit code 0)".to_owned(),
+        ShellTaskStatus::Failed(code) => format!("has failed (exit code {code})"),
+        ShellTaskStatus::Killed(why) => format!("was killed ({why})"),
     }
 }
 
 /// Says that there is no such task, and which there are.
-pub(crate) fn unknown_task(tasks: &Tasks, id: &str) -> String {
+pub(crate) fn unknown_task(tasks: &ShellTasks, id: &str) -> String {
     let known: Vec<String> =
         tasks.list().iter().map(|task| format!("{} ({})", task.id, task.status.name())).collect();
     if known.is_empty() {

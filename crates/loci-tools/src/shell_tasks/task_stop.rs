@@ -3,7 +3,7 @@
 use loci_core::tool::{CallEffects, ToolDescriptor, ToolOutcome};
 use serde_json::{Value, json};
 
-use crate::shell_tasks::TaskStatus;
+use crate::shell_tasks::ShellTaskStatus;
 use crate::shell_tasks::task_output::unknown_task;
 use crate::{Host, Place, Tool, ToolCall, ToolFuture};
 
@@ -53,7 +53,7 @@ impl Tool for TaskStop {
         };
         match host.tasks().find(id) {
             None => refusal(unknown_task(host.tasks(), id)),
-            Some(task) if task.status != TaskStatus::Running => {
+            Some(task) if task.status != ShellTaskStatus::Running => {
                 refusal(format!("Task `{id}` is not running: it is {}.", task.status.name()))
             }
             Some(_) => Ok(()),
@@ -64,7 +64,7 @@ impl Tool for TaskStop {
         Box::pin(async move {
             let id = task_id(&call.input).unwrap_or_default();
             match host.tasks().stop(id).await {
-                Some(task) if task.status == TaskStatus::Running => {
+                Some(task) if task.status == ShellTaskStatus::Running => {
                     ToolOutcome::error(format!("Task {id} was told to stop but still runs."))
                 }
                 Some(task) => {

@@ -66,8 +66,10 @@ async fn nothing_unseen_is_lost() {
     std::fs::write(&changed, "theirs").unwrap();
     let injected = host.write("injected", "x");
     read(&host, &injected).await;
-    let state =
-        FileState { is_partial_view: true, ..change::seen(&PathEffect::plain(&injected), &host).unwrap() };
+    let state = FileState {
+        is_partial_view: true,
+        ..change::last_seen(&PathEffect::plain(&injected), &host).unwrap()
+    };
     change::remember(&injected, state, &host);
     let denied = host.write("denied", "x");
     read(&host, &denied).await;

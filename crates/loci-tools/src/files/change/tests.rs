@@ -14,7 +14,7 @@ use crate::edit::Edit;
 use crate::read::Read;
 use crate::testing::TestHost;
 use crate::write::Write;
-use crate::{FileStates, HostFuture, Place, TaskStore, Tasks, Tool, ToolCall, ToolProgress};
+use crate::{FileStates, HostFuture, Place, ShellTasks, TaskStore, Tool, ToolCall, ToolProgress};
 
 /// A host where something happens while the copy is being kept.
 struct BusyHost {
@@ -60,7 +60,7 @@ impl Host for BusyHost {
         self.inner.task_dir()
     }
 
-    fn tasks(&self) -> &Tasks {
+    fn tasks(&self) -> &ShellTasks {
         self.inner.tasks()
     }
 

@@ -9,7 +9,7 @@ use super::*;
 pub(super) fn search(
     host: &TestHost,
     input: Value,
-    files: Vec<Found>,
+    files: Vec<WalkEntry>,
     cancel: CancellationToken,
 ) -> (Vec<FileHits>, Ending) {
     let request = Arc::new(Request::parse(&input, &host.place()).unwrap());
@@ -70,7 +70,7 @@ async fn out_of_time_is_partial_or_an_error_in_every_mode() {
 
 #[test]
 fn the_last_line_of_a_file_cut_off_is_dropped() {
-    let files = || vec![Found { path: "a".into(), modified: SystemTime::UNIX_EPOCH, target: None }];
+    let files = || vec![WalkEntry { path: "a".into(), modified: SystemTime::UNIX_EPOCH, target: None }];
     let mut host = project(&[("a", "x 1\nx 2\nx 3\n")]);
     let mut lengths = Vec::new();
     for moment in 1..12 {
@@ -117,7 +117,7 @@ fn cancelling_ends_the_search_inside_a_long_file() {
     let trip = cancel.clone();
     let clock = Arc::new(TripClock::act(20, move || trip.cancel()));
     host.env_mut().clock = clock.clone();
-    let files = vec![Found { path: "a".into(), modified: SystemTime::UNIX_EPOCH, target: None }];
+    let files = vec![WalkEntry { path: "a".into(), modified: SystemTime::UNIX_EPOCH, target: None }];
     let (hits, ending) = search(&host, json!({"pattern": "x"}), files, cancel);
     assert_eq!((hits.len(), ending), (0, Ending::Cancelled));
     // 14 MB are more than two hundred reads; it stopped after the one at which it was cancelled.
@@ -128,7 +128,7 @@ fn cancelling_ends_the_search_inside_a_long_file() {
 fn too_much_text_is_partial() {
     let line = format!("{}\n", "x".repeat(499));
     let host = project(&[("a", &line.repeat(22_000)), ("b", &line.repeat(22_000))]);
-    let found = |name: &str| Found { path: name.into(), modified: SystemTime::UNIX_EPOCH, target: None };
+    let found = |name: &str| WalkEntry { path: name.into(), modified: SystemTime::UNIX_EPOCH, target: None };
     let input = json!({"pattern": "x", "output_mode": "content", "head_limit": 0});
     let (hits, ending) = search(&host, input, vec![found("a"), found("b")], CancellationToken::new());
     assert_eq!(ending, Ending::Full);

@@ -106,7 +106,7 @@ async fn a_directory_that_is_swapped_meanwhile_shows_nothing() {
 async fn files_are_opened_inside_the_directory_that_was_judged() {
     let host = guarded();
     swap(&host.project());
-    let found = |path: &str| Found { path: path.into(), modified: SystemTime::UNIX_EPOCH, target: None };
+    let found = |path: &str| WalkEntry { path: path.into(), modified: SystemTime::UNIX_EPOCH, target: None };
     let files = ["first", "sub/twin", "sub/OUTSIDER", "sub/deep/OUTSIDER"].map(found).to_vec();
     let (hits, ending) = limits::search(&host, searches()[0].clone(), files, CancellationToken::new());
     let paths: Vec<PathBuf> = hits.iter().map(|hits| hits.path.clone().into()).collect();

@@ -145,7 +145,7 @@ async fn neither_names_nor_contents_need_be_utf_8() {
 async fn a_file_that_vanished_is_no_error() {
     let host = project(&[("a", "x"), ("swapped", "x")]);
     let project = host.project();
-    let found = |name: &str, age: u64| Found {
+    let found = |name: &str, age: u64| WalkEntry {
         path: name.into(),
         modified: SystemTime::UNIX_EPOCH - Duration::from_secs(age),
         target: None,

@@ -20,7 +20,7 @@ pub(super) struct View {
 }
 
 /// Recognises a command that shows one file which is there.
-pub(super) fn announced(command: &str, host: &dyn Host) -> Option<View> {
+pub(super) fn recognise(command: &str, host: &dyn Host) -> Option<View> {
     let shown = shown_file(command)?;
     let path = host.place().resolve(&shown.file);
     let modified = std::fs::metadata(&path.real).ok()?.modified().ok()?;
@@ -46,7 +46,7 @@ impl View {
         };
         // A whole reading that is known already says more than a part.
         let knows_more = !is_whole
-            && change::seen(&self.path, host)
+            && change::last_seen(&self.path, host)
                 .is_some_and(|seen| seen.is_whole() && seen.modified == self.modified);
         if !knows_more {
             change::remember(&self.path.requested, state, host);

@@ -1,7 +1,7 @@
 //! Whether git, run here, could be made to run something else (S-23).
 //!
 //! `git status` runs what `core.fsmonitor`, `core.hooksPath`, filters and diff drivers name. Those come from the
-//! repository's own configuration, so a repository is tame only if it is the one the session started in and its
+//! repository's own configuration, so a repository is harmless only if it is the one the session started in and its
 //! configuration holds nothing but keys known to name no program.
 
 use std::path::Path;
@@ -45,7 +45,7 @@ const HARMLESS: &[(&str, &[&str])] = &[
 ];
 
 /// Returns true when git run in `place.cwd` does no more than its command says.
-pub(crate) fn is_tame(place: &Place) -> bool {
+pub(crate) fn runs_no_programs(place: &Place) -> bool {
     for dir in place.cwd.ancestors() {
         if dir.join("HEAD").exists() && dir.join("objects").exists() {
             return false;
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_repository_of_the_session_is_tame() {
+    fn only_the_repository_of_the_session_is_harmless() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path().canonicalize().unwrap();
         let project = root.join("project");
@@ -131,7 +131,12 @@ mod tests {
         std::fs::write(project.join("linked/.git"), "gitdir: ../evil").unwrap();
         let check = |cwd: &str| {
             let cwd = project.join(cwd);
-            is_tame(&Place { cwd, project: project.clone(), extra_dirs: Vec::new(), home: root.clone() })
+            runs_no_programs(&Place {
+                cwd,
+                project: project.clone(),
+                extra_dirs: Vec::new(),
+                home: root.clone(),
+            })
         };
         for (cwd, expected) in [
             ("", true),

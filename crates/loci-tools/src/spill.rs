@@ -10,7 +10,7 @@ use loci_stdx::truncate_chars;
 const PREVIEW_CHARS: usize = 2_000;
 
 /// Shows where a result of `total` bytes was saved, with how many of its bytes, and how its text begins.
-pub fn persisted_output(text: &str, total: u64, saved: io::Result<(PathBuf, u64)>) -> String {
+pub fn spill_preview(text: &str, total: u64, saved: io::Result<(PathBuf, u64)>) -> String {
     let place = match saved {
         Ok((path, bytes)) if bytes < total => {
             format!("Output too large ({}). First {} saved to: {}", size(total), size(bytes), path.display())
@@ -62,7 +62,7 @@ mod tests {
             (Ok(("/s/a.txt".into(), 1024)), "First 1KB saved to: /s/a.txt"),
             (Err(io::Error::other("no room")), "could not be saved: no room"),
         ] {
-            let shown = persisted_output(&text, total, saved);
+            let shown = spill_preview(&text, total, saved);
             assert!(shown.contains(needle), "{shown}");
             assert!(shown.ends_with("line of output\n...\n</persisted-output>"), "{shown}");
             assert!(shown.len() < 2_300);

@@ -7,19 +7,19 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::{Shared, TaskStatus};
+use super::{Shared, ShellTaskStatus};
 use crate::bash::capture::Capture;
 use crate::bash::run::{End, MAX_OUTPUT_BYTES, Running, Watch, exit_code};
 
 /// Where the end of a task is told.
 pub(super) struct TaskEnd {
     pub(super) id: String,
-    pub(super) status: watch::Sender<TaskStatus>,
+    pub(super) status: watch::Sender<ShellTaskStatus>,
     pub(super) shared: Arc<Shared>,
 }
 
 impl TaskEnd {
-    fn tell(&self, status: TaskStatus) {
+    fn tell(&self, status: ShellTaskStatus) {
         self.shared.state().finished.push(self.id.clone());
         self.status.send_replace(status);
         self.shared.n_finished.send_modify(|n_finished| *n_finished += 1);
@@ -45,8 +45,8 @@ pub(super) async fn follow(
     let why = match running.follow(&mut capture, &watch).await {
         End::Exited(status) => {
             end.tell(match exit_code(status) {
-                0 => TaskStatus::Completed,
-                code => TaskStatus::Failed(code),
+                0 => ShellTaskStatus::Completed,
+                code => ShellTaskStatus::Failed(code),
             });
             return running.outlive(Some(&mut capture), &stop).await;
         }
@@ -55,5 +55,5 @@ pub(super) async fn follow(
         End::Lost(error) => format!("it was lost: {error}"),
     };
     running.kill(&mut capture, &watch).await;
-    end.tell(TaskStatus::Killed(why));
+    end.tell(ShellTaskStatus::Killed(why));
 }

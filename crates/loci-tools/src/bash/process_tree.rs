@@ -23,14 +23,14 @@ const FREEZE_ROUNDS: usize = 20;
 
 /// The processes of one command; dropping it kills what still runs.
 #[derive(Debug)]
-pub(crate) struct Tree {
+pub(crate) struct ProcessTree {
     /// The shell, as long as it has not been waited for: then its number may belong to somebody else.
     root: Option<Pid>,
     mark: String,
     is_armed: bool,
 }
 
-impl Tree {
+impl ProcessTree {
     pub(crate) fn new(root: Option<u32>, mark: String) -> Self {
         let root = root.and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         Self { root, mark, is_armed: true }
@@ -61,7 +61,7 @@ impl Tree {
     }
 }
 
-impl Drop for Tree {
+impl Drop for ProcessTree {
     fn drop(&mut self) {
         if self.is_armed {
             self.kill_now();

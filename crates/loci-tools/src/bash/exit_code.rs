@@ -11,7 +11,7 @@ const SILENT: &[&str] = &[
 ];
 
 /// Returns what a non-zero code means when it is an answer and no failure.
-pub(crate) fn answer(command: &str, code: i32) -> Option<&'static str> {
+pub(crate) fn meaning(command: &str, code: i32) -> Option<&'static str> {
     if code != 1 {
         return None;
     }
@@ -91,7 +91,7 @@ mod tests {
             ("git commit", 1, None),
             ("", 1, None),
         ] {
-            assert_eq!(answer(command, code), expected, "{command}");
+            assert_eq!(meaning(command, code), expected, "{command}");
         }
     }
 
