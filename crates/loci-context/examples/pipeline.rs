@@ -18,6 +18,7 @@ use loci_context::{
 };
 use loci_core::entry::Entry;
 use loci_core::message::Block;
+use loci_core::tool::{ToolFactTable, ToolFacts};
 use serde_json::{Value, json};
 
 const RUNS: usize = 15;
@@ -114,12 +115,24 @@ impl Conversation {
 
     fn next_context_action(&self, window: Window, tokens: u64, now_ms: i64) {
         let guard = CompactionGuard::default();
+        let read = ToolFacts { is_clearable: true, ..ToolFacts::default() };
+        let tools = &ToolFactTable::from_iter([("Read", read)]);
         let (path, replaced) = (self.path.as_slice(), &self.replaced);
         let compact_from = ContextRoom::from_path(window, OVERHEAD, path, replaced).trigger();
         let guard = &guard;
         let (snips, clears_cold) = (true, true);
-        let state =
-            ContextState { path, replaced, window, tokens, compact_from, guard, snips, clears_cold, now_ms };
+        let state = ContextState {
+            path,
+            replaced,
+            tools,
+            window,
+            tokens,
+            compact_from,
+            guard,
+            snips,
+            clears_cold,
+            now_ms,
+        };
         black_box(next_context_action(&state));
     }
 }

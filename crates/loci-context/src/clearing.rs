@@ -2,8 +2,8 @@
 //!
 //! Two rules share the marker. *Snip* comes before a summary: when the window fills, results beyond the newest are
 //! cleared, but only when that frees a good part of the window, since every clearing costs the prompt cache behind it.
-//! *Cold* clearing comes after a long pause, when the cache has expired anyway: of the compactable tools only the
-//! newest results are kept.
+//! *Cold* clearing comes after a long pause, when the cache has expired anyway: of the tools whose
+//! results can be had again only the newest are kept.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use std::sync::Arc;
 use loci_core::conversation::millis;
 use loci_core::entry::{Entry, EntryKind};
 use loci_core::ids::ToolUseId;
+use loci_core::tool::ToolFactTable;
 
 use crate::compaction::rounds;
 use crate::replaced::{Clearing, Replaced, Replacement};
@@ -20,10 +21,7 @@ use crate::window::Window;
 /// What stands in the place of a result that was cleared.
 pub const CLEARED: &str = "[Old tool result content cleared]";
 
-/// Results of these tools can be had again, so they may go after a pause.
-pub(crate) const COMPACTABLE: [&str; 8] =
-    ["Bash", "Glob", "Grep", "WebSearch", "WebFetch", "Edit", "Write", "Read"];
-/// How many of them are kept.
+/// How many results of clearable tools are kept after a pause.
 pub(crate) const KEPT: usize = 5;
 /// How long a pause is, in milliseconds.
 const PAUSE_MS: i64 = 60 * 60 * 1_000;
@@ -45,11 +43,12 @@ pub(crate) fn snip(path: &[Arc<Entry>], replaced: &Replaced, window: &Window) ->
     Some(clear(old)).filter(|clearing| clearing.freed >= trigger / 8)
 }
 
-/// Clears results of compactable tools after a pause since the model last spoke; the newest few are kept.
+/// Clears results of clearable tools after a pause since the model last spoke; the newest few are kept.
 /// `now_ms` is the time in milliseconds since 1970. `None` when there was no pause or nothing worth it.
 pub(crate) fn clear_cold(
     path: &[Arc<Entry>],
     replaced: &Replaced,
+    facts: &ToolFactTable,
     window: &Window,
     now_ms: i64,
 ) -> Option<Clearing> {
@@ -60,9 +59,9 @@ pub(crate) fn clear_cold(
     }
     let last_round = rounds(path).last().map_or(0, |round| round.start);
     let tools = tools(path);
-    let is_compactable =
-        |found: &OldResult| tools.get(&found.call).is_some_and(|tool| COMPACTABLE.contains(tool));
-    let old = results(&path[..last_round], replaced).into_iter().filter(is_compactable).rev().skip(KEPT);
+    let is_clearable =
+        |found: &OldResult| tools.get(&found.call).is_some_and(|tool| facts.facts(tool).is_clearable);
+    let old = results(&path[..last_round], replaced).into_iter().filter(is_clearable).rev().skip(KEPT);
     Some(clear(old)).filter(|clearing| clearing.freed >= window.thresholds().usable / 10)
 }
 

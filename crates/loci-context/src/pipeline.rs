@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use loci_core::entry::Entry;
+use loci_core::tool::ToolFactTable;
 
 use crate::clearing::{clear_cold, snip};
 use crate::compaction::CompactionGuard;
@@ -19,6 +20,8 @@ pub struct ContextState<'a> {
     pub path: &'a [Arc<Entry>],
     /// Results that are replaced.
     pub replaced: &'a Replaced,
+    /// What is known of the tools that were called.
+    pub tools: &'a ToolFactTable,
     /// How much it may hold.
     pub window: Window,
     /// How much it holds.
@@ -50,10 +53,20 @@ pub enum ContextAction {
 
 /// Says what is needed.
 pub fn next_context_action(state: &ContextState<'_>) -> ContextAction {
-    let ContextState { path, replaced, window, tokens, compact_from, guard, snips, clears_cold, now_ms } =
-        *state;
+    let ContextState {
+        path,
+        replaced,
+        tools,
+        window,
+        tokens,
+        compact_from,
+        guard,
+        snips,
+        clears_cold,
+        now_ms,
+    } = *state;
     let thresholds = window.thresholds();
-    let cold = || clear_cold(path, replaced, &window, now_ms);
+    let cold = || clear_cold(path, replaced, tools, &window, now_ms);
     if let Some(clearing) = clears_cold.then(cold).flatten() {
         return ContextAction::Clear(clearing);
     }

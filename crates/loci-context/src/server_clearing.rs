@@ -3,7 +3,7 @@
 //! The server clears before the model reads, so the transcript and what is sent stay as they are; what it counts is what
 //! is left. It is asked to when the window fills, as late as people are warned, and only where that frees a good part.
 
-use crate::clearing::{COMPACTABLE, KEPT};
+use crate::clearing::KEPT;
 use crate::window::Window;
 
 /// What the server is asked to clear.
@@ -23,11 +23,6 @@ impl ServerClearing {
         let thresholds = window.thresholds();
         Self { above_tokens: thresholds.warning, keep: KEPT, at_least: thresholds.usable / 10 }
     }
-
-    /// Tells whether results of a tool may be cleared: they can be had again.
-    pub fn may_clear(tool: &str) -> bool {
-        COMPACTABLE.contains(&tool)
-    }
 }
 
 #[cfg(test)]
@@ -46,6 +41,5 @@ mod tests {
             assert_eq!(found, expected, "{tokens}");
             assert!(found.above_tokens <= window.thresholds().compact);
         }
-        assert!(ServerClearing::may_clear("Read") && !ServerClearing::may_clear("Task"));
     }
 }

@@ -22,6 +22,7 @@ mod path_pattern;
 mod protected;
 mod reason;
 mod rule;
+mod rule_tools;
 mod rulebook;
 mod suggest;
 mod update;

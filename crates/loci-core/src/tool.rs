@@ -1,10 +1,14 @@
 //! What a tool is to the rest of the house: its descriptor, the effects of a call, and what came of it.
 
+mod facts;
+
 use std::path::PathBuf;
 
 use serde_json::Value;
 
 use crate::message::Block;
+
+pub use facts::{MainArgument, ToolFactTable, ToolFacts};
 
 /// What the model and the permission engine are told about a tool.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +23,8 @@ pub struct ToolDescriptor {
     pub input_schema: Value,
     /// Results longer than this are spilled to disk and replaced by a preview; `None` never spills.
     pub max_result_chars: Option<usize>,
+    /// What others act on, whatever a call's input is.
+    pub facts: ToolFacts,
 }
 
 /// Stands for a part of a command that is only known when the command runs.

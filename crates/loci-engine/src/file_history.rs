@@ -21,9 +21,6 @@ use crate::calls::{CallLayer, Next, OutcomeFuture};
 use crate::conversation::host::lock;
 use crate::prepared_call::PreparedCall;
 
-/// Tools that say beforehand which file they change, by a checkpoint.
-const FILE_TOOLS: [&str; 3] = ["Edit", "Write", "NotebookEdit"];
-
 /// What a session keeps of files.
 pub struct FileKeeping {
     /// Backups in the shared format.
@@ -217,9 +214,10 @@ impl CallLayer for FileHistoryLayer {
     }
 }
 
-/// Tells whether the tree must be looked at around a call.
+/// Tells whether the tree must be looked at around a call: a tool that keeps its files itself says beforehand which
+/// they are, by a checkpoint.
 fn may_change_anything(call: &PreparedCall) -> bool {
-    !call.effects.is_read_only() && !FILE_TOOLS.contains(&call.tool.as_str())
+    !call.effects.is_read_only() && !call.facts.keeps_files
 }
 
 fn said(problem: &KeepError) -> String {

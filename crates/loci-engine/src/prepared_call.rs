@@ -3,7 +3,7 @@
 use loci_core::ids::ToolUseId;
 use loci_core::message::ToolUse;
 use loci_core::permission::{Call, Decision, HookVerdict, Rulebook, Update, decide, suggest};
-use loci_core::tool::{CallEffects, ToolOutcome};
+use loci_core::tool::{CallEffects, ToolFacts, ToolOutcome};
 use loci_llm::UNPARSED_INPUT;
 use loci_tools::{Host, Place, Toolbox};
 use serde_json::Value;
@@ -18,6 +18,8 @@ pub(crate) struct PreparedCall {
     pub(crate) id: ToolUseId,
     /// The tool's canonical name.
     pub(crate) tool: String,
+    /// What its descriptor says of every call.
+    pub(crate) facts: ToolFacts,
     /// The arguments after defaulting and coercion.
     pub(crate) input: Value,
     /// What it was judged by; the tool touches the paths named here and no others.
@@ -68,8 +70,9 @@ pub(crate) fn prepare(
     tool.validate(&input, host)?;
     let concurrency =
         if tool.is_concurrency_safe(&input) { Concurrency::Shared } else { Concurrency::Exclusive };
-    let (id, tool) = (call.id.clone(), tool.descriptor().name.clone());
-    Ok((PreparedCall { id, tool, input, effects: CallEffects::default(), hook: None }, concurrency))
+    let descriptor = tool.descriptor();
+    let (id, tool, facts) = (call.id.clone(), descriptor.name.clone(), descriptor.facts);
+    Ok((PreparedCall { id, tool, facts, input, effects: CallEffects::default(), hook: None }, concurrency))
 }
 
 /// Wraps [`prepare`] for the turn machine and keeps the calls that can go on.

@@ -54,8 +54,8 @@ impl RequestBase {
             compaction,
             lasting: toolbox
                 .descriptors()
+                .filter(|tool| !tool.facts.is_clearable)
                 .map(|tool| tool.name.clone())
-                .filter(|tool| !ServerClearing::may_clear(tool))
                 .collect(),
             refuses_edits: AtomicBool::new(false),
         }

@@ -22,7 +22,7 @@ pub(crate) mod tests;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use loci_core::tool::{CallEffects, CommandEffect, ToolDescriptor, ToolOutcome};
+use loci_core::tool::{CallEffects, CommandEffect, MainArgument, ToolDescriptor, ToolFacts, ToolOutcome};
 use loci_shell::{ShellContext, analyse};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -92,6 +92,12 @@ impl Default for Bash {
                 "additionalProperties": false,
             }),
             max_result_chars: None,
+            facts: ToolFacts {
+                is_clearable: true,
+                is_bare: true,
+                main_argument: Some(MainArgument::alone("command")),
+                ..ToolFacts::default()
+            },
         };
         Self { descriptor, max_bytes: None }
     }

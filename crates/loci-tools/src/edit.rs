@@ -8,7 +8,7 @@ mod find;
 
 use std::path::Path;
 
-use loci_core::tool::{CallEffects, PathEffect, ToolDescriptor, ToolOutcome};
+use loci_core::tool::{CallEffects, MainArgument, PathEffect, ToolDescriptor, ToolFacts, ToolOutcome};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -46,6 +46,17 @@ impl Default for Edit {
                     "additionalProperties": false
                 }),
                 max_result_chars: None,
+                facts: ToolFacts {
+                    is_clearable: true,
+                    keeps_files: true,
+                    is_bare: true,
+                    main_argument: Some(MainArgument {
+                        name: "file_path",
+                        is_optional: false,
+                        others: &[("old_string", ""), ("new_string", "")],
+                    }),
+                    ..ToolFacts::default()
+                },
             },
         }
     }

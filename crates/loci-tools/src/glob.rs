@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use ignore::overrides::Override;
 use ignore::types::Types;
-use loci_core::tool::{CallEffects, PathEffect, ToolDescriptor, ToolOutcome};
+use loci_core::tool::{CallEffects, MainArgument, PathEffect, ToolDescriptor, ToolFacts, ToolOutcome};
 use loci_stdx::{Env, RealDir};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -55,6 +55,15 @@ impl Default for Glob {
                     "additionalProperties": false,
                 }),
                 max_result_chars: None,
+                facts: ToolFacts {
+                    is_clearable: true,
+                    main_argument: Some(MainArgument {
+                        name: "path",
+                        is_optional: true,
+                        others: &[("pattern", "*")],
+                    }),
+                    ..ToolFacts::default()
+                },
             },
         }
     }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use loci_core::tool::{CallEffects, ToolDescriptor, ToolOutcome};
+use loci_core::tool::{CallEffects, MainArgument, ToolDescriptor, ToolFacts, ToolOutcome};
 use loci_stdx::RealDir;
 use serde_json::Value;
 
@@ -49,6 +49,15 @@ impl Default for Grep {
                 description: include_str!("grep.md").trim_end().to_owned(),
                 input_schema: request::schema(),
                 max_result_chars: Some(MAX_RESULT_CHARS),
+                facts: ToolFacts {
+                    is_clearable: true,
+                    main_argument: Some(MainArgument {
+                        name: "path",
+                        is_optional: true,
+                        others: &[("pattern", "*")],
+                    }),
+                    ..ToolFacts::default()
+                },
             },
             n_threads: walk::thread_count(),
         }

@@ -4,7 +4,7 @@
 
 mod cells;
 
-use loci_core::tool::{CallEffects, ToolDescriptor, ToolOutcome};
+use loci_core::tool::{CallEffects, ToolDescriptor, ToolFacts, ToolOutcome};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -40,6 +40,7 @@ impl Default for NotebookEdit {
                 "additionalProperties": false,
             }),
             max_result_chars: None,
+            facts: ToolFacts { keeps_files: true, ..ToolFacts::default() },
         };
         Self { descriptor }
     }

@@ -19,7 +19,7 @@ use std::io::{self, Read as _};
 use std::path::Path;
 use std::time::SystemTime;
 
-use loci_core::tool::{CallEffects, PathEffect, ToolDescriptor, ToolOutcome};
+use loci_core::tool::{CallEffects, MainArgument, PathEffect, ToolDescriptor, ToolFacts, ToolOutcome};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -78,6 +78,13 @@ impl Default for Read {
                     "additionalProperties": false
                 }),
                 max_result_chars: None,
+                facts: ToolFacts {
+                    is_clearable: true,
+                    is_bare: true,
+                    read_argument: Some("file_path"),
+                    main_argument: Some(MainArgument::alone("file_path")),
+                    ..ToolFacts::default()
+                },
             },
         }
     }

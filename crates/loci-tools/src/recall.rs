@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use loci_core::passage::Voice;
 use loci_core::recall::{RecallHit, RecallPlace, RecallQuery, RecallResult, RecallSearch, RecallSource};
-use loci_core::tool::{CallEffects, ToolDescriptor, ToolOutcome};
+use loci_core::tool::{CallEffects, ToolDescriptor, ToolFacts, ToolOutcome};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -66,6 +66,7 @@ impl Recall {
                 "additionalProperties": false,
             }),
             max_result_chars: None,
+            facts: ToolFacts::default(),
         };
         if record.is_some() {
             descriptor.description += &format!("\n\n{}", include_str!("recall_project.md").trim_end());

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use loci_core::message::Block;
-use loci_core::tool::ToolDescriptor;
+use loci_core::tool::{ToolDescriptor, ToolFactTable};
 use serde_json::{Map, Value};
 
 use crate::{InputCheck, RecordDirs, Tool};
@@ -12,6 +12,8 @@ use crate::{InputCheck, RecordDirs, Tool};
 #[derive(Clone, Default)]
 pub struct Toolbox {
     entries: Vec<Arc<Entry>>,
+    /// Of every tool that was ever in it: results of tools that are gone stay in the transcript.
+    facts: Arc<ToolFactTable>,
 }
 
 struct Entry {
@@ -24,7 +26,9 @@ impl Toolbox {
     pub fn new(tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         let mut toolbox = Self::default();
         for tool in tools {
-            if toolbox.find(&tool.descriptor().name).is_none() {
+            let descriptor = tool.descriptor();
+            if toolbox.find(&descriptor.name).is_none() {
+                Arc::make_mut(&mut toolbox.facts).insert(&descriptor.name, descriptor.facts);
                 toolbox.entries.push(Arc::new(Entry { tool, check: OnceLock::new() }));
             }
         }
@@ -88,7 +92,7 @@ impl Toolbox {
         Block::from_value(&value).unwrap_or(block)
     }
 
-    /// Keeps only the tools `keep` says yes to.
+    /// Offers only the tools `keep` says yes to; the facts of the others stay known.
     pub fn retain(&mut self, keep: impl Fn(&ToolDescriptor) -> bool) {
         self.entries.retain(|entry| keep(entry.tool.descriptor()));
     }
@@ -96,6 +100,11 @@ impl Toolbox {
     /// Iterates over the descriptors in order.
     pub fn descriptors(&self) -> impl Iterator<Item = &ToolDescriptor> {
         self.entries.iter().map(|entry| entry.tool.descriptor())
+    }
+
+    /// Returns the facts of tools by name, of those that were taken out too.
+    pub fn facts(&self) -> &ToolFactTable {
+        &self.facts
     }
 
     fn entry(&self, name: &str) -> Option<&Entry> {
@@ -114,9 +123,44 @@ fn defaults(schema: &Value) -> Map<String, Value> {
 
 #[cfg(test)]
 mod tests {
+    use loci_core::tool::ToolFacts;
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn facts_of_the_built_in_tools() {
+        let tools = Toolbox::builtin();
+        let with = |has: fn(&ToolFacts) -> bool| {
+            let names = tools.descriptors().filter(|tool| has(&tool.facts)).map(|tool| tool.name.as_str());
+            names.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(with(|facts| facts.is_clearable), "Bash Edit Glob Grep Read Write");
+        assert_eq!(with(|facts| facts.keeps_files), "Edit NotebookEdit Write");
+        assert_eq!(with(|facts| facts.is_bare), "Bash Edit Read");
+        assert_eq!(with(|facts| facts.read_argument.is_some()), "Read");
+        assert_eq!(with(|facts| facts.main_argument.is_some()), "Bash Edit Glob Grep Read Write");
+    }
+
+    /// A fact that names an argument which the schema does not have would be silently without effect.
+    #[test]
+    fn arguments_named_by_facts_are_in_the_schema() {
+        for tool in Toolbox::builtin().descriptors() {
+            let main = tool.facts.main_argument;
+            let others = main.iter().flat_map(|main| main.others).map(|(name, _)| *name);
+            let named = main.iter().map(|main| main.name).chain(others).chain(tool.facts.read_argument);
+            for name in named {
+                assert!(tool.input_schema["properties"].get(name).is_some(), "{} has no {name}", tool.name);
+            }
+        }
+    }
+
+    #[test]
+    fn facts_of_a_tool_that_was_taken_out_stay_known() {
+        let mut tools = Toolbox::builtin();
+        tools.retain(|tool| tool.name == "Bash");
+        assert!(tools.find("Read").is_none() && tools.facts().facts("Read").is_clearable);
+    }
 
     #[test]
     fn what_a_model_left_out_is_filled_in_first() {

@@ -3,7 +3,7 @@
 //! An existing file is replaced only when the model has seen all of it as it is now, so that nothing unseen is
 //! lost; its mode, encoding and line endings are kept.
 
-use loci_core::tool::{CallEffects, ToolDescriptor, ToolOutcome};
+use loci_core::tool::{CallEffects, MainArgument, ToolDescriptor, ToolFacts, ToolOutcome};
 use loci_stdx::counted;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -35,6 +35,16 @@ impl Default for Write {
                     "additionalProperties": false
                 }),
                 max_result_chars: None,
+                facts: ToolFacts {
+                    is_clearable: true,
+                    keeps_files: true,
+                    main_argument: Some(MainArgument {
+                        name: "file_path",
+                        is_optional: false,
+                        others: &[("content", "")],
+                    }),
+                    ..ToolFacts::default()
+                },
             },
         }
     }

@@ -18,7 +18,7 @@ pub fn toolbox(
     let mut toolbox = Toolbox::with_record(Some(record));
     match &options.tools {
         ToolChoice::Usual if run.is_bare => {
-            toolbox.retain(|tool| ["Bash", "Edit", "Read"].contains(&tool.name.as_str()));
+            toolbox.retain(|tool| tool.facts.is_bare);
         }
         ToolChoice::Usual | ToolChoice::All => {}
         ToolChoice::Only(names) => {

@@ -1,3 +1,4 @@
+use loci_core::tool::{ToolFactTable, ToolFacts};
 use serde_json::json;
 
 use super::*;
@@ -50,6 +51,10 @@ fn a_result_is_cleared_once() {
     assert_eq!(snip(&path, &replaced, &WINDOW), None);
 }
 
+fn tools() -> ToolFactTable {
+    ToolFactTable::from_iter([("Read", ToolFacts { is_clearable: true, ..ToolFacts::default() })])
+}
+
 #[test]
 fn after_a_pause_the_newest_of_the_compactable_are_kept() {
     let mut results = vec![("Read", 9_000); 9];
@@ -58,11 +63,11 @@ fn after_a_pause_the_newest_of_the_compactable_are_kept() {
     // The model spoke last nine minutes past noon.
     let noon = millis("2026-01-01T12:00:00.000Z").unwrap();
     let after = |minutes: i64| {
-        clear_cold(&path, &Replaced::default(), &WINDOW, noon + (9 + minutes) * 60_000)
+        clear_cold(&path, &Replaced::default(), &tools(), &WINDOW, noon + (9 + minutes) * 60_000)
             .map(|it| it.replacements.len())
     };
     assert_eq!((after(10), after(60), after(61)), (None, None, Some(3)));
-    let clearing = clear_cold(&path, &Replaced::default(), &WINDOW, noon + 100 * 60_000);
+    let clearing = clear_cold(&path, &Replaced::default(), &tools(), &WINDOW, noon + 100 * 60_000);
     assert_eq!(
         cleared(clearing.as_ref()),
         ["t0", "t2", "t3"],
@@ -74,5 +79,5 @@ fn after_a_pause_the_newest_of_the_compactable_are_kept() {
 fn a_pause_that_would_free_little_changes_nothing() {
     let noon = millis("2026-01-01T12:00:00.000Z").unwrap();
     let path = path(&[("Read", 500); 12]);
-    assert_eq!(clear_cold(&path, &Replaced::default(), &WINDOW, noon + 1_000 * 60_000), None);
+    assert_eq!(clear_cold(&path, &Replaced::default(), &tools(), &WINDOW, noon + 1_000 * 60_000), None);
 }

@@ -11,6 +11,7 @@ use loci_context::{
 };
 use loci_core::entry::Entry;
 use loci_core::message::{Block, Message};
+use loci_core::tool::{ToolFactTable, ToolFacts};
 use serde_json::{Value, json};
 
 /// A small generator of numbers: the same seed gives the same run.
@@ -68,6 +69,7 @@ pub(crate) struct Session {
     dice: Dice,
     path: Vec<Arc<Entry>>,
     replaced: Replaced,
+    tools: ToolFactTable,
     guard: CompactionGuard,
     so_far: Option<Notes>,
     n_entries: usize,
@@ -93,6 +95,10 @@ impl Session {
             dice: Dice(seed),
             path: Vec::new(),
             replaced: Replaced::default(),
+            tools: ToolFactTable::from_iter([(
+                "Read",
+                ToolFacts { is_clearable: true, ..ToolFacts::default() },
+            )]),
             guard: CompactionGuard::default(),
             so_far: None,
             n_entries: 0,
@@ -157,6 +163,7 @@ impl Session {
         ContextState {
             path: &self.path,
             replaced: &self.replaced,
+            tools: &self.tools,
             window: self.window,
             tokens: context_tokens(&self.path, &self.replaced, self.overhead),
             compact_from: self.room().trigger(),

@@ -6,6 +6,7 @@ use super::decide::Call;
 use super::glob::{Fit, fit, fit_command};
 use super::path_pattern::{Anchors, Names, PathPattern};
 use super::rule::{Parameter, Spec};
+use super::rule_tools::{EDIT, READ, is_kept_from_writing_by_read_rules, is_skill};
 use super::{Mode, Reason, Rule, RuleList, Rulebook};
 use crate::tool::{CommandEffect, Cover, PathEffect, Unclear};
 
@@ -200,8 +201,9 @@ fn fit_spec(rule: &Rule, call: &Call<'_>, parts: &CallParts<'_>, least: Fit) -> 
 
 /// `Read` rules govern what is read and, when they forbid, what is written too; `Edit` rules what is written.
 fn fit_paths(rule: &Rule, pattern: &PathPattern, call: &Call<'_>, parts: &CallParts<'_>) -> Fit {
-    let is_read = rule.tool() == "Read";
-    let forbids_writes = !is_read || (rule.list() == RuleList::Deny && call.tool != "NotebookEdit");
+    let is_read = rule.tool() == READ;
+    let forbids_writes =
+        !is_read || (rule.list() == RuleList::Deny && is_kept_from_writing_by_read_rules(call.tool));
     let is_hit = |path: &Names| pattern.matches(path, &parts.anchors);
     if (is_read && parts.reads.iter().any(is_hit)) || (forbids_writes && parts.writes.iter().any(is_hit)) {
         return Fit::Certain;
@@ -223,7 +225,7 @@ fn has_parameter(parameter: &Parameter, input: &Value) -> bool {
 /// Agents are named by their type; skills by their name, or name and arguments where the pattern has a wildcard.
 fn fit_name(pattern: &str, call: &Call<'_>) -> Fit {
     let field = |name: &str| call.input.get(name).and_then(Value::as_str).unwrap_or_default().trim();
-    if call.tool != "Skill" {
+    if !is_skill(call.tool) {
         return fit_command(pattern, field("subagent_type"));
     }
     let name = field("skill").trim_start_matches('/');
@@ -274,10 +276,10 @@ fn allowing_paths<'b>(call: &Call<'_>, book: &'b Rulebook) -> Option<&'b Rule> {
     }
     let mut found = None;
     for path in &effects.writes {
-        found = Some(book.path_rule("Edit", path)?);
+        found = Some(book.path_rule(EDIT, path)?);
     }
     for path in effects.reads.iter().filter(|path| !effects.writes.contains(path)) {
-        match book.path_rule("Read", path) {
+        match book.path_rule(READ, path) {
             Some(rule) => found = found.or(Some(rule)),
             None if book.may_read(path) => {}
             None => return None,
@@ -312,7 +314,7 @@ fn paths_in_order(call: &Call<'_>, book: &Rulebook) -> bool {
     let may_redirect = |path: &PathEffect| {
         book.redirect_rule(path).is_some() || (book.mode == Mode::AcceptEdits && book.is_inside(path))
     };
-    let may_write = |path: &PathEffect| book.is_inside(path) || book.path_rule("Edit", path).is_some();
+    let may_write = |path: &PathEffect| book.is_inside(path) || book.path_rule(EDIT, path).is_some();
     effects.unclear.is_empty()
         && effects.reads.iter().all(|path| book.may_read(path))
         && effects.writes.iter().all(may_write)

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::glob::{self, CommandPattern};
 use super::host::HostPattern;
 use super::path_pattern::PathPattern;
+use super::rule_tools::{self, Specifier};
 use loci_settings::Scope;
 
 /// What a rule does to the calls it matches.
@@ -259,8 +260,8 @@ impl Rule {
     /// Returns true when the rule names this tool. An MCP server's name stands for all its tools, and `Task` is the
     /// older name of `Agent`.
     pub fn names(&self, tool: &str) -> bool {
-        let own = canonical(&self.0.tool);
-        let tool = canonical(tool);
+        let own = rule_tools::canonical(&self.0.tool);
+        let tool = rule_tools::canonical(tool);
         if !self.0.is_broad {
             return own == tool;
         }
@@ -294,10 +295,6 @@ impl fmt::Display for Rule {
             None => write!(f, "`{}` ({})", self.text(), self.source()),
         }
     }
-}
-
-fn canonical(tool: &str) -> &str {
-    if tool == "Task" { "Agent" } else { tool }
 }
 
 /// Takes a rule apart into its tool and its specifier; `Tool(*)` and `Tool()` have none.
@@ -354,22 +351,21 @@ fn specifier(
         (Spec::Nothing, (!is_parameter).then_some(bad))
     };
     let is_domain = spec.trim_start().starts_with("domain");
-    match canonical(tool) {
-        "Bash" => (Spec::Command(CommandPattern::new(spec)), None),
-        "Read" | "Edit" => match PathPattern::parse(spec, list, dir) {
+    match rule_tools::specifier(tool) {
+        Some(Specifier::Command) => (Spec::Command(CommandPattern::new(spec)), None),
+        Some(Specifier::Path) => match PathPattern::parse(spec, list, dir) {
             Some(pattern) => (Spec::Path(pattern), None),
             None => broad(rule, list),
         },
-        "Write" | "NotebookEdit" | "MultiEdit" => not_consulted("Edit"),
-        "Glob" | "Grep" => not_consulted("Read"),
-        "WebFetch" if is_domain => match HostPattern::parse(spec) {
+        Some(Specifier::Instead(other)) => not_consulted(other),
+        Some(Specifier::Host) if is_domain => match HostPattern::parse(spec) {
             Some(HostPattern::Any) => (Spec::Any, None),
             Some(pattern) => (Spec::Host(pattern), None),
             None => broad(rule, list),
         },
-        "Agent" | "Skill" => (Spec::Name(spec.to_owned()), None),
-        _ if is_parameter => (Spec::Nothing, None),
-        _ => {
+        Some(Specifier::Name) => (Spec::Name(spec.to_owned()), None),
+        None | Some(Specifier::Host) if is_parameter => (Spec::Nothing, None),
+        None | Some(Specifier::Host) => {
             let bad = BadRule::NoSpecifier { rule: rule.to_owned(), tool: tool.to_owned() };
             (if list == RuleList::Allow { Spec::Nothing } else { Spec::Any }, Some(bad))
         }

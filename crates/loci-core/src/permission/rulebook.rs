@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::path_pattern::{Anchors, Names};
 use super::rule::Spec;
+use super::rule_tools::{EDIT, READ};
 use super::{BadRule, Mode, Rule, RuleList, RuleOrigin};
 use crate::path::is_inside;
 use crate::tool::PathEffect;
@@ -59,8 +60,7 @@ impl Rulebook {
 
     /// Returns true when a deny rule forbids reading this spelling of a path; searches leave such files out.
     pub fn is_read_denied(&self, path: &Path) -> bool {
-        let mut patterns =
-            self.deny.iter().filter(|rule| rule.tool() == "Read").filter_map(Rule::path_pattern);
+        let mut patterns = self.deny.iter().filter(|rule| rule.tool() == READ).filter_map(Rule::path_pattern);
         let Some(first) = patterns.next() else { return false };
         let (anchors, names) = (self.anchors(), Names::from_path(path));
         first.matches(&names, &anchors) || patterns.any(|pattern| pattern.matches(&names, &anchors))
@@ -82,7 +82,7 @@ impl Rulebook {
 
     /// Returns true when a path may be read without a question.
     pub(super) fn may_read(&self, path: &PathEffect) -> bool {
-        self.is_inside(path) || is_in(path, &self.read_dirs) || self.path_rule("Read", path).is_some()
+        self.is_inside(path) || is_in(path, &self.read_dirs) || self.path_rule(READ, path).is_some()
     }
 
     /// Returns the rule that allows reading (`Read`) or writing (`Edit`) a path, by both spellings (S-27).
@@ -99,8 +99,8 @@ impl Rulebook {
     /// Returns the rule that lets the shell write a file: one for its path, or inside the session's directories a
     /// bare `Edit`.
     pub(super) fn redirect_rule(&self, path: &PathEffect) -> Option<&Rule> {
-        self.path_rule("Edit", path).or_else(|| {
-            let mut edits = self.allow.iter().filter(|rule| rule.tool() == "Edit");
+        self.path_rule(EDIT, path).or_else(|| {
+            let mut edits = self.allow.iter().filter(|rule| rule.tool() == EDIT);
             edits.find(|rule| matches!(rule.spec(), Spec::Any) && self.is_inside(path))
         })
     }

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use super::decide::{Call, decide};
 use super::matching::is_covered;
+use super::rule_tools::{EDIT, READ, is_granted_whole, reads_one_file};
 use super::update::{Destination, RuleChange};
 use super::{Decision, Mode, Reason, RuleList, Rulebook, Update, Verdict};
 use crate::tool::{CommandEffect, Cover, HOLE, PathEffect};
@@ -60,7 +61,7 @@ fn candidates(call: &Call<'_>, book: &Rulebook) -> Option<Vec<Update>> {
         return for_commands(call, book);
     }
     let effects = call.effects;
-    if call.tool.starts_with("mcp__") || call.tool == "WebSearch" {
+    if is_granted_whole(call.tool) {
         return Some(vec![rules(vec![call.tool.to_owned()], Destination::Local)]);
     }
     if !effects.hosts.is_empty() {
@@ -69,7 +70,7 @@ fn candidates(call: &Call<'_>, book: &Rulebook) -> Option<Vec<Update>> {
     }
     if effects.writes.is_empty() {
         let outside = effects.reads.iter().filter(|path| !book.may_read(path));
-        let is_file = call.tool == "Read";
+        let is_file = reads_one_file(call.tool);
         let texts = outside.flat_map(|path| read_rules(path, is_file)).collect::<Option<Vec<_>>>()?;
         return Some(vec![rules(texts, Destination::Session)]);
     }
@@ -95,8 +96,8 @@ fn for_commands(call: &Call<'_>, book: &Rulebook) -> Option<Vec<Update>> {
     for path in effects.reads.iter().filter(|path| !book.may_read(path)) {
         paths.extend(read_rules(path, true).into_iter().collect::<Option<Vec<_>>>()?);
     }
-    for path in effects.redirects.iter().filter(|path| book.path_rule("Edit", path).is_none()) {
-        paths.extend(path_rules("Edit", path, "").into_iter().collect::<Option<Vec<_>>>()?);
+    for path in effects.redirects.iter().filter(|path| book.path_rule(EDIT, path).is_none()) {
+        paths.extend(path_rules(EDIT, path, "").into_iter().collect::<Option<Vec<_>>>()?);
     }
     paths.dedup();
     if commands.len() + paths.len() > MOST_RULES {
@@ -138,7 +139,7 @@ fn read_rules(path: &PathEffect, is_file: bool) -> Vec<Option<String>> {
         true => (PathEffect { requested: parent(&path.requested), real: parent(&path.real) }, "/**"),
         false => (path.clone(), ""),
     };
-    path_rules("Read", &path, tail)
+    path_rules(READ, &path, tail)
 }
 
 /// Rules for both spellings of a path, which are mostly one.

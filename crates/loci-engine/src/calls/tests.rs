@@ -4,7 +4,7 @@ use super::*;
 use crate::conversation::host::{HostParts, Spill};
 use crate::event::EventSink;
 use expect_test::{Expect, expect};
-use loci_core::tool::{CallEffects, ToolDescriptor};
+use loci_core::tool::{CallEffects, ToolDescriptor, ToolFacts};
 use loci_stdx::Env;
 use loci_storage::{ConfigHome, SessionTmp};
 use loci_tools::{Place, ToolFuture};
@@ -42,6 +42,7 @@ async fn check(run_tool: fn() -> ToolFuture<'static>, is_cancelled: bool, expect
         description: String::new(),
         input_schema: json!({"type": "object"}),
         max_result_chars: Some(200),
+        facts: ToolFacts::default(),
     };
     let (events, _) = tokio::sync::mpsc::unbounded_channel();
     let env = Env::for_test("/home/dev", "/p");
@@ -67,6 +68,7 @@ async fn check(run_tool: fn() -> ToolFuture<'static>, is_cancelled: bool, expect
     let call = PreparedCall {
         id: "toolu_1".into(),
         tool: "Odd".to_owned(),
+        facts: ToolFacts::default(),
         input: json!({}),
         effects: CallEffects::default(),
         hook: None,

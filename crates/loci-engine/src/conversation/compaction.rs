@@ -127,6 +127,7 @@ impl Conversation {
         ContextState {
             path: self.recorder.path(),
             replaced: self.recorder.replaced(),
+            tools: self.toolbox.facts(),
             window: self.window(plan),
             tokens: self.tokens(),
             compact_from: self.compact_from(plan),

@@ -227,9 +227,9 @@ impl Conversation {
     }
 }
 
-/// Returns the file that a call of Read reads.
+/// Returns the file that a call reads for the model.
 fn read_path(call: &PreparedCall) -> Option<&str> {
-    (call.tool == "Read").then(|| call.input.get("file_path").and_then(Value::as_str)).flatten()
+    call.input.get(call.facts.read_argument?).and_then(Value::as_str)
 }
 
 fn api_error_text(failure: &Failure) -> String {

@@ -34,8 +34,11 @@ pub(super) struct ReplayState {
 
 /// Returns stand-ins of these names.
 pub(super) fn recorded_tools(state: &Arc<ReplayState>, names: Vec<String>) -> Toolbox {
+    // A stand-in is cleared and counted as the tool it stands for.
+    let builtin = Toolbox::builtin();
     Toolbox::new(names.into_iter().map(|name| {
         let descriptor = ToolDescriptor {
+            facts: builtin.facts().facts(&name),
             name,
             aliases: &[],
             description: String::new(),

@@ -126,6 +126,7 @@ impl SandboxRunner {
         let there = PreparedCall {
             id: call.id.clone(),
             tool: tool.to_owned(),
+            facts: self.toolbox.facts().facts(tool),
             input: elsewhere.paths.to_here(&call.input),
             effects: call.effects.clone(),
             hook: None,

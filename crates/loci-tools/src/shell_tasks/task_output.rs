@@ -4,7 +4,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use loci_core::tool::{CallEffects, ToolDescriptor, ToolOutcome};
+use loci_core::tool::{CallEffects, ToolDescriptor, ToolFacts, ToolOutcome};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -55,6 +55,7 @@ impl Default for TaskOutput {
                 "additionalProperties": false,
             }),
             max_result_chars: None,
+            facts: ToolFacts::default(),
         };
         Self { descriptor }
     }

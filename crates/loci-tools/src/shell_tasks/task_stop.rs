@@ -1,6 +1,6 @@
 //! TaskStop: ends a background task.
 
-use loci_core::tool::{CallEffects, ToolDescriptor, ToolOutcome};
+use loci_core::tool::{CallEffects, ToolDescriptor, ToolFacts, ToolOutcome};
 use serde_json::{Value, json};
 
 use crate::shell_tasks::ShellTaskStatus;
@@ -27,6 +27,7 @@ impl Default for TaskStop {
                 "additionalProperties": false,
             }),
             max_result_chars: None,
+            facts: ToolFacts::default(),
         };
         Self { descriptor }
     }

@@ -1,7 +1,7 @@
 //! TaskCreate: puts a task on the list.
 
 use loci_core::task_list::NewTask;
-use loci_core::tool::{CallEffects, ToolDescriptor, ToolOutcome};
+use loci_core::tool::{CallEffects, ToolDescriptor, ToolFacts, ToolOutcome};
 use serde_json::{Value, json};
 
 use crate::todo::task_store;
@@ -33,6 +33,7 @@ impl Default for TaskCreate {
                 "additionalProperties": false,
             }),
             max_result_chars: None,
+            facts: ToolFacts::default(),
         };
         Self { descriptor }
     }

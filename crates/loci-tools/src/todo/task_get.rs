@@ -1,7 +1,7 @@
 //! TaskGet: one task with all that is known about it.
 
 use loci_core::task_list::Task;
-use loci_core::tool::{CallEffects, ToolDescriptor, ToolOutcome};
+use loci_core::tool::{CallEffects, ToolDescriptor, ToolFacts, ToolOutcome};
 use serde_json::{Value, json};
 
 use crate::todo::task_store;
@@ -25,6 +25,7 @@ impl Default for TaskGet {
                 "additionalProperties": false,
             }),
             max_result_chars: None,
+            facts: ToolFacts::default(),
         };
         Self { descriptor }
     }

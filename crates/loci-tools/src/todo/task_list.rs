@@ -1,7 +1,7 @@
 //! TaskList: the whole list, a line a task.
 
 use loci_core::task_list::{Task, TaskList as Tasks};
-use loci_core::tool::{CallEffects, ToolDescriptor, ToolOutcome};
+use loci_core::tool::{CallEffects, ToolDescriptor, ToolFacts, ToolOutcome};
 use serde_json::{Value, json};
 
 use crate::todo::task_store;
@@ -20,6 +20,7 @@ impl Default for TaskList {
             description: include_str!("task_list.md").trim_end().to_owned(),
             input_schema: json!({"type": "object", "properties": {}, "additionalProperties": false}),
             max_result_chars: None,
+            facts: ToolFacts::default(),
         };
         Self { descriptor }
     }

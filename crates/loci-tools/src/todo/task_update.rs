@@ -1,7 +1,7 @@
 //! TaskUpdate: changes a task of the list.
 
 use loci_core::task_list::{Changed, TaskChange};
-use loci_core::tool::{CallEffects, ToolDescriptor, ToolOutcome};
+use loci_core::tool::{CallEffects, ToolDescriptor, ToolFacts, ToolOutcome};
 use serde_json::{Value, json};
 
 use crate::todo::task_store;
@@ -36,6 +36,7 @@ impl Default for TaskUpdate {
                 "additionalProperties": false,
             }),
             max_result_chars: None,
+            facts: ToolFacts::default(),
         };
         Self { descriptor }
     }

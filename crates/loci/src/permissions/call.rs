@@ -54,18 +54,10 @@ impl Written {
 }
 
 fn plain(tool: &str, rest: &str) -> Result<Value, UserError> {
-    Ok(match tool {
-        "Bash" => json!({"command": rest}),
-        "Read" => json!({"file_path": rest}),
-        "Write" => json!({"file_path": rest, "content": ""}),
-        "Edit" => json!({"file_path": rest, "old_string": "", "new_string": ""}),
-        "Grep" | "Glob" if rest.is_empty() => json!({"pattern": "*"}),
-        "Grep" | "Glob" => json!({"pattern": "*", "path": rest}),
-        "WebFetch" => json!({"url": rest}),
-        "Agent" | "Task" => json!({"subagent_type": rest}),
-        "Skill" => json!({"skill": rest}),
-        _ if rest.is_empty() => json!({}),
-        _ => {
+    Ok(match Toolbox::builtin().facts().facts(tool).main_argument {
+        Some(main) => main.input(rest),
+        None if rest.is_empty() => json!({}),
+        None => {
             return Err(UserError::new(format!("Not a JSON object: `{rest}`"))
                 .hint(format!("Write the arguments of {tool} as `{tool} {{\"name\": \"value\"}}`.")));
         }
@@ -83,6 +75,12 @@ mod tests {
             (r#"Bash {"command": "ls"}"#, "Bash", r#"{"command":"ls"}"#),
             ("Bash {ls;}", "Bash", r#"{"command":"{ls;}"}"#),
             ("Read  src/a.rs ", "Read", r#"{"file_path":"src/a.rs"}"#),
+            ("Edit a", "Edit", r#"{"file_path":"a","old_string":"","new_string":""}"#),
+            ("Write a", "Write", r#"{"file_path":"a","content":""}"#),
+            ("Grep", "Grep", r#"{"pattern":"*"}"#),
+            ("Glob src", "Glob", r#"{"path":"src","pattern":"*"}"#),
+            ("Task explore", "Task", r#"{"subagent_type":"explore"}"#),
+            ("Skill", "Skill", r#"{"skill":""}"#),
             ("WebFetch https://a.test", "WebFetch", r#"{"url":"https://a.test"}"#),
             ("mcp__s__t", "mcp__s__t", "{}"),
             (r#"mcp__s__t {"a":1}"#, "mcp__s__t", r#"{"a":1}"#),

@@ -1,0 +1,72 @@
+//! The tools that permission rules know by name, in one table.
+//!
+//! Rules are a shared format: they are parsed before any tool exists, and a rule for a tool means the same in a session
+//! that lacks the tool, or has it under another roof. So what a specifier means is part of the rule language and no
+//! fact of a tool's descriptor. Everything else about a call is judged by its effects.
+
+/// Rules for this tool govern what is read.
+pub(super) const READ: &str = "Read";
+/// Rules for this tool govern what is written.
+pub(super) const EDIT: &str = "Edit";
+
+/// What stands in the parentheses of a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Specifier {
+    /// A pattern of commands.
+    Command,
+    /// A pattern of paths.
+    Path,
+    /// Nothing that is consulted: rules for this other tool are.
+    Instead(&'static str),
+    /// `domain:` and a pattern of hosts.
+    Host,
+    /// An agent's type or a skill's name.
+    Name,
+}
+
+const SKILL: &str = "Skill";
+
+const SPECIFIERS: [(&str, Specifier); 11] = [
+    ("Agent", Specifier::Name),
+    ("Bash", Specifier::Command),
+    (EDIT, Specifier::Path),
+    ("Glob", Specifier::Instead(READ)),
+    ("Grep", Specifier::Instead(READ)),
+    ("MultiEdit", Specifier::Instead(EDIT)),
+    ("NotebookEdit", Specifier::Instead(EDIT)),
+    (READ, Specifier::Path),
+    (SKILL, Specifier::Name),
+    ("WebFetch", Specifier::Host),
+    ("Write", Specifier::Instead(EDIT)),
+];
+
+/// Returns the one name of a tool that has two.
+pub(super) fn canonical(tool: &str) -> &str {
+    if tool == "Task" { "Agent" } else { tool }
+}
+
+/// Returns what a specifier for a tool means; `None` when it takes none.
+pub(super) fn specifier(tool: &str) -> Option<Specifier> {
+    let tool = canonical(tool);
+    SPECIFIERS.iter().find(|(name, _)| *name == tool).map(|(_, specifier)| *specifier)
+}
+
+/// Returns true for the tool whose `Name` is a skill's, and not an agent's type.
+pub(super) fn is_skill(tool: &str) -> bool {
+    tool == SKILL
+}
+
+/// Returns true when a tool reads the one file that it names; others read a directory with all that is in it.
+pub(super) fn reads_one_file(tool: &str) -> bool {
+    tool == READ
+}
+
+/// Returns true when a `Read` rule that denies keeps a tool from writing too.
+pub(super) fn is_kept_from_writing_by_read_rules(tool: &str) -> bool {
+    tool != "NotebookEdit"
+}
+
+/// Returns true when only a rule for the whole tool can grant its calls: nobody can tell them apart by what they do.
+pub(super) fn is_granted_whole(tool: &str) -> bool {
+    tool.starts_with("mcp__") || tool == "WebSearch"
+}

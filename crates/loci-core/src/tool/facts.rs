@@ -1,0 +1,108 @@
+//! Facts about tools that others act on: whoever clears results, keeps files or writes calls by hand reads them here
+//! and keeps no list of tool names of his own.
+//!
+//! A tool says them in its descriptor. Where only a name is at hand (a resumed transcript, a call written by hand),
+//! [`ToolFactTable`] finds them: it has the tools of a toolbox, those that were taken out of it too, since their results
+//! may stand in the transcript, and then [`FOREIGN`], the tools of other programs that write the same formats.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+/// What is so for every call of a tool. The default is a tool of which nothing is known, such as one of an MCP server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ToolFacts {
+    /// Whether its old results may be cleared: calling it again gives them again.
+    pub is_clearable: bool,
+    /// Whether it keeps a checkpoint of each file that it changes, so that the tree need not be compared around its
+    /// calls.
+    pub keeps_files: bool,
+    /// Whether a bare run offers it.
+    pub is_bare: bool,
+    /// The argument with the path of the one file that a call reads for the model.
+    pub read_argument: Option<&'static str>,
+    /// How a call is written by hand; without it, only as JSON.
+    pub main_argument: Option<MainArgument>,
+}
+
+/// The argument that a person writes behind a tool's name, as in `Read src/a.rs`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MainArgument {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether it may be left out.
+    pub is_optional: bool,
+    /// What stands for the other arguments that a call must have.
+    pub others: &'static [(&'static str, &'static str)],
+}
+
+impl MainArgument {
+    /// Returns an argument that must be there and is enough for a call.
+    pub const fn alone(name: &'static str) -> Self {
+        Self { name, is_optional: false, others: &[] }
+    }
+
+    /// Returns the input of a call that was written with this text behind the tool's name.
+    pub fn input(&self, text: &str) -> Value {
+        let main = (!self.is_optional || !text.is_empty()).then_some((self.name, text));
+        let arguments = main.into_iter().chain(self.others.iter().copied());
+        arguments.map(|(name, value)| (name.to_owned(), Value::from(value))).collect()
+    }
+}
+
+/// Tools that no toolbox here has, but that transcripts and rules of other programs name. A tool that is built here
+/// takes its row along into its descriptor.
+const FOREIGN: [(&str, ToolFacts); 5] = [
+    ("Agent", foreign(false, Some("subagent_type"))),
+    ("Skill", foreign(false, Some("skill"))),
+    ("Task", foreign(false, Some("subagent_type"))),
+    ("WebFetch", foreign(true, Some("url"))),
+    ("WebSearch", foreign(true, None)),
+];
+
+const fn foreign(is_clearable: bool, main: Option<&'static str>) -> ToolFacts {
+    let main_argument = match main {
+        Some(name) => Some(MainArgument::alone(name)),
+        None => None,
+    };
+    ToolFacts { is_clearable, keeps_files: false, is_bare: false, read_argument: None, main_argument }
+}
+
+/// The facts of tools by their names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToolFactTable(BTreeMap<String, ToolFacts>);
+
+impl ToolFactTable {
+    /// Adds a tool; the first of a name stays.
+    pub fn insert(&mut self, name: &str, facts: ToolFacts) {
+        self.0.entry(name.to_owned()).or_insert(facts);
+    }
+
+    /// Returns the facts of a tool; of one that nobody knows, the default.
+    pub fn facts(&self, name: &str) -> ToolFacts {
+        let foreign = || FOREIGN.iter().find(|(foreign, _)| *foreign == name).map(|(_, facts)| *facts);
+        self.0.get(name).copied().or_else(foreign).unwrap_or_default()
+    }
+}
+
+impl<'a> FromIterator<(&'a str, ToolFacts)> for ToolFactTable {
+    fn from_iter<T: IntoIterator<Item = (&'a str, ToolFacts)>>(tools: T) -> Self {
+        let mut table = Self::default();
+        tools.into_iter().for_each(|(name, facts)| table.insert(name, facts));
+        table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_come_from_the_table_then_from_foreign_tools() {
+        let mine = ToolFacts { is_bare: true, ..ToolFacts::default() };
+        let table = ToolFactTable::from_iter([("WebFetch", mine), ("WebFetch", ToolFacts::default())]);
+        assert_eq!(table.facts("WebFetch"), mine);
+        assert!(table.facts("WebSearch").is_clearable);
+        assert_eq!(table.facts("mcp__server__tool"), ToolFacts::default());
+    }
+}
