@@ -387,7 +387,7 @@ impl Conversation {
             cwd: self.env.cwd.clone(),
             model: self.current_model(),
             mode: self.ctx.mode(),
-            tools: self.toolbox.descriptors().map(|descriptor| descriptor.name.clone()).collect(),
+            tools: self.toolbox.available().map(|descriptor| descriptor.name.clone()).collect(),
             commands: self.ctx.slash_commands.get(),
             api_key_source: self.ctx.api_key_source.clone(),
             memory_dir: self.ctx.memory.as_ref().map(|memory| memory.dir().to_owned()),

@@ -126,6 +126,10 @@ pub(crate) fn check_permission_at(
 }
 
 fn unknown_tool(toolbox: &Toolbox, name: &str) -> ToolOutcome {
-    let names: Vec<&str> = toolbox.descriptors().map(|descriptor| descriptor.name.as_str()).collect();
-    ToolOutcome::refusal(format!("No such tool available: {name}. The tools are: {}", names.join(", ")))
+    let names: Vec<&str> = toolbox.available().map(|descriptor| descriptor.name.as_str()).collect();
+    let why = match toolbox.is_retired(name) {
+        true => format!("The tool is no longer available: {name}"),
+        false => format!("No such tool available: {name}"),
+    };
+    ToolOutcome::refusal(format!("{why}. The tools are: {}", names.join(", ")))
 }

@@ -17,7 +17,7 @@ use crate::config::{CompactionConfig, ModelConfig};
 use crate::event::EngineEvent;
 use crate::turn::{OutputLimit, RequestPlan};
 
-/// The part of every request that stays the same for a session: serialised once, shared ever after.
+/// The part of every request that stays the same: serialised once, shared until tools come or go between turns.
 pub(crate) struct RequestBase {
     system: Vec<SystemBlock>,
     tools: Arc<[ToolSpec]>,
@@ -27,8 +27,8 @@ pub(crate) struct RequestBase {
     compaction: CompactionConfig,
     /// Tools whose results the server keeps.
     lasting: Arc<[String]>,
-    /// Whether the server has refused to edit the conversation.
-    refuses_edits: AtomicBool,
+    /// Whether the server has refused to edit the conversation; known to what is made from it too.
+    refuses_edits: Arc<AtomicBool>,
 }
 
 impl RequestBase {
@@ -42,22 +42,37 @@ impl RequestBase {
         let user_id = model.user_id.as_ref().map(|device| {
             json!({"device_id": device, "account_uuid": "", "session_id": session}).to_string()
         });
-        let system = system_blocks(system_prompt(prompt));
-        let tools: Arc<[ToolSpec]> = toolbox.descriptors().filter_map(tool_spec).collect();
-        let texts = system.iter().map(|block| block.text.as_str());
-        Self {
-            tokens: texts.chain(tools.iter().map(|tool| tool.json.as_str())).map(prose_tokens).sum(),
-            system,
-            tools,
+        let base = Self {
+            system: system_blocks(system_prompt(prompt)),
+            tools: Arc::from([]),
             session: session.to_owned(),
             user_id,
+            tokens: 0,
             compaction,
+            lasting: Arc::from([]),
+            refuses_edits: Arc::default(),
+        };
+        base.with_tools(toolbox)
+    }
+
+    /// Returns the same for tools that have come or gone since. A toolbox changes at its end only, so the bytes of what
+    /// was sent before are the beginning of what is sent now.
+    pub(crate) fn with_tools(&self, toolbox: &Toolbox) -> Self {
+        let tools: Arc<[ToolSpec]> = toolbox.descriptors().filter_map(tool_spec).collect();
+        let texts = self.system.iter().map(|block| block.text.as_str());
+        Self {
+            tokens: texts.chain(tools.iter().map(|tool| tool.json.as_str())).map(prose_tokens).sum(),
+            system: self.system.clone(),
+            tools,
+            session: self.session.clone(),
+            user_id: self.user_id.clone(),
+            compaction: self.compaction,
             lasting: toolbox
                 .descriptors()
                 .filter(|tool| !tool.facts.is_clearable)
                 .map(|tool| tool.name.clone())
                 .collect(),
-            refuses_edits: AtomicBool::new(false),
+            refuses_edits: Arc::clone(&self.refuses_edits),
         }
     }
 
@@ -157,7 +172,84 @@ fn thinking(facts: &ModelFacts, budget: Option<u64>, max_tokens: u64) -> Thinkin
 
 #[cfg(test)]
 mod tests {
+    use loci_core::stream::FailureKind;
+    use loci_core::tool::{CallEffects, ToolFacts};
+    use loci_tools::{Host, Place, Tool, ToolCall, ToolFuture};
+    use serde_json::Value;
+
     use super::*;
+
+    /// A tool that was there from the beginning, under another name.
+    struct Late(ToolDescriptor);
+
+    impl Late {
+        fn new(name: &str) -> Self {
+            let glob = Toolbox::builtin().find("Glob").unwrap().descriptor().clone();
+            Self(ToolDescriptor { name: name.to_owned(), facts: ToolFacts::default(), ..glob })
+        }
+    }
+
+    impl Tool for Late {
+        fn descriptor(&self) -> &ToolDescriptor {
+            &self.0
+        }
+
+        fn effects(&self, _: &Value, _: &Place) -> CallEffects {
+            CallEffects::unknown("a test")
+        }
+
+        fn is_concurrency_safe(&self, _: &Value) -> bool {
+            false
+        }
+
+        fn run<'a>(&'a self, _: ToolCall, _: &'a dyn Host) -> ToolFuture<'a> {
+            unreachable!("it is only offered")
+        }
+    }
+
+    #[test]
+    fn tools_that_come_and_go_leave_the_bytes_of_the_earlier_ones_alone() {
+        let model = ModelConfig::new("claude-opus-4-8");
+        let plan = RequestPlan {
+            model: model.main.clone(),
+            output: OutputLimit::Usual,
+            is_streaming: true,
+            may_compact: true,
+        };
+        let sent = |base: &RequestBase| {
+            let request = base.request(&plan, &model, Vec::new());
+            let tools: Vec<&str> = request.tools.iter().map(|tool| tool.json.as_str()).collect();
+            (request.system, tools.join(","))
+        };
+        let mut toolbox = Toolbox::builtin();
+        let first =
+            RequestBase::new(&PromptParts::default(), &toolbox, &model, CompactionConfig::default(), "s");
+        let (system, tools) = sent(&first);
+
+        toolbox.append(Arc::new(Late::new("mcp__late__tool"))).unwrap();
+        toolbox.retire("Bash");
+        let second = first.with_tools(&toolbox);
+        let (same_system, more_tools) = sent(&second);
+        assert_eq!(same_system, system);
+        let tail = more_tools.strip_prefix(&tools).expect("the earlier tools, byte for byte");
+        assert!(tail.starts_with(r#",{"name":"mcp__late__tool""#), "{tail}");
+        assert!(second.tokens() > first.tokens());
+        assert!(!first.lasting.contains(&"mcp__late__tool".to_owned()));
+        assert!(second.lasting.contains(&"mcp__late__tool".to_owned()));
+
+        toolbox.drop_retired();
+        assert!(!sent(&second.with_tools(&toolbox)).1.contains(r#""name":"Bash""#));
+    }
+
+    #[test]
+    fn refusal_of_edits_is_known_to_the_base_with_other_tools() {
+        let (model, toolbox) = (ModelConfig::new("m"), Toolbox::builtin());
+        let first =
+            RequestBase::new(&PromptParts::default(), &toolbox, &model, CompactionConfig::default(), "s");
+        let second = first.with_tools(&toolbox);
+        let failure = Failure::new(FailureKind::InvalidRequest, "no edits");
+        assert!(first.stop_edits(&failure).is_some() && second.stop_edits(&failure).is_none());
+    }
 
     #[test]
     fn thinking_follows_the_model() {

@@ -20,6 +20,15 @@ impl InputCheck {
         }
     }
 
+    /// Compiles the schema of a tool that may still be left out; the error says what is wrong with it.
+    pub fn compile(schema: &Value) -> Result<Self, String> {
+        if schema["type"] != "object" {
+            return Err("it does not describe an object".to_owned());
+        }
+        let validator = jsonschema::validator_for(schema).map_err(|error| error.to_string())?;
+        Ok(Self { schema: schema.clone(), validator: Ok(validator) })
+    }
+
     /// Returns the input as the tool takes it, or all that is wrong with it, one clause a line.
     pub fn check(&self, input: &Value) -> Result<Value, String> {
         let validator =

@@ -34,4 +34,4 @@ pub use shell_tasks::{ShellTaskStatus, ShellTaskView, ShellTasks};
 pub use spill::spill_preview;
 pub use todo::task_store::{MemoryTaskStore, TaskStore};
 pub use tool::{Tool, ToolCall, ToolFuture};
-pub use toolbox::Toolbox;
+pub use toolbox::{AppendError, Toolbox};

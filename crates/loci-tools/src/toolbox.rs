@@ -1,4 +1,9 @@
 //! The set of tools a conversation has, found by name.
+//!
+//! Providers cache a request by its beginning, and the tools stand at the beginning. So what was offered keeps its place
+//! and its bytes for as long as a conversation may have them cached: a tool that comes later is appended, one that goes
+//! is only retired. Its descriptor stays in the list, a call of it finds nothing, and once the conversation is compacted
+//! or begins anew, [`Toolbox::drop_retired`] forgets it.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,17 +13,44 @@ use serde_json::{Map, Value};
 
 use crate::{InputCheck, RecordDirs, Tool};
 
-/// Tools in the order they are offered; the order is part of the cached prompt and never changes in a session.
+/// Tools in the order they are offered; the order is part of the cached prompt.
 #[derive(Clone, Default)]
 pub struct Toolbox {
-    entries: Vec<Arc<Entry>>,
+    offers: Vec<Offer>,
     /// Of every tool that was ever in it: results of tools that are gone stay in the transcript.
     facts: Arc<ToolFactTable>,
+}
+
+/// A tool that the model was told of.
+#[derive(Clone)]
+struct Offer {
+    entry: Arc<Entry>,
+    /// Whether it is only listed for the sake of the cache.
+    is_retired: bool,
 }
 
 struct Entry {
     tool: Arc<dyn Tool>,
     check: OnceLock<InputCheck>,
+}
+
+/// Why a tool was not appended. The others are not touched by it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AppendError {
+    /// Another tool is offered under this name.
+    #[error("There is a tool `{0}` already")]
+    Taken(String),
+    /// It is retired and was another tool then: one request cannot have both.
+    #[error("The tool `{0}` has changed since it was offered; it is offered anew after a compaction")]
+    Changed(String),
+    /// Its input could not be checked, and a server would refuse the whole request.
+    #[error("The input schema of the tool `{name}` is invalid: {problem}")]
+    Schema {
+        /// The tool.
+        name: String,
+        /// What is wrong.
+        problem: String,
+    },
 }
 
 impl Toolbox {
@@ -28,8 +60,7 @@ impl Toolbox {
         for tool in tools {
             let descriptor = tool.descriptor();
             if toolbox.find(&descriptor.name).is_none() {
-                Arc::make_mut(&mut toolbox.facts).insert(&descriptor.name, descriptor.facts);
-                toolbox.entries.push(Arc::new(Entry { tool, check: OnceLock::new() }));
+                toolbox.offer(Entry { tool, check: OnceLock::new() });
             }
         }
         toolbox
@@ -60,7 +91,44 @@ impl Toolbox {
         ])
     }
 
-    /// Finds a tool by its name or one of its aliases.
+    /// Offers one more tool, behind the others. A retired tool of this name comes back if it is the same.
+    pub fn append(&mut self, tool: Arc<dyn Tool>) -> Result<(), AppendError> {
+        let descriptor = tool.descriptor();
+        let name = descriptor.name.clone();
+        let check = InputCheck::compile(&descriptor.input_schema)
+            .map_err(|problem| AppendError::Schema { name: name.clone(), problem })?;
+        let entry = Entry { check: OnceLock::from(check), tool };
+        match self.offers.iter_mut().find(|offer| offer.has_name(&name)) {
+            None => self.offer(entry),
+            Some(offer) if !offer.is_retired => return Err(AppendError::Taken(name)),
+            Some(offer) if offer.entry.is_sent_as(&entry) => {
+                *offer = Offer { entry: Arc::new(entry), is_retired: false };
+            }
+            Some(_) => return Err(AppendError::Changed(name)),
+        }
+        Ok(())
+    }
+
+    /// Takes a tool away and leaves its descriptor where it is; false when it is not on offer.
+    pub fn retire(&mut self, name: &str) -> bool {
+        let mut offers = self.offers.iter_mut().filter(|offer| !offer.is_retired);
+        let offer = offers.find(|offer| offer.has_name(name));
+        offer.map(|offer| offer.is_retired = true).is_some()
+    }
+
+    /// Tells whether a tool was offered and is no longer available.
+    pub fn is_retired(&self, name: &str) -> bool {
+        self.offers.iter().any(|offer| offer.is_retired && offer.has_name(name))
+    }
+
+    /// Forgets retired tools, as soon as nothing of the conversation is cached any more; true when there were any.
+    pub fn drop_retired(&mut self) -> bool {
+        let n_before = self.offers.len();
+        self.offers.retain(|offer| !offer.is_retired);
+        self.offers.len() < n_before
+    }
+
+    /// Finds a tool by its name or one of its aliases; a retired one is not found.
     pub fn find(&self, name: &str) -> Option<&dyn Tool> {
         self.entry(name).map(|entry| entry.tool.as_ref())
     }
@@ -94,12 +162,17 @@ impl Toolbox {
 
     /// Offers only the tools `keep` says yes to; the facts of the others stay known.
     pub fn retain(&mut self, keep: impl Fn(&ToolDescriptor) -> bool) {
-        self.entries.retain(|entry| keep(entry.tool.descriptor()));
+        self.offers.retain(|offer| keep(offer.entry.tool.descriptor()));
     }
 
-    /// Iterates over the descriptors in order.
+    /// Iterates in order over all that the model is told of, retired tools included.
     pub fn descriptors(&self) -> impl Iterator<Item = &ToolDescriptor> {
-        self.entries.iter().map(|entry| entry.tool.descriptor())
+        self.offers.iter().map(|offer| offer.entry.tool.descriptor())
+    }
+
+    /// Iterates in order over the tools that can be called.
+    pub fn available(&self) -> impl Iterator<Item = &ToolDescriptor> {
+        self.offers.iter().filter(|offer| !offer.is_retired).map(|offer| offer.entry.tool.descriptor())
     }
 
     /// Returns the facts of tools by name, of those that were taken out too.
@@ -107,11 +180,31 @@ impl Toolbox {
         &self.facts
     }
 
+    fn offer(&mut self, entry: Entry) {
+        let descriptor = entry.tool.descriptor();
+        Arc::make_mut(&mut self.facts).insert(&descriptor.name, descriptor.facts);
+        self.offers.push(Offer { entry: Arc::new(entry), is_retired: false });
+    }
+
     fn entry(&self, name: &str) -> Option<&Entry> {
-        self.entries.iter().map(Arc::as_ref).find(|entry| {
-            let descriptor = entry.tool.descriptor();
-            descriptor.name == name || descriptor.aliases.contains(&name)
-        })
+        let mut offers = self.offers.iter().filter(|offer| !offer.is_retired);
+        offers.find(|offer| offer.has_name(name)).map(|offer| offer.entry.as_ref())
+    }
+}
+
+impl Offer {
+    fn has_name(&self, name: &str) -> bool {
+        let descriptor = self.entry.tool.descriptor();
+        descriptor.name == name || descriptor.aliases.contains(&name)
+    }
+}
+
+impl Entry {
+    /// Tells whether the model is told the same of another tool.
+    fn is_sent_as(&self, other: &Self) -> bool {
+        let [ours, theirs] = [self, other].map(|entry| entry.tool.descriptor());
+        (&ours.name, &ours.description, &ours.input_schema)
+            == (&theirs.name, &theirs.description, &theirs.input_schema)
     }
 }
 
@@ -122,70 +215,4 @@ fn defaults(schema: &Value) -> Map<String, Value> {
 }
 
 #[cfg(test)]
-mod tests {
-    use loci_core::tool::ToolFacts;
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn facts_of_the_built_in_tools() {
-        let tools = Toolbox::builtin();
-        let with = |has: fn(&ToolFacts) -> bool| {
-            let names = tools.descriptors().filter(|tool| has(&tool.facts)).map(|tool| tool.name.as_str());
-            names.collect::<Vec<_>>().join(" ")
-        };
-        assert_eq!(with(|facts| facts.is_clearable), "Bash Edit Glob Grep Read Write");
-        assert_eq!(with(|facts| facts.keeps_files), "Edit NotebookEdit Write");
-        assert_eq!(with(|facts| facts.is_bare), "Bash Edit Read");
-        assert_eq!(with(|facts| facts.read_argument.is_some()), "Read");
-        assert_eq!(with(|facts| facts.main_argument.is_some()), "Bash Edit Glob Grep Read Write");
-    }
-
-    /// A fact that names an argument which the schema does not have would be silently without effect.
-    #[test]
-    fn arguments_named_by_facts_are_in_the_schema() {
-        for tool in Toolbox::builtin().descriptors() {
-            let main = tool.facts.main_argument;
-            let others = main.iter().flat_map(|main| main.others).map(|(name, _)| *name);
-            let named = main.iter().map(|main| main.name).chain(others).chain(tool.facts.read_argument);
-            for name in named {
-                assert!(tool.input_schema["properties"].get(name).is_some(), "{} has no {name}", tool.name);
-            }
-        }
-    }
-
-    #[test]
-    fn facts_of_a_tool_that_was_taken_out_stay_known() {
-        let mut tools = Toolbox::builtin();
-        tools.retain(|tool| tool.name == "Bash");
-        assert!(tools.find("Read").is_none() && tools.facts().facts("Read").is_clearable);
-    }
-
-    #[test]
-    fn what_a_model_left_out_is_filled_in_first() {
-        let tools = Toolbox::builtin();
-        let kept =
-            |json: &Value| tools.with_defaults(Block::from_value(json).unwrap()).to_value().to_string();
-        for (name, input, expected) in [
-            ("Edit", json!({"file_path": "/a"}), r#"{"replace_all":false,"file_path":"/a"}"#),
-            (
-                "Edit",
-                json!({"file_path": "/a", "replace_all": true}),
-                r#"{"file_path":"/a","replace_all":true}"#,
-            ),
-            ("NotebookEdit", json!({}), r#"{"edit_mode":"replace"}"#),
-            ("Read", json!({"file_path": "/a"}), r#"{"file_path":"/a"}"#),
-            ("Unknown", json!({"a": 1}), r#"{"a":1}"#),
-            ("Edit", json!("not an object"), r#""not an object""#),
-        ] {
-            let call = json!({"type": "tool_use", "id": "toolu_1", "name": name, "input": input, "caller": {"type": "direct"}});
-            let expected = format!(
-                r#"{{"type":"tool_use","id":"toolu_1","name":"{name}","input":{expected},"caller":{{"type":"direct"}}}}"#
-            );
-            assert_eq!(kept(&call), expected);
-        }
-        let text = json!({"type": "text", "text": "hi"});
-        assert_eq!(kept(&text), text.to_string());
-    }
-}
+mod tests;

@@ -38,6 +38,23 @@ fn the_smallest_body() {
     );
 }
 
+/// Servers cache a request by its beginning: tools that come later must leave what was sent of the others alone.
+#[test]
+fn appended_tools_leave_the_bytes_of_the_earlier_ones_alone() {
+    let body = |names: &[&str]| {
+        let tools = names.iter().map(|name| {
+            let json = RawJson::from_value(&json!({"name": name, "input_schema": {"b": 1, "a": 2}})).unwrap();
+            ToolSpec { name: (*name).to_owned(), json }
+        });
+        let request = Request { tools: tools.collect(), ..Request::new("m", 1, Vec::new()) };
+        text_of(&request, Features::Experimental)
+    };
+    let (before, after) = (body(&["Read", "Bash"]), body(&["Read", "Bash", "mcp__late__tool"]));
+    let end = before.find("],\"messages\"").unwrap();
+    assert!(before[..end].contains(r#""tools":[{"name":"Read""#));
+    assert!(after.starts_with(&before[..end]), "{after}");
+}
+
 #[test]
 fn the_fullest_body_has_its_keys_in_order() {
     check(
