@@ -40,7 +40,7 @@ impl Client {
 
     /// Does the same with credentials that are asked for before each request, in place of fixed ones.
     pub fn with_auth_source(config: ProviderConfig, source: Arc<dyn AuthSource>) -> Result<Self, Failure> {
-        let provider = Provider::anthropic(&config, source)?;
+        let provider = Provider::from_config(&config, source)?;
         let transport = Arc::new(Transport::new(&config, provider.endpoint.base()));
         let shared = Shared { provider, transport, timeouts: config.timeouts };
         Ok(Self { kind: Kind::Remote(Arc::new(shared)) })

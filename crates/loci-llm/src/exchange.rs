@@ -19,7 +19,8 @@ use crate::auth::Auth;
 use crate::config::Timeouts;
 use crate::failure::connection::{self, root_words};
 use crate::failure::{self, Asked};
-use crate::provider::{Decode, Framer, Provider, Pulse};
+use crate::framing::FrameReader;
+use crate::provider::{Decode, Provider, Pulse};
 use crate::request::Request;
 use crate::sse::EVENT_CAP;
 use crate::transport::Transport;
@@ -159,7 +160,7 @@ impl Exchange {
         let provider = &self.shared.provider;
         Reading {
             response,
-            framer: provider.framing.framer(),
+            frames: (provider.framing)(),
             decoder: provider.protocol.decoder(&self.request, request_id.clone()),
             request_id,
             timeouts: self.shared.timeouts,
@@ -171,7 +172,7 @@ impl Exchange {
 /// A streamed answer of which the head has come.
 struct Reading {
     response: Response,
-    framer: Box<dyn Framer>,
+    frames: Box<dyn FrameReader>,
     decoder: Box<dyn Decode>,
     request_id: Option<RequestId>,
     timeouts: Timeouts,
@@ -202,7 +203,7 @@ impl Reading {
         let (deadline, waited) = by_byte.min(by_event);
         match timeout_at(deadline, self.response.chunk()).await {
             Ok(Ok(Some(bytes))) => {
-                self.framer.push(&bytes);
+                self.frames.push(&bytes);
                 self.decode_frames(queue)
             }
             Ok(Ok(None)) => self.finish(queue),
@@ -213,7 +214,7 @@ impl Reading {
 
     fn decode_frames(&mut self, queue: &mut VecDeque<StreamEvent>) -> Result<(), Failure> {
         while !self.decoder.has_ended() {
-            let frame = self.framer.next_frame().map_err(|error| failure::malformed(&error.to_string()))?;
+            let frame = self.frames.next_frame().map_err(|error| failure::malformed(&error.to_string()))?;
             let Some(frame) = frame else { break };
             if self.decoder.decode(&frame, queue)? == Pulse::Progress {
                 self.last_event = Instant::now();
@@ -223,7 +224,7 @@ impl Reading {
     }
 
     fn finish(&mut self, queue: &mut VecDeque<StreamEvent>) -> Result<(), Failure> {
-        if let Some(frame) = self.framer.last_frame() {
+        if let Some(frame) = self.frames.last_frame() {
             self.decoder.decode(&frame, queue)?;
         }
         if self.decoder.has_ended() { Ok(()) } else { Err(self.decoder.cut("the stream ended early")) }

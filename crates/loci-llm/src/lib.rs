@@ -18,6 +18,7 @@ mod config;
 mod endpoint;
 mod exchange;
 mod failure;
+mod framing;
 mod provider;
 mod proxy;
 mod request;

@@ -24,9 +24,10 @@ use crate::auth::{Auth, AuthSource};
 use crate::config::ProviderConfig;
 use crate::endpoint::Endpoint;
 use crate::failure::Asked;
+use crate::framing::{Frame, Framing};
 use crate::request::Request;
 use crate::secret::Secret;
-use crate::sse::{EventTooLarge, Frame, SseReader};
+use crate::sse::SseReader;
 
 /// Knows what the bytes of request and answer mean.
 pub(crate) trait Protocol: Debug + Send + Sync {
@@ -61,46 +62,6 @@ pub(crate) enum Pulse {
     Ping,
 }
 
-/// How an answer's bytes are cut into frames.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Framing {
-    /// Server-sent events.
-    Sse,
-}
-
-impl Framing {
-    /// Makes a framer for one answer.
-    pub(crate) fn framer(self) -> Box<dyn Framer> {
-        match self {
-            Self::Sse => Box::new(SseReader::default()),
-        }
-    }
-}
-
-/// Cuts the bytes of one answer into frames.
-pub(crate) trait Framer: Debug + Send + Sync {
-    /// Takes in more bytes.
-    fn push(&mut self, bytes: &[u8]);
-    /// Returns the next whole frame, or `None` until more bytes come.
-    fn next_frame(&mut self) -> Result<Option<Frame<'_>>, EventTooLarge>;
-    /// Returns what is left when the bytes have ended.
-    fn last_frame(&mut self) -> Option<Frame<'_>>;
-}
-
-impl Framer for SseReader {
-    fn push(&mut self, bytes: &[u8]) {
-        SseReader::push(self, bytes);
-    }
-
-    fn next_frame(&mut self) -> Result<Option<Frame<'_>>, EventTooLarge> {
-        SseReader::next_frame(self)
-    }
-
-    fn last_frame(&mut self) -> Option<Frame<'_>> {
-        SseReader::last_frame(self)
-    }
-}
-
 /// A provider, put together and checked.
 #[derive(Debug)]
 pub(crate) struct Provider {
@@ -123,8 +84,13 @@ pub(crate) struct Prepared {
 }
 
 impl Provider {
+    /// Puts together the provider that a configuration asks for: the one place to choose between several.
+    pub(crate) fn from_config(config: &ProviderConfig, source: Arc<dyn AuthSource>) -> Result<Self, Failure> {
+        Self::anthropic(config, source)
+    }
+
     /// Puts together the Anthropic API, or a gateway that speaks like it.
-    pub(crate) fn anthropic(config: &ProviderConfig, source: Arc<dyn AuthSource>) -> Result<Self, Failure> {
+    fn anthropic(config: &ProviderConfig, source: Arc<dyn AuthSource>) -> Result<Self, Failure> {
         let custom_headers = config
             .custom_headers
             .iter()
@@ -135,7 +101,7 @@ impl Provider {
             protocol: Box::new(Anthropic::new(config)),
             endpoint: Endpoint::messages(&config.base_url)?,
             source,
-            framing: Framing::Sse,
+            framing: || Box::new(SseReader::default()),
             user_agent: header_value("user-agent", &config.user_agent)?,
             custom_headers,
             secrets: secrets(config),

@@ -4,35 +4,21 @@
 //! `field: value`; one that starts with `:` is a comment. An empty line ends an event. Of the fields only
 //! `event` and `data` matter here; several `data` lines are joined by newlines. An event without data is none.
 //!
+//! It is written by hand, although there are crates for it (`eventsource-stream`): those hold an event of any size in
+//! memory and give text, while a model's answer needs a cap and its bytes as they came.
+//!
 //! What must stay true:
 //! 1. Any way of cutting the stream into chunks gives the same frames (a property test).
 //! 2. No more than the cap of one event is ever held, and each byte is looked at a bounded number of times.
 
-use std::borrow::Cow;
-
 use memchr::memchr2;
+
+use crate::framing::{Frame, FrameReader, FrameTooLarge};
 
 /// The most bytes one event may have: far above the longest answer, far below what would hurt.
 pub(crate) const EVENT_CAP: usize = 64 * 1024 * 1024;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
-/// One event, lent until the next is asked for.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Frame<'a> {
-    /// The event's name; empty when the stream did not give one.
-    pub(crate) event: Cow<'a, str>,
-    /// The event's data.
-    pub(crate) data: &'a [u8],
-}
-
-/// Says that one event grew past the cap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("One event of the stream has more than {cap} bytes")]
-pub(crate) struct EventTooLarge {
-    /// The cap that was met.
-    pub(crate) cap: usize,
-}
 
 /// Splits a byte stream into frames.
 #[derive(Debug)]
@@ -57,24 +43,9 @@ impl Default for SseReader {
     }
 }
 
-impl SseReader {
-    /// Makes a reader with a cap of its own.
-    pub(crate) fn with_cap(cap: usize) -> Self {
-        Self {
-            input: Vec::new(),
-            start: 0,
-            scanned: 0,
-            event: Vec::new(),
-            data: Vec::new(),
-            is_lent: false,
-            is_after_cr: false,
-            is_at_beginning: true,
-            cap,
-        }
-    }
-
+impl FrameReader for SseReader {
     /// Takes in more bytes; ask for frames until there are none before taking in the next.
-    pub(crate) fn push(&mut self, bytes: &[u8]) {
+    fn push(&mut self, bytes: &[u8]) {
         self.input.drain(..self.start);
         self.scanned -= self.start;
         self.start = 0;
@@ -82,7 +53,7 @@ impl SseReader {
     }
 
     /// Returns the next whole event, or `None` until more bytes come.
-    pub(crate) fn next_frame(&mut self) -> Result<Option<Frame<'_>>, EventTooLarge> {
+    fn next_frame(&mut self) -> Result<Option<Frame<'_>>, FrameTooLarge> {
         self.forget_lent();
         if !self.skip_byte_order_mark() {
             return Ok(None);
@@ -105,9 +76,26 @@ impl SseReader {
     ///
     /// Strictly such an event is to be dropped, but some servers end without the empty line; its lines are
     /// whole, and a cut is noticed by what the events say, not by how the bytes end.
-    pub(crate) fn last_frame(&mut self) -> Option<Frame<'_>> {
+    fn last_frame(&mut self) -> Option<Frame<'_>> {
         self.forget_lent();
         self.is_event_ready().then(|| self.lend())
+    }
+}
+
+impl SseReader {
+    /// Makes a reader with a cap of its own.
+    pub(crate) fn with_cap(cap: usize) -> Self {
+        Self {
+            input: Vec::new(),
+            start: 0,
+            scanned: 0,
+            event: Vec::new(),
+            data: Vec::new(),
+            is_lent: false,
+            is_after_cr: false,
+            is_at_beginning: true,
+            cap,
+        }
     }
 
     fn forget_lent(&mut self) {
@@ -189,9 +177,9 @@ impl SseReader {
         Frame { event: String::from_utf8_lossy(&self.event), data: &self.data }
     }
 
-    fn check_cap(&self) -> Result<(), EventTooLarge> {
+    fn check_cap(&self) -> Result<(), FrameTooLarge> {
         let held = self.data.len() + self.event.len() + (self.scanned - self.start);
-        if held > self.cap { Err(EventTooLarge { cap: self.cap }) } else { Ok(()) }
+        if held > self.cap { Err(FrameTooLarge { cap: self.cap }) } else { Ok(()) }
     }
 }
 
@@ -260,7 +248,7 @@ mod tests {
         {
             let mut reader = SseReader::with_cap(8);
             reader.push(stream.as_bytes());
-            assert_eq!(reader.next_frame(), Err(EventTooLarge { cap: 8 }), "{stream:?}");
+            assert_eq!(reader.next_frame(), Err(FrameTooLarge { cap: 8 }), "{stream:?}");
         }
         let mut reader = SseReader::with_cap(8);
         reader.push(&b"data: 12\n\n".repeat(100));

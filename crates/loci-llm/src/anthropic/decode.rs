@@ -17,8 +17,8 @@ use serde_json::value::RawValue;
 
 use super::block::{OpenBlock, on_one_line};
 use crate::failure;
+use crate::framing::Frame;
 use crate::provider::{Decode, Pulse};
-use crate::sse::Frame;
 
 /// Turns frames into events; one decoder for one answer.
 #[derive(Debug)]

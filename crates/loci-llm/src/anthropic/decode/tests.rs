@@ -5,6 +5,7 @@ use loci_core::stream::Delta;
 use serde_json::json;
 
 use super::*;
+use crate::framing::FrameReader;
 use crate::sse::SseReader;
 
 /// Renders an event as one line.

@@ -1,0 +1,37 @@
+//! How an answer's bytes are cut into frames: the part of a provider between the connection and its protocol.
+//!
+//! Anthropic's API streams server-sent events (`sse`). A cloud with a framing of its own, such as the binary event streams
+//! of AWS, adds a reader in a file of its own and names it where its provider is put together.
+
+use std::borrow::Cow;
+use std::fmt::Debug;
+
+/// Makes a reader for one answer.
+pub(crate) type Framing = fn() -> Box<dyn FrameReader>;
+
+/// Cuts the bytes of one answer into frames.
+pub(crate) trait FrameReader: Debug + Send + Sync {
+    /// Takes in more bytes; ask for frames until there are none before taking in the next.
+    fn push(&mut self, bytes: &[u8]);
+    /// Returns the next whole frame, or `None` until more bytes come.
+    fn next_frame(&mut self) -> Result<Option<Frame<'_>>, FrameTooLarge>;
+    /// Returns what is left when the bytes have ended.
+    fn last_frame(&mut self) -> Option<Frame<'_>>;
+}
+
+/// One event of an answer, lent until the next is asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Frame<'a> {
+    /// The event's name; empty when the stream did not give one.
+    pub(crate) event: Cow<'a, str>,
+    /// The event's data.
+    pub(crate) data: &'a [u8],
+}
+
+/// Says that one event grew past the cap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("One event of the stream has more than {cap} bytes")]
+pub(crate) struct FrameTooLarge {
+    /// The cap that was met.
+    pub(crate) cap: usize,
+}
