@@ -3,8 +3,8 @@
 //! Every request carries a member's token, which opens one repository. A write says what it expects to replace; the
 //! database decides in one transaction. What the client checks is checked again: names, sizes and secrets.
 
+mod data_migration;
 mod limits;
-mod moving;
 mod postgres;
 mod sqlite;
 mod store;
@@ -25,8 +25,8 @@ use loci_context::{ContentHash, EntryName, SecretFound, TEAM_ENTRY_BYTES, find_s
 use loci_stdx::{Clock, rfc3339_millis};
 use tokio::net::TcpListener;
 
+pub use data_migration::Inventory;
 pub use limits::Limits;
-pub use moving::Inventory;
 pub use store::{Database, StoreError};
 
 use crate::http::RepositoryName;

@@ -12,9 +12,9 @@ use tokio::sync::mpsc;
 use super::store::StoreError;
 
 /// Rows that travel together.
-pub(super) const PARCEL: usize = 64;
-/// Parcels on their way at the same time.
-const ON_THE_WAY: usize = 2;
+pub(super) const BATCH_ROWS: usize = 64;
+/// Batches on their way at the same time.
+const BATCHES_IN_FLIGHT: usize = 2;
 
 /// A table and what of it is moved.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ pub(super) type Row = Vec<Option<String>>;
 
 /// What travels.
 #[derive(Debug)]
-pub(super) enum Parcel {
+pub(super) enum RowBatch {
     /// Rows of the table with this index.
     Rows(usize, Vec<Row>),
     /// That was all, and this is what it was. What ends without it was cut short.
@@ -109,11 +109,11 @@ impl Inventory {
 
 /// Counts rows while they pass.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct InventoryBuilder {
     tables: [(u64, Sha256); TABLES.len()],
 }
 
-impl Tally {
+impl InventoryBuilder {
     /// Takes note of a row; a text that is not what its hash says is no row to be moved.
     pub(super) fn add(&mut self, idx: usize, row: &Row) -> Result<(), StoreError> {
         let table = &TABLES[idx];
@@ -145,8 +145,8 @@ pub(super) fn compare(sent: &Inventory, found: Inventory) -> Result<Inventory, S
 }
 
 /// Makes the way from a source to a target.
-pub(super) fn way() -> (mpsc::Sender<Parcel>, mpsc::Receiver<Parcel>) {
-    mpsc::channel(ON_THE_WAY)
+pub(super) fn batch_channel() -> (mpsc::Sender<RowBatch>, mpsc::Receiver<RowBatch>) {
+    mpsc::channel(BATCHES_IN_FLIGHT)
 }
 
 /// Says which side stopped it, where both have stopped.
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn what_differs_anywhere_has_another_inventory() {
         let taken = |rows: &[Row]| {
-            let mut tally = Tally::default();
+            let mut tally = InventoryBuilder::default();
             rows.iter().for_each(|row| tally.add(0, row).unwrap());
             tally.finish()
         };
@@ -199,8 +199,8 @@ mod tests {
         let version = |text: &str| {
             ["r", "a.md", text, hash.as_str(), "now", "ann"].map(|it| Some(it.to_owned())).to_vec()
         };
-        assert!(Tally::default().add(2, &version("text")).is_ok());
-        let said = Tally::default().add(2, &version("test")).unwrap_err().to_string();
+        assert!(InventoryBuilder::default().add(2, &version("text")).is_ok());
+        let said = InventoryBuilder::default().add(2, &version("test")).unwrap_err().to_string();
         assert!(said.contains("`a.md` of `r` in `versions`"), "{said}");
     }
 }

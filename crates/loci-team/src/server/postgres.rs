@@ -6,7 +6,7 @@
 
 mod address;
 mod binding;
-mod moving;
+mod data_migration;
 mod pool;
 mod tls;
 
@@ -14,7 +14,7 @@ use loci_context::{ContentHash, EntryName, Hashes};
 use tokio::sync::mpsc::{Receiver, Sender};
 use tokio_postgres::{GenericClient, Statement, Transaction};
 
-use super::moving::{Inventory, Parcel};
+use super::data_migration::{Inventory, RowBatch};
 use super::store::{
     Answer, Deed, Found, Member, Sent, Store, StoreError, Written, decide, steps_after, to_hashes,
 };
@@ -190,20 +190,20 @@ impl Store for PostgresStore {
         })
     }
 
-    fn export(&self, parcels: Sender<Parcel>) -> Answer<'_, ()> {
+    fn export(&self, batches: Sender<RowBatch>) -> Answer<'_, ()> {
         Box::pin(async move {
             let mut connection = self.pool.lend().await?;
             let transaction = connection.transaction().await?;
-            moving::send_all(&transaction, &parcels).await?;
+            data_migration::send_all(&transaction, &batches).await?;
             Ok(transaction.commit().await?)
         })
     }
 
-    fn import(&self, parcels: Receiver<Parcel>) -> Answer<'_, Inventory> {
+    fn import(&self, batches: Receiver<RowBatch>) -> Answer<'_, Inventory> {
         Box::pin(async move {
             let mut connection = self.pool.lend().await?;
             let transaction = connection.transaction().await?;
-            let taken = moving::take_all(&transaction, parcels).await?;
+            let taken = data_migration::take_all(&transaction, batches).await?;
             transaction.commit().await?;
             Ok(taken)
         })

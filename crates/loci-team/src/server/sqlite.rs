@@ -3,7 +3,7 @@
 //! There are two connections: one that writes, because SQLite has one writer at a time anyway, and one that reads, which
 //! never waits for a write that is on its way to the disk. Work is done on threads that may wait.
 
-mod moving;
+mod data_migration;
 
 use std::io;
 use std::path::Path;
@@ -14,7 +14,7 @@ use loci_context::{ContentHash, EntryName, Hashes};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use tokio::sync::mpsc::{Receiver, Sender};
 
-use super::moving::{Inventory, Parcel};
+use super::data_migration::{Inventory, RowBatch};
 use super::store::{
     Answer, Deed, Found, Member, Sent, Store, StoreError, Written, decide, steps_after, to_hashes,
 };
@@ -183,13 +183,13 @@ impl Store for SqliteStore {
         })
     }
 
-    fn export(&self, parcels: Sender<Parcel>) -> Answer<'_, ()> {
-        self.change(move |connection| moving::send_all(connection, &parcels))
+    fn export(&self, batches: Sender<RowBatch>) -> Answer<'_, ()> {
+        self.change(move |connection| data_migration::send_all(connection, &batches))
     }
 
-    fn import(&self, parcels: Receiver<Parcel>) -> Answer<'_, Inventory> {
-        let is_free = self.read(moving::check_empty);
-        let taken = self.change(move |connection| moving::take_all(connection, parcels));
+    fn import(&self, batches: Receiver<RowBatch>) -> Answer<'_, Inventory> {
+        let is_free = self.read(data_migration::check_empty);
+        let taken = self.change(move |connection| data_migration::take_all(connection, batches));
         Box::pin(async move {
             // Looked at first without waiting, because it may be the very file that is being moved.
             is_free.await?;

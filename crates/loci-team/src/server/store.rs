@@ -13,7 +13,7 @@ use std::pin::Pin;
 use loci_context::{ContentHash, EntryName, Hashes, TEAM_ENTRIES};
 use tokio::sync::mpsc::{Receiver, Sender};
 
-use super::moving::{self, Inventory, Parcel};
+use super::data_migration::{self, Inventory, RowBatch};
 use super::postgres::PostgresStore;
 use super::sqlite::SqliteStore;
 use crate::http::RepositoryName;
@@ -206,10 +206,10 @@ pub(super) trait Store: Debug + Send + Sync {
     fn audit_log(&self) -> Answer<'_, Vec<[String; 6]>>;
 
     /// Sends everything there is; nobody writes meanwhile.
-    fn export(&self, parcels: Sender<Parcel>) -> Answer<'_, ()>;
+    fn export(&self, batches: Sender<RowBatch>) -> Answer<'_, ()>;
 
     /// Takes everything in one transaction, if there is nothing yet and what came is what was sent.
-    fn import(&self, parcels: Receiver<Parcel>) -> Answer<'_, Inventory>;
+    fn import(&self, batches: Receiver<RowBatch>) -> Answer<'_, Inventory>;
 }
 
 /// The database that an address names.
@@ -270,9 +270,9 @@ impl Database {
 
     /// Copies everything to a database that is empty; this one stays as it is.
     pub async fn move_to(&self, target: &Self) -> Result<Inventory, StoreError> {
-        let (sender, receiver) = moving::way();
+        let (sender, receiver) = data_migration::batch_channel();
         let (sent, taken) = tokio::join!(self.store.export(sender), target.store.import(receiver));
-        moving::outcome(sent, taken)
+        data_migration::outcome(sent, taken)
     }
 
     pub(super) fn store(&self) -> &dyn Store {

@@ -4,7 +4,7 @@
 
 mod access;
 mod cuts;
-mod moving;
+mod data_migration;
 mod postgres;
 mod support;
 mod tls;

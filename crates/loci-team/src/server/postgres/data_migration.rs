@@ -4,7 +4,9 @@ use tokio::sync::mpsc::{Receiver, Sender};
 use tokio_postgres::Transaction;
 use tokio_postgres::types::ToSql;
 
-use super::super::moving::{Inventory, PARCEL, Parcel, Row, TABLES, Table, Tally, compare};
+use super::super::data_migration::{
+    BATCH_ROWS, Inventory, InventoryBuilder, Row, RowBatch, TABLES, Table, compare,
+};
 use super::super::store::StoreError;
 
 /// Statements take as long as there are rows; others may read meanwhile, and write when it is over.
@@ -14,26 +16,26 @@ const HOLD: &str =
 /// Sends everything.
 pub(super) async fn send_all(
     transaction: &Transaction<'_>,
-    parcels: &Sender<Parcel>,
+    batches: &Sender<RowBatch>,
 ) -> Result<(), StoreError> {
     transaction.batch_execute(HOLD).await?;
-    let inventory = look_through(transaction, Some(parcels)).await?;
-    send(parcels, Parcel::End(inventory)).await
+    let inventory = look_through(transaction, Some(batches)).await?;
+    send(batches, RowBatch::End(inventory)).await
 }
 
 /// Takes everything, and looks whether it is what was sent.
 pub(super) async fn take_all(
     transaction: &Transaction<'_>,
-    mut parcels: Receiver<Parcel>,
+    mut batches: Receiver<RowBatch>,
 ) -> Result<Inventory, StoreError> {
     // Looked at first without waiting, because it may be the very database that is being moved.
     check_empty(transaction).await?;
     transaction.batch_execute(HOLD).await?;
     check_empty(transaction).await?;
     let sent = loop {
-        match parcels.recv().await {
-            Some(Parcel::Rows(idx, rows)) => put(transaction, &TABLES[idx], &rows).await?,
-            Some(Parcel::End(sent)) => break sent,
+        match batches.recv().await {
+            Some(RowBatch::Rows(idx, rows)) => put(transaction, &TABLES[idx], &rows).await?,
+            Some(RowBatch::End(sent)) => break sent,
             None => return Err(StoreError::CutShort),
         }
     };
@@ -53,14 +55,15 @@ async fn check_empty(transaction: &Transaction<'_>) -> Result<(), StoreError> {
 /// Reads every row of every table.
 async fn look_through(
     transaction: &Transaction<'_>,
-    parcels: Option<&Sender<Parcel>>,
+    batches: Option<&Sender<RowBatch>>,
 ) -> Result<Inventory, StoreError> {
-    let mut tally = Tally::default();
+    let mut tally = InventoryBuilder::default();
     for (idx, table) in TABLES.iter().enumerate() {
         let statement = transaction.prepare(&table.select("\"C\"")).await?;
         let portal = transaction.bind(&statement, &[]).await?;
         loop {
-            let found = transaction.query_portal(&portal, i32::try_from(PARCEL).unwrap_or(i32::MAX)).await?;
+            let found =
+                transaction.query_portal(&portal, i32::try_from(BATCH_ROWS).unwrap_or(i32::MAX)).await?;
             if found.is_empty() {
                 break;
             }
@@ -69,8 +72,8 @@ async fn look_through(
             };
             let rows: Vec<Row> = found.iter().map(cells).collect::<Result<_, _>>()?;
             rows.iter().try_for_each(|row| tally.add(idx, row))?;
-            if let Some(parcels) = parcels {
-                send(parcels, Parcel::Rows(idx, rows)).await?;
+            if let Some(batches) = batches {
+                send(batches, RowBatch::Rows(idx, rows)).await?;
             }
         }
     }
@@ -94,7 +97,7 @@ async fn put(transaction: &Transaction<'_>, table: &Table, rows: &[Row]) -> Resu
     Ok(())
 }
 
-/// Hands a parcel on; nobody takes it when the other side has stopped.
-async fn send(parcels: &Sender<Parcel>, parcel: Parcel) -> Result<(), StoreError> {
-    parcels.send(parcel).await.map_err(|_| StoreError::CutShort)
+/// Hands a batch on; nobody takes it when the other side has stopped.
+async fn send(batches: &Sender<RowBatch>, batch: RowBatch) -> Result<(), StoreError> {
+    batches.send(batch).await.map_err(|_| StoreError::CutShort)
 }

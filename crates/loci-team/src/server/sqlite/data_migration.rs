@@ -3,25 +3,27 @@
 use rusqlite::{Connection, params_from_iter};
 use tokio::sync::mpsc::{Receiver, Sender};
 
-use super::super::moving::{Inventory, PARCEL, Parcel, Row, TABLES, Table, Tally, compare};
+use super::super::data_migration::{
+    BATCH_ROWS, Inventory, InventoryBuilder, Row, RowBatch, TABLES, Table, compare,
+};
 use super::super::store::StoreError;
 
 /// Sends everything.
-pub(super) fn send_all(connection: &Connection, parcels: &Sender<Parcel>) -> Result<(), StoreError> {
-    let inventory = look_through(connection, |parcel| send(parcels, parcel))?;
-    send(parcels, Parcel::End(inventory))
+pub(super) fn send_all(connection: &Connection, batches: &Sender<RowBatch>) -> Result<(), StoreError> {
+    let inventory = look_through(connection, |batch| send(batches, batch))?;
+    send(batches, RowBatch::End(inventory))
 }
 
 /// Takes everything, and looks whether it is what was sent.
 pub(super) fn take_all(
     connection: &Connection,
-    mut parcels: Receiver<Parcel>,
+    mut batches: Receiver<RowBatch>,
 ) -> Result<Inventory, StoreError> {
     check_empty(connection)?;
     let sent = loop {
-        match parcels.blocking_recv() {
-            Some(Parcel::Rows(idx, rows)) => put(connection, &TABLES[idx], &rows)?,
-            Some(Parcel::End(sent)) => break sent,
+        match batches.blocking_recv() {
+            Some(RowBatch::Rows(idx, rows)) => put(connection, &TABLES[idx], &rows)?,
+            Some(RowBatch::End(sent)) => break sent,
             None => return Err(StoreError::CutShort),
         }
     };
@@ -41,9 +43,9 @@ pub(super) fn check_empty(connection: &Connection) -> Result<(), StoreError> {
 /// Reads every row of every table.
 fn look_through(
     connection: &Connection,
-    mut each: impl FnMut(Parcel) -> Result<(), StoreError>,
+    mut each: impl FnMut(RowBatch) -> Result<(), StoreError>,
 ) -> Result<Inventory, StoreError> {
-    let mut tally = Tally::default();
+    let mut tally = InventoryBuilder::default();
     for (idx, table) in TABLES.iter().enumerate() {
         let mut statement = connection.prepare(&table.select("BINARY"))?;
         let mut found = statement.query([])?;
@@ -52,11 +54,11 @@ fn look_through(
             let row: Row = (0..table.columns.len()).map(|n| row.get(n)).collect::<Result<_, _>>()?;
             tally.add(idx, &row)?;
             rows.push(row);
-            if rows.len() == PARCEL {
-                each(Parcel::Rows(idx, std::mem::take(&mut rows)))?;
+            if rows.len() == BATCH_ROWS {
+                each(RowBatch::Rows(idx, std::mem::take(&mut rows)))?;
             }
         }
-        each(Parcel::Rows(idx, rows))?;
+        each(RowBatch::Rows(idx, rows))?;
     }
     Ok(tally.finish())
 }
@@ -71,16 +73,16 @@ fn put(connection: &Connection, table: &Table, rows: &[Row]) -> Result<(), Store
     Ok(())
 }
 
-/// Hands a parcel on; nobody takes it when the other side has stopped.
-fn send(parcels: &Sender<Parcel>, parcel: Parcel) -> Result<(), StoreError> {
-    parcels.blocking_send(parcel).map_err(|_| StoreError::CutShort)
+/// Hands a batch on; nobody takes it when the other side has stopped.
+fn send(batches: &Sender<RowBatch>, batch: RowBatch) -> Result<(), StoreError> {
+    batches.blocking_send(batch).map_err(|_| StoreError::CutShort)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::SqliteStore;
     use super::*;
-    use crate::server::moving::way;
+    use crate::server::data_migration::batch_channel;
     use crate::server::store::Store;
 
     /// What is moved is all there is: a column that is added to a table has to be added there, too.
@@ -108,12 +110,12 @@ mod tests {
         let member = || ["ann", "r", "t", "now"].map(|it| Some(it.to_owned())).to_vec();
         let dir = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(&dir.path().join("a.db")).await.unwrap();
-        for end in [None, Some(Tally::default().finish())] {
-            let (sender, receiver) = way();
-            sender.send(Parcel::Rows(0, vec![member()])).await.unwrap();
+        for end in [None, Some(InventoryBuilder::default().finish())] {
+            let (sender, receiver) = batch_channel();
+            sender.send(RowBatch::Rows(0, vec![member()])).await.unwrap();
             let expected = if end.is_some() { "not equal" } else { "cut short" };
             if let Some(end) = end {
-                sender.send(Parcel::End(end)).await.unwrap();
+                sender.send(RowBatch::End(end)).await.unwrap();
             }
             drop(sender);
             let error = store.import(receiver).await.unwrap_err().to_string();
