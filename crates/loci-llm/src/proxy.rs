@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn no_proxy_lists() {
+    fn no_proxy_lists_exempt_hosts() {
         check_no_proxy("", "http://localhost/", false);
         check_no_proxy("*", "https://api.example.com/", true);
         check_no_proxy("localhost,127.0.0.1", "http://127.0.0.1:8080/", true);

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_played_comes_as_it_is() {
+    async fn played_blocks_arrive_unchanged() {
         let request = Request::new("m", 100, vec![Message::user_text("hi")]);
         let failure = Failure::new(loci_core::stream::FailureKind::Overloaded, "too much");
         let says = failure.clone();
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn cancelling_ends_it_without_a_word() {
+    async fn cancelling_ends_a_scripted_stream_without_events() {
         let scripted = Scripted::new(|_| vec![Block::new_text("never heard")], Duration::from_secs(3600));
         let cancel = CancellationToken::new();
         let request = Request::new("m", 100, vec![Message::user_text("hi")]);

@@ -116,7 +116,7 @@ fn commands_that_only_read() {
 }
 
 #[test]
-fn never_read_only() {
+fn commands_that_may_write_are_never_read_only() {
     for command in [
         // Cases of the permission corpus that must ask or deny.
         "git grep --open-files-in-pager=./bin/tool content",
@@ -303,7 +303,7 @@ fn commands_are_shown_as_rules_see_them() {
 
 /// A restricting rule for `touch` sees it in all of these (S-5, S-12, S-17).
 #[test]
-fn a_command_is_seen_wherever_it_hides() {
+fn command_is_found_in_every_nesting() {
     for command in [
         "touch z",
         "ls && touch z",
@@ -603,13 +603,13 @@ fn parts_respect_quotes_and_brackets() {
 
 proptest! {
     #[test]
-    fn any_text_is_survived(command in any::<String>()) {
+    fn any_text_is_analysed_without_panic(command in any::<String>()) {
         reading(&command);
         top_level_parts(&command);
     }
 
     #[test]
-    fn lines_of_shell_are_survived(
+    fn generated_shell_lines_are_analysed_without_panic(
         command in "(ls|cat|touch|rm|if|then|fi|for|do|done|case|esac|in|;|;;|&&|&|\\||\\(|\\)|\\{|\\}|'|\"|`|\\$|\\$\\(|<|>|<<EOF|EOF|\n| |a|=|\\*|~|!|#|\\[|\\]|\\\\|-c|bash|xargs|sudo|\\{a,b\\}){1,30}"
     ) {
         reading(&command);
@@ -617,7 +617,7 @@ proptest! {
 
     /// What is not understood is never free and never covered by a pattern (S-3; P-3 of `docs/design/permissions.md`).
     #[test]
-    fn nothing_odd_is_read_only(
+    fn lines_not_understood_are_never_read_only(
         command in "(ls|cat|echo|find|git log|grep -r|;|&&|\\||'|\"|2>&1|>/dev/null| |a|\\.|-n|[$`<(){}\\[\\]\\\\]){1,12}"
     ) {
         let reading = reading(&command);
@@ -633,7 +633,7 @@ proptest! {
 
     /// Wrapping and quoting never hide a command from a rule that forbids it (S-5).
     #[test]
-    fn wrapping_hides_nothing(
+    fn wrapped_commands_are_still_found(
         wrappers in prop::collection::vec(prop::sample::select(vec![
             "sudo ", "env A=1 ", "timeout 5 ", "nice ", "xargs ", "( ", "{ ", "! ", "A=1 ", "bash -c '", "echo $(", "ls; ", "/usr/bin/env ",
         ]), 0..5)
@@ -665,7 +665,7 @@ proptest! {
 
 /// The scanner of the second parser looked characters up in a table of 256.
 #[test]
-fn characters_beyond_the_scanner_are_survived() {
+fn unusual_characters_are_analysed_without_panic() {
     for c in ['\u{10ffff}', '\u{fffff}', '日', 'é'] {
         for line in [
             format!("echo {{{c}"),
@@ -681,7 +681,7 @@ fn characters_beyond_the_scanner_are_survived() {
 
 /// Guesses at where a command begins, one in the other, are bounded: this ends, and is not understood.
 #[test]
-fn guesses_in_guesses_end() {
+fn nested_guesses_at_commands_are_bounded() {
     for piece in ["$X eval ", "$X bash -c ", "xargs -I$X bash -c ", "$X eval eval "] {
         let line = format!("{}touch z", piece.repeat(60));
         let reading = analyse(&line, &ShellContext { cwd: Path::new("/p"), home: Path::new("/home/dev") });

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_is_done_once_and_in_order() {
+    fn in_parallel_returns_results_in_order() {
         for (n_items, most_threads) in [(0, 4), (1, 4), (1_000, 1), (1_000, 4), (3, 64)] {
             let squares = in_parallel(n_items, most_threads, |n| n * n);
             assert_eq!(squares, (0..n_items).map(|n| n * n).collect::<Vec<_>>());

@@ -70,7 +70,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn what_all_lists_have_is_what_a_plain_look_finds(
+        fn intersection_equals_a_plain_search(
             lists in prop::collection::vec(prop::collection::btree_map(0_u32..60, 0_u32..9, 0..50), 0..4)
         ) {
             let columns: Vec<(Vec<u32>, Vec<u32>)> =

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn one_thing_is_not_several() {
+    fn counted_words_have_singular_and_plural() {
         for (n, expected) in [(0, "0 memories"), (1, "1 memory"), (2, "2 memories"), (11, "11 memories")] {
             assert_eq!(counted(n, "memory", "memories"), expected);
         }
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_cannot_talk_to_the_terminal() {
+    fn control_sequences_are_removed_from_printed_text() {
         for (text, expected) in [
             ("a\u{1b}[31mb\r\n\tc\0", "a[31mb\n\tc"),
             ("\u{1b}]52;c;ZXZpbA==\u{7}", "]52;c;ZXZpbA=="),
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_stays_hidden() {
+    fn invisible_characters_are_made_visible() {
         for (text, expected) in [
             ("git push\norigin", "git push\norigin"),
             ("grün €", "grün €"),

@@ -188,7 +188,7 @@ loci    rc=1 wall=   200.0ms cpu=   100.0ms rss=   20.0MB first_request=    11.0
     }
 
     #[test]
-    fn what_failed_does_not_count() {
+    fn failed_scenario_is_an_error() {
         let check = |program: Program, scenario: &str| {
             let scenarios = [scenario.to_owned()];
             ensure_whole(&parse(OUTPUT), std::iter::once(program), &scenarios)

@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn missing_figures_are_named() {
         assert!(report(&[]).unwrap_err().to_string().contains("`index`"));
     }
 }

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_row_is_named() {
+    fn line_that_is_no_row_is_an_error() {
         for (text, expected) in [("empty 1 2\n", "Not a row"), ("empty a 2 3\n", "Not a number")] {
             assert!(parse(text).unwrap_err().to_string().starts_with(expected));
         }

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_uses_is_found() {
+    fn unused_dependency_is_found() {
         check_crate("a-b = \"1\"", "", "", &["Cargo.toml:2: no crate uses `a-b`; remove the line"]);
         check_crate(
             "a-b = \"1\"",

@@ -113,14 +113,14 @@ mod tests {
     }
 
     #[test]
-    fn downwards_is_fine() {
+    fn dependency_on_a_lower_layer_is_allowed() {
         check_one("loci-context", "[dependencies]\nloci-core.workspace = true\nserde.workspace = true", &[]);
         check_one("loci", "[dependencies]\nloci-serve.workspace = true", &[]);
         check_one("loci-core", "[dev-dependencies]\nloci-testkit.workspace = true", &[]);
     }
 
     #[test]
-    fn upwards_and_sideways_are_not() {
+    fn dependency_upwards_or_sideways_is_refused() {
         check_one(
             "loci-core",
             "[dependencies]\nloci-engine.workspace = true",

@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn both_say_the_same() {
+    fn readme_and_ci_run_the_same_commands() {
         let good = readme(DEMO, "cargo test --workspace");
         for ci in
             ["cargo test --workspace\n", "tests() {\n    A=b cargo test --workspace 2>&1 | tee log\n}\n"]

@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn stubs_are_found() {
+    fn stubs_debug_macros_and_ignored_tests_are_found() {
         check_source(
             "fn f() {\n    todo!()\n}",
             &["a/src/b.rs:2: `todo!`; write it, or return an error that says what is missing"],

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_a_failure() {
+    fn whole_answer_of_another_shape_is_a_failure() {
         let message = |body: &str| read(body.as_bytes(), None).unwrap_err().message;
         expect![[r#"The answer is not JSON: `<html>…`"#]].assert_eq(&message("<html>…"));
         expect!["The model is overloaded: Overloaded"].assert_eq(&message(

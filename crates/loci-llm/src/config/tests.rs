@@ -12,7 +12,7 @@ fn config(vars: &[(&str, &str)]) -> Result<ProviderConfig, Failure> {
 }
 
 #[test]
-fn nothing_set_means_the_defaults() {
+fn empty_environment_gives_the_default_config() {
     expect![[r#"
         ProviderConfig {
             base_url: "https://api.anthropic.com",
@@ -37,7 +37,7 @@ fn nothing_set_means_the_defaults() {
 }
 
 #[test]
-fn everything_set_and_no_credential_shown() {
+fn debug_of_a_full_config_shows_no_credential() {
     let vars = [
         ("ANTHROPIC_BASE_URL", " http://localhost:4000 "),
         ("ANTHROPIC_API_KEY", "sk-hush"),

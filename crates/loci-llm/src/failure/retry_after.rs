@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn every_spelling() {
+    fn retry_after_is_read_in_every_spelling() {
         const DATE: (&str, &str) = ("date", "Wed, 21 Oct 2026 07:28:00 GMT");
         check(&[], None);
         check(&[("retry-after", "7")], Some(7_000));

@@ -26,7 +26,7 @@ fn error(kind: &str, message: &str) -> String {
 }
 
 #[test]
-fn requests_that_do_not_fit() {
+fn too_large_requests_are_classified() {
     check(
         400,
         &error("invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"),
@@ -69,7 +69,7 @@ fn overflows_are_read_from_the_words() {
 }
 
 #[test]
-fn credentials_and_money() {
+fn auth_and_billing_errors_are_classified() {
     check(
         401,
         &error("authentication_error", "invalid x-api-key"),
@@ -108,7 +108,7 @@ fn credentials_and_money() {
 }
 
 #[test]
-fn trouble_of_the_server() {
+fn server_errors_are_classified() {
     check(
         429,
         &error("rate_limit_error", "Slow down"),
@@ -147,7 +147,7 @@ fn trouble_of_the_server() {
 }
 
 #[test]
-fn wrong_names_and_addresses() {
+fn not_found_errors_are_classified() {
     check(
         404,
         &error("not_found_error", "model: claude-x"),

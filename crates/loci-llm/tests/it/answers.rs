@@ -60,7 +60,7 @@ async fn a_whole_answer_equals_a_streamed_one() {
 }
 
 #[tokio::test]
-async fn what_is_unknown_changes_nothing() {
+async fn unknown_events_change_nothing() {
     let plain = run_steps(rich_step()).await;
     let strewn = run_steps(rich_step().unknown_events()).await;
     assert_eq!(strewn.shown(), plain.shown());

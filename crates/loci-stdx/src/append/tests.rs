@@ -48,7 +48,7 @@ fn a_missing_newline_is_added() {
 }
 
 #[test]
-fn nothing_is_nothing() {
+fn appending_nothing_writes_nothing() {
     check("", &[""], "");
     check("torn", &[""], "torn");
 }

@@ -136,7 +136,7 @@ fn a_file_in_the_way_of_a_parent_is_an_error() {
 }
 
 #[test]
-fn what_is_not_a_file_is_not_replaced() {
+fn directory_or_special_file_is_not_replaced() {
     let fixture = Fixture::new().with_link("null", "/dev/null");
     fs::create_dir(fixture.path("dir")).unwrap();
     for name in ["dir", "null"] {

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_anywhere_has_another_inventory() {
+    fn any_difference_changes_the_inventory() {
         let taken = |rows: &[Row]| {
             let mut tally = InventoryBuilder::default();
             rows.iter().for_each(|row| tally.add(0, row).unwrap());

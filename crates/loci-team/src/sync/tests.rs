@@ -136,7 +136,7 @@ fn shown(lines: Result<Vec<Line>, SyncError>) -> Vec<String> {
 
 /// Invariant 2 of `docs/design/team-memory.md`.
 #[tokio::test]
-async fn what_one_writes_the_other_reads() {
+async fn pushed_entry_is_pulled_by_another_member() {
     let twin = Twin::default();
     let (ann, ben) = (Person::with(&[("a.md", "one"), ("sub/b.md", "two")]), Person::with(&[]));
     assert_eq!(ann.status(&twin).await, ["a.md ToSend", "sub/b.md ToSend"]);
@@ -166,7 +166,7 @@ async fn where_both_changed_the_server_wins_and_ours_can_be_brought_back() {
 
 /// Invariant 2 of `docs/design/team-memory.md`.
 #[tokio::test]
-async fn what_is_deleted_here_comes_back() {
+async fn entry_deleted_locally_is_pulled_again() {
     let twin = Twin::with(&[("a.md", "text")]);
     let ann = Person::with(&[]);
     ann.pull(&twin).await;
@@ -192,7 +192,7 @@ async fn a_secret_stops_its_entry_and_no_other() {
 
 /// Invariant 1 of `docs/design/team-memory.md`.
 #[tokio::test]
-async fn what_is_no_entry_is_named_and_left_alone() {
+async fn files_that_are_no_entries_are_reported_and_left_alone() {
     let twin = Twin::with(&[("sub/x.md", "theirs"), ("y.md", "1"), ("Y.md", "2")]);
     let ann = Person::with(&[
         ("CLAUDE.md", "x"),
@@ -216,7 +216,7 @@ async fn what_is_no_entry_is_named_and_left_alone() {
 
 /// A server may be stricter than this side: what it does not take keeps nothing else from being sent.
 #[tokio::test]
-async fn what_the_server_refuses_stops_no_other() {
+async fn refused_entry_does_not_stop_the_others() {
     let twin = Twin::with(&[]);
     let ann = Person::with(&[("a.md", "one"), ("b.md", "unwanted"), ("c.md", "three")]);
     assert_eq!(ann.push(&twin).await, ["a.md Sent", "b.md Refused(\"not here\")", "c.md Sent"]);
@@ -226,7 +226,7 @@ async fn what_the_server_refuses_stops_no_other() {
 
 /// Invariant 1 of `docs/design/team-memory.md`. Others are not sent a text that nobody wrote, and ours stays.
 #[tokio::test]
-async fn what_is_not_text_is_neither_sent_nor_replaced() {
+async fn file_that_is_not_text_is_neither_pushed_nor_replaced() {
     let twin = Twin::with(&[("both.md", "theirs")]);
     let ann = Person::with(&[]);
     for name in ["mine.md", "both.md"] {

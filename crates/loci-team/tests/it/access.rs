@@ -118,7 +118,7 @@ async fn tokens_are_nowhere_in_the_database_and_others_cannot_read_it() {
 
 /// Invariant 3 of `docs/design/team-memory.md`. The server looks again at what a client should have checked.
 #[tokio::test]
-async fn the_server_takes_no_secret_no_bad_name_and_nothing_unconditional() {
+async fn server_refuses_secrets_bad_names_and_unconditional_writes() {
     for office in Office::each().await {
         takes_nothing_bad(&office).await;
     }

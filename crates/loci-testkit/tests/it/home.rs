@@ -5,7 +5,7 @@ use serde_json::json;
 use std::path::PathBuf;
 
 #[test]
-fn is_empty_and_apart() {
+fn test_home_begins_empty_and_is_removed() {
     let home = TestHome::new();
     assert!(home.config_home().is_dir() && home.project().is_dir());
     assert!(!home.project().join(".git").exists());
@@ -61,7 +61,7 @@ fn variables_are_few() {
 }
 
 #[test]
-fn its_paths_have_placeholders() {
+fn paths_of_the_home_become_placeholders() {
     let home = TestHome::new();
     let path: PathBuf = home.write("a/b.txt", "text");
     assert_eq!(home.read("a/b.txt"), "text");

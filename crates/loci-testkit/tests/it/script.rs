@@ -47,7 +47,7 @@ async fn main_requests_take_steps_in_order() {
 }
 
 #[tokio::test]
-async fn every_request_may_take_one() {
+async fn any_request_may_take_a_step() {
     let script = Script::new([Step::text("one"), Step::text("two")]).every_request();
     check(script, vec![side(), at_turn(0), side()], &["one", "two", "done"]).await;
 }
@@ -67,7 +67,7 @@ async fn turns_choose_the_step_whatever_the_order() {
 }
 
 #[tokio::test]
-async fn repeats_and_goes_on() {
+async fn repeated_step_is_followed_by_the_next() {
     let script = Script::repeat(Step::text("a"), 2).then(Step::text("b")).then_repeat(Step::text("c"), 2);
     check(script, vec![at_turn(0); 6], &["a", "a", "b", "c", "c", "done"]).await;
 }

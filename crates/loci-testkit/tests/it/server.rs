@@ -109,7 +109,7 @@ async fn answers_whole_without_stream() {
 }
 
 #[tokio::test]
-async fn has_the_other_routes() {
+async fn count_tokens_models_and_unknown_routes_answer() {
     let model = ScriptedModel::start([]).await;
     let mut client = Client::connect(model.base_url()).await;
     let cases = [
@@ -200,7 +200,7 @@ async fn pauses_before_and_between() {
 }
 
 #[tokio::test]
-async fn dropping_it_closes_everything() {
+async fn dropping_the_server_closes_connections() {
     let model = ScriptedModel::start(Step::text("a").stall_after_events(1)).await;
     let mut client = Client::connect(model.base_url()).await;
     client.send("POST", "/v1/messages", &request("hi").to_string()).await;

@@ -94,7 +94,7 @@ async fn refusals_and_statuses() {
 }
 
 #[tokio::test]
-async fn a_stranger_does_not_trust_it() {
+async fn client_without_the_authority_refuses_the_certificate() {
     let (model, other) = (ScriptedModel::start_tls([]).await, ScriptedModel::start_tls([]).await);
     let client = client(&other).build().unwrap();
     assert!(post(&client, &model).await.is_err());

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_is_an_answer_for_some() {
+    fn exit_code_one_is_an_answer_of_search_and_compare_commands() {
         for (command, code, expected) in [
             ("grep x f", 1, Some("No matches found")),
             ("cat f | grep x", 1, Some("No matches found")),
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn some_are_silent_some_must_not_linger() {
+    fn silent_commands_and_commands_never_backgrounded_are_known() {
         for (command, silent, must_not) in [
             ("mkdir a && touch a/b", true, false),
             ("mkdir a && ls", false, false),

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_more_is_not() {
+    fn commands_that_do_more_are_no_plain_views() {
         for command in [
             "",
             "cat",

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn dots_follow_links() {
+    fn parent_of_a_symlink_is_resolved_both_ways() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path().canonicalize().unwrap();
         std::fs::create_dir_all(root.join("out/deep")).unwrap();

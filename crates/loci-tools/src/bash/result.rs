@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn room_is_shared() {
+    fn shares_divide_the_characters_between_two_texts() {
         for (left, right, expected) in
             [(1, 1, (1, 9)), (20, 1, (9, 1)), (20, 20, (5, 5)), (0, 20, (0, 10)), (20, 0, (10, 0))]
         {

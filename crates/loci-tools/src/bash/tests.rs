@@ -224,7 +224,7 @@ async fn a_part_that_was_shown_does_not_let_the_rest_be_overwritten() {
 }
 
 #[tokio::test]
-async fn exit_codes() {
+async fn exit_codes_decide_error_and_text() {
     check(&[
         ("echo partial; exit 7", "Exit code 7\npartial", true),
         ("echo out; echo err >&2; false", "Exit code 1\nout\nerr", true),
@@ -413,7 +413,7 @@ async fn a_small_limit_loses_nothing_of_a_failure() {
 }
 
 #[tokio::test]
-async fn a_flood_is_saved_in_bounds() {
+async fn flood_of_output_is_saved_within_the_byte_limit() {
     let host = ShellHost::new();
     let outcome = host.bash("yes | head -c 50000000").await;
     assert_eq!(outcome.structured["persistedOutputSize"], json!(50_000_000));
@@ -501,7 +501,7 @@ async fn a_timeout_ends_the_whole_tree() {
 }
 
 #[tokio::test]
-async fn after_a_timeout_commands_go_on_unless_they_must_not() {
+async fn timed_out_command_becomes_a_background_task_where_allowed() {
     let host = ShellHost::new();
     let go = host.fifo("go");
     let outcome = host
@@ -522,7 +522,7 @@ async fn after_a_timeout_commands_go_on_unless_they_must_not() {
 }
 
 #[tokio::test]
-async fn what_stays_in_the_background_does_not_hold_the_call() {
+async fn processes_left_behind_do_not_hold_the_call() {
     let host = ShellHost::new();
     let outcome = host.bash("sleep 1000 & echo $!").await;
     assert_eq!(outcome.is_error, Some(false));
@@ -571,7 +571,7 @@ async fn twenty_commands_at_once() {
 }
 
 #[tokio::test]
-async fn refusals_before_anything_runs() {
+async fn invalid_bash_input_is_refused_before_running() {
     let host = ShellHost::with_vars(&[("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1")]);
     for (input, needle) in [
         (json!({"command": "  "}), "empty"),

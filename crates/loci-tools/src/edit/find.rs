@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_explained() {
+    fn missing_old_string_is_explained() {
         let text = "fn main() {\n    let a = \"1\";\n\n    let b = 2;\n}\n";
         for (piece, says) in [
             ("2\t    let a = \"1\";\n3\t\n4\t    let b = 2;", "line numbers that Read shows"),

@@ -69,7 +69,7 @@ async fn the_structured_result_is_that_of_the_format() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_is_refused_with_help() {
+async fn old_string_that_does_not_match_once_is_refused_with_help() {
     check(
         b"a b\na b\n",
         "a b",
@@ -182,7 +182,7 @@ async fn an_empty_old_string_makes_a_file() {
 }
 
 #[tokio::test]
-async fn what_was_not_read_is_not_changed() {
+async fn unread_file_is_not_edited() {
     let host = TestHost::new();
     let unread = host.write("unread", "x");
     let injected = host.write("injected", "x");
@@ -234,7 +234,7 @@ async fn edits_and_writes_follow_each_other() {
 }
 
 #[tokio::test]
-async fn a_changed_file_is_edited_only_where_it_is_plain() {
+async fn file_changed_on_disk_is_edited_only_at_a_unique_place() {
     for (now, old, replace_all, says) in [
         ("ONE\ntwo\n", "two", false, "had changed on disk since you read it"),
         ("ONE\ntwo\n", "one", false, "not found in `/file`. The file has changed on disk"),

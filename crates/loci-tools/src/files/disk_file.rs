@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_shows_a_process_is_refused() {
+    fn proc_files_with_process_secrets_are_refused() {
         for (path, refused) in [
             ("/proc/self/environ", true),
             ("/proc/1/mem", true),

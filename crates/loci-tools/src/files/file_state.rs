@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_bounded_too() {
+    fn remembered_bytes_are_bounded() {
         let mib = 1024 * 1024;
         let mut states = filled(&[("/a", 10 * mib, 0), ("/b", 10 * mib, 0), ("/c", 5 * mib, 0)]);
         assert_eq!(names(&states), ["/c", "/b", "/a"]);
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clone_goes_its_own_way() {
+    fn clone_of_file_states_is_independent() {
         let original = filled(&[("/a", 1, 0)]);
         let mut clone = original.clone();
         clone.insert("/b".into(), state(1, 0));
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn shown_is_of_this_conversation_and_this_state() {
+    fn is_shown_holds_for_one_conversation_and_one_state() {
         let (path, seen) = (PathBuf::from("/a"), state(3, 1));
         let mut states = FileStates::default();
         states.insert(path.clone(), seen.clone());

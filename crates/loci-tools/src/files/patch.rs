@@ -241,7 +241,7 @@ mod tests {
 
     /// No clock decides what is too much to compare.
     #[test]
-    fn very_much_is_replaced_in_whole() {
+    fn very_large_difference_is_one_replacement() {
         let text = |name: &str| -> String { (0..2_001).map(|n| format!("{name}{n}\n")).collect() };
         let (old, new) = (format!("{}same\n", text("a")), format!("{}same\n", text("b")));
         let hunks = hunks(&old, &new);
@@ -270,7 +270,7 @@ mod tests {
         }
 
         #[test]
-        fn trimming_changes_nothing(
+        fn hunks_change_as_many_lines_as_a_plain_diff(
             head in "([ab]\n){0,9}", tail in "([ab]\n){0,9}", old in "([cd]\n){0,3}", new in "([cd]\n){0,3}"
         ) {
             let (old, new) = (format!("{head}{old}{tail}"), format!("{head}{new}{tail}"));

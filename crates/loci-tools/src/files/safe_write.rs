@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_wrote_meanwhile_stays() {
+    fn file_changed_by_others_is_not_overwritten() {
         let dir = dir();
         let path = dir.path.join("file");
         let check = |expected: Expected, says: &str, content: &str| {

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_matches() {
+    fn patterns_match_paths() {
         for (text, path, expected) in [
             ("*.rs", "a.rs", true),
             ("*.rs", "deep/er/a.rs", true),

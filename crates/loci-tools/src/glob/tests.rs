@@ -123,7 +123,7 @@ async fn effects_name_where_the_walk_starts() {
 }
 
 #[tokio::test]
-async fn variables_turn_ignore_files_and_hidden_files_around() {
+async fn environment_variables_decide_on_ignored_and_hidden_files() {
     let files = [".git/HEAD", ".env", "a.log", "b.txt", "mine.tmp"];
     for (name, value, expected) in [
         ("UNRELATED", "", "a.log\nb.txt\nmine.tmp\n.env"),
@@ -144,7 +144,7 @@ async fn variables_turn_ignore_files_and_hidden_files_around() {
 }
 
 #[tokio::test]
-async fn at_most_100_are_shown() {
+async fn at_most_100_files_are_shown() {
     let host = TestHost::new();
     for idx in 0..450 {
         touch(&host.write(&format!("d{}/{idx:04}.rs", idx % 7), ""), idx);
@@ -196,14 +196,14 @@ async fn trees_of_the_kernel_are_entered_only_by_name() {
 }
 
 #[tokio::test]
-async fn names_need_not_be_text() {
+async fn file_names_that_are_not_utf8_are_listed() {
     let host = TestHost::new();
     std::fs::write(host.project().join(OsStr::from_bytes(b"b\xffd.rs")), "").unwrap();
     assert_eq!(glob(&host, "*.rs").await, "b\u{fffd}d.rs");
 }
 
 #[tokio::test]
-async fn what_cannot_work_is_refused() {
+async fn invalid_glob_input_is_refused() {
     let host = TestHost::new();
     write(&host, &["file"]);
     for (input, needle) in [

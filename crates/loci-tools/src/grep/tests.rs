@@ -260,7 +260,7 @@ async fn long_lines_are_cut_around_the_match() {
 }
 
 #[tokio::test]
-async fn what_cannot_work_is_refused() {
+async fn invalid_grep_input_is_refused() {
     let host = small();
     rustix::fs::mkfifoat(rustix::fs::CWD, host.project().join("pipe"), rustix::fs::Mode::RUSR).unwrap();
     for (input, needle) in [

@@ -39,7 +39,7 @@ async fn a_notebook_is_changed_after_it_was_read() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_is_said() {
+async fn impossible_notebook_edits_are_refused() {
     let host = TestHost::new();
     let book = host.write("n.ipynb", BOOK);
     let broken = host.write("broken.ipynb", "{\"cells\": 1}");

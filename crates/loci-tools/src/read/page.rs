@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupt_ends_it() {
+    fn interrupt_ends_reading_a_page() {
         let cancel = CancellationToken::new();
         cancel.cancel();
         let wanted = Wanted { first: 1, lines: 1, max_bytes: 1 };

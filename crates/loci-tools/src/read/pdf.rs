@@ -247,7 +247,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn broken_documents_are_said_to_be() {
+    fn broken_pdf_is_an_error() {
         let error = read("/a.pdf", b"%PDF-1.4\nnothing".to_vec(), None).err().unwrap();
         assert!(error.contains("cannot be read as one"), "{error}");
     }

@@ -67,7 +67,7 @@ async fn paths_may_be_relative_or_begin_at_home() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_said() {
+async fn empty_or_missing_content_is_explained() {
     let host = TestHost::new();
     host.write("empty", "");
     host.write("bom", "\u{feff}");
@@ -111,7 +111,7 @@ async fn what_is_not_there_is_said() {
 }
 
 #[tokio::test]
-async fn only_readable_things_are_read() {
+async fn directories_pipes_and_binaries_are_refused() {
     let host = TestHost::new();
     host.write("program", [b"\x7fELF\x02\x01\x01".as_slice(), &[0; 60]].concat());
     let fifo = host.project().join("fifo");
@@ -226,7 +226,7 @@ async fn a_change_within_the_same_instant_is_noticed() {
 }
 
 #[tokio::test]
-async fn what_was_read_is_remembered() {
+async fn read_file_is_remembered_in_file_states() {
     let host = TestHost::new();
     let path = host.write("a.txt", "one\r\ntwo\r\n");
     for (input, content, range) in [
@@ -311,7 +311,7 @@ async fn odd_notebooks_are_still_shown() {
 }
 
 #[test]
-fn what_must_be_held_whole_is_bounded() {
+fn file_read_into_memory_is_bounded() {
     let host = TestHost::new();
     let path = host.write("file", "12345");
     for (max_bytes, fits) in [(5, true), (4, false)] {

@@ -72,7 +72,7 @@ async fn a_long_message_is_read_page_by_page() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_answered_is_said() {
+async fn invalid_or_unanswerable_recall_is_refused() {
     let host = TestHost::new();
     for (input, needle) in [
         (json!({}), "Give `query`"),
@@ -94,7 +94,7 @@ async fn what_cannot_be_answered_is_said() {
 
 /// Invariant 12 of `docs/design/memory.md`. What the model has seen is free; the rest is read, and judged as that.
 #[test]
-fn what_lies_beyond_the_conversation_is_read() {
+fn project_recall_reads_session_and_memory_dirs() {
     let place = Place { cwd: "/p".into(), project: "/p".into(), extra_dirs: Vec::new(), home: "/h".into() };
     let reads = |tool: &Recall, input: Value| {
         let effects = tool.effects(&input, &place);
@@ -112,7 +112,7 @@ fn what_lies_beyond_the_conversation_is_read() {
 }
 
 #[tokio::test]
-async fn matches_from_elsewhere_say_where() {
+async fn matches_of_other_sessions_name_their_session() {
     let there = |place: RecallPlace, n_chars| {
         let mut found = RecallHit { is_compacted: false, ..hit("m-1", "port 9000", n_chars) };
         found.source.place = place;

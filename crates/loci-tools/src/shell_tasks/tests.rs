@@ -93,7 +93,7 @@ async fn long_output_shows_its_end() {
 }
 
 #[tokio::test]
-async fn a_finished_task_is_news_once() {
+async fn finished_task_is_reported_once() {
     let host = ShellHost::new();
     let id = start(&host, "exit 2").await;
     host.tasks().wait(&id, LONG).await.unwrap();

@@ -39,7 +39,7 @@ fn facts_of_a_tool_that_was_taken_out_stay_known() {
 }
 
 #[test]
-fn what_a_model_left_out_is_filled_in_first() {
+fn schema_defaults_are_filled_in_before_given_input() {
     let tools = Toolbox::builtin();
     let kept = |json: &Value| tools.with_defaults(Block::from_value(json).unwrap()).to_value().to_string();
     for (name, input, expected) in [

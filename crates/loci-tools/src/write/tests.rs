@@ -56,7 +56,7 @@ async fn a_file_that_was_read_is_replaced() {
 }
 
 #[tokio::test]
-async fn nothing_unseen_is_lost() {
+async fn unread_file_is_not_overwritten() {
     let host = TestHost::new();
     let unread = host.write("unread", "x");
     let part = host.write("part", "one\ntwo\nthree");
@@ -104,7 +104,7 @@ async fn special_files_are_refused() {
 }
 
 #[tokio::test]
-async fn a_touch_is_no_change() {
+async fn touched_file_with_same_content_is_overwritten() {
     let host = TestHost::new();
     let path = host.write("a.txt", "same\r\n");
     read(&host, &path).await;

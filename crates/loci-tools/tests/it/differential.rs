@@ -17,12 +17,12 @@ use scratch::{Ran, Scratch};
 const N_LINES: usize = 150;
 
 #[test]
-fn what_runs_was_seen() {
+fn commands_bash_runs_are_in_the_analysis() {
     check("lines", N_LINES, Generator::line);
 }
 
 #[test]
-fn what_runs_was_seen_in_rubble() {
+fn commands_bash_runs_in_broken_lines_are_in_the_analysis() {
     check("rubble", N_LINES, Generator::rubble);
 }
 

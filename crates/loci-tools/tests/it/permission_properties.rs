@@ -127,7 +127,7 @@ fn respelled(command: &str, choices: &[u8]) -> String {
 
 /// Wrapping and nesting open nothing, once for every case and every way (P-4, S-5).
 #[test]
-fn nothing_is_opened_by_what_is_around_it() {
+fn wrapping_a_command_never_allows_it() {
     let mut opened = Vec::new();
     let mut n = 0;
     for case in WORLD.commands() {
@@ -152,7 +152,7 @@ proptest! {
 
     /// Nor by several of them at once.
     #[test]
-    fn nothing_is_opened_by_layers(
+    fn several_wrappings_never_allow_a_command(
         pick in any::<prop::sample::Index>(),
         layers in prop::collection::vec(prop::sample::select(AROUND), 1..4),
     ) {
@@ -166,7 +166,7 @@ proptest! {
 
     /// Quotes, escapes, broken lines and wide spaces open nothing (S-17).
     #[test]
-    fn nothing_is_opened_by_its_spelling(
+    fn respelling_a_command_never_allows_it(
         pick in any::<prop::sample::Index>(),
         choices in prop::collection::vec(any::<u8>(), 1..40),
     ) {
@@ -182,7 +182,7 @@ proptest! {
 
     /// One more rule that denies or asks never lets more run (S-2).
     #[test]
-    fn restricting_never_allows_more(
+    fn adding_deny_or_ask_rules_never_allows_more(
         pick in any::<prop::sample::Index>(),
         rule in prop::sample::select(RULES),
         list in prop::sample::select(vec![RuleList::Deny, RuleList::Ask]),
@@ -197,7 +197,7 @@ proptest! {
 
     /// A verdict does not depend on the order of rules.
     #[test]
-    fn order_never_matters(
+    fn order_of_rules_never_changes_the_verdict(
         pick in any::<prop::sample::Index>(),
         more in prop::collection::vec((prop::sample::select(RULES), 0..3), 0..6),
         by in 0..7usize,

@@ -147,7 +147,7 @@ fn a_whole_answer() {
 }
 
 #[test]
-fn what_we_do_not_know_is_left_out_or_passed_through() {
+fn unknown_events_are_skipped_and_unknown_blocks_are_kept() {
     check(
         &whole(&[
             json!({"type":"from_the_future","delta":7,"index":"x","error":null}),
@@ -199,7 +199,7 @@ fn a_delta_is_heard_before_it_is_shown() {
 }
 
 #[test]
-fn streams_that_are_cut() {
+fn cut_stream_is_a_failure() {
     check(&[], expect!["Cut: The connection broke before the answer began: eof"]);
     check(
         &[message_start(), block_start(0, json!({"type":"text","text":"Hi"}))],

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_said_without_the_password() {
+    fn unusable_address_is_an_error_without_the_password() {
         for (rest, expected) in [
             ("localhost:port/team", "it cannot be read"),
             ("/team", "it names no host"),

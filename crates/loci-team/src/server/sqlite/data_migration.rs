@@ -106,7 +106,7 @@ mod tests {
 
     /// Invariant 8 of `docs/design/team-memory.md`.
     #[tokio::test]
-    async fn what_is_cut_short_or_changed_on_the_way_leaves_nothing() {
+    async fn interrupted_or_altered_migration_leaves_the_target_empty() {
         let member = || ["ann", "r", "t", "now"].map(|it| Some(it.to_owned())).to_vec();
         let dir = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(&dir.path().join("a.db")).await.unwrap();

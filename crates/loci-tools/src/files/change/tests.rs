@@ -101,7 +101,7 @@ async fn edit_while(
 }
 
 #[tokio::test]
-async fn what_others_write_meanwhile_is_not_lost() {
+async fn concurrent_write_of_others_is_not_overwritten() {
     let (text, content) = edit_while(|_| Ok(())).await;
     assert!(text.starts_with("Updated") && content.as_deref() == Some("new"), "{text}");
     let (text, content) = edit_while(|path| std::fs::write(path, "theirs")).await;
@@ -113,7 +113,7 @@ async fn what_others_write_meanwhile_is_not_lost() {
 
 /// Invariant 1 of `docs/design/file-history.md`.
 #[tokio::test]
-async fn without_a_copy_there_is_no_change() {
+async fn failed_checkpoint_prevents_the_change() {
     let (text, content) = edit_while(|_| Err(io::Error::other("disk full"))).await;
     assert!(text.contains("failed to keep a copy of it: disk full"), "{text}");
     assert_eq!(content.as_deref(), Some("old"));
@@ -152,7 +152,7 @@ fn link(project: &Path, name: &str, target: &str) {
 /// A symlink that slips in behind the verdict leads nowhere: not for the file, not for its directory, not for a
 /// file that is only being made (P-12, S-29).
 #[tokio::test]
-async fn a_link_put_in_since_the_verdict_is_not_followed() {
+async fn symlink_made_after_the_verdict_is_not_followed() {
     let file = |project: &Path| json!({"file_path": project.join("sub/file")});
     let write = |project: &Path| json!({"file_path": project.join("sub/file"), "content": "new"});
     let make = |project: &Path| json!({"file_path": project.join("sub/new"), "content": "new"});
@@ -177,7 +177,7 @@ async fn a_link_put_in_since_the_verdict_is_not_followed() {
 
 /// A link that was judged is judged by where it led; pointed elsewhere since, the file it led to is read (P-12).
 #[tokio::test]
-async fn a_link_that_was_judged_is_used_as_it_was_judged() {
+async fn judged_symlink_is_written_at_its_judged_target() {
     let host = TestHost::new();
     let (first, second) = (host.write("first", "one"), host.write("second", "two"));
     let alias = host.project().join("alias");

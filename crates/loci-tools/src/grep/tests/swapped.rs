@@ -115,7 +115,7 @@ async fn files_are_opened_inside_the_directory_that_was_judged() {
 
 /// Another thread swaps without pause while searches run; both stop after a fixed number of rounds.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_restless_neighbour_gains_nothing() {
+async fn directory_swapped_in_a_loop_is_never_searched() {
     let host = guarded();
     let project = host.project();
     let is_done = Arc::new(AtomicBool::new(false));

@@ -124,7 +124,7 @@ fn a_notebook_on_one_line_stays_on_one_line() {
 }
 
 #[test]
-fn what_cannot_be_is_said() {
+fn impossible_cell_changes_are_errors() {
     for (text, id, says) in [
         ("[]", Some("a"), "it is no notebook"),
         ("{\"cells\": {}}", Some("a"), "its cells are no list"),
@@ -142,7 +142,7 @@ fn what_cannot_be_is_said() {
 proptest! {
     /// Whatever is written, it comes back, and nothing else changes.
     #[test]
-    fn what_is_written_comes_back(source in "[ -~\n\u{e9}]{0,60}", cell in 0usize..2) {
+    fn written_cell_source_is_read_back(source in "[ -~\n\u{e9}]{0,60}", cell in 0usize..2) {
         let id = ["aa", "bb"][cell];
         let changed = change(BOOK, Some(id), Change::Replace { source: &source, kind: None }).unwrap();
         let back = change(&changed.text, Some(id), Change::Delete).unwrap();

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_seen_does_not_colour_what_can() {
+    fn transparent_pixels_do_not_tint_their_neighbours() {
         let half = picture(2, 1, |x, _| if x == 0 { [255, 0, 0, 255] } else { [0, 255, 0, 0] });
         assert_eq!(shrink(&half, 1, 1).get_pixel(0, 0).0, [255, 0, 0, 128]);
         let nothing = picture(2, 2, |_, _| [9, 9, 9, 0]);

@@ -73,7 +73,7 @@ async fn a_list_is_written_and_read() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_is_said() {
+async fn impossible_task_changes_are_refused() {
     let host = TestHost::new();
     call(&host, "TaskCreate", json!({"subject": "a", "description": "b"})).await;
     for (name, input, says) in [
