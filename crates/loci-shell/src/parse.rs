@@ -2,6 +2,9 @@
 //!
 //! It knows lists, pipelines, compound commands, functions, redirections, here-documents, quotes and expansions.
 //! What it does not know (arrays, `coproc`, extended globs, odd characters) is an error, never a guess.
+//!
+//! It is written by hand beside tree-sitter's grammar, which is asked too (`second_opinion`): permissions rest on where a
+//! word begins and ends, and two parsers that must agree rarely make the same mistake.
 
 mod compound;
 mod expansion;

@@ -1,4 +1,6 @@
 //! Packed bytes: small numbers in few of them, and checksums that notice any change of one word.
+//!
+//! A hundred lines of variable-length integers, written by hand: a crate for them would be as long as its use.
 
 /// Appends a number, seven bits a byte.
 pub fn put_number(out: &mut Vec<u8>, mut number: u64) {

@@ -1,4 +1,7 @@
 //! Doing the same with many things on a few threads.
+//!
+//! Written by hand, although `rayon` exists: scoped threads of std do, and end with the
+//! search that wanted them; a pool of threads would stay.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};

@@ -5,6 +5,9 @@
 //! Linux the kernel sees to that in one step (`openat2`); elsewhere, and where that is not allowed, the way is gone
 //! name by name, each opened inside the one before. Writing happens inside the directory that was opened,
 //! wherever its name leads by then.
+//!
+//! It is written by hand, although `cap-std` exists: that crate follows symlinks as long as they stay inside a
+//! directory, and here none may be followed at all.
 
 use std::ffi::OsStr;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! Numbers in order.
+//! Sorted numbers: the n-th largest of many, and what several sorted lists have in common.
 
 /// Returns the numbers that are in all lists, and what each list has for each of them, one after another. A list is some
 /// numbers in order, and as many values.

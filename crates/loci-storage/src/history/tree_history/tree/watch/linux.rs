@@ -5,6 +5,9 @@
 //! looked at each time; what is written to a mapped file that is still mapped; what other machines do. Only file
 //! systems that are local are watched.
 //!
+//! It is written by hand, although `notify` exists: that crate reads the queue on a thread of its own, and what matters
+//! here is to know, after a command, that all it did has been read.
+//!
 //! 1. A directory that is watched anew is told as touched once more: what happened to it before is not known.
 //! 2. A directory that was moved, made or removed takes the watches of all below it with it; they are touched.
 //! 3. When the queue was full, nothing is known and everything must be looked at.
