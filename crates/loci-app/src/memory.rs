@@ -6,7 +6,7 @@ use loci_core::permission::Rulebook;
 use loci_settings::Settings;
 use loci_stdx::Env;
 use loci_storage::layout::ConfigHome;
-use loci_storage::memory::{MemoryBook, MemoryPlace, memory_place};
+use loci_storage::memory::{MemoryJournal, MemoryPlace, memory_place};
 use loci_tools::real_path;
 
 use crate::background_agents::switch;
@@ -16,7 +16,7 @@ pub struct Memory {
     /// Where they are.
     pub place: MemoryPlace,
     /// The one way to change them.
-    pub book: MemoryBook,
+    pub journal: MemoryJournal,
     /// Whether a person looks at what is found before it counts.
     pub is_reviewed: bool,
 }
@@ -26,7 +26,7 @@ impl Memory {
     pub fn admit(&self, rulebook: &mut Rulebook) {
         let spellings = |dir: &Path| [dir.to_owned(), real_path(dir)];
         rulebook.read_dirs.extend(spellings(&self.place.dir));
-        rulebook.read_dirs.extend(spellings(&self.book.pending_dir()));
+        rulebook.read_dirs.extend(spellings(&self.journal.pending_dir()));
         if !self.is_reviewed {
             rulebook.memory_dirs.extend(spellings(&self.place.dir));
         }
@@ -51,9 +51,9 @@ pub fn open_memory(
     }
     match memory_place(env, home, root, chosen.directory.as_deref()) {
         Ok(place) => {
-            let book = MemoryBook::new(home, &place.dir);
+            let journal = MemoryJournal::new(home, &place.dir);
             let is_reviewed = chosen.review.as_deref() == Some("review-first");
-            (Some(Memory { place, book, is_reviewed }), None)
+            (Some(Memory { place, journal, is_reviewed }), None)
         }
         Err(error) => (None, Some(format!("{error}; see `loci config explain autoMemoryDirectory`"))),
     }

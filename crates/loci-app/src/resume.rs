@@ -16,8 +16,8 @@ use loci_storage::foreign::find_rollout;
 use loci_storage::history::recover_rewinds;
 use loci_storage::layout::{ConfigHome, SessionPlace};
 use loci_storage::sessions::{
-    FindError, LabelWatch, Lease, LeaseError, LiveLoad, Skipped, bring_back_unsaved, load_at, load_live,
-    newest_here, resolve, summary_of,
+    FindError, LabelWatch, Lease, LeaseError, LiveLoad, SkippedLine, load_at, load_live, newest_session,
+    recover_unsaved, resolve_session, session_summary,
 };
 
 use crate::options::{RunOptions, SessionSource};
@@ -48,7 +48,7 @@ pub struct Resume {
 pub fn find(env: &Env, home: &ConfigHome, options: &RunOptions) -> Result<Resume, UserError> {
     // What an earlier run could not save belongs to what is looked for now.
     let completed = match options.is_persistent {
-        true => bring_back_unsaved(home, env),
+        true => recover_unsaved(home, env),
         false => Vec::new(),
     };
     let finished = match options.is_persistent {
@@ -119,10 +119,10 @@ fn random_id(env: &Env) -> Result<SessionId, UserError> {
 /// Finds the session to continue, if the arguments ask for one.
 fn source(env: &Env, home: &ConfigHome, options: &RunOptions) -> Result<Option<SessionPlace>, UserError> {
     match &options.session.source {
-        SessionSource::Named(name) => resolve(home, &env.cwd, name)
+        SessionSource::Named(name) => resolve_session(home, &env.cwd, name)
             .map(Some)
             .map_err(|error| unknown_session_error(env, home, name, &error)),
-        SessionSource::Newest => match newest_here(home, &env.cwd) {
+        SessionSource::Newest => match newest_session(home, &env.cwd) {
             Ok(place) => Ok(Some(place)),
             Err(FindError::NoneHere { .. }) => Ok(None),
             Err(error) => Err(to_user_error(&error)),
@@ -179,7 +179,8 @@ fn open(home: &ConfigHome, place: SessionPlace, options: &RunOptions) -> Result<
         }
         None => load_live(place.file()).map_err(failed)?,
     };
-    let labels = summary_of(&place).ok().flatten().map(|session| session.facts.labels).unwrap_or_default();
+    let labels =
+        session_summary(&place).ok().flatten().map(|session| session.facts.labels).unwrap_or_default();
     let model = conversation.last_model().map(str::to_owned);
     let mode = restored_mode(home, &place, &conversation);
     let history = LoadedHistory {
@@ -213,7 +214,7 @@ fn no_such_message(uuid: &str, place: &SessionPlace) -> UserError {
 }
 
 /// Says what could not be read of a file, if anything.
-fn skipped_warning(skipped: &[Skipped], place: &SessionPlace) -> Option<String> {
+fn skipped_warning(skipped: &[SkippedLine], place: &SessionPlace) -> Option<String> {
     let first = skipped.first()?;
     Some(format!(
         "{} of `{}` could not be read and was skipped, first at byte {}; nothing was removed",

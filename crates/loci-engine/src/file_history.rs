@@ -131,8 +131,8 @@ impl Watched {
     }
 
     fn note(&mut self, doing: &Doing) -> Vec<String> {
-        let failed = self.tree.note(doing).err().map(|error| error.to_string());
-        self.tree.take_notes().into_iter().chain(failed).collect()
+        let failed = self.tree.record_changes(doing).err().map(|error| error.to_string());
+        self.tree.take_warnings().into_iter().chain(failed).collect()
     }
 }
 
@@ -146,7 +146,7 @@ impl FileKeeper {
         let (keeper, id, path) = (Arc::clone(self), call.clone(), PathBuf::from(path));
         let tracked = tokio::task::spawn_blocking(move || {
             let mut watched = lock(&keeper.tree);
-            let before = watched.tree.before_file(&path);
+            let before = watched.tree.state_before(&path);
             watched.open.entry(id).or_default().extend(before);
             drop(watched);
             lock(&keeper.history).track(&path, &keeper.now())
@@ -171,8 +171,8 @@ impl FileKeeper {
             if watched.had_background {
                 return watched.note_background(Some(is_background));
             }
-            watched.tree.look_before();
-            watched.tree.take_notes()
+            watched.tree.scan_before_call();
+            watched.tree.take_warnings()
         });
         looked.await.unwrap_or_default()
     }
@@ -191,7 +191,7 @@ impl FileKeeper {
             let Some(before) = doing.call.as_ref().and_then(|call| watched.open.remove(call)) else {
                 return Vec::new();
             };
-            let failed = watched.tree.note_file(&doing, before).err();
+            let failed = watched.tree.record_file_change(&doing, before).err();
             failed.map(|error| error.to_string()).into_iter().collect()
         });
         noted.await.unwrap_or_default()

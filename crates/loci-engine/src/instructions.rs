@@ -114,7 +114,7 @@ pub(crate) fn resume<'a>(lazy: &mut LazyInstructions, path: impl IntoIterator<It
         if attachment["type"] == ATTACHMENT
             && let Some(path) = attachment.get("path").and_then(Value::as_str)
         {
-            lazy.has_met(path.as_ref());
+            lazy.mark_loaded(path.as_ref());
         }
     }
 }

@@ -146,7 +146,7 @@ impl MemoryService {
                 let base = Edit::memory(&it.file, now.clone(), now.clone());
                 edits.push((base, now, it.path.clone()));
             }
-            edits.push((Edit { shelf: it.shelf, file: it.file, before, after }, found, it.path));
+            edits.push((Edit { area: it.shelf, file: it.file, before, after }, found, it.path));
         }
         if edits.is_empty() {
             return outcome;

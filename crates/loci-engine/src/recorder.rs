@@ -388,7 +388,7 @@ impl Recorder {
     }
 
     fn hear_trouble(&mut self) {
-        self.trouble.extend(self.log.take_trouble().map(|trouble| match trouble {
+        self.trouble.extend(self.log.take_warning().map(|trouble| match trouble {
             Trouble::Began { message, hint } => format!("{message}\n{hint}"),
             Trouble::Ended => "The session is being saved again".to_owned(),
             Trouble::Kept { message } | Trouble::Replaced { message } => message,

@@ -24,7 +24,7 @@ impl TaskStore for Stored {
 /// Returns the list of a session; one that leaves nothing keeps it in memory.
 pub(crate) fn task_store(home: &ConfigHome, who: &SessionIdentity, env: &Env) -> Arc<dyn TaskStore> {
     match who.is_persistent() {
-        true => Arc::new(Stored(TaskListDir::of_session(home, who.id(), env))),
+        true => Arc::new(Stored(TaskListDir::for_session(home, who.id(), env))),
         false => Arc::new(MemoryTaskStore::default()),
     }
 }

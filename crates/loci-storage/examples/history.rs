@@ -1,4 +1,4 @@
-//! Measures what watching a project tree costs a call, beside a shadow repository doing the same. Prints tables.
+//! Measures what watching a project tree costs a call, beside a shadow repository origin the same. Prints tables.
 //!
 //! `cargo run --release -p loci-storage --example history -- DIRECTORY`
 #![expect(clippy::print_stdout, reason = "figures are for the person who runs this")]
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use loci_core::ids::SessionId;
 use loci_stdx::{Env, SystemClock};
-use loci_storage::history::{BlobStore, Doing, TreeHistory};
+use loci_storage::history::{BlobStore, ChangeOrigin, TreeHistory};
 use loci_storage::layout::ConfigHome;
 
 /// Calls that are measured for each size.
@@ -113,28 +113,28 @@ fn ours(root: &Path, project: &Path) -> Result<Ours, Box<dyn Error>> {
     env.clock = Arc::new(SystemClock::new());
     let home = ConfigHome::from_env(&env);
     let session = SessionId::parse("0a0a0a0a-0001-4000-8000-000000000001")?;
-    let doing = Doing { call: None, by: "Bash".to_owned() };
+    let origin = ChangeOrigin { call: None, by: "Bash".to_owned() };
     let mut history = TreeHistory::new(&home, &session, project, &env);
     history.begin_prompt(&"p".into())?;
     let began = Instant::now();
-    history.look_before();
+    history.scan_before_call();
     let first = began.elapsed();
     std::thread::sleep(Duration::from_millis(50));
-    history.look_before();
+    history.scan_before_call();
     let store = BlobStore::new(&home);
     let before = store.usage()?.n_bytes;
     let (mut nothing, mut changing, mut n_changed) = (Vec::new(), Vec::new(), 0);
     for call in 0..CALLS {
         let began = Instant::now();
-        history.look_before();
-        history.note(&doing)?;
+        history.scan_before_call();
+        history.record_changes(&origin)?;
         nothing.push(began.elapsed());
         let began = Instant::now();
-        history.look_before();
+        history.scan_before_call();
         let looked = began.elapsed();
         n_changed += change(project, call)?;
         let began = Instant::now();
-        let n_paths = history.note(&doing)?;
+        let n_paths = history.record_changes(&origin)?;
         changing.push(looked + began.elapsed());
         if n_paths != CHANGED {
             return Err(format!("saw {n_paths} changes").into());

@@ -17,8 +17,8 @@ use loci_stdx::Env;
 use loci_storage::config::strip_html_comments;
 use loci_storage::layout::ConfigHome;
 use loci_storage::memory::{
-    Act, Author, ChangeWish, Edit, MEMORY_INDEX, MemoryBook, memory_files, memory_names, memory_texts,
-    read_memory,
+    Author, ChangeKind, ChangeRequest, Edit, MEMORY_INDEX, MemoryJournal, memory_files, memory_names,
+    memory_texts, read_memory,
 };
 
 const MEMORIES: usize = 10_000;
@@ -31,11 +31,11 @@ fn main() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap();
     let env = Env::for_test(&root, &root);
-    let book = MemoryBook::new(&ConfigHome::from_env(&env), &root.join("m"));
-    fill(&env, &book);
-    report("index", || index(&book));
-    report("review", || review(&book));
-    report("list", || list(&book));
+    let journal = MemoryJournal::new(&ConfigHome::from_env(&env), &root.join("m"));
+    fill(&env, &journal);
+    report("index", || index(&journal));
+    report("review", || review(&journal));
+    report("list", || list(&journal));
 }
 
 fn report(name: &str, work: impl Fn() -> usize) {
@@ -52,33 +52,33 @@ fn report(name: &str, work: impl Fn() -> usize) {
 }
 
 /// What a start reads.
-fn index(book: &MemoryBook) -> usize {
-    let text = read_memory(book.dir(), MEMORY_INDEX).unwrap().unwrap();
+fn index(journal: &MemoryJournal) -> usize {
+    let text = read_memory(journal.dir(), MEMORY_INDEX).unwrap().unwrap();
     let body = MemoryFile::parse(&strip_html_comments(&text)).body;
     render_index(&body, "MEMORY.md").len()
 }
 
 /// What `loci memory review` reads: the proposals, the journal for where they come from, and memories that may say
 /// otherwise.
-fn review(book: &MemoryBook) -> usize {
-    let changes = book.recent_changes().unwrap();
-    let proposals = book.pending();
+fn review(journal: &MemoryJournal) -> usize {
+    let changes = journal.recent_changes().unwrap();
+    let proposals = journal.pending();
     let read = proposals.iter().map(|it| MemoryFile::parse(&it.text)).filter(|it| it.problems.is_empty());
     let mut all: Vec<(String, MemoryFile)> =
         read.zip(&proposals).map(|(memory, it)| (it.file.clone(), memory)).collect();
     assert_eq!(all.len(), PROPOSALS);
     let texts: Vec<&str> = proposals.iter().map(|it| it.text.as_str()).collect();
-    let names = most_related(memory_names(book.dir()), &texts, COMPARED);
-    let others = memory_texts(book.dir(), names).into_iter();
+    let names = most_related(memory_names(journal.dir()), &texts, COMPARED);
+    let others = memory_texts(journal.dir(), names).into_iter();
     all.extend(others.map(|it| (it.file, MemoryFile::parse(&it.text))));
     let read = || all.iter().map(|(file, memory)| (file.as_str(), memory));
     changes.len() + contradictions(read()).len() + disagreements(read()).len()
 }
 
 /// What `loci memory list` reads: every memory, compared with all others, and the whole journal.
-fn list(book: &MemoryBook) -> usize {
-    let changes = book.changes().unwrap();
-    let files = memory_files(book.dir());
+fn list(journal: &MemoryJournal) -> usize {
+    let changes = journal.changes().unwrap();
+    let files = memory_files(journal.dir());
     let read: Vec<(String, MemoryFile)> =
         files.into_iter().map(|it| (it.file, MemoryFile::parse(&it.text))).collect();
     let flags = same_subject(read.iter().map(|(file, memory)| (file.as_str(), memory)));
@@ -131,25 +131,26 @@ fn text(n: usize) -> String {
     )
 }
 
-fn fill(env: &Env, book: &MemoryBook) {
-    std::fs::create_dir_all(book.dir()).unwrap();
+fn fill(env: &Env, journal: &MemoryJournal) {
+    std::fs::create_dir_all(journal.dir()).unwrap();
     let mut lines = String::new();
     let mut edits = Vec::new();
     for n in 0..MEMORIES {
         let file = format!("memory-{n}.md");
-        std::fs::write(book.dir().join(&file), text(n)).unwrap();
+        std::fs::write(journal.dir().join(&file), text(n)).unwrap();
         lines.push_str(&index_line(&format!("memory-{n}"), &file, "what it is about"));
         lines.push('\n');
         edits.push((Edit::memory(&file, None, Some(text(n).into())), Some(text(n).into())));
     }
-    std::fs::write(book.dir().join(MEMORY_INDEX), lines).unwrap();
+    std::fs::write(journal.dir().join(MEMORY_INDEX), lines).unwrap();
     // The journal has a line for every memory; they are recorded in a hundred changes to make it quickly.
-    let wish = |act| ChangeWish { act, by: Author::Model, session: Some("s".to_owned()), message: None };
+    let request =
+        |act| ChangeRequest { act, by: Author::Model, session: Some("s".to_owned()), message: None };
     for some in edits.chunks(MEMORIES / 100) {
-        book.record(env, &wish(Act::Write), some.to_vec()).unwrap();
+        journal.record(env, &request(ChangeKind::Write), some.to_vec()).unwrap();
     }
     // As others would put them: about what is known, and not the same.
     let proposals =
         (0..PROPOSALS).map(|n| Edit::pending(&format!("new-{n}.md"), None, Some(text(50 * n + 1).into())));
-    book.apply(env, &wish(Act::Propose), proposals.collect()).unwrap();
+    journal.apply(env, &request(ChangeKind::Propose), proposals.collect()).unwrap();
 }

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use loci_stdx::{Env, TimeZone};
 use loci_storage::layout::ConfigHome;
-use loci_storage::search::{IndexUse, SearchFilter, SearchWish, Unwatched, search_sessions, update_index};
-use loci_storage::sessions::{StatisticsWish, session_statistics};
+use loci_storage::search::{IndexUse, NoObserver, SearchFilter, SearchQuery, search_sessions, update_index};
+use loci_storage::sessions::{StatisticsQuery, session_statistics};
 use serde_json::{Value, json};
 
 /// How many sessions share the bytes.
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         fs::remove_dir_all(&index)?;
     }
     let began = Instant::now();
-    update_index(&home, "bench", &Unwatched)?;
+    update_index(&home, "bench", &NoObserver)?;
     let built = began.elapsed();
     let size: u64 =
         fs::read_dir(&index)?.flatten().filter_map(|it| it.metadata().ok()).map(|it| it.len()).sum();
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("| time to build | {:.1} s |", built.as_secs_f64());
     println!("| size | {:.0} MB |", size as f64 / 1e6);
     println!("| segments | {} |", fs::read_dir(&index)?.count() - 1);
-    let wish = StatisticsWish { project: None, since_ms: None, until_ms: None, zone: TimeZone::UTC };
+    let wish = StatisticsQuery { project: None, since_ms: None, until_ms: None, zone: TimeZone::UTC };
     let began = Instant::now();
     let rows = session_statistics(&home, &wish)?.rows;
     let counted = began.elapsed();
@@ -73,7 +73,7 @@ const QUERIES: [(&str, &str); 7] = [
 ];
 
 fn ask(home: &ConfigHome, name: &str, query: &str) -> Result<String, Box<dyn Error>> {
-    let wish = SearchWish {
+    let wish = SearchQuery {
         text: query.to_owned(),
         is_regex: false,
         filter: SearchFilter::default(),
@@ -84,12 +84,12 @@ fn ask(home: &ConfigHome, name: &str, query: &str) -> Result<String, Box<dyn Err
     let mut n_found = 0;
     for _ in 0..RUNS {
         let began = Instant::now();
-        n_found = search_sessions(home, &wish, IndexUse::AsItIs, "bench", &Unwatched)?.n_found;
+        n_found = search_sessions(home, &wish, IndexUse::AsItIs, "bench", &NoObserver)?.n_found;
         times.push(began.elapsed());
     }
     times.sort();
     let began = Instant::now();
-    search_sessions(home, &wish, IndexUse::None, "bench", &Unwatched)?;
+    search_sessions(home, &wish, IndexUse::None, "bench", &NoObserver)?;
     let scanned = began.elapsed();
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
     Ok(format!(

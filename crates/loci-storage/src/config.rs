@@ -18,8 +18,8 @@ mod state_file;
 pub use credentials::{StoredLogin, StoredLoginError, stored_login, team_token};
 pub use input_history::{InputEntry, InputHistory, InputHistoryError, InputScope};
 pub use instructions::{
-    Diagnostic, InstructionFile, InstructionPlaces, Instructions, LazyInstructions, MANAGED_INSTRUCTIONS,
-    Met, PathRule, Scope, discover_instructions, strip_html_comments,
+    Diagnostic, InstructionFile, InstructionPlaces, InstructionScope, Instructions, LazyInstructions,
+    MANAGED_INSTRUCTIONS, PathRule, TriggeredInstructions, discover_instructions, strip_html_comments,
 };
 pub use settings::{
     FILE_LIMIT as SETTINGS_LIMIT, GivenSettings, LoadedSettings, MANAGED_DIR, SettingsEditError,

@@ -1,27 +1,27 @@
 //! Looking for what is wrong in the session store, and mending it without losing a byte.
 //!
-//! [`examine_store`] looks and changes nothing. What it finds are cases: findings that belong together, and the one
-//! cure for them, as a value. [`repair_store`] performs the cures, looks again, and goes on until nothing is left that
-//! can be cured. `docs/design/doctor.md` has the decisions and the invariants.
+//! [`check_store`] looks and changes nothing. What it finds are cases: findings that belong together, and the one
+//! fix for them, as a value. [`repair_store`] performs the fixes, looks again, and goes on until nothing is left that
+//! can be fixed. `docs/design/doctor.md` has the decisions and the invariants.
 //!
 //! 1. What is taken away or written anew is kept first, under `<config home>/loci/aside/`.
 //! 2. A session that another process works on is not touched.
 //! 3. Whatever moment a repair ends in, the next one goes on from there.
 
-mod aside;
 mod companions;
-mod cure;
 mod derived;
+mod file_modes;
 mod finding;
-mod half_done;
-mod hands;
+mod fix;
+mod fs_ops;
+mod interrupted;
 mod leases;
-mod leftovers;
-mod modes;
-mod perform;
 mod project_dir;
 mod references;
+mod repair;
+mod repair_backup;
 mod store;
+mod temporary_files;
 #[cfg(test)]
 mod tests;
 mod transcript;
@@ -35,10 +35,10 @@ use loci_stdx::{Env, FileLock, LockError};
 
 use crate::layout::ConfigHome;
 use crate::sessions::find::FindError;
-use cure::{Case, Cure};
-pub use finding::{Finding, FindingKind, Outcome};
-use hands::Hands;
-use perform::Surgery;
+pub use finding::{Finding, FindingKind, RepairOutcome};
+use fix::{Case, Fix};
+use fs_ops::FsOps;
+use repair::RepairRun;
 use store::Store;
 
 /// How often the store is looked at again after something was mended.
@@ -51,7 +51,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What an examination or a repair came to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct CheckUp {
+pub struct StoreReport {
     /// How many sessions there are.
     pub n_sessions: usize,
     /// Of how many of them every line was read.
@@ -60,9 +60,9 @@ pub struct CheckUp {
     pub findings: Vec<Finding>,
 }
 
-impl CheckUp {
+impl StoreReport {
     /// What came of reading all sessions.
-    fn of(n_sessions: usize, findings: Vec<Finding>) -> Self {
+    fn new(n_sessions: usize, findings: Vec<Finding>) -> Self {
         Self { n_sessions, n_read: n_sessions, findings }
     }
 
@@ -84,40 +84,40 @@ pub enum DoctorError {
 }
 
 /// Looks at everything in the session store and changes nothing.
-pub fn examine_store(home: &ConfigHome, env: &Env) -> Result<CheckUp, DoctorError> {
+pub fn check_store(home: &ConfigHome, env: &Env) -> Result<StoreReport, DoctorError> {
     let (n_sessions, cases) = examine(home, env)?;
-    Ok(CheckUp::of(n_sessions, cases.into_iter().flat_map(|case| case.findings).collect()))
+    Ok(StoreReport::new(n_sessions, cases.into_iter().flat_map(|case| case.findings).collect()))
 }
 
 /// Reads the newest sessions, no more than a moment allows, and looks for what was begun and not ended; of the others only
-/// who may use them is looked at. It changes nothing, and finds nothing that [`examine_store`] would not.
-pub fn glance_at_store(home: &ConfigHome, env: &Env) -> Result<CheckUp, DoctorError> {
-    let store = Store::look(home, env)?;
+/// who may use them is looked at. It changes nothing, and finds nothing that [`check_store`] would not.
+pub fn quick_check_store(home: &ConfigHome, env: &Env) -> Result<StoreReport, DoctorError> {
+    let store = Store::open(home, env)?;
     let newest = store.newest(GLANCED, GLANCED_BYTES);
     let mut cases = transcripts::cases(&store, &newest);
     cases.extend(store.unlisted_cases());
-    cases.extend(half_done::quick_cases(&store));
+    cases.extend(interrupted::quick_cases(&store));
     cases.extend(leases::cases(&store));
-    cases.extend(modes::cases(&store));
+    cases.extend(file_modes::cases(&store));
     let findings = cases.into_iter().flat_map(|case| case.findings).collect();
-    Ok(CheckUp { n_read: newest.len(), ..CheckUp::of(store.places.len(), findings) })
+    Ok(StoreReport { n_read: newest.len(), ..StoreReport::new(store.places.len(), findings) })
 }
 
 /// Mends what can be mended, and says what was done and what was not.
-pub fn repair_store(home: &ConfigHome, env: &Env) -> Result<CheckUp, DoctorError> {
-    repair_with(home, env, &Hands::steady())
+pub fn repair_store(home: &ConfigHome, env: &Env) -> Result<StoreReport, DoctorError> {
+    repair_with(home, env, &FsOps::real())
 }
 
 fn examine(home: &ConfigHome, env: &Env) -> Result<(usize, Vec<Case>), DoctorError> {
-    let store = Store::look(home, env)?;
+    let store = Store::open(home, env)?;
     let mut cases = transcripts::cases(&store, &store.places);
     cases.extend(store.unlisted_cases());
     cases.extend(companions::cases(&store));
-    cases.extend(half_done::cases(&store));
+    cases.extend(interrupted::cases(&store));
     cases.extend(leases::cases(&store));
-    cases.extend(modes::cases(&store));
-    cases.extend(modes::own_cases(&store));
-    cases.extend(leftovers::cases(&store));
+    cases.extend(file_modes::cases(&store));
+    cases.extend(file_modes::own_cases(&store));
+    cases.extend(temporary_files::cases(&store));
     cases.extend(derived::cases(&store));
     // Those of one file stay in the order they were found: what is inside is mended before it moves.
     cases.sort_by_key(Case::file);
@@ -126,44 +126,47 @@ fn examine(home: &ConfigHome, env: &Env) -> Result<(usize, Vec<Case>), DoctorErr
 
 /// Returns the sessions that something comes back to: what they miss may be among it, and must not be in its way.
 fn sessions_to_complete(cases: &[Case]) -> HashSet<SessionId> {
-    let comes_back = |case: &&Case| matches!(case.cure, Cure::BringBack { .. });
+    let comes_back = |case: &&Case| matches!(case.fix, Fix::BringBack { .. });
     cases.iter().filter(comes_back).filter_map(Case::session).collect()
 }
 
-fn repair_with(home: &ConfigHome, env: &Env, hands: &Hands) -> Result<CheckUp, DoctorError> {
+fn repair_with(home: &ConfigHome, env: &Env, fs: &FsOps) -> Result<StoreReport, DoctorError> {
     // Where there is nothing, nothing is made either.
     let (n_sessions, mut cases) = examine(home, env)?;
     if cases.is_empty() {
-        return Ok(CheckUp::of(n_sessions, Vec::new()));
+        return Ok(StoreReport::new(n_sessions, Vec::new()));
     }
     let _lock = FileLock::acquire(&home.loci_dir().join("doctor.lock"), PATIENCE)?;
-    let surgery = Surgery::new(home, env, hands);
+    let repair = RepairRun::new(home, env, fs);
     let mut mended = Vec::new();
     for _ in 0..MOST_ROUNDS {
         let mut is_better = false;
         let coming = sessions_to_complete(&cases);
         for case in &mut cases {
-            if matches!(case.cure, Cure::Write { .. })
-                && case.session().is_some_and(|it| coming.contains(&it))
+            if matches!(case.fix, Fix::Write { .. }) && case.session().is_some_and(|it| coming.contains(&it))
             {
-                case.set(&Outcome::Left("what belongs to the session has to come back first".to_owned()));
+                case.set(&RepairOutcome::Left(
+                    "what belongs to the session has to come back first".to_owned(),
+                ));
                 continue;
             }
-            match surgery.perform(&case.cure, case.session().as_ref()) {
+            match repair.perform(&case.fix, case.session().as_ref()) {
                 Ok(done) => {
                     is_better = true;
-                    mended.extend(case.findings.drain(..).map(|it| it.with(Outcome::Mended(done.clone()))));
+                    mended.extend(
+                        case.findings.drain(..).map(|it| it.with(RepairOutcome::Mended(done.clone()))),
+                    );
                 }
-                Err(why) => case.set(&Outcome::Left(why)),
+                Err(why) => case.set(&RepairOutcome::Left(why)),
             }
         }
         let left: Vec<Finding> = cases.into_iter().flat_map(|case| case.findings).collect();
         if !is_better {
             mended.extend(left);
-            return Ok(CheckUp::of(n_sessions, mended));
+            return Ok(StoreReport::new(n_sessions, mended));
         }
         cases = examine(home, env)?.1;
     }
     mended.extend(cases.into_iter().flat_map(|case| case.findings));
-    Ok(CheckUp::of(n_sessions, mended))
+    Ok(StoreReport::new(n_sessions, mended))
 }

@@ -6,5 +6,5 @@
 mod import;
 pub(crate) mod rollout;
 
-pub use import::{ImportError, ImportId, ImportWish, Imported, import_rollout};
+pub use import::{ImportError, ImportId, ImportOptions, ImportedSession, import_rollout};
 pub use rollout::{RolloutError, find_rollout, load_rollout, rollout_text};

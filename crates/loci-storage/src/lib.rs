@@ -33,21 +33,21 @@ pub mod sessions;
 
 // Flat names that loci-engine still uses. This block goes once the engine says `loci_storage::<module>::<name>`.
 pub use config::{
-    InstructionFile, Instructions, LazyInstructions, Met, Scope, edit_settings, edit_state,
-    strip_html_comments,
+    InstructionFile, InstructionScope as Scope, Instructions, LazyInstructions, TriggeredInstructions as Met,
+    edit_settings, edit_state, strip_html_comments,
 };
 pub use history::{
-    Doing, FileHistory, KeepError, OnConflict, RewindError, RewindPlan, RewindScene, TreeHistory,
-    apply_rewind, plan_rewind,
+    BackupError as KeepError, ChangeOrigin as Doing, FileHistory, OnConflict, RewindContext as RewindScene,
+    RewindError, RewindPlan, TreeHistory, apply_rewind, plan_rewind,
 };
 pub use layout::{ConfigHome, SessionTmp};
 pub use memory::{
-    Act, Author, ChangeWish, Edit, MEMORY_INDEX, MemoryBook, MemoryContent, MemoryError, Shelf, read_memory,
-    read_memory_head, team_names,
+    Author, ChangeKind as Act, ChangeRequest as ChangeWish, Edit, MEMORY_INDEX, MemoryArea as Shelf,
+    MemoryContent, MemoryError, MemoryJournal as MemoryBook, read_memory, read_memory_head, team_names,
 };
 pub use project::head_branch;
 pub use search::{ProjectRecord, recall};
 pub use sessions::{
-    Covered, LabelWatch, LoadError, NotesError, SessionLog, SessionNotes, TaskListDir, Trouble,
-    last_prompt_text, load,
+    LabelWatch, LoadError, LogWarning as Trouble, NotesCoverage as Covered, NotesError, SessionLog,
+    SessionNotes, TaskListDir, last_prompt_text, load_transcript as load,
 };

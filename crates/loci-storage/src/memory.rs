@@ -1,4 +1,4 @@
-//! The directory of memories, and the book that is kept about it.
+//! The directory of memories, and the journal that is kept about it.
 //!
 //! ```text
 //! <memory dir>/MEMORY.md                         the index
@@ -14,21 +14,21 @@
 //! ```
 //!
 //! `<slug>` is made from the memory directory's path as those of projects are. The directory is shared with other
-//! programs and edited by hand; the book is ours alone, and precious: it is what changes are undone from.
+//! programs and edited by hand; the journal is ours alone, and precious: it is what changes are undone from.
 
-mod book;
+mod change;
 mod content;
 mod files;
 mod journal;
 mod place;
 mod team;
 
-pub use book::{ChangeWish, Edit, MemoryBook, MemoryError};
+pub use change::{Author, Change, ChangeKind, FileChange, MemoryArea};
 pub use content::MemoryContent;
 pub use files::{MemoryText, memory_files, memory_names, memory_texts, read_memory, read_memory_head};
-pub use journal::{Act, Author, Change, FileChange, Shelf};
+pub use journal::{ChangeRequest, Edit, MemoryError, MemoryJournal};
 pub use place::{MemoryPlace, MemoryPlaceError, MemorySource, memory_place};
-pub use team::{TeamFile, TeamShelf, TeamState, team_names};
+pub use team::{TeamFile, TeamMemory, TeamState, team_names};
 
 /// The name of the index.
 pub const MEMORY_INDEX: &str = "MEMORY.md";

@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 use loci_core::path::project_slug;
 
 use crate::layout::{ConfigHome, SessionPlace};
-use crate::sessions::find::{FindError, Listing, places_in, sessions_in, subdirectories_by};
+use crate::sessions::find::{FindError, SessionFiles, places_in, session_files_in, subdirectories_by};
 use crate::sessions::listing::{SessionSummary, dir_of};
 pub use git::{GitSnapshot, git_snapshot, head_branch};
-pub use repository::{Repository, repository_of};
+pub use repository::{Repository, find_repository};
 
 /// The part of a long project directory name that does not depend on the hash.
 const SHARED_PREFIX: usize = 200;
@@ -42,13 +42,13 @@ impl Project {
 
     /// Takes a directory with the working tree that it lies in.
     pub fn working_tree(real_dir: &Path) -> Self {
-        let root = repository_of(real_dir).map(|repository| repository.root);
+        let root = find_repository(real_dir).map(|repository| repository.root);
         Self { dir: real_dir.to_owned(), roots: root.into_iter().collect() }
     }
 
     /// Takes a directory with the repository that it lies in, all worktrees included.
     pub fn repository(real_dir: &Path) -> Self {
-        let roots = repository_of(real_dir).map(|repository| repository.worktrees).unwrap_or_default();
+        let roots = find_repository(real_dir).map(|repository| repository.worktrees).unwrap_or_default();
         Self { dir: real_dir.to_owned(), roots }
     }
 
@@ -58,8 +58,8 @@ impl Project {
     }
 
     /// Returns the same files, each looked at once.
-    pub(crate) fn listed(&self, home: &ConfigHome) -> Result<Listing, FindError> {
-        Ok(sessions_in(&self.dirs(home)?))
+    pub(crate) fn listed(&self, home: &ConfigHome) -> Result<SessionFiles, FindError> {
+        Ok(session_files_in(&self.dirs(home)?))
     }
 
     /// Returns the directories under `projects/` that may hold the project's sessions.

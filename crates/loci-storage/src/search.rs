@@ -10,7 +10,7 @@ pub(crate) mod index;
 mod recall;
 
 pub use index::{
-    Found, Hit, IndexUse, SearchError, SearchFilter, SearchWish, Unwatched, Watch, search_sessions,
-    update_index,
+    Hit, IndexUse, NoObserver, SearchError, SearchFilter, SearchObserver, SearchQuery, SearchResults,
+    search_sessions, update_index,
 };
 pub use recall::{ProjectRecord, RECALL_TOOL, recall};

@@ -24,21 +24,23 @@ mod task_list;
 mod unsaved;
 
 pub use archive::{
-    ArchiveError, Archived, Swept, archive_older, archive_session, archived_sessions, is_pinned, pin_session,
-    pinned_sessions, unarchive_session, unpin_session,
+    ArchiveError, ArchiveSweep, ArchivedSession, archive_older, archive_session, archived_sessions,
+    is_pinned, pin_session, pinned_sessions, unarchive_session, unpin_session,
 };
-pub use find::{Candidate, FindError, by_id, newest_here, resolve};
-pub use fork::{ForkError, Trace, fork_entries, link_backups, write_fork};
+pub use find::{Candidate, FindError, newest_session, resolve_session, session_by_id};
+pub use fork::{ForkError, ForkOrigin, fork_entries, link_backups, write_fork};
 pub use labels::{LabelError, LabelWatch, rename_session, tag_session, untag_session};
-pub use lease::{Lease, LeaseError, Owner, lease_owner};
+pub use lease::{Lease, LeaseError, LeaseOwner, lease_owner};
 pub use listing::{
-    Count, Facts, Labels, SessionList, SessionSummary, list_all, list_newest, list_project, list_rollouts,
-    list_sessions, session_totals, summary_of,
+    Labels, MessageCount, SessionList, SessionMetadata, SessionSummary, list_all, list_newest, list_project,
+    list_rollouts, list_sessions, session_summary, session_totals,
 };
 pub use remove::{RemoveError, remove_session, removed_sessions, restore_session};
-pub use session_file::{LiveLoad, LoadError, Loaded, SkipReason, Skipped, load, load_at, load_live};
-pub use session_log::{AppendError, DiskSink, MemorySink, SessionLog, Sink, Trouble, last_prompt_text};
-pub use session_notes::{Covered, NotesError, SessionNotes, copy_notes};
-pub use statistics::{Statistics, StatisticsWish, UsedRow, session_statistics};
+pub use session_file::{
+    LiveLoad, LoadError, LoadedTranscript, SkipReason, SkippedLine, load_at, load_live, load_transcript,
+};
+pub use session_log::{AppendError, DiskSink, LogWarning, MemorySink, SessionLog, Sink, last_prompt_text};
+pub use session_notes::{NotesCoverage, NotesError, SessionNotes, copy_notes};
+pub use statistics::{Statistics, StatisticsQuery, UsageRow, session_statistics};
 pub use task_list::{TaskListDir, copy_tasks};
-pub use unsaved::{UnsavedError, bring_back_unsaved};
+pub use unsaved::{UnsavedError, recover_unsaved};

@@ -8,7 +8,7 @@ use loci_context::{
     find_secrets, pull_plan, push_plan,
 };
 use loci_stdx::Env;
-use loci_storage::memory::{MemoryBook, MemoryError, TeamShelf, TeamState};
+use loci_storage::memory::{MemoryError, MemoryJournal, TeamMemory, TeamState};
 
 use crate::remote::{Expected, Remote, RemoteError, Stored};
 
@@ -21,7 +21,7 @@ pub struct Line {
     pub outcome: Outcome,
 }
 
-/// What becomes of an entry. A number is that of the change in the book, which can be taken back; a look has none.
+/// What becomes of an entry. A number is that of the change in the journal, which can be taken back; a look has none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// It was not here and is now.
@@ -61,8 +61,8 @@ pub enum SyncError {
 }
 
 /// Fetches what the server has and this side has not; where both changed, the server wins.
-pub async fn pull<R: Remote>(env: &Env, book: &MemoryBook, remote: &R) -> Result<Vec<Line>, SyncError> {
-    let mut here = Here::look(book, remote)?;
+pub async fn pull<R: Remote>(env: &Env, journal: &MemoryJournal, remote: &R) -> Result<Vec<Line>, SyncError> {
+    let mut here = Here::look(journal, remote)?;
     let server = remote.list().await?;
     let plan = here.pull_plan(&server);
     let mut lines = std::mem::take(&mut here.skipped);
@@ -82,8 +82,8 @@ pub async fn pull<R: Remote>(env: &Env, book: &MemoryBook, remote: &R) -> Result
 }
 
 /// Sends what changed here since the last agreement, if the server still has that, and if it holds no secret.
-pub async fn push<R: Remote>(book: &MemoryBook, remote: &R) -> Result<Vec<Line>, SyncError> {
-    let mut here = Here::look(book, remote)?;
+pub async fn push<R: Remote>(journal: &MemoryJournal, remote: &R) -> Result<Vec<Line>, SyncError> {
+    let mut here = Here::look(journal, remote)?;
     let server = remote.list().await?;
     let mut lines = std::mem::take(&mut here.skipped);
     here.agree_where_alike(&server);
@@ -102,8 +102,8 @@ pub async fn push<R: Remote>(book: &MemoryBook, remote: &R) -> Result<Vec<Line>,
 }
 
 /// Says what a pull and then a push would do; changes nothing.
-pub async fn status<R: Remote>(book: &MemoryBook, remote: &R) -> Result<Vec<Line>, SyncError> {
-    let mut here = Here::look(book, remote)?;
+pub async fn status<R: Remote>(journal: &MemoryJournal, remote: &R) -> Result<Vec<Line>, SyncError> {
+    let mut here = Here::look(journal, remote)?;
     let server = remote.list().await?;
     let pulls = here.pull_plan(&server).into_iter().filter_map(|(name, step)| {
         let outcome = match step {
@@ -128,7 +128,7 @@ pub async fn status<R: Remote>(book: &MemoryBook, remote: &R) -> Result<Vec<Line
 
 /// This side, held while the server is spoken with.
 struct Here<'a> {
-    shelf: TeamShelf<'a>,
+    area: TeamMemory<'a>,
     server: String,
     texts: BTreeMap<EntryName, String>,
     agreed: Hashes,
@@ -136,17 +136,17 @@ struct Here<'a> {
 }
 
 impl<'a> Here<'a> {
-    fn look<R: Remote>(book: &'a MemoryBook, remote: &R) -> Result<Self, SyncError> {
-        let shelf = TeamShelf::lock(book, TEAM_DIR)?;
+    fn look<R: Remote>(journal: &'a MemoryJournal, remote: &R) -> Result<Self, SyncError> {
+        let area = TeamMemory::lock(journal, TEAM_DIR)?;
         let server = remote.id();
         let mut here = Self {
             texts: BTreeMap::new(),
-            agreed: agreed(&shelf.state(&server)),
+            agreed: agreed(&area.state(&server)),
             server,
             skipped: Vec::new(),
-            shelf,
+            area,
         };
-        for file in here.shelf.files()? {
+        for file in here.area.files()? {
             let text = file.text.map_err(|error| error.to_string());
             match text.and_then(|text| checked(&file.name, text)) {
                 Ok((name, text)) => drop(here.texts.insert(name, text)),
@@ -210,7 +210,7 @@ impl<'a> Here<'a> {
             return Ok(Outcome::Skipped("it is gone from the server".to_owned()));
         };
         let hash = ContentHash::of(&text);
-        let change = match self.shelf.pull(env, name.as_str(), self.texts.get(name).cloned(), text) {
+        let change = match self.area.pull(env, name.as_str(), self.texts.get(name).cloned(), text) {
             Ok(change) => Some(change),
             Err(
                 error @ (MemoryError::Conflict { .. } | MemoryError::Read { .. } | MemoryError::Write { .. }),
@@ -264,7 +264,7 @@ impl<'a> Here<'a> {
 
     fn keep(&self) -> Result<(), MemoryError> {
         let entries = self.agreed.iter().map(|(name, hash)| (name.to_string(), hash.to_string())).collect();
-        self.shelf.keep(&TeamState { server: self.server.clone(), entries })
+        self.area.save_state(&TeamState { server: self.server.clone(), entries })
     }
 }
 

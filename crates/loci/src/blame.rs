@@ -8,9 +8,9 @@ use loci_app::UserError;
 use loci_core::file_history::prompts_of;
 use loci_core::ids::{EntryId, SessionId};
 use loci_stdx::{Env, single_line};
-use loci_storage::history::{Blamed, blame_file};
+use loci_storage::history::{BlamedLine, blame_file};
 use loci_storage::layout::ConfigHome;
-use loci_storage::sessions::{load, resolve};
+use loci_storage::sessions::{load_transcript, resolve_session};
 use serde_json::json;
 
 /// How much of a prompt is shown beside a line.
@@ -51,7 +51,7 @@ pub(crate) fn run(env: &Env, args: &BlameArgs) -> Result<u8, UserError> {
     }
 }
 
-fn as_json(n: usize, line: &Blamed, prompts: &mut Prompts<'_>) -> String {
+fn as_json(n: usize, line: &BlamedLine, prompts: &mut Prompts<'_>) -> String {
     let by = line.by.as_ref().map(|(session, prompt, at)| {
         let text = prompts.text(session, prompt);
         json!({"sessionId": session.as_str(), "prompt": prompt.as_str(), "text": text, "at": at})
@@ -59,7 +59,7 @@ fn as_json(n: usize, line: &Blamed, prompts: &mut Prompts<'_>) -> String {
     format!("{}\n", json!({"line": n, "text": line.line, "by": by}))
 }
 
-fn as_text(n: usize, line: &Blamed, prompts: &mut Prompts<'_>) -> String {
+fn as_text(n: usize, line: &BlamedLine, prompts: &mut Prompts<'_>) -> String {
     let by = match &line.by {
         Some((session, prompt, at)) => {
             let text = single_line(&prompts.text(session, prompt), SHOWN);
@@ -84,8 +84,9 @@ impl Prompts<'_> {
     fn text(&mut self, session: &SessionId, prompt: &EntryId) -> String {
         let (env, home) = (self.env, self.home);
         let texts = self.known.entry(session.clone()).or_insert_with(|| {
-            let place = resolve(home, &env.cwd, session.as_str());
-            let entries = place.ok().and_then(|place| load(place.file()).ok()).unwrap_or_default().entries;
+            let place = resolve_session(home, &env.cwd, session.as_str());
+            let entries =
+                place.ok().and_then(|place| load_transcript(place.file()).ok()).unwrap_or_default().entries;
             prompts_of(&entries).into_iter().map(|prompt| (prompt.id, prompt.text)).collect()
         });
         texts.get(prompt).cloned().unwrap_or_default()

@@ -23,7 +23,8 @@ use loci_context::MemoryFile;
 use loci_stdx::Env;
 use loci_storage::layout::ConfigHome;
 use loci_storage::memory::{
-    Act, Author, ChangeWish, Edit, MEMORY_INDEX, MemoryBook, MemoryContent, MemoryError, MemoryText, Shelf,
+    Author, ChangeKind, ChangeRequest, Edit, MEMORY_INDEX, MemoryArea, MemoryContent, MemoryError,
+    MemoryJournal, MemoryText,
 };
 
 use crate::config::SettingsContext;
@@ -66,7 +67,7 @@ enum Verb {
 /// What every verb looks at.
 struct MemoryContext {
     env: Env,
-    book: MemoryBook,
+    journal: MemoryJournal,
     /// The root of the project, which memories name files of.
     root: PathBuf,
 }
@@ -82,36 +83,36 @@ impl MemoryContext {
             .map_err(|error| UserError::from_error(&error))?;
         Ok(Self {
             env: env.clone(),
-            book: MemoryBook::new(&home, &place.dir),
+            journal: MemoryJournal::new(&home, &place.dir),
             root: places.tree_root().to_owned(),
         })
     }
 
     /// Returns what a file holds; `None` when it is not there.
-    fn content(&self, shelf: Shelf, file: &str) -> Result<Option<MemoryContent>, UserError> {
-        self.book.content(shelf, file).map_err(|error| to_user_error(&error))
+    fn content(&self, area: MemoryArea, file: &str) -> Result<Option<MemoryContent>, UserError> {
+        self.journal.content(area, file).map_err(|error| to_user_error(&error))
     }
 
     /// Returns the text of a file that words are to be changed of; what is not UTF-8 would not stay as it is.
-    fn exact_text(&self, shelf: Shelf, file: &str) -> Result<Option<String>, UserError> {
-        let Some(content) = self.content(shelf, file)? else { return Ok(None) };
+    fn exact_text(&self, area: MemoryArea, file: &str) -> Result<Option<String>, UserError> {
+        let Some(content) = self.content(area, file)? else { return Ok(None) };
         content.as_text().map(|text| Some(text.to_owned())).ok_or_else(|| not_text(file))
     }
 
     /// Returns the text of a file, for people; `None` when it is not there.
-    fn text(&self, shelf: Shelf, file: &str) -> Result<Option<String>, UserError> {
-        self.book.text(shelf, file).map_err(|error| to_user_error(&error))
+    fn text(&self, area: MemoryArea, file: &str) -> Result<Option<String>, UserError> {
+        self.journal.text(area, file).map_err(|error| to_user_error(&error))
     }
 
     /// Finds a memory by its file, with or without `.md`, or by its name. Those in directories, such as a team's and the
     /// logs of days, are found by their path alone.
     fn find(&self, name: &str) -> Result<(String, String), UserError> {
-        let files = loci_storage::memory::memory_files(self.book.dir());
+        let files = loci_storage::memory::memory_files(self.journal.dir());
         if let Some(found) = find(files, name)? {
             return Ok((found.file, found.text));
         }
         let file = with_suffix(name.trim());
-        match self.text(Shelf::Memory, &file) {
+        match self.text(MemoryArea::Memory, &file) {
             Ok(Some(text)) if file.contains('/') => return Ok((file, text)),
             // One that is there and cannot be read says why.
             Err(user_error) if !file.contains('/') => return Err(user_error),
@@ -123,13 +124,13 @@ impl MemoryContext {
 
     /// Returns the index, or why it cannot be read.
     fn index(&self) -> Result<String, String> {
-        let text = self.book.text(Shelf::Memory, MEMORY_INDEX);
+        let text = self.journal.text(MemoryArea::Memory, MEMORY_INDEX);
         text.map(Option::unwrap_or_default).map_err(|error| to_user_error(&error).message().to_owned())
     }
 
     /// Finds a proposal's file in the same way.
     fn find_pending(&self, name: &str) -> Result<String, UserError> {
-        find(self.book.pending(), name)?.map(|found| found.file).ok_or_else(|| {
+        find(self.journal.pending(), name)?.map(|found| found.file).ok_or_else(|| {
             UserError::new(format!("No such proposal: `{name}`"))
                 .hint("`loci memory review` shows what there is.")
         })
@@ -138,7 +139,7 @@ impl MemoryContext {
     /// Returns the files of the proposals that are named, or of all of them, each once.
     fn chosen(&self, names: &[String], all: bool) -> Result<Vec<String>, UserError> {
         if all {
-            return Ok(self.book.pending().into_iter().map(|it| it.file).collect());
+            return Ok(self.journal.pending().into_iter().map(|it| it.file).collect());
         }
         if names.is_empty() {
             return Err(UserError::new("No proposal is named")
@@ -176,9 +177,9 @@ impl MemoryContext {
     }
 
     /// Makes a change in the name of the person at the keyboard; returns its number.
-    fn apply(&self, act: Act, edits: Vec<Edit>) -> Result<u64, UserError> {
-        let wish = ChangeWish { act, by: Author::Person, session: None, message: None };
-        self.book
+    fn apply(&self, act: ChangeKind, edits: Vec<Edit>) -> Result<u64, UserError> {
+        let wish = ChangeRequest { act, by: Author::Person, session: None, message: None };
+        self.journal
             .apply(&self.env, &wish, edits)
             .map(|change| change.id)
             .map_err(|error| to_user_error(&error))
@@ -186,8 +187,8 @@ impl MemoryContext {
 
     /// Returns the index as it is, and as it is to be.
     fn index_edit(&self, change: impl FnOnce(&str) -> Option<String>) -> Result<Option<Edit>, UserError> {
-        let before = self.content(Shelf::Memory, MEMORY_INDEX)?;
-        let text = before.as_ref().map(MemoryContent::shown).unwrap_or_default();
+        let before = self.content(MemoryArea::Memory, MEMORY_INDEX)?;
+        let text = before.as_ref().map(MemoryContent::to_text_lossy).unwrap_or_default();
         let Some(after) = change(&text).filter(|after| *after != text) else { return Ok(None) };
         if before.as_ref().is_some_and(|it| it.as_text().is_none()) {
             return Err(not_text(MEMORY_INDEX));

@@ -11,7 +11,7 @@ use loci_app::UserError;
 use loci_stdx::Env;
 use loci_storage::layout::ConfigHome;
 use loci_storage::project::Project;
-use loci_storage::sessions::{StatisticsWish, session_statistics};
+use loci_storage::sessions::{StatisticsQuery, session_statistics};
 
 use crate::parse_time::{DayEdge, parse_time};
 use crate::sessions::output;
@@ -62,7 +62,7 @@ pub(crate) fn run(env: &Env, args: &StatsArgs) -> Result<u8, UserError> {
     Ok(0)
 }
 
-fn wish(env: &Env, args: &StatsArgs) -> Result<StatisticsWish, UserError> {
+fn wish(env: &Env, args: &StatsArgs) -> Result<StatisticsQuery, UserError> {
     let project = args.project.as_ref().map(|dir| {
         let dir = env.cwd.join(dir);
         // A directory that is gone may still have sessions.
@@ -73,7 +73,7 @@ fn wish(env: &Env, args: &StatsArgs) -> Result<StatisticsWish, UserError> {
         Some(text) => parse_time(text, now, edge).map(Some),
         None => Ok(None),
     };
-    Ok(StatisticsWish {
+    Ok(StatisticsQuery {
         project,
         since_ms: moment(&args.since, DayEdge::Start)?,
         until_ms: moment(&args.until, DayEdge::End)?,

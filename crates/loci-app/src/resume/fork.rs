@@ -9,7 +9,9 @@ use loci_core::ids::EntryId;
 use loci_engine::LoadedHistory;
 use loci_stdx::Env;
 use loci_storage::layout::{ConfigHome, SessionPlace};
-use loci_storage::sessions::{Trace, copy_notes, copy_tasks, fork_entries, link_backups, load, summary_of};
+use loci_storage::sessions::{
+    ForkOrigin, copy_notes, copy_tasks, fork_entries, link_backups, load_transcript, session_summary,
+};
 
 use super::{Resume, fresh, lease, no_such_message, restored_mode, skipped_warning};
 use crate::options::RunOptions;
@@ -24,14 +26,14 @@ pub(super) fn start(
 ) -> Result<Resume, UserError> {
     let place = fresh(env, home, options)?;
     let lease = lease(env, home, options, place.id())?;
-    let loaded = load(source.file()).map_err(|error| UserError::from_error(&error))?;
+    let loaded = load_transcript(source.file()).map_err(|error| UserError::from_error(&error))?;
     let entries = loaded.entries;
     let conversation = match &options.session.at {
         Some(uuid) => Conversation::build_at(entries.clone(), &EntryId::new(uuid.as_str()))
             .ok_or_else(|| no_such_message(uuid, source))?,
         None => Conversation::build(entries.clone()),
     };
-    let inherited = fork_entries(&entries, &conversation, source.id(), place.id(), Trace::None)
+    let inherited = fork_entries(&entries, &conversation, source.id(), place.id(), ForkOrigin::None)
         .map_err(|error| UserError::from_error(&error))?;
     let mut warnings: Vec<String> = skipped_warning(&loaded.skipped, source).into_iter().collect();
     if options.is_persistent {
@@ -69,6 +71,6 @@ pub(super) fn start(
 
 /// A name that the user gave is carried over, told apart; two sessions of one name could not be called by it.
 fn title(source: &SessionPlace) -> Option<String> {
-    let session = summary_of(source).ok().flatten()?;
+    let session = session_summary(source).ok().flatten()?;
     session.facts.labels.custom.map(|title| format!("{title} (fork)"))
 }

@@ -39,7 +39,7 @@ struct Job {
 impl NotesUpdater {
     /// Goes on with the notes that are there.
     pub(crate) fn new(deps: BackgroundDeps, identity: &SessionIdentity, pace: NotesPace) -> Self {
-        let notes = SessionNotes::of(&identity.companion_dir());
+        let notes = SessionNotes::in_dir(&identity.companion_dir());
         let since = notes.covered().map(|it| SinceNotes::resumed(it.tokens)).unwrap_or_default();
         let (deps, kept) = (Arc::new(deps), notes.clone());
         let queue = JobQueue::new(move |job, cancel| {

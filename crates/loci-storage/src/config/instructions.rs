@@ -28,7 +28,7 @@ use std::time::SystemTime;
 use crate::config::settings::SettingsSources;
 use discovery::Discovery;
 pub use html_comments::strip_html_comments;
-pub use lazy::{LazyInstructions, Met};
+pub use lazy::{LazyInstructions, TriggeredInstructions};
 
 /// Where an administrator puts instructions for everybody on a machine.
 #[cfg(not(target_os = "macos"))]
@@ -68,7 +68,7 @@ pub struct InstructionPlaces {
 
 /// Whose instructions they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Scope {
+pub enum InstructionScope {
     /// The administrator's, for everybody on the machine.
     Managed,
     /// The user's, for all projects.
@@ -85,7 +85,7 @@ pub struct InstructionFile {
     /// Where it lies.
     pub path: PathBuf,
     /// Whose it is.
-    pub scope: Scope,
+    pub scope: InstructionScope,
     /// Its text, without comments.
     pub content: String,
     /// The file that imports it.
@@ -138,8 +138,8 @@ pub fn discover_instructions(places: &InstructionPlaces) -> Instructions {
     let mut discovery = Discovery::new(places);
     discovery.managed();
     if places.sources.user {
-        discovery.file(&places.user, Scope::User);
-        discovery.rules(&places.user.with_file_name("rules"), &places.root, Scope::User);
+        discovery.file(&places.user, InstructionScope::User);
+        discovery.rules(&places.user.with_file_name("rules"), &places.root, InstructionScope::User);
     }
     let mut dirs: Vec<&Path> = places.cwd.ancestors().collect();
     dirs.reverse();

@@ -115,7 +115,7 @@ impl Loading<'_> {
         if scope != Scope::User && self.out.files.iter().any(|file| file.path == path) {
             return;
         }
-        let origin = Origin::new(scope, self.places.shown(path));
+        let origin = Origin::new(scope, self.places.display_path(path));
         let outcome = read::read(path);
         let exists = !matches!(outcome, Ok(None));
         self.out.files.push(SettingsFile { scope, path: path.to_owned(), exists });
@@ -153,7 +153,7 @@ impl Loading<'_> {
         let hint = format!(
             "look at it, then run `loci config trust`, which sets projects[\"{}\"].hasTrustDialogAccepted in {}",
             trust.root.display(),
-            self.places.shown(&self.places.state_file)
+            self.places.display_path(&self.places.state_file)
         );
         self.out.diagnostics.extend(self.out.merged.diagnostics(&hint));
         self.out.trust = trust;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use loci_core::ids::SessionId;
 
-use super::cure::{Case, Cure};
 use super::finding::{Finding, FindingKind};
+use super::fix::{Case, Fix};
 use super::store::{HOUR_MS, Store, files_in};
 use crate::sessions::archive::archived_dir_of;
 
@@ -24,14 +24,14 @@ fn case(store: &Store<'_>, dir: &Path) -> Option<Case> {
     if !is_lost || store.is_in_use(&id) || !store.is_older_than(dir, HOUR_MS) {
         return None;
     }
-    let finding = |meaning: String| Finding::new(FindingKind::LostCompanion, dir, meaning).of(&id);
+    let finding = |meaning: String| Finding::new(FindingKind::LostCompanion, dir, meaning).in_session(&id);
     if let Some(packed) = archived_dir_of(store.home, &id) {
         let meaning = format!("its session was put away or brought back halfway: `{}`", packed.display());
         let finding = Finding { kind: FindingKind::HalfArchive, ..finding(meaning) };
         let finding = finding.remedy(
             "it goes aside; the archive has the whole session, and `loci sessions restore` brings it back",
         );
-        return Some(Case::new(finding, Cure::Aside { paths: vec![dir.to_owned()] }));
+        return Some(Case::new(finding, Fix::MoveAside { paths: vec![dir.to_owned()] }));
     }
     if is_half_restored(store, dir, &id) {
         return None;
@@ -40,12 +40,12 @@ fn case(store: &Store<'_>, dir: &Path) -> Option<Case> {
     let case = match elsewhere.as_slice() {
         [there] if !there.exists() => {
             let meaning = format!("it belongs to a session that lies elsewhere: `{}`", there.display());
-            let cure = Cure::BringBack { from: dir.to_owned(), to: there.clone(), then: None };
-            Case::new(finding(meaning).remedy("it moves to its session"), cure)
+            let fix = Fix::BringBack { from: dir.to_owned(), to: there.clone(), then: None };
+            Case::new(finding(meaning).remedy("it moves to its session"), fix)
         }
         _ => {
             let finding = finding("it belongs to a session that is nowhere".to_owned());
-            Case::new(finding.remedy("it goes aside"), Cure::Aside { paths: vec![dir.to_owned()] })
+            Case::new(finding.remedy("it goes aside"), Fix::MoveAside { paths: vec![dir.to_owned()] })
         }
     };
     Some(case)

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::cure::{Case, Cure};
 use super::finding::{Finding, FindingKind};
+use super::fix::{Case, Fix};
 use super::store::Store;
 use crate::search::index::{IndexFault, index_faults};
 use crate::sessions::listing::stale_list;
@@ -27,7 +27,7 @@ fn index_case(fault: IndexFault) -> Case {
         IndexFault::Unfinished(path) => {
             let finding =
                 Finding::new(FindingKind::Leftover, &path, "a part of the index that was never finished");
-            Case::new(finding.remedy(again), Cure::Discard { paths: vec![path] })
+            Case::new(finding.remedy(again), Fix::Discard { paths: vec![path] })
         }
         IndexFault::Damaged(path) => stale(path, "a part of the index is damaged and not used", again),
         IndexFault::Replaced(path) => {
@@ -42,5 +42,5 @@ fn index_case(fault: IndexFault) -> Case {
 
 fn stale(path: PathBuf, meaning: &str, remedy: &str) -> Case {
     let finding = Finding::new(FindingKind::StaleIndex, &path, meaning).remedy(remedy);
-    Case::new(finding, Cure::Discard { paths: vec![path] })
+    Case::new(finding, Fix::Discard { paths: vec![path] })
 }

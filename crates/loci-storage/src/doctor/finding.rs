@@ -132,12 +132,12 @@ pub struct Finding {
     /// What a repair does about it.
     pub remedy: String,
     /// What became of it.
-    pub outcome: Outcome,
+    pub outcome: RepairOutcome,
 }
 
 /// What became of a finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RepairOutcome {
     /// Nothing was tried.
     Found,
     /// It is mended; this was done.
@@ -155,11 +155,11 @@ impl Finding {
             offset: None,
             meaning: meaning.into(),
             remedy: String::new(),
-            outcome: Outcome::Found,
+            outcome: RepairOutcome::Found,
         }
     }
 
-    pub(super) fn of(self, session: &SessionId) -> Self {
+    pub(super) fn in_session(self, session: &SessionId) -> Self {
         Self { session: Some(session.clone()), ..self }
     }
 
@@ -171,12 +171,12 @@ impl Finding {
         Self { remedy: remedy.into(), ..self }
     }
 
-    pub(super) fn with(self, outcome: Outcome) -> Self {
+    pub(super) fn with(self, outcome: RepairOutcome) -> Self {
         Self { outcome, ..self }
     }
 
     /// Returns true when it is no longer there.
     pub fn is_mended(&self) -> bool {
-        matches!(self.outcome, Outcome::Mended(_))
+        matches!(self.outcome, RepairOutcome::Mended(_))
     }
 }

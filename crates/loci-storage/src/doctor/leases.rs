@@ -8,8 +8,8 @@ use loci_core::ids::SessionId;
 use loci_stdx::is_alive;
 use serde_json::Value;
 
-use super::cure::{Case, Cure};
 use super::finding::{Finding, FindingKind};
+use super::fix::{Case, Fix};
 use super::store::{DAY_MS, Store, files_in};
 
 /// Finds both kinds.
@@ -39,9 +39,10 @@ fn leases(store: &Store<'_>) -> Vec<Case> {
         }
         let finding =
             Finding::new(FindingKind::StaleLease, file, "the process that worked on the session is gone");
-        let finding =
-            finding.of(&session).remedy("the lease is taken and given back, which leaves nothing behind");
-        Some(Case::new(finding, Cure::FreeLease { session, others }))
+        let finding = finding
+            .in_session(&session)
+            .remedy("the lease is taken and given back, which leaves nothing behind");
+        Some(Case::new(finding, Fix::FreeLease { session, others }))
     };
     files.into_iter().filter_map(case).collect()
 }
@@ -59,7 +60,7 @@ fn registrations(store: &Store<'_>) -> Vec<Case> {
             &path,
             format!("process {pid}, which it registers, is gone"),
         );
-        Some(Case::new(finding.remedy("it goes aside"), Cure::Aside { paths: vec![path] }))
+        Some(Case::new(finding.remedy("it goes aside"), Fix::MoveAside { paths: vec![path] }))
     };
     files_in(&store.home.root().join("sessions")).into_iter().filter_map(case).collect()
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use loci_core::path::project_slug;
 use memchr::memmem;
 
-use super::transcript::Reading;
+use super::transcript::CheckedTranscript;
 use crate::layout::{ConfigHome, SessionPlace};
 
 /// The part of a long name that does not depend on how it is hashed.
@@ -19,7 +19,7 @@ const SHARED_PREFIX: usize = 200;
 pub(super) fn right_dir(
     home: &ConfigHome,
     place: &SessionPlace,
-    reading: &Reading,
+    reading: &CheckedTranscript,
     exists: impl Fn(&Path) -> bool,
 ) -> Option<PathBuf> {
     let dir = place.file().parent()?;

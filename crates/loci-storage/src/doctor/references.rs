@@ -12,7 +12,7 @@ use loci_core::ids::SessionId;
 use memchr::memmem;
 use serde_json::Value;
 
-use super::transcript::{Kept, Reading};
+use super::transcript::{CheckedTranscript, LocatedEntry};
 
 /// Snapshots before the last so many have given their backups up.
 const MOST_SNAPSHOTS: usize = 100;
@@ -41,8 +41,8 @@ pub(super) struct NamedResult {
 }
 
 /// Returns the backups that the last snapshots name, each once.
-pub(super) fn backups(reading: &Reading) -> Vec<NamedBackup> {
-    let read = |kept: &Kept| Some((kept.offset, SnapshotEntry::read(&kept.entry)?));
+pub(super) fn backups(reading: &CheckedTranscript) -> Vec<NamedBackup> {
+    let read = |kept: &LocatedEntry| Some((kept.offset, SnapshotEntry::read(&kept.entry)?));
     let snapshots: Vec<(u64, SnapshotEntry)> = reading.entries.iter().filter_map(read).collect();
     let mut last: Vec<&SnapshotEntry> = Vec::new();
     for (_, entry) in snapshots.iter().rev() {
@@ -68,9 +68,10 @@ pub(super) fn backups(reading: &Reading) -> Vec<NamedBackup> {
 }
 
 /// Returns what a backup held: the call that it was made for says what the file was before.
-pub(super) fn recorded_content(reading: &Reading, backup: &NamedBackup) -> Option<String> {
+pub(super) fn recorded_content(reading: &CheckedTranscript, backup: &NamedBackup) -> Option<String> {
     let made_for = backup.made_for.as_deref()?;
-    let is_it = |kept: &&Kept| kept.entry.head().uuid.as_ref().is_some_and(|uuid| uuid.as_str() == made_for);
+    let is_it =
+        |kept: &&LocatedEntry| kept.entry.head().uuid.as_ref().is_some_and(|uuid| uuid.as_str() == made_for);
     let caller = reading.entries.iter().rev().find(is_it)?;
     let calls: Vec<String> = field_of_blocks(&caller.entry, "id");
     reading.entries.iter().find_map(|kept| {
@@ -90,7 +91,7 @@ fn field_of_blocks(entry: &Entry, field: &str) -> Vec<String> {
 }
 
 /// Returns the results of this session that lie in files. Those of a session that this one was forked from are its own.
-pub(super) fn results(reading: &Reading, session: &SessionId) -> Vec<NamedResult> {
+pub(super) fn results(reading: &CheckedTranscript, session: &SessionId) -> Vec<NamedResult> {
     let mut named: BTreeMap<String, NamedResult> = BTreeMap::new();
     for kept in &reading.entries {
         let line = kept.entry.line().as_bytes();
@@ -106,7 +107,7 @@ pub(super) fn results(reading: &Reading, session: &SessionId) -> Vec<NamedResult
     named.into_values().collect()
 }
 
-fn result_of(kept: &Kept, session: &SessionId) -> Option<NamedResult> {
+fn result_of(kept: &LocatedEntry, session: &SessionId) -> Option<NamedResult> {
     let fields = kept.entry.fields();
     let message: Value = fields.read("message")?;
     let texts = message["content"].as_array()?.iter().filter(|block| block["type"] == "tool_result");

@@ -9,8 +9,8 @@ use std::time::UNIX_EPOCH;
 use loci_core::ids::SessionId;
 use loci_stdx::{Env, FileLock};
 
-use super::cure::Case;
 use super::finding::{Finding, FindingKind};
+use super::fix::Case;
 use crate::layout::{ConfigHome, SessionPlace};
 use crate::sessions::find::{FindError, places_in, subdirectories};
 use crate::sessions::remove::process_on;
@@ -33,7 +33,7 @@ pub(super) struct Store<'a> {
 }
 
 impl<'a> Store<'a> {
-    pub(super) fn look(home: &'a ConfigHome, env: &Env) -> Result<Self, FindError> {
+    pub(super) fn open(home: &'a ConfigHome, env: &Env) -> Result<Self, FindError> {
         let mut projects = subdirectories(&home.projects_dir())?;
         projects.sort();
         let (mut places, unlisted) = places_in(&projects);
@@ -54,7 +54,7 @@ impl<'a> Store<'a> {
             let FindError::Read { path, source } = error else { return None };
             let meaning = format!("what is in it cannot be listed: {source}");
             let finding = Finding::new(FindingKind::Unreadable, path, meaning);
-            Some(Case::hopeless(finding, "see to it that you may read it"))
+            Some(Case::unfixable(finding, "see to it that you may read it"))
         };
         self.unlisted.iter().filter_map(case).collect()
     }

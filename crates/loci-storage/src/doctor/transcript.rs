@@ -16,21 +16,21 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::finding::FindingKind;
-use crate::sessions::session_file::{Loaded, SkipReason, each_line, read_line};
+use crate::sessions::session_file::{LoadedTranscript, SkipReason, each_line, read_line};
 
 /// How often the tree is looked at anew: an entry that gets its own id may itself be misplaced.
 const MOST_ROUNDS: usize = 4;
 
 /// A transcript as it was read.
 #[derive(Debug, Default)]
-pub(super) struct Reading {
-    pub(super) entries: Vec<Kept>,
+pub(super) struct CheckedTranscript {
+    pub(super) entries: Vec<LocatedEntry>,
     pub(super) flaws: Vec<Flaw>,
 }
 
 /// An entry and where it was found.
 #[derive(Debug, Clone)]
-pub(super) struct Kept {
+pub(super) struct LocatedEntry {
     /// Where its line begins.
     pub(super) offset: u64,
     pub(super) entry: Arc<Entry>,
@@ -48,14 +48,14 @@ pub(super) struct Flaw {
 
 /// Whose transcript it is. A subagent's entries make no tree of the session's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Whose {
+pub(super) enum TranscriptKind {
     Session,
     Agent,
 }
 
 /// Reads a transcript and judges its lines.
-pub(super) fn read(reader: &mut impl Read) -> io::Result<Reading> {
-    let mut reading = Reading::default();
+pub(super) fn read(reader: &mut impl Read) -> io::Result<CheckedTranscript> {
+    let mut reading = CheckedTranscript::default();
     each_line(reader, |line| {
         reading.add(line);
         true
@@ -63,15 +63,15 @@ pub(super) fn read(reader: &mut impl Read) -> io::Result<Reading> {
     Ok(reading)
 }
 
-impl Reading {
+impl CheckedTranscript {
     fn add(&mut self, line: Line<'_>) {
-        let mut loaded = Loaded::default();
+        let mut loaded = LoadedTranscript::default();
         read_line(line, &mut loaded);
         let flaws = flaws(line, &loaded);
         let is_fine = flaws.is_empty();
         for entry in loaded.entries {
             let raw = (is_fine && entry.line().as_bytes() != line.bytes).then(|| line.bytes.into());
-            self.entries.push(Kept { offset: line.offset, entry, raw });
+            self.entries.push(LocatedEntry { offset: line.offset, entry, raw });
         }
         self.flaws.extend(flaws);
     }
@@ -90,10 +90,10 @@ impl Reading {
     }
 
     /// Writes the transcript with its flaws mended.
-    pub(super) fn write_mended(&self, whose: Whose, out: &mut impl Write) -> io::Result<()> {
+    pub(super) fn write_mended(&self, whose: TranscriptKind, out: &mut impl Write) -> io::Result<()> {
         let mended = match whose {
-            Whose::Session => mended(self.plain()),
-            Whose::Agent => self.plain(),
+            TranscriptKind::Session => mended(self.plain()),
+            TranscriptKind::Agent => self.plain(),
         };
         for (kept, entry) in self.entries.iter().zip(&mended) {
             match &kept.raw {
@@ -107,7 +107,7 @@ impl Reading {
 }
 
 /// Judges one line; `loaded` is what was read of it.
-fn flaws(line: Line<'_>, loaded: &Loaded) -> Vec<Flaw> {
+fn flaws(line: Line<'_>, loaded: &LoadedTranscript) -> Vec<Flaw> {
     let mut flaws = Vec::new();
     let mut add = |kind, meaning: String| flaws.push(Flaw { kind, offset: line.offset, meaning });
     let n_entries = loaded.entries.len();
@@ -215,7 +215,7 @@ mod tests {
         let found: Vec<FindingKind> =
             reading.flaws.iter().chain(&reading.tree_flaws()).map(|flaw| flaw.kind).collect();
         let mut out = Vec::new();
-        reading.write_mended(Whose::Session, &mut out).unwrap();
+        reading.write_mended(TranscriptKind::Session, &mut out).unwrap();
         assert_eq!((found.as_slice(), String::from_utf8(out.clone()).unwrap().as_str()), (kinds, mended));
         let again = read(&mut out.as_slice()).unwrap();
         assert!(again.flaws.is_empty() && again.tree_flaws().is_empty(), "{again:?}");
@@ -266,7 +266,7 @@ mod tests {
         let kinds: Vec<FindingKind> = reading.tree_flaws().iter().map(|flaw| flaw.kind).collect();
         assert_eq!(kinds, [DoubleId]);
         let mut out = Vec::new();
-        reading.write_mended(Whose::Session, &mut out).unwrap();
+        reading.write_mended(TranscriptKind::Session, &mut out).unwrap();
         let out = String::from_utf8(out).unwrap();
         let (first, last) = out.trim_end().split_once('\n').unwrap();
         assert!(

@@ -8,12 +8,12 @@ use std::sync::{Mutex, PoisonError};
 
 use loci_core::ids::SessionId;
 
-use super::cure::{Case, Cure};
 use super::finding::{Finding, FindingKind};
+use super::fix::{Case, Fix};
 use super::project_dir::right_dir;
 use super::references::{NamedBackup, NamedResult, backups, recorded_content, results};
 use super::store::{HOUR_MS, Store, files_in, mode_of};
-use super::transcript::{Flaw, Reading, Whose, read};
+use super::transcript::{CheckedTranscript, Flaw, TranscriptKind, read};
 use crate::layout::SessionPlace;
 
 /// How many read at once.
@@ -60,10 +60,10 @@ impl Patient<'_> {
         if is_empty && self.is_settled && self.store.is_older_than(file, HOUR_MS) {
             return vec![self.empty()];
         }
-        let (mut cases, reading) = self.lines(file, Whose::Session);
+        let (mut cases, reading) = self.lines(file, TranscriptKind::Session);
         for agent in files_in(&self.place.subagents_dir()) {
             if agent.extension().is_some_and(|it| it == "jsonl") && agent.is_file() {
-                cases.extend(self.lines(&agent, Whose::Agent).0);
+                cases.extend(self.lines(&agent, TranscriptKind::Agent).0);
             }
         }
         if let Some(reading) = reading {
@@ -76,21 +76,21 @@ impl Patient<'_> {
 
     fn empty(&self) -> Case {
         let finding = Finding::new(FindingKind::Leftover, self.place.file(), "the transcript is empty");
-        let finding = finding.of(self.id()).remedy("it goes aside");
-        Case::new(finding, Cure::Aside { paths: vec![self.place.file().to_owned()] })
+        let finding = finding.in_session(self.id()).remedy("it goes aside");
+        Case::new(finding, Fix::MoveAside { paths: vec![self.place.file().to_owned()] })
     }
 
     /// Judges the lines and the tree of a transcript, and who may read it.
-    fn lines(&self, file: &Path, whose: Whose) -> (Vec<Case>, Option<Reading>) {
+    fn lines(&self, file: &Path, whose: TranscriptKind) -> (Vec<Case>, Option<CheckedTranscript>) {
         let reading = match File::open(file).and_then(|mut file| read(&mut file)) {
             Ok(reading) => reading,
             Err(error) => return (vec![self.unreadable(file, &error)], None),
         };
-        let tree = if whose == Whose::Session { reading.tree_flaws() } else { Vec::new() };
+        let tree = if whose == TranscriptKind::Session { reading.tree_flaws() } else { Vec::new() };
         // Of a session in use the last line may be in the making.
         let counts = |flaw: &&Flaw| self.is_settled || flaw.kind != FindingKind::TornTail;
         let finding = |flaw: &Flaw| {
-            let finding = Finding::new(flaw.kind, file, &flaw.meaning).of(self.id());
+            let finding = Finding::new(flaw.kind, file, &flaw.meaning).in_session(self.id());
             finding.at(flaw.offset).remedy(REWRITE)
         };
         let mut findings: Vec<Finding> =
@@ -98,7 +98,7 @@ impl Patient<'_> {
         findings.sort_by_key(|finding| finding.offset);
         let mut cases = Vec::new();
         if !findings.is_empty() {
-            cases.push(Case { findings, cure: rewrite(file, whose) });
+            cases.push(Case { findings, fix: rewrite(file, whose) });
         }
         cases.extend(self.exposed(file));
         (cases, Some(reading))
@@ -108,41 +108,41 @@ impl Patient<'_> {
         let mode = mode_of(file).filter(|mode| mode & 0o077 != 0)?;
         let finding =
             Finding::new(FindingKind::Exposed, file, format!("others may use it (mode {mode:03o})"));
-        let finding = finding.of(self.id()).remedy("its mode becomes 600");
-        Some(Case::new(finding, Cure::Close { paths: vec![file.to_owned()] }))
+        let finding = finding.in_session(self.id()).remedy("its mode becomes 600");
+        Some(Case::new(finding, Fix::Close { paths: vec![file.to_owned()] }))
     }
 
     fn unreadable(&self, file: &Path, error: &io::Error) -> Case {
         let finding = Finding::new(FindingKind::Unreadable, file, format!("it cannot be read: {error}"));
-        Case::hopeless(finding.of(self.id()), "see to it that it can be read")
+        Case::unfixable(finding.in_session(self.id()), "see to it that it can be read")
     }
 
-    fn missing_backups(&self, reading: &Reading) -> Vec<Case> {
+    fn missing_backups(&self, reading: &CheckedTranscript) -> Vec<Case> {
         let dir = self.store.home.file_history_dir(self.id());
         let missing = backups(reading).into_iter().filter(|backup| !dir.join(&backup.name).exists());
         missing.map(|backup| self.missing_backup(reading, &backup, dir.join(&backup.name))).collect()
     }
 
-    fn missing_backup(&self, reading: &Reading, backup: &NamedBackup, path: PathBuf) -> Case {
+    fn missing_backup(&self, reading: &CheckedTranscript, backup: &NamedBackup, path: PathBuf) -> Case {
         let meaning =
             format!("what `{}` held before a change is not there: `{}`", backup.key, path.display());
         let finding = Finding::new(FindingKind::MissingBackup, self.place.file(), meaning);
-        let finding = finding.of(self.id()).at(backup.offset);
+        let finding = finding.in_session(self.id()).at(backup.offset);
         match recorded_content(reading, backup) {
             Some(content) => {
                 let said = format!("`{}` was written anew from what the change recorded", path.display());
                 let finding =
                     finding.remedy("it is written anew from what the change recorded in the transcript");
-                Case::new(finding, Cure::Write { path, bytes: content.into_bytes(), said })
+                Case::new(finding, Fix::Write { path, bytes: content.into_bytes(), said })
             }
-            None => Case::hopeless(
+            None => Case::unfixable(
                 finding,
                 "the transcript does not say what it held; a rewind leaves that file as it is",
             ),
         }
     }
 
-    fn missing_results(&self, reading: &Reading) -> Vec<Case> {
+    fn missing_results(&self, reading: &CheckedTranscript) -> Vec<Case> {
         let dir = self.place.tool_results_dir();
         let is_missing = |result: &NamedResult| {
             !dir.join(&result.name).exists()
@@ -166,7 +166,7 @@ impl Patient<'_> {
         let is_whole = result.size == Some(known);
         let meaning = format!("a long result is not there: `{}`", path.display());
         let finding = Finding::new(FindingKind::MissingResult, self.place.file(), meaning);
-        let finding = finding.of(self.id()).at(result.offset);
+        let finding = finding.in_session(self.id()).at(result.offset);
         let (mut bytes, of) = (result.known.clone().into_bytes(), result.size.map(|it| format!(" of {it}")));
         let of = of.unwrap_or_default();
         if !is_whole {
@@ -179,28 +179,29 @@ impl Patient<'_> {
         );
         let finding =
             finding.remedy(format!("it is written anew with the {known}{of} bytes that the transcript has"));
-        Case::new(finding, Cure::Write { path, bytes, said })
+        Case::new(finding, Fix::Write { path, bytes, said })
     }
 
-    fn wrong_project(&self, reading: &Reading) -> Option<Case> {
+    fn wrong_project(&self, reading: &CheckedTranscript) -> Option<Case> {
         let to = right_dir(self.store.home, self.place, reading, Path::is_dir)?;
         let meaning = format!("nothing in it was said where it lies; it belongs to `{}`", to.display());
-        let finding = Finding::new(FindingKind::WrongProject, self.place.file(), meaning).of(self.id());
+        let finding =
+            Finding::new(FindingKind::WrongProject, self.place.file(), meaning).in_session(self.id());
         let there = SessionPlace::new(to.join(format!("{}.jsonl", self.id())), self.id().clone());
         if there.file().exists() || (there.dir().exists() && self.place.dir().exists()) {
-            return Some(Case::hopeless(
+            return Some(Case::unfixable(
                 finding,
                 "another session of this id lies there; remove one of them",
             ));
         }
         let finding = finding.remedy("it moves there, with what belongs to it");
-        Some(Case::new(finding, Cure::Move { place: self.place.clone(), to }))
+        Some(Case::new(finding, Fix::Move { place: self.place.clone(), to }))
     }
 }
 
-fn rewrite(file: &Path, whose: Whose) -> Cure {
+fn rewrite(file: &Path, whose: TranscriptKind) -> Fix {
     if fs::symlink_metadata(file).is_ok_and(|it| it.is_symlink()) {
-        return Cure::Nothing { why: "it is a link; mend what it points at".to_owned() };
+        return Fix::Nothing { why: "it is a link; mend what it points at".to_owned() };
     }
-    Cure::Rewrite { file: file.to_owned(), is_agent: whose == Whose::Agent }
+    Fix::Rewrite { file: file.to_owned(), is_agent: whose == TranscriptKind::Agent }
 }

@@ -12,15 +12,15 @@ use loci_core::entry::{BadEntry, Entry};
 use loci_core::ids::{EntryId, SessionId};
 use loci_stdx::{Env, WriteOptions, rfc3339_millis, write_atomic};
 
-use crate::foreign::rollout::{RolloutError, Telling, read_rollout, tell, titles};
+use crate::foreign::rollout::{ConvertedSession, RolloutError, convert, read_rollout, titles};
 use crate::layout::{ConfigHome, SessionPlace};
-use crate::sessions::find::{FindError, by_id};
+use crate::sessions::find::{FindError, session_by_id};
 use crate::sessions::last_prompt_text;
 use crate::sessions::lease::{Lease, LeaseError};
 
 /// What an import says of itself in a session.
 #[derive(Debug, Clone, Copy)]
-pub struct ImportWish<'a> {
+pub struct ImportOptions<'a> {
     /// The version of the format's reference that we write like.
     pub version: &'a str,
     /// Under which id.
@@ -38,7 +38,7 @@ pub enum ImportId {
 
 /// A session that was imported.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Imported {
+pub struct ImportedSession {
     /// Where it is now.
     pub place: SessionPlace,
     /// The directory it is about.
@@ -96,18 +96,18 @@ pub fn import_rollout(
     home: &ConfigHome,
     env: &Env,
     place: &SessionPlace,
-    wish: ImportWish<'_>,
-) -> Result<Imported, ImportError> {
+    options: ImportOptions<'_>,
+) -> Result<ImportedSession, ImportError> {
     let read = read_rollout(home, place.file())?;
     let path = || place.file().to_owned();
-    let id = match wish.under {
+    let id = match options.under {
         ImportId::Same => place.id().clone(),
         ImportId::New => SessionId::parse(&env.random.uuid_v4().to_string())
             .map_err(|error| ImportError::Write { path: path(), source: Box::new(error) })?,
     };
     // Two imports at once would write one file.
     let _lease = Lease::acquire(home, &id, env)?;
-    match by_id(home, &env.cwd, &id) {
+    match session_by_id(home, &env.cwd, &id) {
         Err(FindError::NoSuchId { .. }) => {}
         Err(error) => return Err(error.into()),
         Ok(place) => return Err(ImportError::Again { place }),
@@ -117,41 +117,46 @@ pub fn import_rollout(
     let stamp = Stamp {
         session_id: id.clone(),
         cwd: cwd.to_string_lossy().into_owned(),
-        version: wish.version.to_owned(),
+        version: options.version.to_owned(),
         git_branch: read.head.branch.clone().unwrap_or_else(|| "HEAD".to_owned()),
         entrypoint: "cli".to_owned(),
         agent: None,
     };
     let mut new_id = || EntryId::new(env.random.uuid_v4().to_string());
     let failed = |source| ImportError::Entry { path: path(), source };
-    let told = tell(&read, &stamp, &mut new_id).map_err(failed)?;
-    if told.entries.is_empty() {
+    let converted = convert(&read, &stamp, &mut new_id).map_err(failed)?;
+    if converted.entries.is_empty() {
         return Err(ImportError::Nothing { path: path() });
     }
     let title = titles(home).remove(place.id().as_str());
     let time = rfc3339_millis(env.clock.now());
-    let text = text_of(&told, title, &id, &time).map_err(failed)?;
+    let text = text_of(&converted, title, &id, &time).map_err(failed)?;
     let new = home.session(&cwd, &id);
     let options = WriteOptions::private().creating_parents();
     write_atomic(new.file(), text.as_bytes(), &options)
         .map_err(|error| ImportError::Write { path: new.file().to_owned(), source: Box::new(error) })?;
-    Ok(Imported {
+    Ok(ImportedSession {
         place: new,
         cwd,
-        n_entries: told.entries.len(),
-        n_left_out: read.n_skipped + told.n_left_out,
+        n_entries: converted.entries.len(),
+        n_left_out: read.n_skipped + converted.n_left_out,
     })
 }
 
 /// Returns the lines of the new session: the mode first, then what was said, then its name and where it stands.
-fn text_of(told: &Telling, title: Option<String>, id: &SessionId, time: &str) -> Result<String, BadEntry> {
+fn text_of(
+    converted: &ConvertedSession,
+    title: Option<String>,
+    id: &SessionId,
+    time: &str,
+) -> Result<String, BadEntry> {
     let mut lines = vec![Arc::new(Metadata::Mode.seal(id, time)?)];
-    lines.extend(told.entries.iter().cloned());
+    lines.extend(converted.entries.iter().cloned());
     if let Some(title) = title {
         lines.push(Arc::new(Metadata::CustomTitle { title }.seal(id, time)?));
     }
-    if let Some(leaf) = &told.leaf {
-        let prompt = told.last_prompt.as_deref().map(last_prompt_text);
+    if let Some(leaf) = &converted.leaf {
+        let prompt = converted.last_prompt.as_deref().map(last_prompt_text);
         lines.push(Arc::new(Metadata::LastPrompt { prompt, leaf: leaf.clone() }.seal(id, time)?));
     }
     Ok(lines.iter().map(|entry: &Arc<Entry>| format!("{}\n", entry.line())).collect())

@@ -23,16 +23,16 @@
 //! not read.
 
 mod compressed;
+mod convert;
 mod item;
 mod load;
 mod place;
-mod telling;
 mod words;
 
 pub(crate) use compressed::{is_compressed, rollout_bytes};
+pub(crate) use convert::{ConvertedSession, convert};
 pub(crate) use item::entries_of;
 pub use load::{RolloutError, load_rollout, rollout_text};
 pub(crate) use load::{head_of, read_rollout};
 pub use place::find_rollout;
 pub(crate) use place::{rollouts, titles};
-pub(crate) use telling::{Telling, tell};

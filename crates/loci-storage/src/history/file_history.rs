@@ -31,7 +31,7 @@ const MOST_SNAPSHOTS: usize = 100;
 /// Why a file's content was not kept.
 #[derive(Debug, thiserror::Error)]
 #[error("Failed to keep a copy of `{}`", path.display())]
-pub struct KeepError {
+pub struct BackupError {
     /// The file.
     pub path: PathBuf,
     /// What the system said.
@@ -54,13 +54,13 @@ impl FileHistory {
     }
 
     /// Makes the snapshot of a new prompt. Files that could not be kept stay at their last version and are told.
-    pub fn begin_prompt(&mut self, prompt: &EntryId, now: &str) -> (SnapshotEntry, Vec<KeepError>) {
+    pub fn begin_prompt(&mut self, prompt: &EntryId, now: &str) -> (SnapshotEntry, Vec<BackupError>) {
         let mut problems = Vec::new();
         let before = self.snapshots.last().map(|last| last.backups.clone()).unwrap_or_default();
         let backups = before.into_iter().map(|(key, backup)| match self.renewed(&key, &backup, now) {
             Ok(renewed) => (key, renewed.unwrap_or(backup)),
             Err(source) => {
-                problems.push(KeepError { path: path_of_key(&self.cwd, &key), source });
+                problems.push(BackupError { path: path_of_key(&self.cwd, &key), source });
                 (key, backup)
             }
         });
@@ -73,13 +73,13 @@ impl FileHistory {
 
     /// Keeps the content of a file that is about to be changed, unless it is tracked already; returns the snapshot
     /// to write again. Links and special files are not tracked.
-    pub fn track(&mut self, path: &Path, now: &str) -> Result<Option<Snapshot>, KeepError> {
+    pub fn track(&mut self, path: &Path, now: &str) -> Result<Option<Snapshot>, BackupError> {
         let Some(key) = tracked_key(&self.cwd, path) else { return Ok(None) };
         let Some(current) = self.snapshots.last() else { return Ok(None) };
         if current.find(&key).is_some() {
             return Ok(None);
         }
-        let failed = |source| KeepError { path: path.to_owned(), source };
+        let failed = |source| BackupError { path: path.to_owned(), source };
         let version = backup::next_version(&self.dir, path).map_err(failed)?;
         let Some(backup) = backup::keep(&self.dir, path, version, now).map_err(failed)? else {
             return Ok(None);

@@ -46,7 +46,7 @@ const MOST_TO_COUNT: u64 = 1024 * 1024;
 
 /// Whose files go back, and where everything lies.
 #[derive(Debug, Clone, Copy)]
-pub struct RewindScene<'a> {
+pub struct RewindContext<'a> {
     /// The config home.
     pub home: &'a ConfigHome,
     /// The ambient world.
@@ -86,7 +86,7 @@ pub enum OnConflict {
 
 /// What a rewind did.
 #[derive(Debug, Default)]
-pub struct Rewound {
+pub struct RewindReport {
     /// Paths that are as they were.
     pub changed: Vec<PathBuf>,
     /// Paths that were left as they are, and why.
@@ -143,24 +143,24 @@ fn disk(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> RewindEr
 
 /// Plans to bring files back to what they were before a prompt. `entries` is the session's transcript.
 pub fn plan_rewind(
-    scene: &RewindScene<'_>,
+    ctx: &RewindContext<'_>,
     entries: &[Arc<Entry>],
     prompt: &EntryId,
 ) -> Result<RewindPlan, RewindError> {
-    let log = log_path(scene.home, scene.session);
+    let log = log_path(ctx.home, ctx.session);
     let lines = read_log_since(&log, prompt).map_err(disk("read the log of changes", &log))?;
-    let mut contents = Contents::new(scene.home, scene.session, scene.env);
+    let mut contents = Contents::new(ctx.home, ctx.session, ctx.env);
     let wanted = match lines {
         Some(since) => wanted(&since, |root, a, b| contents.is_same(root, a, b)),
-        None => shared::wanted(scene, entries, prompt, &mut contents).ok_or(RewindError::NoCheckpoint)?,
+        None => shared::wanted(ctx, entries, prompt, &mut contents).ok_or(RewindError::NoCheckpoint)?,
     };
     let plan = assess(wanted, &mut contents)?;
     Ok(RewindPlan { prompt: Some(prompt.clone()), ..plan })
 }
 
 /// Plans to undo the last rewind of a session that was not undone.
-pub fn plan_undo(scene: &RewindScene<'_>) -> Result<RewindPlan, RewindError> {
-    let last = journal::last_of(scene.home, Phase::Done, scene.session).map_err(unread)?;
+pub fn plan_undo(ctx: &RewindContext<'_>) -> Result<RewindPlan, RewindError> {
+    let last = journal::last_of(ctx.home, Phase::Done, ctx.session).map_err(unread)?;
     let last = last.ok_or(RewindError::NothingToUndo)?;
     let back = last.steps.iter().map(|step| Wanted {
         path: step.path.as_path().to_owned(),
@@ -169,7 +169,7 @@ pub fn plan_undo(scene: &RewindScene<'_>) -> Result<RewindPlan, RewindError> {
         is_mixed: false,
         root: step.root.as_path().to_owned(),
     });
-    let mut contents = Contents::new(scene.home, scene.session, scene.env);
+    let mut contents = Contents::new(ctx.home, ctx.session, ctx.env);
     let plan = assess(back.collect(), &mut contents)?;
     Ok(RewindPlan { undoes: Some(last), ..plan })
 }
@@ -183,7 +183,7 @@ fn assess(wanted: Vec<Wanted>, contents: &mut Contents) -> Result<RewindPlan, Re
         .map(|it| it.path.clone())
         .collect();
     for wanted in wanted {
-        let now = disk::look(&wanted.path).map_err(disk("look at", &wanted.path))?;
+        let now = disk::current_state(&wanted.path).map_err(disk("look at", &wanted.path))?;
         let is_done = contents.is_same(&wanted.root, &now.state, &wanted.target)
             || matches!((&now.state, &wanted.target), (PathState::Dir { .. }, PathState::Dir { .. }) if !contents.is_same(&wanted.root, &now.state, &wanted.expected));
         if is_done {
@@ -240,12 +240,12 @@ fn n_lines(step: &RewindStep, contents: &mut Contents) -> (usize, usize) {
 
 /// Does what was planned.
 pub fn apply_rewind(
-    scene: &RewindScene<'_>,
+    ctx: &RewindContext<'_>,
     plan: RewindPlan,
     on_conflict: OnConflict,
     conversation: Option<ConversationRewind>,
-) -> Result<Rewound, RewindError> {
-    let mut rewound = Rewound::default();
+) -> Result<RewindReport, RewindError> {
+    let mut rewound = RewindReport::default();
     let mut steps = plan.steps;
     for (step, conflict) in plan.conflicts.iter().cloned() {
         match on_conflict {
@@ -259,23 +259,22 @@ pub fn apply_rewind(
     if steps.is_empty() && conversation.is_none() {
         return Ok(rewound);
     }
-    let _lock = journal::lock(scene.home)?;
-    let mut contents = Contents::new(scene.home, scene.session, scene.env);
+    let _lock = journal::lock(ctx.home)?;
+    let mut contents = Contents::new(ctx.home, ctx.session, ctx.env);
     keep_what_goes(&steps, &contents)?;
-    let now = scene.env.clock.now();
+    let now = ctx.env.clock.now();
     let journal = Journal {
-        id: journal::next_id(scene.home, scene.session, now)
-            .map_err(disk("read", &journal::dir(scene.home)))?,
-        session: scene.session.clone(),
+        id: journal::next_id(ctx.home, ctx.session, now).map_err(disk("read", &journal::dir(ctx.home)))?,
+        session: ctx.session.clone(),
         prompt: plan.prompt,
         at: rfc3339_millis(now),
-        root: PathText::from(scene.cwd.to_owned()),
+        root: PathText::from(ctx.cwd.to_owned()),
         undoes: plan.undoes.as_ref().map(|undone| undone.id.clone()),
         steps: in_order(steps),
         conversation: conversation.map(|rewind| rewind.turnback(plan.undoes.as_ref())).unwrap_or_default(),
     };
-    journal.begin(scene.home).map_err(disk("write down the rewind in", &journal::dir(scene.home)))?;
-    finish(scene.home, scene.env, &journal, &mut contents, &mut rewound)?;
+    journal.begin(ctx.home).map_err(disk("write down the rewind in", &journal::dir(ctx.home)))?;
+    finish(ctx.home, ctx.env, &journal, &mut contents, &mut rewound)?;
     Ok(rewound)
 }
 
@@ -303,7 +302,7 @@ fn finish(
     env: &Env,
     journal: &Journal,
     contents: &mut Contents,
-    rewound: &mut Rewound,
+    rewound: &mut RewindReport,
 ) -> Result<(), RewindError> {
     let mut changes = Vec::new();
     for (step, done) in finish_steps(journal, contents)? {
@@ -365,7 +364,7 @@ fn finish_steps<'a>(journal: &'a Journal, contents: &mut Contents) -> Result<Vec
         let steps: Vec<&RewindStep> = batch.iter().map(|(_, step)| *step).collect();
         disk::sync(&steps, &staged).map_err(disk("sync", journal.root.as_path()))?;
         for (at, step) in batch {
-            disk::unveil(step, &beside(*at)).map_err(disk("bring back", step.path.as_path()))?;
+            disk::publish(step, &beside(*at)).map_err(disk("bring back", step.path.as_path()))?;
             finished.push((step, Some(Done::Yes)));
         }
     }
@@ -375,7 +374,7 @@ fn finish_steps<'a>(journal: &'a Journal, contents: &mut Contents) -> Result<Vec
 /// Tells whether a step is yet to be done; `None` when someone else changed the path meanwhile.
 fn whether_to_do(step: &RewindStep, contents: &mut Contents) -> io::Result<Option<bool>> {
     let (path, root) = (step.path.as_path(), step.root.as_path());
-    let now = disk::look(path)?.state;
+    let now = disk::current_state(path)?.state;
     if contents.is_same(root, &now, &step.to) {
         return Ok(Some(false));
     }
@@ -433,7 +432,7 @@ pub(crate) fn finish_rewinds(home: &ConfigHome, env: &Env) -> Vec<String> {
 
 fn recover(home: &ConfigHome, env: &Env, journal: &Journal) -> String {
     let mut contents = Contents::new(home, &journal.session, env);
-    let mut rewound = Rewound::default();
+    let mut rewound = RewindReport::default();
     match finish(home, env, journal, &mut contents, &mut rewound) {
         Ok(()) if rewound.left.is_empty() => {
             format!("A rewind of session {} that was cut short is finished", journal.session)

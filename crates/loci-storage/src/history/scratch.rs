@@ -42,7 +42,7 @@ impl Default for ScratchLimits {
 
 /// A copy of a project. It is removed when it is dropped, with all that lies at its place, unless it is kept.
 #[derive(Debug)]
-pub struct Scratch {
+pub struct ScratchCopy {
     root: PathBuf,
     /// Everything that lies with it.
     place: PathBuf,
@@ -89,7 +89,7 @@ pub enum ScratchError {
     Place(#[from] UserTmpError),
 }
 
-impl Scratch {
+impl ScratchCopy {
     /// Copies a project, symlinks in its own path resolved, to a place that is its own from then on. `home` has the user's
     /// ignore file.
     pub fn copy(
@@ -127,7 +127,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchCopy {
     fn drop(&mut self) {
         if !self.is_kept {
             // Nobody is left to tell; the place is one of the temporary directory.
@@ -142,7 +142,7 @@ struct Copying<'a> {
     device: u64,
     rules: TreeRules,
     limits: ScratchLimits,
-    scratch: Scratch,
+    scratch: ScratchCopy,
 }
 
 impl Copying<'_> {
@@ -327,9 +327,9 @@ mod tests {
             fs::write(path, text).unwrap();
         }
 
-        fn copy(&self, limits: ScratchLimits) -> Result<Scratch, ScratchError> {
+        fn copy(&self, limits: ScratchLimits) -> Result<ScratchCopy, ScratchError> {
             let tmp = SessionTmp::below(self.root.path().join("tmp"));
-            Scratch::copy(&self.project, self.root.path(), &tmp, limits)
+            ScratchCopy::copy(&self.project, self.root.path(), &tmp, limits)
         }
     }
 
@@ -458,7 +458,7 @@ mod tests {
         world.write("a", "1");
         let tmp = SessionTmp::below(world.project.join("tmp"));
         let mut scratch =
-            Scratch::copy(&world.project, world.root.path(), &tmp, ScratchLimits::default()).unwrap();
+            ScratchCopy::copy(&world.project, world.root.path(), &tmp, ScratchLimits::default()).unwrap();
         assert_eq!(scratch.n_files, 1);
         scratch.keep();
         let root = scratch.root().to_owned();

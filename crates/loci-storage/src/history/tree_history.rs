@@ -30,23 +30,23 @@ use loci_stdx::{AppendError, Env, rfc3339_millis};
 use rustix::fs::{AtFlags, CWD};
 
 use crate::layout::ConfigHome;
+use crate::project::find_repository;
 use crate::project::git::git_dir;
-use crate::project::repository_of;
-use capture::{Keeping, NotKept, Room, Seen};
+use capture::{Capture, CaptureBudget, CaptureSkips, CapturedChange};
 use git_index::{GitIndex, IndexStamp, index_stamp};
 use rules::TreeRules;
-use stamp::Stamp;
+use stamp::NodeStamp;
 use tree::{Tree, TreeError};
 
 pub(crate) use blobs::Digest32;
 pub use blobs::{BlobStore, BlobUsage};
-pub use collect::{CollectError, Collected, collect_blobs};
+pub use collect::{CollectError, CollectReport, collect_blobs};
 pub(crate) use git_objects::GitObjects;
 pub(crate) use log::{append, copy_log, has_call, log_path, logs_dir, read_log, read_log_since};
 
 /// Who did what is being noted.
 #[derive(Debug, Clone)]
-pub struct Doing {
+pub struct ChangeOrigin {
     /// The call, if it was one.
     pub call: Option<ToolUseId>,
     /// A tool's name, or `background`.
@@ -77,10 +77,10 @@ impl Default for TreeLimits {
 pub struct TreeHistory {
     env: Env,
     root: PathBuf,
-    repository: Option<Repository>,
+    repository: Option<GitDirs>,
     log: PathBuf,
     store: BlobStore,
-    state: State,
+    state: TreeState,
     index: (Option<IndexStamp>, GitIndex),
     prompt: Option<EntryId>,
     never: Vec<PathBuf>,
@@ -96,13 +96,13 @@ pub struct TreeHistory {
 }
 
 #[derive(Debug)]
-struct Repository {
+struct GitDirs {
     top: PathBuf,
     git_dir: PathBuf,
 }
 
 #[derive(Debug)]
-enum State {
+enum TreeState {
     /// Not looked at yet.
     Unseen,
     /// Watched.
@@ -114,15 +114,15 @@ enum State {
 impl TreeHistory {
     /// Prepares to watch the tree below `root`, a real path; nothing is looked at yet.
     pub fn new(home: &ConfigHome, session: &SessionId, root: &Path, env: &Env) -> Self {
-        let top = repository_of(root).map(|repository| repository.root);
-        let repository = top.and_then(|top| Some(Repository { git_dir: git_dir(&top)?, top }));
+        let top = find_repository(root).map(|repository| repository.root);
+        let repository = top.and_then(|top| Some(GitDirs { git_dir: git_dir(&top)?, top }));
         let mut history = Self {
             env: env.clone(),
             root: root.to_owned(),
             repository,
             log: log_path(home, session),
             store: BlobStore::new(home),
-            state: State::Unseen,
+            state: TreeState::Unseen,
             index: (None, GitIndex::default()),
             prompt: None,
             never: vec![home.root().to_owned()],
@@ -158,7 +158,7 @@ impl TreeHistory {
     }
 
     /// Takes what the user should know.
-    pub fn take_notes(&mut self) -> Vec<String> {
+    pub fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.notes)
     }
 
@@ -170,13 +170,13 @@ impl TreeHistory {
     }
 
     /// Looks at the tree before something is done to it: what is different since the last look was done by others.
-    pub fn look_before(&mut self) {
+    pub fn scan_before_call(&mut self) {
         self.noted.clear();
         self.look();
     }
 
-    /// Looks at the tree and notes what is different as done by `doing`; returns how many paths are.
-    pub fn note(&mut self, doing: &Doing) -> Result<usize, AppendError> {
+    /// Looks at the tree and notes what is different as done by `origin`; returns how many paths are.
+    pub fn record_changes(&mut self, origin: &ChangeOrigin) -> Result<usize, AppendError> {
         let noted = std::mem::take(&mut self.noted);
         let seen = self.look();
         let changes = seen.into_iter().filter_map(|seen| self.change(seen));
@@ -187,11 +187,11 @@ impl TreeHistory {
             None => Some(change),
         });
         let changes = changes.collect();
-        self.write(doing, changes)
+        self.write(origin, changes)
     }
 
-    /// Looks at one file that is about to be changed; give what is returned to [`Self::note_file`].
-    pub fn before_file(&mut self, path: &Path) -> Vec<(PathBuf, PathState)> {
+    /// Looks at one file that is about to be changed; give what is returned to [`Self::record_file_change`].
+    pub fn state_before(&mut self, path: &Path) -> Vec<(PathBuf, PathState)> {
         let missing = path.ancestors().skip(1).take_while(|dir| std::fs::symlink_metadata(dir).is_err());
         let mut before: Vec<(PathBuf, PathState)> =
             missing.map(|dir| (dir.to_owned(), PathState::None)).collect();
@@ -201,9 +201,9 @@ impl TreeHistory {
     }
 
     /// Notes what became of a file and of the directories made for it.
-    pub fn note_file(
+    pub fn record_file_change(
         &mut self,
-        doing: &Doing,
+        origin: &ChangeOrigin,
         before: Vec<(PathBuf, PathState)>,
     ) -> Result<usize, AppendError> {
         let mut changes = Vec::new();
@@ -214,16 +214,16 @@ impl TreeHistory {
                 changes.push(PathChange { path: path.into(), before, after, from: None });
             }
         }
-        self.write(doing, changes)
+        self.write(origin, changes)
     }
 
-    fn write(&mut self, doing: &Doing, changes: Vec<PathChange>) -> Result<usize, AppendError> {
+    fn write(&mut self, origin: &ChangeOrigin, changes: Vec<PathChange>) -> Result<usize, AppendError> {
         let n_changes = changes.len();
         if n_changes > 0 {
             let set = ChangeSet {
                 prompt: self.prompt.clone(),
-                call: doing.call.clone(),
-                by: doing.by.clone(),
+                call: origin.call.clone(),
+                by: origin.by.clone(),
                 at: rfc3339_millis(self.env.clock.now()),
                 root: PathText::from(self.root.clone()),
                 changes,
@@ -234,13 +234,13 @@ impl TreeHistory {
     }
 
     /// Returns what lies at any path now, its content kept.
-    fn state_of(&mut self, path: &Path) -> (Option<Stamp>, PathState) {
+    fn state_of(&mut self, path: &Path) -> (Option<NodeStamp>, PathState) {
         let Ok(stat) = rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW) else {
             return (None, PathState::None);
         };
         self.refresh_index();
         let below = path.strip_prefix(&self.root).map(Path::to_owned);
-        let keeping = Keeping {
+        let keeping = Capture {
             root: &self.root,
             below_top: below.is_ok().then(|| self.below_top()).flatten(),
             index: &self.index.1,
@@ -248,11 +248,11 @@ impl TreeHistory {
             limits: self.limits,
         };
         let below = below.unwrap_or_else(|_| path.to_owned());
-        keeping.state(&below, Stamp::of(&stat), true, &Room::default())
+        keeping.state(&below, NodeStamp::from_stat(&stat), true, &CaptureBudget::default())
     }
 
     /// Looks at the tree; returns what is different and remembers it.
-    fn look(&mut self) -> Vec<Seen> {
+    fn look(&mut self) -> Vec<CapturedChange> {
         match self.try_look() {
             Ok(seen) => seen,
             Err(error) => {
@@ -262,20 +262,24 @@ impl TreeHistory {
         }
     }
 
-    fn try_look(&mut self) -> Result<Vec<Seen>, TreeError> {
-        if matches!(self.state, State::Off) {
+    fn try_look(&mut self) -> Result<Vec<CapturedChange>, TreeError> {
+        if matches!(self.state, TreeState::Off) {
             return Ok(Vec::new());
         }
         self.refresh_index();
         let now = self.env.clock.now().as_nanosecond();
-        if matches!(self.state, State::Unseen) {
+        if matches!(self.state, TreeState::Unseen) {
             let top = self.repository.as_ref().map(|it| (it.top.as_path(), it.git_dir.as_path()));
             let rules = TreeRules::read(&self.root, top, &self.env.home, self.never.clone());
-            self.state =
-                State::Seen(Box::new(Tree::new(&self.root, rules, self.watched_from, self.limits.paths)?));
+            self.state = TreeState::Seen(Box::new(Tree::new(
+                &self.root,
+                rules,
+                self.watched_from,
+                self.limits.paths,
+            )?));
         }
         let below_top = self.below_top().map(Path::to_owned);
-        let State::Seen(tree) = &mut self.state else { return Ok(Vec::new()) };
+        let TreeState::Seen(tree) = &mut self.state else { return Ok(Vec::new()) };
         let index = &self.index.1;
         let is_tracked = |path: &Path| {
             use std::os::unix::ffi::OsStrExt;
@@ -286,7 +290,7 @@ impl TreeHistory {
         if tree.n_files() + differences.len() > most {
             return Err(TreeError::TooLarge { most });
         }
-        let keeping = Keeping {
+        let keeping = Capture {
             root: &self.root,
             below_top: below_top.as_deref(),
             index,
@@ -306,7 +310,7 @@ impl TreeHistory {
         Ok(seen)
     }
 
-    fn change(&self, seen: Seen) -> Option<PathChange> {
+    fn change(&self, seen: CapturedChange) -> Option<PathChange> {
         if seen.is_taken_in {
             return None;
         }
@@ -343,19 +347,19 @@ impl TreeHistory {
     }
 
     fn turn_off(&mut self, reason: &str) {
-        self.state = State::Off;
+        self.state = TreeState::Off;
         self.notes.push(format!(
             "Changes by shell commands are not kept and cannot be rewound here: `{}`: {reason}",
             self.root.display()
         ));
     }
 
-    fn tell_not_kept(&mut self, not_kept: NotKept) {
-        if not_kept == NotKept::default() || self.has_told_not_kept {
+    fn tell_not_kept(&mut self, not_kept: CaptureSkips) {
+        if not_kept == CaptureSkips::default() || self.has_told_not_kept {
             return;
         }
         self.has_told_not_kept = true;
-        let NotKept { n_large, n_no_room, n_unreadable } = not_kept;
+        let CaptureSkips { n_large, n_no_room, n_unreadable } = not_kept;
         let parts = [
             (n_large, "too large"),
             (n_no_room, "without room for them in the store"),

@@ -35,7 +35,7 @@ impl MemoryContent {
     }
 
     /// Returns the text for people; what is not UTF-8 is shown as well as can be.
-    pub fn shown(&self) -> Cow<'_, str> {
+    pub fn to_text_lossy(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.0)
     }
 }
@@ -123,7 +123,7 @@ mod tests {
         for broken in ["1", "{}", r#"{"base64": 1}"#, r#"{"base64": "?"}"#, "null"] {
             assert_eq!(read(broken), None, "{broken}");
         }
-        assert_eq!(MemoryContent::from(b"caf\xe9".to_vec()).shown(), "caf\u{fffd}");
+        assert_eq!(MemoryContent::from(b"caf\xe9".to_vec()).to_text_lossy(), "caf\u{fffd}");
     }
 
     proptest! {

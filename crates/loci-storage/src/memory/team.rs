@@ -1,7 +1,7 @@
 //! A team's memories on disk: the directory `team/` below the memories, and what was last agreed on with the server.
 //!
-//! Texts go through the book like any other memory, so every one that a pull replaces can be brought back. What was
-//! agreed on is a small file beside the book. It is written after the texts; when a crash comes in between, the next pull
+//! Texts go through the journal like any other memory, so every one that a pull replaces can be brought back. What was
+//! agreed on is a small file beside the journal. It is written after the texts; when a crash comes in between, the next pull
 //! finds both sides alike and only writes the file.
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use loci_stdx::{Env, FileLock, WriteOptions, is_symlink_error, write_atomic};
 use serde::{Deserialize, Serialize};
 
 use super::files::read_exact;
-use super::{Act, Author, ChangeWish, Edit, MemoryBook, MemoryError};
+use super::{Author, ChangeKind, ChangeRequest, Edit, MemoryError, MemoryJournal};
 
 /// How long to wait for another process that speaks with the server.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
@@ -43,17 +43,17 @@ pub struct TeamFile {
 
 /// The memories of a team, held by one process at a time.
 #[derive(Debug)]
-pub struct TeamShelf<'a> {
-    book: &'a MemoryBook,
+pub struct TeamMemory<'a> {
+    journal: &'a MemoryJournal,
     dir: &'static str,
     _lock: FileLock,
 }
 
-impl<'a> TeamShelf<'a> {
+impl<'a> TeamMemory<'a> {
     /// Takes hold of the directory `dir` below the memories.
-    pub fn lock(book: &'a MemoryBook, dir: &'static str) -> Result<Self, MemoryError> {
-        let lock = FileLock::acquire(&book.desk().join("team.lock"), LOCK_TIMEOUT)?;
-        Ok(Self { book, dir, _lock: lock })
+    pub fn lock(journal: &'a MemoryJournal, dir: &'static str) -> Result<Self, MemoryError> {
+        let lock = FileLock::acquire(&journal.state_dir().join("team.lock"), LOCK_TIMEOUT)?;
+        Ok(Self { journal, dir, _lock: lock })
     }
 
     /// Returns what was last agreed on with a server; nothing with another, or where the file cannot be read.
@@ -74,12 +74,12 @@ impl<'a> TeamShelf<'a> {
     /// Reads every file, in the order of their names. Links are not followed: they are named, as files that cannot be
     /// read are.
     pub fn files(&self) -> io::Result<Vec<TeamFile>> {
-        let names = team_names(self.book.dir(), self.dir)?;
+        let names = team_names(self.journal.dir(), self.dir)?;
         Ok(names.into_iter().map(|name| TeamFile { text: self.read(&name), name }).collect())
     }
 
     /// Replaces the text of an entry, if it still is what was seen; returns the number of the change. The text that was
-    /// there stays in the book.
+    /// there stays in the journal.
     pub fn pull(
         &self,
         env: &Env,
@@ -87,13 +87,13 @@ impl<'a> TeamShelf<'a> {
         before: Option<String>,
         text: String,
     ) -> Result<u64, MemoryError> {
-        let wish = ChangeWish { act: Act::Pull, by: Author::Team, session: None, message: None };
+        let request = ChangeRequest { act: ChangeKind::Pull, by: Author::Team, session: None, message: None };
         let edit = Edit::memory(&format!("{}/{name}", self.dir), before.map(Into::into), Some(text.into()));
-        Ok(self.book.apply(env, &wish, vec![edit])?.id)
+        Ok(self.journal.apply(env, &request, vec![edit])?.id)
     }
 
     fn read(&self, name: &str) -> io::Result<String> {
-        let found = read_exact(self.book.dir(), &format!("{}/{name}", self.dir));
+        let found = read_exact(self.journal.dir(), &format!("{}/{name}", self.dir));
         let found = found.map_err(|error| match is_symlink_error(&error) {
             true => io::Error::new(error.kind(), "it is a link, or lies behind one"),
             false => error,
@@ -105,7 +105,7 @@ impl<'a> TeamShelf<'a> {
     }
 
     fn state_file(&self) -> PathBuf {
-        self.book.desk().join("team.json")
+        self.journal.state_dir().join("team.json")
     }
 }
 
@@ -155,49 +155,49 @@ mod tests {
     struct World {
         root: tempfile::TempDir,
         env: Env,
-        book: MemoryBook,
+        journal: MemoryJournal,
     }
 
     impl World {
         fn new() -> Self {
             let root = tempfile::tempdir().unwrap();
             let env = Env::for_test(root.path(), root.path());
-            let book = MemoryBook::new(&ConfigHome::from_env(&env), &root.path().join("m"));
-            Self { root, env, book }
+            let journal = MemoryJournal::new(&ConfigHome::from_env(&env), &root.path().join("m"));
+            Self { root, env, journal }
         }
 
-        fn shelf(&self) -> TeamShelf<'_> {
-            TeamShelf::lock(&self.book, "team").unwrap()
+        fn area(&self) -> TeamMemory<'_> {
+            TeamMemory::lock(&self.journal, "team").unwrap()
         }
     }
 
-    fn shown(shelf: &TeamShelf<'_>) -> Vec<(String, Option<String>)> {
-        shelf.files().unwrap().into_iter().map(|it| (it.name, it.text.ok())).collect()
+    fn to_text_lossy(area: &TeamMemory<'_>) -> Vec<(String, Option<String>)> {
+        area.files().unwrap().into_iter().map(|it| (it.name, it.text.ok())).collect()
     }
 
     /// Invariant 4 of `docs/design/team-memory.md`.
     #[test]
     fn what_a_pull_replaces_can_be_brought_back() {
         let world = World::new();
-        let shelf = world.shelf();
-        assert_eq!(shown(&shelf), []);
-        shelf.pull(&world.env, "a/x.md", None, "theirs".to_owned()).unwrap();
-        let id = shelf.pull(&world.env, "a/x.md", Some("theirs".to_owned()), "newer".to_owned()).unwrap();
-        assert_eq!(shown(&shelf), [("a/x.md".to_owned(), Some("newer".to_owned()))]);
-        world.book.undo(&world.env, id).unwrap();
-        assert_eq!(shown(&shelf), [("a/x.md".to_owned(), Some("theirs".to_owned()))]);
+        let area = world.area();
+        assert_eq!(to_text_lossy(&area), []);
+        area.pull(&world.env, "a/x.md", None, "theirs".to_owned()).unwrap();
+        let id = area.pull(&world.env, "a/x.md", Some("theirs".to_owned()), "newer".to_owned()).unwrap();
+        assert_eq!(to_text_lossy(&area), [("a/x.md".to_owned(), Some("newer".to_owned()))]);
+        world.journal.undo(&world.env, id).unwrap();
+        assert_eq!(to_text_lossy(&area), [("a/x.md".to_owned(), Some("theirs".to_owned()))]);
     }
 
     /// Invariant 4 of `docs/design/team-memory.md`.
     #[test]
     fn what_was_edited_since_it_was_looked_at_stays() {
         let world = World::new();
-        let shelf = world.shelf();
-        shelf.pull(&world.env, "x.md", None, "theirs".to_owned()).unwrap();
-        fs::write(world.book.dir().join("team/x.md"), "by hand").unwrap();
-        let pulled = shelf.pull(&world.env, "x.md", Some("theirs".to_owned()), "newer".to_owned());
+        let area = world.area();
+        area.pull(&world.env, "x.md", None, "theirs".to_owned()).unwrap();
+        fs::write(world.journal.dir().join("team/x.md"), "by hand").unwrap();
+        let pulled = area.pull(&world.env, "x.md", Some("theirs".to_owned()), "newer".to_owned());
         assert!(matches!(pulled, Err(MemoryError::Conflict { .. })), "{pulled:?}");
-        assert_eq!(shown(&shelf), [("x.md".to_owned(), Some("by hand".to_owned()))]);
+        assert_eq!(to_text_lossy(&area), [("x.md".to_owned(), Some("by hand".to_owned()))]);
     }
 
     /// Invariant 1 of `docs/design/team-memory.md`.
@@ -207,16 +207,16 @@ mod tests {
         let outside = world.root.path().join("outside");
         fs::create_dir(&outside).unwrap();
         fs::write(outside.join("secret.md"), "theirs").unwrap();
-        let team = world.book.dir().join("team");
+        let team = world.journal.dir().join("team");
         fs::create_dir_all(&team).unwrap();
         symlink(&outside, team.join("dir")).unwrap();
         symlink(outside.join("secret.md"), team.join("file.md")).unwrap();
-        let shelf = world.shelf();
-        assert_eq!(shown(&shelf), [("dir".to_owned(), None), ("file.md".to_owned(), None)]);
+        let area = world.area();
+        assert_eq!(to_text_lossy(&area), [("dir".to_owned(), None), ("file.md".to_owned(), None)]);
         for name in ["dir/secret.md", "file.md", "dir/new.md", "../up.md"] {
-            assert!(shelf.pull(&world.env, name, None, "x".to_owned()).is_err(), "{name}");
+            assert!(area.pull(&world.env, name, None, "x".to_owned()).is_err(), "{name}");
             assert!(
-                shelf.pull(&world.env, name, Some("theirs".to_owned()), "x".to_owned()).is_err(),
+                area.pull(&world.env, name, Some("theirs".to_owned()), "x".to_owned()).is_err(),
                 "{name}"
             );
         }
@@ -224,24 +224,24 @@ mod tests {
         assert_eq!(fs::read_dir(&outside).unwrap().count(), 1);
 
         let other = World::new();
-        fs::create_dir_all(other.book.dir()).unwrap();
-        symlink(&outside, other.book.dir().join("team")).unwrap();
-        let shelf = other.shelf();
-        assert!(shelf.files().is_err());
-        assert!(shelf.pull(&other.env, "new.md", None, "x".to_owned()).is_err());
+        fs::create_dir_all(other.journal.dir()).unwrap();
+        symlink(&outside, other.journal.dir().join("team")).unwrap();
+        let area = other.area();
+        assert!(area.files().is_err());
+        assert!(area.pull(&other.env, "new.md", None, "x".to_owned()).is_err());
         assert_eq!(fs::read_dir(&outside).unwrap().count(), 1);
     }
 
     #[test]
     fn agreements_are_kept_for_the_server_they_were_made_with() {
         let world = World::new();
-        let shelf = world.shelf();
-        let mut state = shelf.state("https://a r");
+        let area = world.area();
+        let mut state = area.state("https://a r");
         state.entries.insert("x.md".to_owned(), "0".to_owned());
-        shelf.keep(&state).unwrap();
-        assert_eq!(shelf.state("https://a r"), state);
-        assert_eq!(shelf.state("https://b r").entries, BTreeMap::new());
-        fs::write(shelf.state_file(), "{\"server\": \"https://a r\", \"entr").unwrap();
-        assert_eq!(shelf.state("https://a r").entries, BTreeMap::new(), "torn: everything is compared anew");
+        area.keep(&state).unwrap();
+        assert_eq!(area.state("https://a r"), state);
+        assert_eq!(area.state("https://b r").entries, BTreeMap::new());
+        fs::write(area.state_file(), "{\"server\": \"https://a r\", \"entr").unwrap();
+        assert_eq!(area.state("https://a r").entries, BTreeMap::new(), "torn: everything is compared anew");
     }
 }

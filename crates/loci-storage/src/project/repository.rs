@@ -20,7 +20,7 @@ pub struct Repository {
 }
 
 /// Finds the repository that `real_dir` lies in.
-pub fn repository_of(real_dir: &Path) -> Option<Repository> {
+pub fn find_repository(real_dir: &Path) -> Option<Repository> {
     let (root, git_dir) = real_dir.ancestors().find_map(|dir| Some((dir, git_dir_of(dir)?)))?;
     let common = common_dir(&git_dir);
     let mut worktrees = vec![root.to_owned()];

@@ -9,14 +9,14 @@ mod check;
 mod coverage;
 mod filter;
 mod merge;
+mod passage_reader;
 mod scan;
 mod search;
 mod segment;
-mod spoken;
 mod update;
 
 pub(crate) use check::{IndexFault, index_faults};
-pub(crate) use spoken::milliseconds;
+pub(crate) use passage_reader::milliseconds;
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -29,9 +29,9 @@ pub use filter::SearchFilter;
 
 use crate::layout::{ConfigHome, SessionPlace};
 use crate::sessions::find::FindError;
-use coverage::{Coverage, OnDisk, Rest, files_on_disk};
+use coverage::{Coverage, IndexableFile, UnindexedTail, files_on_disk};
 use scan::Pattern;
-use search::{Ground, Trouble};
+use search::{IndexMismatch, SearchContext};
 use segment::open_all;
 
 /// As much as this is scanned rather than indexed first.
@@ -44,7 +44,7 @@ const MOST_ROUNDS: usize = 64;
 
 /// What somebody searches for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SearchWish {
+pub struct SearchQuery {
     /// Words, or an expression.
     pub text: String,
     /// Whether the text is an expression.
@@ -59,7 +59,7 @@ pub struct SearchWish {
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct SearchResults {
     /// How many passages there are.
     pub n_found: usize,
     /// Whether that number is exact; words that must stand together are checked only as far as needed.
@@ -92,7 +92,7 @@ pub struct Hit {
 }
 
 /// Watches a search that may take a while.
-pub trait Watch: Sync {
+pub trait SearchObserver: Sync {
     /// Returns true when nobody waits any more.
     fn is_stopped(&self) -> bool {
         false
@@ -100,7 +100,7 @@ pub trait Watch: Sync {
 
     /// Returns how many bytes each reader may have to read again after a crash: what it has read is written whenever it is
     /// so much.
-    fn at_risk(&self) -> u64 {
+    fn max_unsaved_bytes(&self) -> u64 {
         96 * 1024 * 1024
     }
 
@@ -110,9 +110,9 @@ pub trait Watch: Sync {
 
 /// Watches nothing.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Unwatched;
+pub struct NoObserver;
 
-impl Watch for Unwatched {}
+impl SearchObserver for NoObserver {}
 
 /// How the index takes part in a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,38 +150,38 @@ pub enum SearchError {
 /// Searches every message of every session. `unique` names what is written: no other process may use the same.
 pub fn search_sessions(
     home: &ConfigHome,
-    wish: &SearchWish,
+    query: &SearchQuery,
     how: IndexUse,
     unique: &str,
-    watch: &dyn Watch,
-) -> Result<Found, SearchError> {
-    let pattern = pattern(wish)?;
+    observer: &dyn SearchObserver,
+) -> Result<SearchResults, SearchError> {
+    let pattern = pattern(query)?;
     let (files, unlisted) = files_on_disk(home)?;
     let dir = home.loci_dir().join("index");
-    let uses_index = how != IndexUse::None && !wish.is_regex;
+    let uses_index = how != IndexUse::None && !query.is_regex;
     let mut segments = if uses_index { open_all(&dir).0 } else { Vec::new() };
-    let mut coverage = Coverage::of(&files, &segments);
+    let mut coverage = Coverage::from_segments(&files, &segments);
     let n_unknown = coverage.n_unknown(&files);
     // An index that cannot be written costs speed, never a result.
-    let bring_up_to_date = || update::update(&dir, &files, unique, watch).unwrap_or(false);
+    let bring_up_to_date = || update::update(&dir, &files, unique, observer).unwrap_or(false);
     if how == IndexUse::Normal && uses_index && n_unknown > SCANNED && bring_up_to_date() {
         segments = open_all(&dir).0;
-        coverage = Coverage::of(&files, &segments);
+        coverage = Coverage::from_segments(&files, &segments);
     }
     let mut unknown: HashSet<usize> = HashSet::new();
     let mut n_rounds = 0;
     let mut found = loop {
         n_rounds += 1;
         let is_strict = n_rounds <= MOST_ROUNDS;
-        let ground = Ground { files: &files, segments: &segments, coverage: &coverage, is_strict };
-        match search::search(&ground, wish, &pattern, watch) {
+        let ctx = SearchContext { files: &files, segments: &segments, coverage: &coverage, is_strict };
+        match search::search(&ctx, query, &pattern, observer) {
             Ok(found) => break found,
-            Err(Trouble::Segment(idx)) => drop(segments.remove(idx)),
-            Err(Trouble::File(file)) => drop(unknown.insert(file)),
+            Err(IndexMismatch::Segment(idx)) => drop(segments.remove(idx)),
+            Err(IndexMismatch::File(file)) => drop(unknown.insert(file)),
         }
-        coverage = without(Coverage::of(&files, &segments), &files, &unknown);
+        coverage = without(Coverage::from_segments(&files, &segments), &files, &unknown);
     };
-    found.is_whole = !watch.is_stopped();
+    found.is_whole = !observer.is_stopped();
     found.unread.splice(..0, unlisted);
     let is_worth_while = (WORTH_INDEXING..=SCANNED).contains(&n_unknown);
     if how == IndexUse::Normal && uses_index && is_worth_while {
@@ -191,37 +191,44 @@ pub fn search_sessions(
 }
 
 /// Brings the index up to date; false when another process is at it.
-pub fn update_index(home: &ConfigHome, unique: &str, watch: &dyn Watch) -> Result<bool, SearchError> {
+pub fn update_index(
+    home: &ConfigHome,
+    unique: &str,
+    observer: &dyn SearchObserver,
+) -> Result<bool, SearchError> {
     let (files, _) = files_on_disk(home)?;
     let dir = home.loci_dir().join("index");
     let failed = |source| FindError::Read { path: dir.clone(), source };
-    Ok(update::update(&dir, &files, unique, watch).map_err(failed)?)
+    Ok(update::update(&dir, &files, unique, observer).map_err(failed)?)
 }
 
-fn pattern(wish: &SearchWish) -> Result<Pattern, SearchError> {
-    let text = &wish.text;
-    if wish.is_regex {
+fn pattern(query: &SearchQuery) -> Result<Pattern, SearchError> {
+    let text = &query.text;
+    if query.is_regex {
         let expression = RegexBuilder::new(text).multi_line(true).build();
         return expression
             .map(Pattern::Expression)
             .map_err(|source| SearchError::Expression { text: text.clone(), source: Box::new(source) });
     }
-    let query = Query::parse(text);
-    if query.terms().is_empty() {
+    let words = Query::parse(text);
+    if words.terms().is_empty() {
         return Err(SearchError::Empty { text: text.clone() });
     }
-    Ok(Pattern::Words(query))
+    Ok(Pattern::Words(words))
 }
 
 /// Makes files unknown.
-fn without(mut coverage: Coverage, files: &[OnDisk], unknown: &HashSet<usize>) -> Coverage {
+fn without(mut coverage: Coverage, files: &[IndexableFile], unknown: &HashSet<usize>) -> Coverage {
     let is_unknown = |file: &u32| unknown.contains(&(*file as usize));
     for live in coverage.live.iter_mut().flatten() {
         *live = live.filter(|file| !is_unknown(file));
     }
     coverage.rest.retain(|rest| !unknown.contains(&rest.file));
-    let whole =
-        |file: &usize| Rest { file: *file, start: 0, calls: loci_core::passage::CallNames::default() };
+    let whole = |file: &usize| UnindexedTail {
+        file: *file,
+        start: 0,
+        calls: loci_core::passage::CallNames::default(),
+    };
     coverage.rest.extend(unknown.iter().filter(|file| files[**file].size > 0).map(whole));
     coverage
 }

@@ -25,11 +25,11 @@ use loci_core::passage::{CallNames, Passage, Voice, passages};
 use loci_core::recall::{RecallHit, RecallPlace, RecallQuery, RecallResult, RecallSearch, RecallSource};
 use loci_core::search::{Corpus, Match, Query, Scorer, nearest, part_around};
 
-use crate::sessions::session_file::{LoadError, Loaded, read_line};
+use crate::sessions::session_file::{LoadError, LoadedTranscript, read_line};
 use lineage::ancestors;
 pub use project::ProjectRecord;
 use quote::quote;
-use scan::{Candidate, Scanned, each_part};
+use scan::{MatchCandidate, ScannedPart, each_part};
 use stretch::Stretch;
 
 /// The tool whose own calls and results are left out.
@@ -73,10 +73,10 @@ pub fn recall(file: &Path, wish: &RecallQuery, stop: &AtomicBool) -> Result<Reca
 const NOWHERE: RecallResult = RecallResult::NoSuchMessage { n_matching: 0 };
 
 #[derive(Default)]
-struct Search {
+struct RecallRun {
     names: CallNames,
     corpus: Corpus,
-    candidates: Vec<Candidate>,
+    candidates: Vec<MatchCandidate>,
     known: HashSet<(EntryId, usize)>,
     /// Where the last compaction lies, and what it preserved.
     boundary: u64,
@@ -86,7 +86,7 @@ struct Search {
 /// Finds messages in a conversation's own file, the first of the stretches, and in those it was in before.
 fn find(stretches: &[Stretch], wish: &RecallSearch, stop: &AtomicBool) -> io::Result<RecallResult> {
     let query = Query::parse(&wish.query);
-    let mut search = Search::default();
+    let mut search = RecallRun::default();
     search.corpus.n_with_term = vec![0; query.terms().len()];
     for (idx, stretch) in stretches.iter().enumerate() {
         each_part(stretch, &query, wish.voice, stop, |scanned| search.add(idx, scanned, wish.voice))?;
@@ -94,9 +94,9 @@ fn find(stretches: &[Stretch], wish: &RecallSearch, stop: &AtomicBool) -> io::Re
     search.answer(stretches, &query, wish)
 }
 
-impl Search {
+impl RecallRun {
     /// Adds what the next part of a stretch has. Which tool a result is of shows only here, where the call is known.
-    fn add(&mut self, stretch: usize, scanned: Scanned, voice: Option<Voice>) {
+    fn add(&mut self, stretch: usize, scanned: ScannedPart, voice: Option<Voice>) {
         if let Some((offset, preserved)) = scanned.boundary.filter(|_| stretch == OWN) {
             (self.boundary, self.preserved) = (offset, preserved);
         }
@@ -120,13 +120,13 @@ impl Search {
         }
     }
 
-    fn is_compacted(&self, candidate: &Candidate) -> bool {
+    fn is_compacted(&self, candidate: &MatchCandidate) -> bool {
         candidate.stretch != OWN
             || candidate.span.offset < self.boundary && !self.preserved.contains(&candidate.uuid)
     }
 
     /// Scores a passage by its words alone.
-    fn score(scorer: &Scorer, candidate: &Candidate) -> f64 {
+    fn score(scorer: &Scorer, candidate: &MatchCandidate) -> f64 {
         let found =
             Match { counts: &candidate.counts, n_words: candidate.n_words, n_literals: candidate.n_literals };
         // A question repeats how something was said: words in its order count for more than the same words strewn about.
@@ -170,8 +170,8 @@ impl Search {
         query: &Query,
         scorer: &Scorer,
         weights: &[f64],
-    ) -> io::Result<Vec<&Candidate>> {
-        let mut ranked: Vec<(f64, &Candidate)> =
+    ) -> io::Result<Vec<&MatchCandidate>> {
+        let mut ranked: Vec<(f64, &MatchCandidate)> =
             self.candidates.iter().map(|candidate| (Self::score(scorer, candidate), candidate)).collect();
         sort(&mut ranked);
         let best = ranked.first().map_or(1.0, |(score, _)| score.max(f64::MIN_POSITIVE));
@@ -194,7 +194,7 @@ impl Search {
     }
 
     /// Gives every so many places to what the model still sees, best first, so that it is not crowded out.
-    fn mixed<'a>(&self, ranked: impl Iterator<Item = &'a Candidate>) -> Vec<&'a Candidate> {
+    fn mixed<'a>(&self, ranked: impl Iterator<Item = &'a MatchCandidate>) -> Vec<&'a MatchCandidate> {
         let (mut gone, mut seen): (VecDeque<_>, VecDeque<_>) =
             ranked.enumerate().partition(|(_, candidate)| self.is_compacted(candidate));
         let n_all = gone.len() + seen.len();
@@ -212,17 +212,17 @@ impl Search {
 }
 
 /// Best first; of two equal answers the newer.
-fn sort(ranked: &mut [(f64, &Candidate)]) {
-    let place = |it: &Candidate| (std::cmp::Reverse(it.stretch), it.span.offset);
+fn sort(ranked: &mut [(f64, &MatchCandidate)]) {
+    let place = |it: &MatchCandidate| (std::cmp::Reverse(it.stretch), it.span.offset);
     ranked.sort_by(|left, right| right.0.total_cmp(&left.0).then_with(|| place(right.1).cmp(&place(left.1))));
 }
 
 /// Reads a candidate's passage; `None` when the file has changed under our hands.
-fn read_again(stretches: &[Stretch], candidate: &Candidate) -> io::Result<Option<(Entry, Passage)>> {
+fn read_again(stretches: &[Stretch], candidate: &MatchCandidate) -> io::Result<Option<(Entry, Passage)>> {
     let Some(stretch) = stretches.get(candidate.stretch) else { return Ok(None) };
     let mut bytes = vec![0; candidate.span.len];
     stretch.file.read_exact_at(&mut bytes, candidate.span.offset)?;
-    let mut loaded = Loaded::default();
+    let mut loaded = LoadedTranscript::default();
     read_line(loci_stdx::Line { offset: 0, bytes: &bytes, terminated: true }, &mut loaded);
     let Some(entry) = loaded.entries.get(candidate.entry) else { return Ok(None) };
     let passage = passages(entry).into_iter().nth(candidate.part);

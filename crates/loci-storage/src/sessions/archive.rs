@@ -25,10 +25,10 @@ use loci_stdx::{
 use serde::{Deserialize, Serialize};
 
 pub use pins::{is_pinned, pin_session, pinned_sessions, unpin_session};
-pub use sweep::{Swept, archive_older};
+pub use sweep::{ArchiveSweep, archive_older};
 
 use crate::layout::{ConfigHome, SessionPlace};
-use crate::sessions::listing::Facts;
+use crate::sessions::listing::SessionMetadata;
 use crate::sessions::remove::{audit_record, process_on};
 use pack::Packed;
 
@@ -92,7 +92,7 @@ pub(crate) fn disk<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::
 /// What was put away, as `origin.json` has it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Origin {
+struct ArchiveManifest {
     session_id: SessionId,
     /// Where the transcript was.
     file: PathBuf,
@@ -104,7 +104,7 @@ struct Origin {
 
 /// A session that was put away.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Archived {
+pub struct ArchivedSession {
     /// Its id, and where its transcript was.
     pub place: SessionPlace,
     /// When it was put away, as written.
@@ -157,9 +157,9 @@ pub fn archive_session(
 }
 
 fn copy(place: &SessionPlace, dir: &Path, time: &str) -> Result<(), ArchiveError> {
-    let facts = Facts::read(place.file()).map_err(disk("read", place.file()))?;
+    let facts = SessionMetadata::read(place.file()).map_err(disk("read", place.file()))?;
     let files = pack::pack_all(place, dir)?;
-    let origin = Origin {
+    let origin = ArchiveManifest {
         session_id: place.id().clone(),
         file: place.file().to_owned(),
         archived_at: time.to_owned(),
@@ -204,12 +204,12 @@ pub fn unarchive_session(
 }
 
 /// Lists what was put away, the latest first; what cannot be read is left out.
-pub fn archived_sessions(home: &ConfigHome) -> Result<Vec<Archived>, ArchiveError> {
+pub fn archived_sessions(home: &ConfigHome) -> Result<Vec<ArchivedSession>, ArchiveError> {
     let mut dirs = dirs(home)?;
     dirs.sort();
     let archived = dirs.into_iter().rev().filter_map(|dir| {
         let origin = origin_of(&dir).ok()?;
-        Some(Archived {
+        Some(ArchivedSession {
             size: origin.files.iter().map(Packed::size).sum(),
             place: SessionPlace::new(origin.file, origin.session_id),
             archived_at: origin.archived_at,
@@ -271,7 +271,7 @@ fn is_whole(dir: &Path) -> bool {
     origin_of(dir).is_ok_and(|origin| pack::are_there(dir, origin.files.len()))
 }
 
-fn origin_of(dir: &Path) -> Result<Origin, ArchiveError> {
+fn origin_of(dir: &Path) -> Result<ArchiveManifest, ArchiveError> {
     let path = dir.join("origin.json");
     let text = fs::read(&path).map_err(disk("read", &path))?;
     serde_json::from_slice(&text).map_err(|_| ArchiveError::Damaged { path })

@@ -5,9 +5,9 @@
 //! are a directory's own is decided in [`crate::project`]. Files without a chain entry (nothing was ever said) are
 //! no sessions.
 
-mod listed;
-mod named;
-mod used_here;
+mod by_title;
+mod file_stamp;
+mod newest_used;
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -19,11 +19,11 @@ use loci_core::entry::Entry;
 use loci_core::ids::SessionId;
 use loci_stdx::single_line;
 
-pub(crate) use listed::{Listed, Listing, Stamp, all_sessions, sessions_in};
+pub(crate) use file_stamp::{FileStamp, ListedFile, SessionFiles, all_session_files, session_files_in};
 
 use crate::layout::{ConfigHome, SessionPlace};
 use crate::project::Project;
-use crate::sessions::listing::{SessionSummary, summary_of};
+use crate::sessions::listing::{SessionSummary, session_summary};
 use crate::sessions::session_file::each_line;
 
 /// The most candidates that an error lists.
@@ -88,7 +88,7 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    fn of(session: &SessionSummary) -> Self {
+    fn from_summary(session: &SessionSummary) -> Self {
         Self {
             file: session.place.file().to_owned(),
             handle: session.place.id().to_string(),
@@ -100,7 +100,7 @@ impl Candidate {
 impl FindError {
     /// Makes the error for a name that fits several sessions.
     fn ambiguous(name: &str, sessions: &[SessionSummary]) -> Self {
-        let mut candidates: Vec<Candidate> = sessions.iter().map(Candidate::of).collect();
+        let mut candidates: Vec<Candidate> = sessions.iter().map(Candidate::from_summary).collect();
         let ids: Vec<String> = candidates.iter().map(|candidate| candidate.handle.clone()).collect();
         for candidate in &mut candidates {
             if ids.iter().filter(|id| **id == candidate.handle).count() > 1 {
@@ -157,13 +157,13 @@ fn commands(verb: &str, candidates: &[Candidate]) -> String {
 
 /// Returns the session of `real_cwd` with the latest activity, else that of the working tree around it, else one
 /// that lies elsewhere and was last used here.
-pub fn newest_here(home: &ConfigHome, real_cwd: &Path) -> Result<SessionPlace, FindError> {
+pub fn newest_session(home: &ConfigHome, real_cwd: &Path) -> Result<SessionPlace, FindError> {
     for project in [Project::directory(real_cwd), Project::working_tree(real_cwd)] {
         if let Some(place) = newest_of(home, &project)? {
             return Ok(place);
         }
     }
-    let elsewhere = used_here::newest_used_in(home, real_cwd)?;
+    let elsewhere = newest_used::newest_used_in(home, real_cwd)?;
     elsewhere.ok_or_else(|| FindError::NoneHere { cwd: real_cwd.to_owned() })
 }
 
@@ -185,7 +185,7 @@ fn newest_of(home: &ConfigHome, project: &Project) -> Result<Option<SessionPlace
             break;
         }
         // A file that cannot be read must not hide the others.
-        let Ok(Some(session)) = summary_of(&place) else { continue };
+        let Ok(Some(session)) = session_summary(&place) else { continue };
         if !project.owns(home, &session) || !is_session(place.file()) {
             continue;
         }
@@ -198,7 +198,7 @@ fn newest_of(home: &ConfigHome, project: &Project) -> Result<Option<SessionPlace
 }
 
 /// Returns the session with this id: of this project, else of its repository, else of the one project that has it.
-pub fn by_id(home: &ConfigHome, real_cwd: &Path, id: &SessionId) -> Result<SessionPlace, FindError> {
+pub fn session_by_id(home: &ConfigHome, real_cwd: &Path, id: &SessionId) -> Result<SessionPlace, FindError> {
     for project in [Project::directory(real_cwd), Project::repository(real_cwd)] {
         let files = project.dirs(home)?.into_iter().map(|dir| file_in(&dir, id));
         if let Some(place) = only(id.as_str(), files)? {
@@ -215,20 +215,20 @@ fn only(name: &str, files: impl Iterator<Item = PathBuf>) -> Result<Option<Sessi
     if places.len() > 1 {
         places.sort_by(|left, right| left.file().cmp(right.file()));
         let sessions: Vec<SessionSummary> =
-            places.iter().filter_map(|place| summary_of(place).ok().flatten()).collect();
+            places.iter().filter_map(|place| session_summary(place).ok().flatten()).collect();
         return Err(FindError::ambiguous(name, &sessions));
     }
     Ok(places.pop())
 }
 
 /// Returns the session that a person named: by the path of a `.jsonl` file, by id, or by title.
-pub fn resolve(home: &ConfigHome, real_cwd: &Path, name: &str) -> Result<SessionPlace, FindError> {
+pub fn resolve_session(home: &ConfigHome, real_cwd: &Path, name: &str) -> Result<SessionPlace, FindError> {
     if name.ends_with(".jsonl") {
         return by_path(&real_cwd.join(name));
     }
     match SessionId::parse(name) {
-        Ok(id) => by_id(home, real_cwd, &id),
-        Err(_) => named::by_title(home, real_cwd, name),
+        Ok(id) => session_by_id(home, real_cwd, &id),
+        Err(_) => by_title::by_title(home, real_cwd, name),
     }
 }
 

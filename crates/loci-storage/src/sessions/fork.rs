@@ -28,7 +28,7 @@ pub use backups::link_backups;
 
 /// Whether copied entries say where they come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trace {
+pub enum ForkOrigin {
     /// They do not, as after `--fork-session`.
     None,
     /// Each names its original, as after a branch.
@@ -66,18 +66,18 @@ pub fn fork_entries(
     conversation: &Conversation,
     source: &SessionId,
     id: &SessionId,
-    trace: Trace,
+    trace: ForkOrigin,
 ) -> Result<Vec<Arc<Entry>>, ForkError> {
     let chosen = chosen(entries, conversation);
     if chosen.is_empty() {
         return Err(ForkError::Nothing);
     }
     let chain = chosen.iter().map(|entry| match (trace, &entry.head().uuid) {
-        (Trace::Recorded, Some(uuid)) => {
+        (ForkOrigin::Recorded, Some(uuid)) => {
             let origin = json!({"sessionId": source.as_str(), "messageUuid": uuid.as_str()});
             renamed(entry, id)?.with_field("forkedFrom", &origin)
         }
-        (Trace::Recorded, None) | (Trace::None, _) => renamed(entry, id),
+        (ForkOrigin::Recorded, None) | (ForkOrigin::None, _) => renamed(entry, id),
     });
     let is_replacement =
         |entry: &&Arc<Entry>| is_type(entry, "content-replacement") || is_type(entry, "context-collapse");

@@ -32,13 +32,13 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub struct Lease {
     lock: FileLock,
     note: PathBuf,
-    owner: Owner,
+    owner: LeaseOwner,
 }
 
 /// Who holds a lease.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Owner {
+pub struct LeaseOwner {
     /// The process.
     pub pid: u32,
     /// Its machine.
@@ -59,7 +59,7 @@ pub enum LeaseError {
         /// The session.
         session: SessionId,
         /// Who holds it, as far as it says.
-        owner: Option<Owner>,
+        owner: Option<LeaseOwner>,
     },
     /// The lease could not be asked for.
     #[error("Failed to take the lease of session {session}")]
@@ -71,7 +71,7 @@ pub enum LeaseError {
     },
 }
 
-fn describe(owner: &Owner) -> String {
+fn describe(owner: &LeaseOwner) -> String {
     format!(" by process {} on {} since {}", owner.pid, owner.host, owner.since)
 }
 
@@ -127,7 +127,7 @@ impl Lease {
 
     fn noted(lock: FileLock, note: PathBuf, env: &Env) -> Self {
         let pid = std::process::id();
-        let owner = Owner {
+        let owner = LeaseOwner {
             pid,
             host: host_name(),
             start_ticks: start_ticks(pid),
@@ -157,7 +157,7 @@ impl Drop for Lease {
 }
 
 /// Returns who holds the lease of a session, if anybody does.
-pub fn lease_owner(home: &ConfigHome, session: &SessionId) -> Option<Owner> {
+pub fn lease_owner(home: &ConfigHome, session: &SessionId) -> Option<LeaseOwner> {
     let (lock_path, note) = paths(home, session);
     if !lock_path.exists() {
         return None;
@@ -175,7 +175,7 @@ fn paths(home: &ConfigHome, session: &SessionId) -> (PathBuf, PathBuf) {
     (dir.join(format!("{session}.lock")), dir.join(format!("{session}.json")))
 }
 
-fn read_owner(note: &Path) -> Option<Owner> {
+fn read_owner(note: &Path) -> Option<LeaseOwner> {
     serde_json::from_str(&fs::read_to_string(note).ok()?).ok()
 }
 
@@ -242,10 +242,10 @@ mod tests {
         log.append(&[&entry(1)]).unwrap();
         let _new_owner = Lease::take_over(&w.home, &w.session, &w.env).unwrap();
         assert!(log.append(&[&entry(2)]).is_err());
-        let told = format!("{:?}", log.take_trouble());
+        let told = format!("{:?}", log.take_warning());
         assert!(told.contains("taken over") && told.contains("fork"), "{told}");
         assert!(log.append(&[&entry(3)]).is_err());
-        assert_eq!(log.take_trouble(), None);
+        assert_eq!(log.take_warning(), None);
         assert_eq!(fs::read_to_string(&file).unwrap().lines().count(), 1);
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Every session file is listed, whatever wrote it. A file costs one or two reads of at most 64 KiB, spread over
 //! a few threads, so ten thousand of them take a fraction of a second; of files that are as they were the facts are
-//! known from before (`kept`), and every file is looked at, so nothing can go stale. Newest first means
+//! known from before (`cache`), and every file is looked at, so nothing can go stale. Newest first means
 //! by the last entry of the conversation: a title that was added, or a copy of the file, does not make a session
 //! new.
 //!
@@ -10,9 +10,9 @@
 //! file kept them within 64 KiB of an end (see `labels`); messages and cost are exact up to 128 KiB, beyond that
 //! the number of messages is an estimate and the cost is left out.
 
+mod cache;
 mod first_prompt;
-mod kept;
-mod lite;
+mod head_tail;
 mod rollout;
 pub(crate) mod scan;
 mod tally;
@@ -25,16 +25,16 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use kept::{Kept, Known};
-pub use lite::{Facts, Labels};
+use cache::{CachedRecord, ListingCache};
+pub use head_tail::{Labels, SessionMetadata};
 pub use rollout::list_rollouts;
-pub use tally::{Count, session_totals};
+pub use tally::{MessageCount, session_totals};
 
 use loci_stdx::in_parallel;
 
 use crate::layout::{ConfigHome, Dialect, SessionPlace};
 use crate::project::Project;
-use crate::sessions::find::{FindError, Listed, Listing, Stamp, all_sessions};
+use crate::sessions::find::{FileStamp, FindError, ListedFile, SessionFiles, all_session_files};
 
 /// More readers than this only wait for each other.
 const MOST_READERS: usize = 8;
@@ -47,7 +47,7 @@ pub struct SessionSummary {
     /// Its id and file.
     pub place: SessionPlace,
     /// What is known of it.
-    pub facts: Facts,
+    pub facts: SessionMetadata,
 }
 
 /// Sessions, the newest first, and what kept others from being among them.
@@ -65,9 +65,9 @@ pub fn list_sessions(
     project: Option<&Project>,
     most: usize,
 ) -> Result<SessionList, FindError> {
-    let Listing { sessions, unread } = match project {
+    let SessionFiles { sessions, unread } = match project {
         Some(project) => project.listed(home)?,
-        None => all_sessions(home)?,
+        None => all_session_files(home)?,
     };
     // Which of them are the project's own is known only when they have been read.
     let most_read = if project.is_some() { usize::MAX } else { most };
@@ -96,21 +96,21 @@ pub fn list_newest(home: &ConfigHome, most: usize) -> Result<Vec<SessionSummary>
 }
 
 /// Files are looked at before they are read: what is written in between changes the stamp.
-fn stamped(listed: Vec<Listed>) -> Vec<(SessionPlace, Stamp)> {
+fn stamped(listed: Vec<ListedFile>) -> Vec<(SessionPlace, FileStamp)> {
     listed.into_iter().map(|listed| (listed.place, listed.stamp)).collect()
 }
 
 /// Reads the facts about one session file; `None` when it is empty.
-pub fn summary_of(place: &SessionPlace) -> Result<Option<SessionSummary>, FindError> {
+pub fn session_summary(place: &SessionPlace) -> Result<Option<SessionSummary>, FindError> {
     let failed = |source| FindError::Read { path: place.file().to_owned(), source };
-    let facts = facts_of(place, &mut Vec::new()).map_err(failed)?;
+    let facts = metadata_at(place, &mut Vec::new()).map_err(failed)?;
     Ok(facts.map(|facts| SessionSummary { place: place.clone(), facts }))
 }
 
 /// Reads the facts of a session in the form it is written in.
-fn facts_of(place: &SessionPlace, buffer: &mut Vec<u8>) -> io::Result<Option<Facts>> {
+fn metadata_at(place: &SessionPlace, buffer: &mut Vec<u8>) -> io::Result<Option<SessionMetadata>> {
     match place.dialect() {
-        Dialect::Own => Facts::read_with(place.file(), buffer),
+        Dialect::Own => SessionMetadata::read_with(place.file(), buffer),
         Dialect::Codex => rollout::facts(place.file(), buffer),
     }
 }
@@ -119,37 +119,37 @@ fn facts_of(place: &SessionPlace, buffer: &mut Vec<u8>) -> io::Result<Option<Fac
 struct Row {
     newest_ms: i64,
     place: SessionPlace,
-    facts: Source,
+    facts: MetadataSource,
 }
 
-enum Source {
+enum MetadataSource {
     /// The record of what was kept.
-    Kept(usize),
-    Read(Box<Facts>),
+    Cached(usize),
+    Read(Box<SessionMetadata>),
 }
 
 /// Takes the facts of files that are as they were from what was kept, and reads the others; returns the newest ones, the
 /// newest first. Facts are large, so rows are sorted, and facts unpacked in the order in which they are handed out.
-fn kept_or_read(home: &ConfigHome, places: Vec<(SessionPlace, Stamp)>, most: usize) -> SessionList {
-    let kept = Kept::read(home);
-    let known = by_part(&places, |part| kept.look_up(part));
+fn kept_or_read(home: &ConfigHome, places: Vec<(SessionPlace, FileStamp)>, most: usize) -> SessionList {
+    let cache = ListingCache::read(home);
+    let known = by_part(&places, |part| cache.look_up(part));
     let mut rows = Vec::with_capacity(places.len());
     let (mut unknown, mut unread) = (Vec::new(), Vec::new());
     for ((place, stamp), known) in places.into_iter().zip(known.into_iter().flatten()) {
         match known {
-            Some(Known { record, newest_ms }) => {
-                rows.push(Row { newest_ms, place, facts: Source::Kept(record) });
+            Some(CachedRecord { record, newest_ms }) => {
+                rows.push(Row { newest_ms, place, facts: MetadataSource::Cached(record) });
             }
             None => unknown.push((place, stamp)),
         }
     }
     if !unknown.is_empty() {
-        let read = read_and_keep(home, &kept, &rows, unknown);
+        let read = read_and_keep(home, &cache, &rows, unknown);
         unread = read.unread;
         rows.extend(read.sessions.into_iter().map(|SessionSummary { place, facts }| Row {
             newest_ms: facts.newest_ms(),
             place,
-            facts: Source::Read(Box::new(facts)),
+            facts: MetadataSource::Read(Box::new(facts)),
         }));
     }
     rows.sort_unstable_by(|left, right| {
@@ -157,41 +157,43 @@ fn kept_or_read(home: &ConfigHome, places: Vec<(SessionPlace, Stamp)>, most: usi
         right.newest_ms.cmp(&left.newest_ms).then_with(by_path)
     });
     rows.truncate(most);
-    SessionList { sessions: unpacked(&kept, rows), unread }
+    SessionList { sessions: unpacked(&cache, rows), unread }
 }
 
 /// Reads sessions that nothing is known of, and keeps what was read for the next time.
 fn read_and_keep(
     home: &ConfigHome,
-    kept: &Kept,
+    cache: &ListingCache,
     rows: &[Row],
-    unknown: Vec<(SessionPlace, Stamp)>,
+    unknown: Vec<(SessionPlace, FileStamp)>,
 ) -> SessionList {
-    let (places, stamps): (Vec<SessionPlace>, Vec<Stamp>) = unknown.into_iter().unzip();
-    let stamps: HashMap<&Path, Stamp> = places.iter().map(SessionPlace::file).zip(stamps).collect();
+    let (places, stamps): (Vec<SessionPlace>, Vec<FileStamp>) = unknown.into_iter().unzip();
+    let stamps: HashMap<&Path, FileStamp> = places.iter().map(SessionPlace::file).zip(stamps).collect();
     let read = summaries(&places);
     let unchanged = rows.iter().filter_map(|row| match row.facts {
-        Source::Kept(record) => Some(record),
-        Source::Read(_) => None,
+        MetadataSource::Cached(record) => Some(record),
+        MetadataSource::Read(_) => None,
     });
-    kept.write(home, &unchanged.collect(), &stamps, &read.sessions);
+    cache.write(home, &unchanged.collect(), &stamps, &read.sessions);
     read
 }
 
 /// Puts the facts of rows in their place.
-fn unpacked(kept: &Kept, rows: Vec<Row>) -> Vec<SessionSummary> {
-    let facts = by_part(&rows, |part| -> Vec<Option<Facts>> {
+fn unpacked(cache: &ListingCache, rows: Vec<Row>) -> Vec<SessionSummary> {
+    let facts = by_part(&rows, |part| -> Vec<Option<SessionMetadata>> {
         let unpack = |row: &Row| match row.facts {
-            Source::Kept(record) => kept.facts_of(record),
-            Source::Read(_) => None,
+            MetadataSource::Cached(record) => cache.metadata_at(record),
+            MetadataSource::Read(_) => None,
         };
         part.iter().map(unpack).collect()
     });
-    let session = |(row, facts): (Row, Option<Facts>)| {
+    let session = |(row, facts): (Row, Option<SessionMetadata>)| {
         let facts = match row.facts {
-            Source::Read(facts) => Some(*facts),
+            MetadataSource::Read(facts) => Some(*facts),
             // What cannot be unpacked, though its checksum is right, is read.
-            Source::Kept(_) => facts.or_else(|| facts_of(&row.place, &mut Vec::new()).ok().flatten()),
+            MetadataSource::Cached(_) => {
+                facts.or_else(|| metadata_at(&row.place, &mut Vec::new()).ok().flatten())
+            }
         };
         facts.map(|facts| SessionSummary { place: row.place, facts })
     };
@@ -206,12 +208,12 @@ fn by_part<T: Send, U: Sync>(items: &[U], each: impl Fn(&[U]) -> T + Sync) -> Ve
 
 /// Returns the file of what is kept, when it knows a session otherwise than it is.
 pub(crate) fn stale_list(home: &ConfigHome, places: &[SessionPlace]) -> Option<PathBuf> {
-    let kept = Kept::read(home);
+    let cache = ListingCache::read(home);
     let is_wrong = |place: &SessionPlace| {
-        let known = Stamp::look(place.file()).and_then(|stamp| kept.facts(place, stamp));
-        known.is_some_and(|known| Facts::read(place.file()).is_ok_and(|facts| facts != Some(known)))
+        let known = FileStamp::read(place.file()).and_then(|stamp| cache.facts(place, stamp));
+        known.is_some_and(|known| SessionMetadata::read(place.file()).is_ok_and(|facts| facts != Some(known)))
     };
-    places.iter().any(is_wrong).then(|| kept::file(home))
+    places.iter().any(is_wrong).then(|| cache::file(home))
 }
 
 /// Reads many files with a few threads, in any order; one that cannot be read does not hide the others.
@@ -224,7 +226,7 @@ fn summaries(places: &[SessionPlace]) -> SessionList {
         let mut buffer = Vec::new();
         let mut mine = SessionList::default();
         while let Some(place) = places.get(next.fetch_add(1, Ordering::Relaxed)) {
-            match facts_of(place, &mut buffer) {
+            match metadata_at(place, &mut buffer) {
                 Ok(Some(facts)) => mine.sessions.push(SessionSummary { place: place.clone(), facts }),
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     mine.unread.push(place.file().to_owned());

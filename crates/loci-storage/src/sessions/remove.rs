@@ -14,11 +14,11 @@
 
 mod audit;
 mod in_use;
-mod moving;
+mod move_path;
 
 pub(crate) use audit::record as audit_record;
 pub(crate) use in_use::process_on;
-pub(crate) use moving::move_path;
+pub(crate) use move_path::move_path;
 
 use std::fs;
 use std::io;
@@ -75,7 +75,7 @@ fn disk(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> RemoveEr
 /// Where a removed session lay.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Origin {
+struct TrashManifest {
     session_id: SessionId,
     file: PathBuf,
     removed_at: String,
@@ -93,7 +93,8 @@ pub fn remove_session(
     }
     let time = rfc3339_millis(now);
     let trash = new_trash_dir(home, id, &time)?;
-    let origin = Origin { session_id: id.clone(), file: place.file().to_owned(), removed_at: time.clone() };
+    let origin =
+        TrashManifest { session_id: id.clone(), file: place.file().to_owned(), removed_at: time.clone() };
     let origin_file = trash.join("origin.json");
     let text = serde_json::to_vec(&origin).unwrap_or_default();
     write_atomic(&origin_file, &text, &WriteOptions::private())
@@ -114,7 +115,7 @@ pub fn restore_session(
     let trash = removed(home)?.into_iter().filter(|dir| is_of(dir, id)).max().ok_or_else(not_there)?;
     let origin_file = trash.join("origin.json");
     let text = fs::read(&origin_file).map_err(disk("read", &origin_file))?;
-    let origin: Origin = serde_json::from_slice(&text)
+    let origin: TrashManifest = serde_json::from_slice(&text)
         .map_err(|error| disk("read", &origin_file)(io::Error::new(io::ErrorKind::InvalidData, error)))?;
     let place = SessionPlace::new(origin.file, id.clone());
     for path in [place.file().to_owned(), place.dir()] {
@@ -144,7 +145,7 @@ pub fn removed_sessions(home: &ConfigHome) -> Result<Vec<SessionId>, RemoveError
 /// Returns where the session lay that a directory of the trash is of.
 pub(crate) fn origin_of(trash: &Path) -> Option<PathBuf> {
     let text = fs::read(trash.join("origin.json")).ok()?;
-    serde_json::from_slice::<Origin>(&text).ok().map(|origin| origin.file)
+    serde_json::from_slice::<TrashManifest>(&text).ok().map(|origin| origin.file)
 }
 
 fn new_trash_dir(home: &ConfigHome, id: &SessionId, time: &str) -> Result<PathBuf, RemoveError> {

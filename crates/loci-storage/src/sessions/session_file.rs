@@ -25,16 +25,16 @@ const BLOCK: usize = 256 * 1024;
 
 /// What a session file holds.
 #[derive(Debug, Default)]
-pub struct Loaded {
+pub struct LoadedTranscript {
     /// The entries in file order.
     pub entries: Vec<Arc<Entry>>,
     /// What could not be read.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedLine>,
 }
 
 /// A part of a file that is no entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Skipped {
+pub struct SkippedLine {
     /// Where it starts.
     pub offset: u64,
     /// How many bytes it has.
@@ -67,14 +67,14 @@ pub struct LoadError {
 }
 
 /// Reads the session file at `path`.
-pub fn load(path: &Path) -> Result<Loaded, LoadError> {
+pub fn load_transcript(path: &Path) -> Result<LoadedTranscript, LoadError> {
     let failed = |source| LoadError { path: path.to_owned(), source };
     let mut file = File::open(path).map_err(failed)?;
     read(&mut file).map_err(failed)
 }
 
-fn read(reader: &mut impl Read) -> io::Result<Loaded> {
-    let mut loaded = Loaded::default();
+fn read(reader: &mut impl Read) -> io::Result<LoadedTranscript> {
+    let mut loaded = LoadedTranscript::default();
     each_line(reader, |line| {
         line::read(line, &mut loaded);
         true

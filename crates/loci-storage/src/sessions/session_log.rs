@@ -32,9 +32,9 @@ pub struct SessionLog {
     pending: Vec<u8>,
     /// Why they are not.
     failing: Option<io::ErrorKind>,
-    trouble: Option<Trouble>,
+    warning: Option<LogWarning>,
     /// Where they go at the end, should the disk never take them.
-    refuge: Option<(ConfigHome, SessionPlace)>,
+    fallback: Option<(ConfigHome, SessionPlace)>,
 }
 
 /// Why lines are not on disk; they are kept and tried again.
@@ -50,7 +50,7 @@ pub enum AppendError {
 
 /// A change in whether the session is being saved, for the user to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trouble {
+pub enum LogWarning {
     /// From now on entries are kept in memory only.
     Began {
         /// What happened, to what.
@@ -87,18 +87,18 @@ impl SessionLog {
 
     /// Lets [`SessionLog::close`] keep elsewhere what this session's file never took.
     #[must_use]
-    pub fn with_refuge(self, home: &ConfigHome, place: &SessionPlace) -> Self {
-        Self { refuge: Some((home.clone(), place.clone())), ..self }
+    pub fn with_fallback(self, home: &ConfigHome, place: &SessionPlace) -> Self {
+        Self { fallback: Some((home.clone(), place.clone())), ..self }
     }
 
     /// Makes a log that writes nothing, for sessions that are not to be saved.
     pub fn in_memory() -> Self {
-        Self::with_sink(Box::new(sink::Nowhere))
+        Self::with_sink(Box::new(sink::NullSink))
     }
 
     /// Makes a log above any sink.
     pub fn with_sink(sink: Box<dyn Sink>) -> Self {
-        Self { sink, path: None, pending: Vec::new(), failing: None, trouble: None, refuge: None }
+        Self { sink, path: None, pending: Vec::new(), failing: None, warning: None, fallback: None }
     }
 
     /// Returns the file, unless the log is not on disk.
@@ -125,12 +125,12 @@ impl SessionLog {
     }
 
     /// Writes what is waiting, for the last time: what the disk does not take is kept elsewhere, and
-    /// [`bring_back_unsaved`](super::unsaved::bring_back_unsaved) finds it there.
+    /// [`recover_unsaved`](super::unsaved::recover_unsaved) finds it there.
     ///
     /// What a process says after it lost its session to another one is not kept: the other goes on without it.
     pub fn close(&mut self) -> Result<(), AppendError> {
         let result = self.sync();
-        if let (true, Some((home, place))) = (self.has_unsaved() && !self.has_lost_lease(), &self.refuge) {
+        if let (true, Some((home, place))) = (self.has_unsaved() && !self.has_lost_lease(), &self.fallback) {
             let message = match unsaved::keep(home, place, &self.pending) {
                 Ok(path) => format!(
                     "What could not be saved is kept in `{}`; the next run of loci adds it to the session",
@@ -139,7 +139,7 @@ impl SessionLog {
                 Err(error) => format!("What could not be saved is lost: {error}"),
             };
             self.pending = Vec::new();
-            self.trouble = Some(Trouble::Kept { message });
+            self.warning = Some(LogWarning::Kept { message });
         }
         result
     }
@@ -154,8 +154,8 @@ impl SessionLog {
     }
 
     /// Returns what the user should be told since the last call, if anything.
-    pub fn take_trouble(&mut self) -> Option<Trouble> {
-        self.trouble.take()
+    pub fn take_warning(&mut self) -> Option<LogWarning> {
+        self.warning.take()
     }
 
     fn flush(&mut self) -> Result<(), AppendError> {
@@ -166,12 +166,12 @@ impl SessionLog {
             Ok(attachment) => {
                 // The buffer is given back: after a long outage it may be large.
                 self.pending = Vec::new();
-                self.end_trouble();
+                self.end_warning();
                 self.look_at(attachment);
                 Ok(())
             }
             Err(error) => {
-                self.begin_trouble(&error);
+                self.begin_warning(&error);
                 Err(AppendError::Append(error))
             }
         }
@@ -183,24 +183,24 @@ impl SessionLog {
             Attachment::Restored => "removed by another program and has been written again",
             Attachment::Renewed => "replaced by another program; what was said before is no longer in it",
         };
-        self.trouble =
-            Some(Trouble::Replaced { message: format!("The session file was {what}{}", self.place()) });
+        self.warning =
+            Some(LogWarning::Replaced { message: format!("The session file was {what}{}", self.place()) });
     }
 
-    fn begin_trouble(&mut self, error: &io::Error) {
+    fn begin_warning(&mut self, error: &io::Error) {
         if self.failing.replace(error.kind()).is_none() {
             let message = format!("Failed to save the session ({error}){}", self.place());
-            self.trouble = Some(Trouble::Began { message, hint: hint(error).to_owned() });
+            self.warning = Some(LogWarning::Began { message, hint: hint(error).to_owned() });
         }
     }
 
-    fn end_trouble(&mut self) {
+    fn end_warning(&mut self) {
         if self.failing.take().is_some() {
-            self.trouble = match self.trouble.take() {
+            self.warning = match self.warning.take() {
                 // Over before anybody was told.
-                Some(Trouble::Began { .. }) => None,
-                Some(Trouble::Ended | Trouble::Kept { .. } | Trouble::Replaced { .. }) | None => {
-                    Some(Trouble::Ended)
+                Some(LogWarning::Began { .. }) => None,
+                Some(LogWarning::Ended | LogWarning::Kept { .. } | LogWarning::Replaced { .. }) | None => {
+                    Some(LogWarning::Ended)
                 }
             };
         }

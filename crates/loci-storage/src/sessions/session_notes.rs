@@ -31,7 +31,7 @@ pub struct SessionNotes {
 
 /// What notes cover.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Covered {
+pub struct NotesCoverage {
     /// The last entry they cover.
     pub covers: EntryId,
     /// How many tokens the context had then.
@@ -58,7 +58,7 @@ pub enum NotesError {
 
 impl SessionNotes {
     /// Names the notes of the session whose files lie in `session_dir`.
-    pub fn of(session_dir: &Path) -> Self {
+    pub fn in_dir(session_dir: &Path) -> Self {
         Self { dir: session_dir.join("session-memory") }
     }
 
@@ -106,13 +106,13 @@ impl SessionNotes {
     }
 
     /// Returns what the notes cover; nothing when that is not known.
-    pub fn covered(&self) -> Option<Covered> {
+    pub fn covered(&self) -> Option<NotesCoverage> {
         let text = fs::read_to_string(self.state_file()).ok()?;
         serde_json::from_str(&text).ok()
     }
 
     /// Keeps what the notes, as they are on disk, cover.
-    pub fn set_covered(&self, covered: &Covered) -> Result<(), NotesError> {
+    pub fn set_covered(&self, covered: &NotesCoverage) -> Result<(), NotesError> {
         let text = serde_json::json!({"covers": covered.covers, "tokens": covered.tokens, "at": covered.at});
         let options = WriteOptions::private().creating_parents();
         Ok(write_atomic(&self.state_file(), format!("{text}\n").as_bytes(), &options)?)
@@ -141,7 +141,7 @@ pub fn copy_notes(
     to: &SessionPlace,
     entries: &[Arc<Entry>],
 ) -> Result<bool, NotesError> {
-    let (source, target) = (SessionNotes::of(&from.dir()), SessionNotes::of(&to.dir()));
+    let (source, target) = (SessionNotes::in_dir(&from.dir()), SessionNotes::in_dir(&to.dir()));
     let Some(covered) = source.covered() else { return Ok(false) };
     let is_known = entries.iter().any(|entry| entry.head().uuid.as_ref() == Some(&covered.covers));
     let Some(text) = source.read()?.filter(|_| is_known) else { return Ok(false) };
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn notes_begin_with_the_template_and_are_kept() {
         let dir = tempfile::tempdir().unwrap();
-        let notes = SessionNotes::of(&dir.path().join("s"));
+        let notes = SessionNotes::in_dir(&dir.path().join("s"));
         assert_eq!(notes.read().unwrap(), None);
         assert_eq!(notes.begin("# Title\n").unwrap(), "# Title\n");
         notes.write("# Title\nmine\n").unwrap();
@@ -174,11 +174,11 @@ mod tests {
     #[test]
     fn what_is_covered_is_known_after_a_restart_and_doubted_when_torn() {
         let dir = tempfile::tempdir().unwrap();
-        let notes = SessionNotes::of(dir.path());
+        let notes = SessionNotes::in_dir(dir.path());
         assert_eq!(notes.covered(), None);
-        let covered = Covered { covers: "e1".into(), tokens: 12_000, at: "t".to_owned() };
+        let covered = NotesCoverage { covers: "e1".into(), tokens: 12_000, at: "t".to_owned() };
         notes.set_covered(&covered).unwrap();
-        assert_eq!(SessionNotes::of(dir.path()).covered(), Some(covered));
+        assert_eq!(SessionNotes::in_dir(dir.path()).covered(), Some(covered));
         let state = dir.path().join("session-memory/state.json");
         let whole = fs::read_to_string(&state).unwrap();
         for n in 0..whole.len() - 2 {
@@ -200,18 +200,18 @@ mod tests {
             Arc::new(Entry::parse(format!(r#"{{"type":"user","uuid":"{uuid}","parentUuid":null}}"#)).unwrap())
         };
         let all = [entry("e1"), entry("e2")];
-        let notes = SessionNotes::of(&source.dir());
+        let notes = SessionNotes::in_dir(&source.dir());
         let check = |entries: &[Arc<Entry>], n: u32, expected: Option<&str>| {
             let fork = place(&format!("22222222-2222-4222-8222-{n:012}"));
             assert_eq!(copy_notes(&source, &fork, entries).unwrap(), expected.is_some(), "{n}");
-            let taken = SessionNotes::of(&fork.dir());
+            let taken = SessionNotes::in_dir(&fork.dir());
             assert_eq!(taken.read().unwrap().as_deref(), expected, "{n}");
             assert_eq!(taken.covered(), notes.covered().filter(|_| expected.is_some()), "{n}");
         };
         check(&all, 1, None);
         notes.write("about e1 and e2").unwrap();
         check(&all, 2, None);
-        notes.set_covered(&Covered { covers: "e2".into(), tokens: 5, at: "t".to_owned() }).unwrap();
+        notes.set_covered(&NotesCoverage { covers: "e2".into(), tokens: 5, at: "t".to_owned() }).unwrap();
         check(&all, 3, Some("about e1 and e2"));
         check(&all[..1], 4, None);
         // An agent is at work on them.
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn a_link_in_the_place_of_notes_is_not_followed() {
         let dir = tempfile::tempdir().unwrap();
-        let notes = SessionNotes::of(dir.path());
+        let notes = SessionNotes::in_dir(dir.path());
         fs::create_dir_all(notes.file().parent().unwrap()).unwrap();
         fs::write(dir.path().join("secret"), "secret").unwrap();
         std::os::unix::fs::symlink(dir.path().join("secret"), notes.file()).unwrap();

@@ -1,7 +1,7 @@
 //! What was used: turns, responses, tokens and cost of every session, by day, project and model.
 //!
 //! Every transcript is read once, a block at a time, subagents' and archived ones too; of each line only the fields that
-//! count are looked at ([`said`]). Nothing is counted twice:
+//! count are looked at ([`records`]). Nothing is counted twice:
 //!
 //! 1. The blocks of one response repeat its usage; a response is known by its message id and request id.
 //! 2. A fork copies prompts and responses; they count in the session that comes first in the order of paths.
@@ -10,7 +10,7 @@
 //! A session is counted wherever it has a message, its own or a copied one. It belongs to the project it began in: the
 //! repository around that directory, or the directory itself.
 
-mod said;
+mod line_reader;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, File};
@@ -26,18 +26,18 @@ use loci_stdx::{Date, TimeZone};
 
 use crate::layout::{ConfigHome, SessionPlace};
 use crate::project::Project;
-use crate::project::repository_of;
+use crate::project::find_repository;
 use crate::sessions::archive::packed_transcripts;
-use crate::sessions::find::{FindError, Listed, Listing, all_sessions};
+use crate::sessions::find::{FindError, ListedFile, SessionFiles, all_session_files};
 use crate::sessions::session_file::each_line;
-use said::{Reading, Said, What};
+use line_reader::{LineReader, UsageKind, UsageRecord};
 
 /// How many read at once.
 const MOST_READERS: usize = 4;
 
 /// What is counted.
 #[derive(Debug, Clone)]
-pub struct StatisticsWish {
+pub struct StatisticsQuery {
     /// Only the sessions of this project.
     pub project: Option<Project>,
     /// Nothing before this moment, in milliseconds since 1970.
@@ -52,14 +52,14 @@ pub struct StatisticsWish {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Statistics {
     /// In the order of sessions; those of one session follow one another.
-    pub rows: Vec<UsedRow>,
+    pub rows: Vec<UsageRow>,
     /// Files that could not be read.
     pub unread: Vec<PathBuf>,
 }
 
 /// What one session used with one model on one day.
 #[derive(Debug, Clone, PartialEq)]
-pub struct UsedRow {
+pub struct UsageRow {
     /// The number of the session; it means nothing but which rows are of the same one.
     pub session: usize,
     /// The day, where the entries have a time.
@@ -79,14 +79,14 @@ pub struct UsedRow {
 }
 
 /// Reads every session there is.
-pub fn session_statistics(home: &ConfigHome, wish: &StatisticsWish) -> Result<Statistics, FindError> {
+pub fn session_statistics(home: &ConfigHome, query: &StatisticsQuery) -> Result<Statistics, FindError> {
     let (sessions, unread) = sessions(home)?;
-    let mut count = Count::default();
+    let mut count = UsageCounter::default();
     count.statistics.unread = unread;
-    for (number, (session, mut read)) in sessions.iter().zip(read_all(&sessions, wish)).enumerate() {
+    for (number, (session, mut read)) in sessions.iter().zip(read_all(&sessions, query)).enumerate() {
         count.statistics.unread.append(&mut read.unread);
         let is_wanted = |project: &Project| project.owns_recorded(home, &session.place, read.cwd.as_deref());
-        if wish.project.as_ref().is_none_or(is_wanted) {
+        if query.project.as_ref().is_none_or(is_wanted) {
             count.add(number, &read);
         }
     }
@@ -96,17 +96,17 @@ pub fn session_statistics(home: &ConfigHome, wish: &StatisticsWish) -> Result<St
 /// A session and its transcripts, its own first.
 struct Session {
     place: SessionPlace,
-    files: Vec<Source>,
+    files: Vec<TranscriptFile>,
 }
 
 /// Where a transcript lies.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Source {
+enum TranscriptFile {
     Plain(PathBuf),
     Packed(PathBuf),
 }
 
-impl Source {
+impl TranscriptFile {
     fn path(&self) -> &Path {
         match self {
             Self::Plain(path) | Self::Packed(path) => path,
@@ -125,9 +125,9 @@ impl Source {
 /// Lists the sessions in the order of their paths, archived ones where they were, and the directories that cannot be listed.
 fn sessions(home: &ConfigHome) -> Result<(Vec<Session>, Vec<PathBuf>), FindError> {
     let mut all: BTreeMap<PathBuf, Session> = BTreeMap::new();
-    let Listing { sessions, unread } = all_sessions(home)?;
-    for Listed { place, has_companion, .. } in sessions {
-        let mut files = vec![Source::Plain(place.file().to_owned())];
+    let SessionFiles { sessions, unread } = all_session_files(home)?;
+    for ListedFile { place, has_companion, .. } in sessions {
+        let mut files = vec![TranscriptFile::Plain(place.file().to_owned())];
         if has_companion {
             files.extend(subagents(&place));
         }
@@ -141,16 +141,18 @@ fn sessions(home: &ConfigHome) -> Result<(Vec<Session>, Vec<PathBuf>), FindError
         let session = all
             .entry(packed.session.file().to_owned())
             .or_insert_with(|| Session { place: packed.session.clone(), files: Vec::new() });
-        session.files.push(Source::Packed(packed.pack));
+        session.files.push(TranscriptFile::Packed(packed.pack));
     }
     Ok((all.into_values().collect(), unread))
 }
 
-fn subagents(place: &SessionPlace) -> Vec<Source> {
+fn subagents(place: &SessionPlace) -> Vec<TranscriptFile> {
     let entries = fs::read_dir(place.subagents_dir()).into_iter().flatten().flatten();
     let paths = entries.map(|entry| entry.path());
-    let mut files: Vec<Source> =
-        paths.filter(|path| path.extension().is_some_and(|it| it == "jsonl")).map(Source::Plain).collect();
+    let mut files: Vec<TranscriptFile> = paths
+        .filter(|path| path.extension().is_some_and(|it| it == "jsonl"))
+        .map(TranscriptFile::Plain)
+        .collect();
     files.sort();
     files
 }
@@ -159,16 +161,16 @@ fn subagents(place: &SessionPlace) -> Vec<Source> {
 #[derive(Default)]
 struct Told {
     cwd: Option<String>,
-    said: Vec<Said>,
+    records: Vec<UsageRecord>,
     unread: Vec<PathBuf>,
 }
 
 /// Reads all sessions with a few threads; what was read comes in the order of sessions.
-fn read_all(sessions: &[Session], wish: &StatisticsWish) -> Vec<Told> {
+fn read_all(sessions: &[Session], query: &StatisticsQuery) -> Vec<Told> {
     let next = AtomicUsize::new(0);
     let all = Mutex::new(Vec::with_capacity(sessions.len()));
     let read = || {
-        let mut reading = Reading::new(wish);
+        let mut reading = LineReader::new(query);
         let mut mine = Vec::new();
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
@@ -189,7 +191,7 @@ fn read_all(sessions: &[Session], wish: &StatisticsWish) -> Vec<Told> {
     all.into_iter().map(|(_, told)| told).collect()
 }
 
-fn read_session(session: &Session, reading: &mut Reading<'_>) -> Told {
+fn read_session(session: &Session, reading: &mut LineReader<'_>) -> Told {
     let mut told = Told::default();
     for source in &session.files {
         let read = source.open().and_then(|mut reader| {
@@ -202,42 +204,42 @@ fn read_session(session: &Session, reading: &mut Reading<'_>) -> Told {
         if read.is_err() {
             told.unread.push(source.path().to_owned());
         }
-        let (cwd, mut said) = reading.finish_file();
+        let (cwd, mut records) = reading.finish_file();
         told.cwd = told.cwd.or(cwd);
-        told.said.append(&mut said);
+        told.records.append(&mut records);
     }
     told
 }
 
 /// What has been counted so far.
 #[derive(Default)]
-struct Count {
+struct UsageCounter {
     statistics: Statistics,
     seen: HashSet<u64>,
     projects: HashMap<String, Arc<str>>,
     prices: HashMap<Arc<str>, Option<Price>>,
 }
 
-impl Count {
+impl UsageCounter {
     fn add(&mut self, session: usize, told: &Told) {
         let project = self.project(told.cwd.as_deref().unwrap_or_default());
-        let mut rows: BTreeMap<(Option<Date>, Option<&Arc<str>>), UsedRow> = BTreeMap::new();
-        for said in &told.said {
-            let price = said.model.as_ref().and_then(|model| self.price(model));
-            let row = rows.entry((said.day, said.model.as_ref())).or_insert_with(|| UsedRow {
+        let mut rows: BTreeMap<(Option<Date>, Option<&Arc<str>>), UsageRow> = BTreeMap::new();
+        for records in &told.records {
+            let price = records.model.as_ref().and_then(|model| self.price(model));
+            let row = rows.entry((records.day, records.model.as_ref())).or_insert_with(|| UsageRow {
                 session,
-                day: said.day,
+                day: records.day,
                 project: project.clone(),
-                model: said.model.clone(),
+                model: records.model.clone(),
                 is_priced: price.is_some(),
                 n_turns: 0,
                 n_responses: 0,
                 usage: ModelUsage::default(),
             });
-            if self.seen.insert(said.key) {
-                match &said.what {
-                    What::Turn => row.n_turns += 1,
-                    What::Response(usage) => {
+            if self.seen.insert(records.key) {
+                match &records.what {
+                    UsageKind::Turn => row.n_turns += 1,
+                    UsageKind::Response(usage) => {
                         row.n_responses += 1;
                         row.usage.add(usage, price.as_ref());
                     }
@@ -252,7 +254,7 @@ impl Count {
         if let Some(project) = self.projects.get(cwd) {
             return project.clone();
         }
-        let project: Arc<str> = match repository_of(Path::new(cwd)) {
+        let project: Arc<str> = match find_repository(Path::new(cwd)) {
             // Worktrees belong to the first of them, whichever was used.
             Some(repository) if !cwd.is_empty() => {
                 repository.worktrees.first().unwrap_or(&repository.root).to_string_lossy().into()

@@ -32,7 +32,7 @@ pub struct TaskListDir {
 
 impl TaskListDir {
     /// Names the list of a session, or the one that the environment says it shares.
-    pub fn of_session(home: &ConfigHome, id: &SessionId, env: &Env) -> Self {
+    pub fn for_session(home: &ConfigHome, id: &SessionId, env: &Env) -> Self {
         let shared = env.vars.non_empty(LIST_ID).filter(|name| is_plain(name));
         Self { dir: home.tasks_dir(shared.unwrap_or(id.as_str())) }
     }

@@ -66,7 +66,7 @@ pub(crate) fn keep(home: &ConfigHome, place: &SessionPlace, lines: &[u8]) -> Res
 /// Appends what earlier runs could not save to the transcripts it belongs to, as far as that works now.
 ///
 /// Returns the sessions that were completed; what still cannot be written stays where it is.
-pub fn bring_back_unsaved(home: &ConfigHome, env: &Env) -> Vec<SessionPlace> {
+pub fn recover_unsaved(home: &ConfigHome, env: &Env) -> Vec<SessionPlace> {
     let Ok(entries) = fs::read_dir(home.unsaved_dir()) else { return Vec::new() };
     let files = entries.filter_map(|entry| Some(entry.ok()?.path()));
     files.filter_map(|path| bring_back(home, env, &path).ok()).collect()

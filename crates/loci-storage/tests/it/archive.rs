@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use loci_stdx::Timestamp;
 use loci_storage::layout::SessionPlace;
-use loci_storage::search::{IndexUse, SearchFilter, SearchWish, Unwatched, search_sessions, update_index};
+use loci_storage::search::{IndexUse, NoObserver, SearchFilter, SearchQuery, search_sessions, update_index};
 use loci_storage::sessions::{
     ArchiveError, archive_older, archive_session, archived_sessions, pin_session, pinned_sessions,
     unarchive_session, unpin_session,
@@ -62,15 +62,15 @@ fn tree(dir: &Path) -> BTreeMap<PathBuf, (Vec<u8>, u32, u128)> {
 }
 
 fn found(world: &World, text: &str) -> Vec<bool> {
-    let wish = SearchWish {
+    let wish = SearchQuery {
         text: text.to_owned(),
         is_regex: false,
         filter: SearchFilter::default(),
         skip: 0,
         limit: 10,
     };
-    let plain = search_sessions(&world.home, &wish, IndexUse::None, "t", &Unwatched).unwrap();
-    assert_eq!(search_sessions(&world.home, &wish, IndexUse::AsItIs, "t", &Unwatched).unwrap(), plain);
+    let plain = search_sessions(&world.home, &wish, IndexUse::None, "t", &NoObserver).unwrap();
+    assert_eq!(search_sessions(&world.home, &wish, IndexUse::AsItIs, "t", &NoObserver).unwrap(), plain);
     plain.hits.iter().map(|hit| hit.is_archived).collect()
 }
 
@@ -80,12 +80,12 @@ fn a_session_comes_back_byte_for_byte_and_is_searched_meanwhile() {
     let world = World::new();
     let place = session(&world, 1, "2026-01-01T00:00:00.000Z", "the falcon port");
     let before = tree(&world.home.projects_dir());
-    update_index(&world.home, "a", &Unwatched).unwrap();
+    update_index(&world.home, "a", &NoObserver).unwrap();
     assert_eq!(found(&world, "falcon"), [false]);
     archive_session(&world.home, &place, now()).unwrap();
     assert!(tree(&world.home.projects_dir()).is_empty() && !place.dir().exists());
     assert_eq!((found(&world, "falcon"), found(&world, "water")), (vec![true], vec![true]));
-    update_index(&world.home, "b", &Unwatched).unwrap();
+    update_index(&world.home, "b", &NoObserver).unwrap();
     assert_eq!((found(&world, "falcon"), found(&world, "water")), (vec![true], vec![true]));
     let archived = archived_sessions(&world.home).unwrap();
     assert_eq!((archived.len(), archived[0].headline.as_deref()), (1, Some("the falcon port")));

@@ -99,7 +99,7 @@ fn the_oldest_snapshots_go_and_first_versions_stay() {
 #[test]
 fn the_references_records_are_read() {
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/sessions/file_history.jsonl");
-    let entries = loci_storage::sessions::load(&fixture).unwrap().entries;
+    let entries = loci_storage::sessions::load_transcript(&fixture).unwrap().entries;
     let snapshots = snapshots_of(&entries);
     let told: Vec<Vec<(&str, u64)>> = snapshots
         .iter()

@@ -5,8 +5,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use loci_storage::project::{Project, repository_of};
-use loci_storage::sessions::{FindError, by_id, list_project, newest_here, resolve};
+use loci_storage::project::{Project, find_repository};
+use loci_storage::sessions::{FindError, list_project, newest_session, resolve_session, session_by_id};
 
 use crate::support::{World, session_id, user};
 
@@ -31,7 +31,7 @@ fn the_newest_session_of_the_directory_is_continued() {
     session(&world, cwd, cwd, 1, 30);
     let newest = session(&world, cwd, cwd, 2, 10);
     session(&world, cwd, cwd, 3, 20);
-    let found = newest_here(&world.home, cwd).unwrap();
+    let found = newest_session(&world.home, cwd).unwrap();
     assert_eq!((found.file(), found.id()), (newest.as_path(), &session_id(2)));
 }
 
@@ -42,7 +42,7 @@ fn a_directory_with_the_same_slug_is_another_one() {
     assert_eq!(world.home.project_dir(&dotted), world.home.project_dir(&dashed));
     let ours = session(&world, &dotted, &dotted, 1, 30);
     session(&world, &dashed, &dashed, 2, 10);
-    assert_eq!(newest_here(&world.home, &dotted).unwrap().file(), ours);
+    assert_eq!(newest_session(&world.home, &dotted).unwrap().file(), ours);
 }
 
 #[test]
@@ -52,17 +52,17 @@ fn files_in_which_nothing_was_said_are_no_sessions() {
     let empty = session(&world, cwd, cwd, 1, 0);
     fs::write(&empty, "{\"type\":\"mode\"}\n").unwrap();
     fs::write(empty.with_file_name("notes.jsonl"), user("u1", cwd).line()).unwrap();
-    let error = newest_here(&world.home, cwd).unwrap_err();
+    let error = newest_session(&world.home, cwd).unwrap_err();
     assert_eq!(error.to_string(), "No conversation found to continue");
     assert!(error.hint().unwrap().contains(cwd.to_str().unwrap()));
-    assert!(matches!(by_id(&world.home, cwd, &session_id(1)), Err(FindError::NoSuchId { .. })));
+    assert!(matches!(session_by_id(&world.home, cwd, &session_id(1)), Err(FindError::NoSuchId { .. })));
 }
 
 #[test]
 fn nothing_is_found_before_the_first_session() {
     let world = World::new();
-    assert!(matches!(newest_here(&world.home, world.cwd()), Err(FindError::NoneHere { .. })));
-    let error = by_id(&world.home, world.cwd(), &session_id(1)).unwrap_err();
+    assert!(matches!(newest_session(&world.home, world.cwd()), Err(FindError::NoneHere { .. })));
+    let error = session_by_id(&world.home, world.cwd(), &session_id(1)).unwrap_err();
     assert_eq!(error.to_string(), format!("No conversation found with session ID: {}", session_id(1)));
 }
 
@@ -71,14 +71,14 @@ fn an_id_is_looked_up_here_first_and_then_everywhere() {
     let world = World::new();
     let (here, there, third) = (world.cwd(), world.env.home.join("other"), world.env.home.join("third"));
     let elsewhere = session(&world, &there, &there, 1, 0);
-    assert_eq!(by_id(&world.home, here, &session_id(1)).unwrap().file(), elsewhere);
+    assert_eq!(session_by_id(&world.home, here, &session_id(1)).unwrap().file(), elsewhere);
     session(&world, &third, &third, 1, 0);
-    let error = by_id(&world.home, here, &session_id(1)).unwrap_err();
+    let error = session_by_id(&world.home, here, &session_id(1)).unwrap_err();
     assert!(matches!(&error, FindError::Ambiguous { candidates, .. } if candidates.len() == 2), "{error}");
     let hint = error.hint().unwrap();
     assert!(hint.contains(&format!("  loci -r {}  # prompt u1", elsewhere.display())), "{hint}");
     let ours = session(&world, here, here, 1, 0);
-    assert_eq!(by_id(&world.home, here, &session_id(1)).unwrap().file(), ours);
+    assert_eq!(session_by_id(&world.home, here, &session_id(1)).unwrap().file(), ours);
 }
 
 #[test]
@@ -87,12 +87,18 @@ fn a_person_may_name_an_id_or_a_file() {
     let cwd = world.cwd();
     let file = session(&world, cwd, cwd, 1, 0);
     let upper = session_id(1).as_str().to_uppercase();
-    assert_eq!(resolve(&world.home, cwd, &upper).unwrap().file(), file);
-    assert_eq!(resolve(&world.home, Path::new("/"), file.to_str().unwrap()).unwrap().id(), &session_id(1));
-    assert!(matches!(resolve(&world.home, cwd, "a title"), Err(FindError::NoSuchName { .. })));
-    assert!(matches!(resolve(&world.home, cwd, "none.jsonl"), Err(FindError::Read { .. })));
+    assert_eq!(resolve_session(&world.home, cwd, &upper).unwrap().file(), file);
+    assert_eq!(
+        resolve_session(&world.home, Path::new("/"), file.to_str().unwrap()).unwrap().id(),
+        &session_id(1)
+    );
+    assert!(matches!(resolve_session(&world.home, cwd, "a title"), Err(FindError::NoSuchName { .. })));
+    assert!(matches!(resolve_session(&world.home, cwd, "none.jsonl"), Err(FindError::Read { .. })));
     let stray = world.write("project/stray.jsonl", "{\"type\":\"mode\"}\n");
-    assert!(matches!(resolve(&world.home, cwd, stray.to_str().unwrap()), Err(FindError::NotASession { .. })));
+    assert!(matches!(
+        resolve_session(&world.home, cwd, stray.to_str().unwrap()),
+        Err(FindError::NotASession { .. })
+    ));
 }
 
 #[test]
@@ -102,7 +108,7 @@ fn a_copy_under_another_name_keeps_the_recorded_id() {
         .line()
         .replace(r#""sessionId":"s""#, &format!(r#""sessionId":"{}""#, session_id(7)));
     let copy = world.write("project/copy.jsonl", line);
-    let found = resolve(&world.home, world.cwd(), "copy.jsonl").unwrap();
+    let found = resolve_session(&world.home, world.cwd(), "copy.jsonl").unwrap();
     assert_eq!((found.file(), found.id()), (copy.as_path(), &session_id(7)));
 }
 
@@ -115,9 +121,9 @@ fn long_paths_are_found_under_any_hash() {
     let other_hash =
         dir.with_file_name(format!("{}-other", &dir.file_name().unwrap().to_str().unwrap()[..200]));
     fs::rename(dir, &other_hash).unwrap();
-    assert_eq!(newest_here(&world.home, &long).unwrap().file().parent().unwrap(), other_hash);
+    assert_eq!(newest_session(&world.home, &long).unwrap().file().parent().unwrap(), other_hash);
     let neighbour = PathBuf::from(format!("/{}", "d".repeat(251)));
-    assert!(newest_here(&world.home, &neighbour).is_err());
+    assert!(newest_session(&world.home, &neighbour).is_err());
 }
 
 /// Gives the session in `file` a title line of this kind.
@@ -137,14 +143,18 @@ fn a_session_is_found_by_what_it_is_called() {
         (3, "agent-name", "agentName", "three"),
     ] {
         titled(&session(&world, cwd, cwd, n, 0), kind, field, title);
-        let found = resolve(&world.home, cwd, title).unwrap();
+        let found = resolve_session(&world.home, cwd, title).unwrap();
         assert_eq!(found.id(), &session_id(n), "{title}");
     }
     let far = session(&world, &there, &there, 4, 0);
     titled(&far, "custom-title", "customTitle", "far away");
-    assert_eq!(resolve(&world.home, cwd, " far away ").unwrap().file(), far, "then everywhere");
+    assert_eq!(resolve_session(&world.home, cwd, " far away ").unwrap().file(), far, "then everywhere");
     titled(&far, "custom-title", "customTitle", "one");
-    assert_eq!(resolve(&world.home, cwd, "one").unwrap().id(), &session_id(1), "what is near comes first");
+    assert_eq!(
+        resolve_session(&world.home, cwd, "one").unwrap().id(),
+        &session_id(1),
+        "what is near comes first"
+    );
 }
 
 #[test]
@@ -154,17 +164,17 @@ fn a_name_that_fits_several_is_not_guessed_at() {
     for n in [1, 2] {
         titled(&session(&world, cwd, cwd, n, 0), "custom-title", "customTitle", "same");
     }
-    let error = resolve(&world.home, cwd, "same").unwrap_err();
+    let error = resolve_session(&world.home, cwd, "same").unwrap_err();
     let hint = error.hint().unwrap();
     for n in [1, 2] {
         assert!(hint.contains(&format!("  loci -r {}  # same", session_id(n))), "{hint}");
     }
-    let error = resolve(&world.home, cwd, "SAM").unwrap_err();
+    let error = resolve_session(&world.home, cwd, "SAM").unwrap_err();
     assert_eq!(error.to_string(), "No conversation found with this id or title: `SAM`");
     assert!(error.hint().unwrap().starts_with("Did you mean:\n  loci -r "), "{:?}", error.hint());
-    let error = resolve(&world.home, cwd, &session_id(1).as_str()[..8]).unwrap_err();
+    let error = resolve_session(&world.home, cwd, &session_id(1).as_str()[..8]).unwrap_err();
     assert!(error.hint().unwrap().contains(session_id(1).as_str()));
-    let error = resolve(&world.home, cwd, "nothing like it").unwrap_err();
+    let error = resolve_session(&world.home, cwd, "nothing like it").unwrap_err();
     assert!(error.hint().unwrap().contains("sessions list"));
 }
 
@@ -180,7 +190,7 @@ fn a_title_far_from_both_ends_is_still_a_name() {
     {
         fs::OpenOptions::new().append(true).open(&file).unwrap().write_all(text.as_bytes()).unwrap();
     }
-    assert_eq!(resolve(&world.home, cwd, "hidden").unwrap().file(), file);
+    assert_eq!(resolve_session(&world.home, cwd, "hidden").unwrap().file(), file);
 }
 
 /// Class 4: what was touched or renamed last is not what was used last.
@@ -198,7 +208,7 @@ fn the_newest_is_the_one_last_used() {
     stamped(1, 0, "2026-01-01T00:00:00.000Z");
     let used = stamped(2, 10, "2026-01-02T00:00:00.000Z");
     stamped(3, 20, "2025-01-01T00:00:00.000Z");
-    assert_eq!(newest_here(&world.home, cwd).unwrap().file(), used);
+    assert_eq!(newest_session(&world.home, cwd).unwrap().file(), used);
 }
 
 /// Makes a repository with a worktree by hand, as git lays them out.
@@ -221,11 +231,11 @@ fn a_repository_knows_its_worktrees() {
     let world = World::new();
     let (main, tree) = repository(&world);
     for dir in [main.join("sub/deep"), tree.clone()] {
-        let found = repository_of(&dir).unwrap();
+        let found = find_repository(&dir).unwrap();
         assert_eq!(found.worktrees, [main.clone(), tree.clone()], "{}", dir.display());
     }
-    assert_eq!(repository_of(&tree).unwrap().root, tree);
-    assert_eq!(repository_of(world.cwd()), None);
+    assert_eq!(find_repository(&tree).unwrap().root, tree);
+    assert_eq!(find_repository(world.cwd()), None);
 }
 
 #[test]
@@ -238,17 +248,21 @@ fn a_repository_is_one_project() {
     let in_tree = session(&world, &tree, &tree, 2, 5);
     titled(&in_tree, "custom-title", "customTitle", "tree");
     for dir in [&main, &deep, &tree] {
-        assert_eq!(resolve(&world.home, dir, "root").unwrap().file(), at_root);
-        assert_eq!(resolve(&world.home, dir, "tree").unwrap().file(), in_tree);
+        assert_eq!(resolve_session(&world.home, dir, "root").unwrap().file(), at_root);
+        assert_eq!(resolve_session(&world.home, dir, "tree").unwrap().file(), in_tree);
     }
-    assert_eq!(newest_here(&world.home, &deep).unwrap().file(), at_root, "of the same working tree");
+    assert_eq!(newest_session(&world.home, &deep).unwrap().file(), at_root, "of the same working tree");
     let in_deep = session(&world, &deep, &deep, 3, 60);
-    assert_eq!(newest_here(&world.home, &deep).unwrap().file(), in_deep, "this directory comes first");
+    assert_eq!(newest_session(&world.home, &deep).unwrap().file(), in_deep, "this directory comes first");
     let listed = list_project(&world.home, &Project::repository(&tree)).unwrap();
     assert_eq!(listed.len(), 3);
     let elsewhere = world.env.home.join("other");
     session(&world, &elsewhere, &elsewhere, 1, 0);
-    assert_eq!(by_id(&world.home, &tree, &session_id(1)).unwrap().file(), at_root, "worktrees before all");
+    assert_eq!(
+        session_by_id(&world.home, &tree, &session_id(1)).unwrap().file(),
+        at_root,
+        "worktrees before all"
+    );
 }
 
 /// A neighbour whose name begins like ours is another project.
@@ -259,7 +273,7 @@ fn a_longer_name_is_another_project() {
     let neighbour = world.env.home.join("repo-two");
     session(&world, &neighbour, &neighbour, 1, 0);
     assert!(list_project(&world.home, &Project::repository(&main)).unwrap().is_empty());
-    assert!(newest_here(&world.home, &main).is_err());
+    assert!(newest_session(&world.home, &main).is_err());
 }
 
 /// Class 5, and a project folder that was renamed together with its directory of sessions.
@@ -269,13 +283,13 @@ fn sessions_outlive_their_directory() {
     let (old, new) = (world.env.home.join("old"), world.env.home.join("new"));
     let file = session(&world, &old, &old, 1, 0);
     assert_eq!(
-        by_id(&world.home, world.cwd(), &session_id(1)).unwrap().file(),
+        session_by_id(&world.home, world.cwd(), &session_id(1)).unwrap().file(),
         file,
         "the directory never was"
     );
     fs::rename(file.parent().unwrap(), world.home.project_dir(&new)).unwrap();
     let moved = world.home.session(&new, &session_id(1));
-    assert_eq!(newest_here(&world.home, &new).unwrap(), moved);
+    assert_eq!(newest_session(&world.home, &new).unwrap(), moved);
     assert_eq!(list_project(&world.home, &Project::directory(&new)).unwrap().len(), 1);
 }
 
@@ -288,16 +302,16 @@ fn a_session_of_elsewhere_that_was_last_used_here_is_continued() {
     fs::create_dir_all(&here).unwrap();
     let moved = session(&world, &gone, &gone, 1, 5);
     session(&world, &gone, &gone, 2, 1);
-    assert!(matches!(newest_here(&world.home, &here), Err(FindError::NoneHere { .. })));
+    assert!(matches!(newest_session(&world.home, &here), Err(FindError::NoneHere { .. })));
     let mut text = fs::read_to_string(&moved).unwrap();
     text.push_str(&format!(
         "{}\n{{\"type\":\"last-prompt\",\"leafUuid\":\"u9\"}}\n",
         user("u9", &here).line()
     ));
     fs::write(&moved, text).unwrap();
-    assert_eq!(newest_here(&world.home, &here).unwrap().file(), moved);
+    assert_eq!(newest_session(&world.home, &here).unwrap().file(), moved);
     let own = session(&world, &here, &here, 3, 9);
-    assert_eq!(newest_here(&world.home, &here).unwrap().file(), own, "what began here comes first");
+    assert_eq!(newest_session(&world.home, &here).unwrap().file(), own, "what began here comes first");
 }
 
 #[test]
@@ -307,5 +321,5 @@ fn a_recorded_symlink_is_followed() {
     fs::create_dir(&real).unwrap();
     std::os::unix::fs::symlink(&real, &link).unwrap();
     let file = session(&world, &real, &link, 1, 0);
-    assert_eq!(newest_here(&world.home, &real).unwrap().file(), file);
+    assert_eq!(newest_session(&world.home, &real).unwrap().file(), file);
 }

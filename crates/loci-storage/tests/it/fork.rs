@@ -7,20 +7,22 @@ use std::sync::Arc;
 use loci_core::conversation::Conversation;
 use loci_core::entry::Entry;
 use loci_core::ids::EntryId;
-use loci_storage::sessions::{ForkError, Trace, fork_entries, link_backups, load, write_fork};
+use loci_storage::sessions::{
+    ForkError, ForkOrigin, fork_entries, link_backups, load_transcript, write_fork,
+};
 use serde_json::{Value, json};
 
 use crate::support::{World, fixtures, session_id};
 
 fn fixture(name: &str) -> Vec<Arc<Entry>> {
-    load(&fixtures().join(format!("{name}.jsonl"))).unwrap().entries
+    load_transcript(&fixtures().join(format!("{name}.jsonl"))).unwrap().entries
 }
 
 fn entries(lines: &[Value]) -> Vec<Arc<Entry>> {
     lines.iter().map(|line| Arc::new(Entry::parse(line.to_string()).unwrap())).collect()
 }
 
-fn forked(entries: &[Arc<Entry>], trace: Trace) -> Vec<Arc<Entry>> {
+fn forked(entries: &[Arc<Entry>], trace: ForkOrigin) -> Vec<Arc<Entry>> {
     let conversation = Conversation::build(entries.to_vec());
     fork_entries(entries, &conversation, &session_id(1), &session_id(2), trace).unwrap()
 }
@@ -37,7 +39,7 @@ fn a_fork_is_what_the_reference_makes() {
     let id = loci_core::ids::SessionId::parse(&id).unwrap();
     let source = fixture("resumed_twice");
     let conversation = Conversation::build(source.clone());
-    let ours = fork_entries(&source, &conversation, &session_id(1), &id, Trace::None).unwrap();
+    let ours = fork_entries(&source, &conversation, &session_id(1), &id, ForkOrigin::None).unwrap();
     let chain: Vec<&str> =
         theirs.iter().filter(|entry| entry.head().kind.is_chain()).map(|entry| entry.line()).collect();
     let ours: Vec<&str> = ours.iter().map(|entry| entry.line()).collect();
@@ -54,9 +56,9 @@ fn a_fork_goes_on_like_its_source() {
         if file.extension().is_none_or(|extension| extension != "jsonl") {
             continue;
         }
-        let source = load(&file).unwrap().entries;
+        let source = load_transcript(&file).unwrap().entries;
         let before = Conversation::build(source.clone());
-        for trace in [Trace::None, Trace::Recorded] {
+        for trace in [ForkOrigin::None, ForkOrigin::Recorded] {
             let after = Conversation::build(forked(&source, trace));
             assert_eq!(uuids(after.path()), uuids(before.path()), "{}", file.display());
             assert_eq!(
@@ -78,7 +80,8 @@ fn a_branch_may_begin_at_any_message() {
     for at in source.iter().filter(|entry| entry.head().kind.is_chain()) {
         let at: &EntryId = at.head().uuid.as_ref().unwrap();
         let before = Conversation::build_at(source.clone(), at).unwrap();
-        let copied = fork_entries(&source, &before, &session_id(1), &session_id(2), Trace::Recorded).unwrap();
+        let copied =
+            fork_entries(&source, &before, &session_id(1), &session_id(2), ForkOrigin::Recorded).unwrap();
         let after = Conversation::build_at(copied, at).unwrap();
         assert_eq!(uuids(after.path()), uuids(before.path()), "{at}");
     }
@@ -100,7 +103,7 @@ fn traces_replacements_and_checkpoints_are_kept() {
         snapshot("u2", json!({})),
         json!({"type": "custom-title", "customTitle": "t", "sessionId": "old"}),
     ]);
-    let copied: Vec<Value> = forked(&source, Trace::Recorded)
+    let copied: Vec<Value> = forked(&source, ForkOrigin::Recorded)
         .iter()
         .map(|entry| serde_json::from_str(entry.line()).unwrap())
         .collect();
@@ -125,13 +128,13 @@ fn traces_replacements_and_checkpoints_are_kept() {
 fn nothing_is_no_fork_and_no_file_is_written_over() {
     let world = World::new();
     let empty = Conversation::build(Vec::new());
-    let error = fork_entries(&[], &empty, &session_id(1), &session_id(2), Trace::None).unwrap_err();
+    let error = fork_entries(&[], &empty, &session_id(1), &session_id(2), ForkOrigin::None).unwrap_err();
     assert!(matches!(error, ForkError::Nothing));
     let place = world.home.session(world.cwd(), &session_id(2));
-    let copied = forked(&fixture("simple"), Trace::None);
+    let copied = forked(&fixture("simple"), ForkOrigin::None);
     write_fork(&place, &copied).unwrap();
     assert_eq!(fs::metadata(place.file()).unwrap().mode() & 0o777, 0o600);
-    assert_eq!(load(place.file()).unwrap().entries.len(), copied.len());
+    assert_eq!(load_transcript(place.file()).unwrap().entries.len(), copied.len());
     assert!(matches!(write_fork(&place, &copied).unwrap_err(), ForkError::InUse { .. }));
 }
 

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use loci_storage::search::{
-    Found, IndexUse, SearchFilter, SearchWish, Unwatched, search_sessions, update_index,
+    IndexUse, NoObserver, SearchFilter, SearchQuery, SearchResults, search_sessions, update_index,
 };
 use serde_json::{Value, json};
 
@@ -47,8 +47,8 @@ fn add(world: &World, n: u32, lines: &[Value]) -> PathBuf {
     file
 }
 
-fn wish(text: &str) -> SearchWish {
-    SearchWish {
+fn wish(text: &str) -> SearchQuery {
+    SearchQuery {
         text: text.to_owned(),
         is_regex: false,
         filter: SearchFilter::default(),
@@ -57,13 +57,13 @@ fn wish(text: &str) -> SearchWish {
     }
 }
 
-fn search(world: &World, wish: &SearchWish, how: IndexUse) -> Found {
-    search_sessions(&world.home, wish, how, "test", &Unwatched).unwrap()
+fn search(world: &World, wish: &SearchQuery, how: IndexUse) -> SearchResults {
+    search_sessions(&world.home, wish, how, "test", &NoObserver).unwrap()
 }
 
 /// Brings the index up to date, in a file of its own.
 fn update(world: &World, unique: &str) {
-    assert!(update_index(&world.home, unique, &Unwatched).unwrap());
+    assert!(update_index(&world.home, unique, &NoObserver).unwrap());
 }
 
 fn index_dir(world: &World) -> PathBuf {
@@ -79,12 +79,12 @@ fn segments(world: &World) -> Vec<PathBuf> {
 }
 
 /// What was found, without the scores.
-fn messages(found: &Found) -> Vec<String> {
+fn messages(found: &SearchResults) -> Vec<String> {
     found.hits.iter().map(|hit| hit.message.clone().unwrap_or_default()).collect()
 }
 
 /// The same search with the index and without.
-fn check_same(world: &World, wish: &SearchWish) -> Found {
+fn check_same(world: &World, wish: &SearchQuery) -> SearchResults {
     let plain = search(world, wish, IndexUse::None);
     assert_eq!(search(world, wish, IndexUse::AsItIs), plain, "{wish:?}");
     plain
@@ -121,7 +121,7 @@ fn the_best_comes_first_and_pages_follow_one_another() {
         (messages(&all), all.n_found, all.is_exact),
         (vec!["u2".into(), "u1".into(), "u0".into()], 3, true)
     );
-    let page = check_same(&world, &SearchWish { skip: 1, limit: 1, ..wish("port") });
+    let page = check_same(&world, &SearchQuery { skip: 1, limit: 1, ..wish("port") });
     assert_eq!((messages(&page), page.n_found), (vec!["u1".to_owned()], 3));
     assert_eq!(messages(&check_same(&world, &wish("staging port"))), ["u1"]);
     assert_eq!(messages(&check_same(&world, &wish("stag*"))), ["u1"]);
@@ -149,10 +149,10 @@ fn expressions_read_every_passage() {
     let world = World::new();
     add(&world, 1, &[prompt("u1", "port=48213\nnext"), prompt("u2", "port=x")]);
     update(&world, "a");
-    let expression = |text: &str| SearchWish { is_regex: true, ..wish(text) };
+    let expression = |text: &str| SearchQuery { is_regex: true, ..wish(text) };
     assert_eq!(messages(&search(&world, &expression(r"^port=\d+$"), IndexUse::Normal)), ["u1"]);
-    assert!(search_sessions(&world.home, &expression("("), IndexUse::Normal, "t", &Unwatched).is_err());
-    assert!(search_sessions(&world.home, &wish("--"), IndexUse::Normal, "t", &Unwatched).is_err());
+    assert!(search_sessions(&world.home, &expression("("), IndexUse::Normal, "t", &NoObserver).is_err());
+    assert!(search_sessions(&world.home, &wish("--"), IndexUse::Normal, "t", &NoObserver).is_err());
 }
 
 /// Many small segments become few, and nothing is lost on the way.
@@ -183,7 +183,7 @@ fn one_process_indexes_and_others_scan() {
     add(&world, 1, &[prompt("u1", "port")]);
     fs::create_dir_all(index_dir(&world)).unwrap();
     let lock = loci_stdx::FileLock::try_acquire(&index_dir(&world).join("lock")).unwrap().unwrap();
-    assert!(!update_index(&world.home, "b", &Unwatched).unwrap());
+    assert!(!update_index(&world.home, "b", &NoObserver).unwrap());
     assert_eq!(messages(&search(&world, &wish("port"), IndexUse::Normal)), ["u1"]);
     drop(lock);
     update(&world, "c");

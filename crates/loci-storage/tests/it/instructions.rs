@@ -6,7 +6,9 @@ mod lazy;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use loci_storage::config::{InstructionPlaces, Instructions, Scope, SettingsSources, discover_instructions};
+use loci_storage::config::{
+    InstructionPlaces, InstructionScope, Instructions, SettingsSources, discover_instructions,
+};
 
 use crate::support::World;
 
@@ -50,7 +52,7 @@ fn left_out(world: &World, found: &Instructions) -> Vec<String> {
     found.left_out.iter().map(|note| format!("{}: {}", relative(&note.path), note.message)).collect()
 }
 
-fn show(world: &World, found: &Instructions) -> Vec<(String, Scope, String)> {
+fn show(world: &World, found: &Instructions) -> Vec<(String, InstructionScope, String)> {
     let relative = |path: &Path| path.strip_prefix(&world.env.home).unwrap().display().to_string();
     found.files.iter().map(|file| (relative(&file.path), file.scope, file.content.clone())).collect()
 }
@@ -68,13 +70,13 @@ fn files_come_from_the_machine_down_to_the_working_directory() {
     world.write("project/sub/below/CLAUDE.md", "not yet");
     let found = discover(&world, &world.cwd().join("sub"));
     let expected = [
-        ("etc/CLAUDE.md", Scope::Managed, "managed"),
-        (".claude/CLAUDE.md", Scope::User, "user"),
-        ("CLAUDE.md", Scope::Project, "home"),
-        ("project/CLAUDE.md", Scope::Project, "outside\n"),
-        ("project/.claude/CLAUDE.md", Scope::Project, "inner"),
-        ("project/CLAUDE.local.md", Scope::Local, "mine"),
-        ("project/sub/CLAUDE.md", Scope::Project, "sub"),
+        ("etc/CLAUDE.md", InstructionScope::Managed, "managed"),
+        (".claude/CLAUDE.md", InstructionScope::User, "user"),
+        ("CLAUDE.md", InstructionScope::Project, "home"),
+        ("project/CLAUDE.md", InstructionScope::Project, "outside\n"),
+        ("project/.claude/CLAUDE.md", InstructionScope::Project, "inner"),
+        ("project/CLAUDE.local.md", InstructionScope::Local, "mine"),
+        ("project/sub/CLAUDE.md", InstructionScope::Project, "sub"),
     ];
     let expected: Vec<_> =
         expected.map(|(path, scope, content)| (path.to_owned(), scope, content.to_owned())).into();
@@ -89,7 +91,10 @@ fn one_file_under_two_names_is_read_once() {
     symlink(&agents, world.cwd().join("CLAUDE.md")).unwrap();
     symlink(&agents, world.cwd().join("CLAUDE.local.md")).unwrap();
     let found = discover(&world, world.cwd());
-    assert_eq!(show(&world, &found), [("project/CLAUDE.md".to_owned(), Scope::Project, "rules".to_owned())]);
+    assert_eq!(
+        show(&world, &found),
+        [("project/CLAUDE.md".to_owned(), InstructionScope::Project, "rules".to_owned())]
+    );
 }
 
 #[test]

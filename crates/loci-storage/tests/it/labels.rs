@@ -7,7 +7,7 @@ use std::path::Path;
 use loci_core::entry::draft::Metadata;
 use loci_storage::layout::SessionPlace;
 use loci_storage::sessions::{
-    Facts, LabelError, LabelWatch, Labels, rename_session, tag_session, untag_session,
+    LabelError, LabelWatch, Labels, SessionMetadata, rename_session, tag_session, untag_session,
 };
 
 use crate::support::{World, session_id, user};
@@ -20,7 +20,7 @@ fn session(world: &World) -> SessionPlace {
 }
 
 fn labels(place: &SessionPlace) -> Labels {
-    Facts::read(place.file()).unwrap().unwrap().labels
+    SessionMetadata::read(place.file()).unwrap().unwrap().labels
 }
 
 fn append(file: &Path, text: &str) {

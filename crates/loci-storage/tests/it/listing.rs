@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 
 use loci_core::ids::SessionId;
 use loci_storage::project::Project;
-use loci_storage::search::{IndexUse, SearchFilter, SearchWish, Unwatched, search_sessions};
-use loci_storage::sessions::{Count, Facts, SessionSummary, list_all, list_project};
+use loci_storage::search::{IndexUse, NoObserver, SearchFilter, SearchQuery, search_sessions};
+use loci_storage::sessions::{MessageCount, SessionMetadata, SessionSummary, list_all, list_project};
 use serde_json::{Value, json};
 
 use crate::support::{World, fixtures, session_id, user};
 
-fn facts(world: &World, content: impl AsRef<[u8]>) -> Facts {
+fn facts(world: &World, content: impl AsRef<[u8]>) -> SessionMetadata {
     let file = world.write("project/some.jsonl", content);
-    Facts::read(&file).unwrap().unwrap()
+    SessionMetadata::read(&file).unwrap().unwrap()
 }
 
 fn lines(values: &[Value]) -> String {
@@ -56,7 +56,7 @@ fn a_short_file_is_known_exactly() {
     assert_eq!((facts.cwd.as_deref(), facts.entrypoint.as_deref()), (Some("/p"), Some("sdk-cli")));
     assert_eq!(facts.created.unwrap().to_string(), "2026-01-02T03:04:04Z");
     assert_eq!(facts.last_activity.unwrap().to_string(), "2026-01-02T03:05:00Z");
-    assert_eq!((facts.messages, facts.cost_usd), (Count::Exactly(2), Some(3.0)));
+    assert_eq!((facts.messages, facts.cost_usd), (MessageCount::Exactly(2), Some(3.0)));
     assert_eq!((facts.is_empty, facts.is_sidechain), (false, false));
 }
 
@@ -91,7 +91,7 @@ fn a_long_file_is_known_by_its_ends() {
     assert_eq!(facts.labels.title(), Some("early"));
     assert_eq!((facts.first_prompt.as_deref(), facts.git_branch.as_deref()), (Some("First"), Some("late")));
     assert_eq!(facts.cost_usd, None);
-    let Count::About(n) = facts.messages else { panic!("{:?}", facts.messages) };
+    let MessageCount::About(n) = facts.messages else { panic!("{:?}", facts.messages) };
     assert!((180..230).contains(&n), "{n}");
 }
 
@@ -118,7 +118,7 @@ fn broken_files_have_facts_too() {
         assert_eq!(facts(&world, &content).is_empty, is_empty, "{content}");
     }
     let file = world.write("project/empty.jsonl", "");
-    assert_eq!(Facts::read(&file).unwrap(), None);
+    assert_eq!(SessionMetadata::read(&file).unwrap(), None);
 }
 
 /// Class 1 and 2 are in `find`; here: headless, subagent-first and label-only files are all listed.
@@ -169,7 +169,7 @@ fn directories_of_one_name_are_listed_apart() {
 fn the_fixtures_have_their_facts() {
     let mut seen = 0;
     for file in jsonl_files(&fixtures()) {
-        let facts = Facts::read(&file).unwrap().unwrap();
+        let facts = SessionMetadata::read(&file).unwrap().unwrap();
         assert!(facts.first_prompt.is_some() && facts.created.is_some(), "{}", file.display());
         assert_eq!(facts.cwd.as_deref(), Some("/home/dev/project"), "{}", file.display());
         let text = fs::read_to_string(&file).unwrap();
@@ -177,7 +177,7 @@ fn the_fixtures_have_their_facts() {
         let n_messages = values.filter(|value| {
             matches!(value["type"].as_str(), Some("user" | "assistant")) && value["isMeta"] != true
         });
-        assert_eq!(facts.messages, Count::Exactly(n_messages.count() as u64), "{}", file.display());
+        assert_eq!(facts.messages, MessageCount::Exactly(n_messages.count() as u64), "{}", file.display());
         seen += 1;
     }
     assert!(seen >= 15, "{seen}");
@@ -209,14 +209,14 @@ fn a_directory_with_two_names_has_its_sessions_once() {
         assert_eq!(files(list_project(&world.home, &project).unwrap()), [here.join(&name)]);
     }
     let elsewhere = world.env.home.join("elsewhere");
-    assert!(loci_storage::sessions::by_id(&world.home, &elsewhere, &session_id(1)).is_ok());
-    let wish = SearchWish {
+    assert!(loci_storage::sessions::session_by_id(&world.home, &elsewhere, &session_id(1)).is_ok());
+    let wish = SearchQuery {
         text: "badger".to_owned(),
         is_regex: false,
         filter: SearchFilter::default(),
         skip: 0,
         limit: 10,
     };
-    let found = search_sessions(&world.home, &wish, IndexUse::None, "test", &Unwatched).unwrap();
+    let found = search_sessions(&world.home, &wish, IndexUse::None, "test", &NoObserver).unwrap();
     assert_eq!(found.n_found, 1);
 }

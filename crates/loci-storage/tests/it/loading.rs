@@ -8,7 +8,7 @@ use std::sync::Arc;
 use loci_core::conversation::{Branches, Conversation};
 use loci_core::entry::Entry;
 use loci_core::ids::EntryId;
-use loci_storage::sessions::{LiveLoad, SkipReason, Skipped, load, load_at, load_live};
+use loci_storage::sessions::{LiveLoad, SkipReason, SkippedLine, load_at, load_live, load_transcript};
 use serde_json::{Value, json};
 
 use crate::support::World;
@@ -66,9 +66,9 @@ fn check_same(new_part: &[u8], path: &str, skipped: &[Expected]) -> LiveLoad {
     let file = world.write("s.jsonl", [&old, new_part].concat());
     let live = load_live(&file).unwrap();
     assert_eq!(uuids(&live.conversation), path);
-    let place = |part: &Skipped| ((part.offset as usize) - old.len(), part.len as usize, part.reason);
+    let place = |part: &SkippedLine| ((part.offset as usize) - old.len(), part.len as usize, part.reason);
     assert_eq!(live.skipped.iter().map(place).collect::<Vec<_>>(), skipped);
-    let whole = load(&file).unwrap();
+    let whole = load_transcript(&file).unwrap();
     assert_eq!(whole.skipped, live.skipped, "reported once, with its place in the file");
     let full = Conversation::build(whole.entries);
     assert_eq!((uuids(&full), full.leaf()), (path.to_owned(), live.conversation.leaf()));
@@ -78,7 +78,7 @@ fn check_same(new_part: &[u8], path: &str, skipped: &[Expected]) -> LiveLoad {
 }
 
 fn every_message_is_on_a_branch(file: &Path) {
-    let entries = load(file).unwrap().entries;
+    let entries = load_transcript(file).unwrap().entries;
     let branches = Branches::from_entries(&entries);
     let mut reached: Vec<&EntryId> = Vec::new();
     for leaf in branches.leaves() {
@@ -140,7 +140,7 @@ fn an_old_block_written_again_does_not_hide_what_followed_it() {
     let world = World::new();
     let file =
         world.write("s.jsonl", [old_part(), lines(&[user("x1 s"), answer("y1 x1")]), replayed].concat());
-    let (live, whole) = (load_live(&file).unwrap(), load(&file).unwrap());
+    let (live, whole) = (load_live(&file).unwrap(), load_transcript(&file).unwrap());
     assert_eq!(uuids(&live.conversation), uuids(&Conversation::build(whole.entries)));
     assert_eq!(live.conversation.leaf().unwrap().as_str(), "a199");
 }

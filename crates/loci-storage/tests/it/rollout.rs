@@ -10,14 +10,15 @@ use loci_core::conversation::Conversation;
 use loci_core::entry::Entry;
 use loci_core::message::BlockKind;
 use loci_storage::foreign::{
-    ImportError, ImportId, ImportWish, Imported, RolloutError, find_rollout, import_rollout, load_rollout,
+    ImportError, ImportId, ImportOptions, ImportedSession, RolloutError, find_rollout, import_rollout,
+    load_rollout,
 };
 use loci_storage::layout::Dialect;
 use loci_storage::project::Project;
 use loci_storage::search::{
-    Found, IndexUse, SearchFilter, SearchWish, Unwatched, search_sessions, update_index,
+    IndexUse, NoObserver, SearchFilter, SearchQuery, SearchResults, search_sessions, update_index,
 };
-use loci_storage::sessions::{list_rollouts, load};
+use loci_storage::sessions::{list_rollouts, load_transcript};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -39,9 +40,9 @@ fn put(world: &World, id: &str, text: &str) -> PathBuf {
     world.write(&format!(".codex/sessions/2026/11/16/rollout-2026-11-16T05-00-00-{id}.jsonl"), text)
 }
 
-fn import(world: &World, id: &str, under: ImportId) -> Result<Imported, ImportError> {
+fn import(world: &World, id: &str, under: ImportId) -> Result<ImportedSession, ImportError> {
     let place = find_rollout(&world.home, world.cwd(), id)?.unwrap();
-    import_rollout(&world.home, &world.env, &place, ImportWish { version: "2.1.197", under })
+    import_rollout(&world.home, &world.env, &place, ImportOptions { version: "2.1.197", under })
 }
 
 /// What a session says, a line an entry.
@@ -94,10 +95,10 @@ fn of_several_files_of_a_thread_the_last_counts() {
     assert_eq!(listed.iter().map(|it| it.place.file()).collect::<Vec<_>>(), [new.as_path()]);
 }
 
-fn search(world: &World, text: &str, how: IndexUse) -> Found {
+fn search(world: &World, text: &str, how: IndexUse) -> SearchResults {
     let filter = SearchFilter::default();
-    let wish = SearchWish { text: text.to_owned(), is_regex: false, filter, skip: 0, limit: 100 };
-    search_sessions(&world.home, &wish, how, "test", &Unwatched).unwrap()
+    let wish = SearchQuery { text: text.to_owned(), is_regex: false, filter, skip: 0, limit: 100 };
+    search_sessions(&world.home, &wish, how, "test", &NoObserver).unwrap()
 }
 
 /// Invariant 10 of `docs/design/index.md`.
@@ -105,7 +106,7 @@ fn search(world: &World, text: &str, how: IndexUse) -> Found {
 fn rollouts_are_searched_like_sessions() {
     let world = World::new();
     put(&world, TOOLS, &fixture("tools.jsonl"));
-    let voices = |found: &Found| -> Vec<(&'static str, Option<String>)> {
+    let voices = |found: &SearchResults| -> Vec<(&'static str, Option<String>)> {
         let mut voices: Vec<_> =
             found.hits.iter().map(|hit| (hit.passage.voice.name(), hit.passage.tool.clone())).collect();
         voices.sort();
@@ -115,7 +116,7 @@ fn rollouts_are_searched_like_sessions() {
     let expected = [("assistant", None), ("call", bash()), ("result", bash())];
     let scanned = search(&world, "staging port 48213", IndexUse::None);
     assert_eq!(voices(&scanned), expected);
-    assert!(update_index(&world.home, "first", &Unwatched).unwrap());
+    assert!(update_index(&world.home, "first", &NoObserver).unwrap());
     assert_eq!(search(&world, "staging port 48213", IndexUse::AsItIs), scanned);
     for words in ["AGENTS.md", "environment_context", "skills_instructions", "terse"] {
         assert_eq!(
@@ -139,7 +140,7 @@ fn an_import_is_a_session_like_any_other() {
     assert_eq!((imported.place.id().as_str(), imported.cwd.as_path()), (TOOLS, world.cwd()));
     assert_eq!(imported.place.file(), world.home.session(world.cwd(), imported.place.id()).file());
     assert_eq!((fs::read(&file).unwrap(), fs::metadata(&file).unwrap().modified().unwrap()), before);
-    let loaded = load(imported.place.file()).unwrap();
+    let loaded = load_transcript(imported.place.file()).unwrap();
     let failing = "user: failed: ls: cannot access '/nowhere-at-all': No such file or directory";
     assert_eq!(
         told(&loaded.entries),
@@ -195,7 +196,11 @@ fn of_many_imports_at_once_one_is_made() {
     });
     assert_eq!(n_made, 1);
     let file = world.home.session(world.cwd(), &loci_core::ids::SessionId::parse(TOOLS).unwrap());
-    assert_eq!(load(file.file()).unwrap().entries.len(), 13, "one mode, eleven messages, one pointer");
+    assert_eq!(
+        load_transcript(file.file()).unwrap().entries.len(),
+        13,
+        "one mode, eleven messages, one pointer"
+    );
 }
 
 #[test]
@@ -203,7 +208,7 @@ fn a_summary_stands_for_what_it_covers() {
     let world = World::new();
     put(&world, COMPACTED, &fixture("compacted.jsonl"));
     let imported = import(&world, COMPACTED, ImportId::Same).unwrap();
-    let conversation = Conversation::build(load(imported.place.file()).unwrap().entries);
+    let conversation = Conversation::build(load_transcript(imported.place.file()).unwrap().entries);
     let summary = "The conversation was compacted in Codex. The summary:\n\nelided:\nTwo.\n\n\
                    What the user said, word for word:\n\nRemember the word heron.\n\nAnd the word gull.";
     assert_eq!(
@@ -263,7 +268,7 @@ fn meta(more: Value) -> String {
 
 fn imported(world: &World, text: &str) -> Vec<String> {
     put(world, TOOLS, text);
-    told(&load(import(world, TOOLS, ImportId::Same).unwrap().place.file()).unwrap().entries)
+    told(&load_transcript(import(world, TOOLS, ImportId::Same).unwrap().place.file()).unwrap().entries)
 }
 
 #[test]
@@ -328,7 +333,7 @@ fn calls_and_results_are_made_to_fit() {
         ]
     );
     let place = find_rollout(&world.home, world.cwd(), TOOLS).unwrap().unwrap();
-    let again = ImportWish { version: "2.1.197", under: ImportId::New };
+    let again = ImportOptions { version: "2.1.197", under: ImportId::New };
     assert_eq!(import_rollout(&world.home, &world.env, &place, again).unwrap().n_left_out, 1);
 }
 
@@ -341,7 +346,7 @@ fn a_lost_result_costs_itself_alone() {
     let world = World::new();
     put(&world, TOOLS, &kept.join("\n"));
     let place = import(&world, TOOLS, ImportId::Same).unwrap().place;
-    let told = told(Conversation::build(load(place.file()).unwrap().entries).path());
+    let told = told(Conversation::build(load_transcript(place.file()).unwrap().entries).path());
     assert_eq!(told.len(), 11);
     assert_eq!(told.last().unwrap(), "assistant: You are welcome.");
 }
@@ -372,7 +377,7 @@ fn what_cannot_be_imported_is_named() {
     let file = |name: &str, text: &str| world.write(&format!("elsewhere/{name}"), text).display().to_string();
     let empty = file("rollout-a.jsonl", &meta(json!({})));
     let nothing = find_rollout(&world.home, world.cwd(), &empty).unwrap().unwrap();
-    let wish = ImportWish { version: "2.1.197", under: ImportId::Same };
+    let wish = ImportOptions { version: "2.1.197", under: ImportId::Same };
     let error = import_rollout(&world.home, &world.env, &nothing, wish).unwrap_err();
     assert!(matches!(error, ImportError::Nothing { .. }), "{error}");
     for text in ["", "nonsense", "null\n", "{\"type\":\"user\"}\n", &said("user", "no meta")] {
@@ -406,7 +411,7 @@ proptest! {
             Err(ImportError::Nothing { .. }) => return Ok(()),
             imported => imported.unwrap(),
         };
-        let conversation = Conversation::build(load(imported.place.file()).unwrap().entries);
+        let conversation = Conversation::build(load_transcript(imported.place.file()).unwrap().entries);
         let mut open: HashMap<String, usize> = HashMap::new();
         for block in conversation.path().iter().flat_map(|entry| entry.blocks()) {
             if let Some(call) = block.tool_use() {

@@ -14,7 +14,7 @@ use loci_core::entry::Entry;
 use loci_core::entry::draft::{Draft, Stamp};
 use loci_core::ids::{EntryId, PromptId};
 use loci_core::message::Message;
-use loci_storage::sessions::{load, load_live};
+use loci_storage::sessions::{load_live, load_transcript};
 use serde_json::{Value, json};
 
 use crate::support::{World, session_id};
@@ -76,7 +76,7 @@ impl Running {
         let expected = bytes(&self.projection.messages(None));
         let live = load_live(&self.file).unwrap();
         assert_eq!(bytes(&projected(&live.conversation)), expected);
-        let whole = Conversation::build(load(&self.file).unwrap().entries);
+        let whole = Conversation::build(load_transcript(&self.file).unwrap().entries);
         assert_eq!(bytes(&projected(&whole)), expected);
     }
 

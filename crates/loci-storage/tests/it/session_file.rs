@@ -3,7 +3,7 @@
 use std::fs;
 
 use loci_core::conversation::Conversation;
-use loci_storage::sessions::{SkipReason, load};
+use loci_storage::sessions::{SkipReason, load_transcript};
 use proptest::prelude::*;
 
 use crate::support::{World, fixtures, user};
@@ -15,7 +15,7 @@ fn every_line_of_the_fixtures_is_an_entry_but_the_torn_one() {
         if path.extension().is_none_or(|extension| extension != "jsonl") {
             continue;
         }
-        let loaded = load(&path).unwrap();
+        let loaded = load_transcript(&path).unwrap();
         let text = fs::read_to_string(&path).unwrap();
         let skipped: Vec<SkipReason> = loaded.skipped.iter().map(|part| part.reason).collect();
         let expected: &[SkipReason] =
@@ -36,7 +36,7 @@ fn broken_lines_are_named_with_their_place() {
     let (first, second) = (first.line(), second.line());
     let path =
         world.write("s.jsonl", format!("\u{feff}{first}\r\n\nnull\n\0\0\0\nhalf {{\n{second}\n{{\"ty"));
-    let loaded = load(&path).unwrap();
+    let loaded = load_transcript(&path).unwrap();
     let lines: Vec<&str> = loaded.entries.iter().map(|entry| entry.line()).collect();
     assert_eq!(lines, [first, second]);
     let start = (3 + first.len() + 3) as u64;
@@ -59,7 +59,7 @@ fn a_line_of_50_megabytes_is_one_entry() {
     let huge =
         format!(r#"{{"type":"user","uuid":"big","message":{{"content":"{}"}}}}"#, "x".repeat(50_000_000));
     let path = world.write("s.jsonl", format!("{{\"type\":\"a\"}}\n{huge}\n{{\"type\":\"b\"}}\n"));
-    let loaded = load(&path).unwrap();
+    let loaded = load_transcript(&path).unwrap();
     assert_eq!(loaded.entries.len(), 3);
     assert_eq!(loaded.entries[1].line().len(), huge.len());
 }
@@ -67,7 +67,7 @@ fn a_line_of_50_megabytes_is_one_entry() {
 #[test]
 fn a_missing_file_is_an_error_that_names_it() {
     let world = World::new();
-    let error = load(&world.env.home.join("none.jsonl")).unwrap_err();
+    let error = load_transcript(&world.env.home.join("none.jsonl")).unwrap_err();
     assert!(error.to_string().ends_with("none.jsonl`"), "{error}");
 }
 
@@ -78,7 +78,7 @@ proptest! {
     #[test]
     fn any_bytes_can_be_loaded(bytes in prop::collection::vec(any::<u8>(), 0..2_000)) {
         let world = World::new();
-        load(&world.write("s.jsonl", bytes)).unwrap();
+        load_transcript(&world.write("s.jsonl", bytes)).unwrap();
     }
 
     /// Invariant 14 of `docs/design/session-log.md`.
@@ -95,7 +95,7 @@ proptest! {
             start <= end && at <= start + lines[line].len()
         };
         file[at..end].copy_from_slice(&junk[..end - at]);
-        let loaded = load(&world.write("s.jsonl", &file)).unwrap();
+        let loaded = load_transcript(&world.write("s.jsonl", &file)).unwrap();
         for (n, line) in lines.iter().enumerate().filter(|(n, _)| !touched(*n)) {
             prop_assert!(loaded.entries.iter().any(|entry| entry.line() == line), "line {} is lost", n);
         }

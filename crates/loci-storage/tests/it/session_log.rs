@@ -8,7 +8,9 @@ use std::path::Path;
 
 use loci_core::entry::Entry;
 use loci_stdx::Attachment;
-use loci_storage::sessions::{AppendError, MemorySink, SessionLog, Sink, Trouble, last_prompt_text, load};
+use loci_storage::sessions::{
+    AppendError, LogWarning, MemorySink, SessionLog, Sink, last_prompt_text, load_transcript,
+};
 use proptest::prelude::*;
 
 use crate::support::{World, session_id, user};
@@ -35,7 +37,7 @@ fn the_file_is_made_with_the_first_entry_and_is_private() {
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(place.file()), mode(place.file().parent().unwrap())), (0o600, 0o700));
     assert_eq!(uuids(&fs::read(place.file()).unwrap()), ["u1", "u2"]);
-    assert_eq!(log.take_trouble(), None);
+    assert_eq!(log.take_warning(), None);
 }
 
 /// Invariant 4 of `docs/design/session-log.md`.
@@ -45,7 +47,7 @@ fn a_torn_line_is_left_alone_and_the_next_one_is_whole() {
     let path = world.write("s.jsonl", format!("{}\n{{\"type\":\"us", entry("u1").line()));
     let mut log = SessionLog::on_disk(&path);
     log.append(&[&entry("u2")]).unwrap();
-    let loaded = load(&path).unwrap();
+    let loaded = load_transcript(&path).unwrap();
     assert_eq!(loaded.entries.len(), 2);
     assert_eq!(loaded.skipped.len(), 1);
 }
@@ -63,7 +65,7 @@ fn a_session_that_is_not_saved_accepts_everything() {
     let mut log = SessionLog::in_memory();
     log.append(&[&entry("u1")]).unwrap();
     log.sync().unwrap();
-    assert_eq!((log.take_trouble(), log.has_unsaved()), (None, false));
+    assert_eq!((log.take_warning(), log.has_unsaved()), (None, false));
     assert_eq!(log.path(), None);
 }
 
@@ -109,15 +111,15 @@ fn a_full_disk_is_reported_once_and_loses_nothing() {
     let full = Fault { n_written: 0, kind: io::ErrorKind::StorageFull };
     let (mut log, disk) = failing(&[full, full]);
     assert!(matches!(log.append(&[&entry("u1")]), Err(AppendError::Append(_))));
-    let Some(Trouble::Began { message, hint }) = log.take_trouble() else { panic!("not reported") };
+    let Some(LogWarning::Began { message, hint }) = log.take_warning() else { panic!("not reported") };
     assert!(message.starts_with("Failed to save the session"), "{message}");
     assert!(hint.starts_with("Free some space"), "{hint}");
     assert!(log.append(&[&entry("u2")]).is_err());
-    assert_eq!(log.take_trouble(), None, "reported once");
+    assert_eq!(log.take_warning(), None, "reported once");
     assert!(log.has_unsaved());
     log.append(&[&entry("u3")]).unwrap();
-    assert_eq!(log.take_trouble(), Some(Trouble::Ended));
-    assert_eq!(log.take_trouble(), None);
+    assert_eq!(log.take_warning(), Some(LogWarning::Ended));
+    assert_eq!(log.take_warning(), None);
     assert_eq!(uuids(&disk.bytes()), ["u1", "u2", "u3"]);
 }
 
@@ -140,14 +142,14 @@ fn every_kind_of_failure_is_told_once_and_survived() {
         for n in 1..=6 {
             let saved = log.append(&[&entry(&format!("u{n}"))]).is_ok();
             assert_eq!(saved, n > 4, "{kind}");
-            told.extend(log.take_trouble());
+            told.extend(log.take_warning());
         }
-        let [Trouble::Began { hint: said, .. }, Trouble::Ended] = told.as_slice() else {
+        let [LogWarning::Began { hint: said, .. }, LogWarning::Ended] = told.as_slice() else {
             panic!("{kind}: {told:?}")
         };
         assert!(said.starts_with(hint), "{kind}: {said}");
         let world = World::new();
-        let loaded = load(&world.write("s.jsonl", disk.bytes())).unwrap();
+        let loaded = load_transcript(&world.write("s.jsonl", disk.bytes())).unwrap();
         let last = loaded.entries.iter().rev().take(6).rev();
         let uuids: Vec<&str> = last.map(|entry| entry.head().uuid.as_ref().unwrap().as_str()).collect();
         assert_eq!(uuids, ["u1", "u2", "u3", "u4", "u5", "u6"], "{kind}");
@@ -160,7 +162,7 @@ fn sync_tries_again_too() {
     assert!(log.append(&[&entry("u1")]).is_err());
     log.sync().unwrap();
     assert_eq!(uuids(&disk.bytes()), ["u1"]);
-    assert_eq!(log.take_trouble(), None, "over before anybody was told");
+    assert_eq!(log.take_warning(), None, "over before anybody was told");
 }
 
 /// Invariant 11 of `docs/design/session-log.md`.
@@ -172,10 +174,10 @@ fn a_file_taken_away_is_put_back_and_the_user_is_told_once() {
     log.append(&[&entry("u1")]).unwrap();
     fs::remove_dir_all(world.home.root()).unwrap();
     log.append(&[&entry("u2")]).unwrap();
-    let Some(Trouble::Replaced { message }) = log.take_trouble() else { panic!("not reported") };
+    let Some(LogWarning::Replaced { message }) = log.take_warning() else { panic!("not reported") };
     assert!(message.starts_with("The session file was removed by another program"), "{message}");
     log.append(&[&entry("u3")]).unwrap();
-    assert_eq!(log.take_trouble(), None);
+    assert_eq!(log.take_warning(), None);
     assert_eq!(uuids(&fs::read(place.file()).unwrap()), ["u1", "u2", "u3"]);
 }
 
@@ -189,7 +191,7 @@ fn a_file_replaced_by_another_is_left_as_it_is_and_appended_to() {
     fs::remove_file(&path).unwrap();
     fs::write(&path, format!("{}\n", entry("theirs").line())).unwrap();
     log.append(&[&entry("u2")]).unwrap();
-    let Some(Trouble::Replaced { message }) = log.take_trouble() else { panic!("not reported") };
+    let Some(LogWarning::Replaced { message }) = log.take_warning() else { panic!("not reported") };
     assert!(message.starts_with("The session file was replaced by another program"), "{message}");
     assert_eq!(uuids(&fs::read(&path).unwrap()), ["theirs", "u2"]);
 }
@@ -226,7 +228,7 @@ proptest! {
         prop_assert!(!log.has_unsaved());
         // Lines that reached the disk before a failure are there twice; the last one counts.
         let world = World::new();
-        let loaded = load(&world.write("s.jsonl", disk.bytes())).unwrap();
+        let loaded = load_transcript(&world.write("s.jsonl", disk.bytes())).unwrap();
         let mut seen = Vec::new();
         for entry in loaded.entries {
             let uuid = entry.head().uuid.as_ref().unwrap().to_string();
@@ -249,7 +251,7 @@ fn a_crash_at_any_byte_costs_at_most_the_line_being_written() {
         let is_unterminated_but_whole = file.as_bytes().get(cut) == Some(&b'\n');
         let mut log = SessionLog::on_disk(&path);
         log.append(&[&entry("after")]).unwrap();
-        let loaded = load(&path).unwrap();
+        let loaded = load_transcript(&path).unwrap();
         let uuids: Vec<&str> =
             loaded.entries.iter().map(|entry| entry.head().uuid.as_ref().unwrap().as_str()).collect();
         let n_expected = whole + usize::from(is_unterminated_but_whole);

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use loci_stdx::TimeZone;
 use loci_storage::project::Project;
-use loci_storage::sessions::{Statistics, StatisticsWish, session_statistics};
+use loci_storage::sessions::{Statistics, StatisticsQuery, session_statistics};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::support::{World, session_id};
 
-fn wish() -> StatisticsWish {
-    StatisticsWish { project: None, since_ms: None, until_ms: None, zone: TimeZone::UTC }
+fn wish() -> StatisticsQuery {
+    StatisticsQuery { project: None, since_ms: None, until_ms: None, zone: TimeZone::UTC }
 }
 
 fn count(world: &World) -> Statistics {
@@ -44,7 +44,7 @@ fn write(file: &Path, lines: &[Value]) {
 fn sums(statistics: &Statistics) -> (usize, u64, u64, f64) {
     let mut sessions: Vec<usize> = statistics.rows.iter().map(|row| row.session).collect();
     sessions.dedup();
-    let sum = |of: fn(&loci_storage::sessions::UsedRow) -> u64| statistics.rows.iter().map(of).sum();
+    let sum = |of: fn(&loci_storage::sessions::UsageRow) -> u64| statistics.rows.iter().map(of).sum();
     let cost = statistics.rows.iter().map(|row| row.usage.cost_usd).sum::<f64>();
     (sessions.len(), sum(|row| row.n_turns), sum(|row| row.n_responses), (cost * 1e6).round() / 1e6)
 }
@@ -132,7 +132,7 @@ fn worktrees_and_subdirectories_are_one_project() {
     projects.sort();
     projects.dedup();
     assert_eq!(projects, ["/gone".to_owned(), world.cwd().display().to_string()]);
-    let here = StatisticsWish { project: Some(Project::repository(world.cwd())), ..wish() };
+    let here = StatisticsQuery { project: Some(Project::repository(world.cwd())), ..wish() };
     assert_eq!(sums(&session_statistics(&world.home, &here).unwrap()).1, 2);
 }
 

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use loci_storage::layout::{ConfigHome, SessionPlace};
-use loci_storage::sessions::{Lease, SessionLog, Trouble, bring_back_unsaved, load};
+use loci_storage::sessions::{Lease, LogWarning, SessionLog, load_transcript, recover_unsaved};
 
 use crate::support::{World, session_id, user};
 
@@ -21,20 +21,20 @@ fn world() -> World {
 fn close_without_a_disk(world: &World, uuids: &[&str]) -> (SessionPlace, PathBuf) {
     let place = world.home.session(world.cwd(), &session_id(1));
     world.write(".claude/projects", "in the way");
-    let mut log = SessionLog::on_disk(place.file()).with_refuge(&world.home, &place);
+    let mut log = SessionLog::on_disk(place.file()).with_fallback(&world.home, &place);
     for uuid in uuids {
         assert!(log.append(&[&user(uuid, world.cwd())]).is_err());
     }
     assert!(log.close().is_err());
-    let said = log.take_trouble();
-    assert!(matches!(said, Some(Trouble::Kept { .. })), "{said:?}");
+    let said = log.take_warning();
+    assert!(matches!(said, Some(LogWarning::Kept { .. })), "{said:?}");
     let kept = PathBuf::from(format!("{said:?}").split('`').nth(1).unwrap());
     assert!(!log.has_unsaved());
     (place, kept)
 }
 
 fn uuids(place: &SessionPlace) -> Vec<String> {
-    let entries = load(place.file()).unwrap().entries;
+    let entries = load_transcript(place.file()).unwrap().entries;
     entries.iter().map(|entry| entry.head().uuid.as_ref().unwrap().to_string()).collect()
 }
 
@@ -46,12 +46,12 @@ fn what_was_never_saved_comes_back_in_order() {
     assert_eq!(fs::metadata(&kept).unwrap().permissions().mode() & 0o777, 0o600);
     let (_, again) = close_without_a_disk(&world, &["u3"]);
     assert_eq!(kept, again, "a second run adds to it");
-    assert_eq!(bring_back_unsaved(&world.home, &world.env), [], "the way is still blocked");
+    assert_eq!(recover_unsaved(&world.home, &world.env), [], "the way is still blocked");
     fs::remove_file(world.home.projects_dir()).unwrap();
-    assert_eq!(bring_back_unsaved(&world.home, &world.env), std::slice::from_ref(&place));
+    assert_eq!(recover_unsaved(&world.home, &world.env), std::slice::from_ref(&place));
     assert_eq!(uuids(&place), ["u1", "u2", "u3"]);
     assert!(!kept.exists());
-    assert_eq!(bring_back_unsaved(&world.home, &world.env), []);
+    assert_eq!(recover_unsaved(&world.home, &world.env), []);
 }
 
 #[test]
@@ -60,10 +60,10 @@ fn it_waits_for_whoever_is_writing_the_session() {
     let (place, kept) = close_without_a_disk(&world, &["u1"]);
     fs::remove_file(world.home.projects_dir()).unwrap();
     let lease = Lease::acquire(&world.home, place.id(), &world.env).unwrap();
-    assert_eq!(bring_back_unsaved(&world.home, &world.env), []);
+    assert_eq!(recover_unsaved(&world.home, &world.env), []);
     assert!(kept.exists());
     drop(lease);
-    assert_eq!(bring_back_unsaved(&world.home, &world.env), [place]);
+    assert_eq!(recover_unsaved(&world.home, &world.env), [place]);
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn only_transcripts_of_this_home_are_written() {
     let elsewhere = world.env.home.join("x/projects/y").join(place.file().file_name().unwrap());
     for text in [other(&victim), other(&elsewhere), "not JSON\n".to_owned(), String::new()] {
         fs::write(&kept, &text).unwrap();
-        assert_eq!(bring_back_unsaved(&world.home, &world.env), [], "{text}");
+        assert_eq!(recover_unsaved(&world.home, &world.env), [], "{text}");
         assert!(kept.exists() && !victim.exists() && !elsewhere.exists(), "{text}");
     }
 }
@@ -90,5 +90,5 @@ fn a_link_is_not_believed() {
     let moved = world.env.home.join("moved");
     fs::rename(&kept, &moved).unwrap();
     std::os::unix::fs::symlink(&moved, &kept).unwrap();
-    assert_eq!(bring_back_unsaved(&world.home, &world.env), []);
+    assert_eq!(recover_unsaved(&world.home, &world.env), []);
 }

@@ -10,7 +10,7 @@ use loci_settings::edit;
 use loci_stdx::Env;
 use loci_storage::config::{InputEntry, InputHistory, edit_state};
 use loci_storage::layout::ConfigHome;
-use loci_storage::sessions::{Lease, SessionLog, load};
+use loci_storage::sessions::{Lease, SessionLog, load_transcript};
 use serde_json::{Map, Value, json};
 
 use crate::support::{World, session_id, user};
@@ -73,7 +73,7 @@ fn child_writes() {
         count_up(&home, &["all".to_owned(), format!("child {me}")]);
     }
     log.sync().unwrap();
-    assert_eq!(log.take_trouble(), None);
+    assert_eq!(log.take_warning(), None);
 }
 
 fn prompt(display: &str) -> InputEntry {
@@ -112,7 +112,7 @@ fn check_state(world: &World, n_processes: u32, n_writes: u32) {
 
 fn check_sessions(world: &World, n_processes: u32, n_writes: u32) {
     for me in 0..n_processes {
-        let loaded = load(world.home.session(&world.env.home, &session_id(me)).file()).unwrap();
+        let loaded = load_transcript(world.home.session(&world.env.home, &session_id(me)).file()).unwrap();
         let uuids: Vec<&str> =
             loaded.entries.iter().map(|entry| entry.head().uuid.as_ref().unwrap().as_str()).collect();
         let expected: Vec<String> = (0..n_writes).map(|n| format!("{me}-{n}")).collect();

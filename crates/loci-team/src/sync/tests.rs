@@ -90,7 +90,7 @@ impl Remote for Twin {
 
 struct Person {
     env: Env,
-    book: MemoryBook,
+    journal: MemoryJournal,
     _root: tempfile::TempDir,
 }
 
@@ -98,32 +98,32 @@ impl Person {
     fn with(files: &[(&str, &str)]) -> Self {
         let root = tempfile::tempdir().unwrap();
         let env = Env::for_test(root.path(), root.path());
-        let book = MemoryBook::new(&ConfigHome::from_env(&env), &root.path().join("m"));
-        let person = Self { env, book, _root: root };
+        let journal = MemoryJournal::new(&ConfigHome::from_env(&env), &root.path().join("m"));
+        let person = Self { env, journal, _root: root };
         files.iter().for_each(|(name, text)| person.write(name, text));
         person
     }
 
     fn write(&self, name: &str, text: &str) {
-        let path = self.book.dir().join("team").join(name);
+        let path = self.journal.dir().join("team").join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
 
     fn text(&self, name: &str) -> Option<String> {
-        fs::read_to_string(self.book.dir().join("team").join(name)).ok()
+        fs::read_to_string(self.journal.dir().join("team").join(name)).ok()
     }
 
     async fn pull(&self, twin: &Twin) -> Vec<String> {
-        shown(pull(&self.env, &self.book, twin).await)
+        shown(pull(&self.env, &self.journal, twin).await)
     }
 
     async fn push(&self, twin: &Twin) -> Vec<String> {
-        shown(push(&self.book, twin).await)
+        shown(push(&self.journal, twin).await)
     }
 
     async fn status(&self, twin: &Twin) -> Vec<String> {
-        shown(status(&self.book, twin).await)
+        shown(status(&self.journal, twin).await)
     }
 }
 
@@ -159,7 +159,7 @@ async fn where_both_changed_the_server_wins_and_ours_can_be_brought_back() {
     assert_eq!(ann.push(&twin).await, ["a.md Conflict"]);
     assert_eq!(ann.pull(&twin).await, ["a.md Overwritten(Some(1))"]);
     assert_eq!((ann.text("a.md").as_deref(), twin.text("a.md").as_deref()), (Some("theirs"), Some("theirs")));
-    ann.book.undo(&ann.env, 1).unwrap();
+    ann.journal.undo(&ann.env, 1).unwrap();
     assert_eq!(ann.text("a.md").as_deref(), Some("ours"));
     assert_eq!(ann.push(&twin).await, ["a.md Sent"], "after a look at the server's, ours may replace it");
 }
@@ -170,7 +170,7 @@ async fn entry_deleted_locally_is_pulled_again() {
     let twin = Twin::with(&[("a.md", "text")]);
     let ann = Person::with(&[]);
     ann.pull(&twin).await;
-    fs::remove_file(ann.book.dir().join("team/a.md")).unwrap();
+    fs::remove_file(ann.journal.dir().join("team/a.md")).unwrap();
     assert_eq!(ann.push(&twin).await, Vec::<String>::new());
     assert_eq!(twin.text("a.md").as_deref(), Some("text"));
     assert_eq!(ann.pull(&twin).await, ["a.md Added(Some(2))"]);
@@ -231,7 +231,7 @@ async fn file_that_is_not_text_is_neither_pushed_nor_replaced() {
     let ann = Person::with(&[]);
     for name in ["mine.md", "both.md"] {
         ann.write(name, "");
-        fs::write(ann.book.dir().join("team").join(name), b"caf\xe9").unwrap();
+        fs::write(ann.journal.dir().join("team").join(name), b"caf\xe9").unwrap();
     }
     let skipped = |name: &str| format!("{name} Skipped(\"it is not UTF-8\")");
     assert_eq!(ann.push(&twin).await, [skipped("both.md"), skipped("mine.md")]);
@@ -239,7 +239,7 @@ async fn file_that_is_not_text_is_neither_pushed_nor_replaced() {
     let said = ann.pull(&twin).await;
     assert_eq!(said.iter().filter(|line| line.contains("Skipped")).count(), 3, "{said:?}");
     for name in ["mine.md", "both.md"] {
-        assert_eq!(fs::read(ann.book.dir().join("team").join(name)).unwrap(), b"caf\xe9", "{name}");
+        assert_eq!(fs::read(ann.journal.dir().join("team").join(name)).unwrap(), b"caf\xe9", "{name}");
     }
 }
 
@@ -259,7 +259,7 @@ async fn a_cut_at_any_request_loses_and_doubles_nothing() {
             assert_eq!(twin.text(name).as_deref(), Some(text), "{cut:?}");
         }
         assert!(twin.n_writes.lock().unwrap().values().all(|n| *n == 1), "{cut:?}");
-        assert_eq!(ann.book.changes().unwrap().len(), 2, "{cut:?}: each text came once");
+        assert_eq!(ann.journal.changes().unwrap().len(), 2, "{cut:?}: each text came once");
         assert_eq!(ann.status(&twin).await, Vec::<String>::new(), "{cut:?}");
     }
 }

@@ -57,7 +57,7 @@ async fn cut_anywhere(office: &Office, places: &[usize]) {
             assert_eq!(person.status().await, Ok(vec![]), "{repository}");
         }
         expect_all(office, &repository, &[&ann, &ben], &texts).await;
-        let came: usize = [&ann, &ben].iter().map(|it| it.book.changes().unwrap().len()).sum();
+        let came: usize = [&ann, &ben].iter().map(|it| it.journal.changes().unwrap().len()).sum();
         assert_eq!(came, 4, "{repository}: each text came to the other once");
     }
 }

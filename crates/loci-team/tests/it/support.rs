@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use loci_llm::Secret;
 use loci_stdx::{Env, SystemClock};
 use loci_storage::layout::ConfigHome;
-use loci_storage::memory::MemoryBook;
+use loci_storage::memory::MemoryJournal;
 use loci_team::{Database, HttpRemote, Limits, RepositoryName, Server, check_address};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -194,7 +194,7 @@ pub(crate) fn token(name: &str, repository: &str) -> String {
 pub(crate) struct Person {
     root: tempfile::TempDir,
     pub(crate) env: Env,
-    pub(crate) book: MemoryBook,
+    pub(crate) journal: MemoryJournal,
     pub(crate) remote: HttpRemote,
 }
 
@@ -202,11 +202,11 @@ impl Person {
     pub(crate) fn new(token: &str, repository: &str, address: SocketAddr) -> Self {
         let root = tempfile::tempdir().unwrap();
         let env = Env::for_test(root.path(), root.path());
-        let book = MemoryBook::new(&ConfigHome::from_env(&env), &root.path().join("m"));
+        let journal = MemoryJournal::new(&ConfigHome::from_env(&env), &root.path().join("m"));
         let address = check_address(&format!("http://{address}")).unwrap();
         let repository = RepositoryName::parse(repository).unwrap();
         let remote = HttpRemote::new(&env, &address, &repository, Secret::new(token)).unwrap();
-        Self { root, env, book, remote }
+        Self { root, env, journal, remote }
     }
 
     pub(crate) fn write(&self, name: &str, text: &str) {
@@ -220,15 +220,15 @@ impl Person {
     }
 
     pub(crate) async fn push(&self) -> Result<Vec<String>, String> {
-        shown(loci_team::push(&self.book, &self.remote).await)
+        shown(loci_team::push(&self.journal, &self.remote).await)
     }
 
     pub(crate) async fn pull(&self) -> Result<Vec<String>, String> {
-        shown(loci_team::pull(&self.env, &self.book, &self.remote).await)
+        shown(loci_team::pull(&self.env, &self.journal, &self.remote).await)
     }
 
     pub(crate) async fn status(&self) -> Result<Vec<String>, String> {
-        shown(loci_team::status(&self.book, &self.remote).await)
+        shown(loci_team::status(&self.journal, &self.remote).await)
     }
 }
 

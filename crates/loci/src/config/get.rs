@@ -46,7 +46,7 @@ fn file_value(ctx: &SettingsContext, path: &std::path::Path) -> Result<Value, Us
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Value::Null),
         Err(error) => {
-            let shown = ctx.places.shown(path);
+            let shown = ctx.places.display_path(path);
             return Err(UserError::new(format!("Failed to read settings: `{shown}`: {error}")));
         }
     };

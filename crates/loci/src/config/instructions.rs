@@ -2,7 +2,7 @@
 
 use loci_app::settings::InstructionOptions;
 use loci_stdx::counted;
-use loci_storage::config::{InstructionFile, Instructions, Scope, discover_instructions};
+use loci_storage::config::{InstructionFile, InstructionScope, Instructions, discover_instructions};
 use serde_json::{Value, json};
 
 use super::{SettingsContext, pretty};
@@ -20,7 +20,7 @@ fn to_text(ctx: &SettingsContext, found: &Instructions) -> String {
         .iter()
         .map(|file| {
             let size = counted(file.content.len() as u64, "byte", "bytes");
-            format!("{}  {size}  {}", ctx.places.shown(&file.path), why(ctx, file))
+            format!("{}  {size}  {}", ctx.places.display_path(&file.path), why(ctx, file))
         })
         .collect();
     if lines.is_empty() {
@@ -29,20 +29,22 @@ fn to_text(ctx: &SettingsContext, found: &Instructions) -> String {
     let out: Vec<_> = found.left_out.iter().chain(&found.diagnostics).collect();
     if !out.is_empty() {
         lines.extend([String::new(), "Left out:".to_owned()]);
-        lines.extend(out.iter().map(|note| format!("{}  {}", ctx.places.shown(&note.path), note.message)));
+        lines.extend(
+            out.iter().map(|note| format!("{}  {}", ctx.places.display_path(&note.path), note.message)),
+        );
     }
     lines.join("\n") + "\n"
 }
 
 fn why(ctx: &SettingsContext, file: &InstructionFile) -> String {
     let whose = match file.scope {
-        Scope::Managed => "the administrator's",
-        Scope::User => "yours, for all projects",
-        Scope::Project => "the project's",
-        Scope::Local => "yours, for this project",
+        InstructionScope::Managed => "the administrator's",
+        InstructionScope::User => "yours, for all projects",
+        InstructionScope::Project => "the project's",
+        InstructionScope::Local => "yours, for this project",
     };
     match &file.imported_by {
-        Some(by) => format!("{whose}; imported by {}", ctx.places.shown(by)),
+        Some(by) => format!("{whose}; imported by {}", ctx.places.display_path(by)),
         None => whose.to_owned(),
     }
 }

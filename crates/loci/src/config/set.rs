@@ -27,9 +27,9 @@ pub(super) fn run(ctx: &SettingsContext, args: &SetArgs) -> Result<String, UserE
     let excluded = ctx.keep_private(scope, &path)?;
     edit_settings(&ctx.home, &path, &options, |text| set(text, &named.path(), &value))
         .map_err(|error| to_user_error(&error))?;
-    let shown = ctx.places.shown(&path);
+    let shown = ctx.places.display_path(&path);
     let excluded = excluded
-        .map(|file| format!("Git ignores it from now on, by a rule in {}\n", ctx.places.shown(&file)))
+        .map(|file| format!("Git ignores it from now on, by a rule in {}\n", ctx.places.display_path(&file)))
         .unwrap_or_default();
     Ok(format!("Set `{}` in {shown}\n{excluded}{}", args.key, effect(ctx, &named, scope)))
 }

@@ -20,7 +20,7 @@ pub(super) fn run(ctx: &SettingsContext, args: &UnsetArgs) -> Result<String, Use
     let path = named.as_ref().map_or_else(|| args.key.split('.').collect(), |named| named.path());
     let scope = args.target.scope().unwrap_or(Scope::User);
     let (file, options) = ctx.file(scope);
-    let shown = ctx.places.shown(&file);
+    let shown = ctx.places.display_path(&file);
     let absent = || {
         UserError::new(format!("`{}` is not set in {shown}", args.key))
             .hint(format!("`loci config explain {}` shows every file.", args.key))

@@ -131,7 +131,7 @@ impl Context {
             .collect();
         pieces.extend(tools.descriptors().map(tool));
         pieces.extend(found.files.iter().filter(|file| !file.content.trim().is_empty()).map(instruction));
-        let indexes = memory.iter().flat_map(|memory| shown_memory_indexes(&memory.book, shows_team));
+        let indexes = memory.iter().flat_map(|memory| shown_memory_indexes(&memory.journal, shows_team));
         pieces.extend(indexes.map(index));
         let date = env.clock.local_date().to_string();
         pieces.push(frame(&found, &date));
@@ -253,10 +253,10 @@ fn tool(descriptor: &ToolDescriptor) -> Piece {
 
 fn instruction(file: &InstructionFile) -> Piece {
     let source = match file.scope {
-        Scope::Managed => "the administrator's",
-        Scope::User => "yours, for all projects",
-        Scope::Project => "the project's",
-        Scope::Local => "yours, for this project",
+        InstructionScope::Managed => "the administrator's",
+        InstructionScope::User => "yours, for all projects",
+        InstructionScope::Project => "the project's",
+        InstructionScope::Local => "yours, for this project",
     };
     let why = match &file.imported_by {
         Some(by) => format!("imported by {}", by.display()),

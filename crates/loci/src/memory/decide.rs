@@ -5,7 +5,7 @@ use loci_context::{
     MemoryFile, in_form_of, index_line, with_index_line, with_modified_time, without_index_lines,
 };
 use loci_stdx::rfc3339_millis;
-use loci_storage::memory::{Act, Edit, MemoryContent, Shelf};
+use loci_storage::memory::{ChangeKind, Edit, MemoryArea, MemoryContent};
 
 use super::{MemoryContext, done, gone, to_user_error};
 
@@ -78,16 +78,16 @@ fn accept_one(ctx: &MemoryContext, file: &str) -> Result<u64, UserError> {
     let mut edits = vec![Edit::memory(file, now, Some(after.into()))];
     edits.extend(ctx.index_edit(|index| Some(with_index_line(index, file, &line)))?);
     edits.push(Edit::pending(file, Some(text.into()), None));
-    ctx.apply(Act::Accept, edits)
+    ctx.apply(ChangeKind::Accept, edits)
 }
 
 /// Returns what the memory was when the proposal was made; `None` when that is not known.
 fn base(ctx: &MemoryContext, file: &str) -> Result<Option<Option<MemoryContent>>, UserError> {
-    let changes = ctx.book.changes().map_err(|error| to_user_error(&error))?;
+    let changes = ctx.journal.changes().map_err(|error| to_user_error(&error))?;
     let proposal = changes.iter().rev().find(|change| {
-        change.act == Act::Propose
-            && change.files.iter().any(|it| it.shelf == Shelf::Pending && it.file == file)
+        change.act == ChangeKind::Propose
+            && change.files.iter().any(|it| it.area == MemoryArea::Pending && it.file == file)
     });
     let files = proposal.map(|change| change.files.as_slice()).unwrap_or_default();
-    Ok(files.iter().find(|it| it.shelf == Shelf::Memory && it.file == file).map(|it| it.before.clone()))
+    Ok(files.iter().find(|it| it.area == MemoryArea::Memory && it.file == file).map(|it| it.before.clone()))
 }

@@ -66,7 +66,8 @@ fn symbol_problems(ctx: &MemoryContext, all: &[Known]) -> Vec<(String, String)> 
 fn index_problems(ctx: &MemoryContext, all: &[Known]) -> Vec<(String, String)> {
     let index = ctx.index().unwrap_or_default();
     let known: HashSet<&str> = all.iter().map(|it| it.file.as_str()).collect();
-    let is_there = |file: &str| known.contains(file) || ctx.book.dir().join(file).symlink_metadata().is_ok();
+    let is_there =
+        |file: &str| known.contains(file) || ctx.journal.dir().join(file).symlink_metadata().is_ok();
     let dangling = index_lines(&index).into_iter().filter(|line| !is_there(&line.file));
     let mut problems: Vec<(String, String)> = dangling
         .map(|line| (format!("{MEMORY_INDEX}:{}", line.number), format!("`{}` is not there", line.file)))

@@ -7,7 +7,7 @@ use loci_context::{
     MemoryFile, in_form_of, index_line, index_lines, with_index_line, with_modified_time, without_bom,
 };
 use loci_stdx::rfc3339_millis;
-use loci_storage::memory::{Act, Edit, Shelf};
+use loci_storage::memory::{ChangeKind, Edit, MemoryArea};
 
 use super::{MemoryContext, done};
 
@@ -28,7 +28,7 @@ pub(super) struct EditArgs {
 
 pub(super) fn run(ctx: &MemoryContext, args: &EditArgs) -> Result<String, UserError> {
     let (file, _) = ctx.find(&args.name)?;
-    let before = ctx.exact_text(Shelf::Memory, &file)?.unwrap_or_default();
+    let before = ctx.exact_text(MemoryArea::Memory, &file)?.unwrap_or_default();
     let text = match &args.text {
         Some(text) => text.clone(),
         None => read_stdin()?,
@@ -53,7 +53,7 @@ pub(super) fn run(ctx: &MemoryContext, args: &EditArgs) -> Result<String, UserEr
         let has_line = |index: &str| index_lines(index).iter().any(|it| it.file == file);
         edits.extend(ctx.index_edit(|index| has_line(index).then(|| with_index_line(index, &file, &line)))?);
     }
-    let id = ctx.apply(Act::Edit, edits)?;
+    let id = ctx.apply(ChangeKind::Edit, edits)?;
     Ok(done(&format!("`{file}` is changed"), id, args.json))
 }
 

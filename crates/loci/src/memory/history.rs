@@ -17,7 +17,7 @@ pub(super) struct HistoryArgs {
 }
 
 pub(super) fn run(ctx: &MemoryContext, args: &HistoryArgs) -> Result<String, UserError> {
-    let mut changes = ctx.book.changes().map_err(|error| to_user_error(&error))?;
+    let mut changes = ctx.journal.changes().map_err(|error| to_user_error(&error))?;
     if let Some(file) = &args.file {
         let wanted = file.trim_end_matches(".md");
         changes.retain(|change| change.files.iter().any(|it| it.file.trim_end_matches(".md") == wanted));

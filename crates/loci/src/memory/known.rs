@@ -7,7 +7,7 @@ use loci_context::{
     Flag, MemoryFile, contradictions, disagreements, index_lines, most_related, same_subject,
 };
 use loci_storage::memory::{
-    Change, MEMORY_INDEX, MemoryText, Shelf, memory_files, memory_names, memory_texts,
+    Change, MEMORY_INDEX, MemoryArea, MemoryText, memory_files, memory_names, memory_texts,
 };
 use serde_json::{Value, json};
 
@@ -78,8 +78,9 @@ impl Origin {
 /// Reads all memories and what is the matter with them.
 pub(super) fn memories(ctx: &MemoryContext) -> Result<Vec<Known>, UserError> {
     let origins = Origins::read(ctx)?;
-    let known =
-        memory_files(ctx.book.dir()).into_iter().map(|it| origins.known(Shelf::Memory, it.file, it.text));
+    let known = memory_files(ctx.journal.dir())
+        .into_iter()
+        .map(|it| origins.known(MemoryArea::Memory, it.file, it.text));
     let mut all: Vec<Known> = known.collect();
     // Of an index that cannot be read, nothing is said a thousand times; `unreadable` says it once.
     let listed: Option<HashSet<String>> =
@@ -104,9 +105,9 @@ pub(super) fn memories(ctx: &MemoryContext) -> Result<Vec<Known>, UserError> {
 /// Returns what lies among the memories and cannot be read, and why.
 pub(super) fn unreadable(ctx: &MemoryContext, all: &[Known]) -> Vec<(String, String)> {
     let read: HashSet<&str> = all.iter().map(|it| it.file.as_str()).collect();
-    let unread = memory_names(ctx.book.dir()).into_iter().filter(|name| !read.contains(name.as_str()));
+    let unread = memory_names(ctx.journal.dir()).into_iter().filter(|name| !read.contains(name.as_str()));
     let why = |file: String| {
-        let error = ctx.book.text(Shelf::Memory, &file).err()?;
+        let error = ctx.journal.text(MemoryArea::Memory, &file).err()?;
         Some((file, to_user_error(&error).message().to_owned()))
     };
     let index = ctx.index().err().map(|why| (MEMORY_INDEX.to_owned(), why));
@@ -115,12 +116,12 @@ pub(super) fn unreadable(ctx: &MemoryContext, all: &[Known]) -> Vec<(String, Str
 
 /// Reads all proposals.
 pub(super) fn proposals(ctx: &MemoryContext) -> Result<Vec<Known>, UserError> {
-    let pending = ctx.book.pending();
+    let pending = ctx.journal.pending();
     let origins = Origins::of_proposals(ctx, pending.iter().map(|it| it.file.as_str()))?;
     let world = stale::World::of(ctx);
     let mut otherwise = said_otherwise(ctx, &pending);
     let known = pending.into_iter().map(|it| {
-        let mut known = origins.known(Shelf::Pending, it.file, it.text);
+        let mut known = origins.known(MemoryArea::Pending, it.file, it.text);
         known.flags.extend(otherwise.remove(&known.file).unwrap_or_default());
         known.flags.extend(world.stale(&known.memory.body).into_iter().map(Flag::Stale));
         known
@@ -132,10 +133,10 @@ pub(super) fn proposals(ctx: &MemoryContext) -> Result<Vec<Known>, UserError> {
 /// replace has nothing to say any more.
 fn said_otherwise(ctx: &MemoryContext, pending: &[MemoryText]) -> HashMap<String, Vec<Flag>> {
     let replaced: HashSet<&str> = pending.iter().map(|it| it.file.as_str()).collect();
-    let mut names = memory_names(ctx.book.dir());
+    let mut names = memory_names(ctx.journal.dir());
     names.retain(|name| !replaced.contains(name.as_str()));
     let texts: Vec<&str> = pending.iter().map(|it| it.text.as_str()).collect();
-    let others = memory_texts(ctx.book.dir(), most_related(names, &texts, MOST_COMPARED));
+    let others = memory_texts(ctx.journal.dir(), most_related(names, &texts, MOST_COMPARED));
     let parsed = |it: &MemoryText| (it.file.clone(), MemoryFile::parse(&it.text));
     let all: Vec<(String, MemoryFile)> = pending.iter().chain(&others).map(parsed).collect();
     let read = || all.iter().map(|(file, memory)| (file.as_str(), memory));
@@ -147,8 +148,13 @@ fn said_otherwise(ctx: &MemoryContext, pending: &[MemoryText]) -> HashMap<String
 }
 
 /// Reads one of them.
-pub(super) fn one(ctx: &MemoryContext, shelf: Shelf, file: String, text: String) -> Result<Known, UserError> {
-    let mut known = Origins::read(ctx)?.known(shelf, file, text);
+pub(super) fn one(
+    ctx: &MemoryContext,
+    area: MemoryArea,
+    file: String,
+    text: String,
+) -> Result<Known, UserError> {
+    let mut known = Origins::read(ctx)?.known(area, file, text);
     known.flags.extend(stale::World::of(ctx).stale(&known.memory.body).into_iter().map(Flag::Stale));
     Ok(known)
 }
@@ -161,7 +167,7 @@ struct Origins {
 
 impl Origins {
     fn read(ctx: &MemoryContext) -> Result<Self, UserError> {
-        Ok(Self::of(ctx.book.changes().map_err(|error| to_user_error(&error))?))
+        Ok(Self::of(ctx.journal.changes().map_err(|error| to_user_error(&error))?))
     }
 
     /// Proposals are usually recent; the archive is opened only for one that is not.
@@ -169,7 +175,7 @@ impl Origins {
         ctx: &MemoryContext,
         mut files: impl Iterator<Item = &'a str>,
     ) -> Result<Self, UserError> {
-        let recent = Self::of(ctx.book.recent_changes().map_err(|error| to_user_error(&error))?);
+        let recent = Self::of(ctx.journal.recent_changes().map_err(|error| to_user_error(&error))?);
         match files.all(|file| recent.last.contains_key(&(true, file.to_owned()))) {
             true => Ok(recent),
             false => Self::read(ctx),
@@ -180,16 +186,16 @@ impl Origins {
         let mut last = HashMap::new();
         for (n, change) in changes.iter().enumerate() {
             for (m, file) in change.files.iter().enumerate().filter(|(_, file)| file.before != file.after) {
-                last.insert((file.shelf == Shelf::Pending, file.file.clone()), (n, m));
+                last.insert((file.area == MemoryArea::Pending, file.file.clone()), (n, m));
             }
         }
         Self { changes, last }
     }
 
-    fn known(&self, shelf: Shelf, file: String, text: String) -> Known {
+    fn known(&self, area: MemoryArea, file: String, text: String) -> Known {
         let memory = MemoryFile::parse(&text);
         let flags = memory.problems.iter().cloned().map(Flag::Malformed).collect();
-        let origin = self.last.get(&(shelf == Shelf::Pending, file.clone())).map(|(n, m)| {
+        let origin = self.last.get(&(area == MemoryArea::Pending, file.clone())).map(|(n, m)| {
             let change = &self.changes[*n];
             Origin {
                 change: change.id,
@@ -197,7 +203,7 @@ impl Origins {
                 by: change.by.as_str(),
                 session: change.session.clone(),
                 message: change.message.clone(),
-                is_edited: change.files[*m].after.as_ref().is_none_or(|after| after.shown() != text),
+                is_edited: change.files[*m].after.as_ref().is_none_or(|after| after.to_text_lossy() != text),
             }
         });
         Known { file, text, memory, flags, origin }

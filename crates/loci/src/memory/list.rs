@@ -21,7 +21,7 @@ pub(super) fn run(ctx: &MemoryContext, args: &ListArgs) -> Result<String, UserEr
     }
     let unreadable = known::unreadable(ctx, &all);
     if all.is_empty() && unreadable.is_empty() {
-        return Ok(format!("There are no memories in `{}`\n", ctx.book.dir().display()));
+        return Ok(format!("There are no memories in `{}`\n", ctx.journal.dir().display()));
     }
     let mut lines = Vec::new();
     for it in &all {
@@ -30,7 +30,7 @@ pub(super) fn run(ctx: &MemoryContext, args: &ListArgs) -> Result<String, UserEr
         lines.extend(it.flags.iter().map(|flag| format!("           ! {flag}")));
     }
     lines.extend(unreadable.into_iter().map(|(file, why)| format!("{:<10} {file}\n           ! {why}", "-")));
-    let n_pending = ctx.book.pending().len();
+    let n_pending = ctx.journal.pending().len();
     if n_pending > 0 {
         let waiting = counted(n_pending as u64, "proposal waits", "proposals wait");
         lines.push(format!("{waiting} for your word: `loci memory review`"));

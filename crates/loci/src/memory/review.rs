@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use loci_app::UserError;
-use loci_storage::memory::Shelf;
+use loci_storage::memory::MemoryArea;
 use serde_json::{Value, json};
 
 use super::{Known, MemoryContext, known};
@@ -23,7 +23,7 @@ pub(super) fn run(ctx: &MemoryContext, args: &ReviewArgs) -> Result<String, User
         for it in &all {
             let mut value = it.to_json();
             value["text"] = json!(it.text);
-            value["replaces"] = json!(ctx.text(Shelf::Memory, &it.file)?);
+            value["replaces"] = json!(ctx.text(MemoryArea::Memory, &it.file)?);
             values.push(value);
         }
         return Ok(pretty(&Value::from(values)));
@@ -33,7 +33,7 @@ pub(super) fn run(ctx: &MemoryContext, args: &ReviewArgs) -> Result<String, User
     }
     let mut text = String::new();
     for it in &all {
-        text.push_str(&shown(it, ctx.text(Shelf::Memory, &it.file)?.as_deref()));
+        text.push_str(&shown(it, ctx.text(MemoryArea::Memory, &it.file)?.as_deref()));
     }
     text.push_str(
         "`loci memory accept FILE` lets one count, `reject FILE` turns it down; --all means all of them\n",

@@ -20,7 +20,7 @@ pub(super) struct SearchArgs {
 
 pub(super) fn run(ctx: &MemoryContext, args: &SearchArgs) -> Result<String, UserError> {
     let words: Vec<String> = args.words.iter().map(|word| word.to_lowercase()).collect();
-    let hits: Vec<(String, usize, String)> = memory_files(ctx.book.dir())
+    let hits: Vec<(String, usize, String)> = memory_files(ctx.journal.dir())
         .into_iter()
         .filter(|it| {
             let text = format!("{}\n{}", it.file, it.text).to_lowercase();

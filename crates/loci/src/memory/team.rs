@@ -52,9 +52,9 @@ pub(super) fn run(ctx: &MemoryContext, args: &TeamArgs) -> Result<(String, u8), 
         .build()
         .map_err(|error| UserError::new(format!("The runtime cannot start: {error}")))?;
     let (lines, VerbArgs { json }) = match &args.verb {
-        Verb::Pull(args) => (runtime.block_on(loci_team::pull(&ctx.env, &ctx.book, &remote)), args),
-        Verb::Push(args) => (runtime.block_on(loci_team::push(&ctx.book, &remote)), args),
-        Verb::Status(args) => (runtime.block_on(loci_team::status(&ctx.book, &remote)), args),
+        Verb::Pull(args) => (runtime.block_on(loci_team::pull(&ctx.env, &ctx.journal, &remote)), args),
+        Verb::Push(args) => (runtime.block_on(loci_team::push(&ctx.journal, &remote)), args),
+        Verb::Status(args) => (runtime.block_on(loci_team::status(&ctx.journal, &remote)), args),
     };
     let lines = lines.map_err(|error| explain(&error))?;
     let is_held =

@@ -21,12 +21,12 @@ pub(super) fn run(ctx: &MemoryContext, args: &UndoArgs) -> Result<String, UserEr
         Some(id) => id,
         None => last(ctx)?.ok_or_else(|| UserError::new("There is no change to take back"))?,
     };
-    let change = ctx.book.undo(&ctx.env, id).map_err(|error| to_user_error(&error))?;
+    let change = ctx.journal.undo(&ctx.env, id).map_err(|error| to_user_error(&error))?;
     Ok(done(&format!("Change {id} is taken back"), change.id, args.json))
 }
 
 fn last(ctx: &MemoryContext) -> Result<Option<u64>, UserError> {
-    Ok(last_made(&ctx.book.changes().map_err(|error| to_user_error(&error))?))
+    Ok(last_made(&ctx.journal.changes().map_err(|error| to_user_error(&error))?))
 }
 
 /// Returns the last change that made something and was not taken back. Taking back what took something back makes it
@@ -45,7 +45,7 @@ fn last_made(changes: &[Change]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loci_storage::memory::{Act, Author};
+    use loci_storage::memory::{Author, ChangeKind};
 
     #[test]
     fn what_was_made_again_can_be_taken_back_again() {
@@ -62,7 +62,7 @@ mod tests {
             let change = |(n, undoes): (usize, &Option<u64>)| Change {
                 id: n as u64 + 1,
                 at: String::new(),
-                act: if undoes.is_some() { Act::Undo } else { Act::Edit },
+                act: if undoes.is_some() { ChangeKind::Undo } else { ChangeKind::Edit },
                 by: Author::Person,
                 session: None,
                 message: None,

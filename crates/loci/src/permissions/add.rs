@@ -32,7 +32,7 @@ pub(super) fn run(ctx: &SettingsContext, args: &AddArgs) -> Result<String, UserE
     ctx.keep_private(scope, &path)?;
     let is_new = edit_settings(&ctx.home, &path, &options, |text| update.edit(text))
         .map_err(|error| to_user_error(&error))?;
-    let (rule, shown) = (args.rule.trim(), ctx.places.shown(&path));
+    let (rule, shown) = (args.rule.trim(), ctx.places.display_path(&path));
     let effect = effect(ctx, rule, list, scope);
     if args.json {
         let value = serde_json::json!({

@@ -40,7 +40,7 @@ pub(super) fn run(ctx: &SettingsContext, args: &RemoveArgs) -> Result<String, Us
                 let has_changed = edit_settings(&ctx.home, &path, &options, |text| update.edit(text))
                     .map_err(|error| to_user_error(&error))?;
                 if has_changed {
-                    removed.push((*list, ctx.places.shown(&path)));
+                    removed.push((*list, ctx.places.display_path(&path)));
                 }
             }
         }

@@ -4,7 +4,7 @@ use loci_app::RunOptions;
 use loci_app::UserError;
 use loci_app::settings::RunSettings;
 use loci_stdx::{counted, single_line};
-use loci_storage::sessions::{ArchiveError, Swept, archive_older, archive_session, archived_sessions};
+use loci_storage::sessions::{ArchiveError, ArchiveSweep, archive_older, archive_session, archived_sessions};
 use serde_json::{Value, json};
 
 use super::{SessionsContext, format, output, target};
@@ -67,9 +67,10 @@ fn named(ctx: &SessionsContext<'_>, args: &ArchiveArgs) -> Result<(), UserError>
 fn older(ctx: &SessionsContext<'_>, days: u64, is_json: bool) -> Result<(), UserError> {
     let swept = archive_older(&ctx.home, days, usize::MAX, ctx.env.clock.now());
     let swept = swept.map_err(|error| UserError::from_error(&error))?;
-    let reason = |swept: &Swept| swept.result.as_ref().err().map(|error| error.to_string());
+    let reason = |swept: &ArchiveSweep| swept.result.as_ref().err().map(|error| error.to_string());
     if is_json {
-        let value = |swept: &Swept| json!({"sessionId": swept.place.id().as_str(), "problem": reason(swept)});
+        let value =
+            |swept: &ArchiveSweep| json!({"sessionId": swept.place.id().as_str(), "problem": reason(swept)});
         return output::print_json(&swept.iter().map(value).collect());
     }
     for stayed in swept.iter().filter(|swept| swept.result.is_err()) {
@@ -96,7 +97,7 @@ fn list(ctx: &SessionsContext<'_>, is_json: bool) -> Result<(), UserError> {
     if archived.is_empty() {
         output::say("Nothing is archived");
     }
-    let line = |it: &loci_storage::sessions::Archived| {
+    let line = |it: &loci_storage::sessions::ArchivedSession| {
         let about = single_line(it.headline.as_deref().unwrap_or("(no prompt)"), 60);
         let said = it.last_activity_ms.map_or_else(|| "-".to_owned(), format::minute_of_ms);
         format!("{}  {said:<16}  {:>7}  {about}\n", it.place.id(), format::size(it.size))

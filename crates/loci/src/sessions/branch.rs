@@ -10,7 +10,8 @@ use loci_core::ids::{EntryId, SessionId};
 use loci_stdx::rfc3339_millis;
 use loci_storage::layout::SessionPlace;
 use loci_storage::sessions::{
-    SessionSummary, Trace, copy_notes, copy_tasks, fork_entries, last_prompt_text, link_backups, write_fork,
+    ForkOrigin, SessionSummary, copy_notes, copy_tasks, fork_entries, last_prompt_text, link_backups,
+    write_fork,
 };
 use serde_json::json;
 
@@ -45,7 +46,8 @@ pub(super) fn run(ctx: &SessionsContext<'_>, args: &BranchArgs) -> Result<(), Us
         .map_err(|error| UserError::from_error(&error))?;
     let place = SessionPlace::new(source.file().with_file_name(format!("{id}.jsonl")), id.clone());
     let failed = |error| UserError::from_error(&error);
-    let copied = fork_entries(&entries, &conversation, source.id(), &id, Trace::Recorded).map_err(failed)?;
+    let copied =
+        fork_entries(&entries, &conversation, source.id(), &id, ForkOrigin::Recorded).map_err(failed)?;
     let n_messages = conversation.path().len();
     let lines = with_labels(ctx, args, &session, &conversation, &id, copied)?;
     write_fork(&place, &lines).map_err(failed)?;

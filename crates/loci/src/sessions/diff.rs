@@ -5,7 +5,7 @@ use std::path::Path;
 use loci_app::UserError;
 use loci_core::file_history::{PathState, prompts_of};
 use loci_core::ids::EntryId;
-use loci_storage::history::{PathDiff, RewindScene, diff_points};
+use loci_storage::history::{PathDiff, RewindContext, diff_points};
 use serde_json::{Value, json};
 
 use super::{SessionsContext, format, output, rewind, target};
@@ -38,7 +38,7 @@ pub(super) fn run(ctx: &SessionsContext<'_>, args: &DiffArgs) -> Result<(), User
     };
     let (from, to) = (args.from.as_ref().map(resolve), args.to.as_ref().map(resolve));
     let cwd = rewind::cwd(&entries)?;
-    let scene = RewindScene { home: &ctx.home, env: ctx.env, session: place.id(), cwd: &cwd };
+    let scene = RewindContext { home: &ctx.home, env: ctx.env, session: place.id(), cwd: &cwd };
     let diffs = diff_points(&scene, from.as_ref(), to.as_ref()).map_err(|error| {
         UserError::from_error(&error).hint(
             "Changes are recorded when a session runs with --checkpoint-files, or with \

@@ -2,7 +2,7 @@
 
 use loci_app::UserError;
 use loci_stdx::{LockError, counted};
-use loci_storage::doctor::{CheckUp, DoctorError, Finding, Outcome, examine_store, repair_store};
+use loci_storage::doctor::{DoctorError, Finding, RepairOutcome, StoreReport, check_store, repair_store};
 use serde_json::{Value, json};
 
 use super::{SessionsContext, format, output};
@@ -21,7 +21,7 @@ pub(super) struct DoctorArgs {
 
 /// Examines or mends all sessions; the exit code is 1 while something is wrong.
 pub(super) fn run(ctx: &SessionsContext<'_>, args: &DoctorArgs) -> Result<u8, UserError> {
-    let check = if args.repair { repair_store } else { examine_store };
+    let check = if args.repair { repair_store } else { check_store };
     let check_up = check(&ctx.home, ctx.env).map_err(|error| {
         let user_error = UserError::from_error(&error);
         match error {
@@ -40,12 +40,12 @@ pub(super) fn run(ctx: &SessionsContext<'_>, args: &DoctorArgs) -> Result<u8, Us
     Ok(u8::from(check_up.n_open() > 0))
 }
 
-fn to_json(check_up: &CheckUp) -> Value {
+fn to_json(check_up: &StoreReport) -> Value {
     let finding = |it: &Finding| {
         let (state, said) = match &it.outcome {
-            Outcome::Found => ("found", None),
-            Outcome::Mended(said) => ("mended", Some(said)),
-            Outcome::Left(why) => ("left", Some(why)),
+            RepairOutcome::Found => ("found", None),
+            RepairOutcome::Mended(said) => ("mended", Some(said)),
+            RepairOutcome::Left(why) => ("left", Some(why)),
         };
         json!({
             "kind": it.kind.name(),
@@ -65,7 +65,7 @@ fn to_json(check_up: &CheckUp) -> Value {
     })
 }
 
-fn to_text(ctx: &SessionsContext<'_>, check_up: &CheckUp, is_repair: bool) -> String {
+fn to_text(ctx: &SessionsContext<'_>, check_up: &StoreReport, is_repair: bool) -> String {
     let mut text: String = check_up.findings.iter().map(|finding| paragraph(ctx, finding)).collect();
     let n_sessions = counted(check_up.n_sessions as u64, "session", "sessions");
     let n_findings = counted(check_up.findings.len() as u64, "finding", "findings");
@@ -84,9 +84,9 @@ fn paragraph(ctx: &SessionsContext<'_>, finding: &Finding) -> String {
     let file = format::plain(&format::path(&ctx.env.home, &finding.file.to_string_lossy()));
     let place = finding.offset.map(|offset| format!(" at byte {offset}")).unwrap_or_default();
     let last = match &finding.outcome {
-        Outcome::Found => format!("repair: {}", finding.remedy),
-        Outcome::Mended(said) => format!("mended: {said}"),
-        Outcome::Left(why) => format!("not mended: {why}"),
+        RepairOutcome::Found => format!("repair: {}", finding.remedy),
+        RepairOutcome::Mended(said) => format!("mended: {said}"),
+        RepairOutcome::Left(why) => format!("not mended: {why}"),
     };
     let (meaning, last) = (format::plain(&finding.meaning), format::plain(&last));
     format!("{}  {file}{place}\n  {meaning}\n  {last}\n\n", finding.kind)

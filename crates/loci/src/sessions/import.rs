@@ -2,7 +2,9 @@
 
 use loci_app::COMPATIBLE_VERSION;
 use loci_app::UserError;
-use loci_storage::foreign::{ImportError, ImportId, ImportWish, Imported, find_rollout, import_rollout};
+use loci_storage::foreign::{
+    ImportError, ImportId, ImportOptions, ImportedSession, find_rollout, import_rollout,
+};
 use loci_storage::sessions::FindError;
 use serde_json::json;
 
@@ -34,7 +36,7 @@ pub(super) fn run(ctx: &SessionsContext<'_>, args: &ImportArgs) -> Result<(), Us
         ))
     })?;
     let under = if args.again { ImportId::New } else { ImportId::Same };
-    let wish = ImportWish { version: COMPATIBLE_VERSION, under };
+    let wish = ImportOptions { version: COMPATIBLE_VERSION, under };
     let imported = import_rollout(&ctx.home, ctx.env, &place, wish).map_err(|error| to_user_error(&error))?;
     let resume = resume(ctx, &imported);
     if args.json {
@@ -55,7 +57,7 @@ pub(super) fn run(ctx: &SessionsContext<'_>, args: &ImportArgs) -> Result<(), Us
     Ok(())
 }
 
-fn resume(ctx: &SessionsContext<'_>, imported: &Imported) -> String {
+fn resume(ctx: &SessionsContext<'_>, imported: &ImportedSession) -> String {
     let id = imported.place.id();
     // Where a directory is gone, a session goes on in the one that somebody is in.
     match imported.cwd == ctx.env.cwd || !imported.cwd.is_dir() {

@@ -13,7 +13,7 @@ use loci_core::ids::SessionId;
 use loci_core::permission::Mode;
 use loci_engine::{ReplayOptions, ReplayReport, ReplaySandbox};
 use loci_stdx::Env;
-use loci_storage::history::{Scratch, ScratchError, ScratchLimits};
+use loci_storage::history::{ScratchCopy, ScratchError, ScratchLimits};
 use loci_storage::layout::{SessionPlace, SessionTmp};
 use loci_tools::RecordDirs;
 
@@ -116,7 +116,7 @@ fn finish(place: &SessionPlace, played: Played, args: &ReplayArgs) -> Result<u8,
 }
 
 struct OpenSandbox {
-    scratch: Scratch,
+    scratch: ScratchCopy,
     sandbox: ReplaySandbox,
     warnings: Vec<String>,
 }

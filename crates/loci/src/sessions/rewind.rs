@@ -10,8 +10,8 @@ use loci_core::file_history::{PathState, PromptPoint, RewindStep, prompts_of};
 use loci_core::ids::EntryId;
 use loci_stdx::counted;
 use loci_storage::history::{
-    ConversationRewind, OnConflict, RewindError, RewindPlan, RewindScene, Rewound, apply_rewind, plan_rewind,
-    plan_undo, recover_rewinds,
+    ConversationRewind, OnConflict, RewindContext, RewindError, RewindPlan, RewindReport, apply_rewind,
+    plan_rewind, plan_undo, recover_rewinds,
 };
 use loci_storage::layout::SessionPlace;
 use loci_storage::sessions::{Lease, LeaseError};
@@ -87,7 +87,7 @@ pub(super) fn rewind(ctx: &SessionsContext<'_>, args: &RewindArgs) -> Result<(),
     let (_lease, entries) = open(ctx, &place, args.how.dry_run)?;
     let prompt = prompt(&place, &entries, &args.to)?;
     let cwd = cwd(&entries)?;
-    let scene = RewindScene { home: &ctx.home, env: ctx.env, session: place.id(), cwd: &cwd };
+    let scene = RewindContext { home: &ctx.home, env: ctx.env, session: place.id(), cwd: &cwd };
     let plan = match args.conversation {
         true => None,
         false => {
@@ -116,7 +116,7 @@ pub(super) fn undo(ctx: &SessionsContext<'_>, args: &UndoArgs) -> Result<(), Use
     let place = target::find(ctx, "undo-rewind", &args.session)?;
     let (_lease, entries) = open(ctx, &place, args.how.dry_run)?;
     let cwd = cwd(&entries)?;
-    let scene = RewindScene { home: &ctx.home, env: ctx.env, session: place.id(), cwd: &cwd };
+    let scene = RewindContext { home: &ctx.home, env: ctx.env, session: place.id(), cwd: &cwd };
     let plan = plan_undo(&scene).map_err(|error| to_user_error(&place, &error))?;
     let conversation = ConversationRewind {
         file: place.file().to_owned(),
@@ -148,7 +148,7 @@ fn in_use(error: &LeaseError) -> UserError {
 fn perform(
     ctx: &SessionsContext<'_>,
     place: &SessionPlace,
-    scene: &RewindScene<'_>,
+    scene: &RewindContext<'_>,
     plan: RewindPlan,
     conversation: Option<ConversationRewind>,
     how: &How,
@@ -233,7 +233,7 @@ impl<'a> Report<'a> {
         text
     }
 
-    fn json(&self, place: &SessionPlace, rewound: Option<&Rewound>) -> Value {
+    fn json(&self, place: &SessionPlace, rewound: Option<&RewindReport>) -> Value {
         let files = self.files.iter().map(|(path, action)| json!({"path": path, "action": action}));
         let conflicts = self.conflicts.iter().map(|(path, reason)| json!({"path": path, "reason": reason}));
         json!({

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use loci_app::UserError;
 use loci_core::passage::Voice;
 use loci_storage::project::Project;
-use loci_storage::search::{IndexUse, SearchError, SearchFilter, SearchWish, search_sessions};
+use loci_storage::search::{IndexUse, SearchError, SearchFilter, SearchQuery, search_sessions};
 use loci_storage::sessions::{list_project, list_rollouts};
 use serde_json::json;
 
@@ -121,7 +121,7 @@ fn nothing_to_show(n_found: usize, filter: &SearchFilter) -> &'static str {
     }
 }
 
-fn wish(ctx: &SessionsContext<'_>, args: &SearchArgs) -> Result<SearchWish, UserError> {
+fn wish(ctx: &SessionsContext<'_>, args: &SearchArgs) -> Result<SearchQuery, UserError> {
     let text = args.query.join(" ");
     if text.trim().is_empty() {
         return Err(UserError::new("There is nothing to search for")
@@ -144,7 +144,7 @@ fn wish(ctx: &SessionsContext<'_>, args: &SearchArgs) -> Result<SearchWish, User
         Some(text) => parse_time(text, now, edge).map(Some),
         None => Ok(None),
     };
-    Ok(SearchWish {
+    Ok(SearchQuery {
         text,
         is_regex: args.regex,
         filter: SearchFilter {

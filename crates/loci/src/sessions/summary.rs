@@ -109,7 +109,7 @@ pub(super) fn origin(dialect: Dialect) -> Option<&'static str> {
 mod tests {
     use loci_core::ids::SessionId;
     use loci_storage::layout::SessionPlace;
-    use loci_storage::sessions::summary_of;
+    use loci_storage::sessions::session_summary;
 
     use super::*;
 
@@ -121,7 +121,7 @@ mod tests {
         let said = r#"{"type":"user","uuid":"u","timestamp":"2026-01-01T00:00:00.500Z","cwd":"/p \\ q","message":{"role":"user","content":"say \"hi\"\n\u0001é"}}"#;
         let title = r#"{"type":"custom-title","customTitle":"a \"title\"","sessionId":"s"}"#;
         std::fs::write(&file, format!("{said}\n{title}\n")).unwrap();
-        let session = summary_of(&SessionPlace::new(file, id)).unwrap().unwrap();
+        let session = session_summary(&SessionPlace::new(file, id)).unwrap().unwrap();
         let mut out = Vec::new();
         put_json(&mut out, &session).unwrap();
         let told: Value = serde_json::from_slice(&out).unwrap();

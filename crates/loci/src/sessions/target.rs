@@ -8,13 +8,15 @@ use loci_core::entry::Entry;
 use loci_stdx::counted;
 use loci_storage::foreign::{RolloutError, find_rollout, load_rollout};
 use loci_storage::layout::{Dialect, SessionPlace};
-use loci_storage::sessions::{FindError, Loaded, SessionSummary, load, resolve, summary_of};
+use loci_storage::sessions::{
+    FindError, LoadedTranscript, SessionSummary, load_transcript, resolve_session, session_summary,
+};
 
 use super::{SessionsContext, output};
 
 /// Finds the session a person named; `verb` is what they typed before the name.
 pub(super) fn find(ctx: &SessionsContext<'_>, verb: &str, name: &str) -> Result<SessionPlace, UserError> {
-    resolve(&ctx.home, &ctx.env.cwd, name).map_err(|error| {
+    resolve_session(&ctx.home, &ctx.env.cwd, name).map_err(|error| {
         let user_error = UserError::from_error(&error);
         let back = match &error {
             FindError::NoSuchId { id } => restore_hint(&ctx.home, id),
@@ -33,7 +35,7 @@ pub(super) fn find_to_read(
     verb: &str,
     name: &str,
 ) -> Result<SessionPlace, UserError> {
-    let own = resolve(&ctx.home, &ctx.env.cwd, name);
+    let own = resolve_session(&ctx.home, &ctx.env.cwd, name);
     let is_other_file = matches!(own, Err(FindError::NotASession { .. })) || name.ends_with(".zst");
     if !is_other_file && !matches!(own, Err(FindError::NoSuchId { .. } | FindError::NoSuchName { .. })) {
         return find(ctx, verb, name);
@@ -61,7 +63,7 @@ pub(super) fn to_user_error(error: &RolloutError) -> UserError {
 
 /// Reads the facts about a session.
 pub(super) fn summary(place: &SessionPlace) -> Result<SessionSummary, UserError> {
-    let summary = summary_of(place).map_err(|error| UserError::from_error(&error))?;
+    let summary = session_summary(place).map_err(|error| UserError::from_error(&error))?;
     summary.ok_or_else(|| UserError::new(format!("The session file is empty: `{}`", place.file().display())))
 }
 
@@ -83,7 +85,8 @@ pub(super) fn entries_to_read(
 
 /// Reads all entries of one of our own sessions, and tells people what could not be read.
 pub(super) fn entries(place: &SessionPlace) -> Result<Vec<Arc<Entry>>, UserError> {
-    let Loaded { entries, skipped } = load(place.file()).map_err(|error| UserError::from_error(&error))?;
+    let LoadedTranscript { entries, skipped } =
+        load_transcript(place.file()).map_err(|error| UserError::from_error(&error))?;
     if let Some(first) = skipped.first() {
         output::say(&format!(
             "{} of `{}` could not be read, first at byte {}",

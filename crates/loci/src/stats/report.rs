@@ -5,7 +5,7 @@ use std::path::Path;
 
 use loci_core::usage::ModelUsage;
 use loci_stdx::{Date, counted};
-use loci_storage::sessions::{Statistics, UsedRow};
+use loci_storage::sessions::{Statistics, UsageRow};
 use serde_json::{Value, json};
 
 use super::chart::{self, Line};
@@ -28,7 +28,7 @@ pub(super) struct Used {
 }
 
 impl Used {
-    fn add(&mut self, row: &UsedRow) {
+    fn add(&mut self, row: &UsageRow) {
         if self.last_session.replace(row.session) != Some(row.session) {
             self.n_sessions += 1;
         }
@@ -90,7 +90,7 @@ impl Report {
         report
     }
 
-    fn add(&mut self, row: &UsedRow) {
+    fn add(&mut self, row: &UsageRow) {
         let project = row.project.to_string();
         let model = row.model.as_deref().unwrap_or_default().to_owned();
         if row.model.is_some() && !row.is_priced {
@@ -215,8 +215,8 @@ mod tests {
 
     use super::*;
 
-    fn row(session: usize, day: &str, project: &str, model: &str, cost: f64) -> UsedRow {
-        UsedRow {
+    fn row(session: usize, day: &str, project: &str, model: &str, cost: f64) -> UsageRow {
+        UsageRow {
             session,
             day: day.parse().ok(),
             project: project.into(),
@@ -228,7 +228,7 @@ mod tests {
         }
     }
 
-    fn report(rows: Vec<UsedRow>) -> Report {
+    fn report(rows: Vec<UsageRow>) -> Report {
         Report::of(&Statistics { rows, unread: Vec::new() })
     }
 

@@ -10,7 +10,9 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use loci_core::path::{expand_home, normalise};
 use loci_stdx::open_real;
 
-use super::{Diagnostic, InstructionFile, InstructionPlaces, Instructions, PathRule, Scope, imports, rules};
+use super::{
+    Diagnostic, InstructionFile, InstructionPlaces, InstructionScope, Instructions, PathRule, imports, rules,
+};
 use crate::config::instructions::strip_html_comments;
 
 /// The largest file that is read.
@@ -42,7 +44,7 @@ struct Raw {
 /// Whose a file is, and the directory that it and what it imports must lie in.
 #[derive(Clone)]
 struct Ward {
-    scope: Scope,
+    scope: InstructionScope,
     base: Option<PathBuf>,
 }
 
@@ -73,21 +75,21 @@ impl<'a> Discovery<'a> {
         let inner = dir.join(".claude");
         if self.places.sources.project && !self.is_above_worktree(dir) {
             let n_before = self.found.files.len();
-            self.file(&dir.join("CLAUDE.md"), Scope::Project);
+            self.file(&dir.join("CLAUDE.md"), InstructionScope::Project);
             // The config home itself is the user's, wherever it lies.
             let is_own = self.places.user.parent() == Some(&inner);
             if !is_own {
-                self.file(&inner.join("CLAUDE.md"), Scope::Project);
+                self.file(&inner.join("CLAUDE.md"), InstructionScope::Project);
             }
             if self.places.reads_agents && self.found.files.len() == n_before && !has_own(dir, &inner) {
-                self.file(&dir.join("AGENTS.md"), Scope::Project);
+                self.file(&dir.join("AGENTS.md"), InstructionScope::Project);
             }
             if !is_own {
-                self.rules(&inner.join("rules"), dir, Scope::Project);
+                self.rules(&inner.join("rules"), dir, InstructionScope::Project);
             }
         }
         if self.places.sources.local {
-            self.file(&dir.join("CLAUDE.local.md"), Scope::Local);
+            self.file(&dir.join("CLAUDE.local.md"), InstructionScope::Local);
         }
     }
 
@@ -118,11 +120,11 @@ impl<'a> Discovery<'a> {
     }
 
     pub(super) fn managed(&mut self) {
-        self.file(&self.places.managed, Scope::Managed);
+        self.file(&self.places.managed, InstructionScope::Managed);
         if let Some(text) = self.places.managed_text.as_ref().filter(|text| !text.trim().is_empty()) {
             self.found.files.push(InstructionFile {
                 path: PathBuf::from("managed settings, claudeMd"),
-                scope: Scope::Managed,
+                scope: InstructionScope::Managed,
                 content: text.to_owned(),
                 imported_by: None,
                 is_partial: false,
@@ -141,7 +143,7 @@ impl<'a> Discovery<'a> {
     }
 
     /// Takes a file and what it imports.
-    pub(super) fn file(&mut self, path: &Path, scope: Scope) {
+    pub(super) fn file(&mut self, path: &Path, scope: InstructionScope) {
         let ward = self.ward(path.parent().unwrap_or(path), scope);
         if let Some(raw) = self.read(path, &ward) {
             self.take(path.to_owned(), &ward, raw, None, 0);
@@ -149,8 +151,9 @@ impl<'a> Discovery<'a> {
     }
 
     /// A project keeps to itself, and a directory above it to itself, unless the user approved more.
-    fn ward(&self, dir: &Path, scope: Scope) -> Ward {
-        let is_free = matches!(scope, Scope::Managed | Scope::User) || self.places.allows_external;
+    fn ward(&self, dir: &Path, scope: InstructionScope) -> Ward {
+        let is_free = matches!(scope, InstructionScope::Managed | InstructionScope::User)
+            || self.places.allows_external;
         let dir = if dir.ends_with(".claude") { dir.parent().unwrap_or(dir) } else { dir };
         let base = if dir.starts_with(&self.places.root) { &self.places.root } else { dir };
         Ward { scope, base: (!is_free).then(|| base.to_owned()) }
@@ -195,7 +198,7 @@ impl<'a> Discovery<'a> {
     }
 
     /// Takes the rules below a directory; those for certain files wait.
-    pub(super) fn rules(&mut self, dir: &Path, base: &Path, scope: Scope) {
+    pub(super) fn rules(&mut self, dir: &Path, base: &Path, scope: InstructionScope) {
         let ward = self.ward(base, scope);
         for path in rules::rule_files(dir) {
             let Some(raw) = self.read(&path, &ward) else { continue };
@@ -234,7 +237,9 @@ impl<'a> Discovery<'a> {
         if self.seen.contains(&real) {
             return None;
         }
-        if ward.scope != Scope::Managed && (self.excludes.is_match(path) || self.excludes.is_match(&real)) {
+        if ward.scope != InstructionScope::Managed
+            && (self.excludes.is_match(path) || self.excludes.is_match(&real))
+        {
             self.leave_out(path, "Excluded by claudeMdExcludes");
             return None;
         }

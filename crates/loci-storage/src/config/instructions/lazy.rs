@@ -26,7 +26,7 @@ pub struct LazyInstructions {
 
 /// Instructions that were met on the way.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Met {
+pub struct TriggeredInstructions {
     /// The file.
     pub file: InstructionFile,
     /// The patterns of the rule that it is, where it is one for certain files.
@@ -46,7 +46,7 @@ impl LazyInstructions {
     }
 
     /// Notes that the conversation has a file already, as after a resume.
-    pub fn has_met(&mut self, path: &Path) {
+    pub fn mark_loaded(&mut self, path: &Path) {
         self.met.extend(fs::canonicalize(path));
     }
 
@@ -61,9 +61,9 @@ impl LazyInstructions {
     }
 
     /// Returns what is to be known about a file that was just read, and what there is to say about it.
-    pub fn read(&mut self, file: &Path) -> (Vec<Met>, Vec<Diagnostic>) {
+    pub fn read(&mut self, file: &Path) -> (Vec<TriggeredInstructions>, Vec<Diagnostic>) {
         let Ok(real) = fs::canonicalize(file) else { return (Vec::new(), Vec::new()) };
-        let mut met: Vec<Met> = Vec::new();
+        let mut met: Vec<TriggeredInstructions> = Vec::new();
         for rule in &self.rules {
             self.take_rule(rule, &real, &mut met);
         }
@@ -78,7 +78,7 @@ impl LazyInstructions {
         }
         let is_itself = |file: &InstructionFile| file.real.as_ref() == Some(&real);
         let files = found.files.into_iter().filter(|file| !is_itself(file));
-        met.extend(files.map(|file| Met { file, patterns: Vec::new() }));
+        met.extend(files.map(|file| TriggeredInstructions { file, patterns: Vec::new() }));
         self.met.extend(met.iter().filter_map(|met| met.file.real.clone()));
         let new: Vec<Diagnostic> =
             found.diagnostics.into_iter().filter(|note| !self.said.contains(note)).collect();
@@ -86,7 +86,7 @@ impl LazyInstructions {
         (met, new)
     }
 
-    fn take_rule(&self, rule: &PathRule, real: &Path, met: &mut Vec<Met>) {
+    fn take_rule(&self, rule: &PathRule, real: &Path, met: &mut Vec<TriggeredInstructions>) {
         let is_known = |path: &PathBuf| {
             self.met.contains(path) || met.iter().any(|met| met.file.real.as_ref() == Some(path))
         };
@@ -94,7 +94,7 @@ impl LazyInstructions {
         if rule.file.real.as_ref().is_some_and(is_known) || !patterns::fits(&rule.patterns, below) {
             return;
         }
-        met.push(Met { file: rule.file.clone(), patterns: rule.patterns.clone() });
+        met.push(TriggeredInstructions { file: rule.file.clone(), patterns: rule.patterns.clone() });
     }
 
     /// Returns the directories below one of ours on the way to a file, outermost first.

@@ -126,7 +126,7 @@ impl SettingsPlaces {
     }
 
     /// Returns a path as people know it, with `~` for the home directory.
-    pub fn shown(&self, path: &Path) -> String {
+    pub fn display_path(&self, path: &Path) -> String {
         match path.strip_prefix(&self.home_dir) {
             Ok(rest) if !self.home_dir.as_os_str().is_empty() => format!("~/{}", rest.display()),
             _ => path.display().to_string(),

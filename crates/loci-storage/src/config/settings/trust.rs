@@ -27,7 +27,7 @@ pub struct TrustState {
 }
 
 #[derive(Deserialize)]
-struct State {
+struct TrustFile {
     #[serde(default)]
     projects: BTreeMap<String, Entry>,
 }
@@ -47,13 +47,13 @@ pub fn trust_of(places: &SettingsPlaces) -> (TrustState, Option<Diagnostic>) {
         Ok(text) => text,
         Err(_) => return (state, None),
     };
-    match serde_json::from_str::<State>(text.trim_start_matches('\u{feff}')) {
+    match serde_json::from_str::<TrustFile>(text.trim_start_matches('\u{feff}')) {
         Ok(known) => {
             state.is_trusted = candidates(places).into_iter().any(|dir| is_trusted(&known, dir));
             (state, None)
         }
         Err(error) => {
-            let origin = Origin::new(Scope::User, places.shown(&places.state_file));
+            let origin = Origin::new(Scope::User, places.display_path(&places.state_file));
             let message = format!("not valid, so no folder counts as trusted: {error}");
             (
                 state,
@@ -73,7 +73,7 @@ fn candidates(places: &SettingsPlaces) -> Vec<&Path> {
     dirs.into_iter().filter(is_fit).collect()
 }
 
-fn is_trusted(state: &State, dir: &Path) -> bool {
+fn is_trusted(state: &TrustFile, dir: &Path) -> bool {
     let entry = dir.to_str().and_then(|dir| state.projects.get(dir));
     entry.is_some_and(|entry| entry.is_trusted == Some(serde_json::Value::Bool(true)))
 }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::damage::{ALL, Class, Damage, id_of, is_gone_after};
 use super::lab::{Lab, Said, every_file, said};
-use crate::doctor::finding::{Finding, Outcome};
-use crate::doctor::{examine_store, repair_store};
+use crate::doctor::finding::{Finding, RepairOutcome};
+use crate::doctor::{check_store, repair_store};
 
 /// Stores with one damage: each kind so often.
 const ROUNDS: usize = 2;
@@ -68,7 +68,7 @@ impl Tally {
 fn check(seed: u64, damages: &[Damage], tally: &mut Tally) {
     let mut lab = Lab::new(seed, 2);
     if seed.is_multiple_of(3) {
-        let found = examine_store(&lab.home, &lab.env).unwrap().findings;
+        let found = check_store(&lab.home, &lab.env).unwrap().findings;
         assert_eq!(found, [], "a false alarm, seed {seed}");
     }
     let mut done: Vec<(usize, Class, Damage)> = Vec::new();
@@ -91,8 +91,8 @@ fn check(seed: u64, damages: &[Damage], tally: &mut Tally) {
     }
     let done: Vec<Damage> = done.into_iter().map(|(.., damage)| damage).collect();
     let what = format!("seed {seed}: {done:?}");
-    let before = Before::of(&lab);
-    let found = examine_store(&lab.home, &lab.env).unwrap().findings;
+    let before = Before::from_lab(&lab);
+    let found = check_store(&lab.home, &lab.env).unwrap().findings;
     for damage in &done {
         assert!(
             found.iter().any(|it| it.kind == damage.kind()),
@@ -103,7 +103,10 @@ fn check(seed: u64, damages: &[Damage], tally: &mut Tally) {
     let left: Vec<&Finding> = mended.iter().filter(|it| !it.is_mended()).collect();
     let beyond = done.iter().filter(|damage| damage.is_beyond_repair()).count();
     assert_eq!(left.len(), beyond, "{what}: {left:#?}");
-    assert!(left.iter().all(|it| matches!(&it.outcome, Outcome::Left(why) if !why.is_empty())), "{what}");
+    assert!(
+        left.iter().all(|it| matches!(&it.outcome, RepairOutcome::Left(why) if !why.is_empty())),
+        "{what}"
+    );
     before.check(&lab, &what);
     check_present(&lab, &done, &what);
     check_settled(&lab, left.len(), &what);
@@ -145,7 +148,7 @@ pub(super) struct Before {
 }
 
 impl Before {
-    pub(super) fn of(lab: &Lab) -> Self {
+    pub(super) fn from_lab(lab: &Lab) -> Self {
         let said =
             lab.places.iter().filter_map(|place| Some((place.id().to_string(), said(lab, place.id())?)));
         Self { said: said.collect(), files: every_file(&lab.env.home) }

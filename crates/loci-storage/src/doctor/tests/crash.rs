@@ -3,8 +3,8 @@
 use super::corpus::{Before, check_present};
 use super::damage::Damage;
 use super::lab::Lab;
-use crate::doctor::hands::Hands;
-use crate::doctor::{examine_store, repair_store, repair_with};
+use crate::doctor::fs_ops::FsOps;
+use crate::doctor::{check_store, repair_store, repair_with};
 
 /// More steps than any of these repairs has.
 const MOST_STEPS: u64 = 200;
@@ -21,9 +21,9 @@ fn damaged(damages: &[Damage]) -> Lab {
 fn check(damages: &[Damage]) {
     for n_steps in 0..MOST_STEPS {
         let lab = damaged(damages);
-        let before = Before::of(&lab);
-        let hands = Hands::dying_after(n_steps);
-        repair_with(&lab.home, &lab.env, &hands).unwrap();
+        let before = Before::from_lab(&lab);
+        let fs = FsOps::failing_after(n_steps);
+        repair_with(&lab.home, &lab.env, &fs).unwrap();
         let what = format!("{damages:?} after {n_steps} steps");
         before.check(&lab, &what);
         // A repair looks again after it mended something: nothing open means that nothing is found any more.
@@ -31,9 +31,9 @@ fn check(damages: &[Damage]) {
         assert_eq!(end.n_open(), 0, "{what}: {:#?}", end.findings);
         before.check(&lab, &what);
         check_present(&lab, damages, &what);
-        if !hands.are_dead() {
+        if !fs.has_failed() {
             assert!(n_steps > 2, "{what}: it died at least a few times");
-            assert_eq!(examine_store(&lab.home, &lab.env).unwrap().findings, [], "{what}");
+            assert_eq!(check_store(&lab.home, &lab.env).unwrap().findings, [], "{what}");
             return;
         }
     }

@@ -11,7 +11,7 @@ use super::lab::{Lab, close};
 use crate::doctor::finding::FindingKind;
 use crate::history::tree_history::{BlobStore, log_path};
 use crate::layout::SessionPlace;
-use crate::search::index::{Unwatched, update_index};
+use crate::search::index::{NoObserver, update_index};
 use crate::sessions::archive::archive_session;
 
 /// What is done to a store.
@@ -382,7 +382,7 @@ fn remove_halfway(damage: Damage, lab: &mut Lab, place: &SessionPlace) {
 }
 
 fn damage_index(damage: Damage, lab: &mut Lab, place: &SessionPlace) {
-    update_index(&lab.home, &lab.dice.uuid(), &Unwatched).unwrap();
+    update_index(&lab.home, &lab.dice.uuid(), &NoObserver).unwrap();
     let dir = lab.home.loci_dir().join("index");
     let is_segment = |path: &PathBuf| path.extension().is_some_and(|it| it == "seg");
     let segment = fs::read_dir(&dir).unwrap().flatten().map(|entry| entry.path()).find(is_segment).unwrap();

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use crate::history::tree_history::BlobStore;
 use crate::layout::{ConfigHome, SessionPlace};
-use crate::sessions::session_file::load;
+use crate::sessions::session_file::load_transcript;
 
 /// The same numbers every time.
 pub(super) struct Dice(u64);
@@ -255,7 +255,7 @@ pub(super) fn said(lab: &Lab, id: &SessionId) -> Option<Said> {
     let content = |entry: &loci_core::entry::Entry| {
         entry.fields().read::<Value>("message").map(|message| message["content"].to_string())
     };
-    let entries = load(&file).unwrap().entries;
+    let entries = load_transcript(&file).unwrap().entries;
     let all = entries.iter().filter_map(|entry| content(entry)).collect();
     let path = Conversation::build(entries).into_path().iter().filter_map(|entry| content(entry)).collect();
     Some(Said { all, path })

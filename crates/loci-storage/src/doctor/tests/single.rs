@@ -4,8 +4,8 @@ use std::fs;
 
 use super::damage::Damage;
 use super::lab::{Lab, every_file};
-use crate::doctor::finding::{FindingKind, Outcome};
-use crate::doctor::{examine_store, repair_store};
+use crate::doctor::finding::{FindingKind, RepairOutcome};
+use crate::doctor::{check_store, repair_store};
 use crate::sessions::lease::Lease;
 use crate::sessions::listing::list_all;
 
@@ -19,17 +19,20 @@ fn a_session_that_is_open_is_not_touched() {
     let bytes = fs::read(place.file()).unwrap();
     let lease = Lease::acquire(&lab.home, place.id(), &lab.env).unwrap();
     let kinds: Vec<FindingKind> =
-        examine_store(&lab.home, &lab.env).unwrap().findings.iter().map(|it| it.kind).collect();
+        check_store(&lab.home, &lab.env).unwrap().findings.iter().map(|it| it.kind).collect();
     assert!(kinds.contains(&FindingKind::BrokenLine) && !kinds.contains(&FindingKind::TornTail), "{kinds:?}");
     let mended = repair_store(&lab.home, &lab.env).unwrap();
     assert!(mended.n_open() > 0);
     for finding in &mended.findings {
-        assert!(matches!(&finding.outcome, Outcome::Left(why) if why.contains("in use")), "{finding:?}");
+        assert!(
+            matches!(&finding.outcome, RepairOutcome::Left(why) if why.contains("in use")),
+            "{finding:?}"
+        );
     }
     assert_eq!(fs::read(place.file()).unwrap(), bytes);
     drop(lease);
     assert_eq!(repair_store(&lab.home, &lab.env).unwrap().n_open(), 0);
-    assert_eq!(examine_store(&lab.home, &lab.env).unwrap().findings, []);
+    assert_eq!(check_store(&lab.home, &lab.env).unwrap().findings, []);
 }
 
 /// Invariant 8 of `docs/design/doctor.md`.
@@ -43,7 +46,7 @@ fn looking_changes_nothing() {
         damage.apply(&mut lab, &places[n % 2]);
     }
     let before = every_file(&lab.env.home);
-    assert!(examine_store(&lab.home, &lab.env).unwrap().findings.len() >= 4);
+    assert!(check_store(&lab.home, &lab.env).unwrap().findings.len() >= 4);
     let mut after = every_file(&lab.env.home);
     // The lock that tells whether a rewind is under way.
     after.remove(&lab.home.loci_dir().join("rewinds/lock"));
@@ -67,7 +70,7 @@ fn a_finding_says_where_it_is() {
     let mut text = fs::read(place.file()).unwrap();
     text.extend_from_slice(b"[1, 2]\n");
     fs::write(place.file(), text).unwrap();
-    let found = examine_store(&lab.home, &lab.env).unwrap().findings;
+    let found = check_store(&lab.home, &lab.env).unwrap().findings;
     let broken = found.iter().find(|it| it.kind == FindingKind::BrokenLine).unwrap();
     assert_eq!((broken.offset, broken.file.as_path()), (Some(at), place.file()));
     assert_eq!(broken.session.as_ref(), Some(place.id()));
@@ -85,7 +88,7 @@ fn results_that_come_back_are_what_they_were() {
             let whole = fs::read_to_string(&result).unwrap();
             damage.apply(&mut lab, &place);
             let kinds: Vec<FindingKind> =
-                examine_store(&lab.home, &lab.env).unwrap().findings.iter().map(|it| it.kind).collect();
+                check_store(&lab.home, &lab.env).unwrap().findings.iter().map(|it| it.kind).collect();
             assert_eq!(kinds, [damage.kind()], "{damage:?} {n}");
             assert_eq!(repair_store(&lab.home, &lab.env).unwrap().n_open(), 0);
             assert_eq!(fs::read_to_string(&result).unwrap(), whole, "{damage:?} {n}");
@@ -132,7 +135,7 @@ fn what_loci_made_is_closed_and_what_it_moved_is_not() {
         fs::set_permissions(loci.join(moved).join("x/original"), fs::Permissions::from_mode(0o644)).unwrap();
     }
     let exposed = || {
-        let found = examine_store(&lab.home, &lab.env).unwrap().findings;
+        let found = check_store(&lab.home, &lab.env).unwrap().findings;
         found.into_iter().filter(|it| it.kind == FindingKind::Exposed).collect::<Vec<_>>()
     };
     let [finding] = &exposed()[..] else { panic!("{:?}", exposed()) };
@@ -164,14 +167,14 @@ fn a_list_that_remembers_something_else_is_found() {
     }
     list_all(&lab.home).unwrap();
     let kept = lab.home.loci_dir().join("listing.bin");
-    assert_eq!(examine_store(&lab.home, &lab.env).unwrap().findings, []);
+    assert_eq!(check_store(&lab.home, &lab.env).unwrap().findings, []);
     // Changed so that nobody can see it who does not read the file.
     let file = lab.places[0].file();
     let text = fs::read_to_string(file).unwrap();
     assert!(text.contains("a title"));
     fs::write(file, text.replacen("a title", "A TITLE", 1)).unwrap();
     set_old(file);
-    let found = examine_store(&lab.home, &lab.env).unwrap().findings;
+    let found = check_store(&lab.home, &lab.env).unwrap().findings;
     assert_eq!(found.iter().map(|it| it.kind).collect::<Vec<_>>(), [FindingKind::StaleIndex]);
     assert_eq!(repair_store(&lab.home, &lab.env).unwrap().n_open(), 0);
     assert!(!kept.exists());

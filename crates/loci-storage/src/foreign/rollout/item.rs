@@ -7,7 +7,7 @@ use super::words;
 
 /// What a line says.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Item {
+pub(super) enum RolloutItem {
     /// Whose rollout it is.
     Meta(Value),
     /// Somebody asked: blocks of text and pictures.
@@ -21,7 +21,7 @@ pub(super) enum Item {
     /// The model called a tool.
     Call(Call),
     /// A tool answered.
-    Output(Output),
+    CallOutput(CallOutput),
     /// What came before is summarised from here on.
     Compacted {
         summary: String,
@@ -46,7 +46,7 @@ pub(super) struct Call {
 
 /// What a tool said: a text, or blocks of text and pictures.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Output {
+pub(super) struct CallOutput {
     pub(super) call: String,
     pub(super) content: Value,
     pub(super) is_error: bool,
@@ -54,74 +54,76 @@ pub(super) struct Output {
 
 /// A line with its time.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Line {
+pub(super) struct RolloutLine {
     pub(super) time: Option<String>,
-    pub(super) item: Item,
+    pub(super) item: RolloutItem,
 }
 
-impl Line {
+impl RolloutLine {
     /// Reads a line; `None` when it is no line of a rollout.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let line: Map<String, Value> = serde_json::from_str(text.trim()).ok()?;
         let (kind, payload) = (line.get("type")?.as_str()?, line.get("payload")?);
         let item = match kind {
-            "session_meta" => Item::Meta(payload.clone()),
+            "session_meta" => RolloutItem::Meta(payload.clone()),
             "response_item" => response_item(payload),
             "compacted" => compacted(payload),
             "turn_context" => {
-                payload["model"].as_str().map_or(Item::Nothing, |it| Item::Model(it.to_owned()))
+                payload["model"].as_str().map_or(RolloutItem::Nothing, |it| RolloutItem::Model(it.to_owned()))
             }
-            "event_msg" if payload["type"] == "thread_rolled_back" => Item::RolledBack(
+            "event_msg" if payload["type"] == "thread_rolled_back" => RolloutItem::RolledBack(
                 payload["num_turns"].as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or(0),
             ),
-            _ => Item::Nothing,
+            _ => RolloutItem::Nothing,
         };
         Some(Self { time: line.get("timestamp").and_then(Value::as_str).map(str::to_owned), item })
     }
 }
 
-fn response_item(payload: &Value) -> Item {
+fn response_item(payload: &Value) -> RolloutItem {
     let text = |key: &str| payload[key].as_str().unwrap_or_default().to_owned();
     match payload["type"].as_str() {
         Some("message") => message(payload),
         Some("reasoning") => {
             let texts: Vec<String> =
                 [&payload["summary"], &payload["content"]].into_iter().flat_map(texts).collect();
-            Item::Thinking(texts.join("\n\n"))
+            RolloutItem::Thinking(texts.join("\n\n"))
         }
         Some("function_call") => {
-            Item::Call(call(text("call_id"), &text("name"), &arguments(&payload["arguments"])))
+            RolloutItem::Call(call(text("call_id"), &text("name"), &arguments(&payload["arguments"])))
         }
         Some("custom_tool_call") => {
-            Item::Call(call(text("call_id"), &text("name"), &json!({"input": payload["input"]})))
+            RolloutItem::Call(call(text("call_id"), &text("name"), &json!({"input": payload["input"]})))
         }
         Some("local_shell_call") => {
             let id = payload["call_id"].as_str().or(payload["id"].as_str()).unwrap_or_default();
-            Item::Call(call(id.to_owned(), "local_shell", &payload["action"]))
+            RolloutItem::Call(call(id.to_owned(), "local_shell", &payload["action"]))
         }
-        Some("tool_search_call") => Item::Call(call(text("call_id"), "tool_search", &payload["arguments"])),
+        Some("tool_search_call") => {
+            RolloutItem::Call(call(text("call_id"), "tool_search", &payload["arguments"]))
+        }
         Some("function_call_output" | "custom_tool_call_output") => {
-            Item::Output(output(text("call_id"), &payload["output"]))
+            RolloutItem::CallOutput(output(text("call_id"), &payload["output"]))
         }
-        Some("tool_search_output") => Item::Output(output(text("call_id"), &payload["tools"])),
+        Some("tool_search_output") => RolloutItem::CallOutput(output(text("call_id"), &payload["tools"])),
         // Searches of the server have no output of their own.
         Some("web_search_call") => {
             let query = payload["action"]["query"].as_str().unwrap_or_default();
             if query.is_empty() {
-                Item::Nothing
+                RolloutItem::Nothing
             } else {
-                Item::Answer(format!("[Searched the web: {query}]"))
+                RolloutItem::Answer(format!("[Searched the web: {query}]"))
             }
         }
-        _ => Item::Nothing,
+        _ => RolloutItem::Nothing,
     }
 }
 
-fn message(payload: &Value) -> Item {
+fn message(payload: &Value) -> RolloutItem {
     match payload["role"].as_str() {
-        Some("assistant") => Item::Answer(texts(&payload["content"]).join("\n\n")),
+        Some("assistant") => RolloutItem::Answer(texts(&payload["content"]).join("\n\n")),
         Some("user") => words::prompt(payload),
-        _ => Item::Nothing,
+        _ => RolloutItem::Nothing,
     }
 }
 
@@ -135,20 +137,20 @@ fn texts(parts: &Value) -> Vec<String> {
         .collect()
 }
 
-fn compacted(payload: &Value) -> Item {
+fn compacted(payload: &Value) -> RolloutItem {
     let summary = payload["message"].as_str().unwrap_or_default().to_owned();
     // One that only the server can read stands for nothing here: what it covers is kept as it was.
     if summary.trim().is_empty() {
-        return Item::Nothing;
+        return RolloutItem::Nothing;
     }
     let kept = payload["replacement_history"].as_array().into_iter().flatten();
     let prompts =
         kept.filter(|item| item["type"] == "message" && item["role"] == "user").filter_map(|item| {
-            let Item::Prompt(blocks) = words::prompt(item) else { return None };
+            let RolloutItem::Prompt(blocks) = words::prompt(item) else { return None };
             let texts: Vec<&str> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
             Some(texts.join("\n")).filter(|text| !text.is_empty() && *text != summary)
         });
-    Item::Compacted { prompts: prompts.collect(), summary }
+    RolloutItem::Compacted { prompts: prompts.collect(), summary }
 }
 
 /// Arguments are a text that holds JSON, as the model wrote it.
@@ -209,17 +211,17 @@ fn plain_name(name: &str) -> String {
     if name.is_empty() { "unknown".to_owned() } else { name }
 }
 
-fn output(call: String, output: &Value) -> Output {
+fn output(call: String, output: &Value) -> CallOutput {
     let Some(text) = output.as_str() else {
         let blocks = words::blocks(output);
         let content = if blocks.is_empty() { json!(output.to_string()) } else { Value::Array(blocks) };
-        return Output { call, content, is_error: false };
+        return CallOutput { call, content, is_error: false };
     };
     // Earlier versions wrapped text and exit code in JSON.
     let wrapped: Option<Value> = serde_json::from_str(text).ok();
     let inner = wrapped.as_ref().and_then(|value| value["output"].as_str());
     let code = wrapped.as_ref().and_then(|value| value["metadata"]["exit_code"].as_i64());
-    Output {
+    CallOutput {
         call,
         content: json!(inner.unwrap_or(text)),
         is_error: code.or_else(|| exit_code(text)).is_some_and(|code| code != 0),
@@ -242,26 +244,30 @@ pub(crate) fn entries_of(bytes: &[u8]) -> Vec<Entry> {
     if !has("\"response_item\"") && !has("\"compacted\"") {
         return Vec::new();
     }
-    let Some(line) = Line::parse(&String::from_utf8_lossy(bytes)) else { return Vec::new() };
+    let Some(line) = RolloutLine::parse(&String::from_utf8_lossy(bytes)) else { return Vec::new() };
     let user = |content: Value| json!({"type": "user", "message": {"role": "user", "content": content}});
     let model =
         |block: Value| json!({"type": "assistant", "message": {"role": "assistant", "content": [block]}});
     let mut entry = match line.item {
-        Item::Prompt(blocks) => user(Value::Array(blocks)),
-        Item::Answer(text) => model(json!({"type": "text", "text": text})),
-        Item::Thinking(text) => model(json!({"type": "thinking", "thinking": text})),
-        Item::Call(call) => {
+        RolloutItem::Prompt(blocks) => user(Value::Array(blocks)),
+        RolloutItem::Answer(text) => model(json!({"type": "text", "text": text})),
+        RolloutItem::Thinking(text) => model(json!({"type": "thinking", "thinking": text})),
+        RolloutItem::Call(call) => {
             model(json!({"type": "tool_use", "id": call.id, "name": call.name, "input": call.input}))
         }
-        Item::Output(output) => {
+        RolloutItem::CallOutput(output) => {
             user(json!([{"type": "tool_result", "tool_use_id": output.call, "content": output.content}]))
         }
-        Item::Compacted { summary, .. } => {
+        RolloutItem::Compacted { summary, .. } => {
             let mut entry = user(Value::from(summary));
             entry["isCompactSummary"] = Value::Bool(true);
             entry
         }
-        Item::Meta(_) | Item::Interrupted | Item::RolledBack(_) | Item::Model(_) | Item::Nothing => {
+        RolloutItem::Meta(_)
+        | RolloutItem::Interrupted
+        | RolloutItem::RolledBack(_)
+        | RolloutItem::Model(_)
+        | RolloutItem::Nothing => {
             return Vec::new();
         }
     };
@@ -275,10 +281,10 @@ pub(crate) fn entries_of(bytes: &[u8]) -> Vec<Entry> {
 mod tests {
     use super::*;
 
-    fn item(payload: Value) -> Item {
+    fn item(payload: Value) -> RolloutItem {
         let line =
             json!({"timestamp": "2026-01-01T00:00:00.000Z", "type": "response_item", "payload": payload});
-        Line::parse(&line.to_string()).unwrap().item
+        RolloutLine::parse(&line.to_string()).unwrap().item
     }
 
     #[test]
@@ -292,7 +298,7 @@ mod tests {
             ("shell", json!({"command": ["git", "commit", "-m", "it's"]}), r"git commit -m 'it'\''s'"),
         ] {
             let payload = json!({"type": "function_call", "name": name, "arguments": arguments.to_string(), "call_id": "c"});
-            let Item::Call(call) = item(payload) else { panic!("{name}") };
+            let RolloutItem::Call(call) = item(payload) else { panic!("{name}") };
             assert_eq!(
                 (call.name.as_str(), &call.input),
                 ("Bash", &json!({"command": expected})),
@@ -304,7 +310,7 @@ mod tests {
     #[test]
     fn other_calls_keep_their_names_as_far_as_names_may_be() {
         let call = |payload: Value| match item(payload) {
-            Item::Call(call) => (call.id, call.name, call.input),
+            RolloutItem::Call(call) => (call.id, call.name, call.input),
             other => panic!("{other:?}"),
         };
         let function = |name: &str, arguments: Value| {
@@ -339,7 +345,7 @@ mod tests {
             (json!({"odd": 1}), json!("{\"odd\":1}"), false),
         ] {
             let payload = json!({"type": "function_call_output", "call_id": "c", "output": output});
-            let Item::Output(found) = item(payload) else { panic!("{output}") };
+            let RolloutItem::CallOutput(found) = item(payload) else { panic!("{output}") };
             assert_eq!(found.is_error, is_error, "{output}");
             assert!(content.is_null() || found.content == content, "{output}: {found:?}");
         }
@@ -350,23 +356,26 @@ mod tests {
         for text in
             ["", "null", "[]", "{", "{\"type\":\"user\"}", "{\"type\":7,\"payload\":{}}", "{\"payload\":{}}"]
         {
-            assert_eq!(Line::parse(text), None, "{text}");
+            assert_eq!(RolloutLine::parse(text), None, "{text}");
         }
         for payload in
             [json!(null), json!({}), json!({"type": "message"}), json!({"type": "new thing"}), json!(7)]
         {
-            assert_eq!(item(payload.clone()), Item::Nothing, "{payload}");
+            assert_eq!(item(payload.clone()), RolloutItem::Nothing, "{payload}");
         }
     }
 
     #[test]
     fn summaries_that_cannot_be_read_are_none() {
         let line = |payload: Value| {
-            Line::parse(&json!({"type": "compacted", "payload": payload}).to_string()).unwrap().item
+            RolloutLine::parse(&json!({"type": "compacted", "payload": payload}).to_string()).unwrap().item
         };
-        assert_eq!(line(json!({"message": ""})), Item::Nothing);
+        assert_eq!(line(json!({"message": ""})), RolloutItem::Nothing);
         let said = |text: &str| json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]});
         let kept = json!({"message": "Sum", "replacement_history": [said("Fix it"), said("Sum"), {"type": "compaction"}]});
-        assert_eq!(line(kept), Item::Compacted { summary: "Sum".into(), prompts: vec!["Fix it".into()] });
+        assert_eq!(
+            line(kept),
+            RolloutItem::Compacted { summary: "Sum".into(), prompts: vec!["Fix it".into()] }
+        );
     }
 }

@@ -11,9 +11,9 @@ use loci_core::ids::EntryId;
 use serde_json::Value;
 
 use super::compressed::{is_compressed, rollout_bytes};
-use super::item::{Item, Line};
+use super::convert::convert;
+use super::item::{RolloutItem, RolloutLine};
 use super::place::file_of;
-use super::telling::tell;
 use crate::layout::{ConfigHome, SessionPlace};
 use crate::sessions::session_file::each_line;
 
@@ -55,7 +55,7 @@ pub enum RolloutError {
 
 /// What the first line says.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Head {
+pub(crate) struct RolloutHead {
     pub(crate) thread: Option<String>,
     pub(crate) time: Option<String>,
     pub(crate) cwd: Option<String>,
@@ -67,15 +67,15 @@ pub(crate) struct Head {
 }
 
 /// Reads what the first line of a rollout says of it; `None` when it says nothing of the kind.
-pub(crate) fn head_of(line: &[u8]) -> Option<Head> {
-    match Line::parse(&String::from_utf8_lossy(line))?.item {
-        Item::Meta(meta) => Some(Head::of(&meta)),
+pub(crate) fn head_of(line: &[u8]) -> Option<RolloutHead> {
+    match RolloutLine::parse(&String::from_utf8_lossy(line))?.item {
+        RolloutItem::Meta(meta) => Some(RolloutHead::from_meta(&meta)),
         _ => None,
     }
 }
 
-impl Head {
-    fn of(meta: &Value) -> Self {
+impl RolloutHead {
+    fn from_meta(meta: &Value) -> Self {
         let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
         let base = &meta["history_base"];
         Self {
@@ -94,8 +94,8 @@ impl Head {
 /// What a rollout holds.
 #[derive(Debug, Default)]
 pub(crate) struct Read {
-    pub(crate) head: Head,
-    pub(super) lines: Vec<Line>,
+    pub(crate) head: RolloutHead,
+    pub(super) lines: Vec<RolloutLine>,
     /// How many lines could not be read.
     pub(crate) n_skipped: usize,
 }
@@ -124,12 +124,12 @@ fn read_up_to(path: &Path, end: u64) -> Result<Read, RolloutError> {
         if line.bytes.trim_ascii().is_empty() {
             return true;
         }
-        match Line::parse(&String::from_utf8_lossy(line.bytes)) {
+        match RolloutLine::parse(&String::from_utf8_lossy(line.bytes)) {
             // A fork repeats what its source said of itself; the first is its own.
-            Some(Line { item: Item::Meta(meta), .. }) => {
-                head.get_or_insert_with(|| Head::of(&meta));
+            Some(RolloutLine { item: RolloutItem::Meta(meta), .. }) => {
+                head.get_or_insert_with(|| RolloutHead::from_meta(&meta));
             }
-            Some(Line { item: Item::Nothing, .. }) => {}
+            Some(RolloutLine { item: RolloutItem::Nothing, .. }) => {}
             Some(line) => read.lines.push(line),
             None => read.n_skipped += 1,
         }
@@ -175,7 +175,7 @@ pub fn load_rollout(
         n_ids += 1;
         EntryId::new(format!("codex-{n_ids}"))
     };
-    let telling = tell(&read, &stamp, &mut id)
+    let converted = convert(&read, &stamp, &mut id)
         .map_err(|source| RolloutError::Translate { path: place.file().to_owned(), source })?;
-    Ok((telling.entries, read.n_skipped))
+    Ok((converted.entries, read.n_skipped))
 }

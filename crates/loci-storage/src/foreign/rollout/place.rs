@@ -88,8 +88,8 @@ pub fn find_rollout(
         return by_path(home, &real_cwd.join(name));
     }
     let rollouts = rollouts(home);
-    let by_id = SessionId::parse(name).ok();
-    if let Some(place) = rollouts.iter().find(|place| Some(place.id()) == by_id.as_ref()) {
+    let session_by_id = SessionId::parse(name).ok();
+    if let Some(place) = rollouts.iter().find(|place| Some(place.id()) == session_by_id.as_ref()) {
         return Ok(Some(place.clone()));
     }
     let titles = titles(home);

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::item::Item;
+use super::item::RolloutItem;
 
 /// How texts begin that Codex says to the model in the user's name.
 const NOT_THE_USERS: [&str; 14] = [
@@ -27,13 +27,13 @@ const NOT_THE_USERS: [&str; 14] = [
 const ABORTED: &str = "<turn_aborted>";
 
 /// Returns what a message of the user says.
-pub(super) fn prompt(payload: &Value) -> Item {
+pub(super) fn prompt(payload: &Value) -> RolloutItem {
     let parts = payload["content"].as_array().map(Vec::as_slice).unwrap_or_default();
     let kinds = &payload["internal_chat_message_metadata_passthrough"]["content_item_kinds"];
     let is_aborted =
         |part: &Value| part["text"].as_str().is_some_and(|text| text.trim_start().starts_with(ABORTED));
     if parts.iter().any(is_aborted) {
-        return Item::Interrupted;
+        return RolloutItem::Interrupted;
     }
     let is_users = |(idx, part): &(usize, &Value)| match kinds[*idx].as_str() {
         Some("unknown") | None => is_users_text(part["text"].as_str().unwrap_or_default()),
@@ -41,7 +41,7 @@ pub(super) fn prompt(payload: &Value) -> Item {
     };
     let own: Vec<Value> = parts.iter().enumerate().filter(is_users).map(|(_, part)| part.clone()).collect();
     let blocks = blocks(&Value::Array(own));
-    if blocks.is_empty() { Item::Nothing } else { Item::Prompt(blocks) }
+    if blocks.is_empty() { RolloutItem::Nothing } else { RolloutItem::Prompt(blocks) }
 }
 
 fn is_users_text(text: &str) -> bool {
@@ -81,7 +81,7 @@ fn picture(url: &str) -> Value {
 mod tests {
     use super::*;
 
-    fn said(parts: Value, kinds: Value) -> Item {
+    fn said(parts: Value, kinds: Value) -> RolloutItem {
         prompt(
             &json!({"content": parts, "internal_chat_message_metadata_passthrough": {"content_item_kinds": kinds}}),
         )
@@ -95,31 +95,31 @@ mod tests {
     fn only_a_persons_words_are_a_prompt() {
         let block = |text: &str| json!({"type": "text", "text": text});
         for (parts, kinds, expected) in [
-            (json!([text("Fix it")]), json!(null), Item::Prompt(vec![block("Fix it")])),
+            (json!([text("Fix it")]), json!(null), RolloutItem::Prompt(vec![block("Fix it")])),
             (
                 json!([text("# AGENTS.md instructions for /p\n…"), text("<environment_context>")]),
                 json!(null),
-                Item::Nothing,
+                RolloutItem::Nothing,
             ),
             (
                 json!([text("<environment_context>x"), text("Fix it")]),
                 json!(null),
-                Item::Prompt(vec![block("Fix it")]),
+                RolloutItem::Prompt(vec![block("Fix it")]),
             ),
             (
                 json!([text("<mine>x</mine>")]),
                 json!(["user.text"]),
-                Item::Prompt(vec![block("<mine>x</mine>")]),
+                RolloutItem::Prompt(vec![block("<mine>x</mine>")]),
             ),
             (
                 json!([text("<skill>"), text("Go")]),
                 json!(["user.text", "x.y"]),
-                Item::Prompt(vec![block("<skill>")]),
+                RolloutItem::Prompt(vec![block("<skill>")]),
             ),
-            (json!([text("Sum")]), json!(["compaction.summary"]), Item::Nothing),
-            (json!([text("<turn_aborted>\nx")]), json!(["harness"]), Item::Interrupted),
-            (json!([text(" \n")]), json!(null), Item::Nothing),
-            (json!("odd"), json!(null), Item::Nothing),
+            (json!([text("Sum")]), json!(["compaction.summary"]), RolloutItem::Nothing),
+            (json!([text("<turn_aborted>\nx")]), json!(["harness"]), RolloutItem::Interrupted),
+            (json!([text(" \n")]), json!(null), RolloutItem::Nothing),
+            (json!("odd"), json!(null), RolloutItem::Nothing),
         ] {
             assert_eq!(said(parts.clone(), kinds), expected, "{parts}");
         }
@@ -137,9 +137,11 @@ mod tests {
         let source = json!({"type": "base64", "media_type": "image/png", "data": "AAAA"});
         let expected =
             vec![json!({"type": "image", "source": source}), json!({"type": "text", "text": "look"})];
-        assert_eq!(said(parts, json!(null)), Item::Prompt(expected));
+        assert_eq!(said(parts, json!(null)), RolloutItem::Prompt(expected));
         for url in ["https://example.com/x.png", "data:image/tiff;base64,AA", "data:image/png;base64,", ""] {
-            let Item::Prompt(blocks) = said(json!([picture(url)]), json!(null)) else { panic!("{url}") };
+            let RolloutItem::Prompt(blocks) = said(json!([picture(url)]), json!(null)) else {
+                panic!("{url}")
+            };
             assert_eq!(blocks[0]["type"], "text", "{url}");
         }
     }

@@ -21,7 +21,7 @@ const MANY_FILES: usize = 16;
 
 /// What lies at a path now.
 #[derive(Debug)]
-pub(super) struct Now {
+pub(super) struct CurrentState {
     pub(super) state: PathState,
     /// Whether the file has other names.
     pub(super) has_other_names: bool,
@@ -30,8 +30,8 @@ pub(super) struct Now {
 }
 
 /// Looks at a path; contents are named by their digest and not kept.
-pub(super) fn look(path: &Path) -> io::Result<Now> {
-    let nothing = |is_barred| Now { state: PathState::None, has_other_names: false, is_barred };
+pub(super) fn current_state(path: &Path) -> io::Result<CurrentState> {
+    let nothing = |is_barred| CurrentState { state: PathState::None, has_other_names: false, is_barred };
     let dir = match parent(path) {
         Ok(dir) => dir,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(nothing(false)),
@@ -45,7 +45,7 @@ pub(super) fn look(path: &Path) -> io::Result<Now> {
         return Ok(nothing(false));
     }
     let (state, has_other_names) = state_of(&dir, name, path)?;
-    Ok(Now { state, has_other_names, is_barred: false })
+    Ok(CurrentState { state, has_other_names, is_barred: false })
 }
 
 fn state_of(dir: &RealDir, name: &OsStr, path: &Path) -> io::Result<(PathState, bool)> {
@@ -120,7 +120,7 @@ pub(super) fn stage(step: &RewindStep, beside: &str, contents: &mut Contents) ->
 }
 
 /// Puts a staged file in its place.
-pub(super) fn unveil(step: &RewindStep, beside: &str) -> io::Result<()> {
+pub(super) fn publish(step: &RewindStep, beside: &str) -> io::Result<()> {
     let path = step.path.as_path();
     let (dir, name) = (parent(path)?, name_of(path)?);
     let opened = Opened::new(path)?;

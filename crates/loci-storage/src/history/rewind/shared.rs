@@ -15,11 +15,11 @@ use loci_core::ids::EntryId;
 use sha2::{Digest, Sha256};
 
 use super::contents::Contents;
-use super::{RewindScene, disk};
+use super::{RewindContext, disk};
 
 /// Returns what each tracked file was at a prompt; `None` when there is no snapshot of it.
 pub(super) fn wanted(
-    scene: &RewindScene<'_>,
+    ctx: &RewindContext<'_>,
     entries: &[Arc<Entry>],
     prompt: &EntryId,
     contents: &mut Contents,
@@ -37,7 +37,7 @@ pub(super) fn wanted(
         snapshots.last().into_iter().flat_map(|it| &it.backups).map(|(key, backup)| (key, backup)).collect();
     let written = written_texts(entries);
     let wanted = first.into_iter().map(|(key, backup)| {
-        let path = path_of_key(scene.cwd, key);
+        let path = path_of_key(ctx.cwd, key);
         let state = |backup: &Backup| match &backup.file_name {
             Some(name) => contents.backup_state(name),
             None => PathState::None,
@@ -45,7 +45,7 @@ pub(super) fn wanted(
         let target = state(backup);
         let expected =
             expected(&path, last.get(key).map(|backup| state(backup)), written.get(&path), contents);
-        Wanted { path, target, expected, is_mixed: false, root: scene.cwd.to_owned() }
+        Wanted { path, target, expected, is_mixed: false, root: ctx.cwd.to_owned() }
     });
     Some(wanted.collect())
 }
@@ -58,7 +58,7 @@ fn expected(
     contents: &Contents,
 ) -> PathState {
     let kept = kept.unwrap_or(PathState::None);
-    let Ok(now) = disk::look(path) else { return kept };
+    let Ok(now) = disk::current_state(path) else { return kept };
     let PathState::File { content: FileContent::Blob(digest), .. } = &now.state else { return kept };
     let is_kept = match &kept {
         PathState::File { content: FileContent::Backup(name), .. } => {

@@ -13,7 +13,7 @@ use loci_core::file_history::{FileContent, PathState};
 use super::TreeLimits;
 use super::blobs::BlobStore;
 use super::git_index::GitIndex;
-use super::stamp::{Kind, Stamp};
+use super::stamp::{Kind, NodeStamp};
 use super::tree::{Difference, FileNode};
 
 /// How often a file that changes while it is read is read again.
@@ -24,7 +24,7 @@ const MANY_FILES: usize = 16;
 const MOST_THREADS: usize = 8;
 
 /// What files are kept with.
-pub(super) struct Keeping<'a> {
+pub(super) struct Capture<'a> {
     pub(super) root: &'a Path,
     /// The root's path below the top of its repository.
     pub(super) below_top: Option<&'a Path>,
@@ -35,7 +35,7 @@ pub(super) struct Keeping<'a> {
 
 /// What could not be kept.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct NotKept {
+pub(super) struct CaptureSkips {
     /// Files over the largest size.
     pub(super) n_large: usize,
     /// Files for which there was no room.
@@ -46,7 +46,7 @@ pub(super) struct NotKept {
 
 /// A difference with what is there now.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct CapturedChange {
     pub(super) path: PathBuf,
     pub(super) before: Option<FileNode>,
     pub(super) after: Option<FileNode>,
@@ -55,11 +55,11 @@ pub(super) struct Seen {
     pub(super) from: Option<PathBuf>,
 }
 
-impl Keeping<'_> {
+impl Capture<'_> {
     /// Finds out what each difference is about and keeps what is new. `now` is when the look began.
-    pub(super) fn all(&self, differences: Vec<Difference>, now: i128) -> (Vec<Seen>, NotKept) {
+    pub(super) fn all(&self, differences: Vec<Difference>, now: i128) -> (Vec<CapturedChange>, CaptureSkips) {
         let moved = moved(&differences);
-        let room = Room::default();
+        let room = CaptureBudget::default();
         let next = AtomicUsize::new(0);
         let work = || {
             let mut seen = Vec::new();
@@ -82,7 +82,7 @@ impl Keeping<'_> {
         };
         seen.sort_by_key(|(at, _)| *at);
         let not_kept = room.not_kept();
-        let seen = differences.into_iter().zip(seen).map(|(difference, (_, (after, from)))| Seen {
+        let seen = differences.into_iter().zip(seen).map(|(difference, (_, (after, from)))| CapturedChange {
             path: difference.path,
             before: difference.before,
             after,
@@ -96,7 +96,7 @@ impl Keeping<'_> {
         &self,
         difference: &Difference,
         moved: &HashMap<MoveKey, (&PathBuf, &FileNode)>,
-        room: &Room,
+        room: &CaptureBudget,
         now: i128,
     ) -> (Option<FileNode>, Option<PathBuf>) {
         let Some(stamp) = difference.now else { return (None, None) };
@@ -118,10 +118,10 @@ impl Keeping<'_> {
     pub(super) fn state(
         &self,
         path: &Path,
-        stamp: Stamp,
+        stamp: NodeStamp,
         may_keep: bool,
-        room: &Room,
-    ) -> (Option<Stamp>, PathState) {
+        room: &CaptureBudget,
+    ) -> (Option<NodeStamp>, PathState) {
         match stamp.kind {
             Kind::Dir | Kind::Other => (Some(stamp), stamp.plain_state()),
             Kind::Link => match std::fs::read_link(self.root.join(path)) {
@@ -148,7 +148,7 @@ impl Keeping<'_> {
         }
     }
 
-    fn keep(&self, path: &Path, stamp: Stamp, room: &Room) -> (Option<Stamp>, PathState) {
+    fn keep(&self, path: &Path, stamp: NodeStamp, room: &CaptureBudget) -> (Option<NodeStamp>, PathState) {
         let path = self.root.join(path);
         let lost = |stamp: Stamp| {
             let state = PathState::File { content: FileContent::Lost, mode: stamp.mode, size: stamp.size };
@@ -177,7 +177,7 @@ impl Keeping<'_> {
 
 /// How much has been taken in, and what was not.
 #[derive(Debug, Default)]
-pub(super) struct Room {
+pub(super) struct CaptureBudget {
     n_bytes: AtomicU64,
     n_files: AtomicUsize,
     n_large: AtomicUsize,
@@ -185,15 +185,15 @@ pub(super) struct Room {
     n_unreadable: AtomicUsize,
 }
 
-impl Room {
+impl CaptureBudget {
     fn has_room_for(&self, size: u64, limits: &TreeLimits) -> bool {
         let n_bytes = self.n_bytes.fetch_add(size, Ordering::Relaxed);
         let n_files = self.n_files.fetch_add(1, Ordering::Relaxed);
         n_bytes + size <= limits.first_bytes && n_files < limits.first_files
     }
 
-    fn not_kept(&self) -> NotKept {
-        NotKept {
+    fn not_kept(&self) -> CaptureSkips {
+        CaptureSkips {
             n_large: self.n_large.load(Ordering::Relaxed),
             n_no_room: self.n_no_room.load(Ordering::Relaxed),
             n_unreadable: self.n_unreadable.load(Ordering::Relaxed),
@@ -202,17 +202,17 @@ impl Room {
 }
 
 /// Reads a file whose `stat` is the same before and after; one that never holds still is taken as it was read last.
-pub(super) fn read_steadily(path: &Path) -> io::Result<(Stamp, Vec<u8>)> {
+pub(super) fn read_steadily(path: &Path) -> io::Result<(NodeStamp, Vec<u8>)> {
     let mut last = None;
     for _ in 0..ATTEMPTS {
         let mut file = open_file(path)?;
-        let before = Stamp::of(&rustix::fs::fstat(&file)?);
+        let before = NodeStamp::from_stat(&rustix::fs::fstat(&file)?);
         if before.kind != Kind::File {
             return Err(io::ErrorKind::NotFound.into());
         }
         let mut bytes = Vec::with_capacity(before.size as usize);
         file.read_to_end(&mut bytes)?;
-        let after = Stamp::of(&rustix::fs::fstat(&file)?);
+        let after = NodeStamp::from_stat(&rustix::fs::fstat(&file)?);
         if before == after {
             return Ok((after, bytes));
         }
@@ -230,7 +230,7 @@ fn open_file(path: &Path) -> io::Result<File> {
 /// What a file keeps when it is moved: inode, size, time of modification.
 type MoveKey = (u64, u64, (i64, i64));
 
-fn move_key(stamp: &Stamp) -> Option<MoveKey> {
+fn move_key(stamp: &NodeStamp) -> Option<MoveKey> {
     (stamp.kind == Kind::File).then_some((stamp.inode, stamp.size, stamp.modified))
 }
 

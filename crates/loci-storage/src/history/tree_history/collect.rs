@@ -17,7 +17,7 @@ const LOCK: &str = "blobs.lock";
 
 /// What a collection found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Collected {
+pub struct CollectReport {
     /// What was there before.
     pub before: BlobUsage,
     /// What was removed.
@@ -48,7 +48,7 @@ pub(super) fn guard(home: &ConfigHome) -> Option<File> {
 }
 
 /// Removes contents that no log and no rewind refers to; with `is_trial` it only says what would go.
-pub fn collect_blobs(home: &ConfigHome, is_trial: bool) -> Result<Collected, CollectError> {
+pub fn collect_blobs(home: &ConfigHome, is_trial: bool) -> Result<CollectReport, CollectError> {
     let failed = |path: PathBuf| move |source| CollectError::Disk { path, source };
     let path = home.loci_dir().join(LOCK);
     let lock = lock_file(home).map_err(failed(path.clone()))?;
@@ -62,7 +62,7 @@ pub fn collect_blobs(home: &ConfigHome, is_trial: bool) -> Result<Collected, Col
     let blobs = home.loci_dir().join("blobs");
     let before = store.usage().map_err(failed(blobs.clone()))?;
     let removed = store.sweep(|digest| needed.contains(digest), is_trial).map_err(failed(blobs))?;
-    Ok(Collected { before, removed })
+    Ok(CollectReport { before, removed })
 }
 
 /// Returns every content that some log or journal names. A log that cannot be read stops the collection.

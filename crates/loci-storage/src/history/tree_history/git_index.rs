@@ -16,7 +16,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::stamp::Stamp;
+use super::stamp::NodeStamp;
 
 /// The most of an index that is read.
 const MOST_BYTES: u64 = 256 * 1024 * 1024;
@@ -70,7 +70,7 @@ impl GitIndex {
     }
 
     /// Returns the blob that has the content of a file, if one surely does.
-    pub(super) fn blob(&self, path: &[u8], stamp: &Stamp) -> Option<[u8; 20]> {
+    pub(super) fn blob(&self, path: &[u8], stamp: &NodeStamp) -> Option<[u8; 20]> {
         let held = self.held.get(path)?;
         let is_same = held.modified == short(stamp.modified)
             && held.changed == short(stamp.changed)

@@ -14,7 +14,7 @@ pub(super) enum Kind {
 
 /// What `stat` says about a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(super) struct NodeStamp {
     pub(super) kind: Kind,
     pub(super) mode: u32,
     pub(super) size: u64,
@@ -30,9 +30,9 @@ const TICK: i128 = 20_000_000;
 /// The same for those without.
 const SECONDS: i128 = 2_000_000_000;
 
-impl Stamp {
+impl NodeStamp {
     #[allow(clippy::unnecessary_cast, clippy::useless_conversion, reason = "widths differ between systems")]
-    pub(super) fn of(stat: &Stat) -> Self {
+    pub(super) fn from_stat(stat: &Stat) -> Self {
         let kind = match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => Kind::File,
             FileType::Symlink => Kind::Link,

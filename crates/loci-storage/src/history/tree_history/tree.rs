@@ -2,14 +2,14 @@
 //!
 //! Everything that is not left out is remembered with its `stat`. A look compares: a directory whose `stat` is the
 //! same has the same names, a file whose `stat` is the same has the same content, unless either was changed in the
-//! very moment it was looked at ([`Stamp::is_racy`]); those are looked at again. So a look costs one `stat` for each
+//! very moment it was looked at ([`NodeStamp::is_racy`]); those are looked at again. So a look costs one `stat` for each
 //! path, spread over threads, and reading is for what moved. In a large tree the system is asked for the directories
-//! in which something happened ([`Watch`]), and only those are looked at.
+//! in which something happened ([`TreeWatcher`]), and only those are looked at.
 //!
 //! Rules that change make paths appear and go that nobody made or removed. What was left out before is taken in as it
 //! is, and what is left out from now on is forgotten; neither is a change.
 
-mod look;
+mod scan;
 mod watch;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -22,9 +22,9 @@ use ignore::gitignore::Gitignore;
 use loci_core::file_history::PathState;
 
 use super::rules::{RULES, TreeRules, is_vcs, rules_in};
-use super::stamp::{Kind, Stamp};
-use look::{Finding, Listing};
-use watch::Watch;
+use super::stamp::{Kind, NodeStamp};
+use scan::{DirChange, DirListing};
+use watch::TreeWatcher;
 
 /// Trees with fewer files are looked at as a whole: that is quick enough, and needs nothing of the system.
 pub(super) const WATCHED_FROM: usize = 5_000;
@@ -32,7 +32,7 @@ pub(super) const WATCHED_FROM: usize = 5_000;
 /// What is remembered of a file or a link.
 #[derive(Debug, Clone)]
 pub(super) struct FileNode {
-    pub(super) stamp: Stamp,
+    pub(super) stamp: NodeStamp,
     pub(super) is_racy: bool,
     pub(super) state: PathState,
 }
@@ -40,7 +40,7 @@ pub(super) struct FileNode {
 /// What is remembered of a directory.
 #[derive(Debug, Clone, Default)]
 pub(super) struct DirNode {
-    stamp: Option<Stamp>,
+    stamp: Option<NodeStamp>,
     is_racy: bool,
     files: BTreeMap<OsString, FileNode>,
     dirs: BTreeSet<OsString>,
@@ -70,7 +70,7 @@ pub(super) struct Difference {
     /// What was remembered.
     pub(super) before: Option<FileNode>,
     /// What `stat` says now; `None` when it is gone.
-    pub(super) now: Option<Stamp>,
+    pub(super) now: Option<NodeStamp>,
     /// Whether it was there before and is only now looked at.
     pub(super) is_taken_in: bool,
 }
@@ -96,7 +96,7 @@ pub(super) struct Tree {
 enum Watching {
     /// Not yet.
     No,
-    Yes(Watch),
+    Yes(TreeWatcher),
     /// Not any more: it could not be relied upon.
     Never,
 }
@@ -146,10 +146,10 @@ impl Tree {
         let mut to_list: BTreeMap<PathBuf, bool> = BTreeMap::new();
         for finding in findings {
             match finding {
-                Finding::Listing(dir) => {
+                DirChange::DirListing(dir) => {
                     to_list.entry(dir).or_insert(false);
                 }
-                Finding::File { dir, name, now } => {
+                DirChange::File { dir, name, now } => {
                     if name == RULES {
                         self.rules_changed(&dir, &mut to_list);
                     }
@@ -178,24 +178,24 @@ impl Tree {
     }
 
     /// Compares what is remembered with what is there, as far as it may be different.
-    fn findings(&mut self) -> io::Result<Vec<Finding>> {
+    fn findings(&mut self) -> io::Result<Vec<DirChange>> {
         let touched = match &mut self.watch {
             Watching::Yes(watch) => watch.take(),
             Watching::No | Watching::Never => None,
         };
         let Some(mut touched) = touched else {
-            return look::look(&self.root, self.dirs.iter().collect());
+            return scan::scan_dirs(&self.root, self.dirs.iter().collect());
         };
         let dirs = &self.dirs;
         self.doubtful.retain(|dir| dirs.get(dir).is_some_and(DirNode::is_doubtful));
         touched.extend(self.doubtful.iter().cloned());
-        look::look(&self.root, touched.iter().filter_map(|dir| self.dirs.get_key_value(dir)).collect())
+        scan::scan_dirs(&self.root, touched.iter().filter_map(|dir| self.dirs.get_key_value(dir)).collect())
     }
 
     /// Lets the system watch the directories that are remembered now, where they are others or many at last.
     fn follow(&mut self, has_listed: bool, n_new: usize) {
         if matches!(self.watch, Watching::No) && self.n_files() + n_new >= self.watched_from {
-            self.watch = Watch::new(&self.root).map_or(Watching::Never, Watching::Yes);
+            self.watch = TreeWatcher::new(&self.root).map_or(Watching::Never, Watching::Yes);
         }
         if let Watching::Yes(watch) = &mut self.watch
             && (has_listed || watch.has_lost())
@@ -236,7 +236,7 @@ impl Tree {
         differences: &mut Vec<Difference>,
     ) -> Result<(), TreeError> {
         let Some(old) = self.dirs.remove(dir) else { return Ok(()) };
-        let Some(listing) = Listing::read(&self.root.join(dir), self.device)? else {
+        let Some(listing) = DirListing::read(&self.root.join(dir), self.device)? else {
             return self.forget(dir, old, Some(differences));
         };
         let Some(names) = listing.names else {
@@ -325,7 +325,13 @@ impl Tree {
     }
 
     /// Notes that a directory has another mode.
-    fn note_mode(&self, dir: &Path, old: Option<Stamp>, now: &Stamp, differences: &mut Vec<Difference>) {
+    fn note_mode(
+        &self,
+        dir: &Path,
+        old: Option<NodeStamp>,
+        now: &NodeStamp,
+        differences: &mut Vec<Difference>,
+    ) {
         if let Some(stamp) = old.filter(|old| old.mode != now.mode) {
             let before = FileNode { stamp, is_racy: false, state: stamp.plain_state() };
             let (path, now) = (dir.to_owned(), Some(*now));
@@ -386,7 +392,7 @@ impl Tree {
         Ok(())
     }
 
-    fn is_left_out(&self, path: &Path, name: &OsStr, stamp: &Stamp, is_tracked: IsTracked<'_>) -> bool {
+    fn is_left_out(&self, path: &Path, name: &OsStr, stamp: &NodeStamp, is_tracked: IsTracked<'_>) -> bool {
         if is_vcs(name) || (stamp.kind == Kind::Dir && stamp.device != self.device) {
             return true;
         }

@@ -64,7 +64,7 @@ impl Git {
         Some(own.map(|(_, name)| off(name)).collect())
     }
 
-    fn run(&self, args: &[&str]) -> Option<Answer> {
+    fn run(&self, args: &[&str]) -> Option<GitOutput> {
         let mut command = Command::new("git");
         command.args(["--no-optional-locks", "--no-pager"]);
         for setting in NEUTRAL.iter().copied().chain(self.no_filters.iter().map(String::as_str)) {
@@ -91,13 +91,13 @@ fn may_name_filters(git_dir: &Path) -> bool {
     ["filter", "include", "\\"].iter().any(|word| config.contains(word))
 }
 
-struct Answer {
+struct GitOutput {
     text: String,
     is_success: bool,
 }
 
 /// Reads what the child says, and ends it when the deadline has passed or it says too much.
-fn answer(mut child: Child) -> Option<Answer> {
+fn answer(mut child: Child) -> Option<GitOutput> {
     let stdout = child.stdout.take()?;
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
@@ -113,7 +113,7 @@ fn answer(mut child: Child) -> Option<Answer> {
     }
     let is_success = child.wait().is_ok_and(|status| status.success());
     let text = String::from_utf8_lossy(&bytes?).into_owned();
-    Some(Answer { text, is_success: is_success || is_cut })
+    Some(GitOutput { text, is_success: is_success || is_cut })
 }
 
 /// Ends the child and whatever it started.

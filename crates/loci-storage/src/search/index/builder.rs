@@ -9,8 +9,8 @@ use loci_core::search::each_word;
 use loci_stdx::{checksum, create_private, put_number, put_text};
 use rustc_hash::FxHashMap;
 
-use super::segment::{FILE_MARK, HEAD, MAGIC, Outline, Part, Segment, Source, damaged};
-use super::spoken::{Spoken, Spot, voice_number};
+use super::passage_reader::{LocatedPassage, Spot, voice_number};
+use super::segment::{FILE_MARK, HEAD, MAGIC, Outline, Part, Segment, SegmentSource, damaged};
 
 /// How many words a block has.
 const BLOCK: usize = 64;
@@ -69,33 +69,33 @@ impl Builder {
     }
 
     /// Adds a passage of the source that is being read; returns how many words it has.
-    pub(super) fn add(&mut self, spoken: &Spoken<'_>) -> u32 {
+    pub(super) fn add(&mut self, located: &LocatedPassage<'_>) -> u32 {
         let passage = self.outline.n_passages;
         let mut n_words = 0;
         let (numbers, lists) = (&mut self.numbers, &mut self.lists);
-        each_word(&spoken.passage.text, |word, _| {
+        each_word(&located.passage.text, |word, _| {
             n_words += 1;
             list_of(numbers, lists, word).add(passage);
         });
-        for file in &spoken.passage.files {
+        for file in &located.passage.files {
             list_of(numbers, lists, &format!("{FILE_MARK}{file}")).add(passage);
         }
-        self.add_row(spoken, n_words);
+        self.add_row(located, n_words);
         self.outline.n_passages += 1;
         n_words
     }
 
-    fn add_row(&mut self, spoken: &Spoken<'_>, n_words: u32) {
-        let Passage { voice, tool, .. } = &spoken.passage;
+    fn add_row(&mut self, located: &LocatedPassage<'_>, n_words: u32) {
+        let Passage { voice, tool, .. } = &located.passage;
         let tool = numbered(&mut self.tools, &mut self.outline.tools, tool.as_deref());
-        let branch = numbered(&mut self.branches, &mut self.outline.branches, spoken.branch);
+        let branch = numbered(&mut self.branches, &mut self.outline.branches, located.branch);
         let source = self.source_number();
-        self.columns.push(n_words, spoken.time_ms, voice_number(*voice), tool, branch);
-        self.columns.push_place(source, spoken.spot);
+        self.columns.push(n_words, located.time_ms, voice_number(*voice), tool, branch);
+        self.columns.push_place(source, located.spot);
     }
 
     /// Ends the source whose passages were added last.
-    pub(super) fn end_source(&mut self, source: Source) {
+    pub(super) fn end_source(&mut self, source: SegmentSource) {
         self.outline.sources.push(source);
     }
 
@@ -177,7 +177,7 @@ impl Builder {
 
     fn write_to(mut self, path: &Path) -> io::Result<()> {
         let mut out =
-            Output { file: BufWriter::with_capacity(1 << 20, create_private(path)?), at: HEAD as u64 };
+            SegmentWriter { file: BufWriter::with_capacity(1 << 20, create_private(path)?), at: HEAD as u64 };
         out.file.write_all(&[0; HEAD])?;
         let mut words: Vec<(Box<str>, u32)> = std::mem::take(&mut self.numbers).into_iter().collect();
         words.sort_unstable();
@@ -197,7 +197,7 @@ impl Builder {
         file.write_all(&head)
     }
 
-    fn write_columns(&mut self, out: &mut Output) -> io::Result<()> {
+    fn write_columns(&mut self, out: &mut SegmentWriter) -> io::Result<()> {
         let columns = &self.columns;
         self.outline.lengths = out.put(&columns.lengths)?;
         self.outline.times = out.put(&columns.times)?;
@@ -292,12 +292,12 @@ fn numbered(known: &mut FxHashMap<String, u16>, names: &mut Vec<String>, name: O
     number
 }
 
-struct Output {
+struct SegmentWriter {
     file: BufWriter<File>,
     at: u64,
 }
 
-impl Output {
+impl SegmentWriter {
     fn put(&mut self, bytes: &[u8]) -> io::Result<Part> {
         self.file.write_all(bytes)?;
         let part = Part { at: self.at, len: bytes.len() as u64, sum: checksum(bytes) };
@@ -306,7 +306,7 @@ impl Output {
     }
 }
 
-fn write_words(out: &mut Output, entries: &[(Box<str>, u32, Part)]) -> io::Result<Part> {
+fn write_words(out: &mut SegmentWriter, entries: &[(Box<str>, u32, Part)]) -> io::Result<Part> {
     let mut index = Vec::new();
     for block in entries.chunks(BLOCK) {
         let mut bytes = Vec::new();

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use loci_stdx::FileLock;
 
-use super::coverage::{Coverage, OnDisk, files_on_disk, stretch_sum};
+use super::coverage::{Coverage, IndexableFile, files_on_disk, stretch_sum};
+use super::passage_reader::Body;
 use super::segment::{Segment, open_all};
-use super::spoken::Body;
 use super::update::leftovers;
 use crate::layout::ConfigHome;
 
@@ -43,14 +43,19 @@ pub(crate) fn index_faults(home: &ConfigHome) -> Vec<IndexFault> {
     });
     faults.extend(useless);
     let Ok((files, _)) = files_on_disk(home) else { return faults };
-    let coverage = Coverage::of(&files, &segments);
+    let coverage = Coverage::from_segments(&files, &segments);
     for (segment, live) in segments.iter().zip(&coverage.live) {
         faults.extend(fault_of(segment, live, &files, dir.join(&segment.name)));
     }
     faults
 }
 
-fn fault_of(segment: &Segment, live: &[Option<u32>], files: &[OnDisk], path: PathBuf) -> Option<IndexFault> {
+fn fault_of(
+    segment: &Segment,
+    live: &[Option<u32>],
+    files: &[IndexableFile],
+    path: PathBuf,
+) -> Option<IndexFault> {
     if segment.verify().is_err() {
         return Some(IndexFault::Damaged(path));
     }

@@ -12,19 +12,19 @@ use loci_core::passage::CallNames;
 use loci_stdx::checksum;
 use rustc_hash::FxHashMap;
 
-use super::segment::{Segment, Source};
-use super::spoken::Body;
+use super::passage_reader::Body;
+use super::segment::{Segment, SegmentSource};
 use crate::foreign::rollout::{is_compressed, rollouts};
 use crate::layout::{ConfigHome, Dialect, SessionPlace};
 use crate::sessions::archive::{PackedTranscript, packed_transcripts};
-use crate::sessions::find::{FindError, Listed, Listing, Stamp, all_sessions};
+use crate::sessions::find::{FileStamp, FindError, ListedFile, SessionFiles, all_session_files};
 
 /// How many bytes before the end of a stretch are compared.
 const TAIL: u64 = 256;
 
 /// A file that may hold messages, as it is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct OnDisk {
+pub(super) struct IndexableFile {
     /// Relative to the directory of all projects.
     pub(super) path: String,
     pub(super) file: PathBuf,
@@ -38,7 +38,7 @@ pub(super) struct OnDisk {
     pub(super) modified_ns: i64,
 }
 
-impl OnDisk {
+impl IndexableFile {
     /// Returns true when the file is a rollout that Codex compressed.
     pub(super) fn is_compressed(&self) -> bool {
         self.session.dialect() == Dialect::Codex && is_compressed(&self.file)
@@ -47,11 +47,11 @@ impl OnDisk {
 
 /// Lists the files of all sessions and of their subagents, in the order of their paths, and the directories that cannot be
 /// listed.
-pub(super) fn files_on_disk(home: &ConfigHome) -> Result<(Vec<OnDisk>, Vec<PathBuf>), FindError> {
+pub(super) fn files_on_disk(home: &ConfigHome) -> Result<(Vec<IndexableFile>, Vec<PathBuf>), FindError> {
     let root = home.projects_dir();
     let mut files = Vec::new();
-    let Listing { sessions, unread } = all_sessions(home)?;
-    for Listed { place, stamp, has_companion } in sessions {
+    let SessionFiles { sessions, unread } = all_session_files(home)?;
+    for ListedFile { place, stamp, has_companion } in sessions {
         if has_companion {
             files.extend(subagents(&root, &place));
         }
@@ -66,24 +66,24 @@ pub(super) fn files_on_disk(home: &ConfigHome) -> Result<(Vec<OnDisk>, Vec<PathB
     Ok((files, unread))
 }
 
-fn subagents(root: &Path, session: &SessionPlace) -> Vec<OnDisk> {
+fn subagents(root: &Path, session: &SessionPlace) -> Vec<IndexableFile> {
     let entries = fs::read_dir(session.subagents_dir()).into_iter().flatten().flatten();
     let found = entries.filter_map(|entry| {
         let name = entry.file_name().to_string_lossy().into_owned();
         let agent = name.strip_suffix(".jsonl")?.to_owned();
         // One that is gone by now, or cannot be looked at, is no file.
-        let stamp = Stamp::look(&entry.path())?;
+        let stamp = FileStamp::read(&entry.path())?;
         on_disk(root, entry.path(), stamp, session.clone(), Some(agent))
     });
     found.collect()
 }
 
 /// A session that was put away and is in its place again is searched there.
-fn packed(packed: PackedTranscript) -> Option<OnDisk> {
+fn packed(packed: PackedTranscript) -> Option<IndexableFile> {
     if packed.session.file().exists() {
         return None;
     }
-    Some(OnDisk {
+    Some(IndexableFile {
         path: format!("archive:{}", packed.pack.display()),
         file: packed.session.file().to_owned(),
         session: packed.session,
@@ -95,9 +95,9 @@ fn packed(packed: PackedTranscript) -> Option<OnDisk> {
 }
 
 /// A session of Codex.
-fn rollout(session: SessionPlace) -> Option<OnDisk> {
-    let stamp = Stamp::look(session.file())?;
-    Some(OnDisk {
+fn rollout(session: SessionPlace) -> Option<IndexableFile> {
+    let stamp = FileStamp::read(session.file())?;
+    Some(IndexableFile {
         path: format!("codex:{}", session.file().display()),
         file: session.file().to_owned(),
         session,
@@ -111,11 +111,11 @@ fn rollout(session: SessionPlace) -> Option<OnDisk> {
 fn on_disk(
     root: &Path,
     file: PathBuf,
-    stamp: Stamp,
+    stamp: FileStamp,
     session: SessionPlace,
     agent: Option<String>,
-) -> Option<OnDisk> {
-    Some(OnDisk {
+) -> Option<IndexableFile> {
+    Some(IndexableFile {
         path: file.strip_prefix(root).ok()?.to_string_lossy().into_owned(),
         session,
         agent,
@@ -126,7 +126,7 @@ fn on_disk(
     })
 }
 
-fn modified_ns(stamp: Stamp) -> i64 {
+fn modified_ns(stamp: FileStamp) -> i64 {
     stamp.modified_s.wrapping_mul(1_000_000_000).wrapping_add(stamp.modified_ns)
 }
 
@@ -136,12 +136,12 @@ pub(super) struct Coverage {
     /// For each segment and each of its sources the file it belongs to, if it still counts.
     pub(super) live: Vec<Vec<Option<u32>>>,
     /// What is not known, by file.
-    pub(super) rest: Vec<Rest>,
+    pub(super) rest: Vec<UnindexedTail>,
 }
 
 /// The end of a file that the index does not know.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Rest {
+pub(super) struct UnindexedTail {
     pub(super) file: usize,
     pub(super) start: u64,
     pub(super) calls: CallNames,
@@ -149,7 +149,7 @@ pub(super) struct Rest {
 
 impl Coverage {
     /// Holds segments against files.
-    pub(super) fn of(files: &[OnDisk], segments: &[Segment]) -> Self {
+    pub(super) fn from_segments(files: &[IndexableFile], segments: &[Segment]) -> Self {
         let mut known: FxHashMap<&str, Vec<(usize, usize)>> = FxHashMap::default();
         for (segment, it) in segments.iter().enumerate() {
             for (source, stretch) in it.outline.sources.iter().enumerate() {
@@ -174,14 +174,14 @@ impl Coverage {
             let is_known = last.is_some() && file.is_compressed();
             if start < file.size && !is_known {
                 let calls = last.map(|last| last.calls.iter().cloned().collect()).unwrap_or_default();
-                coverage.rest.push(Rest { file: idx, start, calls });
+                coverage.rest.push(UnindexedTail { file: idx, start, calls });
             }
         }
         coverage
     }
 
     /// Returns how many bytes the index does not know.
-    pub(super) fn n_unknown(&self, files: &[OnDisk]) -> u64 {
+    pub(super) fn n_unknown(&self, files: &[IndexableFile]) -> u64 {
         self.rest.iter().map(|rest| files[rest.file].size.saturating_sub(rest.start)).sum()
     }
 }
@@ -189,7 +189,7 @@ impl Coverage {
 /// Returns stretches that follow one another from the beginning of the file.
 fn chain<'a>(
     mut stretches: Vec<(usize, usize)>,
-    source: impl Fn((usize, usize)) -> &'a Source,
+    source: impl Fn((usize, usize)) -> &'a SegmentSource,
 ) -> Vec<(usize, usize)> {
     stretches.sort_by_key(|at| (source(*at).start, std::cmp::Reverse(source(*at).end)));
     let mut end = 0;
@@ -204,7 +204,7 @@ fn chain<'a>(
 }
 
 /// Returns true when a file is what it was when its last stretch was read, or has only grown since.
-fn is_unchanged(file: &OnDisk, last: &Source) -> bool {
+fn is_unchanged(file: &IndexableFile, last: &SegmentSource) -> bool {
     match file.size.cmp(&last.size) {
         std::cmp::Ordering::Equal => file.modified_ns == last.modified_ns,
         std::cmp::Ordering::Less => false,

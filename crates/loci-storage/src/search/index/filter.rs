@@ -27,7 +27,7 @@ pub struct SearchFilter {
 impl SearchFilter {
     pub(super) fn wants_time(&self, time_ms: i64) -> bool {
         self.since_ms.is_none_or(|since| time_ms >= since)
-            && self.until_ms.is_none_or(|until| time_ms < until && time_ms != super::spoken::NO_TIME)
+            && self.until_ms.is_none_or(|until| time_ms < until && time_ms != super::passage_reader::NO_TIME)
     }
 
     pub(super) fn has_times(&self) -> bool {

@@ -4,9 +4,9 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::Watch;
+use super::SearchObserver;
 use super::builder::Builder;
-use super::coverage::{Coverage, OnDisk};
+use super::coverage::{Coverage, IndexableFile};
 use super::segment::{Segment, open_all};
 
 /// A segment that covers more than this is left alone.
@@ -15,16 +15,16 @@ const SMALL: u64 = 48 * 1024 * 1024;
 /// Merges small segments when there are more than `most`. Whoever calls holds the lock.
 pub(super) fn merge_if_many(
     dir: &Path,
-    files: &[OnDisk],
+    files: &[IndexableFile],
     most: usize,
     unique: &str,
-    watch: &dyn Watch,
+    observer: &dyn SearchObserver,
 ) -> io::Result<()> {
     let (segments, _) = open_all(dir);
-    if segments.len() <= most || watch.is_stopped() {
+    if segments.len() <= most || observer.is_stopped() {
         return Ok(());
     }
-    let coverage = Coverage::of(files, &segments);
+    let coverage = Coverage::from_segments(files, &segments);
     let mut builder = Builder::default();
     let mut replaced = Vec::new();
     let covered = |segment: &Segment| -> u64 {

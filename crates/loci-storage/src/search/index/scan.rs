@@ -7,10 +7,10 @@ use std::sync::{Mutex, PoisonError};
 use loci_core::search::{Corpus, Query};
 use regex::Regex;
 
-use super::Watch;
-use super::coverage::{OnDisk, Rest};
+use super::SearchObserver;
+use super::coverage::{IndexableFile, UnindexedTail};
 use super::filter::SearchFilter;
-use super::spoken::{Body, LastLine, Spoken, Spot, each_spoken};
+use super::passage_reader::{Body, LastLine, LocatedPassage, Spot, each_passage};
 
 /// How many read at once.
 const MOST_READERS: usize = 4;
@@ -26,7 +26,7 @@ pub(super) enum Pattern {
 
 /// A passage that has what is looked for.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Scanned {
+pub(super) struct ScanMatch {
     pub(super) file: usize,
     pub(super) spot: Spot,
     pub(super) time_ms: i64,
@@ -39,7 +39,7 @@ pub(super) struct Scanned {
 #[derive(Debug, Default)]
 pub(super) struct Scan {
     pub(super) corpus: Corpus,
-    pub(super) found: Vec<Scanned>,
+    pub(super) found: Vec<ScanMatch>,
     /// Files in which a call names the file that is wanted.
     pub(super) touched: Vec<usize>,
     /// Files that could not be read.
@@ -57,11 +57,11 @@ impl Scan {
 
 /// Scans the rests of files with a few threads.
 pub(super) fn scan(
-    files: &[OnDisk],
-    rests: &[Rest],
+    files: &[IndexableFile],
+    rests: &[UnindexedTail],
     pattern: &Pattern,
     filter: &SearchFilter,
-    watch: &dyn Watch,
+    observer: &dyn SearchObserver,
 ) -> Scan {
     let next = AtomicUsize::new(0);
     let all = Mutex::new(Scan::default());
@@ -69,7 +69,7 @@ pub(super) fn scan(
     let read = || {
         let mut mine = Scan::default();
         while let Some(rest) = rests.get(next.fetch_add(1, Ordering::Relaxed)) {
-            if watch.is_stopped() {
+            if observer.is_stopped() {
                 break;
             }
             if scan_rest(&files[rest.file], rest, pattern, filter, &mut mine).is_err() {
@@ -88,8 +88,8 @@ pub(super) fn scan(
 }
 
 fn scan_rest(
-    on_disk: &OnDisk,
-    rest: &Rest,
+    on_disk: &IndexableFile,
+    rest: &UnindexedTail,
     pattern: &Pattern,
     filter: &SearchFilter,
     scan: &mut Scan,
@@ -97,23 +97,23 @@ fn scan_rest(
     let body = Body::open(on_disk)?;
     let mut counts = Vec::new();
     let mut corpus = Corpus::default();
-    if let Pattern::Words(query) = pattern {
-        corpus.n_with_term = vec![0; query.terms().len()];
+    if let Pattern::Words(words) = pattern {
+        corpus.n_with_term = vec![0; words.terms().len()];
     }
-    each_spoken(&body, rest.start, body.end(on_disk), LastLine::Read, rest.calls.clone(), |spoken| {
-        if spoken.passage.files.iter().any(|path| filter.means_file(path)) {
+    each_passage(&body, rest.start, body.end(on_disk), LastLine::Read, rest.calls.clone(), |located| {
+        if located.passage.files.iter().any(|path| filter.means_file(path)) {
             scan.touched.push(rest.file);
         }
-        if let Some(n_words) = look(&spoken, pattern, &mut counts, &mut corpus)
-            && is_wanted(&spoken, filter)
+        if let Some(n_words) = look(&located, pattern, &mut counts, &mut corpus)
+            && is_wanted(&located, filter)
         {
-            scan.found.push(Scanned {
+            scan.found.push(ScanMatch {
                 file: rest.file,
-                spot: spoken.spot,
-                time_ms: spoken.time_ms,
+                spot: located.spot,
+                time_ms: located.time_ms,
                 n_words,
                 counts: counts.clone(),
-                tool: spoken.passage.tool,
+                tool: located.passage.tool,
             });
         }
         true
@@ -123,12 +123,17 @@ fn scan_rest(
 }
 
 /// Counts a passage, and returns how many words it has if it has what is looked for.
-fn look(spoken: &Spoken<'_>, pattern: &Pattern, counts: &mut Vec<u32>, corpus: &mut Corpus) -> Option<u32> {
-    let text = &spoken.passage.text;
+fn look(
+    located: &LocatedPassage<'_>,
+    pattern: &Pattern,
+    counts: &mut Vec<u32>,
+    corpus: &mut Corpus,
+) -> Option<u32> {
+    let text = &located.passage.text;
     match pattern {
         Pattern::Expression(expression) => expression.is_match(text).then_some(0),
-        Pattern::Words(query) => {
-            let n_words = query.count(text, counts);
+        Pattern::Words(words) => {
+            let n_words = words.count(text, counts);
             corpus.n_texts += 1;
             corpus.n_words += u64::from(n_words);
             for (sum, count) in corpus.n_with_term.iter_mut().zip(counts.iter()) {
@@ -139,9 +144,9 @@ fn look(spoken: &Spoken<'_>, pattern: &Pattern, counts: &mut Vec<u32>, corpus: &
     }
 }
 
-fn is_wanted(spoken: &Spoken<'_>, filter: &SearchFilter) -> bool {
-    filter.wants_time(spoken.time_ms)
-        && filter.wants_voice(spoken.passage.voice)
-        && filter.wants_tool(spoken.passage.tool.as_deref())
-        && filter.wants_branch(spoken.branch)
+fn is_wanted(located: &LocatedPassage<'_>, filter: &SearchFilter) -> bool {
+    filter.wants_time(located.time_ms)
+        && filter.wants_voice(located.passage.voice)
+        && filter.wants_tool(located.passage.tool.as_deref())
+        && filter.wants_branch(located.branch)
 }

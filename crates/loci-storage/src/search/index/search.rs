@@ -11,12 +11,12 @@ use std::io;
 use loci_core::search::{Corpus, Match, Query, Scorer};
 use loci_stdx::{in_all_lists, in_parallel, nth_largest};
 
-use super::coverage::{Coverage, OnDisk};
+use super::coverage::{Coverage, IndexableFile};
 use super::filter::SearchFilter;
-use super::scan::{Pattern, Scan, Scanned, scan};
+use super::passage_reader::{Body, NO_TIME, Spot, read_spot, voice_of};
+use super::scan::{Pattern, Scan, ScanMatch, scan};
 use super::segment::{List, Segment};
-use super::spoken::{Body, NO_TIME, Spot, read_spot, voice_of};
-use super::{Found, Hit, SearchWish, Watch};
+use super::{Hit, SearchObserver, SearchQuery, SearchResults};
 
 /// How many segments are looked at at once.
 const MOST_THREADS: usize = 4;
@@ -26,8 +26,8 @@ const AT_ONCE: usize = 16;
 const SPARE: usize = 64;
 
 /// Everything a search looks at.
-pub(super) struct Ground<'a> {
-    pub(super) files: &'a [OnDisk],
+pub(super) struct SearchContext<'a> {
+    pub(super) files: &'a [IndexableFile],
     pub(super) segments: &'a [Segment],
     pub(super) coverage: &'a Coverage,
     /// Whether what is not as the index says makes the search begin again, or is passed over.
@@ -35,7 +35,7 @@ pub(super) struct Ground<'a> {
 }
 
 /// Why a search begins again.
-pub(super) enum Trouble {
+pub(super) enum IndexMismatch {
     /// This segment is damaged.
     Segment(usize),
     /// This file is not what the index says.
@@ -44,7 +44,7 @@ pub(super) enum Trouble {
 
 /// A passage that has what is looked for.
 #[derive(Debug, Clone, Copy)]
-struct Candidate {
+struct ScoredPassage {
     score: f64,
     time_ms: i64,
     /// The segment and the passage there, or the place among what was scanned.
@@ -53,19 +53,19 @@ struct Candidate {
 }
 
 pub(super) fn search(
-    ground: &Ground<'_>,
-    wish: &SearchWish,
+    ctx: &SearchContext<'_>,
+    query: &SearchQuery,
     pattern: &Pattern,
-    watch: &dyn Watch,
-) -> Result<Found, Trouble> {
-    let scanned = scan(ground.files, &ground.coverage.rest, pattern, &wish.filter, watch);
-    let looked = look_up(ground, pattern, &wish.filter)?;
-    let allowed = allowed_files(ground, &wish.filter, &scanned)?;
+    observer: &dyn SearchObserver,
+) -> Result<SearchResults, IndexMismatch> {
+    let scanned = scan(ctx.files, &ctx.coverage.rest, pattern, &query.filter, observer);
+    let looked = look_up(ctx, pattern, &query.filter)?;
+    let allowed = allowed_files(ctx, &query.filter, &scanned)?;
     let mut corpus = scanned.corpus.clone();
     looked.iter().for_each(|looked| corpus.add(&looked.corpus));
     let scorer = corpus.scorer();
-    let scored = scored(ground, &looked, allowed.as_deref(), &scorer)?;
-    Ranking { ground, scanned: &scanned, scored, allowed, scorer }.answer(wish, pattern)
+    let scored = scored(ctx, &looked, allowed.as_deref(), &scorer)?;
+    Ranking { ctx, scanned: &scanned, scored, allowed, scorer }.answer(query, pattern)
 }
 
 /// What one segment has.
@@ -77,11 +77,15 @@ struct Looked {
     counts: Vec<u32>,
 }
 
-fn look_up(ground: &Ground<'_>, pattern: &Pattern, filter: &SearchFilter) -> Result<Vec<Looked>, Trouble> {
-    let Pattern::Words(query) = pattern else { return Ok(Vec::new()) };
-    let looked = in_parallel(ground.segments.len(), MOST_THREADS, |idx| {
-        let (segment, live) = (&ground.segments[idx], &ground.coverage.live[idx]);
-        look_up_in(segment, live, query, filter).map_err(|_| Trouble::Segment(idx))
+fn look_up(
+    ctx: &SearchContext<'_>,
+    pattern: &Pattern,
+    filter: &SearchFilter,
+) -> Result<Vec<Looked>, IndexMismatch> {
+    let Pattern::Words(words) = pattern else { return Ok(Vec::new()) };
+    let looked = in_parallel(ctx.segments.len(), MOST_THREADS, |idx| {
+        let (segment, live) = (&ctx.segments[idx], &ctx.coverage.live[idx]);
+        look_up_in(segment, live, words, filter).map_err(|_| IndexMismatch::Segment(idx))
     });
     looked.into_iter().collect()
 }
@@ -89,7 +93,7 @@ fn look_up(ground: &Ground<'_>, pattern: &Pattern, filter: &SearchFilter) -> Res
 fn look_up_in(
     segment: &Segment,
     live: &[Option<u32>],
-    query: &Query,
+    words: &Query,
     filter: &SearchFilter,
 ) -> io::Result<Looked> {
     let mut looked = Looked::default();
@@ -98,7 +102,7 @@ fn look_up_in(
         looked.corpus.n_words += source.n_words;
     }
     let mut lists = Vec::new();
-    for term in query.terms() {
+    for term in words.terms() {
         let mut list = segment.list(term)?;
         if live.iter().any(Option::is_none) {
             list = only_live(segment, live, list)?;
@@ -178,52 +182,52 @@ fn narrow(segment: &Segment, filter: &SearchFilter, looked: &mut Looked, n_terms
 
 /// Returns the files whose sessions are wanted, or nothing when all are.
 fn allowed_files(
-    ground: &Ground<'_>,
+    ctx: &SearchContext<'_>,
     filter: &SearchFilter,
     scanned: &Scan,
-) -> Result<Option<Vec<bool>>, Trouble> {
+) -> Result<Option<Vec<bool>>, IndexMismatch> {
     let mut allowed: Option<Vec<bool>> = None;
     if let Some(sessions) = &filter.sessions {
-        allowed = Some(ground.files.iter().map(|file| sessions.contains(file.session.file())).collect());
+        allowed = Some(ctx.files.iter().map(|file| sessions.contains(file.session.file())).collect());
     }
     if filter.file.is_some() {
-        let touched = touched_sessions(ground, filter, scanned)?;
+        let touched = touched_sessions(ctx, filter, scanned)?;
         let was = allowed.take();
-        let is_allowed = |(idx, file): (usize, &OnDisk)| {
+        let is_allowed = |(idx, file): (usize, &IndexableFile)| {
             touched.contains(file.session.file()) && was.as_ref().is_none_or(|was| was[idx])
         };
-        allowed = Some(ground.files.iter().enumerate().map(is_allowed).collect());
+        allowed = Some(ctx.files.iter().enumerate().map(is_allowed).collect());
     }
     Ok(allowed)
 }
 
 fn touched_sessions(
-    ground: &Ground<'_>,
+    ctx: &SearchContext<'_>,
     filter: &SearchFilter,
     scanned: &Scan,
-) -> Result<HashSet<std::path::PathBuf>, Trouble> {
+) -> Result<HashSet<std::path::PathBuf>, IndexMismatch> {
     let mut files: HashSet<usize> = scanned.touched.iter().copied().collect();
-    for (idx, (segment, live)) in ground.segments.iter().zip(&ground.coverage.live).enumerate() {
-        let damaged = |_: io::Error| Trouble::Segment(idx);
+    for (idx, (segment, live)) in ctx.segments.iter().zip(&ctx.coverage.live).enumerate() {
+        let damaged = |_: io::Error| IndexMismatch::Segment(idx);
         for passage in segment.passages_with_file(|path| filter.means_file(path)).map_err(damaged)? {
             let (source, _) = segment.place(passage).map_err(damaged)?;
             files.extend(live.get(source as usize).copied().flatten().map(|file| file as usize));
         }
     }
-    Ok(files.into_iter().map(|file| ground.files[file].session.file().to_owned()).collect())
+    Ok(files.into_iter().map(|file| ctx.files[file].session.file().to_owned()).collect())
 }
 
 /// Scores the passages of each segment that are allowed. What their order and place are told by is read on the way, since
 /// here it can be done on a few threads.
 fn scored(
-    ground: &Ground<'_>,
+    ctx: &SearchContext<'_>,
     looked: &[Looked],
     allowed: Option<&[bool]>,
     scorer: &Scorer,
-) -> Result<Vec<Vec<(f64, u32)>>, Trouble> {
+) -> Result<Vec<Vec<(f64, u32)>>, IndexMismatch> {
     let scored = in_parallel(looked.len(), MOST_THREADS, |idx| {
-        let (segment, live) = (&ground.segments[idx], &ground.coverage.live[idx]);
-        score_in(segment, live, &looked[idx], allowed, scorer).map_err(|_| Trouble::Segment(idx))
+        let (segment, live) = (&ctx.segments[idx], &ctx.coverage.live[idx]);
+        score_in(segment, live, &looked[idx], allowed, scorer).map_err(|_| IndexMismatch::Segment(idx))
     });
     scored.into_iter().collect()
 }
@@ -261,7 +265,7 @@ fn score_in(
 }
 
 struct Ranking<'a> {
-    ground: &'a Ground<'a>,
+    ctx: &'a SearchContext<'a>,
     scanned: &'a Scan,
     /// For each segment its passages and what each is worth.
     scored: Vec<Vec<(f64, u32)>>,
@@ -272,7 +276,7 @@ struct Ranking<'a> {
 /// The best of some candidates, in no order, and how many there were.
 #[derive(Default)]
 struct Best {
-    candidates: Vec<Candidate>,
+    candidates: Vec<ScoredPassage>,
     n_all: usize,
 }
 
@@ -282,13 +286,13 @@ impl Ranking<'_> {
     }
 
     /// Returns the best `most` of each segment and everything that was scanned: the best `most` of all are among them.
-    fn candidates(&self, most: usize) -> Result<Best, Trouble> {
+    fn candidates(&self, most: usize) -> Result<Best, IndexMismatch> {
         let mut best = Best::default();
         for (number, scanned) in
             self.scanned.found.iter().enumerate().filter(|(_, it)| self.is_allowed(it.file))
         {
             let found = Match { counts: &scanned.counts, n_words: scanned.n_words, n_literals: 0 };
-            best.candidates.push(Candidate {
+            best.candidates.push(ScoredPassage {
                 score: self.scorer.score(found),
                 time_ms: scanned.time_ms,
                 segment: None,
@@ -298,13 +302,13 @@ impl Ranking<'_> {
         best.n_all = best.candidates.len();
         let of_segments = in_parallel(self.scored.len(), MOST_THREADS, |idx| self.best_of(idx, most));
         for (idx, of_segment) in of_segments.into_iter().enumerate() {
-            best.candidates.extend(of_segment.map_err(|_| Trouble::Segment(idx))?);
+            best.candidates.extend(of_segment.map_err(|_| IndexMismatch::Segment(idx))?);
             best.n_all += self.scored[idx].len();
         }
         Ok(best)
     }
 
-    fn best_of(&self, idx: usize, most: usize) -> io::Result<Vec<Candidate>> {
+    fn best_of(&self, idx: usize, most: usize) -> io::Result<Vec<ScoredPassage>> {
         let scored = &self.scored[idx];
         let mut least = f64::NEG_INFINITY;
         if most < scored.len() {
@@ -317,31 +321,30 @@ impl Ranking<'_> {
         if scored.is_empty() {
             return Ok(Vec::new());
         }
-        let times = self.ground.segments[idx].times()?;
+        let times = self.ctx.segments[idx].times()?;
         let best = scored.iter().filter(|(score, _)| *score >= least);
         let candidate = |(score, number): &(f64, u32)| {
             let time_ms = times.get(*number as usize).unwrap_or(NO_TIME);
-            Candidate { score: *score, time_ms, segment, number: *number }
+            ScoredPassage { score: *score, time_ms, segment, number: *number }
         };
         Ok(best.map(candidate).collect())
     }
 
     /// Returns the file of a candidate and its spot there.
-    fn place(&self, candidate: &Candidate) -> Result<(usize, Spot), Trouble> {
+    fn place(&self, candidate: &ScoredPassage) -> Result<(usize, Spot), IndexMismatch> {
         let Some(segment) = candidate.segment else {
-            let Scanned { file, spot, .. } = &self.scanned.found[candidate.number as usize];
+            let ScanMatch { file, spot, .. } = &self.scanned.found[candidate.number as usize];
             return Ok((*file, *spot));
         };
         let idx = segment as usize;
-        let damaged = || Trouble::Segment(idx);
-        let (source, spot) = self.ground.segments[idx].place(candidate.number).map_err(|_| damaged())?;
-        let file =
-            self.ground.coverage.live[idx].get(source as usize).copied().flatten().ok_or_else(damaged)?;
+        let damaged = || IndexMismatch::Segment(idx);
+        let (source, spot) = self.ctx.segments[idx].place(candidate.number).map_err(|_| damaged())?;
+        let file = self.ctx.coverage.live[idx].get(source as usize).copied().flatten().ok_or_else(damaged)?;
         Ok((file as usize, spot))
     }
 
     /// The best first; of equals the newest; of those the order of paths.
-    fn order(&self, left: &Candidate, right: &Candidate) -> Ordering {
+    fn order(&self, left: &ScoredPassage, right: &ScoredPassage) -> Ordering {
         let by_worth = right.score.total_cmp(&left.score).then(right.time_ms.cmp(&left.time_ms));
         by_worth.then_with(|| match (self.place(left), self.place(right)) {
             (Ok(left), Ok(right)) => left.cmp(&right),
@@ -349,8 +352,8 @@ impl Ranking<'_> {
         })
     }
 
-    fn answer(&self, wish: &SearchWish, pattern: &Pattern) -> Result<Found, Trouble> {
-        let n_wanted = wish.skip.saturating_add(wish.limit);
+    fn answer(&self, query: &SearchQuery, pattern: &Pattern) -> Result<SearchResults, IndexMismatch> {
+        let n_wanted = query.skip.saturating_add(query.limit);
         let mut n_ranked = n_wanted.saturating_add(SPARE);
         let mut hits = Vec::new();
         let (mut n_taken, mut n_wrong) = (0, 0);
@@ -383,43 +386,43 @@ impl Ranking<'_> {
             }
             n_ranked = n_ranked.saturating_mul(4);
         };
-        Ok(Found {
+        Ok(SearchResults {
             n_found: n_all - n_wrong,
             is_exact: n_wrong == 0 && !has_literals(pattern) || n_taken == n_all,
-            hits: hits.into_iter().skip(wish.skip).collect(),
-            unread: self.scanned.unread.iter().map(|file| self.ground.files[*file].file.clone()).collect(),
+            hits: hits.into_iter().skip(query.skip).collect(),
+            unread: self.scanned.unread.iter().map(|file| self.ctx.files[*file].file.clone()).collect(),
             is_whole: true,
         })
     }
 
     /// Returns the tool whose call or result a candidate is.
-    fn tool_of(&self, candidate: &Candidate) -> Option<String> {
+    fn tool_of(&self, candidate: &ScoredPassage) -> Option<String> {
         let Some(segment) = candidate.segment else {
             return self.scanned.found[candidate.number as usize].tool.clone();
         };
-        let segment = &self.ground.segments[segment as usize];
+        let segment = &self.ctx.segments[segment as usize];
         let number = segment.tool_numbers().ok()?.get(candidate.number as usize)?;
         segment.outline.tools.get(usize::from(number).checked_sub(1)?).cloned()
     }
 
-    fn not_there(&self, file: usize) -> Result<Option<Hit>, Trouble> {
-        if self.ground.is_strict { Err(Trouble::File(file)) } else { Ok(None) }
+    fn not_there(&self, file: usize) -> Result<Option<Hit>, IndexMismatch> {
+        if self.ctx.is_strict { Err(IndexMismatch::File(file)) } else { Ok(None) }
     }
 
     /// Reads a candidate's words; `None` when they are not as the query wants them.
-    fn hit(&self, candidate: &Candidate, pattern: &Pattern) -> Result<Option<Hit>, Trouble> {
+    fn hit(&self, candidate: &ScoredPassage, pattern: &Pattern) -> Result<Option<Hit>, IndexMismatch> {
         let (file, spot) = self.place(candidate)?;
-        let on_disk = &self.ground.files[file];
+        let on_disk = &self.ctx.files[file];
         let read = Body::open(on_disk).and_then(|body| read_spot(&body, spot));
         let Ok(Some((entry, mut passage))) = read else { return self.not_there(file) };
         match pattern {
-            Pattern::Words(query) => {
+            Pattern::Words(words) => {
                 let mut counts = Vec::new();
-                query.count(&passage.text, &mut counts);
+                words.count(&passage.text, &mut counts);
                 if counts.contains(&0) {
                     return self.not_there(file);
                 }
-                if !query.has_literals(&passage.text) {
+                if !words.has_literals(&passage.text) {
                     return Ok(None);
                 }
             }
@@ -439,5 +442,5 @@ impl Ranking<'_> {
 }
 
 fn has_literals(pattern: &Pattern) -> bool {
-    matches!(pattern, Pattern::Words(query) if !query.literals().is_empty())
+    matches!(pattern, Pattern::Words(words) if !words.literals().is_empty())
 }

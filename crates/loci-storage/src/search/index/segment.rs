@@ -22,7 +22,7 @@ use loci_core::search::Term;
 use loci_stdx::{Packed, checksum, in_parallel};
 use serde::{Deserialize, Serialize};
 
-use super::spoken::Spot;
+use super::passage_reader::Spot;
 
 pub(super) const MAGIC: &[u8; 8] = b"LOCIIDX1";
 pub(super) const HEAD: usize = 32;
@@ -35,7 +35,7 @@ pub(super) const FILE_MARK: char = '\u{1}';
 
 /// A stretch of a session file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Source {
+pub(super) struct SegmentSource {
     /// The file, relative to the directory of all projects.
     pub(super) path: String,
     /// The stretch.
@@ -68,7 +68,7 @@ pub(super) struct Part {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Outline {
     pub(super) n_passages: u32,
-    pub(super) sources: Vec<Source>,
+    pub(super) sources: Vec<SegmentSource>,
     /// Segments that this one takes the place of.
     pub(super) replaces: Vec<String>,
     /// Names of tools and branches; the number in a column is the place here, counted from one.

@@ -12,10 +12,10 @@ use std::sync::{Mutex, PoisonError};
 use loci_stdx::{FileLock, create_private_dir_all};
 
 use super::builder::Builder;
-use super::coverage::{Coverage, OnDisk, Rest, stretch_sum, tail_of};
-use super::segment::{Source, open_all};
-use super::spoken::{Body, LastLine, each_spoken};
-use super::{Watch, merge};
+use super::coverage::{Coverage, IndexableFile, UnindexedTail, stretch_sum, tail_of};
+use super::passage_reader::{Body, LastLine, each_passage};
+use super::segment::{SegmentSource, open_all};
+use super::{SearchObserver, merge};
 
 /// How much of a file is read before somebody who no longer waits is noticed.
 const STRETCH: u64 = 8 * 1024 * 1024;
@@ -25,28 +25,33 @@ const MOST_SEGMENTS: usize = 16;
 const MOST_READERS: usize = 4;
 
 /// Reads what the index does not know; false when another process is at it.
-pub(super) fn update(dir: &Path, files: &[OnDisk], unique: &str, watch: &dyn Watch) -> io::Result<bool> {
+pub(super) fn update(
+    dir: &Path,
+    files: &[IndexableFile],
+    unique: &str,
+    observer: &dyn SearchObserver,
+) -> io::Result<bool> {
     create_private_dir_all(dir)?;
     let Ok(Some(_lock)) = FileLock::try_acquire(&dir.join("lock")) else { return Ok(false) };
     let (segments, useless) = open_all(dir);
     for path in useless.iter().chain(&leftovers(dir)) {
         fs::remove_file(path)?;
     }
-    let coverage = Coverage::of(files, &segments);
+    let coverage = Coverage::from_segments(files, &segments);
     drop(segments);
     let work = Work {
         dir,
         files,
         rest: &coverage.rest,
         unique,
-        watch,
+        observer,
         n_total: coverage.n_unknown(files),
         next: AtomicUsize::new(0),
         n_read: AtomicU64::new(0),
         n_written: AtomicUsize::new(0),
     };
     work.run()?;
-    merge::merge_if_many(dir, files, MOST_SEGMENTS, unique, watch)?;
+    merge::merge_if_many(dir, files, MOST_SEGMENTS, unique, observer)?;
     Ok(true)
 }
 
@@ -58,10 +63,10 @@ pub(super) fn leftovers(dir: &Path) -> Vec<std::path::PathBuf> {
 
 struct Work<'a> {
     dir: &'a Path,
-    files: &'a [OnDisk],
-    rest: &'a [Rest],
+    files: &'a [IndexableFile],
+    rest: &'a [UnindexedTail],
     unique: &'a str,
-    watch: &'a dyn Watch,
+    observer: &'a dyn SearchObserver,
     n_total: u64,
     next: AtomicUsize,
     n_read: AtomicU64,
@@ -71,7 +76,7 @@ struct Work<'a> {
 impl Work<'_> {
     fn run(&self) -> io::Result<()> {
         if self.n_total > 0 {
-            self.watch.progress(0, self.n_total);
+            self.observer.progress(0, self.n_total);
         }
         let n_readers = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_READERS);
         let failure = Mutex::new(None);
@@ -92,7 +97,7 @@ impl Work<'_> {
         let mut builder = Builder::default();
         while let Some(rest) = self.rest.get(self.next.fetch_add(1, Ordering::Relaxed)) {
             self.read_file(rest, &mut builder)?;
-            if self.watch.is_stopped() {
+            if self.observer.is_stopped() {
                 break;
             }
         }
@@ -100,7 +105,7 @@ impl Work<'_> {
     }
 
     /// Reads a file stretch by stretch. One that cannot be opened stays unknown; whoever searches says so.
-    fn read_file(&self, rest: &Rest, builder: &mut Builder) -> io::Result<()> {
+    fn read_file(&self, rest: &UnindexedTail, builder: &mut Builder) -> io::Result<()> {
         let on_disk = &self.files[rest.file];
         let Ok(body) = Body::open(on_disk) else { return Ok(()) };
         if on_disk.is_compressed() {
@@ -108,7 +113,7 @@ impl Work<'_> {
         }
         let mut rest = rest.clone();
         let mut limit = STRETCH;
-        while rest.start < on_disk.size && !self.watch.is_stopped() {
+        while rest.start < on_disk.size && !self.observer.is_stopped() {
             let end = on_disk.size.min(rest.start + limit);
             let next = read_stretch(&body, on_disk, &rest, (end, LastLine::Leave), builder)?;
             match (next.start == rest.start, end == on_disk.size) {
@@ -125,7 +130,7 @@ impl Work<'_> {
     }
 
     /// Reads what was unpacked in one stretch, since nobody could tell later whether it was all.
-    fn read_compressed(&self, body: &Body, rest: &Rest, builder: &mut Builder) -> io::Result<()> {
+    fn read_compressed(&self, body: &Body, rest: &UnindexedTail, builder: &mut Builder) -> io::Result<()> {
         let on_disk = &self.files[rest.file];
         read_stretch(body, on_disk, rest, (body.end(on_disk), LastLine::Read), builder)?;
         self.took(on_disk.size);
@@ -133,7 +138,7 @@ impl Work<'_> {
     }
 
     fn write_if_full(&self, builder: &mut Builder) -> io::Result<()> {
-        if builder.is_full(self.watch.at_risk()) {
+        if builder.is_full(self.observer.max_unsaved_bytes()) {
             self.write(std::mem::take(builder))?;
         }
         Ok(())
@@ -141,7 +146,7 @@ impl Work<'_> {
 
     fn took(&self, n_bytes: u64) {
         let n_read = self.n_read.fetch_add(n_bytes, Ordering::Relaxed) + n_bytes;
-        self.watch.progress(n_read, self.n_total);
+        self.observer.progress(n_read, self.n_total);
     }
 
     fn write(&self, builder: Builder) -> io::Result<()> {
@@ -156,25 +161,25 @@ impl Work<'_> {
 /// Reads one stretch into the builder and returns what comes after it.
 fn read_stretch(
     body: &Body,
-    on_disk: &OnDisk,
-    rest: &Rest,
+    on_disk: &IndexableFile,
+    rest: &UnindexedTail,
     (end, last): (u64, LastLine),
     builder: &mut Builder,
-) -> io::Result<Rest> {
+) -> io::Result<UnindexedTail> {
     let (mut n_passages, mut n_words) = (0, 0);
-    let ending = each_spoken(body, rest.start, end, last, rest.calls.clone(), |spoken| {
-        n_words += u64::from(builder.add(&spoken));
+    let ending = each_passage(body, rest.start, end, last, rest.calls.clone(), |located| {
+        n_words += u64::from(builder.add(&located));
         n_passages += 1;
         true
     })?;
-    let next = Rest { file: rest.file, start: ending.end, calls: ending.calls };
+    let next = UnindexedTail { file: rest.file, start: ending.end, calls: ending.calls };
     if next.start == rest.start {
         return Ok(next);
     }
     let owned = |(call, tool): (&str, &str)| (call.to_owned(), tool.to_owned());
     let mut calls: Vec<(String, String)> = next.calls.open().map(owned).collect();
     calls.sort();
-    builder.end_source(Source {
+    builder.end_source(SegmentSource {
         path: on_disk.path.clone(),
         start: rest.start,
         end: next.start,

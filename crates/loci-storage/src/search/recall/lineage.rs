@@ -36,12 +36,12 @@ pub(super) fn ancestors(own: &Path, stop: &AtomicBool) -> Vec<Stretch> {
 }
 
 /// What the first summary of a file says about where its words are.
-struct Origin {
+struct SummaryOrigin {
     file: PathBuf,
     boundary: EntryId,
 }
 
-fn origin(path: &Path, stop: &AtomicBool) -> io::Result<Option<Origin>> {
+fn origin(path: &Path, stop: &AtomicBool) -> io::Result<Option<SummaryOrigin>> {
     let (mut boundary, mut found) = (None, None);
     let marks = [b"compact_boundary".as_slice(), b"isCompactSummary"].map(memmem::Finder::new);
     Stretch::whole(path)?.each_entry_with(&marks, stop, |line, entry| {
@@ -49,7 +49,7 @@ fn origin(path: &Path, stop: &AtomicBool) -> io::Result<Option<Origin>> {
             boundary = entry.head().uuid.clone();
         } else if entry.head().is_compact_summary {
             let file = named_beside(path, line.bytes);
-            found = file.zip(boundary.take()).map(|(file, boundary)| Origin { file, boundary });
+            found = file.zip(boundary.take()).map(|(file, boundary)| SummaryOrigin { file, boundary });
             return false;
         }
         true
@@ -58,7 +58,7 @@ fn origin(path: &Path, stop: &AtomicBool) -> io::Result<Option<Origin>> {
 }
 
 /// Opens the file a conversation was in, and finds the boundary behind which it was forked.
-fn before(origin: &Origin, stop: &AtomicBool) -> io::Result<Option<Stretch>> {
+fn before(origin: &SummaryOrigin, stop: &AtomicBool) -> io::Result<Option<Stretch>> {
     let whole = Stretch::whole(&origin.file)?;
     let mut end = None;
     let marks = [memmem::Finder::new(origin.boundary.as_str())];

@@ -14,7 +14,9 @@ use loci_core::search::{Query, nearest, part_around};
 use super::{RECALL_TOOL, recall};
 use crate::layout::ConfigHome;
 use crate::memory::{MemoryText, memory_files};
-use crate::search::index::{Hit, IndexUse, SearchError, SearchFilter, SearchWish, Watch, search_sessions};
+use crate::search::index::{
+    Hit, IndexUse, SearchError, SearchFilter, SearchObserver, SearchQuery, search_sessions,
+};
 use crate::sessions::session_file::LoadError;
 
 /// Memories that are shown before sessions.
@@ -35,7 +37,7 @@ pub struct ProjectRecord {
 
 struct Stopping<'a>(&'a AtomicBool);
 
-impl Watch for Stopping<'_> {
+impl SearchObserver for Stopping<'_> {
     fn is_stopped(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -48,7 +50,7 @@ impl ProjectRecord {
         let memories = self.memories(&query, search);
         let from_memory: Vec<RecallHit> =
             memories.iter().skip(search.skip).take(search.limit).cloned().collect();
-        let wish = SearchWish {
+        let sessions = SearchQuery {
             text: search.query.clone(),
             is_regex: false,
             filter: SearchFilter {
@@ -59,7 +61,7 @@ impl ProjectRecord {
             skip: search.skip.saturating_sub(memories.len()),
             limit: search.limit - from_memory.len(),
         };
-        let found = search_sessions(&self.home, &wish, IndexUse::AsItIs, "", &Stopping(stop))?;
+        let found = search_sessions(&self.home, &sessions, IndexUse::AsItIs, "", &Stopping(stop))?;
         let is_said = |hit: &Hit| hit.agent.is_none() && hit.passage.tool.as_deref() != Some(RECALL_TOOL);
         let said = found.hits.into_iter().filter(is_said).map(|hit| to_hit(hit, &query, search.excerpt));
         Ok(RecallResult::Found {

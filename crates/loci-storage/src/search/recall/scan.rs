@@ -17,7 +17,7 @@ use loci_core::search::{Query, Tally};
 use serde_json::Value;
 
 use super::stretch::Stretch;
-use crate::sessions::session_file::{Loaded, each_line_from, read_line};
+use crate::sessions::session_file::{LoadedTranscript, each_line_from, read_line};
 
 /// How many bytes a part has, how many are read before they are put together, and by how many threads at most.
 const PART: u64 = 1 << 20;
@@ -32,7 +32,7 @@ pub(super) struct Span {
 }
 
 /// A passage with a word of the query.
-pub(super) struct Candidate {
+pub(super) struct MatchCandidate {
     /// Which of the stretches it is in.
     pub(super) stretch: usize,
     pub(super) span: Span,
@@ -49,16 +49,16 @@ pub(super) struct Candidate {
 }
 
 /// A passage, without its words.
-pub(super) struct Seen {
+pub(super) struct ScannedPassage {
     pub(super) passage: Passage,
     pub(super) n_words: u32,
-    pub(super) candidate: Option<Candidate>,
+    pub(super) candidate: Option<MatchCandidate>,
 }
 
 /// What a part of the file has.
 #[derive(Default)]
-pub(super) struct Scanned {
-    pub(super) seen: Vec<Seen>,
+pub(super) struct ScannedPart {
+    pub(super) seen: Vec<ScannedPassage>,
     /// Where its last compaction lies, and what that preserved.
     pub(super) boundary: Option<(u64, HashSet<EntryId>)>,
 }
@@ -70,7 +70,7 @@ pub(super) fn each_part(
     query: &Query,
     voice: Option<Voice>,
     stop: &AtomicBool,
-    take: impl FnMut(Scanned),
+    take: impl FnMut(ScannedPart),
 ) -> io::Result<()> {
     each_part_of(PART, stretch.len()?, stop, |part| scan(&stretch.file, part, query, voice), take)
 }
@@ -79,8 +79,8 @@ fn each_part_of(
     size: u64,
     whole: u64,
     stop: &AtomicBool,
-    scan: impl Fn(Range<u64>) -> io::Result<Scanned> + Sync,
-    mut take: impl FnMut(Scanned),
+    scan: impl Fn(Range<u64>) -> io::Result<ScannedPart> + Sync,
+    mut take: impl FnMut(ScannedPart),
 ) -> io::Result<()> {
     let mut begin = 0;
     while begin < whole && !stop.load(Ordering::Relaxed) {
@@ -99,8 +99,8 @@ fn each_part_of(
 }
 
 /// Looks at the lines that begin in a part.
-fn scan(file: &File, part: Range<u64>, query: &Query, voice: Option<Voice>) -> io::Result<Scanned> {
-    let mut scanned = Scanned::default();
+fn scan(file: &File, part: Range<u64>, query: &Query, voice: Option<Voice>) -> io::Result<ScannedPart> {
+    let mut scanned = ScannedPart::default();
     let Some(first) = first_line(file, &part)? else { return Ok(scanned) };
     let mut tally = Tally::default();
     let mut reader = ReadFrom { file, offset: first };
@@ -109,7 +109,7 @@ fn scan(file: &File, part: Range<u64>, query: &Query, voice: Option<Voice>) -> i
             return false;
         }
         let span = Span { offset: line.offset, len: line.bytes.len() };
-        let mut loaded = Loaded::default();
+        let mut loaded = LoadedTranscript::default();
         read_line(line, &mut loaded);
         for (idx, entry) in loaded.entries.iter().enumerate().filter(|(_, it)| !it.head().is_sidechain) {
             if entry.is_compact_boundary() {
@@ -118,10 +118,10 @@ fn scan(file: &File, part: Range<u64>, query: &Query, voice: Option<Voice>) -> i
             for (part, passage) in passages(entry).into_iter().enumerate() {
                 let is_wanted = voice.is_none_or(|voice| voice == passage.voice);
                 let candidate = is_wanted
-                    .then(|| Candidate::new((span, idx, part), entry, &passage, query, &mut tally))
+                    .then(|| MatchCandidate::new((span, idx, part), entry, &passage, query, &mut tally))
                     .flatten();
                 let passage = Passage { text: String::new(), ..passage };
-                scanned.seen.push(Seen { passage, n_words: tally.n_words, candidate });
+                scanned.seen.push(ScannedPassage { passage, n_words: tally.n_words, candidate });
             }
         }
         true
@@ -129,7 +129,7 @@ fn scan(file: &File, part: Range<u64>, query: &Query, voice: Option<Voice>) -> i
     Ok(scanned)
 }
 
-impl Candidate {
+impl MatchCandidate {
     /// Counts what a passage has of the query; `None` when that is not enough to be found.
     fn new(
         (span, idx, part): (Span, usize, usize),

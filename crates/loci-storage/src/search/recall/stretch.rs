@@ -10,7 +10,7 @@ use loci_stdx::Line;
 use memchr::memmem;
 
 use super::scan::ReadFrom;
-use crate::sessions::session_file::{Loaded, each_line, read_line};
+use crate::sessions::session_file::{LoadedTranscript, each_line, read_line};
 
 /// The lines of a file that begin before a place.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Stretch {
             if !marks.iter().any(|mark| mark.find(line.bytes).is_some()) {
                 return true;
             }
-            let mut loaded = Loaded::default();
+            let mut loaded = LoadedTranscript::default();
             read_line(line, &mut loaded);
             let mut entries = loaded.entries.iter().filter(|entry| !entry.head().is_sidechain);
             entries.all(|entry| take(line, entry))

@@ -14,7 +14,7 @@ use crate::layout::ConfigHome;
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Line {
+struct PinLine {
     time: String,
     session_id: String,
     is_pinned: bool,
@@ -38,7 +38,7 @@ pub fn pinned_sessions(home: &ConfigHome) -> Result<Vec<String>, ArchiveError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(disk("read", &path)(error)),
     };
-    let lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
+    let lines = text.lines().filter_map(|line| serde_json::from_str::<PinLine>(line).ok());
     let last: BTreeMap<String, bool> = lines.map(|line| (line.session_id, line.is_pinned)).collect();
     Ok(last.into_iter().filter(|(_, is_pinned)| *is_pinned).map(|(id, _)| id).collect())
 }
@@ -49,7 +49,7 @@ pub fn is_pinned(home: &ConfigHome, id: &SessionId) -> Result<bool, ArchiveError
 }
 
 fn append(home: &ConfigHome, id: &SessionId, now: Timestamp, is_pinned: bool) -> Result<(), ArchiveError> {
-    let line = Line { time: rfc3339_millis(now), session_id: id.to_string(), is_pinned };
+    let line = PinLine { time: rfc3339_millis(now), session_id: id.to_string(), is_pinned };
     let path = file(home);
     let write = || -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         let text = serde_json::to_string(&line)?;

@@ -12,7 +12,7 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
 /// What came of one session.
 #[derive(Debug)]
-pub struct Swept {
+pub struct ArchiveSweep {
     /// The session.
     pub place: SessionPlace,
     /// Why it stayed, if it did.
@@ -26,7 +26,7 @@ pub fn archive_older(
     days: u64,
     most: usize,
     now: Timestamp,
-) -> Result<Vec<Swept>, FindError> {
+) -> Result<Vec<ArchiveSweep>, FindError> {
     let days = i64::try_from(days).unwrap_or(i64::MAX);
     let edge = now.as_millisecond().saturating_sub(days.saturating_mul(DAY_MS));
     // A list of pins that cannot be read pins everything.
@@ -42,6 +42,6 @@ pub fn archive_older(
         .into_iter()
         .filter(|(_, place)| process_on(home, place.id()).is_none())
         .take(most)
-        .map(|(_, place)| Swept { result: archive_session(home, &place, now).map(|_| ()), place });
+        .map(|(_, place)| ArchiveSweep { result: archive_session(home, &place, now).map(|_| ()), place });
     Ok(swept.collect())
 }

@@ -12,13 +12,13 @@ use loci_core::passage::{Voice, passages};
 use loci_stdx::single_line;
 use memchr::memmem;
 
-use super::lite::Ends;
-use super::{Count, Facts, Labels, SessionSummary, kept_or_read, scan};
+use super::head_tail::HeadTail;
+use super::{Labels, MessageCount, SessionMetadata, SessionSummary, kept_or_read, scan};
 use crate::foreign::rollout::{entries_of, head_of, is_compressed, rollout_bytes, rollouts, titles};
 use crate::layout::{ConfigHome, SessionPlace};
 use crate::project::Project;
 use crate::sessions::archive::packed_transcripts;
-use crate::sessions::find::{FindError, Stamp, places_of_all};
+use crate::sessions::find::{FileStamp, FindError, places_of_all};
 
 /// The most characters of a prompt that are shown.
 const PROMPT: usize = 200;
@@ -32,7 +32,7 @@ pub fn list_rollouts(home: &ConfigHome, project: Option<&Project>) -> Result<Vec
     }
     let own = own_ids(home)?;
     places.retain(|place| !own.contains(place.id().as_str()));
-    let look = |place: SessionPlace| Stamp::look(place.file()).map(|stamp| (place, stamp));
+    let look = |place: SessionPlace| FileStamp::read(place.file()).map(|stamp| (place, stamp));
     let mut sessions = kept_or_read(home, places.into_iter().filter_map(look).collect(), usize::MAX).sessions;
     sessions.retain(|session| {
         project.is_none_or(|project| project.covers_recorded(session.facts.cwd.as_deref()))
@@ -53,16 +53,16 @@ fn own_ids(home: &ConfigHome) -> Result<HashSet<String>, FindError> {
 }
 
 /// Reads the facts of a rollout; `None` of a file that is none.
-pub(super) fn facts(path: &Path, buffer: &mut Vec<u8>) -> io::Result<Option<Facts>> {
+pub(super) fn facts(path: &Path, buffer: &mut Vec<u8>) -> io::Result<Option<SessionMetadata>> {
     let file = File::open(path)?;
     let metadata = file.metadata()?;
     let age = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
     let (ends, n_bytes) = match is_compressed(path) {
         true => {
             *buffer = rollout_bytes(path)?;
-            (Ends::of(buffer), buffer.len() as u64)
+            (HeadTail::from_bytes(buffer), buffer.len() as u64)
         }
-        false => (Ends::read(&file, metadata.len(), buffer)?, metadata.len()),
+        false => (HeadTail::read(&file, metadata.len(), buffer)?, metadata.len()),
     };
     let lines = loci_stdx::lines(ends.head);
     let mut lines = lines.map(|line| line.bytes).filter(|line| !line.trim_ascii().is_empty());
@@ -71,19 +71,19 @@ pub(super) fn facts(path: &Path, buffer: &mut Vec<u8>) -> io::Result<Option<Fact
     let last =
         scan::lines_from_end(ends.tail).find_map(|line| scan::first_text(line, "timestamp")?.parse().ok());
     let messages = match ends.whole {
-        Some(whole) => Count::Exactly(n_messages(whole)),
+        Some(whole) => MessageCount::Exactly(n_messages(whole)),
         None => {
             let n_seen = memmem::find_iter(ends.tail, br#""type":"message""#).count() as u64;
-            Count::About((n_seen.saturating_mul(n_bytes) / (ends.tail.len() as u64).max(1)).max(1))
+            MessageCount::About((n_seen.saturating_mul(n_bytes) / (ends.tail.len() as u64).max(1)).max(1))
         }
     };
-    Ok(Some(Facts {
+    Ok(Some(SessionMetadata {
         size: metadata.len(),
         modified_ms: i64::try_from(age.as_millis()).unwrap_or(i64::MAX),
         last_activity: last,
         created: head.time.as_deref().and_then(|time| time.parse().ok()),
         labels: Labels::default(),
-        is_empty: first_prompt.is_none() && messages == Count::Exactly(0),
+        is_empty: first_prompt.is_none() && messages == MessageCount::Exactly(0),
         first_prompt,
         git_branch: head.branch,
         cwd: head.cwd,

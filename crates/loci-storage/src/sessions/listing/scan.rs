@@ -182,15 +182,15 @@ pub(super) fn lossy(bytes: &[u8]) -> Cow<'_, str> {
 
 /// What the message of an answer says of the response it is a block of, as written.
 #[derive(Default)]
-pub(crate) struct Answer<'a> {
+pub(crate) struct AssistantMessage<'a> {
     /// The same in every block of a response; empty where there is none.
     pub(crate) id: &'a [u8],
     pub(crate) model: &'a [u8],
     pub(crate) usage: &'a [u8],
 }
 
-impl<'a> Answer<'a> {
-    pub(crate) fn of(message: &'a [u8]) -> Self {
+impl<'a> AssistantMessage<'a> {
+    pub(crate) fn parse(message: &'a [u8]) -> Self {
         let mut answer = Self::default();
         for (key, value) in fields(message) {
             match key {

@@ -15,21 +15,21 @@ use loci_core::session::Totals;
 use loci_core::usage::Usage;
 use memchr::memmem;
 
-use super::scan::{self, Answer};
+use super::scan::{self, AssistantMessage};
 
 /// The model of messages that no model wrote.
 const SYNTHETIC: &str = "<synthetic>";
 
 /// A number of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Count {
+pub enum MessageCount {
     /// Every line was looked at.
     Exactly(u64),
     /// As many, if the whole file is like its end.
     About(u64),
 }
 
-impl Count {
+impl MessageCount {
     /// Returns the number, exact or not.
     pub fn number(self) -> u64 {
         match self {
@@ -65,7 +65,7 @@ pub(super) struct Tally {
 
 impl Tally {
     /// Counts every line of a whole file.
-    pub(super) fn of(file: &[u8]) -> Self {
+    pub(super) fn from_bytes(file: &[u8]) -> Self {
         let mut tally = Self::default();
         for line in loci_stdx::lines(file) {
             tally.take(line.bytes);
@@ -74,11 +74,11 @@ impl Tally {
     }
 
     fn take(&mut self, line: &[u8]) {
-        match Shape::of(line) {
+        match Shape::parse(line) {
             Shape::User => self.n_messages += 1,
             Shape::Assistant(message) => {
                 self.n_messages += 1;
-                let answer = Answer::of(message);
+                let answer = AssistantMessage::parse(message);
                 // Without an id, each block is a response of its own.
                 if answer.id.is_empty() || self.responses.insert(Box::from(answer.id)) {
                     add_usage(&answer, &mut self.totals);
@@ -106,7 +106,7 @@ enum Shape<'a> {
 }
 
 impl<'a> Shape<'a> {
-    fn of(line: &'a [u8]) -> Self {
+    fn parse(line: &'a [u8]) -> Self {
         let (mut kind, mut message): (&[u8], &[u8]) = (b"", b"");
         for (key, value) in scan::fields(line) {
             match (key, value) {
@@ -125,7 +125,7 @@ impl<'a> Shape<'a> {
     }
 }
 
-fn add_usage(answer: &Answer<'_>, totals: &mut Totals) {
+fn add_usage(answer: &AssistantMessage<'_>, totals: &mut Totals) {
     let model = scan::as_text(answer.model).filter(|model| model != SYNTHETIC);
     let usage: Option<Usage> = model.as_ref().and_then(|_| serde_json::from_slice(answer.usage).ok());
     if let Some((model, usage)) = model.zip(usage) {
@@ -159,7 +159,7 @@ mod tests {
             json!({"type": "system", "message": {}}),
         ];
         let text: Vec<String> = lines.iter().map(ToString::to_string).collect();
-        let tally = Tally::of(text.join("\n").as_bytes());
+        let tally = Tally::from_bytes(text.join("\n").as_bytes());
         assert_eq!(tally.n_messages, 4);
         assert!((tally.totals.cost_usd() - 6.0).abs() < 1e-9, "{:?}", tally.totals);
         let dir = tempfile::tempdir().unwrap();

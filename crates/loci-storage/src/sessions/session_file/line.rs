@@ -12,13 +12,13 @@ use loci_stdx::Line;
 use memchr::memmem;
 use serde::de::IgnoredAny;
 
-use super::{Loaded, SkipReason, Skipped};
+use super::{LoadedTranscript, SkipReason, SkippedLine};
 
 /// How many places in a torn line are tried as the beginning of an entry.
 const TRIES: usize = 1_000;
 
 /// Reads one line into `loaded`.
-pub(crate) fn read(line: Line<'_>, loaded: &mut Loaded) {
+pub(crate) fn read(line: Line<'_>, loaded: &mut LoadedTranscript) {
     let bytes = line.bytes.trim_ascii();
     let without_nul = trim_nul(bytes);
     if without_nul.is_empty() {
@@ -48,9 +48,9 @@ pub(crate) fn read(line: Line<'_>, loaded: &mut Loaded) {
     }
 }
 
-impl Loaded {
+impl LoadedTranscript {
     fn skip(&mut self, offset: u64, len: usize, reason: SkipReason) {
-        self.skipped.push(Skipped { offset, len: len as u64, reason });
+        self.skipped.push(SkippedLine { offset, len: len as u64, reason });
     }
 }
 
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     fn check(line: &[u8], terminated: bool, entries: &[&str], skipped: &[(u64, u64, SkipReason)]) {
-        let mut loaded = Loaded::default();
+        let mut loaded = LoadedTranscript::default();
         read(Line { offset: 0, bytes: line, terminated }, &mut loaded);
         let actual: Vec<&str> = loaded.entries.iter().map(|entry| entry.line()).collect();
         let lost: Vec<_> = loaded.skipped.iter().map(|part| (part.offset, part.len, part.reason)).collect();

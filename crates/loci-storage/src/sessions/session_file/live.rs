@@ -17,7 +17,7 @@ use loci_core::entry::{Entry, EntryKind};
 use loci_core::ids::EntryId;
 
 use super::window::{Sizes, Window};
-use super::{LoadError, Skipped, mentions};
+use super::{LoadError, SkippedLine, mentions};
 
 /// How often the part may grow by just what is missing.
 const SMALL_STEPS: usize = 3;
@@ -30,7 +30,7 @@ pub struct LiveLoad {
     /// The entries of the part read that have no place in the tree, in file order.
     pub metadata: Vec<Arc<Entry>>,
     /// What could not be read in that part.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedLine>,
     /// Where that part starts; 0 when it is the whole file.
     pub start: u64,
 }

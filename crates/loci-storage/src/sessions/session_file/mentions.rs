@@ -43,7 +43,7 @@ pub(super) fn search(
     if !names().all(is_plain) {
         return Ok(Mentions { from: Some(0), settled: names().cloned().collect() });
     }
-    let mut search = Search {
+    let mut search = MentionSearch {
         open: gap.entries.iter().map(|name| name.as_str().as_bytes()).collect(),
         names: names().map(|name| name.as_str().as_bytes()).collect(),
         from: None,
@@ -73,7 +73,7 @@ fn is_plain(name: &EntryId) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
 }
 
-struct Search<'n> {
+struct MentionSearch<'n> {
     names: HashSet<&'n [u8]>,
     /// The entries not found yet.
     open: HashSet<&'n [u8]>,
@@ -82,7 +82,7 @@ struct Search<'n> {
     first_child: HashMap<Vec<u8>, u64>,
 }
 
-impl Search<'_> {
+impl MentionSearch<'_> {
     /// Looks at the keys that lie within `range` of the file; `bytes` has a little more on both sides.
     fn block(&mut self, bytes: &[u8], offset: u64, range: std::ops::Range<u64>) {
         for at in memmem::find_iter(bytes, KEY_END) {

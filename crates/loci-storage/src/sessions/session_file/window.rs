@@ -12,7 +12,7 @@ use loci_core::entry::Entry;
 use loci_core::ids::EntryId;
 use loci_stdx::ReverseLines;
 
-use super::{Loaded, Skipped, line};
+use super::{LoadedTranscript, SkippedLine, line};
 
 /// How much is read at a time, and how much more than seems needed.
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +39,7 @@ pub(super) struct Window<R> {
     entries: Vec<Arc<Entry>>,
     /// Where the lines of the entries start.
     offsets: Vec<u64>,
-    skipped: Vec<Skipped>,
+    skipped: Vec<SkippedLine>,
     /// The boundaries whose summaries have been seen.
     summarised: HashSet<EntryId>,
     start: u64,
@@ -80,11 +80,11 @@ impl<R: Read + Seek> Window<R> {
     }
 
     /// Gives away the entries and what was skipped, both in file order.
-    pub(super) fn into_loaded(self) -> Loaded {
+    pub(super) fn into_loaded(self) -> LoadedTranscript {
         let Self { mut entries, mut skipped, .. } = self;
         entries.reverse();
         skipped.reverse();
-        Loaded { entries, skipped }
+        LoadedTranscript { entries, skipped }
     }
 
     /// Reads back to the next start of a conversation.
@@ -139,7 +139,7 @@ impl<R: Read + Seek> Window<R> {
             return Ok(());
         };
         self.start = line.offset;
-        let mut of_line = Loaded::default();
+        let mut of_line = LoadedTranscript::default();
         line::read(line, &mut of_line);
         self.skipped.extend(of_line.skipped.into_iter().rev());
         for entry in of_line.entries.into_iter().rev().filter(|entry| !entry.head().is_sidechain) {

@@ -74,9 +74,9 @@ fn cause(error: AppendError) -> io::Error {
 
 /// A file that is not there: what is appended is forgotten.
 #[derive(Debug)]
-pub(super) struct Nowhere;
+pub(super) struct NullSink;
 
-impl Sink for Nowhere {
+impl Sink for NullSink {
     fn append(&mut self, _lines: &[u8]) -> io::Result<Attachment> {
         Ok(Attachment::Kept)
     }

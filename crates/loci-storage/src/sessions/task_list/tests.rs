@@ -24,7 +24,7 @@ impl World {
     }
 
     fn list(&self, n: u32) -> TaskListDir {
-        TaskListDir::of_session(&self.home, &id(n), &self.env)
+        TaskListDir::for_session(&self.home, &id(n), &self.env)
     }
 }
 

@@ -36,7 +36,7 @@ fn world() -> World {
 }
 
 fn check(world: &World, filter: SearchFilter, expected: &[&str]) {
-    let mut found = messages(&check_same(world, &super::SearchWish { filter, ..wish("port") }));
+    let mut found = messages(&check_same(world, &super::SearchQuery { filter, ..wish("port") }));
     found.sort();
     assert_eq!(found, expected);
 }

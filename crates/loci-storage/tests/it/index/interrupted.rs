@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use loci_stdx::Env;
 use loci_storage::layout::ConfigHome;
-use loci_storage::search::{IndexUse, Watch, update_index};
+use loci_storage::search::{IndexUse, SearchObserver, update_index};
 
 use super::{add, check_same, index_dir, prompt, search, segments, update, wish};
 use crate::support::World;
@@ -32,7 +32,7 @@ impl Impatient {
     }
 }
 
-impl Watch for Impatient {
+impl SearchObserver for Impatient {
     fn is_stopped(&self) -> bool {
         self.n_done.load(Ordering::Relaxed) >= self.most
     }
@@ -106,8 +106,8 @@ fn indexing_that_is_killed_goes_on_from_what_was_written() {
 /// Writes every file it has read at once, says when it has come half way, and waits there to be killed.
 struct HalfWay;
 
-impl Watch for HalfWay {
-    fn at_risk(&self) -> u64 {
+impl SearchObserver for HalfWay {
+    fn max_unsaved_bytes(&self) -> u64 {
         1
     }
 

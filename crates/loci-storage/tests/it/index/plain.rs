@@ -11,7 +11,7 @@ use loci_core::search::words;
 pub(super) fn messages_with(projects: &Path, wanted: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     for file in files(projects) {
-        for entry in loci_storage::sessions::load(&file).unwrap().entries {
+        for entry in loci_storage::sessions::load_transcript(&file).unwrap().entries {
             for passage in passages(&entry) {
                 let words = words(&passage.text);
                 if wanted.iter().all(|wanted| words.iter().any(|word| word == wanted)) {

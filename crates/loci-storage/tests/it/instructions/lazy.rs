@@ -83,7 +83,7 @@ fn what_the_conversation_has_is_not_met_again() {
     let path = world.write("project/a/CLAUDE.md", "a");
     world.write("project/a/x", "");
     let mut lazy = lazy(&world);
-    lazy.has_met(&path);
+    lazy.mark_loaded(&path);
     assert_eq!(read(&world, &mut lazy, "project/a/x"), [""; 0]);
 
     // Reading the file itself shows it; it comes with the next file there all the same.

@@ -12,8 +12,8 @@ use std::time::Duration;
 use loci_core::ids::{EntryId, SessionId};
 use loci_stdx::{Env, FixedClock, SystemClock};
 use loci_storage::history::{
-    BlobStore, Doing, OnConflict, RewindError, RewindPlan, RewindScene, Rewound, TreeHistory, TreeLimits,
-    apply_rewind, blame_file, plan_rewind, plan_undo, recover_rewinds,
+    BlobStore, ChangeOrigin, OnConflict, RewindContext, RewindError, RewindPlan, RewindReport, TreeHistory,
+    TreeLimits, apply_rewind, blame_file, plan_rewind, plan_undo, recover_rewinds,
 };
 use loci_storage::layout::ConfigHome;
 use sha2::{Digest, Sha256};
@@ -179,24 +179,24 @@ impl Lab {
 
     /// Does the same and returns what the user is told.
     pub(super) fn told(&mut self, command: &str) -> Vec<String> {
-        self.history().look_before();
+        self.history().scan_before_call();
         self.shell(command);
-        let doing = Doing { call: None, by: "Bash".to_owned() };
-        self.history().note(&doing).unwrap();
-        self.history().take_notes()
+        let origin = ChangeOrigin { call: None, by: "Bash".to_owned() };
+        self.history().record_changes(&origin).unwrap();
+        self.history().take_warnings()
     }
 
     /// Writes a file as a tool of the session does.
     pub(super) fn edit(&mut self, path: &Path, text: &str) {
-        let before = self.history().before_file(path);
+        let before = self.history().state_before(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
-        let doing = Doing { call: None, by: "Write".to_owned() };
-        self.history().note_file(&doing, before).unwrap();
+        let origin = ChangeOrigin { call: None, by: "Write".to_owned() };
+        self.history().record_file_change(&origin, before).unwrap();
     }
 
-    fn scene(&self) -> RewindScene<'_> {
-        RewindScene { home: &self.home, env: &self.env, session: &self.session, cwd: &self.env.cwd }
+    fn scene(&self) -> RewindContext<'_> {
+        RewindContext { home: &self.home, env: &self.env, session: &self.session, cwd: &self.env.cwd }
     }
 
     pub(super) fn try_plan(&self, point: &EntryId) -> Result<RewindPlan, RewindError> {
@@ -207,7 +207,11 @@ impl Lab {
         self.try_plan(point).unwrap()
     }
 
-    pub(super) fn apply(&self, plan: RewindPlan, on_conflict: OnConflict) -> Result<Rewound, RewindError> {
+    pub(super) fn apply(
+        &self,
+        plan: RewindPlan,
+        on_conflict: OnConflict,
+    ) -> Result<RewindReport, RewindError> {
         apply_rewind(&self.scene(), plan, on_conflict, None)
     }
 

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use loci_storage::foreign::{ImportId, find_rollout, load_rollout};
-use loci_storage::search::{Found, IndexUse};
-use loci_storage::sessions::{Facts, list_rollouts, load};
+use loci_storage::search::{IndexUse, SearchResults};
+use loci_storage::sessions::{SessionMetadata, list_rollouts, load_transcript};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use serde_json::json;
 
@@ -21,13 +21,13 @@ fn compress(file: &Path) -> PathBuf {
 }
 
 /// What is known of the only rollout, whatever its file is like.
-fn facts(world: &World) -> Facts {
+fn facts(world: &World) -> SessionMetadata {
     let [session] = <[_; 1]>::try_from(list_rollouts(&world.home, None).unwrap()).unwrap();
-    Facts { size: 0, modified_ms: 0, ..session.facts }
+    SessionMetadata { size: 0, modified_ms: 0, ..session.facts }
 }
 
 /// What is found, without the files it is found in.
-fn passages(found: &Found) -> Vec<(String, String, String)> {
+fn passages(found: &SearchResults) -> Vec<(String, String, String)> {
     let hits = found.hits.iter();
     hits.map(|hit| (hit.passage.text.clone(), format!("{:?}", hit.time), hit.score.to_string())).collect()
 }
@@ -49,7 +49,7 @@ fn check(id: &str, text: &str, words: &[&str]) {
     assert_eq!((facts(&world), shown(&world), found(&world, IndexUse::None)), plain);
     for unique in ["a", "b"] {
         assert!(
-            loci_storage::search::update_index(&world.home, unique, &loci_storage::search::Unwatched)
+            loci_storage::search::update_index(&world.home, unique, &loci_storage::search::NoObserver)
                 .unwrap()
         );
         assert_eq!(found(&world, IndexUse::AsItIs), plain.2);
@@ -58,7 +58,7 @@ fn check(id: &str, text: &str, words: &[&str]) {
     let n_segments = index.filter(|it| it.path().extension().is_some_and(|it| it == "seg")).count();
     assert_eq!(n_segments, 1, "what is indexed is not read again");
     let imported = import(&world, id, ImportId::Same).unwrap();
-    assert_eq!(told(&load(imported.place.file()).unwrap().entries), plain.1);
+    assert_eq!(told(&load_transcript(imported.place.file()).unwrap().entries), plain.1);
     assert_eq!(fs::read(&packed).unwrap(), before, "it is only read");
 }
 

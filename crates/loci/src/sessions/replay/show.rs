@@ -4,7 +4,7 @@ use std::path::Path;
 
 use loci_engine::{CallCheck, CallOutcome, ReplayReport, RequestCheck};
 use loci_stdx::counted;
-use loci_storage::history::Scratch;
+use loci_storage::history::ScratchCopy;
 use loci_storage::layout::SessionPlace;
 use serde_json::{Value, json};
 
@@ -55,7 +55,7 @@ fn call_json(call: &CallCheck) -> Value {
     json!({"id": call.id, "tool": call.tool, "input": call.input, "outcome": outcome, "diff": diff, "reason": reason})
 }
 
-fn copy_json(project: &Path, scratch: &Scratch, is_kept: bool) -> Value {
+fn copy_json(project: &Path, scratch: &ScratchCopy, is_kept: bool) -> Value {
     let left_out = scratch.left_out.iter().map(|(path, why)| json!({"path": path, "reason": why}));
     json!({
         "project": project,
@@ -89,7 +89,7 @@ pub(super) fn text(played: &Played, is_kept: bool) -> String {
     text + &sums(report)
 }
 
-fn copy_text(project: &Path, scratch: &Scratch, is_kept: bool) -> String {
+fn copy_text(project: &Path, scratch: &ScratchCopy, is_kept: bool) -> String {
     let shown = |path: &Path| format::plain(&path.to_string_lossy());
     let mut text = format!(
         "copy     {}, {}, as the project is now\n",

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use loci_storage::search::Watch;
+use loci_storage::search::SearchObserver;
 
 use super::interrupt::Interrupt;
 use crate::sessions::format;
@@ -17,7 +17,7 @@ pub(super) struct Progress {
     interrupt: Interrupt,
 }
 
-impl Watch for Progress {
+impl SearchObserver for Progress {
     fn is_stopped(&self) -> bool {
         self.interrupt.is_heard()
     }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use loci_core::search::{Query, Snippet, snippet};
 use loci_stdx::single_line;
 use loci_storage::layout::Dialect;
-use loci_storage::search::{Found, Hit, SearchWish};
-use loci_storage::sessions::{Facts, archived_sessions, summary_of};
+use loci_storage::search::{Hit, SearchQuery, SearchResults};
+use loci_storage::sessions::{SessionMetadata, archived_sessions, session_summary};
 use regex::{Regex, RegexBuilder};
 use serde_json::{Value, json};
 
@@ -24,13 +24,13 @@ pub(super) struct Shown<'a> {
     query: Query,
     expression: Option<Regex>,
     is_coloured: bool,
-    facts: RefCell<HashMap<PathBuf, Option<Facts>>>,
+    facts: RefCell<HashMap<PathBuf, Option<SessionMetadata>>>,
     /// What archived sessions are about, by id, once somebody asks.
     archived: OnceCell<HashMap<String, String>>,
 }
 
 impl<'a> Shown<'a> {
-    pub(super) fn new(ctx: &'a SessionsContext<'a>, wish: &SearchWish) -> Self {
+    pub(super) fn new(ctx: &'a SessionsContext<'a>, wish: &SearchQuery) -> Self {
         let expression = wish.is_regex.then(|| RegexBuilder::new(&wish.text).multi_line(true).build().ok());
         let is_coloured = std::io::stdout().is_terminal() && ctx.env.vars.non_empty("NO_COLOR").is_none();
         Self {
@@ -70,7 +70,7 @@ impl<'a> Shown<'a> {
     }
 
     /// Returns all hits as text.
-    pub(super) fn text(&self, found: &Found) -> String {
+    pub(super) fn text(&self, found: &SearchResults) -> String {
         let mut text = String::new();
         for hit in &found.hits {
             let facts = self.facts(hit);
@@ -84,7 +84,7 @@ impl<'a> Shown<'a> {
         text
     }
 
-    fn heading(&self, hit: &Hit, facts: Option<&Facts>) -> String {
+    fn heading(&self, hit: &Hit, facts: Option<&SessionMetadata>) -> String {
         let headline = self.title(hit, facts).unwrap_or("(no prompt)");
         let headline = single_line(headline, 60);
         let tool = hit.passage.tool.as_deref().map(|tool| format!(" {}", single_line(tool, 40)));
@@ -136,7 +136,7 @@ impl<'a> Shown<'a> {
     }
 
     /// Returns the command that resumes the session at the message.
-    fn command(&self, hit: &Hit, facts: Option<&Facts>) -> String {
+    fn command(&self, hit: &Hit, facts: Option<&SessionMetadata>) -> String {
         let cwd = facts.and_then(|facts| facts.cwd.as_deref());
         // Where a directory is gone, a session goes on in the one that somebody is in.
         let away = cwd.map(Path::new).filter(|cwd| self.ctx.env.cwd != **cwd && cwd.is_dir());
@@ -158,20 +158,20 @@ impl<'a> Shown<'a> {
     }
 
     /// Returns what a session is about; of one that was put away, what it was about then.
-    fn title<'b>(&'b self, hit: &Hit, facts: Option<&'b Facts>) -> Option<&'b str> {
+    fn title<'b>(&'b self, hit: &Hit, facts: Option<&'b SessionMetadata>) -> Option<&'b str> {
         let archived = || {
             let all = archived_sessions(&self.ctx.home).unwrap_or_default().into_iter();
             all.filter_map(|it| Some((it.place.id().to_string(), it.headline?))).collect()
         };
         let then =
             || hit.is_archived.then(|| self.archived.get_or_init(archived).get(hit.session.id().as_str()));
-        facts.and_then(Facts::headline).or_else(|| then().flatten().map(String::as_str))
+        facts.and_then(SessionMetadata::headline).or_else(|| then().flatten().map(String::as_str))
     }
 
-    fn facts(&self, hit: &Hit) -> Option<Facts> {
+    fn facts(&self, hit: &Hit) -> Option<SessionMetadata> {
         let mut known = self.facts.borrow_mut();
         let facts = known.entry(hit.session.file().to_owned());
-        facts.or_insert_with(|| summary_of(&hit.session).ok().flatten().map(|it| it.facts)).clone()
+        facts.or_insert_with(|| session_summary(&hit.session).ok().flatten().map(|it| it.facts)).clone()
     }
 }
 

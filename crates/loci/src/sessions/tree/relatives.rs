@@ -10,7 +10,7 @@ use loci_core::entry::Entry;
 use loci_core::ids::SessionId;
 use loci_stdx::single_line;
 use loci_storage::layout::SessionPlace;
-use loci_storage::sessions::{SessionSummary, list_all, load};
+use loci_storage::sessions::{SessionSummary, list_all, load_transcript};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -71,7 +71,7 @@ fn agent(file: &Path) -> Option<Agent> {
         kind: meta.agent_type,
         description: meta.description,
         call: meta.tool_use_id,
-        n_entries: load(file).map_or(0, |loaded| loaded.entries.len()),
+        n_entries: load_transcript(file).map_or(0, |loaded| loaded.entries.len()),
         file: file.to_owned(),
     })
 }
@@ -108,7 +108,7 @@ pub(super) fn forks(
 
 /// Returns the last entry of another session that this one has too.
 fn last_shared(other: &SessionSummary, known: &HashSet<&str>) -> Option<String> {
-    let loaded = load(other.place.file()).ok()?;
+    let loaded = load_transcript(other.place.file()).ok()?;
     let name = |entry: &Entry| {
         let origin: Option<Value> = entry.fields().read("forkedFrom");
         let origin = origin.and_then(|origin| Some(origin["messageUuid"].as_str()?.to_owned()));

@@ -3,9 +3,9 @@
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
-pub(super) use linux::Watch;
+pub(super) use linux::TreeWatcher;
 
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
 #[cfg(not(target_os = "linux"))]
-pub(super) use elsewhere::Watch;
+pub(super) use elsewhere::TreeWatcher;

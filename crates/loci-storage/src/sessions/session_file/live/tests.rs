@@ -38,7 +38,8 @@ const SMALL: Sizes = Sizes { chunk: 512, margin: 12, margin_bytes: 1 << 20 };
 fn check(file: &[u8]) -> Result<u64, TestCaseError> {
     let whole = super::super::read(&mut Cursor::new(file)).unwrap();
     let live = read(Cursor::new(file), Goal::Leaf, SMALL).unwrap().unwrap();
-    let skipped: Vec<Skipped> = whole.skipped.into_iter().filter(|part| part.offset >= live.start).collect();
+    let skipped: Vec<SkippedLine> =
+        whole.skipped.into_iter().filter(|part| part.offset >= live.start).collect();
     prop_assert_eq!(&live.skipped, &skipped);
     let full = Conversation::build(whole.entries);
     prop_assert_eq!(seen(&live.conversation), seen(&full), "{}", String::from_utf8_lossy(file));

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 /// Nothing, ever.
 #[derive(Debug)]
-pub(in super::super) enum Watch {}
+pub(in super::super) enum TreeWatcher {}
 
-impl Watch {
+impl TreeWatcher {
     pub(in super::super) fn new(_: &Path) -> Option<Self> {
         None
     }

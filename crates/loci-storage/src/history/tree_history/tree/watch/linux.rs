@@ -32,7 +32,7 @@ const LIMIT: &str = "/proc/sys/fs/inotify/max_user_watches";
 
 /// What is known of the watched directories.
 #[derive(Debug)]
-pub(in super::super) struct Watch {
+pub(in super::super) struct TreeWatcher {
     root: PathBuf,
     queue: OwnedFd,
     most: usize,
@@ -45,7 +45,7 @@ pub(in super::super) struct Watch {
     has_lost: bool,
 }
 
-impl Watch {
+impl TreeWatcher {
     /// Begins to watch nothing; `None` where the system cannot be relied upon.
     pub(in super::super) fn new(root: &Path) -> Option<Self> {
         // The type's width differs between machines.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use loci_core::ids::SessionId;
 use loci_stdx::create_private_dir_all;
 
-use super::hands::Hands;
+use super::fs_ops::FsOps;
 use super::store::files_in;
 use crate::layout::ConfigHome;
 use crate::sessions::remove::move_path;
@@ -20,15 +20,15 @@ use crate::sessions::remove::move_path;
 pub(super) const OWN_TEMPORARY: &str = ".tmp-doctor-";
 
 /// The place for the originals of one repair.
-pub(super) struct Aside<'a> {
+pub(super) struct RepairBackup<'a> {
     home: &'a ConfigHome,
-    hands: &'a Hands,
+    fs: &'a FsOps,
     time: String,
 }
 
-impl<'a> Aside<'a> {
-    pub(super) fn new(home: &'a ConfigHome, hands: &'a Hands, time: &str) -> Self {
-        Self { home, hands, time: time.replace([':', '.'], "") }
+impl<'a> RepairBackup<'a> {
+    pub(super) fn new(home: &'a ConfigHome, fs: &'a FsOps, time: &str) -> Self {
+        Self { home, fs, time: time.replace([':', '.'], "") }
     }
 
     /// Keeps a file that is about to be written anew; returns where. One that a repair before this one kept, and did
@@ -38,7 +38,7 @@ impl<'a> Aside<'a> {
             return Ok(kept);
         }
         let to = self.free_place(session, path)?;
-        self.hands.act(|| match fs::hard_link(path, &to) {
+        self.fs.run(|| match fs::hard_link(path, &to) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 fs::copy(path, &to)?;
                 File::open(&to)?.sync_all()
@@ -51,7 +51,7 @@ impl<'a> Aside<'a> {
     /// Moves something aside; returns where to.
     pub(super) fn take(&self, session: Option<&SessionId>, path: &Path) -> io::Result<PathBuf> {
         let to = self.free_place(session, path)?;
-        self.hands.act(|| move_path(path, &to))?;
+        self.fs.run(|| move_path(path, &to))?;
         Ok(to)
     }
 
@@ -63,7 +63,7 @@ impl<'a> Aside<'a> {
         let dir = self.root().join(format!("{}-{}", self.time, name_of(session)));
         let place = dir.join(self.below_home(path));
         let parent = place.parent().unwrap_or(&dir).to_owned();
-        self.hands.act(|| create_private_dir_all(&parent))?;
+        self.fs.run(|| create_private_dir_all(&parent))?;
         let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let mut free = place;
         let mut n = 2;

@@ -10,8 +10,8 @@ use loci_core::ids::SessionId;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::cure::{Case, Cure};
 use super::finding::{Finding, FindingKind};
+use super::fix::{Case, Fix};
 use super::store::{HOUR_MS, Store, files_in};
 use crate::history::rewind::cut_short;
 use crate::history::tree_history::{BlobStore, logs_dir, read_log};
@@ -41,13 +41,14 @@ pub(super) fn quick_cases(store: &Store<'_>) -> Vec<Case> {
 fn rewinds(store: &Store<'_>) -> Vec<Case> {
     let case = |(path, session): (PathBuf, Option<SessionId>)| match session {
         Some(session) => {
-            let finding = Finding::new(FindingKind::HalfRewind, path, "a rewind was cut short").of(&session);
-            Case::new(finding.remedy("it is finished, as the next start of loci would"), Cure::FinishRewinds)
+            let finding =
+                Finding::new(FindingKind::HalfRewind, path, "a rewind was cut short").in_session(&session);
+            Case::new(finding.remedy("it is finished, as the next start of loci would"), Fix::FinishRewinds)
         }
         None => {
             let meaning = "a rewind was cut short, and what it was about to do cannot be read";
             let finding = Finding::new(FindingKind::HalfRewind, &path, meaning);
-            Case::new(finding.remedy("it goes aside"), Cure::Aside { paths: vec![path] })
+            Case::new(finding.remedy("it goes aside"), Fix::MoveAside { paths: vec![path] })
         }
     };
     cut_short(store.home).into_iter().map(case).collect()
@@ -56,8 +57,9 @@ fn rewinds(store: &Store<'_>) -> Vec<Case> {
 fn unsaved(store: &Store<'_>) -> Vec<Case> {
     let case = |path: PathBuf| {
         let id = SessionId::parse(path.file_stem()?.to_str()?).ok()?;
-        let finding = Finding::new(FindingKind::Unsaved, path, "a run could not save these lines").of(&id);
-        Some(Case::new(finding.remedy("they are appended to their session"), Cure::BringBackUnsaved))
+        let finding =
+            Finding::new(FindingKind::Unsaved, path, "a run could not save these lines").in_session(&id);
+        Some(Case::new(finding.remedy("they are appended to their session"), Fix::BringBackUnsaved))
     };
     files_in(&store.home.unsaved_dir()).into_iter().filter_map(case).collect()
 }
@@ -69,18 +71,18 @@ fn archives(store: &Store<'_>) -> Vec<Case> {
             continue;
         }
         let meaning = format!("the session is in its place, too: `{}`", place.file().display());
-        let finding = Finding::new(FindingKind::HalfArchive, &dir, meaning).of(place.id());
+        let finding = Finding::new(FindingKind::HalfArchive, &dir, meaning).in_session(place.id());
         cases.push(match is_same {
             true => Case::new(
                 finding.remedy("the packed copy, which says nothing else, goes aside"),
-                Cure::Aside { paths: vec![dir] },
+                Fix::MoveAside { paths: vec![dir] },
             ),
-            false => Case::hopeless(finding, "they differ; remove one of them, or rename the one in place"),
+            false => Case::unfixable(finding, "they differ; remove one of them, or rename the one in place"),
         });
     }
     for dir in damaged_archives(store.home) {
         let finding = Finding::new(FindingKind::Unreadable, &dir, "an archived session is not whole");
-        cases.push(Case::hopeless(finding, "what is there can be unpacked by hand, with gzip"));
+        cases.push(Case::unfixable(finding, "what is there can be unpacked by hand, with gzip"));
     }
     cases
 }
@@ -90,11 +92,14 @@ fn removal(dir: &Path) -> Option<Case> {
     let name = dir.file_name()?.to_str()?;
     let id = SessionId::parse(name.get(name.len().checked_sub(36)?..)?).ok()?;
     let (file, companion) = (dir.join(format!("{id}.jsonl")), dir.join(id.as_str()));
-    let finding = |meaning: &str| Finding::new(FindingKind::HalfRemoval, dir, meaning).of(&id);
+    let finding = |meaning: &str| Finding::new(FindingKind::HalfRemoval, dir, meaning).in_session(&id);
     if !file.exists() && !companion.exists() {
         let finding =
             finding("a removal was cut short before anything moved, or a return before its note was gone");
-        return Some(Case::new(finding.remedy("it goes aside"), Cure::Aside { paths: vec![dir.to_owned()] }));
+        return Some(Case::new(
+            finding.remedy("it goes aside"),
+            Fix::MoveAside { paths: vec![dir.to_owned()] },
+        ));
     }
     let place = SessionPlace::new(origin_of(dir)?, id.clone());
     let is_half_removed = !file.exists() && place.file().exists() && !place.dir().exists();
@@ -104,14 +109,14 @@ fn removal(dir: &Path) -> Option<Case> {
         let finding = finding(
             "a removal was cut short: what belongs to the session is in the trash, the session is not",
         );
-        let cure = Cure::BringBack { from: companion, to: place.dir(), then };
-        return Some(Case::new(finding.remedy("it comes back"), cure));
+        let fix = Fix::BringBack { from: companion, to: place.dir(), then };
+        return Some(Case::new(finding.remedy("it comes back"), fix));
     }
     is_half_restored.then(|| {
         let finding =
             finding("a return was cut short: what belongs to the session is back, the session is not");
-        let cure = Cure::BringBack { from: file, to: place.file().to_owned(), then };
-        Case::new(finding.remedy("the session comes back, too"), cure)
+        let fix = Fix::BringBack { from: file, to: place.file().to_owned(), then };
+        Case::new(finding.remedy("the session comes back, too"), fix)
     })
 }
 
@@ -133,14 +138,13 @@ fn log_cases(store: &Store<'_>, log: &Path) -> Vec<Case> {
             continue;
         }
         let meaning = format!("what `{}` held is not kept: {}", path.display(), to_hex(&digest));
-        let finding = Finding::new(FindingKind::MissingContent, log, meaning).of(&id);
+        let finding = Finding::new(FindingKind::MissingContent, log, meaning).in_session(&id);
         let is_there = fs::read(&path).is_ok_and(|bytes| <[u8; 32]>::from(Sha256::digest(&bytes)) == digest);
         cases.push(match is_there {
-            true => Case::new(
-                finding.remedy("the file still holds it, and it is kept again"),
-                Cure::Keep { path },
-            ),
-            false => Case::hopeless(finding, "nothing else holds it; a rewind says so"),
+            true => {
+                Case::new(finding.remedy("the file still holds it, and it is kept again"), Fix::Keep { path })
+            }
+            false => Case::unfixable(finding, "nothing else holds it; a rewind says so"),
         });
     }
     cases
@@ -160,10 +164,10 @@ fn broken_log(log: &Path, id: &SessionId) -> Option<Case> {
     let finding =
         Finding::new(kind, log, "a line of the log of changes to files was never ended, or is no line of it");
     let finding = finding
-        .of(id)
+        .in_session(id)
         .at(broken.offset)
         .remedy("the log is kept aside and written anew with its whole lines");
-    Some(Case::new(finding, Cure::RewriteLog { file: log.to_owned() }))
+    Some(Case::new(finding, Fix::RewriteLog { file: log.to_owned() }))
 }
 
 /// Returns the whole lines of a log.

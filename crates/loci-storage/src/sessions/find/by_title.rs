@@ -110,5 +110,5 @@ fn alike(name: &str, sessions: &[SessionSummary]) -> Vec<Candidate> {
                 || has(facts.labels.name.as_deref())
                 || has(facts.first_prompt.as_deref()))
     };
-    sessions.iter().filter(is_alike).take(MOST_ALIKE).map(Candidate::of).collect()
+    sessions.iter().filter(is_alike).take(MOST_ALIKE).map(Candidate::from_summary).collect()
 }

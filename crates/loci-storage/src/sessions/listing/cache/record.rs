@@ -17,8 +17,8 @@ use std::os::unix::ffi::OsStrExt;
 
 use loci_stdx::{Packed, Timestamp, put_number, put_text};
 
-use super::super::{Count, Facts, Labels, SessionSummary};
-use crate::sessions::find::Stamp;
+use super::super::{Labels, MessageCount, SessionMetadata, SessionSummary};
+use crate::sessions::find::FileStamp;
 
 /// Bits that say what there is; below them is one for each text.
 const N_TEXTS: usize = 12;
@@ -30,7 +30,7 @@ const EMPTY: u64 = 1 << (N_TEXTS + 4);
 const EXACT: u64 = 1 << (N_TEXTS + 5);
 
 /// Writes what is known of a session.
-pub(super) fn of(session: &SessionSummary, stamp: Stamp) -> Vec<u8> {
+pub(super) fn encode(session: &SessionSummary, stamp: FileStamp) -> Vec<u8> {
     let facts = &session.facts;
     let mut out = Vec::with_capacity(320);
     let path = session.place.file().as_os_str().as_bytes();
@@ -54,7 +54,7 @@ pub(super) fn of(session: &SessionSummary, stamp: Stamp) -> Vec<u8> {
     out
 }
 
-fn bits_of(facts: &Facts) -> u64 {
+fn bits_of(facts: &SessionMetadata) -> u64 {
     let texts = texts(facts).into_iter().enumerate().filter(|(_, text)| text.is_some());
     let mut bits = texts.fold(0, |bits, (idx, _)| bits | 1 << idx);
     for (bit, is_set) in [
@@ -70,9 +70,9 @@ fn bits_of(facts: &Facts) -> u64 {
     bits
 }
 
-fn texts(facts: &Facts) -> [Option<&str>; N_TEXTS] {
+fn texts(facts: &SessionMetadata) -> [Option<&str>; N_TEXTS] {
     let Labels { custom, generated, name, tag, last_prompt, summary } = &facts.labels;
-    let Facts { first_prompt, git_branch, cwd, entrypoint, first_entry, forked_from, .. } = facts;
+    let SessionMetadata { first_prompt, git_branch, cwd, entrypoint, first_entry, forked_from, .. } = facts;
     [
         custom,
         generated,
@@ -96,9 +96,9 @@ pub(super) struct Record<'a>(pub(super) &'a [u8]);
 
 /// What a record is looked up for.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Head {
+pub(super) struct RecordHead {
     /// What the file was like.
-    pub(super) stamp: Stamp,
+    pub(super) stamp: FileStamp,
     /// The moment to sort by.
     pub(super) newest_ms: i64,
 }
@@ -110,7 +110,7 @@ impl<'a> Record<'a> {
     }
 
     /// Returns what a record is looked up for, without making texts or times.
-    pub(super) fn head(self) -> Option<Head> {
+    pub(super) fn head(self) -> Option<RecordHead> {
         let mut bytes = Packed(self.0);
         take_path(&mut bytes)?;
         let stamp = take_stamp(&mut bytes)?;
@@ -120,11 +120,11 @@ impl<'a> Record<'a> {
             0 => modified_ms,
             _ => milliseconds(take_signed(&mut bytes)?, take_signed(&mut bytes)?)?,
         };
-        Some(Head { stamp, newest_ms })
+        Some(RecordHead { stamp, newest_ms })
     }
 
     /// Returns the facts; `None` when a time is none.
-    pub(super) fn facts(self) -> Option<Facts> {
+    pub(super) fn facts(self) -> Option<SessionMetadata> {
         let mut bytes = Packed(self.0);
         take_path(&mut bytes)?;
         let stamp = take_stamp(&mut bytes)?;
@@ -148,7 +148,7 @@ impl<'a> Record<'a> {
         }
         let [custom, generated, name, tag, last_prompt, summary, rest @ ..] = texts;
         let [first_prompt, git_branch, cwd, entrypoint, first_entry, forked_from] = rest;
-        Some(Facts {
+        Some(SessionMetadata {
             size: stamp.size,
             modified_ms,
             last_activity,
@@ -162,7 +162,11 @@ impl<'a> Record<'a> {
             forked_from,
             is_sidechain: bits & SIDECHAIN != 0,
             is_empty: bits & EMPTY != 0,
-            messages: if bits & EXACT != 0 { Count::Exactly(n_messages) } else { Count::About(n_messages) },
+            messages: if bits & EXACT != 0 {
+                MessageCount::Exactly(n_messages)
+            } else {
+                MessageCount::About(n_messages)
+            },
             cost_usd,
         })
     }
@@ -173,8 +177,8 @@ fn take_path<'a>(bytes: &mut Packed<'a>) -> Option<&'a [u8]> {
     bytes.take(n_bytes)
 }
 
-fn take_stamp(bytes: &mut Packed<'_>) -> Option<Stamp> {
-    Some(Stamp {
+fn take_stamp(bytes: &mut Packed<'_>) -> Option<FileStamp> {
+    Some(FileStamp {
         size: bytes.number()?,
         modified_s: take_signed(bytes)?,
         modified_ns: take_signed(bytes)?,

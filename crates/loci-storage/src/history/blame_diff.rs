@@ -8,14 +8,14 @@ use loci_core::file_history::{ChangeSet, HistoryLine, PathState, line_origins, w
 use loci_core::ids::{EntryId, SessionId};
 use loci_stdx::Env;
 
-use crate::history::rewind::RewindScene;
+use crate::history::rewind::RewindContext;
 use crate::history::rewind::contents::Contents;
 use crate::history::tree_history::{log_path, logs_dir, read_log};
 use crate::layout::ConfigHome;
 
 /// Why there is nothing to look at.
 #[derive(Debug, thiserror::Error)]
-pub enum LookBackError {
+pub enum HistoryQueryError {
     /// The session kept no log of changes.
     #[error("The session has no record of changes to files")]
     NoRecord,
@@ -51,26 +51,26 @@ pub struct PathDiff {
 /// Returns what changed from one prompt to another: from the first, when `from` is absent, to the end of the log, when
 /// `to` is.
 pub fn diff_points(
-    scene: &RewindScene<'_>,
+    ctx: &RewindContext<'_>,
     from: Option<&EntryId>,
     to: Option<&EntryId>,
-) -> Result<Vec<PathDiff>, LookBackError> {
-    let log = log_path(scene.home, scene.session);
-    let lines = read_log(&log).map_err(|source| LookBackError::Read { path: log, source })?;
+) -> Result<Vec<PathDiff>, HistoryQueryError> {
+    let log = log_path(ctx.home, ctx.session);
+    let lines = read_log(&log).map_err(|source| HistoryQueryError::Read { path: log, source })?;
     if lines.is_empty() {
-        return Err(LookBackError::NoRecord);
+        return Err(HistoryQueryError::NoRecord);
     }
     let place = |prompt: &EntryId| {
         let is_point =
             |line: &HistoryLine| matches!(line, HistoryLine::Point { prompt: point, .. } if point == prompt);
         let found = lines.iter().position(is_point);
-        found.ok_or_else(|| LookBackError::NoPoint { prompt: prompt.clone() })
+        found.ok_or_else(|| HistoryQueryError::NoPoint { prompt: prompt.clone() })
     };
     let start = from.map(place).transpose()?.unwrap_or(0);
     let end = to.map(place).transpose()?.unwrap_or(lines.len());
     let is_back = start > end;
     let range = if is_back { &lines[end..start] } else { &lines[start..end] };
-    let mut contents = Contents::new(scene.home, scene.session, scene.env);
+    let mut contents = Contents::new(ctx.home, ctx.session, ctx.env);
     let changed = wanted(range, |root, a, b| contents.is_same(root, a, b));
     let diffs = changed.into_iter().filter_map(|it| {
         let (before, after) = if is_back { (it.expected, it.target) } else { (it.target, it.expected) };
@@ -83,7 +83,7 @@ pub fn diff_points(
 
 /// A line of a file, and who wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Blamed {
+pub struct BlamedLine {
     /// The line without its end.
     pub line: String,
     /// The session, the prompt and the moment; `None` for what was there before or came from elsewhere.
@@ -91,10 +91,10 @@ pub struct Blamed {
 }
 
 /// Says which prompt of which session last changed each line of a file.
-pub fn blame_file(home: &ConfigHome, env: &Env, path: &Path) -> Result<Vec<Blamed>, LookBackError> {
+pub fn blame_file(home: &ConfigHome, env: &Env, path: &Path) -> Result<Vec<BlamedLine>, HistoryQueryError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
-        move |source| LookBackError::Read { path, source }
+        move |source| HistoryQueryError::Read { path, source }
     };
     let now = fs::read(path).map_err(failed(path))?;
     let now = String::from_utf8_lossy(&now);
@@ -119,7 +119,7 @@ pub fn blame_file(home: &ConfigHome, env: &Env, path: &Path) -> Result<Vec<Blame
     let origins = line_origins(&versions, &now);
     let lines = now.split_inclusive('\n').zip(origins);
     Ok(lines
-        .map(|(line, origin)| Blamed {
+        .map(|(line, origin)| BlamedLine {
             line: line.trim_end_matches(['\n', '\r']).to_owned(),
             by: origin.and_then(|idx| authors.get(idx).cloned().flatten()),
         })
@@ -127,7 +127,7 @@ pub fn blame_file(home: &ConfigHome, env: &Env, path: &Path) -> Result<Vec<Blame
 }
 
 /// One change of one path.
-struct Change {
+struct FileRevision {
     session: SessionId,
     prompt: Option<EntryId>,
     at: String,
@@ -137,7 +137,7 @@ struct Change {
 }
 
 /// Returns the changes of a path in all sessions, under the names it had, oldest first.
-fn changes_of(home: &ConfigHome, path: &Path) -> io::Result<Vec<Change>> {
+fn changes_of(home: &ConfigHome, path: &Path) -> io::Result<Vec<FileRevision>> {
     let mut sets: Vec<(SessionId, Box<ChangeSet>)> = Vec::new();
     let logs = match fs::read_dir(logs_dir(home)) {
         Ok(logs) => logs.collect::<io::Result<Vec<_>>>()?,
@@ -167,7 +167,14 @@ fn changes_of(home: &ConfigHome, path: &Path) -> io::Result<Vec<Change>> {
         };
         let root = set.root.as_path().to_owned();
         let after = change.after.clone();
-        found.push(Change { session, prompt: set.prompt.clone(), at: set.at.clone(), root, before, after });
+        found.push(FileRevision {
+            session,
+            prompt: set.prompt.clone(),
+            at: set.at.clone(),
+            root,
+            before,
+            after,
+        });
     }
     found.reverse();
     Ok(found)

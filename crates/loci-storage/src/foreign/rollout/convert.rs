@@ -16,7 +16,7 @@ use loci_core::ids::{EntryId, PromptId};
 use loci_core::usage::Usage;
 use serde_json::{Value, json};
 
-use super::item::{Call, Item, Output};
+use super::item::{Call, CallOutput, RolloutItem};
 use super::load::Read;
 
 /// The model of messages that none of ours wrote.
@@ -29,7 +29,7 @@ const NO_TIME: &str = "1970-01-01T00:00:00.000Z";
 
 /// A conversation.
 #[derive(Debug, Default)]
-pub(crate) struct Telling {
+pub(crate) struct ConvertedSession {
     pub(crate) entries: Vec<Arc<Entry>>,
     pub(crate) leaf: Option<EntryId>,
     pub(crate) last_prompt: Option<String>,
@@ -38,12 +38,16 @@ pub(crate) struct Telling {
 }
 
 /// Makes a conversation; `id` gives an id that no entry has.
-pub(crate) fn tell(read: &Read, stamp: &Stamp, id: &mut dyn FnMut() -> EntryId) -> Result<Telling, BadEntry> {
-    let mut teller = Teller {
+pub(crate) fn convert(
+    read: &Read,
+    stamp: &Stamp,
+    id: &mut dyn FnMut() -> EntryId,
+) -> Result<ConvertedSession, BadEntry> {
+    let mut converter = Converter {
         thread: read.head.thread.clone().unwrap_or_default(),
         stamp,
         id,
-        told: Telling::default(),
+        converted: ConvertedSession::default(),
         time: NO_TIME.to_owned(),
         model: None,
         prompt: PromptId::new(stamp.session_id.as_str()),
@@ -54,19 +58,19 @@ pub(crate) fn tell(read: &Read, stamp: &Stamp, id: &mut dyn FnMut() -> EntryId) 
     };
     for line in &read.lines {
         if let Some(time) = &line.time {
-            teller.time.clone_from(time);
+            converter.time.clone_from(time);
         }
-        teller.take(&line.item)?;
+        converter.take(&line.item)?;
     }
-    teller.close_calls()?;
-    Ok(teller.told)
+    converter.close_calls()?;
+    Ok(converter.converted)
 }
 
-struct Teller<'a> {
+struct Converter<'a> {
     thread: String,
     stamp: &'a Stamp,
     id: &'a mut dyn FnMut() -> EntryId,
-    told: Telling,
+    converted: ConvertedSession,
     time: String,
     model: Option<String>,
     prompt: PromptId,
@@ -79,48 +83,48 @@ struct Teller<'a> {
     call_ids: HashSet<String>,
 }
 
-impl Teller<'_> {
-    fn take(&mut self, item: &Item) -> Result<(), BadEntry> {
+impl Converter<'_> {
+    fn take(&mut self, item: &RolloutItem) -> Result<(), BadEntry> {
         match item {
-            Item::Prompt(blocks) => self.take_prompt(blocks),
-            Item::Interrupted => {
+            RolloutItem::Prompt(blocks) => self.take_prompt(blocks),
+            RolloutItem::Interrupted => {
                 self.close_calls()?;
                 let content = json!([{"type": "text", "text": INTERRUPTED}]);
                 self.push(&Draft::marker(self.prompt.clone(), content)).map(drop)
             }
-            Item::Answer(text) if text.is_empty() => Ok(()),
-            Item::Answer(text) => self.say(json!({"type": "text", "text": text})).map(drop),
-            Item::Call(call) => self.take_call(call),
-            Item::Output(output) => self.take_output(output),
-            Item::Compacted { summary, prompts } => self.take_summary(summary, prompts),
-            Item::RolledBack(n_turns) => {
+            RolloutItem::Answer(text) if text.is_empty() => Ok(()),
+            RolloutItem::Answer(text) => self.say(json!({"type": "text", "text": text})).map(drop),
+            RolloutItem::Call(call) => self.take_call(call),
+            RolloutItem::CallOutput(output) => self.take_output(output),
+            RolloutItem::Compacted { summary, prompts } => self.take_summary(summary, prompts),
+            RolloutItem::RolledBack(n_turns) => {
                 self.roll_back(*n_turns);
                 Ok(())
             }
-            Item::Model(model) => {
+            RolloutItem::Model(model) => {
                 self.model = Some(model.clone());
                 Ok(())
             }
-            Item::Thinking(_) | Item::Meta(_) | Item::Nothing => Ok(()),
+            RolloutItem::Thinking(_) | RolloutItem::Meta(_) | RolloutItem::Nothing => Ok(()),
         }
     }
 
     fn take_prompt(&mut self, blocks: &[Value]) -> Result<(), BadEntry> {
         self.close_calls()?;
-        self.prompts.push((self.told.entries.len(), self.told.leaf.clone()));
+        self.prompts.push((self.converted.entries.len(), self.converted.leaf.clone()));
         self.prompt = PromptId::new((self.id)().as_str());
         let content = match blocks {
             [block] if block["type"] == "text" => block["text"].clone(),
             blocks => Value::from(blocks.to_vec()),
         };
         let texts: Vec<&str> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
-        self.told.last_prompt = Some(texts.join(" "));
+        self.converted.last_prompt = Some(texts.join(" "));
         self.push(&Draft::marker(self.prompt.clone(), content)).map(drop)
     }
 
     /// Adds a block to the message of the model.
     fn say(&mut self, block: Value) -> Result<EntryId, BadEntry> {
-        if self.told.entries.is_empty() {
+        if self.converted.entries.is_empty() {
             // A conversation begins with the user.
             self.push(&Draft::meta(Some(self.prompt.clone()), json!(BEGINNING)))?;
         }
@@ -170,9 +174,9 @@ impl Teller<'_> {
         unique
     }
 
-    fn take_output(&mut self, output: &Output) -> Result<(), BadEntry> {
+    fn take_output(&mut self, output: &CallOutput) -> Result<(), BadEntry> {
         let Some(call) = self.calls.remove(&output.call) else {
-            self.told.n_left_out += 1;
+            self.converted.n_left_out += 1;
             return Ok(());
         };
         self.answer(call, &output.content, output.is_error)
@@ -206,7 +210,7 @@ impl Teller<'_> {
         }
         let mut open: Vec<(String, EntryId, String)> = self.calls.drain().map(|(_, call)| call).collect();
         let places: HashMap<EntryId, usize> = self
-            .told
+            .converted
             .entries
             .iter()
             .enumerate()
@@ -221,7 +225,7 @@ impl Teller<'_> {
 
     fn take_summary(&mut self, summary: &str, prompts: &[String]) -> Result<(), BadEntry> {
         self.close_calls()?;
-        let after = self.told.leaf.take();
+        let after = self.converted.leaf.take();
         self.push(&Draft::boundary(after.as_ref(), json!({"trigger": "auto"})))?;
         let mut text = format!("The conversation was compacted in Codex. The summary:\n\n{summary}");
         if !prompts.is_empty() {
@@ -234,8 +238,8 @@ impl Teller<'_> {
     fn roll_back(&mut self, n_turns: usize) {
         let first = self.prompts.len().saturating_sub(n_turns);
         if let Some((n_entries, leaf)) = self.prompts.drain(first..).next() {
-            self.told.entries.truncate(n_entries);
-            self.told.leaf = leaf;
+            self.converted.entries.truncate(n_entries);
+            self.converted.leaf = leaf;
             self.calls.clear();
             self.message = None;
         }
@@ -245,12 +249,12 @@ impl Teller<'_> {
     fn push(&mut self, draft: &Draft) -> Result<EntryId, BadEntry> {
         self.message = None;
         let uuid = (self.id)();
-        let parent = draft.fixed_parent().or(self.told.leaf.as_ref());
+        let parent = draft.fixed_parent().or(self.converted.leaf.as_ref());
         let entry = draft.seal(self.stamp, &uuid, parent, &self.time)?;
         let origin = json!({"agent": "codex", "session": self.thread, "model": self.model});
         let entry = entry.with_field("importedFrom", &origin)?;
-        self.told.entries.push(Arc::new(entry));
-        self.told.leaf = Some(uuid.clone());
+        self.converted.entries.push(Arc::new(entry));
+        self.converted.leaf = Some(uuid.clone());
         Ok(uuid)
     }
 }

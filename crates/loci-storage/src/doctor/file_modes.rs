@@ -8,8 +8,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::cure::{Case, Cure};
 use super::finding::{Finding, FindingKind};
+use super::fix::{Case, Fix};
 use super::store::{Store, files_in, mode_of};
 
 /// Directories of the config home that hold what was said, or what files held.
@@ -41,7 +41,7 @@ pub(super) fn own_cases(store: &Store<'_>) -> Vec<Case> {
         n => format!("others may use {n} files and directories in it, such as `{example}`"),
     };
     let finding = Finding::new(FindingKind::Exposed, &dir, meaning).remedy("their modes become 600 and 700");
-    vec![Case::new(finding, Cure::Close { paths })]
+    vec![Case::new(finding, Fix::Close { paths })]
 }
 
 /// Collects a file or directory that is open to others, and what is so below it. Links are nobody's but their maker's.
@@ -66,5 +66,5 @@ fn case(dir: PathBuf) -> Case {
     let mode = mode_of(&dir).unwrap_or_default();
     let meaning = format!("others get to what belongs to sessions (mode {mode:03o})");
     let finding = Finding::new(FindingKind::Exposed, &dir, meaning).remedy("its mode becomes 700");
-    Case::new(finding, Cure::Close { paths: vec![dir] })
+    Case::new(finding, Fix::Close { paths: vec![dir] })
 }

@@ -1,4 +1,4 @@
-//! Session files as their directories list them, each looked at once.
+//! Session files as their directories list them, each with the stamp (size, time, inode) that tells whether it changed.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -18,15 +18,15 @@ const PART: usize = 256;
 
 /// What tells one state of a file from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub(crate) struct FileStamp {
     pub(crate) size: u64,
     pub(crate) modified_s: i64,
     pub(crate) modified_ns: i64,
     pub(crate) inode: u64,
 }
 
-impl Stamp {
-    pub(crate) fn of(metadata: &Metadata) -> Self {
+impl FileStamp {
+    pub(crate) fn from_metadata(metadata: &Metadata) -> Self {
         Self {
             size: metadata.len(),
             modified_s: metadata.mtime(),
@@ -36,13 +36,13 @@ impl Stamp {
     }
 
     /// Looks at a file without reading it.
-    pub(crate) fn look(file: &Path) -> Option<Self> {
-        fs::metadata(file).ok().filter(Metadata::is_file).map(|metadata| Self::of(&metadata))
+    pub(crate) fn read(file: &Path) -> Option<Self> {
+        fs::metadata(file).ok().filter(Metadata::is_file).map(|metadata| Self::from_metadata(&metadata))
     }
 
     /// Looks at a file of an open directory, which spares the system the way there.
     #[allow(clippy::unnecessary_cast, reason = "the types of these fields differ between systems")]
-    fn look_in(dir: &File, name: &OsStr) -> Option<Self> {
+    fn read_in(dir: &File, name: &OsStr) -> Option<Self> {
         let stat = statat(dir, name, AtFlags::empty()).ok()?;
         let is_file = FileType::from_raw_mode(stat.st_mode).is_file();
         is_file.then_some(Self {
@@ -61,30 +61,30 @@ impl Stamp {
 
 /// A session file.
 #[derive(Debug)]
-pub(crate) struct Listed {
+pub(crate) struct ListedFile {
     pub(crate) place: SessionPlace,
-    pub(crate) stamp: Stamp,
+    pub(crate) stamp: FileStamp,
     /// Whether there is a directory beside it with what belongs to it.
     pub(crate) has_companion: bool,
 }
 
 /// Session files, and what hides others.
 #[derive(Debug, Default)]
-pub(crate) struct Listing {
-    pub(crate) sessions: Vec<Listed>,
+pub(crate) struct SessionFiles {
+    pub(crate) sessions: Vec<ListedFile>,
     /// Directories that could not be listed.
     pub(crate) unread: Vec<PathBuf>,
 }
 
 /// Returns the session files of all projects.
-pub(crate) fn all_sessions(home: &ConfigHome) -> Result<Listing, FindError> {
-    Ok(sessions_in(&subdirectories(&home.projects_dir())?))
+pub(crate) fn all_session_files(home: &ConfigHome) -> Result<SessionFiles, FindError> {
+    Ok(session_files_in(&subdirectories(&home.projects_dir())?))
 }
 
 /// Returns the session files of some directories, those of each in order. A link counts as what it leads to; a file that is
 /// gone by now is none. A directory that cannot be listed does not hide the others.
-pub(crate) fn sessions_in(dirs: &[PathBuf]) -> Listing {
-    let named = in_parallel(dirs.len(), MOST_LISTERS, |idx| Names::of(&dirs[idx]));
+pub(crate) fn session_files_in(dirs: &[PathBuf]) -> SessionFiles {
+    let named = in_parallel(dirs.len(), MOST_LISTERS, |idx| Names::read(&dirs[idx]));
     let unread = named.iter().zip(dirs).filter(|(names, _)| names.is_err()).map(|(_, dir)| dir.clone());
     let unread = unread.collect();
     let listings: Vec<Names<'_>> = named.into_iter().flatten().collect();
@@ -95,9 +95,9 @@ pub(crate) fn sessions_in(dirs: &[PathBuf]) -> Listing {
         let (names, part) = parts[idx];
         // A directory that cannot be opened any more is looked into by its path, which says how it is.
         let dir = File::open(names.dir).ok();
-        part.iter().filter_map(|name| names.listed(dir.as_ref(), name)).collect::<Vec<Listed>>()
+        part.iter().filter_map(|name| names.listed(dir.as_ref(), name)).collect::<Vec<ListedFile>>()
     });
-    Listing { sessions: listed.into_iter().flatten().collect(), unread }
+    SessionFiles { sessions: listed.into_iter().flatten().collect(), unread }
 }
 
 /// The names in a directory that matter here.
@@ -108,7 +108,7 @@ struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    fn of(dir: &'a Path) -> Result<Self, FindError> {
+    fn read(dir: &'a Path) -> Result<Self, FindError> {
         let (mut files, mut companions) = (Vec::new(), HashSet::new());
         for entry in entries_of(dir)? {
             let name = entry.file_name();
@@ -122,12 +122,12 @@ impl<'a> Names<'a> {
         Ok(Self { dir, files, companions })
     }
 
-    fn listed(&self, dir: Option<&File>, name: &OsStr) -> Option<Listed> {
+    fn listed(&self, dir: Option<&File>, name: &OsStr) -> Option<ListedFile> {
         let id = id_of(Path::new(name))?;
         let file = self.dir.join(name);
-        let stamp = dir.map_or_else(|| Stamp::look(&file), |dir| Stamp::look_in(dir, name))?;
+        let stamp = dir.map_or_else(|| FileStamp::read(&file), |dir| FileStamp::read_in(dir, name))?;
         let has_companion =
             !self.companions.is_empty() && self.companions.contains(Path::new(name).file_stem()?);
-        Some(Listed { place: SessionPlace::new(file, id), stamp, has_companion })
+        Some(ListedFile { place: SessionPlace::new(file, id), stamp, has_companion })
     }
 }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use loci_core::usage::Usage;
 use loci_stdx::{Date, TimeZone, Timestamp};
 
-use super::StatisticsWish;
+use super::StatisticsQuery;
 use crate::search::index::milliseconds;
-use crate::sessions::listing::scan::{self, Answer};
+use crate::sessions::listing::scan::{self, AssistantMessage};
 
 /// The model of messages that no model wrote.
 const SYNTHETIC: &str = "<synthetic>";
@@ -27,44 +27,44 @@ const NOT_A_PROMPT: [&[u8]; 5] = [
 
 /// A prompt or a response.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Said {
+pub(super) struct UsageRecord {
     /// What it is known by. A hash: among ten million of them two are taken for one with a chance of one in 400,000.
     pub(super) key: u64,
     pub(super) day: Option<Date>,
     /// Of a prompt, the model that answered it.
     pub(super) model: Option<Arc<str>>,
-    pub(super) what: What,
+    pub(super) what: UsageKind,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum What {
+pub(super) enum UsageKind {
     Turn,
     Response(Box<Usage>),
 }
 
 /// Reads transcripts, one after another.
-pub(super) struct Reading<'a> {
-    wish: &'a StatisticsWish,
+pub(super) struct LineReader<'a> {
+    query: &'a StatisticsQuery,
     days: Days<'a>,
     model: Option<Arc<str>>,
     cwd: Option<String>,
-    said: Vec<Said>,
+    records: Vec<UsageRecord>,
     /// The prompt that no model has answered yet.
     prompt: Option<usize>,
     /// A slash command that no model has answered yet. It is a turn when one does: what loci itself answers is none.
-    command: Option<Said>,
+    command: Option<UsageRecord>,
     /// The last response: blocks that follow may know its usage better.
     response: Option<usize>,
 }
 
-impl<'a> Reading<'a> {
-    pub(super) fn new(wish: &'a StatisticsWish) -> Self {
+impl<'a> LineReader<'a> {
+    pub(super) fn new(query: &'a StatisticsQuery) -> Self {
         Self {
-            wish,
-            days: Days { zone: &wish.zone, known: None },
+            query,
+            days: Days { zone: &query.zone, known: None },
             model: None,
             cwd: None,
-            said: Vec::new(),
+            records: Vec::new(),
             prompt: None,
             command: None,
             response: None,
@@ -72,9 +72,9 @@ impl<'a> Reading<'a> {
     }
 
     /// Returns where the transcript began and what was said in it, and is ready for the next one.
-    pub(super) fn finish_file(&mut self) -> (Option<String>, Vec<Said>) {
+    pub(super) fn finish_file(&mut self) -> (Option<String>, Vec<UsageRecord>) {
         (self.prompt, self.command, self.response) = (None, None, None);
-        (self.cwd.take(), std::mem::take(&mut self.said))
+        (self.cwd.take(), std::mem::take(&mut self.records))
     }
 
     /// Reads one line.
@@ -87,7 +87,7 @@ impl<'a> Reading<'a> {
         {
             return;
         }
-        let line = Line::of(line);
+        let line = LineFields::parse(line);
         if self.cwd.is_none() {
             self.cwd = scan::as_text(line.cwd);
         }
@@ -106,31 +106,31 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn take_prompt(&mut self, line: &Line<'_>) {
+    fn take_prompt(&mut self, line: &LineFields<'_>) {
         (self.prompt, self.command) = (None, None);
         if let Some(turn) = self.turn(line) {
-            self.prompt = Some(self.said.len());
-            self.said.push(turn);
+            self.prompt = Some(self.records.len());
+            self.records.push(turn);
         }
     }
 
-    fn take_command(&mut self, line: &Line<'_>) {
+    fn take_command(&mut self, line: &LineFields<'_>) {
         (self.prompt, self.command) = (None, self.turn(line));
     }
 
-    fn turn(&mut self, line: &Line<'_>) -> Option<Said> {
+    fn turn(&mut self, line: &LineFields<'_>) -> Option<UsageRecord> {
         let key = key(b"prompt", line.origin(), b"");
-        self.day(line).map(|day| Said { key, day, model: None, what: What::Turn })
+        self.day(line).map(|day| UsageRecord { key, day, model: None, what: UsageKind::Turn })
     }
 
-    fn take_response(&mut self, line: &Line<'_>) {
-        let answer = Answer::of(line.message);
+    fn take_response(&mut self, line: &LineFields<'_>) {
+        let answer = AssistantMessage::parse(line.message);
         let Some(model) = self.model_of(answer.model) else { return };
         if let Some(prompt) = self.prompt.take_if(|_| !line.is_sidechain) {
-            self.said[prompt].model = Some(model.clone());
+            self.records[prompt].model = Some(model.clone());
         }
         if let Some(command) = self.command.take_if(|_| !line.is_sidechain) {
-            self.said.push(Said { model: Some(model.clone()), ..command });
+            self.records.push(UsageRecord { model: Some(model.clone()), ..command });
         }
         let Some(day) = self.day(line) else { return };
         let Ok(usage) = serde_json::from_slice::<Usage>(answer.usage) else { return };
@@ -138,16 +138,21 @@ impl<'a> Reading<'a> {
             b"" => key(b"entry", line.origin(), b""),
             id => key(b"response", id, line.request),
         };
-        let last = self.response.and_then(|at| self.said.get_mut(at)).filter(|last| last.key == key);
+        let last = self.response.and_then(|at| self.records.get_mut(at)).filter(|last| last.key == key);
         match last {
-            Some(Said { what: What::Response(known), .. }) => {
+            Some(UsageRecord { what: UsageKind::Response(known), .. }) => {
                 if usage.output_tokens > known.output_tokens {
                     **known = usage;
                 }
             }
             Some(_) | None => {
-                self.response = Some(self.said.len());
-                self.said.push(Said { key, day, model: Some(model), what: What::Response(Box::new(usage)) });
+                self.response = Some(self.records.len());
+                self.records.push(UsageRecord {
+                    key,
+                    day,
+                    model: Some(model),
+                    what: UsageKind::Response(Box::new(usage)),
+                });
             }
         }
     }
@@ -164,14 +169,14 @@ impl<'a> Reading<'a> {
     }
 
     /// Returns the day of a line, if the line is wanted; one without a time is, where no time is asked for.
-    fn day(&mut self, line: &Line<'_>) -> Option<Option<Date>> {
-        let wish = self.wish;
+    fn day(&mut self, line: &LineFields<'_>) -> Option<Option<Date>> {
+        let query = self.query;
         let time = scan::as_text(line.time).and_then(|text| milliseconds(&text));
         let Some(time) = time else {
-            return (wish.since_ms.is_none() && wish.until_ms.is_none()).then_some(None);
+            return (query.since_ms.is_none() && query.until_ms.is_none()).then_some(None);
         };
-        let is_wanted =
-            wish.since_ms.is_none_or(|since| time >= since) && wish.until_ms.is_none_or(|until| time < until);
+        let is_wanted = query.since_ms.is_none_or(|since| time >= since)
+            && query.until_ms.is_none_or(|until| time < until);
         is_wanted.then(|| self.days.day(time))
     }
 }
@@ -192,7 +197,7 @@ fn key(kind: &[u8], id: &[u8], more: &[u8]) -> u64 {
 
 /// The fields of a line that count, as written.
 #[derive(Default)]
-struct Line<'a> {
+struct LineFields<'a> {
     kind: &'a [u8],
     message: &'a [u8],
     uuid: &'a [u8],
@@ -206,8 +211,8 @@ struct Line<'a> {
     is_imported: bool,
 }
 
-impl<'a> Line<'a> {
-    fn of(line: &'a [u8]) -> Self {
+impl<'a> LineFields<'a> {
+    fn parse(line: &'a [u8]) -> Self {
         let mut found = Self::default();
         for (key, value) in scan::fields(line) {
             match key {
@@ -243,7 +248,7 @@ impl<'a> Line<'a> {
         let content = scan::fields(self.message).find(|(key, _)| *key == b"content");
         let content = content.map_or(&b""[..], |(_, content)| content);
         match content.first() {
-            Some(b'"') => Speaker::of(&content[1..]),
+            Some(b'"') => Speaker::from_text(&content[1..]),
             Some(b'[') => Speaker::of_block(content[1..].trim_ascii_start()),
             _ => Speaker::Program,
         }
@@ -273,13 +278,13 @@ impl Speaker {
             }
         }
         match kind {
-            b"\"text\"" => Self::of(text.get(1..).unwrap_or_default()),
+            b"\"text\"" => Self::from_text(text.get(1..).unwrap_or_default()),
             b"" | b"\"tool_result\"" => Self::Program,
             _ => Self::Person,
         }
     }
 
-    fn of(text: &[u8]) -> Self {
+    fn from_text(text: &[u8]) -> Self {
         let begins = |starts: &[&[u8]]| starts.iter().any(|start| text.starts_with(start));
         match text {
             _ if begins(&COMMAND) => Self::Command,
@@ -317,9 +322,9 @@ mod tests {
 
     use super::*;
 
-    fn read(lines: &[Value]) -> Vec<Said> {
-        let wish = StatisticsWish { project: None, since_ms: None, until_ms: None, zone: TimeZone::UTC };
-        let mut reading = Reading::new(&wish);
+    fn read(lines: &[Value]) -> Vec<UsageRecord> {
+        let query = StatisticsQuery { project: None, since_ms: None, until_ms: None, zone: TimeZone::UTC };
+        let mut reading = LineReader::new(&query);
         lines.iter().for_each(|line| reading.take(line.to_string().as_bytes()));
         reading.finish_file().1
     }
@@ -368,7 +373,7 @@ mod tests {
 
     #[test]
     fn the_blocks_of_a_response_are_one_and_the_fullest_usage_counts() {
-        let said = read(&[
+        let records = read(&[
             user(json!({}), json!("go")),
             answer("m1", "r1", "claude-sonnet-4-5", 1),
             answer("m1", "r1", "claude-sonnet-4-5", 7),
@@ -376,16 +381,19 @@ mod tests {
             answer("m1", "r2", "claude-sonnet-4-5", 2),
             answer("m2", "r3", SYNTHETIC, 0),
         ]);
-        let outputs: Vec<u64> = said
+        let outputs: Vec<u64> = records
             .iter()
-            .filter_map(|said| match &said.what {
-                What::Response(usage) => Some(usage.output_tokens),
-                What::Turn => None,
+            .filter_map(|records| match &records.what {
+                UsageKind::Response(usage) => Some(usage.output_tokens),
+                UsageKind::Turn => None,
             })
             .collect();
         assert_eq!(outputs, [7, 2]);
-        assert_eq!((&said[0].what, said[0].model.as_deref()), (&What::Turn, Some("claude-sonnet-4-5")));
-        assert_eq!(said[0].day.unwrap().to_string(), "2026-01-02");
+        assert_eq!(
+            (&records[0].what, records[0].model.as_deref()),
+            (&UsageKind::Turn, Some("claude-sonnet-4-5"))
+        );
+        assert_eq!(records[0].day.unwrap().to_string(), "2026-01-02");
     }
 
     /// What a model answers is a turn, whoever wrote the words; what loci answers itself is none.
@@ -405,10 +413,10 @@ mod tests {
             (vec![says("go"), command.clone()], "T"),
             (vec![command, aside], ""),
         ] {
-            let said = read(&lines);
-            let is_turn = |said: &Said| if said.what == What::Turn { 'T' } else { 'R' };
-            assert_eq!(said.iter().map(is_turn).collect::<String>(), expected, "{lines:?}");
-            let unanswered = said.iter().filter(|said| said.model.is_none()).count();
+            let records = read(&lines);
+            let is_turn = |records: &UsageRecord| if records.what == UsageKind::Turn { 'T' } else { 'R' };
+            assert_eq!(records.iter().map(is_turn).collect::<String>(), expected, "{lines:?}");
+            let unanswered = records.iter().filter(|records| records.model.is_none()).count();
             assert_eq!(unanswered, usize::from(expected == "T"), "{lines:?}");
         }
     }
@@ -416,8 +424,9 @@ mod tests {
     #[test]
     fn lines_that_are_none_are_passed_over() {
         for line in ["", "null", "{", r#"{"type":"user"}"#, r#"{"type":"assistant","message":7}"#, "\u{0}"] {
-            let wish = StatisticsWish { project: None, since_ms: None, until_ms: None, zone: TimeZone::UTC };
-            let mut reading = Reading::new(&wish);
+            let query =
+                StatisticsQuery { project: None, since_ms: None, until_ms: None, zone: TimeZone::UTC };
+            let mut reading = LineReader::new(&query);
             reading.take(line.as_bytes());
             assert_eq!(reading.finish_file(), (None, vec![]), "{line}");
         }

@@ -86,13 +86,13 @@ fn unpacked(path: &Path) -> io::Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Act, Author, append, read};
+    use super::super::{Author, ChangeKind, append, read};
     use super::*;
 
     fn change(id: u64, n_bytes: usize) -> Change {
         let text = Some("x".repeat(n_bytes).into());
         let file = super::super::FileChange {
-            shelf: super::super::Shelf::Memory,
+            area: super::super::MemoryArea::Memory,
             file: "a.md".to_owned(),
             before: None,
             after: text,
@@ -100,7 +100,7 @@ mod tests {
         Change {
             id,
             at: "now".to_owned(),
-            act: Act::Write,
+            act: ChangeKind::Write,
             by: Author::Model,
             session: None,
             message: None,

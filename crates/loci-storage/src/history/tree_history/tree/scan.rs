@@ -1,4 +1,4 @@
-//! Asking the file system: `stat` of everything that is remembered, and the names in a directory.
+//! Scanning the project tree: `stat` of everything that is remembered, and the names in a directory.
 
 use std::ffi::OsString;
 use std::io;
@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::DirNode;
-use crate::history::tree_history::stamp::Stamp;
+use crate::history::tree_history::stamp::NodeStamp;
 
 /// More threads than this only get into each other's way.
 const MOST_THREADS: usize = 8;
@@ -23,15 +23,15 @@ const BATCH: usize = 32;
 
 /// Something that is not as it is remembered.
 #[derive(Debug)]
-pub(super) enum Finding {
+pub(super) enum DirChange {
     /// The names in a directory may be others.
-    Listing(PathBuf),
+    DirListing(PathBuf),
     /// A file has another `stat`, or its content is in doubt.
-    File { dir: PathBuf, name: OsString, now: Option<Stamp> },
+    File { dir: PathBuf, name: OsString, now: Option<NodeStamp> },
 }
 
 /// Compares what is remembered of some directories with what is there.
-pub(super) fn look(root: &Path, dirs: Vec<(&PathBuf, &DirNode)>) -> io::Result<Vec<Finding>> {
+pub(super) fn scan_dirs(root: &Path, dirs: Vec<(&PathBuf, &DirNode)>) -> io::Result<Vec<DirChange>> {
     let root = open_dir(CWD, root)?;
     let n_threads = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
     let next = AtomicUsize::new(0);
@@ -61,35 +61,35 @@ pub(super) fn look(root: &Path, dirs: Vec<(&PathBuf, &DirNode)>) -> io::Result<V
     }))
 }
 
-fn look_at(root: &OwnedFd, path: &Path, node: &DirNode, found: &mut Vec<Finding>) {
+fn look_at(root: &OwnedFd, path: &Path, node: &DirNode, found: &mut Vec<DirChange>) {
     let Ok(fd) = open_dir(root, if path.as_os_str().is_empty() { Path::new(".") } else { path }) else {
-        return found.push(Finding::Listing(path.to_owned()));
+        return found.push(DirChange::DirListing(path.to_owned()));
     };
-    let stamp = rustix::fs::fstat(&fd).ok().map(|stat| Stamp::of(&stat));
+    let stamp = rustix::fs::fstat(&fd).ok().map(|stat| NodeStamp::from_stat(&stat));
     // The size of a directory says nothing, and on some file systems changes by itself.
-    let is_same = node.stamp.zip(stamp).is_some_and(|(old, new)| Stamp { size: old.size, ..new } == old);
+    let is_same = node.stamp.zip(stamp).is_some_and(|(old, new)| NodeStamp { size: old.size, ..new } == old);
     if !is_same || node.is_racy {
-        found.push(Finding::Listing(path.to_owned()));
+        found.push(DirChange::DirListing(path.to_owned()));
     }
     for (name, file) in &node.files {
         let now = match rustix::fs::statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => Some(Stamp::of(&stat)),
+            Ok(stat) => Some(NodeStamp::from_stat(&stat)),
             Err(_) => None,
         };
         if file.is_racy || now != Some(file.stamp) {
-            found.push(Finding::File { dir: path.to_owned(), name: name.clone(), now });
+            found.push(DirChange::File { dir: path.to_owned(), name: name.clone(), now });
         }
     }
 }
 
 /// The names in a directory, each with its `stat`.
-pub(super) struct Listing {
-    pub(super) stamp: Stamp,
+pub(super) struct DirListing {
+    pub(super) stamp: NodeStamp,
     /// `None` when it may not be listed.
-    pub(super) names: Option<Vec<(OsString, Stamp)>>,
+    pub(super) names: Option<Vec<(OsString, NodeStamp)>>,
 }
 
-impl Listing {
+impl DirListing {
     /// Lists a directory; `None` when it is gone, is a link now, or lies on another device.
     pub(super) fn read(dir: &Path, device: u64) -> io::Result<Option<Self>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -99,11 +99,11 @@ impl Listing {
             // What is in it stays as it is remembered.
             Err(Errno::ACCESS | Errno::PERM) => {
                 let stat = rustix::fs::lstat(dir)?;
-                return Ok(Some(Self { stamp: Stamp::of(&stat), names: None }));
+                return Ok(Some(Self { stamp: NodeStamp::from_stat(&stat), names: None }));
             }
             Err(error) => return Err(error.into()),
         };
-        let stamp = Stamp::of(&rustix::fs::fstat(&fd)?);
+        let stamp = NodeStamp::from_stat(&rustix::fs::fstat(&fd)?);
         if stamp.device != device {
             return Ok(None);
         }
@@ -115,7 +115,7 @@ impl Listing {
             }
             let name = OsString::from_vec(name);
             match rustix::fs::statat(&fd, &name, AtFlags::SYMLINK_NOFOLLOW) {
-                Ok(stat) => names.push((name, Stamp::of(&stat))),
+                Ok(stat) => names.push((name, NodeStamp::from_stat(&stat))),
                 // Gone in this moment.
                 Err(Errno::NOENT) => {}
                 Err(error) => return Err(error.into()),

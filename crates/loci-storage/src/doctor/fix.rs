@@ -4,19 +4,19 @@ use std::path::PathBuf;
 
 use loci_core::ids::SessionId;
 
-use super::finding::{Finding, Outcome};
+use super::finding::{Finding, RepairOutcome};
 use crate::layout::SessionPlace;
 
-/// Findings that one cure mends.
+/// Findings that one fix mends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Case {
     pub(super) findings: Vec<Finding>,
-    pub(super) cure: Cure,
+    pub(super) fix: Fix,
 }
 
 /// What a repair does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Cure {
+pub(super) enum Fix {
     /// Keeps the transcript aside and writes it anew, with every entry that can be read.
     Rewrite { file: PathBuf, is_agent: bool },
     /// Does the same with a log of changes to files.
@@ -28,7 +28,7 @@ pub(super) enum Cure {
     /// Takes everybody else's rights away.
     Close { paths: Vec<PathBuf> },
     /// Moves things aside.
-    Aside { paths: Vec<PathBuf> },
+    MoveAside { paths: Vec<PathBuf> },
     /// Moves a session, with what belongs to it, to another project's directory.
     Move { place: SessionPlace, to: PathBuf },
     /// Moves something back to where it was, and what is left of `then` aside.
@@ -46,14 +46,14 @@ pub(super) enum Cure {
 }
 
 impl Case {
-    pub(super) fn new(finding: Finding, cure: Cure) -> Self {
-        Self { findings: vec![finding], cure }
+    pub(super) fn new(finding: Finding, fix: Fix) -> Self {
+        Self { findings: vec![finding], fix }
     }
 
     /// Makes the case of something that nobody can mend.
-    pub(super) fn hopeless(finding: Finding, why: impl Into<String>) -> Self {
+    pub(super) fn unfixable(finding: Finding, why: impl Into<String>) -> Self {
         let why = why.into();
-        Self::new(finding.remedy(format!("nothing: {why}")), Cure::Nothing { why })
+        Self::new(finding.remedy(format!("nothing: {why}")), Fix::Nothing { why })
     }
 
     /// Returns the file that it is about.
@@ -66,7 +66,7 @@ impl Case {
         self.findings.first().and_then(|finding| finding.session.clone())
     }
 
-    pub(super) fn set(&mut self, outcome: &Outcome) {
+    pub(super) fn set(&mut self, outcome: &RepairOutcome) {
         self.findings.iter_mut().for_each(|finding| finding.outcome = outcome.clone());
     }
 }

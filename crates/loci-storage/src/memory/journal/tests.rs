@@ -4,19 +4,19 @@ use proptest::prelude::*;
 struct World {
     root: tempfile::TempDir,
     env: Env,
-    book: MemoryBook,
+    journal: MemoryJournal,
 }
 
 fn world() -> World {
     let root = tempfile::tempdir().unwrap();
     let env = Env::for_test(root.path(), root.path());
     let home = ConfigHome::from_env(&env);
-    let book = MemoryBook::new(&home, &root.path().join("m"));
-    World { root, env, book }
+    let journal = MemoryJournal::new(&home, &root.path().join("m"));
+    World { root, env, journal }
 }
 
-fn wish(act: Act) -> ChangeWish {
-    ChangeWish { act, by: Author::Person, session: Some("s1".to_owned()), message: None }
+fn request(act: ChangeKind) -> ChangeRequest {
+    ChangeRequest { act, by: Author::Person, session: Some("s1".to_owned()), message: None }
 }
 
 fn some(text: &str) -> Option<MemoryContent> {
@@ -35,11 +35,11 @@ impl World {
         after: Option<MemoryContent>,
     ) -> Result<Change, MemoryError> {
         let edit = Edit::memory(file, before, after);
-        self.book.apply(&self.env, &wish(Act::Edit), vec![edit])
+        self.journal.apply(&self.env, &request(ChangeKind::Edit), vec![edit])
     }
 
     fn read(&self, file: &str) -> Option<MemoryContent> {
-        self.book.content(Shelf::Memory, file).unwrap()
+        self.journal.content(MemoryArea::Memory, file).unwrap()
     }
 }
 
@@ -51,13 +51,13 @@ fn every_change_can_be_taken_back_and_that_too() {
     world.write("a.md", Some("one"), Some("two")).unwrap();
     let gone = world.write("a.md", Some("two"), None).unwrap();
     assert_eq!(world.read("a.md"), None);
-    let back = world.book.undo(&world.env, gone.id).unwrap();
+    let back = world.journal.undo(&world.env, gone.id).unwrap();
     assert_eq!(world.read("a.md"), some("two"));
-    world.book.undo(&world.env, back.id).unwrap();
+    world.journal.undo(&world.env, back.id).unwrap();
     assert_eq!(world.read("a.md"), None);
-    assert!(matches!(world.book.undo(&world.env, gone.id), Err(MemoryError::Undone(3, 4))));
-    assert!(matches!(world.book.undo(&world.env, 99), Err(MemoryError::NoChange(99))));
-    let ids: Vec<u64> = world.book.changes().unwrap().iter().map(|change| change.id).collect();
+    assert!(matches!(world.journal.undo(&world.env, gone.id), Err(MemoryError::Undone(3, 4))));
+    assert!(matches!(world.journal.undo(&world.env, 99), Err(MemoryError::NoChange(99))));
+    let ids: Vec<u64> = world.journal.changes().unwrap().iter().map(|change| change.id).collect();
     assert_eq!(ids, [1, 2, 3, 4, 5]);
 }
 
@@ -67,16 +67,16 @@ fn what_was_edited_by_hand_is_never_written_over() {
     let world = world();
     let made = world.write("a.md", None, Some("ours")).unwrap();
     fs::write(world.root.path().join("m/a.md"), "by hand").unwrap();
-    for result in [world.write("a.md", Some("ours"), Some("new")), world.book.undo(&world.env, made.id)] {
+    for result in [world.write("a.md", Some("ours"), Some("new")), world.journal.undo(&world.env, made.id)] {
         assert!(matches!(result, Err(MemoryError::Conflict { file }) if file == "a.md"));
         assert_eq!(world.read("a.md"), some("by hand"));
     }
     assert!(world.write("a.md", None, Some("new")).is_err(), "nor is a file that has appeared");
     // Of several files none is changed when one cannot be.
     let edits = vec![Edit::memory("b.md", None, some("b")), Edit::memory("a.md", some("ours"), some("new"))];
-    assert!(world.book.apply(&world.env, &wish(Act::Accept), edits).is_err());
+    assert!(world.journal.apply(&world.env, &request(ChangeKind::Accept), edits).is_err());
     assert_eq!(world.read("b.md"), None);
-    assert_eq!(world.book.changes().unwrap().len(), 1, "and nothing is recorded");
+    assert_eq!(world.journal.changes().unwrap().len(), 1, "and nothing is recorded");
 }
 
 /// Invariant 7 of `docs/design/memory.md`.
@@ -87,13 +87,18 @@ fn a_change_that_a_crash_cut_short_is_finished() {
     world.write("b.md", None, Some("b")).unwrap();
     // As if the process had died after the journal, with one file of two written.
     let edits = vec![Edit::memory("a.md", some("one"), some("two")), Edit::memory("b.md", some("b"), None)];
-    let change =
-        world.book.numbered(&world.env, &wish(Act::Edit), edits, None, &world.book.changes().unwrap());
-    world.book.append(&change).unwrap();
+    let change = world.journal.numbered(
+        &world.env,
+        &request(ChangeKind::Edit),
+        edits,
+        None,
+        &world.journal.changes().unwrap(),
+    );
+    world.journal.append(&change).unwrap();
     fs::write(world.root.path().join("m/a.md"), "two").unwrap();
     world.write("c.md", None, Some("next")).unwrap();
     assert_eq!((world.read("a.md"), world.read("b.md")), (some("two"), None));
-    world.book.undo(&world.env, change.id).unwrap();
+    world.journal.undo(&world.env, change.id).unwrap();
     assert_eq!((world.read("a.md"), world.read("b.md")), (some("one"), some("b")));
 }
 
@@ -105,22 +110,22 @@ fn an_acceptance_that_was_killed_anywhere_is_whole() {
         let world = world();
         world.write("MEMORY.md", None, Some("- [z](z.md): z\n")).unwrap();
         let proposed = vec![Edit::pending("a.md", None, some("new"))];
-        world.book.apply(&world.env, &wish(Act::Propose), proposed).unwrap();
+        world.journal.apply(&world.env, &request(ChangeKind::Propose), proposed).unwrap();
         let edits = vec![
             Edit::memory("a.md", None, some("new")),
             Edit::memory("MEMORY.md", some("- [z](z.md): z\n"), some("- [z](z.md): z\n- [a](a.md): a\n")),
             Edit::pending("a.md", some("new"), None),
         ];
-        let changes = world.book.changes().unwrap();
-        let change = world.book.numbered(&world.env, &wish(Act::Accept), edits, None, &changes);
-        world.book.append(&change).unwrap();
+        let changes = world.journal.changes().unwrap();
+        let change = world.journal.numbered(&world.env, &request(ChangeKind::Accept), edits, None, &changes);
+        world.journal.append(&change).unwrap();
         let part = Change { files: change.files[..n_done].to_vec(), ..change.clone() };
-        world.book.carry_out(&part).unwrap();
+        world.journal.carry_out(&part).unwrap();
         world.write("other.md", None, Some("next")).unwrap();
-        assert_eq!((world.read("a.md"), world.book.pending().len()), (some("new"), 0), "after {n_done}");
-        assert_eq!(world.read("MEMORY.md").unwrap().shown().lines().count(), 2, "after {n_done}");
-        world.book.undo(&world.env, change.id).unwrap();
-        assert_eq!((world.read("a.md"), world.book.pending().len()), (None, 1), "after {n_done}");
+        assert_eq!((world.read("a.md"), world.journal.pending().len()), (some("new"), 0), "after {n_done}");
+        assert_eq!(world.read("MEMORY.md").unwrap().to_text_lossy().lines().count(), 2, "after {n_done}");
+        world.journal.undo(&world.env, change.id).unwrap();
+        assert_eq!((world.read("a.md"), world.journal.pending().len()), (None, 1), "after {n_done}");
         assert_eq!(world.read("MEMORY.md"), some("- [z](z.md): z\n"), "after {n_done}");
     }
 }
@@ -136,11 +141,11 @@ fn a_change_that_found_no_room_is_made_by_the_next() {
     for _ in 0..2 {
         assert!(matches!(world.write("a.md", None, Some("one")), Err(MemoryError::Write { .. })));
     }
-    assert_eq!(world.book.changes().unwrap().len(), 1, "no second is begun before the first is made");
+    assert_eq!(world.journal.changes().unwrap().len(), 1, "no second is begun before the first is made");
     fs::remove_file(&dir).unwrap();
     world.write("b.md", None, Some("two")).unwrap();
     assert_eq!((world.read("a.md"), world.read("b.md")), (some("one"), some("two")));
-    world.book.undo(&world.env, 1).unwrap();
+    world.journal.undo(&world.env, 1).unwrap();
     assert_eq!(world.read("a.md"), None);
 }
 
@@ -155,23 +160,35 @@ fn what_is_not_text_comes_back_byte_for_byte() {
     let alike = world.write("a.md", Some("caf\u{fffd}\r\n"), Some("new"));
     assert!(matches!(alike, Err(MemoryError::Conflict { .. })), "what is shown alike is not the same");
     let replaced = world.change("a.md", latin(), some("new")).unwrap();
-    world.book.undo(&world.env, replaced.id).unwrap();
+    world.journal.undo(&world.env, replaced.id).unwrap();
     let gone = world.change("a.md", latin(), None).unwrap();
-    world.book.undo(&world.env, gone.id).unwrap();
+    world.journal.undo(&world.env, gone.id).unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"caf\xe9\r\n");
-    assert_eq!(world.book.text(Shelf::Memory, "a.md").unwrap().unwrap(), "caf\u{fffd}\r\n", "for people");
+    assert_eq!(
+        world.journal.text(MemoryArea::Memory, "a.md").unwrap().unwrap(),
+        "caf\u{fffd}\r\n",
+        "for people"
+    );
     // What a tool has made is taken back likewise, its stamp with it.
     fs::write(&path, b"by a tool").unwrap();
     let edit = Edit::memory("a.md", latin(), some("by a tool, stamped"));
-    let made = world.book.record(&world.env, &wish(Act::Write), vec![(edit, some("by a tool"))]).unwrap();
+    let made = world
+        .journal
+        .record(&world.env, &request(ChangeKind::Write), vec![(edit, some("by a tool"))])
+        .unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"by a tool, stamped");
-    world.book.undo(&world.env, made.id).unwrap();
+    world.journal.undo(&world.env, made.id).unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"caf\xe9\r\n");
     // Finishing what a crash cut short does not take it for what it looks like.
     let edits = vec![Edit::memory("a.md", some("caf\u{fffd}\r\n"), None)];
-    let change =
-        world.book.numbered(&world.env, &wish(Act::Edit), edits, None, &world.book.changes().unwrap());
-    world.book.append(&change).unwrap();
+    let change = world.journal.numbered(
+        &world.env,
+        &request(ChangeKind::Edit),
+        edits,
+        None,
+        &world.journal.changes().unwrap(),
+    );
+    world.journal.append(&change).unwrap();
     world.write("b.md", None, Some("next")).unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"caf\xe9\r\n");
 }
@@ -181,14 +198,14 @@ fn what_is_not_text_comes_back_byte_for_byte() {
 fn a_torn_line_costs_itself_alone() {
     let world = world();
     world.write("a.md", None, Some("one")).unwrap();
-    let journal = world.book.journal();
+    let journal = world.journal.journal_file();
     let whole = fs::read(&journal).unwrap();
     for n in 1..whole.len() - 1 {
         fs::write(&journal, &whole[..n]).unwrap();
-        fs::remove_file(world.book.mark_file()).ok();
+        fs::remove_file(world.journal.mark_file()).ok();
         let file = format!("x{n}.md");
         world.write(&file, None, Some("x")).unwrap();
-        assert_eq!(world.book.changes().unwrap().len(), 1, "cut after {n}");
+        assert_eq!(world.journal.changes().unwrap().len(), 1, "cut after {n}");
         assert_eq!(world.read(&file), some("x"));
     }
 }
@@ -202,13 +219,13 @@ fn a_change_in_the_archive_is_taken_back_like_any_other() {
     for n in 0..5 {
         world.write(&format!("{n}.md"), None, Some(&large)).unwrap();
     }
-    assert!(world.book.archive().exists());
-    assert!(world.book.recent_changes().unwrap().iter().all(|change| change.id > 1));
-    assert_eq!(world.book.changes().unwrap().len(), 6);
-    let back = world.book.undo(&world.env, 1).unwrap();
+    assert!(world.journal.archive().exists());
+    assert!(world.journal.recent_changes().unwrap().iter().all(|change| change.id > 1));
+    assert_eq!(world.journal.changes().unwrap().len(), 6);
+    let back = world.journal.undo(&world.env, 1).unwrap();
     assert_eq!((back.id, world.read("a.md")), (7, None));
-    assert!(matches!(world.book.undo(&world.env, 1), Err(MemoryError::Undone(1, 7))));
-    assert!(matches!(world.book.undo(&world.env, 99), Err(MemoryError::NoChange(99))));
+    assert!(matches!(world.journal.undo(&world.env, 1), Err(MemoryError::Undone(1, 7))));
+    assert!(matches!(world.journal.undo(&world.env, 99), Err(MemoryError::NoChange(99))));
     assert_eq!(world.write("b.md", None, Some("b")).unwrap().id, 8, "and counting goes on");
 }
 
@@ -216,18 +233,18 @@ fn a_change_in_the_archive_is_taken_back_like_any_other() {
 fn proposals_lie_apart_and_move_over_in_one_change() {
     let world = world();
     let proposed = vec![Edit::pending("a.md", None, some("new"))];
-    world.book.apply(&world.env, &wish(Act::Propose), proposed).unwrap();
-    assert_eq!(world.book.pending().len(), 1);
+    world.journal.apply(&world.env, &request(ChangeKind::Propose), proposed).unwrap();
+    assert_eq!(world.journal.pending().len(), 1);
     assert_eq!(world.read("a.md"), None);
     let edits = vec![
         Edit::memory("a.md", None, some("new")),
         Edit::memory("MEMORY.md", None, some("- [a](a.md)\n")),
         Edit::pending("a.md", some("new"), None),
     ];
-    let accepted = world.book.apply(&world.env, &wish(Act::Accept), edits).unwrap();
-    assert_eq!((world.book.pending().len(), world.read("a.md")), (0, some("new")));
-    world.book.undo(&world.env, accepted.id).unwrap();
-    assert_eq!((world.book.pending().len(), world.read("a.md"), world.read("MEMORY.md")), (1, None, None));
+    let accepted = world.journal.apply(&world.env, &request(ChangeKind::Accept), edits).unwrap();
+    assert_eq!((world.journal.pending().len(), world.read("a.md")), (0, some("new")));
+    world.journal.undo(&world.env, accepted.id).unwrap();
+    assert_eq!((world.journal.pending().len(), world.read("a.md"), world.read("MEMORY.md")), (1, None, None));
 }
 
 proptest! {
@@ -247,7 +264,7 @@ proptest! {
             }
         }
         for id in made.into_iter().rev() {
-            world.book.undo(&world.env, id).unwrap();
+            world.journal.undo(&world.env, id).unwrap();
         }
         for file in ["a.md", "b.md", "logs/c.md"] {
             prop_assert_eq!(world.read(file), None);

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::aside::OWN_TEMPORARY;
-use super::cure::{Case, Cure};
 use super::finding::{Finding, FindingKind};
+use super::fix::{Case, Fix};
+use super::repair_backup::OWN_TEMPORARY;
 use super::store::{HOUR_MS, Store, files_in};
 
 /// How deep files of sessions lie below the directories that are looked through.
@@ -30,7 +30,7 @@ pub(super) fn cases(store: &Store<'_>) -> Vec<Case> {
 
 fn case(path: PathBuf) -> Case {
     let finding = Finding::new(FindingKind::Leftover, &path, "a temporary file that was never used");
-    Case::new(finding.remedy("it goes aside"), Cure::Aside { paths: vec![path] })
+    Case::new(finding.remedy("it goes aside"), Fix::MoveAside { paths: vec![path] })
 }
 
 fn walk(dir: &Path, depth: usize, found: &mut Vec<PathBuf>) {

@@ -1,4 +1,4 @@
-//! Reading a session's facts off the two ends of its file.
+//! Reading a session's metadata off the head and the tail of its file.
 //!
 //! Titles, tags and pointers are looked up from the end backwards, line by line: a metadata line begins with
 //! `{"type":"…"`, so everything else is passed over without a look inside. What a session began with is looked up
@@ -15,14 +15,14 @@ use loci_stdx::Timestamp;
 
 use super::first_prompt::first_prompt;
 use super::scan;
-use super::tally::{Count, Tally, estimate};
+use super::tally::{MessageCount, Tally, estimate};
 
 /// How much is read of each end.
 pub(super) const WINDOW: usize = 64 * 1024;
 
 /// What the ends of a session file say about the session.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Facts {
+pub struct SessionMetadata {
     /// How many bytes the file has.
     pub size: u64,
     /// When the file was last changed, in milliseconds since 1970.
@@ -50,7 +50,7 @@ pub struct Facts {
     /// Whether the file holds nothing that could be resumed.
     pub is_empty: bool,
     /// How many messages there are.
-    pub messages: Count,
+    pub messages: MessageCount,
     /// What it cost at list price; known only of short files.
     pub cost_usd: Option<f64>,
 }
@@ -100,7 +100,7 @@ impl Labels {
     }
 }
 
-impl Facts {
+impl SessionMetadata {
     /// Returns the moment to sort by: the last activity, or the file's own time.
     pub fn newest_ms(&self) -> i64 {
         self.last_activity.map_or(self.modified_ms, Timestamp::as_millisecond)
@@ -128,7 +128,7 @@ impl Facts {
         let metadata = file.metadata()?;
         let size = metadata.len();
         let age = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
-        let ends = Ends::read(&file, size, buffer)?;
+        let ends = HeadTail::read(&file, size, buffer)?;
         if ends.head.is_empty() {
             return Ok(None);
         }
@@ -137,20 +137,20 @@ impl Facts {
 }
 
 /// The two ends of a file, which are one when the file is short.
-pub(super) struct Ends<'a> {
+pub(super) struct HeadTail<'a> {
     pub(super) head: &'a [u8],
     pub(super) tail: &'a [u8],
     /// The file, if it was read as a whole.
     pub(super) whole: Option<&'a [u8]>,
 }
 
-impl<'a> Ends<'a> {
+impl<'a> HeadTail<'a> {
     pub(super) fn read(file: &File, size: u64, buffer: &'a mut Vec<u8>) -> io::Result<Self> {
         buffer.clear();
         let size_here = usize::try_from(size).unwrap_or(usize::MAX);
         if size_here <= 2 * WINDOW {
             read_at(file, 0, size_here, buffer)?;
-            return Ok(Self::of(buffer));
+            return Ok(Self::from_bytes(buffer));
         }
         read_at(file, 0, WINDOW, buffer)?;
         let n_head = buffer.len();
@@ -160,7 +160,7 @@ impl<'a> Ends<'a> {
     }
 
     /// Takes the ends of bytes that are all at hand; of many, no more is looked at than of a file.
-    pub(super) fn of(bytes: &'a [u8]) -> Self {
+    pub(super) fn from_bytes(bytes: &'a [u8]) -> Self {
         let head = &bytes[..bytes.len().min(WINDOW)];
         let tail = &bytes[bytes.len().saturating_sub(WINDOW)..];
         Self { head, tail, whole: (bytes.len() <= 2 * WINDOW).then_some(bytes) }
@@ -184,15 +184,15 @@ fn read_at(file: &File, offset: u64, n_bytes: usize, buffer: &mut Vec<u8>) -> io
     Ok(())
 }
 
-fn facts(ends: &Ends<'_>, size: u64, modified_ms: i64) -> Facts {
-    let end = Ending::read(ends.tail);
+fn facts(ends: &HeadTail<'_>, size: u64, modified_ms: i64) -> SessionMetadata {
+    let end = TailFields::read(ends.tail);
     let beginning = Beginning::read(ends.head);
-    let tally = ends.whole.map(Tally::of);
+    let tally = ends.whole.map(Tally::from_bytes);
     let mut labels = end.labels;
     if ends.tail.len() < usize::try_from(size).unwrap_or(usize::MAX) {
         labels.fill_from(ends.head);
     }
-    Facts {
+    SessionMetadata {
         size,
         modified_ms,
         last_activity: end.activity,
@@ -210,8 +210,8 @@ fn facts(ends: &Ends<'_>, size: u64, modified_ms: i64) -> Facts {
         forked_from: beginning.forked_from,
         is_sidechain: beginning.is_sidechain,
         messages: match &tally {
-            Some(tally) => Count::Exactly(tally.n_messages),
-            None => Count::About(estimate(ends.tail, size)),
+            Some(tally) => MessageCount::Exactly(tally.n_messages),
+            None => MessageCount::About(estimate(ends.tail, size)),
         },
         cost_usd: tally.map(|tally| tally.totals.cost_usd()),
     }
@@ -219,14 +219,14 @@ fn facts(ends: &Ends<'_>, size: u64, modified_ms: i64) -> Facts {
 
 /// What the end of a file says.
 #[derive(Default)]
-struct Ending {
+struct TailFields {
     labels: Labels,
     git_branch: Option<String>,
     activity: Option<Timestamp>,
     has_chain: bool,
 }
 
-impl Ending {
+impl TailFields {
     fn read(tail: &[u8]) -> Self {
         let mut end = Self::default();
         for line in scan::lines_from_end(tail) {

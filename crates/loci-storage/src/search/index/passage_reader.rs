@@ -13,10 +13,10 @@ use loci_core::passage::{CallNames, Passage, Voice, passages};
 use loci_stdx::{Line, Timestamp};
 use memchr::memmem;
 
-use super::coverage::OnDisk;
+use super::coverage::IndexableFile;
 use crate::foreign::rollout::{entries_of, rollout_bytes};
 use crate::layout::Dialect;
-use crate::sessions::session_file::{Loaded, each_line, read_line};
+use crate::sessions::session_file::{LoadedTranscript, each_line, read_line};
 
 /// The time of an entry without one.
 pub(super) const NO_TIME: i64 = i64::MIN;
@@ -34,7 +34,7 @@ pub(super) struct Spot {
 
 /// A passage and what it can be told by.
 #[derive(Debug)]
-pub(super) struct Spoken<'a> {
+pub(super) struct LocatedPassage<'a> {
     pub(super) spot: Spot,
     pub(super) time_ms: i64,
     pub(super) branch: Option<&'a str>,
@@ -43,7 +43,7 @@ pub(super) struct Spoken<'a> {
 
 /// Where reading ended.
 #[derive(Debug, Default)]
-pub(super) struct Ending {
+pub(super) struct ReadEnd {
     /// The end of the last line that was read.
     pub(super) end: u64,
     /// Calls whose results are yet to come.
@@ -60,14 +60,14 @@ pub(super) enum LastLine {
 }
 
 /// Hands out the passages from `start` to `end`, both at the start of a line, until `take` returns false.
-pub(super) fn each_spoken(
+pub(super) fn each_passage(
     body: &Body,
     start: u64,
     end: u64,
     last: LastLine,
     mut calls: CallNames,
-    mut take: impl FnMut(Spoken<'_>) -> bool,
-) -> io::Result<Ending> {
+    mut take: impl FnMut(LocatedPassage<'_>) -> bool,
+) -> io::Result<ReadEnd> {
     let mut read_to = start;
     let mut reader = body.read_from(start)?;
     each_line(&mut (&mut *reader).take(end.saturating_sub(start)), |line| {
@@ -76,16 +76,16 @@ pub(super) fn each_spoken(
         }
         let offset = start + line.offset;
         read_to = offset + line.bytes.len() as u64 + u64::from(line.terminated);
-        spoken_in(offset, &entries_in(body.dialect, line.bytes), &mut calls, &mut take)
+        passages_in(offset, &entries_in(body.dialect, line.bytes), &mut calls, &mut take)
     })?;
-    Ok(Ending { end: read_to, calls })
+    Ok(ReadEnd { end: read_to, calls })
 }
 
-fn spoken_in(
+fn passages_in(
     offset: u64,
     entries: &[Arc<Entry>],
     calls: &mut CallNames,
-    take: &mut impl FnMut(Spoken<'_>) -> bool,
+    take: &mut impl FnMut(LocatedPassage<'_>) -> bool,
 ) -> bool {
     for (idx, entry) in entries.iter().enumerate() {
         let mut said = passages(entry);
@@ -98,7 +98,7 @@ fn spoken_in(
             calls.complete(&mut passage);
             let (Ok(entry), Ok(part)) = (u16::try_from(idx), u16::try_from(part)) else { break };
             let spot = Spot { offset, entry, part };
-            if !take(Spoken { spot, time_ms, branch, passage }) {
+            if !take(LocatedPassage { spot, time_ms, branch, passage }) {
                 return false;
             }
         }
@@ -112,7 +112,7 @@ fn entries_in(dialect: Dialect, bytes: &[u8]) -> Vec<Arc<Entry>> {
         // Most of what is no message need not be parsed to be passed over.
         Dialect::Own if memmem::find(bytes, br#""uuid""#).is_none() => Vec::new(),
         Dialect::Own => {
-            let mut loaded = Loaded::default();
+            let mut loaded = LoadedTranscript::default();
             read_line(Line { offset: 0, bytes, terminated: true }, &mut loaded);
             loaded.entries
         }
@@ -187,7 +187,7 @@ enum Bytes {
 
 impl Body {
     /// Opens a file as it is now.
-    pub(super) fn open(on_disk: &OnDisk) -> io::Result<Self> {
+    pub(super) fn open(on_disk: &IndexableFile) -> io::Result<Self> {
         let bytes = match &on_disk.pack {
             None if on_disk.is_compressed() => Bytes::Unpacked(rollout_bytes(&on_disk.file)?),
             None => Bytes::Plain(File::open(&on_disk.file)?),
@@ -201,7 +201,7 @@ impl Body {
     }
 
     /// Returns where what is to be read ends; a file that grows is read as far as it was seen.
-    pub(super) fn end(&self, on_disk: &OnDisk) -> u64 {
+    pub(super) fn end(&self, on_disk: &IndexableFile) -> u64 {
         match &self.bytes {
             Bytes::Plain(_) => on_disk.size,
             Bytes::Unpacked(bytes) => bytes.len() as u64,

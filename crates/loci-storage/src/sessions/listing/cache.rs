@@ -1,4 +1,4 @@
-//! Facts that were read before, kept so that a list need not read ten thousand files again.
+//! Cache of the session list: metadata that was read before, kept so that a list need not read ten thousand files again.
 //!
 //! They lie in `<config home>/loci/listing.bin`:
 //!
@@ -28,9 +28,9 @@ use std::path::{Path, PathBuf};
 use loci_stdx::{WriteOptions, checksum, create_private_dir_all, write_atomic};
 use rustc_hash::FxHashSet;
 
-use super::{Facts, SessionSummary};
+use super::{SessionMetadata, SessionSummary};
 use crate::layout::{ConfigHome, SessionPlace};
-use crate::sessions::find::Stamp;
+use crate::sessions::find::FileStamp;
 use record::Record;
 
 /// Changes when what is kept changes.
@@ -44,7 +44,7 @@ const FEW: usize = 16;
 
 /// What is known from before.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct ListingCache {
     /// The whole file, checked; or nothing.
     bytes: Vec<u8>,
     written_ns: i128,
@@ -52,14 +52,14 @@ pub(super) struct Kept {
 
 /// A file of which something is known.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Known {
+pub(super) struct CachedRecord {
     /// The number of its record.
     pub(super) record: usize,
     /// What its facts are sorted by.
     pub(super) newest_ms: i64,
 }
 
-impl Kept {
+impl ListingCache {
     /// Reads what was kept; nothing when that cannot be done.
     pub(super) fn read(home: &ConfigHome) -> Self {
         let read = || -> io::Result<Self> {
@@ -67,7 +67,7 @@ impl Kept {
             let metadata = file.metadata()?;
             let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
             file.read_to_end(&mut bytes)?;
-            Ok(Self { bytes, written_ns: Stamp::of(&metadata).time_ns() })
+            Ok(Self { bytes, written_ns: FileStamp::from_metadata(&metadata).time_ns() })
         };
         read().ok().filter(Self::is_whole).unwrap_or_default()
     }
@@ -79,27 +79,27 @@ impl Kept {
     }
 
     /// Looks up files; those that are not as they were are unknown. What comes in the order of paths is found at once.
-    pub(super) fn look_up(&self, files: &[(SessionPlace, Stamp)]) -> Vec<Option<Known>> {
+    pub(super) fn look_up(&self, files: &[(SessionPlace, FileStamp)]) -> Vec<Option<CachedRecord>> {
         let mut near = 0;
-        let mut look_up = |place: &SessionPlace, stamp: Stamp| {
+        let mut look_up = |place: &SessionPlace, stamp: FileStamp| {
             let record = self.find(place.file(), near)?;
             near = record + 1;
             let head = self.record(record)?.head()?;
             let is_as_it_was = head.stamp == stamp && self.is_settled(stamp);
-            is_as_it_was.then_some(Known { record, newest_ms: head.newest_ms })
+            is_as_it_was.then_some(CachedRecord { record, newest_ms: head.newest_ms })
         };
         files.iter().map(|(place, stamp)| look_up(place, *stamp)).collect()
     }
 
     /// Unpacks the facts of a record.
-    pub(super) fn facts_of(&self, record: usize) -> Option<Facts> {
+    pub(super) fn metadata_at(&self, record: usize) -> Option<SessionMetadata> {
         self.record(record)?.facts()
     }
 
     /// Returns the facts of a file that is as it was.
-    pub(super) fn facts(&self, place: &SessionPlace, stamp: Stamp) -> Option<Facts> {
+    pub(super) fn facts(&self, place: &SessionPlace, stamp: FileStamp) -> Option<SessionMetadata> {
         let known = self.look_up(&[(place.clone(), stamp)]).pop().flatten()?;
-        self.facts_of(known.record)
+        self.metadata_at(known.record)
     }
 
     /// Keeps the facts for the next time, where enough of them are new: what was read now, with the stamps that all had
@@ -108,7 +108,7 @@ impl Kept {
         &self,
         home: &ConfigHome,
         unchanged: &FxHashSet<usize>,
-        stamps: &HashMap<&Path, Stamp>,
+        stamps: &HashMap<&Path, FileStamp>,
         read: &[SessionSummary],
     ) {
         if stamps.len() < FEW {
@@ -117,7 +117,7 @@ impl Kept {
         let mut records: Vec<(&[u8], Cow<'_, [u8]>)> = Vec::with_capacity(unchanged.len() + read.len());
         for session in read {
             let Some(stamp) = stamps.get(session.place.file()) else { continue };
-            records.push((bytes_of(session.place.file()), record::of(session, *stamp).into()));
+            records.push((bytes_of(session.place.file()), record::encode(session, *stamp).into()));
         }
         // Those of other projects stay known.
         let others = (0..self.n_records()).filter_map(|idx| Some((idx, self.record(idx)?)));
@@ -138,7 +138,7 @@ impl Kept {
         }
     }
 
-    fn is_settled(&self, stamp: Stamp) -> bool {
+    fn is_settled(&self, stamp: FileStamp) -> bool {
         stamp.time_ns() + STEP_NS < self.written_ns
     }
 
