@@ -58,7 +58,7 @@ impl Project {
     }
 
     /// Returns the same files, each looked at once.
-    pub(crate) fn listed(&self, home: &ConfigHome) -> Result<SessionFiles, FindError> {
+    pub(crate) fn list_files(&self, home: &ConfigHome) -> Result<SessionFiles, FindError> {
         Ok(session_files_in(&self.dirs(home)?))
     }
 

@@ -24,14 +24,14 @@ pub(super) struct RepairRun<'a> {
     home: &'a ConfigHome,
     env: &'a Env,
     fs: &'a FsOps,
-    aside: RepairBackup<'a>,
+    backup: RepairBackup<'a>,
     time: String,
 }
 
 impl<'a> RepairRun<'a> {
     pub(super) fn new(home: &'a ConfigHome, env: &'a Env, fs: &'a FsOps) -> Self {
         let time = rfc3339_millis(env.clock.now());
-        Self { home, env, fs, aside: RepairBackup::new(home, fs, &time), time }
+        Self { home, env, fs, backup: RepairBackup::new(home, fs, &time), time }
     }
 
     /// Performs a fix while nobody else works on the session; returns what was done, or why nothing was.
@@ -98,7 +98,7 @@ impl<'a> RepairRun<'a> {
     /// Puts other content in the place of a file that is kept aside.
     fn replace(&self, session: Option<&SessionId>, file: &Path, bytes: &[u8]) -> io::Result<String> {
         let before = fs::symlink_metadata(file)?;
-        let kept = self.aside.keep(session, file)?;
+        let kept = self.backup.copy(session, file)?;
         self.audit(session, file, &kept)?;
         let beside = own_temporary(file);
         self.fs.run(|| {
@@ -158,7 +158,7 @@ impl<'a> RepairRun<'a> {
     }
 
     fn set_aside(&self, session: Option<&SessionId>, path: &Path) -> io::Result<String> {
-        let to = self.aside.take(session, path)?;
+        let to = self.backup.move_aside(session, path)?;
         self.audit(session, path, &to)?;
         Ok(format!("it is `{}` now", to.display()))
     }
@@ -194,7 +194,7 @@ impl<'a> RepairRun<'a> {
         self.audit(session, from, to)?;
         self.fs.run(|| move_path(from, to))?;
         if let Some(rest) = then {
-            self.aside.take(session, rest)?;
+            self.backup.move_aside(session, rest)?;
         }
         Ok(format!("it is `{}` now", to.display()))
     }

@@ -33,8 +33,8 @@ impl<'a> RepairBackup<'a> {
 
     /// Keeps a file that is about to be written anew; returns where. One that a repair before this one kept, and did
     /// not come to write anew, is not kept twice.
-    pub(super) fn keep(&self, session: Option<&SessionId>, path: &Path) -> io::Result<PathBuf> {
-        if let Some(kept) = self.kept_before(session, path)? {
+    pub(super) fn copy(&self, session: Option<&SessionId>, path: &Path) -> io::Result<PathBuf> {
+        if let Some(kept) = self.existing_copy(session, path)? {
             return Ok(kept);
         }
         let to = self.free_place(session, path)?;
@@ -49,7 +49,7 @@ impl<'a> RepairBackup<'a> {
     }
 
     /// Moves something aside; returns where to.
-    pub(super) fn take(&self, session: Option<&SessionId>, path: &Path) -> io::Result<PathBuf> {
+    pub(super) fn move_aside(&self, session: Option<&SessionId>, path: &Path) -> io::Result<PathBuf> {
         let to = self.free_place(session, path)?;
         self.fs.run(|| move_path(path, &to))?;
         Ok(to)
@@ -79,7 +79,7 @@ impl<'a> RepairBackup<'a> {
         below.unwrap_or_else(|| PathBuf::from(path.file_name().unwrap_or_default()))
     }
 
-    fn kept_before(&self, session: Option<&SessionId>, path: &Path) -> io::Result<Option<PathBuf>> {
+    fn existing_copy(&self, session: Option<&SessionId>, path: &Path) -> io::Result<Option<PathBuf>> {
         let now = fs::symlink_metadata(path)?;
         let ending = format!("-{}", name_of(session));
         let dirs = files_in(&self.root()).into_iter().filter(|dir| dir.to_string_lossy().ends_with(&ending));

@@ -81,7 +81,7 @@ impl FileHistory {
         }
         let failed = |source| BackupError { path: path.to_owned(), source };
         let version = backup::next_version(&self.dir, path).map_err(failed)?;
-        let Some(backup) = backup::keep(&self.dir, path, version, now).map_err(failed)? else {
+        let Some(backup) = backup::write_backup(&self.dir, path, version, now).map_err(failed)? else {
             return Ok(None);
         };
         let Some(current) = self.snapshots.last_mut() else { return Ok(None) };
@@ -95,7 +95,7 @@ impl FileHistory {
         if !backup::has_changed(&self.dir, &path, last)? {
             return Ok(None);
         }
-        backup::keep(&self.dir, &path, last.version + 1, now)
+        backup::write_backup(&self.dir, &path, last.version + 1, now)
     }
 
     /// Lets the oldest snapshots go, and the backups that only they named; each file's first version stays.

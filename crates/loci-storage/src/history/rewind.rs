@@ -261,7 +261,7 @@ pub fn apply_rewind(
     }
     let _lock = journal::lock(ctx.home)?;
     let mut contents = Contents::new(ctx.home, ctx.session, ctx.env);
-    keep_what_goes(&steps, &contents)?;
+    back_up_removed(&steps, &contents)?;
     let now = ctx.env.clock.now();
     let journal = Journal {
         id: journal::next_id(ctx.home, ctx.session, now).map_err(disk("read", &journal::dir(ctx.home)))?,
@@ -279,7 +279,7 @@ pub fn apply_rewind(
 }
 
 /// Keeps everything that will be overwritten or removed; whatever is not as planned stops the rewind.
-fn keep_what_goes(steps: &[RewindStep], contents: &Contents) -> Result<(), RewindError> {
+fn back_up_removed(steps: &[RewindStep], contents: &Contents) -> Result<(), RewindError> {
     let mut synced = HashSet::new();
     for step in steps {
         let PathState::File { content: FileContent::Blob(digest), .. } = &step.from else { continue };

@@ -172,13 +172,13 @@ impl TreeHistory {
     /// Looks at the tree before something is done to it: what is different since the last look was done by others.
     pub fn scan_before_call(&mut self) {
         self.noted.clear();
-        self.look();
+        self.scan();
     }
 
     /// Looks at the tree and notes what is different as done by `origin`; returns how many paths are.
     pub fn record_changes(&mut self, origin: &ChangeOrigin) -> Result<usize, AppendError> {
         let noted = std::mem::take(&mut self.noted);
-        let seen = self.look();
+        let seen = self.scan();
         let changes = seen.into_iter().filter_map(|seen| self.change(seen));
         // What was noted as a file of its own is not noted twice.
         let changes = changes.filter_map(|change| match noted.get(change.path.as_path()) {
@@ -252,8 +252,8 @@ impl TreeHistory {
     }
 
     /// Looks at the tree; returns what is different and remembers it.
-    fn look(&mut self) -> Vec<CapturedChange> {
-        match self.try_look() {
+    fn scan(&mut self) -> Vec<CapturedChange> {
+        match self.try_scan() {
             Ok(seen) => seen,
             Err(error) => {
                 self.turn_off(&error.to_string());
@@ -262,7 +262,7 @@ impl TreeHistory {
         }
     }
 
-    fn try_look(&mut self) -> Result<Vec<CapturedChange>, TreeError> {
+    fn try_scan(&mut self) -> Result<Vec<CapturedChange>, TreeError> {
         if matches!(self.state, TreeState::Off) {
             return Ok(Vec::new());
         }
@@ -285,7 +285,7 @@ impl TreeHistory {
             use std::os::unix::ffi::OsStrExt;
             below_top.as_ref().is_some_and(|below| index.tracks(below.join(path).as_os_str().as_bytes()))
         };
-        let differences = tree.look(now, &is_tracked)?;
+        let differences = tree.scan(now, &is_tracked)?;
         let most = self.limits.paths;
         if tree.n_files() + differences.len() > most {
             return Err(TreeError::TooLarge { most });
@@ -297,7 +297,7 @@ impl TreeHistory {
             store: &self.store,
             limits: self.limits,
         };
-        let (seen, not_kept) = keeping.all(differences, now);
+        let (seen, skips) = keeping.all(differences, now);
         for seen in &seen {
             let is_file = |node: &&tree::FileNode| !matches!(node.state, PathState::Dir { .. });
             match seen.after.as_ref() {
@@ -306,7 +306,7 @@ impl TreeHistory {
                 Some(_) | None => tree.remember(&seen.path, None),
             }
         }
-        self.tell_not_kept(not_kept);
+        self.warn_skipped(skips);
         Ok(seen)
     }
 
@@ -354,12 +354,12 @@ impl TreeHistory {
         ));
     }
 
-    fn tell_not_kept(&mut self, not_kept: CaptureSkips) {
-        if not_kept == CaptureSkips::default() || self.has_told_not_kept {
+    fn warn_skipped(&mut self, skips: CaptureSkips) {
+        if skips == CaptureSkips::default() || self.has_told_not_kept {
             return;
         }
         self.has_told_not_kept = true;
-        let CaptureSkips { n_large, n_no_room, n_unreadable } = not_kept;
+        let CaptureSkips { n_large, n_no_room, n_unreadable } = skips;
         let parts = [
             (n_large, "too large"),
             (n_no_room, "without room for them in the store"),

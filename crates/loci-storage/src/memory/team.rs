@@ -64,7 +64,7 @@ impl<'a> TeamMemory<'a> {
     }
 
     /// Writes down what was agreed on.
-    pub fn keep(&self, state: &TeamState) -> Result<(), MemoryError> {
+    pub fn save_state(&self, state: &TeamState) -> Result<(), MemoryError> {
         let write = |source| MemoryError::Journal { path: self.state_file(), source };
         let mut text = serde_json::to_vec_pretty(state).map_err(|error| write(error.into()))?;
         text.push(b'\n');
@@ -238,7 +238,7 @@ mod tests {
         let area = world.area();
         let mut state = area.state("https://a r");
         state.entries.insert("x.md".to_owned(), "0".to_owned());
-        area.keep(&state).unwrap();
+        area.save_state(&state).unwrap();
         assert_eq!(area.state("https://a r"), state);
         assert_eq!(area.state("https://b r").entries, BTreeMap::new());
         fs::write(area.state_file(), "{\"server\": \"https://a r\", \"entr").unwrap();

@@ -91,7 +91,7 @@ fn find(stretches: &[Stretch], wish: &RecallSearch, stop: &AtomicBool) -> io::Re
     for (idx, stretch) in stretches.iter().enumerate() {
         each_part(stretch, &query, wish.voice, stop, |scanned| search.add(idx, scanned, wish.voice))?;
     }
-    search.answer(stretches, &query, wish)
+    search.results(stretches, &query, wish)
 }
 
 impl RecallRun {
@@ -139,7 +139,7 @@ impl RecallRun {
         scorer.weights().iter().zip(known).map(|(weight, known)| if known { *weight } else { 0.0 }).collect()
     }
 
-    fn answer(&self, stretches: &[Stretch], query: &Query, wish: &RecallSearch) -> io::Result<RecallResult> {
+    fn results(&self, stretches: &[Stretch], query: &Query, wish: &RecallSearch) -> io::Result<RecallResult> {
         let scorer = self.corpus.scorer();
         let weights = self.weights(&scorer);
         let ranked = self.ranked(stretches, query, &scorer, &weights)?;

@@ -152,7 +152,7 @@ pub fn archive_session(
     }
     let recorded = audit_record(home, &time, "archive", id.as_str(), place.file(), &dir);
     recorded.map_err(|error| disk("write", &home.loci_dir().join("audit.log"))(io::Error::other(error)))?;
-    take_away(place)?;
+    remove_originals(place)?;
     Ok(dir)
 }
 
@@ -175,7 +175,7 @@ fn copy(place: &SessionPlace, dir: &Path, time: &str) -> Result<(), ArchiveError
 }
 
 /// The copy has been checked and written down; what is left is to make room.
-fn take_away(place: &SessionPlace) -> Result<(), ArchiveError> {
+fn remove_originals(place: &SessionPlace) -> Result<(), ArchiveError> {
     fs::remove_file(place.file()).map_err(disk("remove", place.file()))?;
     let dir = place.dir();
     if dir.exists() { fs::remove_dir_all(&dir).map_err(disk("remove", &dir)) } else { Ok(()) }

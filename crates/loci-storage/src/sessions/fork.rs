@@ -68,7 +68,7 @@ pub fn fork_entries(
     id: &SessionId,
     trace: ForkOrigin,
 ) -> Result<Vec<Arc<Entry>>, ForkError> {
-    let chosen = chosen(entries, conversation);
+    let chosen = entries_to_copy(entries, conversation);
     if chosen.is_empty() {
         return Err(ForkError::Nothing);
     }
@@ -113,7 +113,7 @@ pub fn write_fork(place: &SessionPlace, entries: &[Arc<Entry>]) -> Result<(), Fo
 ///
 /// Entries that the path goes without (a call that was never answered) are links of the chain all the same. What a
 /// compaction preserved is on the path; what lies above it is not followed.
-fn chosen<'a>(entries: &'a [Arc<Entry>], conversation: &Conversation) -> Vec<&'a Arc<Entry>> {
+fn entries_to_copy<'a>(entries: &'a [Arc<Entry>], conversation: &Conversation) -> Vec<&'a Arc<Entry>> {
     let index: HashMap<&str, usize> =
         entries.iter().enumerate().filter_map(|(idx, entry)| Some((uuid(entry)?, idx))).collect();
     let path: Vec<usize> =

@@ -66,12 +66,12 @@ pub fn list_sessions(
     most: usize,
 ) -> Result<SessionList, FindError> {
     let SessionFiles { sessions, unread } = match project {
-        Some(project) => project.listed(home)?,
+        Some(project) => project.list_files(home)?,
         None => all_session_files(home)?,
     };
     // Which of them are the project's own is known only when they have been read.
     let most_read = if project.is_some() { usize::MAX } else { most };
-    let mut list = kept_or_read(home, stamped(sessions), most_read);
+    let mut list = cached_or_read(home, stamped(sessions), most_read);
     if let Some(project) = project {
         project.retain_own(home, &mut list.sessions);
         list.sessions.truncate(most);
@@ -130,7 +130,7 @@ enum MetadataSource {
 
 /// Takes the facts of files that are as they were from what was kept, and reads the others; returns the newest ones, the
 /// newest first. Facts are large, so rows are sorted, and facts unpacked in the order in which they are handed out.
-fn kept_or_read(home: &ConfigHome, places: Vec<(SessionPlace, FileStamp)>, most: usize) -> SessionList {
+fn cached_or_read(home: &ConfigHome, places: Vec<(SessionPlace, FileStamp)>, most: usize) -> SessionList {
     let cache = ListingCache::read(home);
     let known = by_part(&places, |part| cache.look_up(part));
     let mut rows = Vec::with_capacity(places.len());
@@ -144,7 +144,7 @@ fn kept_or_read(home: &ConfigHome, places: Vec<(SessionPlace, FileStamp)>, most:
         }
     }
     if !unknown.is_empty() {
-        let read = read_and_keep(home, &cache, &rows, unknown);
+        let read = read_and_cache(home, &cache, &rows, unknown);
         unread = read.unread;
         rows.extend(read.sessions.into_iter().map(|SessionSummary { place, facts }| Row {
             newest_ms: facts.newest_ms(),
@@ -157,11 +157,11 @@ fn kept_or_read(home: &ConfigHome, places: Vec<(SessionPlace, FileStamp)>, most:
         right.newest_ms.cmp(&left.newest_ms).then_with(by_path)
     });
     rows.truncate(most);
-    SessionList { sessions: unpacked(&cache, rows), unread }
+    SessionList { sessions: decode_rows(&cache, rows), unread }
 }
 
 /// Reads sessions that nothing is known of, and keeps what was read for the next time.
-fn read_and_keep(
+fn read_and_cache(
     home: &ConfigHome,
     cache: &ListingCache,
     rows: &[Row],
@@ -179,7 +179,7 @@ fn read_and_keep(
 }
 
 /// Puts the facts of rows in their place.
-fn unpacked(cache: &ListingCache, rows: Vec<Row>) -> Vec<SessionSummary> {
+fn decode_rows(cache: &ListingCache, rows: Vec<Row>) -> Vec<SessionSummary> {
     let facts = by_part(&rows, |part| -> Vec<Option<SessionMetadata>> {
         let unpack = |row: &Row| match row.facts {
             MetadataSource::Cached(record) => cache.metadata_at(record),

@@ -131,7 +131,7 @@ impl SessionLog {
     pub fn close(&mut self) -> Result<(), AppendError> {
         let result = self.sync();
         if let (true, Some((home, place))) = (self.has_unsaved() && !self.has_lost_lease(), &self.fallback) {
-            let message = match unsaved::keep(home, place, &self.pending) {
+            let message = match unsaved::save_unsaved(home, place, &self.pending) {
                 Ok(path) => format!(
                     "What could not be saved is kept in `{}`; the next run of loci adds it to the session",
                     path.display()

@@ -159,23 +159,23 @@ fn subagents(place: &SessionPlace) -> Vec<TranscriptFile> {
 
 /// What the transcripts of one session say.
 #[derive(Default)]
-struct Told {
+struct SessionUsage {
     cwd: Option<String>,
     records: Vec<UsageRecord>,
     unread: Vec<PathBuf>,
 }
 
 /// Reads all sessions with a few threads; what was read comes in the order of sessions.
-fn read_all(sessions: &[Session], query: &StatisticsQuery) -> Vec<Told> {
+fn read_all(sessions: &[Session], query: &StatisticsQuery) -> Vec<SessionUsage> {
     let next = AtomicUsize::new(0);
     let all = Mutex::new(Vec::with_capacity(sessions.len()));
     let read = || {
-        let mut reading = LineReader::new(query);
+        let mut reader = LineReader::new(query);
         let mut mine = Vec::new();
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(session) = sessions.get(number) else { break };
-            mine.push((number, read_session(session, &mut reading)));
+            mine.push((number, read_session(session, &mut reader)));
         }
         all.lock().unwrap_or_else(PoisonError::into_inner).append(&mut mine);
     };
@@ -188,27 +188,27 @@ fn read_all(sessions: &[Session], query: &StatisticsQuery) -> Vec<Told> {
     });
     let mut all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
     all.sort_by_key(|(number, _)| *number);
-    all.into_iter().map(|(_, told)| told).collect()
+    all.into_iter().map(|(_, usage)| usage).collect()
 }
 
-fn read_session(session: &Session, reading: &mut LineReader<'_>) -> Told {
-    let mut told = Told::default();
+fn read_session(session: &Session, reader: &mut LineReader<'_>) -> SessionUsage {
+    let mut usage = SessionUsage::default();
     for source in &session.files {
-        let read = source.open().and_then(|mut reader| {
-            each_line(&mut reader, |line| {
-                reading.take(line.bytes);
+        let read = source.open().and_then(|mut file| {
+            each_line(&mut file, |line| {
+                reader.read_line(line.bytes);
                 true
             })
         });
         // What was read before it failed counts.
         if read.is_err() {
-            told.unread.push(source.path().to_owned());
+            usage.unread.push(source.path().to_owned());
         }
-        let (cwd, mut records) = reading.finish_file();
-        told.cwd = told.cwd.or(cwd);
-        told.records.append(&mut records);
+        let (cwd, mut records) = reader.finish_file();
+        usage.cwd = usage.cwd.or(cwd);
+        usage.records.append(&mut records);
     }
-    told
+    usage
 }
 
 /// What has been counted so far.
@@ -221,10 +221,10 @@ struct UsageCounter {
 }
 
 impl UsageCounter {
-    fn add(&mut self, session: usize, told: &Told) {
-        let project = self.project(told.cwd.as_deref().unwrap_or_default());
+    fn add(&mut self, session: usize, usage: &SessionUsage) {
+        let project = self.project(usage.cwd.as_deref().unwrap_or_default());
         let mut rows: BTreeMap<(Option<Date>, Option<&Arc<str>>), UsageRow> = BTreeMap::new();
-        for records in &told.records {
+        for records in &usage.records {
             let price = records.model.as_ref().and_then(|model| self.price(model));
             let row = rows.entry((records.day, records.model.as_ref())).or_insert_with(|| UsageRow {
                 session,

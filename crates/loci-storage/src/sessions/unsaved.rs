@@ -53,7 +53,11 @@ pub enum UnsavedError {
 }
 
 /// Keeps whole lines that belong to a session, and returns the file they are in.
-pub(crate) fn keep(home: &ConfigHome, place: &SessionPlace, lines: &[u8]) -> Result<PathBuf, UnsavedError> {
+pub(crate) fn save_unsaved(
+    home: &ConfigHome,
+    place: &SessionPlace,
+    lines: &[u8],
+) -> Result<PathBuf, UnsavedError> {
     let path = home.create_unsaved_dir()?.join(format!("{}.jsonl", place.id()));
     // What an earlier run left here, and nobody has brought back since, comes first.
     let earlier = read(home, &path).map(|(_, lines)| lines).unwrap_or_default();
@@ -69,10 +73,10 @@ pub(crate) fn keep(home: &ConfigHome, place: &SessionPlace, lines: &[u8]) -> Res
 pub fn recover_unsaved(home: &ConfigHome, env: &Env) -> Vec<SessionPlace> {
     let Ok(entries) = fs::read_dir(home.unsaved_dir()) else { return Vec::new() };
     let files = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    files.filter_map(|path| bring_back(home, env, &path).ok()).collect()
+    files.filter_map(|path| recover(home, env, &path).ok()).collect()
 }
 
-fn bring_back(home: &ConfigHome, env: &Env, path: &Path) -> Result<SessionPlace, UnsavedError> {
+fn recover(home: &ConfigHome, env: &Env, path: &Path) -> Result<SessionPlace, UnsavedError> {
     let (place, lines) = read(home, path)?;
     let _lease = Lease::acquire(home, place.id(), env)?;
     let mut file = AppendFile::open(place.file(), AppendFile::PRIVATE)?;

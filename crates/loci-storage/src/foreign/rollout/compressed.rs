@@ -21,13 +21,13 @@ pub(crate) fn is_compressed(file: &Path) -> bool {
 /// Reads what Codex wrote, compressed or not.
 pub(crate) fn rollout_bytes(file: &Path) -> io::Result<Vec<u8>> {
     match is_compressed(file) {
-        true => unpacked(&mut BufReader::new(File::open(file)?), MOST_BYTES),
+        true => decompress(&mut BufReader::new(File::open(file)?), MOST_BYTES),
         false => std::fs::read(file),
     }
 }
 
 /// Unpacks all frames there are.
-fn unpacked(packed: &mut impl BufRead, most: u64) -> io::Result<Vec<u8>> {
+fn decompress(packed: &mut impl BufRead, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     while !packed.fill_buf()?.is_empty() {
         match StreamingDecoder::new(&mut *packed) {
@@ -62,20 +62,20 @@ mod tests {
     fn all_frames_are_unpacked_and_those_without_content_passed_over() {
         let skipped = [&0x184d_2a50_u32.to_le_bytes()[..], &3_u32.to_le_bytes(), b"xyz"].concat();
         let bytes = [packed("one\n"), skipped, packed(&"two ".repeat(50_000))].concat();
-        let text = unpacked(&mut bytes.as_slice(), 1 << 20).unwrap();
+        let text = decompress(&mut bytes.as_slice(), 1 << 20).unwrap();
         assert_eq!(text, format!("one\n{}", "two ".repeat(50_000)).into_bytes());
-        assert_eq!(unpacked(&mut &b""[..], 9).unwrap(), b"");
+        assert_eq!(decompress(&mut &b""[..], 9).unwrap(), b"");
     }
 
     #[test]
     fn what_is_torn_foreign_or_too_large_is_an_error() {
         let whole = packed(&"some text ".repeat(400));
-        assert_eq!(unpacked(&mut whole.as_slice(), 4_000).unwrap().len(), 4_000);
-        let error = unpacked(&mut whole.as_slice(), 3_999).unwrap_err();
+        assert_eq!(decompress(&mut whole.as_slice(), 4_000).unwrap().len(), 4_000);
+        let error = decompress(&mut whole.as_slice(), 3_999).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
         for n_bytes in 1..whole.len() {
-            assert!(unpacked(&mut &whole[..n_bytes], 4_000).is_err(), "{n_bytes} bytes");
+            assert!(decompress(&mut &whole[..n_bytes], 4_000).is_err(), "{n_bytes} bytes");
         }
-        assert!(unpacked(&mut &b"plain text"[..], 4_000).is_err());
+        assert!(decompress(&mut &b"plain text"[..], 4_000).is_err());
     }
 }

@@ -60,7 +60,7 @@ pub(crate) fn convert(
         if let Some(time) = &line.time {
             converter.time.clone_from(time);
         }
-        converter.take(&line.item)?;
+        converter.convert_item(&line.item)?;
     }
     converter.close_calls()?;
     Ok(converter.converted)
@@ -84,9 +84,9 @@ struct Converter<'a> {
 }
 
 impl Converter<'_> {
-    fn take(&mut self, item: &RolloutItem) -> Result<(), BadEntry> {
+    fn convert_item(&mut self, item: &RolloutItem) -> Result<(), BadEntry> {
         match item {
-            RolloutItem::Prompt(blocks) => self.take_prompt(blocks),
+            RolloutItem::Prompt(blocks) => self.add_prompt(blocks),
             RolloutItem::Interrupted => {
                 self.close_calls()?;
                 let content = json!([{"type": "text", "text": INTERRUPTED}]);
@@ -94,9 +94,9 @@ impl Converter<'_> {
             }
             RolloutItem::Answer(text) if text.is_empty() => Ok(()),
             RolloutItem::Answer(text) => self.say(json!({"type": "text", "text": text})).map(drop),
-            RolloutItem::Call(call) => self.take_call(call),
-            RolloutItem::CallOutput(output) => self.take_output(output),
-            RolloutItem::Compacted { summary, prompts } => self.take_summary(summary, prompts),
+            RolloutItem::Call(call) => self.add_call(call),
+            RolloutItem::CallOutput(output) => self.add_output(output),
+            RolloutItem::Compacted { summary, prompts } => self.add_summary(summary, prompts),
             RolloutItem::RolledBack(n_turns) => {
                 self.roll_back(*n_turns);
                 Ok(())
@@ -109,7 +109,7 @@ impl Converter<'_> {
         }
     }
 
-    fn take_prompt(&mut self, blocks: &[Value]) -> Result<(), BadEntry> {
+    fn add_prompt(&mut self, blocks: &[Value]) -> Result<(), BadEntry> {
         self.close_calls()?;
         self.prompts.push((self.converted.entries.len(), self.converted.leaf.clone()));
         self.prompt = PromptId::new((self.id)().as_str());
@@ -152,7 +152,7 @@ impl Converter<'_> {
         Ok(entry)
     }
 
-    fn take_call(&mut self, call: &Call) -> Result<(), BadEntry> {
+    fn add_call(&mut self, call: &Call) -> Result<(), BadEntry> {
         let id = self.call_id(&call.id);
         let block = json!({"type": "tool_use", "id": id, "name": call.name, "input": call.input});
         let entry = self.say(block)?;
@@ -174,15 +174,15 @@ impl Converter<'_> {
         unique
     }
 
-    fn take_output(&mut self, output: &CallOutput) -> Result<(), BadEntry> {
+    fn add_output(&mut self, output: &CallOutput) -> Result<(), BadEntry> {
         let Some(call) = self.calls.remove(&output.call) else {
             self.converted.n_left_out += 1;
             return Ok(());
         };
-        self.answer(call, &output.content, output.is_error)
+        self.add_result(call, &output.content, output.is_error)
     }
 
-    fn answer(
+    fn add_result(
         &mut self,
         (id, entry, tool): (String, EntryId, String),
         content: &Value,
@@ -218,12 +218,12 @@ impl Converter<'_> {
             .collect();
         open.sort_by_key(|(_, entry, _)| places.get(entry).copied());
         for call in open {
-            self.answer(call, &json!(NO_RESULT), true)?;
+            self.add_result(call, &json!(NO_RESULT), true)?;
         }
         Ok(())
     }
 
-    fn take_summary(&mut self, summary: &str, prompts: &[String]) -> Result<(), BadEntry> {
+    fn add_summary(&mut self, summary: &str, prompts: &[String]) -> Result<(), BadEntry> {
         self.close_calls()?;
         let after = self.converted.leaf.take();
         self.push(&Draft::boundary(after.as_ref(), json!({"trigger": "auto"})))?;

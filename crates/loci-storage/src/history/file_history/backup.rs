@@ -38,9 +38,9 @@ pub(super) fn next_version(dir: &Path, path: &Path) -> io::Result<u64> {
 }
 
 /// Keeps a file as it is now; `None` for what is not a regular file.
-pub(super) fn keep(dir: &Path, path: &Path, version: u64, now: &str) -> io::Result<Option<Backup>> {
+pub(super) fn write_backup(dir: &Path, path: &Path, version: u64, now: &str) -> io::Result<Option<Backup>> {
     let backup = |file_name| Backup { file_name, version, time: now.to_owned() };
-    match look(path)? {
+    match metadata_of(path)? {
         None => return Ok(Some(backup(None))),
         Some(metadata) if !metadata.is_file() => return Ok(None),
         Some(_) => {}
@@ -60,13 +60,13 @@ pub(super) fn keep(dir: &Path, path: &Path, version: u64, now: &str) -> io::Resu
 
 /// Tells whether a file is no longer what its backup holds: existence, then size and mode, then times, then bytes.
 pub(super) fn has_changed(dir: &Path, path: &Path, backup: &Backup) -> io::Result<bool> {
-    let (now, name) = match (look(path)?, &backup.file_name) {
+    let (now, name) = match (metadata_of(path)?, &backup.file_name) {
         (None, None) => return Ok(false),
         (None, Some(_)) | (Some(_), None) => return Ok(true),
         (Some(now), Some(name)) => (now, name),
     };
     let kept_path = dir.join(name);
-    let Some(kept) = look(&kept_path)? else { return Ok(true) };
+    let Some(kept) = metadata_of(&kept_path)? else { return Ok(true) };
     let mode = |metadata: &Metadata| metadata.permissions().mode() & 0o777;
     if !now.is_file() || now.len() != kept.len() || (mode(&now) | 0o400) != mode(&kept) {
         return Ok(true);
@@ -86,7 +86,7 @@ pub(crate) fn read_backup(dir: &Path, name: &str) -> io::Result<(Vec<u8>, u32)> 
     Ok((bytes, mode))
 }
 
-fn look(path: &Path) -> io::Result<Option<Metadata>> {
+fn metadata_of(path: &Path) -> io::Result<Option<Metadata>> {
     match fs::symlink_metadata(path) {
         Ok(metadata) => Ok(Some(metadata)),
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
@@ -143,7 +143,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let (dir, file) = (root.path().join("kept"), root.path().join("file"));
         fs::write(&file, "one").unwrap();
-        let backup = keep(&dir, &file, 1, "t").unwrap().unwrap();
+        let backup = write_backup(&dir, &file, 1, "t").unwrap().unwrap();
         let check = |expected: bool, why: &str| {
             assert_eq!(has_changed(&dir, &file, &backup).unwrap(), expected, "{why}");
         };
@@ -167,6 +167,6 @@ mod tests {
         check(true, "a link now");
         let none = Backup { file_name: None, version: 1, time: String::new() };
         assert!(has_changed(&dir, &file, &none).unwrap(), "there was nothing");
-        assert_eq!(keep(&dir, &file, 2, "t").unwrap(), None, "links are not followed");
+        assert_eq!(write_backup(&dir, &file, 2, "t").unwrap(), None, "links are not followed");
     }
 }

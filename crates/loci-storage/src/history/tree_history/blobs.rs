@@ -72,7 +72,7 @@ impl BlobStore {
         if fs::exists(&path)? {
             return Ok(digest);
         }
-        let packed = packed(bytes)?;
+        let packed = compress(bytes)?;
         if self.used()? + packed.len() as u64 > self.limit {
             return Err(io::Error::new(io::ErrorKind::StorageFull, "the store of file contents is full"));
         }
@@ -187,7 +187,7 @@ fn digest_of(shard: &Path, blob: &Path) -> Option<Digest32> {
     bytes?.try_into().ok()
 }
 
-fn packed(bytes: &[u8]) -> io::Result<Vec<u8>> {
+fn compress(bytes: &[u8]) -> io::Result<Vec<u8>> {
     if bytes.len() >= LEAST_TO_COMPRESS {
         let mut encoder = DeflateEncoder::new(vec![b'1'], Compression::fast());
         encoder.write_all(bytes)?;

@@ -81,7 +81,7 @@ impl Capture<'_> {
             })
         };
         seen.sort_by_key(|(at, _)| *at);
-        let not_kept = room.not_kept();
+        let skips = room.skips();
         let seen = differences.into_iter().zip(seen).map(|(difference, (_, (after, from)))| CapturedChange {
             path: difference.path,
             before: difference.before,
@@ -89,7 +89,7 @@ impl Capture<'_> {
             is_taken_in: difference.is_taken_in,
             from,
         });
-        (seen.collect(), not_kept)
+        (seen.collect(), skips)
     }
 
     fn one(
@@ -142,13 +142,13 @@ impl Capture<'_> {
                         room.n_no_room.fetch_add(1, Ordering::Relaxed);
                         (Some(stamp), file(FileContent::Lost))
                     }
-                    None => self.keep(path, stamp, room),
+                    None => self.store(path, stamp, room),
                 }
             }
         }
     }
 
-    fn keep(&self, path: &Path, stamp: NodeStamp, room: &CaptureBudget) -> (Option<NodeStamp>, PathState) {
+    fn store(&self, path: &Path, stamp: NodeStamp, room: &CaptureBudget) -> (Option<NodeStamp>, PathState) {
         let path = self.root.join(path);
         let lost = |stamp: Stamp| {
             let state = PathState::File { content: FileContent::Lost, mode: stamp.mode, size: stamp.size };
@@ -192,7 +192,7 @@ impl CaptureBudget {
         n_bytes + size <= limits.first_bytes && n_files < limits.first_files
     }
 
-    fn not_kept(&self) -> CaptureSkips {
+    fn skips(&self) -> CaptureSkips {
         CaptureSkips {
             n_large: self.n_large.load(Ordering::Relaxed),
             n_no_room: self.n_no_room.load(Ordering::Relaxed),

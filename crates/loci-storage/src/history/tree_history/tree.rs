@@ -135,7 +135,7 @@ impl Tree {
 
     /// Looks at everything and returns what is different. What is returned must be settled with
     /// [`Tree::remember`] or it is found again.
-    pub(super) fn look(
+    pub(super) fn scan(
         &mut self,
         now: i128,
         is_tracked: IsTracked<'_>,

@@ -68,7 +68,7 @@ pub(in crate::memory) fn with_archived(archive: &Path, recent: Vec<Change>) -> V
     let mut all = BTreeMap::new();
     for entry in fs::read_dir(archive).into_iter().flatten().filter_map(Result::ok) {
         let is_ours = entry.file_name().to_string_lossy().ends_with(".jsonl.gz");
-        let lines = if is_ours { unpacked(&entry.path()) } else { Ok(Vec::new()) };
+        let lines = if is_ours { decompress(&entry.path()) } else { Ok(Vec::new()) };
         all.extend(changes_in(&lines.unwrap_or_default()).into_iter().map(|change| (change.id, change)));
     }
     if all.is_empty() {
@@ -78,7 +78,7 @@ pub(in crate::memory) fn with_archived(archive: &Path, recent: Vec<Change>) -> V
     all.into_values().collect()
 }
 
-fn unpacked(path: &Path) -> io::Result<Vec<u8>> {
+fn decompress(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     GzDecoder::new(File::open(path)?).read_to_end(&mut bytes)?;
     Ok(bytes)
@@ -144,7 +144,7 @@ mod tests {
         let whole = fs::read(&journal).unwrap();
         cut(&journal, &archive, 250).unwrap();
         let kept = fs::read(&journal).unwrap();
-        let packed = unpacked(&archive.join("1-3.jsonl.gz")).unwrap();
+        let packed = decompress(&archive.join("1-3.jsonl.gz")).unwrap();
         assert_eq!([packed, kept].concat(), whole, "byte for byte");
         fs::write(&journal, &whole).unwrap();
         assert_eq!(ids(&with_archived(&archive, read(&journal).unwrap())), [1, 2, 3, 4]);

@@ -75,7 +75,7 @@ impl Git {
         command.envs(self.vars.iter().filter(kept));
         command.env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
-        answer(command.spawn().ok()?)
+        collect_output(command.spawn().ok()?)
     }
 }
 
@@ -97,7 +97,7 @@ struct GitOutput {
 }
 
 /// Reads what the child says, and ends it when the deadline has passed or it says too much.
-fn answer(mut child: Child) -> Option<GitOutput> {
+fn collect_output(mut child: Child) -> Option<GitOutput> {
     let stdout = child.stdout.take()?;
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {

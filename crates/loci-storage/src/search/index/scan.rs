@@ -104,7 +104,7 @@ fn scan_rest(
         if located.passage.files.iter().any(|path| filter.means_file(path)) {
             scan.touched.push(rest.file);
         }
-        if let Some(n_words) = look(&located, pattern, &mut counts, &mut corpus)
+        if let Some(n_words) = scan_file(&located, pattern, &mut counts, &mut corpus)
             && is_wanted(&located, filter)
         {
             scan.found.push(ScanMatch {
@@ -123,7 +123,7 @@ fn scan_rest(
 }
 
 /// Counts a passage, and returns how many words it has if it has what is looked for.
-fn look(
+fn scan_file(
     located: &LocatedPassage<'_>,
     pattern: &Pattern,
     counts: &mut Vec<u32>,

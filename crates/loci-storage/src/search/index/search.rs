@@ -65,7 +65,7 @@ pub(super) fn search(
     looked.iter().for_each(|looked| corpus.add(&looked.corpus));
     let scorer = corpus.scorer();
     let scored = scored(ctx, &looked, allowed.as_deref(), &scorer)?;
-    Ranking { ctx, scanned: &scanned, scored, allowed, scorer }.answer(query, pattern)
+    Ranking { ctx, scanned: &scanned, scored, allowed, scorer }.results(query, pattern)
 }
 
 /// What one segment has.
@@ -352,7 +352,7 @@ impl Ranking<'_> {
         })
     }
 
-    fn answer(&self, query: &SearchQuery, pattern: &Pattern) -> Result<SearchResults, IndexMismatch> {
+    fn results(&self, query: &SearchQuery, pattern: &Pattern) -> Result<SearchResults, IndexMismatch> {
         let n_wanted = query.skip.saturating_add(query.limit);
         let mut n_ranked = n_wanted.saturating_add(SPARE);
         let mut hits = Vec::new();

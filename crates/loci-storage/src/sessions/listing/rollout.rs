@@ -13,7 +13,7 @@ use loci_stdx::single_line;
 use memchr::memmem;
 
 use super::head_tail::HeadTail;
-use super::{Labels, MessageCount, SessionMetadata, SessionSummary, kept_or_read, scan};
+use super::{Labels, MessageCount, SessionMetadata, SessionSummary, cached_or_read, scan};
 use crate::foreign::rollout::{entries_of, head_of, is_compressed, rollout_bytes, rollouts, titles};
 use crate::layout::{ConfigHome, SessionPlace};
 use crate::project::Project;
@@ -33,7 +33,8 @@ pub fn list_rollouts(home: &ConfigHome, project: Option<&Project>) -> Result<Vec
     let own = own_ids(home)?;
     places.retain(|place| !own.contains(place.id().as_str()));
     let look = |place: SessionPlace| FileStamp::read(place.file()).map(|stamp| (place, stamp));
-    let mut sessions = kept_or_read(home, places.into_iter().filter_map(look).collect(), usize::MAX).sessions;
+    let mut sessions =
+        cached_or_read(home, places.into_iter().filter_map(look).collect(), usize::MAX).sessions;
     sessions.retain(|session| {
         project.is_none_or(|project| project.covers_recorded(session.facts.cwd.as_deref()))
     });

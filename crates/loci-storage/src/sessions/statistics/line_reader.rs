@@ -78,7 +78,7 @@ impl<'a> LineReader<'a> {
     }
 
     /// Reads one line.
-    pub(super) fn take(&mut self, line: &[u8]) {
+    pub(super) fn read_line(&mut self, line: &[u8]) {
         let line = trimmed(line);
         // A line that was torn says nothing to rely on.
         let is_whole = line.ends_with(b"}");
@@ -96,17 +96,17 @@ impl<'a> LineReader<'a> {
         }
         match line.kind {
             b"\"user\"" => match line.speaker() {
-                Speaker::Person => self.take_prompt(&line),
-                Speaker::Command => self.take_command(&line),
+                Speaker::Person => self.read_prompt(&line),
+                Speaker::Command => self.read_command(&line),
                 Speaker::LocalCommand => self.command = None,
                 Speaker::Program => {}
             },
-            b"\"assistant\"" => self.take_response(&line),
+            b"\"assistant\"" => self.read_response(&line),
             _ => {}
         }
     }
 
-    fn take_prompt(&mut self, line: &LineFields<'_>) {
+    fn read_prompt(&mut self, line: &LineFields<'_>) {
         (self.prompt, self.command) = (None, None);
         if let Some(turn) = self.turn(line) {
             self.prompt = Some(self.records.len());
@@ -114,7 +114,7 @@ impl<'a> LineReader<'a> {
         }
     }
 
-    fn take_command(&mut self, line: &LineFields<'_>) {
+    fn read_command(&mut self, line: &LineFields<'_>) {
         (self.prompt, self.command) = (None, self.turn(line));
     }
 
@@ -123,7 +123,7 @@ impl<'a> LineReader<'a> {
         self.day(line).map(|day| UsageRecord { key, day, model: None, what: UsageKind::Turn })
     }
 
-    fn take_response(&mut self, line: &LineFields<'_>) {
+    fn read_response(&mut self, line: &LineFields<'_>) {
         let answer = AssistantMessage::parse(line.message);
         let Some(model) = self.model_of(answer.model) else { return };
         if let Some(prompt) = self.prompt.take_if(|_| !line.is_sidechain) {
@@ -325,7 +325,7 @@ mod tests {
     fn read(lines: &[Value]) -> Vec<UsageRecord> {
         let query = StatisticsQuery { project: None, since_ms: None, until_ms: None, zone: TimeZone::UTC };
         let mut reading = LineReader::new(&query);
-        lines.iter().for_each(|line| reading.take(line.to_string().as_bytes()));
+        lines.iter().for_each(|line| reading.read_line(line.to_string().as_bytes()));
         reading.finish_file().1
     }
 
@@ -427,7 +427,7 @@ mod tests {
             let query =
                 StatisticsQuery { project: None, since_ms: None, until_ms: None, zone: TimeZone::UTC };
             let mut reading = LineReader::new(&query);
-            reading.take(line.as_bytes());
+            reading.read_line(line.as_bytes());
             assert_eq!(reading.finish_file(), (None, vec![]), "{line}");
         }
     }

@@ -44,7 +44,7 @@ pub(super) fn scan_dirs(root: &Path, dirs: Vec<(&PathBuf, &DirNode)>) -> io::Res
             else {
                 return found;
             };
-            batch.iter().for_each(|(path, node)| look_at(&root, path, node, &mut found));
+            batch.iter().for_each(|(path, node)| scan_dir(&root, path, node, &mut found));
         }
     };
     if dirs.len() < MANY_DIRS || n_threads == 1 {
@@ -61,7 +61,7 @@ pub(super) fn scan_dirs(root: &Path, dirs: Vec<(&PathBuf, &DirNode)>) -> io::Res
     }))
 }
 
-fn look_at(root: &OwnedFd, path: &Path, node: &DirNode, found: &mut Vec<DirChange>) {
+fn scan_dir(root: &OwnedFd, path: &Path, node: &DirNode, found: &mut Vec<DirChange>) {
     let Ok(fd) = open_dir(root, if path.as_os_str().is_empty() { Path::new(".") } else { path }) else {
         return found.push(DirChange::DirListing(path.to_owned()));
     };
