@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn the_config_home_moves_with_its_variable() {
+    fn config_home_follows_its_variable() {
         let home = ConfigHome::from_env(&env(&[]));
         assert_eq!(home.state_file(), Path::new("/home/dev/.claude.json"));
         let session = home.session(Path::new("/home/dev/p.x"), &id());

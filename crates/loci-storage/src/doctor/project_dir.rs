@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_lies_where_it_was_once() {
+    fn session_in_a_directory_it_was_once_in_is_not_misplaced() {
         check("-p", &["/p"], None);
         check("-p", &["/other", "/p", "/third"], None);
         check("-p", &[], None);

@@ -222,14 +222,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_fine_keeps_its_bytes() {
+    fn valid_line_keeps_its_bytes() {
         let half = line("a", "null", r"half \ud83d");
         let odd = r#"  {"type" : "tag", "tag":1 }  "#;
         check(format!("{half}\n{odd}\n").as_bytes(), &[], &format!("{half}\n{odd}\n"));
     }
 
     #[test]
-    fn lines_are_mended() {
+    fn torn_and_glued_lines_are_repaired() {
         use FindingKind::{BrokenLine, GluedLines, NotUtf8, NulBytes, TornTail};
         let (a, b) = (line("a", "null", "x"), line("b", "\"a\"", "y"));
         let both = format!("{a}\n{b}\n");
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_mended() {
+    fn misplaced_entries_get_parent_and_id() {
         use FindingKind::{Circle, DoubleId, LostParent};
         let (a, b) = (line("a", "null", "x"), line("b", "\"gone\"", "y"));
         check(

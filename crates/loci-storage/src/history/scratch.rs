@@ -361,7 +361,7 @@ mod tests {
 
     /// Invariant 6 of `docs/design/replay.md`.
     #[test]
-    fn what_stays_inside_is_copied_and_the_rest_is_named() {
+    fn scratch_copies_inside_files_and_reports_the_rest() {
         let world = World::new();
         for (path, text) in [
             (".gitignore", "*.log\n/out/\n!keep.log\n"),
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repository_that_lies_elsewhere_is_left_out() {
+    fn scratch_leaves_out_a_git_dir_that_points_elsewhere() {
         for (path, text) in [(".git", "gitdir: /elsewhere\n"), (".git/config", "[core]\n\tworktree = /x\n")] {
             let world = World::new();
             world.write(path, text);
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_kept_and_said() {
+    fn scratch_limits_hold_and_are_reported() {
         let world = World::new();
         world.write("a", "12345");
         world.write("b", "123456789");
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_inside_the_project_is_not_copied() {
+    fn scratch_copy_inside_the_project_is_not_copied() {
         let world = World::new();
         world.write("a", "1");
         let tmp = SessionTmp::below(world.project.join("tmp"));
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn links_inside_are_told_from_those_that_lead_out() {
+    fn scratch_tells_inner_links_from_links_that_lead_out() {
         for (path, target, expected) in [
             ("l", "a", true),
             ("l", "./a/../b", true),

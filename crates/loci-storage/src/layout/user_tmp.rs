@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_in_the_place_of_ours_is_refused() {
+    fn symlink_in_place_of_user_tmp_is_refused() {
         let tmp = tempfile::tempdir().unwrap();
         let elsewhere = tempfile::tempdir().unwrap();
         let place = place(tmp.path());

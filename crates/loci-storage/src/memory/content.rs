@@ -128,7 +128,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bytes_come_back_as_they_were(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
+        fn memory_content_round_trips_any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
             let content = MemoryContent::from(bytes);
             prop_assert_eq!(read(&serde_json::to_string(&content).unwrap()), Some(content.clone()));
             let value = serde_json::to_value(&content).unwrap();

@@ -174,7 +174,7 @@ mod tests {
 
     /// Invariant 4 of `docs/design/memory.md`.
     #[test]
-    fn no_name_and_no_link_leads_out() {
+    fn memory_name_or_symlink_cannot_leave_the_directory() {
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("m");
         for name in ["", "../x.md", "/etc/x.md", "a/../../x.md", ".x.md", ".git/x.md", "x.sh", "a\\b.md"] {
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_beginning_is_all_that_is_read_of_a_long_memory() {
+    fn memory_head_reads_only_the_beginning() {
         let dir = tempfile::tempdir().unwrap();
         let long = "x".repeat(5 * HEAD_BYTES as usize);
         for (file, text, expected) in [("short.md", "short", 5), ("long.md", &long, HEAD_BYTES as usize)] {

@@ -100,7 +100,7 @@ mod tests {
 
     /// Invariant 4 of `docs/design/memory.md`.
     #[test]
-    fn a_variable_then_a_setting_then_the_main_checkout() {
+    fn memory_dir_comes_from_variable_then_setting_then_main_checkout() {
         let usual = "/home/dev/.claude/projects/-home-dev-p/memory";
         let given = [(OVERRIDE, "/data/mem")];
         for (vars, setting, dir, source) in [
@@ -116,7 +116,7 @@ mod tests {
 
     /// Invariant 4 of `docs/design/memory.md`.
     #[test]
-    fn no_directory_whose_files_steer_anything() {
+    fn memory_dir_may_not_be_a_directory_that_steers_tools() {
         assert_eq!(find(&[], Some("notes")), Err(MemoryPlaceError::Relative("notes".to_owned())));
         for dir in [
             "/",

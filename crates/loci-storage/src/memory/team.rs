@@ -177,7 +177,7 @@ mod tests {
 
     /// Invariant 4 of `docs/design/team-memory.md`.
     #[test]
-    fn what_a_pull_replaces_can_be_brought_back() {
+    fn memory_replaced_by_a_pull_can_be_restored() {
         let world = World::new();
         let area = world.area();
         assert_eq!(to_text_lossy(&area), []);
@@ -190,7 +190,7 @@ mod tests {
 
     /// Invariant 4 of `docs/design/team-memory.md`.
     #[test]
-    fn what_was_edited_since_it_was_looked_at_stays() {
+    fn pull_keeps_a_memory_edited_meanwhile() {
         let world = World::new();
         let area = world.area();
         area.pull(&world.env, "x.md", None, "theirs".to_owned()).unwrap();
@@ -202,7 +202,7 @@ mod tests {
 
     /// Invariant 1 of `docs/design/team-memory.md`.
     #[test]
-    fn no_link_among_a_teams_memories_leads_out() {
+    fn symlink_among_team_memories_is_not_followed() {
         let world = World::new();
         let outside = world.root.path().join("outside");
         fs::create_dir(&outside).unwrap();
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn agreements_are_kept_for_the_server_they_were_made_with() {
+    fn team_state_is_kept_per_server() {
         let world = World::new();
         let area = world.area();
         let mut state = area.state("https://a r");

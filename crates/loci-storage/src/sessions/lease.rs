@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_left_behind() {
+    fn released_lease_leaves_no_files() {
         let w = world();
         drop(Lease::acquire(&w.home, &w.session, &w.env).unwrap());
         assert_eq!(fs::read_dir(w.home.loci_dir().join("leases")).unwrap().count(), 0);
@@ -272,7 +272,7 @@ mod tests {
 
     /// Invariant 12 of `docs/design/session-log.md`.
     #[test]
-    fn files_a_dead_owner_left_do_not_matter() {
+    fn lease_of_a_dead_owner_is_free() {
         let w = world();
         let (lock_path, note) = paths(&w.home, &w.session);
         fs::create_dir_all(lock_path.parent().unwrap()).unwrap();
@@ -283,7 +283,7 @@ mod tests {
 
     /// Invariant 12 of `docs/design/session-log.md`.
     #[test]
-    fn of_many_only_one_gets_it() {
+    fn one_of_many_processes_gets_the_lease() {
         let w = world();
         let leases: Vec<Option<Lease>> = std::thread::scope(|scope| {
             let threads: Vec<_> =

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_covered_is_known_after_a_restart_and_doubted_when_torn() {
+    fn notes_coverage_survives_a_restart_and_is_ignored_when_torn() {
         let dir = tempfile::tempdir().unwrap();
         let notes = SessionNotes::in_dir(dir.path());
         assert_eq!(notes.covered(), None);

@@ -146,7 +146,7 @@ fn a_session_that_is_open_stays() {
 }
 
 #[test]
-fn what_cannot_be_done_changes_nothing() {
+fn failed_archive_operation_changes_nothing() {
     let world = World::new();
     let place = session(&world, 1, "2026-01-01T00:00:00.000Z", "words");
     let before = tree(&world.home.projects_dir());
@@ -171,7 +171,7 @@ proptest! {
 
     /// A damaged archive is noticed before anything is written.
     #[test]
-    fn damage_to_an_archive_is_noticed(at in 0.0_f64..1.0, flip in 1_u8..=255) {
+    fn damaged_archive_is_detected(at in 0.0_f64..1.0, flip in 1_u8..=255) {
         let world = World::new();
         let place = session(&world, 1, "2026-01-01T00:00:00.000Z", "words and more words");
         let before = tree(&world.home.projects_dir());

@@ -41,7 +41,7 @@ fn a_file_that_others_may_read_is_not_used() {
 }
 
 #[test]
-fn what_is_wrong_is_said_without_showing_the_file() {
+fn credential_errors_do_not_show_the_file() {
     let said = "Failed to parse credentials: `~/.claude/.credentials.json`";
     check(r#"{"claudeAiOauth": "secret-1"}"#, 0o600, said);
     check("secret-2", 0o600, said);

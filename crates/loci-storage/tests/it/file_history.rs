@@ -53,7 +53,7 @@ fn version(snapshot: &Snapshot, key: &str) -> (u64, bool) {
 
 /// Invariant 2 of `docs/design/file-history.md`.
 #[test]
-fn versions_count_changes_and_nothing_else() {
+fn backup_version_grows_only_with_changes() {
     let scene = Scene::new();
     let file = scene.cwd().join("a.txt");
     let mut history = scene.history(Vec::new());
@@ -97,7 +97,7 @@ fn the_oldest_snapshots_go_and_first_versions_stay() {
 }
 
 #[test]
-fn the_references_records_are_read() {
+fn file_history_fixture_is_read() {
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/sessions/file_history.jsonl");
     let entries = loci_storage::sessions::load_transcript(&fixture).unwrap().entries;
     let snapshots = snapshots_of(&entries);

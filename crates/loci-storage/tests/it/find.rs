@@ -59,7 +59,7 @@ fn files_in_which_nothing_was_said_are_no_sessions() {
 }
 
 #[test]
-fn nothing_is_found_before_the_first_session() {
+fn find_without_sessions_is_an_error() {
     let world = World::new();
     assert!(matches!(newest_session(&world.home, world.cwd()), Err(FindError::NoneHere { .. })));
     let error = session_by_id(&world.home, world.cwd(), &session_id(1)).unwrap_err();
@@ -67,7 +67,7 @@ fn nothing_is_found_before_the_first_session() {
 }
 
 #[test]
-fn an_id_is_looked_up_here_first_and_then_everywhere() {
+fn session_by_id_prefers_this_directory() {
     let world = World::new();
     let (here, there, third) = (world.cwd(), world.env.home.join("other"), world.env.home.join("third"));
     let elsewhere = session(&world, &there, &there, 1, 0);
@@ -82,7 +82,7 @@ fn an_id_is_looked_up_here_first_and_then_everywhere() {
 }
 
 #[test]
-fn a_person_may_name_an_id_or_a_file() {
+fn resolve_session_takes_an_id_or_a_file() {
     let world = World::new();
     let cwd = world.cwd();
     let file = session(&world, cwd, cwd, 1, 0);
@@ -133,7 +133,7 @@ fn titled(file: &Path, kind: &str, field: &str, title: &str) {
 }
 
 #[test]
-fn a_session_is_found_by_what_it_is_called() {
+fn resolve_session_takes_a_title() {
     let world = World::new();
     let cwd = world.cwd();
     let there = world.env.home.join("other");
@@ -158,7 +158,7 @@ fn a_session_is_found_by_what_it_is_called() {
 }
 
 #[test]
-fn a_name_that_fits_several_is_not_guessed_at() {
+fn ambiguous_session_title_is_an_error() {
     let world = World::new();
     let cwd = world.cwd();
     for n in [1, 2] {
@@ -180,7 +180,7 @@ fn a_name_that_fits_several_is_not_guessed_at() {
 
 /// Class 3: a title that lies in the middle of a long file.
 #[test]
-fn a_title_far_from_both_ends_is_still_a_name() {
+fn title_in_the_middle_of_a_file_is_found() {
     let world = World::new();
     let cwd = world.cwd();
     let file = session(&world, cwd, cwd, 1, 0);
@@ -195,7 +195,7 @@ fn a_title_far_from_both_ends_is_still_a_name() {
 
 /// Class 4: what was touched or renamed last is not what was used last.
 #[test]
-fn the_newest_is_the_one_last_used() {
+fn newest_session_is_the_last_used() {
     let world = World::new();
     let cwd = world.cwd();
     let stamped = |n, age, time: &str| {
@@ -267,7 +267,7 @@ fn a_repository_is_one_project() {
 
 /// A neighbour whose name begins like ours is another project.
 #[test]
-fn a_longer_name_is_another_project() {
+fn project_with_a_longer_name_is_another_project() {
     let world = World::new();
     let (main, _) = repository(&world);
     let neighbour = world.env.home.join("repo-two");

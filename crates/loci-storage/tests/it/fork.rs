@@ -125,7 +125,7 @@ fn traces_replacements_and_checkpoints_are_kept() {
 }
 
 #[test]
-fn nothing_is_no_fork_and_no_file_is_written_over() {
+fn fork_of_nothing_is_an_error_and_no_file_is_overwritten() {
     let world = World::new();
     let empty = Conversation::build(Vec::new());
     let error = fork_entries(&[], &empty, &session_id(1), &session_id(2), ForkOrigin::None).unwrap_err();
@@ -140,7 +140,7 @@ fn nothing_is_no_fork_and_no_file_is_written_over() {
 
 /// Invariant 18 of `docs/design/session-log.md`.
 #[test]
-fn backups_are_linked() {
+fn fork_links_file_backups() {
     let world = World::new();
     assert_eq!(link_backups(&world.home, &session_id(1), &session_id(2)).unwrap(), 0);
     assert!(!world.home.file_history_dir(&session_id(2)).exists());

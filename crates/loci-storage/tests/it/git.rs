@@ -95,7 +95,7 @@ fn variables_do_not_lead_git_elsewhere() {
 
 /// A repository's own configuration must not get anything run (threat model, S-23).
 #[test]
-fn nothing_of_the_repository_is_run() {
+fn git_snapshot_runs_nothing_of_the_repository() {
     let world = repository();
     let trap = world.write("trap.sh", "#!/bin/sh\ntouch \"$(dirname \"$0\")/sprung\"\ncat\n");
     fs::set_permissions(&trap, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();

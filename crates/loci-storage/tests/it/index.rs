@@ -93,7 +93,7 @@ fn check_same(world: &World, wish: &SearchQuery) -> SearchResults {
 /// What was written a moment ago is found, indexed or not.
 /// Invariant 3 of `docs/design/index.md`.
 #[test]
-fn what_was_just_written_is_found() {
+fn search_finds_entries_written_after_indexing() {
     let world = World::new();
     add(&world, 1, &[prompt("u1", "the first port")]);
     update(&world, "a");
@@ -108,7 +108,7 @@ fn what_was_just_written_is_found() {
 }
 
 #[test]
-fn the_best_comes_first_and_pages_follow_one_another() {
+fn search_results_are_ranked_and_paged() {
     let world = World::new();
     let texts =
         ["a long text about nothing much, with a port somewhere in it", "staging port", "port", "none"];
@@ -131,7 +131,7 @@ fn the_best_comes_first_and_pages_follow_one_another() {
 }
 
 #[test]
-fn subagents_speak_too() {
+fn search_finds_subagent_messages() {
     let world = World::new();
     let file = add(&world, 1, &[prompt("u1", "go")]);
     let agent = file.with_extension("").join("subagents/agent-a1.jsonl");
@@ -145,7 +145,7 @@ fn subagents_speak_too() {
 }
 
 #[test]
-fn expressions_read_every_passage() {
+fn regex_search_reads_every_passage() {
     let world = World::new();
     add(&world, 1, &[prompt("u1", "port=48213\nnext"), prompt("u2", "port=x")]);
     update(&world, "a");
@@ -158,7 +158,7 @@ fn expressions_read_every_passage() {
 /// Many small segments become few, and nothing is lost on the way.
 /// Invariant 6 of `docs/design/index.md`.
 #[test]
-fn many_segments_become_few() {
+fn many_index_segments_are_merged() {
     let world = World::new();
     for n in 0..40 {
         add(&world, n % 7, &[prompt(&format!("u{n}"), &format!("word{n} port"))]);

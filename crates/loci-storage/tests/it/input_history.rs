@@ -35,7 +35,7 @@ fn shown(history: &InputHistory, scope: InputScope<'_>, limit: usize) -> Vec<Str
 }
 
 #[test]
-fn the_latest_comes_first_and_only_once() {
+fn input_history_is_newest_first_without_duplicates() {
     let world = World::new();
     let history = InputHistory::new(&world.home);
     assert_eq!(shown(&history, InputScope::Everywhere, 9), [""; 0], "before the first prompt");
@@ -51,7 +51,7 @@ fn the_latest_comes_first_and_only_once() {
 }
 
 #[test]
-fn the_line_is_the_formats() {
+fn input_history_line_matches_the_format() {
     let world = World::new();
     let history = InputHistory::new(&world.home);
     let mut prompt = entry("see [Pasted text #1 +39 lines]", "/home/dev/project", 1_767_323_045_000);
@@ -67,7 +67,7 @@ fn the_line_is_the_formats() {
 }
 
 #[test]
-fn what_is_no_prompt_is_passed_over() {
+fn input_history_skips_lines_that_are_no_prompt() {
     let world = World::new();
     let lines = "{\"display\":\"old\",\"project\":\"/p\"}\nnull\n{\"display\":7}\n\0\0\n{\"display\":\"torn";
     world.write(".claude/history.jsonl", lines);
@@ -99,7 +99,7 @@ fn child_appends() {
 
 /// Invariant 13 of `docs/design/session-log.md`.
 #[test]
-fn many_processes_lose_nothing() {
+fn concurrent_input_history_appends_lose_nothing() {
     let world = World::new();
     let test = std::env::current_exe().unwrap();
     let children: Vec<_> = (0..PROCESSES)

@@ -115,7 +115,7 @@ fn files_that_cannot_be_used_are_reported_and_do_not_stop_the_others() {
 }
 
 #[test]
-fn the_limit_itself_is_still_read() {
+fn instruction_file_at_the_limit_is_read() {
     let world = World::new();
     world.write("project/CLAUDE.md", vec![b'x'; 4 * 1024 * 1024]);
     assert_eq!(discover(&world, world.cwd()).files.len(), 1);
@@ -149,7 +149,7 @@ fn imports_come_right_behind_the_file_that_asks_for_them() {
 }
 
 #[test]
-fn four_hops_and_no_circles() {
+fn import_depth_is_four_and_cycles_end() {
     let world = World::new();
     for n in 0..6 {
         let name = if n == 0 { "CLAUDE.md".to_owned() } else { format!("{n}.md") };
@@ -303,7 +303,7 @@ fn a_worktree_inside_its_checkout_does_not_read_shared_files_twice() {
 }
 
 #[test]
-fn what_differs_from_the_file_is_marked() {
+fn instruction_text_that_differs_from_its_file_is_marked() {
     for (bytes, is_partial) in [
         (&b"plain\r\n"[..], false),
         (b"\xef\xbb\xbfwith a mark", false),

@@ -29,7 +29,7 @@ fn append(file: &Path, text: &str) {
 
 /// The lines are those of the official SDK, byte for byte.
 #[test]
-fn names_are_appended_as_others_do() {
+fn rename_appends_the_lines_of_the_format() {
     let world = World::new();
     let place = session(&world);
     let before = fs::read_to_string(place.file()).unwrap();
@@ -58,7 +58,7 @@ fn a_torn_line_does_not_swallow_a_name() {
 }
 
 #[test]
-fn names_left_behind_are_repeated() {
+fn label_far_from_the_end_is_repeated() {
     let world = World::new();
     let place = session(&world);
     let known = Labels {
@@ -86,7 +86,7 @@ fn names_left_behind_are_repeated() {
 
 /// A rename from another process counts, even when it is far behind by now.
 #[test]
-fn what_others_wrote_is_newer() {
+fn label_written_by_another_process_wins() {
     let world = World::new();
     let place = session(&world);
     let known = Labels { custom: Some("old".into()), tag: Some("old".into()), ..Labels::default() };

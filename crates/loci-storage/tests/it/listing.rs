@@ -96,7 +96,7 @@ fn a_long_file_is_known_by_its_ends() {
 }
 
 #[test]
-fn one_huge_line_hides_nothing() {
+fn huge_line_does_not_hide_metadata() {
     let world = World::new();
     let huge = "word ".repeat(60_000);
     let facts = facts(&world, lines(&[prompt(&huge)]));
@@ -107,7 +107,7 @@ fn one_huge_line_hides_nothing() {
 }
 
 #[test]
-fn broken_files_have_facts_too() {
+fn broken_file_still_has_metadata() {
     let world = World::new();
     for (content, is_empty) in [
         ("null\n[]\n17\nnonsense\n\0\0\0\n".to_owned(), true),
@@ -166,7 +166,7 @@ fn directories_of_one_name_are_listed_apart() {
 
 /// What other programs wrote: the first prompt, and as many messages as entries say.
 #[test]
-fn the_fixtures_have_their_facts() {
+fn fixtures_have_their_metadata() {
     let mut seen = 0;
     for file in jsonl_files(&fixtures()) {
         let facts = SessionMetadata::read(&file).unwrap().unwrap();

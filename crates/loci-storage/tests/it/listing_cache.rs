@@ -94,7 +94,7 @@ proptest! {
 
     /// Invariant 7 of `docs/design/index.md`.
     #[test]
-    fn a_warm_list_agrees_with_the_files(steps in prop::collection::vec(step(), 1..25)) {
+    fn cached_list_agrees_with_the_files(steps in prop::collection::vec(step(), 1..25)) {
         let world = World::new();
         for n in 0..SESSIONS {
             write(&world, n, &line(&format!("prompt {n}")), u64::from(n));
@@ -112,7 +112,7 @@ proptest! {
 
 /// What is kept is really used: facts come from there while a file is as it was.
 #[test]
-fn facts_are_kept_and_a_changed_file_is_read() {
+fn listing_cache_is_used_and_a_changed_file_is_read_again() {
     let world = World::new();
     for n in 0..SESSIONS {
         write(&world, n, &line(&format!("prompt {n}")), u64::from(n));
@@ -132,7 +132,7 @@ fn facts_are_kept_and_a_changed_file_is_read() {
 /// Any damage to what is kept is noticed, so that nothing is shown that no session says.
 /// Invariant 7 of `docs/design/index.md`.
 #[test]
-fn a_damaged_list_is_not_believed() {
+fn damaged_listing_cache_is_ignored() {
     let world = World::new();
     for n in 0..SESSIONS {
         write(&world, n, &line(&format!("prompt {n}")), u64::from(n));
@@ -149,7 +149,7 @@ fn a_damaged_list_is_not_believed() {
 
 /// What a list of one project keeps does not make those of others forgotten.
 #[test]
-fn facts_of_other_projects_stay_known() {
+fn listing_cache_keeps_other_projects() {
     let world = World::new();
     for n in 0..3 * SESSIONS {
         write(&world, n, &line(&format!("prompt {n:02}")), u64::from(n));

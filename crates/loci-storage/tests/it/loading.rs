@@ -102,7 +102,7 @@ fn lines(values: &[Value]) -> Vec<u8> {
 }
 
 #[test]
-fn a_missing_parent_costs_nothing_that_is_there() {
+fn missing_parent_loses_no_entry() {
     check_same(
         &lines(&[user("x1 s"), answer("y1 lost"), user("x2 y1"), answer("y2 x2")]),
         "b s x1 y1 x2 y2",
@@ -111,13 +111,13 @@ fn a_missing_parent_costs_nothing_that_is_there() {
 }
 
 #[test]
-fn a_circle_of_parents_ends() {
+fn parent_cycle_is_broken() {
     let circle = lines(&[user("x1 s"), answer("y1 x2"), user("x2 y1"), answer("y2 x2")]);
     check_same(&circle, "b s x1 y1 x2 y2", &[]);
 }
 
 #[test]
-fn of_two_entries_with_one_uuid_the_last_counts() {
+fn last_entry_with_a_duplicate_uuid_counts() {
     let mut again = answer("y1 x1");
     again["message"]["content"][0]["text"] = json!("again");
     let world = World::new();
@@ -178,14 +178,14 @@ fn runs_of_nul_and_other_debris_are_passed_over() {
 }
 
 #[test]
-fn a_torn_tail_is_named_and_the_rest_kept() {
+fn torn_tail_is_reported_and_the_rest_loaded() {
     let (first, torn) = (lines(&[user("x1 s")]), lines(&[answer("y1 x1")]));
     let torn = &torn[..torn.len() / 2];
     check([&first[..], torn].concat(), "b s x1", &[(first.len(), torn.len(), SkipReason::Torn)]);
 }
 
 #[test]
-fn what_is_glued_to_a_torn_line_is_found() {
+fn entry_glued_to_a_torn_line_is_found() {
     let (first, torn, glued) =
         (lines(&[user("x1 s")]), lines(&[answer("t x1")]), lines(&[answer("y1 x1"), user("x2 y1")]));
     let torn = &torn[..torn.len() / 2];

@@ -65,7 +65,7 @@ fn compacted(world: &World) -> PathBuf {
 }
 
 #[test]
-fn what_precedes_a_compaction_is_found_first() {
+fn recall_prefers_messages_before_a_compaction() {
     let world = World::new();
     let file = compacted(&world);
     let (n_found, hits) = look(&file, search("staging port"));
@@ -91,7 +91,7 @@ fn boundary(uuid: &str) -> Value {
 
 /// What the model still sees is not crowded out by much that is like it.
 #[test]
-fn what_is_still_seen_has_its_place() {
+fn recall_marks_messages_that_are_still_sent() {
     let world = World::new();
     let like = |n: usize| format!("The port of the amber lantern in zone {n} is open, the falcon is not.");
     let mut lines: Vec<Value> =
@@ -251,7 +251,7 @@ fn a_fork_finds_what_its_source_had_before_a_compaction() {
 }
 
 #[test]
-fn broken_lines_cost_themselves_and_no_more() {
+fn recall_skips_only_broken_lines() {
     let world = World::new();
     let good = line("u1", "user", json!("the port"));
     let file = world
@@ -266,7 +266,7 @@ proptest! {
     /// Whatever was said is found by any of its words, and quoted as it was said.
     /// Invariant 8 of `docs/design/compaction.md`.
     #[test]
-    fn whatever_was_said_is_found(texts in prop::collection::vec("[a-c é日_]{0,6}[a-d]{1,3}\\PC{0,20}", 1..20), at in 0_usize..20) {
+    fn recall_finds_every_message(texts in prop::collection::vec("[a-c é日_]{0,6}[a-d]{1,3}\\PC{0,20}", 1..20), at in 0_usize..20) {
         let world = World::new();
         let lines: Vec<Value> =
             texts.iter().enumerate().map(|(idx, text)| line(&format!("m{idx}-"), "user", json!(text))).collect();

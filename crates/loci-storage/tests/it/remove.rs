@@ -24,7 +24,7 @@ fn session(world: &World, n: u32) -> SessionPlace {
 
 /// Invariant 20 of `docs/design/session-log.md`.
 #[test]
-fn what_is_removed_can_be_brought_back() {
+fn removed_session_can_be_restored() {
     let world = World::new();
     let place = session(&world, 1);
     let before = fs::read(place.file()).unwrap();
@@ -51,7 +51,7 @@ fn what_is_removed_can_be_brought_back() {
 }
 
 #[test]
-fn the_latest_removal_comes_back_and_nothing_is_written_over() {
+fn restore_takes_the_latest_removal_and_overwrites_nothing() {
     let world = World::new();
     let place = session(&world, 1);
     remove_session(&world.home, &place, now(0)).unwrap();
@@ -66,7 +66,7 @@ fn the_latest_removal_comes_back_and_nothing_is_written_over() {
 }
 
 #[test]
-fn a_session_at_work_is_left_alone() {
+fn remove_refuses_a_session_in_use() {
     let world = World::new();
     let place = session(&world, 1);
     let id = session_id(1);

@@ -34,7 +34,7 @@ fn check_in(mut lab: Lab, before: &str, command: &str) {
 
 /// Invariants 5, 6 and 11 of `docs/design/file-history.md`.
 #[test]
-fn whatever_a_command_did_is_undone_and_done_again() {
+fn rewind_undoes_any_command_and_undo_redoes_it() {
     for (before, command) in [
         ("echo one > a", "echo two > a"),
         ("echo one > a", "echo two >> a"),
@@ -76,7 +76,7 @@ fn whatever_a_command_did_is_undone_and_done_again() {
 
 /// Invariant 7 of `docs/design/file-history.md`.
 #[test]
-fn what_someone_else_changed_is_left_alone() {
+fn rewind_leaves_changes_of_others_alone() {
     let mut lab = Lab::new();
     lab.shell("echo one > a; echo one > b; echo one > c; echo one > d");
     let point = lab.point();
@@ -115,7 +115,7 @@ fn what_someone_else_changed_is_left_alone() {
 
 /// Invariant 8 of `docs/design/file-history.md`.
 #[test]
-fn a_second_sessions_work_is_untouched() {
+fn rewind_leaves_the_work_of_another_session() {
     let mut first = Lab::new();
     first.shell("echo one > a; echo one > b; mkdir shared");
     let mut second = first.second_session();
@@ -135,7 +135,7 @@ fn a_second_sessions_work_is_untouched() {
 
 /// A clock that stands still, or goes back, takes nothing from the log.
 #[test]
-fn two_rewinds_in_one_moment_are_two() {
+fn rewinds_at_the_same_time_do_not_overwrite_each_other() {
     let mut lab = Lab::new();
     let (first, empty) = (lab.point(), lab.hash());
     lab.run("echo 1 > a");
@@ -152,7 +152,7 @@ fn two_rewinds_in_one_moment_are_two() {
 
 /// Invariant 9 of `docs/design/file-history.md`.
 #[test]
-fn links_are_never_followed() {
+fn rewind_never_follows_symlinks() {
     let mut lab = Lab::new();
     let outside = lab.outside();
     lab.shell("mkdir d && echo one > d/f && echo one > g");
@@ -186,7 +186,7 @@ fn a_file_with_other_names_is_a_conflict() {
 
 /// Invariant 5 of `docs/design/file-history.md`.
 #[test]
-fn what_changes_by_another_name_is_seen() {
+fn change_through_a_hard_link_is_a_conflict() {
     let mut lab = Lab::watching();
     lab.shell("echo one > a && ln a ../outside/a");
     lab.settle();
@@ -198,7 +198,7 @@ fn what_changes_by_another_name_is_seen() {
 }
 
 #[test]
-fn edits_are_noted_wherever_they_are() {
+fn edits_outside_the_project_are_recorded() {
     let mut lab = Lab::new();
     let outside = lab.outside().join("deep/er/file");
     let point = lab.point();
@@ -234,7 +234,7 @@ fn clean_files_of_a_repository_are_not_copied_and_nothing_of_git_changes() {
 
 /// Invariant 12 of `docs/design/file-history.md`.
 #[test]
-fn what_nothing_refers_to_is_collected_and_nothing_else() {
+fn collect_removes_only_unreferenced_blobs() {
     let mut lab = Lab::new();
     lab.shell("head -c 5000 /dev/urandom > untouched; echo one > a");
     let point = lab.point();
@@ -267,7 +267,7 @@ fn modes_and_times_of_files_that_stay_are_not_touched() {
 }
 
 #[test]
-fn a_point_that_nobody_knows_is_an_error() {
+fn rewind_to_an_unknown_prompt_is_an_error() {
     let lab = Lab::new();
     let error = lab.try_plan(&"nowhere".into()).unwrap_err();
     assert_eq!(error.to_string(), "No file checkpoint found for this message.");

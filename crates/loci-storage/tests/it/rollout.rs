@@ -85,7 +85,7 @@ fn rollouts_are_listed_with_the_project_they_are_about() {
 }
 
 #[test]
-fn of_several_files_of_a_thread_the_last_counts() {
+fn last_rollout_file_of_a_thread_counts() {
     let world = World::new();
     let old = put(&world, TOOLS, &fixture("tools.jsonl"));
     let time = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
@@ -223,7 +223,7 @@ fn a_summary_stands_for_what_it_covers() {
 }
 
 #[test]
-fn an_interrupt_stays_one() {
+fn imported_interrupt_stays_an_interrupt() {
     let world = World::new();
     put(&world, INTERRUPTED, &fixture("interrupted.jsonl"));
     let place = find_rollout(&world.home, world.cwd(), INTERRUPTED).unwrap().unwrap();
@@ -272,7 +272,7 @@ fn imported(world: &World, text: &str) -> Vec<String> {
 }
 
 #[test]
-fn turns_that_were_taken_back_are_not_told() {
+fn rolled_back_turns_are_not_imported() {
     let rolled = |n: u32| {
         format!(
             "{}\n",
@@ -296,7 +296,7 @@ fn turns_that_were_taken_back_are_not_told() {
 
 /// Invariant 12 of `docs/design/index.md`.
 #[test]
-fn calls_and_results_are_made_to_fit() {
+fn imported_calls_and_results_are_paired() {
     let call = |id: &str| {
         item(
             json!({"type": "function_call", "name": "exec_command", "arguments": "{\"cmd\":\"x\"}", "call_id": id}),
@@ -339,7 +339,7 @@ fn calls_and_results_are_made_to_fit() {
 
 /// A result that was lost must not cost what was said after it.
 #[test]
-fn a_lost_result_costs_itself_alone() {
+fn missing_result_of_a_rollout_costs_only_itself() {
     let text = fixture("tools.jsonl");
     let kept: Vec<&str> =
         text.lines().enumerate().filter(|(idx, _)| *idx != 14).map(|(_, line)| line).collect();
@@ -372,7 +372,7 @@ fn a_rollout_goes_on_from_another() {
 }
 
 #[test]
-fn what_cannot_be_imported_is_named() {
+fn import_error_names_the_reason() {
     let world = World::new();
     let file = |name: &str, text: &str| world.write(&format!("elsewhere/{name}"), text).display().to_string();
     let empty = file("rollout-a.jsonl", &meta(json!({})));
@@ -400,7 +400,7 @@ proptest! {
     /// Cut anywhere and with lines lost, a rollout becomes a conversation in which every call has one result.
     /// Invariant 12 of `docs/design/index.md`.
     #[test]
-    fn any_part_of_a_rollout_is_a_conversation(cut in 700_usize..22_000, lost in proptest::collection::vec(1_usize..39, 0..6)) {
+    fn any_prefix_of_a_rollout_is_a_valid_conversation(cut in 700_usize..22_000, lost in proptest::collection::vec(1_usize..39, 0..6)) {
         let text = fixture("tools.jsonl");
         let cut = text.floor_char_boundary(cut.min(text.len()));
         let kept: Vec<&str> =

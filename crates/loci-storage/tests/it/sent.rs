@@ -183,7 +183,7 @@ fn a_resume_after_a_compaction_sends_the_same_bytes() {
 }
 
 #[test]
-fn replaced_contents_are_found_again_in_order() {
+fn content_replacements_are_restored_in_order() {
     let mut running = Running::new();
     running.turn("one");
     for n in 0..3 {

@@ -76,7 +76,7 @@ proptest! {
 
     /// Invariant 14 of `docs/design/session-log.md`.
     #[test]
-    fn any_bytes_can_be_loaded(bytes in prop::collection::vec(any::<u8>(), 0..2_000)) {
+    fn load_transcript_accepts_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..2_000)) {
         let world = World::new();
         load_transcript(&world.write("s.jsonl", bytes)).unwrap();
     }

@@ -125,7 +125,7 @@ fn a_full_disk_is_reported_once_and_loses_nothing() {
 
 /// Invariant 9 of `docs/design/session-log.md`.
 #[test]
-fn every_kind_of_failure_is_told_once_and_survived() {
+fn every_append_failure_is_reported_once_and_survived() {
     use io::ErrorKind as Kind;
     for (kind, hint) in [
         (Kind::StorageFull, "Free some space"),

@@ -52,7 +52,7 @@ fn set_model(name: &str) -> String {
 }
 
 #[test]
-fn each_later_source_wins() {
+fn later_settings_source_wins() {
     let world = World::new();
     let given = GivenSettings { text: set_model("given"), name: "--settings".to_owned() };
     let mut expected = String::new();
@@ -232,7 +232,7 @@ fn a_local_file_that_came_with_the_repository_is_the_repositorys() {
 }
 
 #[test]
-fn a_changed_file_is_noticed_whichever_it_is() {
+fn settings_watch_notices_any_changed_file() {
     let world = World::new();
     git(&world, "project", &["init", "-q"]);
     let (mut watch, first) = SettingsWatch::start(places(&world, "user,project,local"), None);
@@ -259,7 +259,7 @@ fn a_changed_file_is_noticed_whichever_it_is() {
 }
 
 #[test]
-fn every_files_part_can_be_explained() {
+fn merged_setting_names_the_file_and_line_of_each_part() {
     let world = World::new();
     world.write(".claude/settings.json", r#"{"model": "a"}"#);
     world.write("project/.claude/settings.json", "{\n\n\"model\": \"b\"}");

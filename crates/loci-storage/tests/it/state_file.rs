@@ -10,7 +10,7 @@ use loci_storage::config::{StateFileError, external_imports, set_trust, user_id}
 use crate::support::World;
 
 #[test]
-fn an_id_is_made_once_and_kept() {
+fn user_id_is_made_once() {
     let world = World::new();
     let first = user_id(&world.home, &SeededRandom::new(1)).unwrap();
     assert_eq!(first.len(), 64);
@@ -20,7 +20,7 @@ fn an_id_is_made_once_and_kept() {
 }
 
 #[test]
-fn everything_else_keeps_its_bytes() {
+fn state_edit_keeps_all_other_bytes() {
     let world = World::new();
     let before = "{\n  \"n\": 1.50,\n  \"projects\": {\n    \"/p\": {\n      \"x\": 123456789012345678901234567890\n    }\n  }\n}";
     world.write(".claude.json", before);
@@ -30,7 +30,7 @@ fn everything_else_keeps_its_bytes() {
 }
 
 #[test]
-fn an_existing_id_is_read_and_nothing_is_written() {
+fn existing_user_id_is_read_without_a_write() {
     let world = World::new();
     world.write(".claude.json", r#"{"userID":"abc"}"#);
     assert_eq!(user_id(&world.home, &SeededRandom::new(1)).unwrap(), "abc");

@@ -88,7 +88,7 @@ fn copies_count_once_and_imports_not_at_all() {
 }
 
 #[test]
-fn rows_tell_day_project_and_model() {
+fn statistics_rows_have_day_project_and_model() {
     let world = World::new();
     write(
         &file_of(&world, 1),
@@ -151,7 +151,7 @@ proptest! {
 
     /// Whatever is torn costs itself alone, and nothing panics.
     #[test]
-    fn any_bytes_can_be_counted(noise in proptest::collection::vec(any::<u8>(), 0..200), cut in 0_usize..400) {
+    fn statistics_accept_any_bytes(noise in proptest::collection::vec(any::<u8>(), 0..200), cut in 0_usize..400) {
         let world = World::new();
         let file = file_of(&world, 1);
         let line = prompt("u1", 1, world.cwd()).to_string();

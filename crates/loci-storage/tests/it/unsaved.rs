@@ -40,7 +40,7 @@ fn uuids(place: &SessionPlace) -> Vec<String> {
 
 /// Invariant 10 of `docs/design/session-log.md`.
 #[test]
-fn what_was_never_saved_comes_back_in_order() {
+fn unsaved_lines_are_recovered_in_order() {
     let world = world();
     let (place, kept) = close_without_a_disk(&world, &["u1", "u2"]);
     assert_eq!(fs::metadata(&kept).unwrap().permissions().mode() & 0o777, 0o600);
@@ -55,7 +55,7 @@ fn what_was_never_saved_comes_back_in_order() {
 }
 
 #[test]
-fn it_waits_for_whoever_is_writing_the_session() {
+fn unsaved_lines_wait_for_the_writer_of_the_session() {
     let world = world();
     let (place, kept) = close_without_a_disk(&world, &["u1"]);
     fs::remove_file(world.home.projects_dir()).unwrap();
@@ -67,7 +67,7 @@ fn it_waits_for_whoever_is_writing_the_session() {
 }
 
 #[test]
-fn only_transcripts_of_this_home_are_written() {
+fn recover_unsaved_writes_only_transcripts_of_this_home() {
     let world = world();
     let (place, kept) = close_without_a_disk(&world, &["u1"]);
     fs::remove_file(world.home.projects_dir()).unwrap();
@@ -83,7 +83,7 @@ fn only_transcripts_of_this_home_are_written() {
 }
 
 #[test]
-fn a_link_is_not_believed() {
+fn recover_unsaved_does_not_follow_symlinks() {
     let world = world();
     let (_, kept) = close_without_a_disk(&world, &["u1"]);
     fs::remove_file(world.home.projects_dir()).unwrap();

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn an_import_stands_alone() {
+    fn import_must_be_a_word_of_its_own() {
         check("@docs/a.md", &["docs/a.md"]);
         check("See @docs/a.md and\n- @./b.txt\n    @~/c\t@/d", &["docs/a.md", "./b.txt", "~/c", "/d"]);
         check("@with\\ space.md x", &["with space.md"]);

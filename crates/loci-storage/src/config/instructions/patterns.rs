@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_speak_of_whole_paths() {
+    fn pattern_matches_the_whole_path() {
         check(&["src/**/*.ts"], "src/a.ts", true);
         check(&["src/**/*.ts"], "src/a/b/c.ts", true);
         check(&["src/**/*.ts"], "lib/src/a.ts", false);
@@ -90,14 +90,14 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_pattern_leaves_the_others_be() {
+    fn bad_pattern_does_not_disable_the_others() {
         check(&["[", "a.rs"], "a.rs", true);
         check(&["["], "[", false);
         check(&["{a"], "a", false);
     }
 
     #[test]
-    fn braces_have_a_budget() {
+    fn brace_expansion_is_limited() {
         for (pattern, expected) in [
             ("a", 1),
             ("{a,b}", 2),

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_are_written_in_three_ways() {
+    fn path_patterns_are_parsed_in_three_spellings() {
         check(
             "---\npaths: src/**/*.{ts,tsx}, lib/*\n---\nBe terse.\n",
             &["src/**/*.{ts,tsx}", "lib/*"],
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn front_matter_without_paths_is_only_taken_off() {
+    fn front_matter_without_paths_is_stripped() {
         check("---\nname: x\n---\nbody", &[], "body");
         check("---\nnever closed", &[], "---\nnever closed");
         check("--- no\n---\n", &[], "--- no\n---\n");

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_users_excludes_lie_where_git_looks() {
+    fn user_exclude_file_is_found_where_git_looks() {
         for (named, xdg, expected) in [
             (None, "", "/home/dev/.config/git/ignore"),
             (None, "/x", "/x/git/ignore"),

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_tells_what_git_tracks() {
+    fn git_index_tells_tracked_files() {
         let name = ".claude/settings.local.json";
         let longer = format!("sub/{name}");
         for (bytes, expected) in [

@@ -22,7 +22,7 @@ struct Tally {
 
 /// Invariants 1, 2, 3, 4 and 5 of `docs/design/doctor.md`.
 #[test]
-fn damaged_stores_are_recognised_and_mended() {
+fn every_damage_is_found_and_repaired() {
     let mut tally = Tally::default();
     for (n, damage) in ALL.iter().cycle().take(ALL.len() * ROUNDS).enumerate() {
         check(n as u64, &[*damage], &mut tally);
@@ -32,13 +32,13 @@ fn damaged_stores_are_recognised_and_mended() {
 
 /// Invariants 1, 2, 3, 4 and 5 of `docs/design/doctor.md`.
 #[test]
-fn stores_with_several_damages_are_recognised_and_mended() {
+fn several_damages_are_found_and_repaired() {
     check_combined(0..COMBINED / 2);
 }
 
 /// The other half, so that both are done at once.
 #[test]
-fn more_stores_with_several_damages_are_recognised_and_mended() {
+fn several_damages_are_found_and_repaired_with_more_seeds() {
     check_combined(COMBINED / 2..COMBINED);
 }
 

@@ -42,7 +42,7 @@ fn check(damages: &[Damage]) {
 
 /// Invariant 6 of `docs/design/doctor.md`.
 #[test]
-fn a_repair_that_dies_at_any_step_is_finished_by_the_next() {
+fn repair_killed_at_any_step_is_finished_by_the_next() {
     use Damage::*;
     check(&[TornTail, LostLine, NulRun, Double]);
     check(&[WrongProject, HalfRemoved]);
@@ -51,7 +51,7 @@ fn a_repair_that_dies_at_any_step_is_finished_by_the_next() {
 
 /// The same for what was begun and not ended.
 #[test]
-fn a_repair_of_half_done_things_that_dies_is_finished_by_the_next() {
+fn repair_of_interrupted_operations_killed_at_any_step_is_finished_by_the_next() {
     use Damage::*;
     check(&[ArchivedTwice, HalfRestored]);
     check(&[Temporary, StrayAgents, HalfRewind, BadRewind, EmptyTrash]);

@@ -11,7 +11,7 @@ use crate::sessions::listing::list_all;
 
 /// Invariant 7 of `docs/design/doctor.md`.
 #[test]
-fn a_session_that_is_open_is_not_touched() {
+fn repair_does_not_touch_an_open_session() {
     let mut lab = Lab::new(1, 2);
     let place = lab.places[0].clone();
     Damage::Garbage.apply(&mut lab, &place);
@@ -37,7 +37,7 @@ fn a_session_that_is_open_is_not_touched() {
 
 /// Invariant 8 of `docs/design/doctor.md`.
 #[test]
-fn looking_changes_nothing() {
+fn check_store_changes_nothing() {
     let mut lab = Lab::new(2, 2);
     let places = lab.places.clone();
     for (n, damage) in
@@ -54,7 +54,7 @@ fn looking_changes_nothing() {
 }
 
 #[test]
-fn an_empty_home_is_fine_and_stays_empty() {
+fn empty_config_home_has_no_findings_and_stays_empty() {
     let lab = Lab::new(3, 0);
     fs::remove_dir_all(lab.home.root()).ok();
     assert_eq!(repair_store(&lab.home, &lab.env).unwrap().findings, []);
@@ -62,7 +62,7 @@ fn an_empty_home_is_fine_and_stays_empty() {
 }
 
 #[test]
-fn a_finding_says_where_it_is() {
+fn finding_names_file_session_and_offset() {
     let mut lab = Lab::new(4, 1);
     let place = lab.places[0].clone();
     let at = fs::metadata(place.file()).unwrap().len();
@@ -79,7 +79,7 @@ fn a_finding_says_where_it_is() {
 /// Invariant 3 of `docs/design/doctor.md`: results that are in the trash, or in another project, come back as they were, and
 /// are not written anew from what little the transcript has of them.
 #[test]
-fn results_that_come_back_are_what_they_were() {
+fn restored_tool_results_have_their_recorded_bytes() {
     for damage in [Damage::HalfRemoved, Damage::StrayResults] {
         for n in 0..2 {
             let mut lab = Lab::new(8, 2);
@@ -98,7 +98,7 @@ fn results_that_come_back_are_what_they_were() {
 
 /// One that is nowhere is written anew where what belongs to the session has come back to.
 #[test]
-fn what_a_session_misses_is_written_after_the_rest_came_back() {
+fn missing_file_is_written_after_moved_files_are_restored() {
     for damage in [Damage::HalfRemoved, Damage::StrayResults] {
         for n in 0..2 {
             let mut lab = Lab::new(9, 2);
@@ -116,7 +116,7 @@ fn what_a_session_misses_is_written_after_the_rest_came_back() {
 
 /// Invariant 9 of `docs/design/doctor.md`: what loci made becomes private, what it only moved keeps its mode.
 #[test]
-fn what_loci_made_is_closed_and_what_it_moved_is_not() {
+fn file_modes_are_fixed_for_own_files_and_not_for_moved_ones() {
     use std::os::unix::fs::PermissionsExt;
     let lab = Lab::new(6, 1);
     let loci = lab.home.loci_dir();
@@ -160,7 +160,7 @@ fn set_old(file: &std::path::Path) {
 }
 
 #[test]
-fn a_list_that_remembers_something_else_is_found() {
+fn stale_listing_cache_is_a_finding() {
     let lab = Lab::new(5, 17);
     for place in &lab.places {
         set_old(place.file());
@@ -182,7 +182,7 @@ fn a_list_that_remembers_something_else_is_found() {
 
 /// What other programs recorded gives no alarm, but for the one that was cut on purpose.
 #[test]
-fn recorded_sessions_are_fine() {
+fn fixture_sessions_have_no_findings() {
     let fixtures = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/sessions");
     for entry in fs::read_dir(fixtures)
         .unwrap()

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_torn_foreign_or_too_large_is_an_error() {
+    fn torn_foreign_or_too_large_archive_is_an_error() {
         let whole = packed(&"some text ".repeat(400));
         assert_eq!(decompress(&mut whole.as_slice(), 4_000).unwrap().len(), 4_000);
         let error = decompress(&mut whole.as_slice(), 3_999).unwrap_err();

@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rollout_is_none() {
+    fn line_that_is_no_rollout_item_is_ignored() {
         for text in
             ["", "null", "[]", "{", "{\"type\":\"user\"}", "{\"type\":7,\"payload\":{}}", "{\"payload\":{}}"]
         {

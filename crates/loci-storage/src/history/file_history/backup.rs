@@ -134,12 +134,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_the_references() {
+    fn backup_file_names_match_the_reference() {
         assert_eq!(name_of(Path::new("/home/dev/project/code.txt"), 2), "b8547272bf2ad8b8@v2");
     }
 
     #[test]
-    fn a_change_is_seen_whatever_it_is() {
+    fn backup_notices_every_kind_of_change() {
         let root = tempfile::tempdir().unwrap();
         let (dir, file) = (root.path().join("kept"), root.path().join("file"));
         fs::write(&file, "one").unwrap();

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn contents_come_back_and_are_kept_once() {
+    fn blob_is_read_back_and_stored_once() {
         let (_root, store) = store();
         let text = "line\n".repeat(1000);
         for content in [&b""[..], b"x", b"\0\xff\n", text.as_bytes()] {

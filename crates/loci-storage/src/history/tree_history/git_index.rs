@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn broken_indexes_hold_nothing() {
+    fn broken_git_index_is_empty() {
         for bytes in [&b""[..], b"DIRC", b"DIRC\0\0\0\x02\0\0\0\x05short", b"JUNK\0\0\0\x02\0\0\0\0"] {
             assert_eq!(parse(bytes), None, "{bytes:?}");
         }
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_gits() {
+    fn git_index_numbers_are_decoded_like_git() {
         for (bytes, expected) in [
             (&[0u8][..], Some(0)),
             (&[127], Some(127)),

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_came_since_a_prompt_is_found_by_its_name_alone() {
+    fn log_since_a_prompt_is_found_by_prompt_id() {
         let dir = tempfile::tempdir().unwrap();
         let log = dir.path().join("log.jsonl");
         let change = |call: &str| {

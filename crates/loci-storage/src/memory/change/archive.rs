@@ -134,7 +134,7 @@ mod tests {
     /// Invariant 11 of `docs/design/memory.md`. A crash may come after the archive and before the journal; lines that
     /// cannot be read go along.
     #[test]
-    fn what_is_in_both_places_counts_once() {
+    fn change_in_journal_and_archive_counts_once() {
         let dir = tempfile::tempdir().unwrap();
         let (journal, archive) = (dir.path().join("journal.jsonl"), dir.path().join("archive"));
         for id in 1..=4 {

@@ -45,7 +45,7 @@ impl World {
 
 /// Invariant 7 of `docs/design/memory.md`.
 #[test]
-fn every_change_can_be_taken_back_and_that_too() {
+fn every_change_and_every_undo_can_be_undone() {
     let world = world();
     world.write("a.md", None, Some("one")).unwrap();
     world.write("a.md", Some("one"), Some("two")).unwrap();
@@ -63,7 +63,7 @@ fn every_change_can_be_taken_back_and_that_too() {
 
 /// Invariant 6 of `docs/design/memory.md`.
 #[test]
-fn what_was_edited_by_hand_is_never_written_over() {
+fn change_conflicts_with_an_edit_by_hand() {
     let world = world();
     let made = world.write("a.md", None, Some("ours")).unwrap();
     fs::write(world.root.path().join("m/a.md"), "by hand").unwrap();
@@ -81,7 +81,7 @@ fn what_was_edited_by_hand_is_never_written_over() {
 
 /// Invariant 7 of `docs/design/memory.md`.
 #[test]
-fn a_change_that_a_crash_cut_short_is_finished() {
+fn change_interrupted_by_a_crash_is_finished() {
     let world = world();
     world.write("a.md", None, Some("one")).unwrap();
     world.write("b.md", None, Some("b")).unwrap();
@@ -105,7 +105,7 @@ fn a_change_that_a_crash_cut_short_is_finished() {
 /// Whatever step of an acceptance a crash came after, it is whole afterwards, and can be taken back.
 /// Invariant 7 of `docs/design/memory.md`.
 #[test]
-fn an_acceptance_that_was_killed_anywhere_is_whole() {
+fn acceptance_killed_at_any_step_is_whole() {
     for n_done in 0..=3 {
         let world = world();
         world.write("MEMORY.md", None, Some("- [z](z.md): z\n")).unwrap();
@@ -133,7 +133,7 @@ fn an_acceptance_that_was_killed_anywhere_is_whole() {
 /// A disk that takes the journal's line and nothing more: the change is not lost, and is made once there is room.
 /// Invariant 7 of `docs/design/memory.md`.
 #[test]
-fn a_change_that_found_no_room_is_made_by_the_next() {
+fn change_on_a_full_disk_is_finished_by_the_next() {
     let world = world();
     let dir = world.root.path().join("m");
     // Nothing can be made there, and nothing is.
@@ -151,7 +151,7 @@ fn a_change_that_found_no_room_is_made_by_the_next() {
 
 /// Invariant 6 of `docs/design/memory.md`. Files by other programs may be in any encoding.
 #[test]
-fn what_is_not_text_comes_back_byte_for_byte() {
+fn undo_restores_binary_memory_byte_for_byte() {
     let world = world();
     let path = world.root.path().join("m/a.md");
     let latin = || Some(MemoryContent::from(b"caf\xe9\r\n".to_vec()));
@@ -195,7 +195,7 @@ fn what_is_not_text_comes_back_byte_for_byte() {
 
 /// Invariant 7 of `docs/design/memory.md`.
 #[test]
-fn a_torn_line_costs_itself_alone() {
+fn torn_journal_line_costs_only_itself() {
     let world = world();
     world.write("a.md", None, Some("one")).unwrap();
     let journal = world.journal.journal_file();
@@ -253,7 +253,7 @@ proptest! {
     /// Taking every change back, newest first, leaves what was there at the beginning.
     /// Invariant 7 of `docs/design/memory.md`.
     #[test]
-    fn all_changes_taken_back_leave_the_beginning(steps in proptest::collection::vec((0..3usize, proptest::option::of(proptest::collection::vec(any::<u8>(), 0..5))), 1..12)) {
+    fn undoing_all_changes_restores_the_beginning(steps in proptest::collection::vec((0..3usize, proptest::option::of(proptest::collection::vec(any::<u8>(), 0..5))), 1..12)) {
         let world = world();
         let mut made = Vec::new();
         for (n, after) in steps {

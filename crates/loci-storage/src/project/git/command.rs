@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_plain_configuration_goes_unasked() {
+    fn git_config_that_may_name_filters_is_detected() {
         let dir = tempfile::tempdir().unwrap();
         assert!(may_name_filters(dir.path()), "none to read");
         for (config, expected) in [

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_meant_by_the_end_of_its_path() {
+    fn file_filter_matches_the_end_of_a_path() {
         let filter = |file: &str| SearchFilter { file: Some(file.to_owned()), ..SearchFilter::default() };
         for (wanted, path, expected) in [
             ("main.rs", "/p/src/main.rs", true),

@@ -277,7 +277,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_read_as_the_calendar_has_them() {
+    fn timestamps_are_parsed_like_the_calendar() {
         for text in [
             "1970-01-01T00:00:00.000Z",
             "2026-02-28T23:59:59.999Z",

@@ -205,7 +205,7 @@ mod tests {
 
     /// Where parts end makes no difference to what is found, nor do long lines, blank ones and a last one without an end.
     #[test]
-    fn parts_of_any_size_find_the_same() {
+    fn recall_scan_finds_the_same_with_any_part_size() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s.jsonl");
         let line = |n: usize| {

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_found_raw_and_unescaped() {
+    fn scan_finds_raw_and_unescaped_strings() {
         let text = br#"{"t":"one \"t\":\"no\"","t":"two\n\u00e9","u":"cut \ud83d"#;
         assert_eq!(first_text(text, "t").unwrap(), "one \"t\":\"no\"");
         assert_eq!(last_text(text, "t").unwrap(), "two\né");
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_come_last_first() {
+    fn lines_from_end_come_last_first() {
         let lines: Vec<_> = lines_from_end(b"a\nb\r\n\n c").map(lossy).collect();
         assert_eq!(lines, ["c", "b", "a"]);
         assert_eq!(lines_from_end(b"").count(), 0);

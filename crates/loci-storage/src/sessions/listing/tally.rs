@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn estimates_grow_with_the_file() {
+    fn message_estimate_grows_with_the_file() {
         let tail = br#"{"message":{"role":"user"}}"#.repeat(10);
         assert_eq!(estimate(&tail, tail.len() as u64 * 7), 70);
         assert_eq!(estimate(b"", 17), 1);

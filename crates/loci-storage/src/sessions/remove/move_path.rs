@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_copy_is_whole() {
+    fn move_across_file_systems_copies_everything() {
         let dir = tempfile::tempdir().unwrap();
         let (from, to) = (dir.path().join("a"), dir.path().join("b"));
         fs::create_dir_all(from.join("sub")).unwrap();

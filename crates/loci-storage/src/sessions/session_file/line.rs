@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_entry_is_named() {
+    fn skipped_line_has_a_reason() {
         use SkipReason::{NotAnEntry, NotJson, Nul, Torn};
         for (line, terminated, reason) in [
             ("null", true, NotAnEntry),

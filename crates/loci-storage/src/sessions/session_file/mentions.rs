@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_and_other_keys_are_not_met() {
+    fn mentions_ignore_texts_and_other_keys() {
         check(
             r#"{"text":"\"uuid\":\"a\"","leafUuid":"a","logicalParentUuid":"a"}"#,
             &["a"],
@@ -169,12 +169,12 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_could_be_spelled_otherwise_is_not_looked_for() {
+    fn mention_search_skips_ids_that_json_could_escape() {
         check(r#"{"uuid":"\u00e4"}"#, &["ä"], &[], Some(0), &["ä"]);
     }
 
     #[test]
-    fn blocks_do_not_hide_what_lies_across_them() {
+    fn mention_across_two_blocks_is_found() {
         for padding in 0..60 {
             let file = format!("{{\"uuid\":\"name-1\"}}{}", " ".repeat(BLOCK as usize - 30 + padding));
             check(&file, &["name-1"], &[], Some(3), &[]);

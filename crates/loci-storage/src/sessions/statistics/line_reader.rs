@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_is_what_a_person_asked() {
+    fn turn_counts_only_prompts_of_a_person() {
         let text = |text: &str| json!([{"type": "text", "text": text}]);
         for (more, content, n_turns) in [
             (json!({}), json!("Fix it"), 1),
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_none_are_passed_over() {
+    fn statistics_skip_lines_that_are_no_entries() {
         for line in ["", "null", "{", r#"{"type":"user"}"#, r#"{"type":"assistant","message":7}"#, "\u{0}"] {
             let query =
                 StatisticsQuery { project: None, since_ms: None, until_ms: None, zone: TimeZone::UTC };
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn days_begin_at_midnight_where_people_are() {
+    fn statistics_days_begin_at_local_midnight() {
         let zone = TimeZone::posix("JST-9").unwrap();
         let mut days = Days { zone: &zone, known: None };
         for (time, expected) in [

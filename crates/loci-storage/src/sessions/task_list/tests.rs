@@ -74,7 +74,7 @@ fn a_broken_file_is_set_aside_and_costs_only_itself() {
 }
 
 #[test]
-fn half_a_link_is_mended() {
+fn one_sided_task_dependency_is_repaired() {
     let world = World::new();
     let list = world.list(1);
     list.edit(|list| {
@@ -94,7 +94,7 @@ fn half_a_link_is_mended() {
 }
 
 #[test]
-fn many_writers_lose_nothing() {
+fn concurrent_task_list_writers_lose_nothing() {
     let world = World::new();
     thread::scope(|scope| {
         for n in 0..8 {

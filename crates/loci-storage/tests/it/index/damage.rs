@@ -71,7 +71,7 @@ fn an_index_that_cannot_be_written_or_read_hides_nothing() {
 
 /// What an interrupted writer left is cleared away by the next.
 #[test]
-fn leftovers_do_no_harm() {
+fn leftover_index_files_do_no_harm() {
     let world = world();
     let segment = fs::read(&segments(&world)[0]).unwrap();
     fs::write(index_dir(&world).join("half.new"), &segment[..segment.len() / 2]).unwrap();
@@ -88,7 +88,7 @@ proptest! {
     /// Any byte of the index may change, or any number of them be lost.
     /// Invariant 4 of `docs/design/index.md`.
     #[test]
-    fn any_damage_is_noticed(at in 0.0_f64..1.0, flip in 1_u8..=255, cuts in any::<bool>()) {
+    fn corrupt_segment_is_detected(at in 0.0_f64..1.0, flip in 1_u8..=255, cuts in any::<bool>()) {
         let world = world();
         let path = segments(&world).remove(0);
         let mut bytes = fs::read(&path).unwrap();

@@ -62,7 +62,7 @@ proptest! {
 
     /// Invariant 1 of `docs/design/index.md`.
     #[test]
-    fn a_search_finds_what_a_plain_look_finds(steps in prop::collection::vec(step(), 1..30)) {
+    fn search_agrees_with_a_plain_scan(steps in prop::collection::vec(step(), 1..30)) {
         let world = World::new();
         for (n, step) in steps.iter().enumerate() {
             happen(&world, n, step);

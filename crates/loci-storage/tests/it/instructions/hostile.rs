@@ -25,7 +25,7 @@ fn check(prepare: impl FnOnce(&World), files: &[&str], said: &[&str]) {
 const PLACE: &str = "project/CLAUDE.md";
 
 #[test]
-fn what_is_no_file() {
+fn instruction_path_that_is_no_file_is_reported() {
     let said = "~/project/CLAUDE.md: Not a regular file, so it was not read";
     check(|world| fs::create_dir(world.env.home.join(PLACE)).unwrap(), &[], &[said]);
     check(
@@ -47,7 +47,7 @@ fn what_is_no_file() {
 }
 
 #[test]
-fn what_may_not_be_read() {
+fn unreadable_instructions_are_reported() {
     if rustix::process::geteuid().is_root() {
         return; // Root may read everything.
     }
@@ -62,7 +62,7 @@ fn what_may_not_be_read() {
 }
 
 #[test]
-fn what_is_too_much() {
+fn too_large_or_too_many_instructions_are_reported() {
     check(
         |world| {
             world.write(PLACE, vec![b'x'; 4 * 1024 * 1024 + 1]);
@@ -84,7 +84,7 @@ fn what_is_too_much() {
 }
 
 #[test]
-fn what_goes_in_circles_or_too_deep() {
+fn cyclic_or_deep_instruction_imports_end() {
     check(
         |world| {
             world.write(PLACE, "@CLAUDE.md @a.md");
@@ -106,7 +106,7 @@ fn what_goes_in_circles_or_too_deep() {
 }
 
 #[test]
-fn what_is_not_quite_text() {
+fn instructions_that_are_not_utf8_are_read() {
     check(
         |world| {
             world.write(PLACE, b"\xef\xbb\xbfbytes \xff\r\nand\0more");

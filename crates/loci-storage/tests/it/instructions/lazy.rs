@@ -27,7 +27,7 @@ fn read(world: &World, lazy: &mut LazyInstructions, file: &str) -> Vec<String> {
 }
 
 #[test]
-fn directories_on_the_way_are_met_once_outermost_first() {
+fn nested_directory_instructions_are_triggered_once_outermost_first() {
     let world = World::new();
     world.write("project/CLAUDE.md", "top");
     world.write("project/a/CLAUDE.md", "a @more.md");
@@ -78,7 +78,7 @@ fn rules_for_certain_files_wait_for_one_of_them() {
 }
 
 #[test]
-fn what_the_conversation_has_is_not_met_again() {
+fn loaded_instructions_are_not_triggered_again() {
     let world = World::new();
     let path = world.write("project/a/CLAUDE.md", "a");
     world.write("project/a/x", "");
@@ -93,7 +93,7 @@ fn what_the_conversation_has_is_not_met_again() {
 }
 
 #[test]
-fn only_what_lies_below_is_met() {
+fn only_instructions_below_the_working_directory_are_triggered() {
     let world = World::new();
     world.write("elsewhere/CLAUDE.md", "evil");
     world.write("elsewhere/x", "");
@@ -113,7 +113,7 @@ fn only_what_lies_below_is_met() {
 }
 
 #[test]
-fn settings_hold_for_what_waits_too() {
+fn settings_apply_to_lazy_instructions() {
     let world = World::new();
     world.write("secret.md", "secret");
     world.write("project/a/CLAUDE.md", "a @~/secret.md");
@@ -131,7 +131,7 @@ fn settings_hold_for_what_waits_too() {
 }
 
 #[test]
-fn what_cannot_be_used_is_said_once() {
+fn unusable_lazy_instruction_is_reported_once() {
     let world = World::new();
     std::fs::create_dir_all(world.cwd().join("a/CLAUDE.md")).unwrap();
     world.write("project/a/x", "");

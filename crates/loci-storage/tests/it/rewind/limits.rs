@@ -27,7 +27,7 @@ fn edits_are_kept(lab: &mut Lab) {
 
 /// Invariant 15 of `docs/design/file-history.md`.
 #[test]
-fn a_tree_that_is_too_large_is_not_watched_and_that_is_said() {
+fn too_large_tree_is_not_tracked_and_is_reported() {
     let mut lab = Lab::within(TreeLimits { paths: 20, ..TreeLimits::default() });
     let point = lab.point();
     lab.run("touch a b c");
@@ -47,7 +47,7 @@ fn a_tree_that_is_too_large_is_not_watched_and_that_is_said() {
 
 /// Invariant 15 of `docs/design/file-history.md`.
 #[test]
-fn a_home_is_no_project_and_that_is_said() {
+fn home_directory_is_not_tracked_and_is_reported() {
     for below in ["", ".claude"] {
         let lab = Lab::new();
         let place = lab.user_home().join(below);
@@ -64,7 +64,7 @@ fn a_home_is_no_project_and_that_is_said() {
 
 /// Invariant 15 of `docs/design/file-history.md`.
 #[test]
-fn contents_beyond_a_limit_are_lost_and_that_is_said() {
+fn content_beyond_the_limit_is_not_kept_and_is_reported() {
     let usual = TreeLimits::default();
     let start = "Of some files what they hold is not kept, so changes to them cannot be rewound: ";
     for (mut lab, expected) in [

@@ -22,7 +22,7 @@ fn check(prepare: impl FnOnce(&World), expected: &[&str]) {
 const PLACE: &str = "project/.claude/settings.json";
 
 #[test]
-fn what_is_no_file() {
+fn settings_path_that_is_no_file_is_reported() {
     check(
         |world| fs::create_dir(world.env.home.join(PLACE)).unwrap(),
         &["~/project/.claude/settings.json: not a regular file (put a regular file there, or remove it)"],
@@ -44,7 +44,7 @@ fn what_is_no_file() {
 }
 
 #[test]
-fn what_may_not_be_read() {
+fn unreadable_settings_are_reported() {
     if rustix::process::geteuid().is_root() {
         return; // Root may read everything.
     }
@@ -60,7 +60,7 @@ fn what_may_not_be_read() {
 }
 
 #[test]
-fn what_is_too_large_is_read_as_far_as_it_goes() {
+fn too_large_settings_file_is_read_up_to_the_limit() {
     let world = World::new();
     let text =
         format!("{{\"permissions\": {{\"deny\": [\"A\"]}}, \"x\": \"{}\"}}", "x".repeat(3 * 1024 * 1024));
@@ -72,7 +72,7 @@ fn what_is_too_large_is_read_as_far_as_it_goes() {
 }
 
 #[test]
-fn what_is_not_text_or_not_json() {
+fn settings_that_are_no_text_or_json_are_reported() {
     check(
         |world| {
             world.write(PLACE, b"{\"language\": \"caf\xe9\"}");

@@ -81,7 +81,7 @@ fn helper_adds_its_rules() {
 }
 
 #[test]
-fn of_32_processes_at_once_none_loses_a_change() {
+fn concurrent_settings_edits_of_32_processes_lose_nothing() {
     let world = World::new();
     let path = world.write(".claude/settings.json", "{\n  // stays\n  \"unknown\": {\"n\": 1.50}\n}\n");
     let home = world.env.home.display().to_string();

@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_is_sorted_like_its_facts() {
+    fn record_is_sorted_like_its_metadata() {
         for nanoseconds in [0, 1, 999_999, 1_000_000, 1_700_000_000_123_456_789, -1, -999_999_999, -1_500_000]
         {
             let time = Timestamp::from_nanosecond(nanoseconds).unwrap();
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn signs_survive() {
+    fn signed_numbers_round_trip() {
         for number in [0, 1, -1, 63, -64, i64::MAX, i64::MIN] {
             let mut out = Vec::new();
             put_signed(&mut out, number);

@@ -60,7 +60,7 @@ proptest! {
 
     /// Invariant 15 of `docs/design/session-log.md`.
     #[test]
-    fn the_living_part_gives_what_the_whole_file_gives(steps in prop::collection::vec(step(), 1..30), cut in 0..400_usize) {
+    fn load_live_gives_the_conversation_of_the_whole_file(steps in prop::collection::vec(step(), 1..30), cut in 0..400_usize) {
         let file = session(&steps);
         check(&file)?;
         // A crash in the last line.
@@ -68,7 +68,7 @@ proptest! {
     }
 
     #[test]
-    fn any_entry_can_be_the_end(steps in prop::collection::vec(step(), 1..30), entry in 0..200_usize) {
+    fn load_at_ends_at_any_entry(steps in prop::collection::vec(step(), 1..30), entry in 0..200_usize) {
         let file = session(&steps);
         check_at(&file, &generated::name(entry))?;
     }
@@ -134,7 +134,7 @@ fn long(tail: &[Step]) -> Vec<Step> {
 
 /// Invariant 15 of `docs/design/session-log.md`.
 #[test]
-fn the_cost_is_that_of_the_living_part() {
+fn load_live_reads_only_the_live_part() {
     let (live, whole) = cost(&long(&[Step::plain_turn()]));
     assert!(live * 50 < whole, "{live} of {whole}");
     // A turn back before the last compaction costs the part up to the compaction before.
@@ -150,14 +150,14 @@ fn a_compaction_that_lost_its_summary_costs_one_part_more() {
 }
 
 #[test]
-fn reading_further_and_further_stays_linear() {
+fn load_live_reads_linear_bytes_when_extending() {
     // The pointer names the first entry: all of the file is needed, and every boundary is met on the way.
     let (live, whole) = cost(&long(&[Step::Pointer { back: 100_000 }]));
     assert!(live < 4 * whole, "{live} of {whole}");
 }
 
 #[test]
-fn a_name_that_is_nowhere_is_looked_for_once() {
+fn missing_entry_id_is_searched_once() {
     let (live, whole) = cost(&long(&[Step::plain_turn(), Step::PointerNowhere]));
     assert!(live < 2 * whole, "{live} of {whole}");
 }
