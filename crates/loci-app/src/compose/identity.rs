@@ -39,7 +39,7 @@ pub(super) fn log(
         (true, Some(lease)) => SessionLog::leased(place.file(), lease),
         (true, None) => SessionLog::on_disk(place.file()),
     };
-    log.with_refuge(home, place)
+    log.with_fallback(home, place)
 }
 
 /// Returns what every entry of a session is stamped with.

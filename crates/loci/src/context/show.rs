@@ -19,7 +19,7 @@ use loci_core::tool::ToolDescriptor;
 use loci_engine::{LoadedHistory, ModelConfig, shown_instructions, shown_memory_indexes};
 use loci_settings::Settings;
 use loci_stdx::Env;
-use loci_storage::config::{InstructionFile, Instructions, Scope};
+use loci_storage::config::{InstructionFile, InstructionScope, Instructions};
 use loci_tools::{RecordDirs, Toolbox};
 use serde_json::{Value, json};
 

@@ -7,7 +7,7 @@ use loci_app::{COMPATIBLE_VERSION, UserError};
 use loci_settings::{Diagnostic, Origin, Scope, Severity};
 use loci_stdx::{Env, counted};
 use loci_storage::config::{LoadedSettings, SettingsPlaces, StoredLoginError, stored_login};
-use loci_storage::doctor::glance_at_store;
+use loci_storage::doctor::quick_check_store;
 use loci_storage::history::BlobStore;
 use loci_storage::layout::ConfigHome;
 use serde_json::{Map, Value, json};
@@ -54,13 +54,13 @@ fn version() -> Check {
 }
 
 fn config_home(it: &Installation) -> Check {
-    let home = it.places.shown(it.home.root());
+    let home = it.places.display_path(it.home.root());
     Check::fact(format!("Config home: {home}"), "configHome", home)
 }
 
 fn settings_files(it: &Installation) -> Check {
     let files = it.loaded.files.iter();
-    let files = files.map(|file| (file.scope.to_string(), it.places.shown(&file.path), file.exists));
+    let files = files.map(|file| (file.scope.to_string(), it.places.display_path(&file.path), file.exists));
     let (rows, values) = files
         .map(|(scope, path, exists)| {
             let state = if exists { "" } else { "  (none)" };
@@ -104,12 +104,12 @@ fn unused_settings(it: &Installation) -> Check {
 /// Keys that nobody knows, for programs: most are another version's, and no news to people.
 fn unknown_keys(it: &Installation) -> Check {
     let keys = it.loaded.unknown.iter();
-    let keys = keys.map(|(key, path)| json!({"key": key, "file": it.places.shown(path)})).collect();
+    let keys = keys.map(|(key, path)| json!({"key": key, "file": it.places.display_path(path)})).collect();
     Check { text: Vec::new(), json: vec![("unknownKeys", keys)], n_problems: 0 }
 }
 
 fn trust(it: &Installation) -> Check {
-    let (root, is_trusted) = (it.places.shown(&it.loaded.trust.root), it.loaded.trust.is_trusted);
+    let (root, is_trusted) = (it.places.display_path(&it.loaded.trust.root), it.loaded.trust.is_trusted);
     let line = format!("Trust: {root} is {}", if is_trusted { "trusted" } else { "not trusted" });
     Check::fact(line, "trust", json!({"root": root, "isTrusted": is_trusted}))
 }
@@ -119,7 +119,7 @@ fn credentials(it: &Installation) -> (Check, Option<Diagnostic>) {
     let variables = CREDENTIALS.iter().filter(|name| it.env.vars.non_empty(name).is_some());
     let mut found: Vec<String> = variables.map(|name| (*name).to_owned()).collect();
     found.extend(it.loaded.settings().api_key_helper.map(|_| "apiKeyHelper".to_owned()));
-    let file = it.places.shown(&it.home.credentials_file());
+    let file = it.places.display_path(&it.home.credentials_file());
     let problem = match stored_login(&it.home) {
         Ok(login) => {
             found.extend(login.map(|_| file));
@@ -148,7 +148,7 @@ fn mcp_servers(it: &Installation) -> Check {
         servers
             .into_iter()
             .flat_map(|map| map.keys())
-            .map(|name| format!("{name} ({})", it.places.shown(path)))
+            .map(|name| format!("{name} ({})", it.places.display_path(path)))
             .collect()
     };
     let servers = [names(it.home.state_file()), names(&it.env.cwd.join(".mcp.json"))].concat();
@@ -157,7 +157,7 @@ fn mcp_servers(it: &Installation) -> Check {
 
 fn sessions(it: &Installation) -> Check {
     let (n_projects, n_sessions) = count_sessions(&it.home);
-    let glance = glance_at_store(&it.home, &it.env);
+    let glance = quick_check_store(&it.home, &it.env);
     // To read all may take minutes.
     let n_read = glance.as_ref().map_or(0, |check_up| check_up.n_read);
     let n_findings = glance

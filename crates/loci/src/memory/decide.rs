@@ -43,8 +43,8 @@ pub(super) fn accept(ctx: &MemoryContext, args: &ProposalArgs) -> Result<String,
 pub(super) fn reject(ctx: &MemoryContext, args: &ProposalArgs) -> Result<String, UserError> {
     let files = ctx.chosen(&args.names, args.all)?;
     ctx.each(files, args.json, |file| {
-        let content = ctx.content(Shelf::Pending, file)?.ok_or_else(|| gone(file))?;
-        let id = ctx.apply(Act::Reject, vec![Edit::pending(file, Some(content), None)])?;
+        let content = ctx.content(MemoryArea::Pending, file)?.ok_or_else(|| gone(file))?;
+        let id = ctx.apply(ChangeKind::Reject, vec![Edit::pending(file, Some(content), None)])?;
         Ok(done(&format!("`{file}` is turned down"), id, args.json))
     })
 }
@@ -52,16 +52,16 @@ pub(super) fn reject(ctx: &MemoryContext, args: &ProposalArgs) -> Result<String,
 /// Removes a memory and its line in the index.
 pub(super) fn forget(ctx: &MemoryContext, args: &ForgetArgs) -> Result<String, UserError> {
     let (file, _) = ctx.find(&args.name)?;
-    let content = ctx.content(Shelf::Memory, &file)?;
+    let content = ctx.content(MemoryArea::Memory, &file)?;
     let mut edits = vec![Edit::memory(&file, content, None)];
     edits.extend(ctx.index_edit(|index| without_index_lines(index, &file))?);
-    let id = ctx.apply(Act::Forget, edits)?;
+    let id = ctx.apply(ChangeKind::Forget, edits)?;
     Ok(done(&format!("`{file}` is forgotten"), id, args.json))
 }
 
 fn accept_one(ctx: &MemoryContext, file: &str) -> Result<u64, UserError> {
-    let text = ctx.exact_text(Shelf::Pending, file)?.ok_or_else(|| gone(file))?;
-    let now = ctx.content(Shelf::Memory, file)?;
+    let text = ctx.exact_text(MemoryArea::Pending, file)?.ok_or_else(|| gone(file))?;
+    let now = ctx.content(MemoryArea::Memory, file)?;
     if base(ctx, file)?.is_some_and(|base| base != now) {
         return Err(UserError::new(format!(
             "Not accepted, because it was edited since it was proposed: `{file}`"

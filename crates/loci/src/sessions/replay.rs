@@ -59,7 +59,7 @@ pub(super) struct ReplayArgs {
 struct Played {
     report: ReplayReport,
     /// The project as recorded, and what was made of it.
-    scratch: Option<(PathBuf, Scratch)>,
+    scratch: Option<(PathBuf, ScratchCopy)>,
     warnings: Vec<String>,
 }
 
@@ -141,7 +141,7 @@ fn open_sandbox(
     };
     let of_project = rules_at(&project)?;
     let recorded_rulebook = rules_at(recorded)?.rulebook;
-    let scratch = Scratch::copy(&project, &ctx.env.home, tmp, ScratchLimits::default())
+    let scratch = ScratchCopy::copy(&project, &ctx.env.home, tmp, ScratchLimits::default())
         .map_err(|error| to_user_error(&error))?;
     let scratch_rulebook = rules_at(scratch.root())?.rulebook;
     let env = Env { cwd: scratch.root().to_owned(), ..run.env.clone() };

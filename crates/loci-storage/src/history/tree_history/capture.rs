@@ -150,7 +150,7 @@ impl Capture<'_> {
 
     fn store(&self, path: &Path, stamp: NodeStamp, room: &CaptureBudget) -> (Option<NodeStamp>, PathState) {
         let path = self.root.join(path);
-        let lost = |stamp: Stamp| {
+        let lost = |stamp: NodeStamp| {
             let state = PathState::File { content: FileContent::Lost, mode: stamp.mode, size: stamp.size };
             (Some(stamp), state)
         };
