@@ -22,6 +22,7 @@ mod rust_source;
 mod sizes;
 mod tool_texts;
 mod tree;
+mod type_names;
 
 use std::path::Path;
 use tree::Tree;
@@ -44,6 +45,7 @@ const CHECKS: &[Check] = &[
     regressions::check,
     sizes::check,
     tool_texts::check,
+    type_names::check,
 ];
 
 /// Prints problems and warnings; fails when there are problems.
