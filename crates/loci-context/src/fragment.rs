@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_in_their_order() {
+    fn system_prompt_fragments_are_in_order() {
         let git = Some(GitContext { branch: "main".to_owned(), ..GitContext::default() });
         for (replacement, appendix, expected) in [
             (None, None, "identity working environment git"),

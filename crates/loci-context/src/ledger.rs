@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_counted_by_the_server_is_estimated() {
+    fn uncounted_entries_are_estimated() {
         let failed = entry(json!({"type": "assistant", "isApiErrorMessage": true,
             "message": {"id": "e", "content": [], "usage": {"input_tokens": 77, "output_tokens": 0}}}));
         assert_eq!(count(&[user(10), answer("a", 9_000), failed], 0), 9_000);

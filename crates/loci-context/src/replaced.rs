@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_freed_counts_behind_its_entry_only() {
+    fn freed_tokens_count_only_behind_their_entry() {
         let replaced = Replaced::from_metadata([line().as_ref()]);
         let here = [entry(json!({"type": "user", "uuid": "u-2"}))];
         assert_eq!((replaced.freed_behind(&here), replaced.freed_behind(&[])), (70, 0));

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_has_its_measure() {
+    fn block_kinds_have_their_token_estimates() {
         let words = "word ".repeat(80);
         for (value, expected) in [
             (json!({"type": "text", "text": words}), 100),

@@ -87,13 +87,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_changed_means_nothing_to_carry() {
+    fn equal_app_states_have_no_changes() {
         let state = AppState::default();
         assert_eq!(changes(&state, &state.clone()), []);
     }
 
     #[test]
-    fn each_boundary_has_its_change() {
+    fn each_app_state_field_has_its_change() {
         let old = AppState::default();
         for (change, expected) in [
             (

@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn typed_readings() {
+    fn blocks_read_as_tool_use_and_result() {
         let call = Block::new_tool_use(&"toolu_1".into(), "Read", &json!({"file_path": "/a"}));
         assert_eq!(call.kind(), BlockKind::ToolUse);
         assert_eq!(call.tool_use().unwrap().name, "Read");

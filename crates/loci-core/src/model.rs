@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_and_prices() {
+    fn model_facts_have_window_and_price() {
         assert_eq!(facts("claude-opus-4-8[1m]").window, 1_000_000);
         assert_eq!(facts("claude-opus-4-8[1m]").id, "claude-opus-4-8");
         assert_eq!(facts("us.anthropic.claude-sonnet-4-5-v1:0").price.unwrap().input, 3.0);

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn every_voice_is_told_apart() {
+    fn passages_have_the_voice_of_their_entry() {
         let user = |content: Value| json!({"type": "user", "message": {"content": content}});
         let said = |block: Value| json!({"type": "assistant", "message": {"content": [block]}});
         for (line, expected) in [
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn names_come_back() {
+    fn voice_names_round_trip() {
         for voice in Voice::ALL {
             assert_eq!(Voice::from_name(voice.name()), Some(voice));
         }

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_of_the_pen_is_understood() {
+    fn misspelt_key_gets_a_suggestion() {
         for (wrong, right) in [
             ("modle", Some("model")),
             ("permission.deny", Some("permissions.deny")),

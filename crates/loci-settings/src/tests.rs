@@ -345,7 +345,7 @@ fn the_users_own_local_file_may_allow() {
 }
 
 #[test]
-fn where_requests_go_no_repository_decides() {
+fn repository_cannot_set_request_endpoints() {
     let never = "a repository cannot set it";
     for name in [
         "ANTHROPIC_BASE_URL",
@@ -397,7 +397,7 @@ fn keys_keep_to_their_files() {
 }
 
 #[test]
-fn what_does_not_count_is_said_once_a_file() {
+fn ignored_settings_are_reported_once_per_file() {
     let text = "{\"permissions\": {\"allow\": [\"A\", \"B\"]},\n\"env\": {\"X\": \"1\", \"HTTP_PROXY\": \"2\"},\n\"claudeMd\": \"x\"}";
     let merged = merge(&[layer(Scope::Project, text)], false);
     let said: String =

@@ -91,7 +91,7 @@ fn folds_are_a_log_and_the_view_is_made_from_it() {
 
 /// What names an entry that is not there says nothing, and nothing is folded twice.
 #[test]
-fn a_fold_of_another_branch_says_nothing() {
+fn fold_of_another_branch_is_ignored() {
     let mut view = path(&[100; 3]);
     let before = view.clone();
     for (first, last) in [("u9", "a0"), ("u0", "elsewhere"), ("a1", "u0")] {
@@ -133,7 +133,7 @@ fn a_long_summary_is_cut_and_says_so() {
 /// nothing of it has what there was before.
 /// Invariant 19 of `docs/design/compaction.md`.
 #[test]
-fn the_share_of_words_is_written_down() {
+fn fold_line_records_said_tokens() {
     let line = |more: &str| {
         let text = format!(
             r#"{{"type":"context-collapse","collapseId":"f","firstUuid":"u0","lastUuid":"u1","summary":"s"{more}}}"#

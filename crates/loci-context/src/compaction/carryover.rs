@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_read_off_the_path_and_the_former_boundary() {
+    fn carryover_is_read_from_path_and_former_boundary() {
         let mut metadata = json!({"trigger": "auto"});
         let before = CompactionCarryover {
             prompt: Some("first".to_owned()),
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_for_the_model() {
+    fn carryover_text_for_the_model() {
         let carryover = CompactionCarryover {
             prompt: Some("Make the tests pass.\nDo not touch main.".to_owned()),
             changed: vec!["/p/a.rs".to_owned(), "/p/b.rs".to_owned()],
@@ -230,7 +230,7 @@ mod tests {
 
     /// However much there is, it stays within its share.
     #[test]
-    fn it_stays_within_its_share() {
+    fn carryover_stays_within_its_share() {
         let carryover = CompactionCarryover {
             prompt: Some("please ".repeat(20_000)),
             changed: (0..5_000).map(|n| format!("/project/source/file{n}.rs")).collect(),

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_cut_and_says_so() {
+    fn part_too_long_for_a_request_is_cut_and_says_so() {
         let found = check(&[9_000_000, 10, 50_000], 4_000);
         assert!(found[0].text.contains("characters left out"));
         assert_eq!(found.last().unwrap().last, Some("2".into()));

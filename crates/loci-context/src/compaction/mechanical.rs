@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_without_understanding() {
+    fn mechanical_summary_lists_what_the_record_says() {
         expect![[r#"
             No model could be asked for a summary. What follows was put together from the record by rule, without understanding it: look into the transcript wherever something seems to be missing.
 
@@ -154,7 +154,7 @@ mod tests {
 
     /// It always fits, whatever it is made of.
     #[test]
-    fn it_always_fits() {
+    fn mechanical_summary_fits_any_size() {
         let mut huge = conversation();
         huge.extend(path(vec![
             user(&"please ".repeat(90_000)),

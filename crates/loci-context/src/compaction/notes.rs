@@ -115,7 +115,7 @@ mod tests {
 
     /// What the notes do not cover is kept, and more until there are ten thousand tokens and five texts.
     #[test]
-    fn what_is_not_covered_is_kept_and_some_before_it() {
+    fn entries_not_covered_by_notes_are_kept_with_some_before() {
         // Enough of both right away.
         check("u9 a9 u3000 a3000 u3000 a3000 u3000 a9", "2", 500, Some(3));
         // Too few tokens: one round more, then enough.
@@ -139,7 +139,7 @@ mod tests {
 
     /// What precedes the first response is never kept: there a former summary stands.
     #[test]
-    fn the_former_boundary_is_not_crossed() {
+    fn notes_plan_never_keeps_a_former_summary() {
         check("b s a9 u9 a9", "2", 500, Some(2));
         check("b s u9", "1", 500, None);
     }

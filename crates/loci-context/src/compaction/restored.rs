@@ -105,7 +105,7 @@ mod tests {
 
     /// The newest that fit come back, each once, and of a long one its beginning.
     #[test]
-    fn what_comes_back_stays_within_its_budget() {
+    fn restored_items_stay_within_budget() {
         let used: Vec<Restorable> = (0..9).map(|n| item(&format!("s{n}"), 100)).collect();
         assert_eq!(names(&restored(used, RestoreBudget::SKILLS)), ["s0", "s1", "s2", "s3", "s4"]);
         let twice = vec![item("new", 9), item("old", 9), item("new", 50)];
@@ -124,7 +124,7 @@ mod tests {
     /// Regression class 12: what an agent used does not come into the conversation that started it. Skills are not here
     /// yet; what is held is the rule for whatever plugs in.
     #[test]
-    fn what_an_agent_used_stays_with_it() {
+    fn skills_used_by_an_agent_are_not_restored() {
         let agents = Restorable { is_agents: true, ..item("agents", 9) };
         assert_eq!(names(&restored(vec![agents, item("own", 9)], RestoreBudget::SKILLS)), ["own"]);
     }

@@ -208,7 +208,7 @@ mod tests {
     const WINDOW: Window = Window { tokens: 200_000, max_output: 32_000, percent: None };
 
     #[test]
-    fn the_next_compaction_is_far_away() {
+    fn compaction_leaves_room_until_the_next() {
         let room = ContextRoom::new(WINDOW, 15_000);
         assert_eq!(room.target(), 87_000);
         assert_eq!(
@@ -238,7 +238,7 @@ mod tests {
 
     /// What comes back after a compaction does not fill what the server counts higher than we do.
     #[test]
-    fn what_is_left_is_left_by_the_servers_count() {
+    fn room_left_follows_the_servers_count() {
         for (overhead, counted, estimated, tokens, expected) in [
             (15_000, 100_000, 100_000, 20_000, 52_000),
             // Twice as much: 87,000 less 30,000 and 40,000 are 17,000 of the server's tokens.

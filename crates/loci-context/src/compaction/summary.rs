@@ -90,12 +90,12 @@ mod tests {
 
     /// Regression class 16: what the user allowed and forbade is asked for word for word.
     #[test]
-    fn what_is_allowed_is_asked_for_word_for_word() {
+    fn summary_request_asks_for_permissions_word_for_word() {
         assert!(summary_request(None).contains("anything about what is or is not allowed word for word"));
     }
 
     #[test]
-    fn the_message_says_where_every_word_is() {
+    fn summary_text_names_the_transcript() {
         let text = summary_text("Sum.", Some("/t.jsonl"));
         assert!(text.contains("\n\nSum.\n\n") && text.contains("/t.jsonl"), "{text}");
         assert!(!summary_text("Sum.", None).contains("JSON"));

@@ -171,7 +171,7 @@ mod tests {
 
     /// Invariant 5 of `docs/design/memory.md`.
     #[test]
-    fn what_does_not_fit_is_named_and_the_newest_is_never_cut() {
+    fn index_lines_left_out_are_named_and_the_newest_are_kept() {
         for (n, width, n_first, n_last) in
             [(3, 5, 3, 0), (200, 5, 200, 0), (201, 5, 100, 100), (1_000, 5, 100, 100), (150, 300, 39, 39)]
         {

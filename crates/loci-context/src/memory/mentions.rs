@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_certain_counts() {
+    fn only_certain_mentions_are_found() {
         let path = |text: &str| Some(Mention::Path(text.to_owned()));
         let program = |text: &str| Some(Mention::Program(text.to_owned()));
         let symbol = |text: &str| Some(Mention::Symbol(text.to_owned()));

@@ -64,7 +64,7 @@ mod tests {
 
     /// Invariant 2 of `docs/design/memory.md`.
     #[test]
-    fn tokens_are_always_required_and_calls_alone_never_suffice() {
+    fn notes_need_token_growth_not_only_tool_calls() {
         let usual = NotesPace::default();
         for (pace, last, calls, tokens, is_pause, expected) in [
             (usual, None, 0, 9_999, true, false),

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn circles_are_cut_once() {
+    fn parent_cycles_are_cut_once() {
         let entries = [
             entry("r", "", 1, "r"),
             entry("a", "c", 2, "a"),
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn two_messages_under_one_id_are_told() {
+    fn duplicate_message_id_is_a_fault() {
         let entries = [entry("a", "", 1, "one"), entry("b", "a", 2, "two"), entry("a", "", 1, "another")];
         check(&entries, &[(0, Fault::Double)]);
     }

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_preceded_a_boundary_is_told_as_it_was() {
+    fn history_before_a_boundary_is_found() {
         let entries = compacted();
         let before = history_before(&entries, &EntryId::from("b")).unwrap();
         let names: Vec<&str> = before.iter().map(|entry| name(entry)).collect();

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_compaction_there_is_one() {
+    fn session_without_compaction_is_one_stretch() {
         let lines =
             [user("u1", Value::Null), answer("a1", "u1"), user("u2", json!("a1")), answer("a2", "u2")];
         check(&lines, &["[] u1 a1 u2 a2"]);

@@ -90,7 +90,7 @@ fn entries_of_an_agent_are_sealed_as_a_sidechain_with_its_id() {
 }
 
 #[test]
-fn heads_say_what_was_drafted() {
+fn entry_head_matches_its_draft() {
     let error = ApiErrorFields { category: "rate_limit".to_owned(), status: Some(429) };
     let entry = seal(&Draft::api_error("x", "API Error: wait", error), Some("u-0"));
     assert!(entry.head().is_api_error);

@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_followed() {
+    fn line_origins_name_the_version_of_each_line() {
         check(&["abc"], "abc", "000");
         check(&["abc", "axc"], "axc", "010");
         check(&["abc", "axc", "axcy"], "axcy", "0102");

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_word_on_a_file_counts() {
+    fn last_written_text_of_a_file_counts() {
         let result = |result: Value| json!({"type": "user", "uuid": "r", "toolUseResult": result});
         let texts = written_texts(&entries(&[
             result(json!({"filePath": "/p/a", "content": "one"})),

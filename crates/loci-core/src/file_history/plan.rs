@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_point_wants_the_first_before_and_expects_the_last_after() {
+    fn rewind_point_restores_first_before_and_expects_last_after() {
         check("p1 a:->1 p2 a:1>2 b:->3", "p1", "a -<2, b -<3");
         check("p1 a:->1 p2 a:1>2 b:->3", "p2", "a 1<2, b -<3");
         check("p1 a:->1 p2", "p2", "");
@@ -202,13 +202,13 @@ mod tests {
     }
 
     #[test]
-    fn what_someone_else_did_in_between_is_a_conflict() {
+    fn foreign_change_between_is_a_conflict() {
         check("p1 a:1>2 a:7>3", "p1", "a 1<3!");
         check("p1 a:1>2 a:7>1", "p1", "a 1<1!");
     }
 
     #[test]
-    fn a_rewind_is_a_change_like_any_other() {
+    fn rewind_lines_count_as_changes() {
         check("p1 a:->1 p2 a:1>2 a:2>-", "p2", "a 1<-");
         check("p1 a:->1 p2 a:1>2 a:2>-", "p1", "");
     }

@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_line_is_refused() {
+    fn invalid_history_line_is_refused() {
         for text in [
             r#"{"type":"point","at":"t"}"#,
             r#"{"type":"point","prompt":"u"}"#,
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_content_is_refused() {
+    fn invalid_file_content_is_refused() {
         for text in ["\"sha256:00\"", "\"git:zz\"", "\"elsewhere:1\"", "\"\"", "\"git:é\""] {
             assert!(serde_json::from_str::<FileContent>(text).is_err(), "{text}");
         }

@@ -253,7 +253,7 @@ fn hosts_agents_skills_and_parameters() {
 
 /// P-4.
 #[test]
-fn what_is_only_known_at_run_time_evades_no_rule() {
+fn unknown_command_parts_evade_no_rule() {
     let book = book("bypassPermissions", "deny: Read(.env) Bash(git push *)");
     let judge = |effects: &CallEffects| {
         decide(&Call { tool: "Bash", command: Some("x"), input: &Value::Null, effects, hook: None }, &book)

@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_change_is_refused() {
+    fn invalid_permission_update_is_refused() {
         for bad in [
             json!({}),
             json!({"type": "addRules", "rules": [], "behavior": "allow", "destination": "everywhere"}),

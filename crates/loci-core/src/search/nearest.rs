@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_together_in_order_counts_most() {
+    fn words_together_in_order_score_most() {
         let far = format!("The staging {} port", "filler ".repeat(40));
         for (text, share, place) in [
             ("The staging port is 9.", 1.0, "staging port"),
@@ -142,13 +142,13 @@ mod tests {
     }
 
     #[test]
-    fn the_place_is_where_most_of_it_is_not_where_it_begins() {
+    fn nearest_place_is_where_most_query_words_stand() {
         let text = format!("port {} the staging port of amber {} staging", "x ".repeat(50), "x ".repeat(50));
         assert_eq!(of("staging port amber", &text).1, "staging port of amber");
     }
 
     #[test]
-    fn what_occurs_nowhere_is_not_missed() {
+    fn query_word_without_occurrence_is_not_required() {
         let query = Query::parse("what staging port");
         let found = nearest(&query, &[0.0, 1.0, 1.0], "the staging port");
         assert!((found.share - 1.0).abs() < 1e-9, "{found:?}");

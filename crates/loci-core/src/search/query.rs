@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_quotes_must_be_there() {
+    fn quoted_phrase_must_occur() {
         let query = Query::parse("\"a  b\" x.y");
         for (text, expected) in [("A  B X.Y", Some(2)), ("a  b", Some(1)), ("a b x.y", None)] {
             assert_eq!(query.n_literals(text), expected, "{text}");

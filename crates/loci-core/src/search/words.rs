@@ -166,7 +166,7 @@ mod tests {
     proptest! {
         /// Plain words take a shorter way and come out the same.
         #[test]
-        fn the_short_way_finds_the_same(text in "[a-cA-C1 _.é日İß–]{0,40}|\\PC{0,60}|[aB]{40,60}é?[aB]{0,9}") {
+        fn ascii_fast_path_finds_the_same_words(text in "[a-cA-C1 _.é日İß–]{0,40}|\\PC{0,60}|[aB]{40,60}é?[aB]{0,9}") {
             let mut found = Vec::new();
             each_word(&text, |word, place| found.push((word.to_owned(), place)));
             prop_assert_eq!(found, letter_by_letter(&text));
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_those_of_the_text() {
+    fn word_ranges_point_into_the_text() {
         let text = "Ä bc, D";
         let mut places = Vec::new();
         each_word(text, |_, place| places.push(&text[place]));

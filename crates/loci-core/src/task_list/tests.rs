@@ -59,7 +59,7 @@ fn no_task_waits_for_itself() {
 }
 
 #[test]
-fn only_what_changes_is_named() {
+fn task_change_names_only_changed_fields() {
     let mut list = list(1);
     for (asked, fields, status) in [
         (json!({"subject": "task 1"}), vec![], None),
@@ -99,7 +99,7 @@ fn numbers_sort_as_numbers_and_are_not_given_again_while_they_last() {
 }
 
 #[test]
-fn what_others_write_is_kept() {
+fn unknown_task_fields_are_kept() {
     let text = json!({"id": "1", "subject": "s", "status": "completed", "blocks": [], "blockedBy": [], "theirs": {"x": 1}});
     let task: Task = serde_json::from_value(text).unwrap();
     assert_eq!(serde_json::to_value(&task).unwrap()["theirs"]["x"], 1);

@@ -84,7 +84,7 @@ fn lists_grow_by_what_they_do_not_have() {
 }
 
 #[test]
-fn what_cannot_be_understood_is_not_touched() {
+fn edit_refuses_broken_text_and_wrong_shapes() {
     let broken = set("{\n  \"a\": \n}", &["b"], &json!(1)).unwrap_err();
     assert_eq!(broken.to_string(), "Not valid JSON on line 3: a value is missing");
     let shape = set("{\"a\": 1}", &["a", "b"], &json!(1)).unwrap_err();
@@ -162,7 +162,7 @@ fn read(text: &str) -> Value {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read((root, text) in text()) {
+    fn jsonc_reader_reads_generated_documents((root, text) in text()) {
         prop_assert_eq!(read(&text), root);
     }
 
@@ -205,7 +205,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_the_reader_fall(text in "[\\[\\]{},:\"'a-c1 \n\\\\/*é-]{0,60}", key in "[a-c]") {
+    fn jsonc_reader_never_panics(text in "[\\[\\]{},:\"'a-c1 \n\\\\/*é-]{0,60}", key in "[a-c]") {
         let document = jsonc::parse(&text);
         if document.errors.is_empty() {
             set(&text, &[&key], &json!(1)).ok();

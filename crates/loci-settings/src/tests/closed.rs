@@ -23,7 +23,7 @@ const CLOSED: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn each_counts_as_its_strictest_value() {
+fn unreadable_managed_restriction_counts_as_strictest_value() {
     for (key, bad, strictest) in CLOSED {
         let text = format!("{{\"{key}\": {bad}}}");
         let (layer, said) = Layer::parse(&text, Origin::new(Scope::Managed, "m"));
@@ -61,7 +61,7 @@ fn a_broken_file_closes_too() {
 }
 
 #[test]
-fn secrets_whose_hiding_is_not_said_are_hidden() {
+fn credentials_without_mode_are_denied() {
     check(
         r#"{"sandbox": {"credentials": {"files": ["~/.aws", {"path": "a", "mode": "mask"}, {"path": "b", "mode": 1}], "envVars": [{"name": "T"}]}}}"#,
         expect![[r#"

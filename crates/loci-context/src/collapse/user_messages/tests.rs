@@ -22,7 +22,7 @@ fn paste(tokens: usize) -> String {
 }
 
 #[test]
-fn what_fits_is_whole_and_nothing_else_is_there() {
+fn user_messages_that_fit_are_whole() {
     let messages = ["Use port 48213.".to_owned(), "Never touch\n/etc.".to_owned()];
     expect![[r#"
         What the user said in that part, word for word:
@@ -87,7 +87,7 @@ fn words_stay_within_their_share() {
 
 /// What is planned with is what comes of it.
 #[test]
-fn what_a_person_said_is_estimated_without_reading_it() {
+fn user_message_tokens_are_estimated_from_weights() {
     let messages = [paste(700), "Use port 48213.".to_owned(), paste(40)];
     let (found, entries) = (tokens(&stretch(&messages)), stretch(&messages));
     let shown = prose_tokens(&render_all(&entries, 10_000).unwrap());

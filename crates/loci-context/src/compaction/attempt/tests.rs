@@ -88,7 +88,7 @@ fn the_newer_half_is_kept_when_the_server_refused() {
 
 /// Invariant 10 of `docs/design/compaction.md`: what is kept has its share, and no more.
 #[test]
-fn what_does_not_fit_is_not_kept() {
+fn rounds_that_do_not_fit_are_not_kept() {
     check("u a1 r+90000 a2 r+50000", KeepRecent::LastRound, Some("a2 r"));
     check("u a1 r+90000 a2 r+70000", KeepRecent::LastRound, Some(""));
     check("u a1 r+40000 a2 r+40000 a3 r+20000 a4 r+20000", KeepRecent::NewerHalf, Some("a3 r a4 r"));
@@ -120,7 +120,7 @@ fn check_first(text: &str, expected: Expect) {
 
 /// The request begins as the conversation does, so that the prompt cache serves it.
 #[test]
-fn what_fits_is_asked_about_as_it_was_said() {
+fn conversation_that_fits_is_summarised_in_one_request() {
     check_first(
         "u a1 u a2",
         expect![[r#"
@@ -158,7 +158,7 @@ fn long() -> CompactionInput {
 
 /// Invariant 11 of `docs/design/compaction.md`.
 #[test]
-fn what_does_not_fit_is_read_part_by_part_and_every_part_once() {
+fn long_conversation_is_summarised_part_by_part_once() {
     let mut attempt = CompactionAttempt::new(long(), KeepRecent::LastRound, None, None).unwrap();
     let (asked, result) = run(&mut attempt, |n| format!("<summary>summary {n}</summary>"));
     assert!((2..=8).contains(&asked.len()), "{}", asked.len());
@@ -207,7 +207,7 @@ fn a_summary_that_is_too_long_is_cut() {
 
 /// Invariant 12 of `docs/design/compaction.md`.
 #[test]
-fn without_a_model_it_always_fits() {
+fn last_resort_compaction_always_fits() {
     for text in ["u a1 u a2", "u+900000", "u+900000 a1+900000 r+900000", "b s+90000 a1 r+990000 a2 u+990000"]
     {
         let Some(attempt) = CompactionAttempt::new(input(text), KeepRecent::NewerHalf, None, None) else {

@@ -84,7 +84,7 @@ mod tests {
 
     /// Invariant 7 of `docs/design/team-memory.md`.
     #[test]
-    fn what_does_not_fit_of_a_teams_index_is_counted() {
+    fn team_index_counts_entries_that_do_not_fit() {
         let many: Vec<_> = (0..INDEX_LINES).map(|n| entry(n, "short")).collect();
         assert_eq!(index(&many, 0).lines().count(), INDEX_LINES);
         let shown = index(&many, 7);

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_print_is_shown() {
+    fn invalid_entry_name_is_shown_escaped() {
         let error = EntryName::parse("a\0b.md").unwrap_err();
         assert!(error.to_string().ends_with("`a\\u{0}b.md`"), "{error}");
     }

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_hides_the_servers_is_a_conflict() {
+    fn name_that_differs_by_case_from_the_servers_is_a_conflict() {
         let name = |name: &str| EntryName::parse(name).unwrap();
         let local = Hashes::from([(name("A.md"), ContentHash::of("x"))]);
         let server = Hashes::from([(name("a.md"), ContentHash::of("x"))]);

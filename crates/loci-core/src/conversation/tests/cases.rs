@@ -14,7 +14,7 @@ fn an_empty_session_has_no_path() {
 }
 
 #[test]
-fn a_chain_is_a_path() {
+fn linear_chain_is_the_path() {
     check("user u1 -\nassistant a1 u1\nuser u2 a1\nassistant a2 u2", "u1 a1 u2 a2");
 }
 
@@ -29,7 +29,7 @@ fn the_last_of_two_entries_with_one_uuid_counts() {
 }
 
 #[test]
-fn sidechains_are_not_there() {
+fn sidechain_entries_are_not_on_the_path() {
     check("user u1 -\nuser s1 u1 side\nassistant a1 u1\nuser s2 - side", "u1 a1");
 }
 
@@ -63,7 +63,7 @@ fn a_pointer_with_entries_after_it_is_out_of_date() {
 }
 
 #[test]
-fn what_hangs_below_the_last_line_is_not_lost() {
+fn child_written_before_its_parent_is_on_the_path() {
     check("user u0 -\nassistant a0 u0\nassistant a1 t1\nuser u1 a0\nattachment t1 u1", "u0 a0 u1 t1 a1");
 }
 
@@ -99,7 +99,7 @@ fn a_boundary_starts_the_conversation() {
 }
 
 #[test]
-fn a_boundary_without_summary_costs_nothing() {
+fn boundary_without_summary_keeps_the_history() {
     let table = "user u1 -\nassistant a1 u1\nboundary b - logical=a1";
     check(table, "u1 a1");
     check(&format!("{table}\nuser u2 b\nassistant a2 u2"), "u1 a1 u2 a2");
@@ -132,7 +132,7 @@ fn a_crash_right_after_the_summary_keeps_the_preserved_entries() {
 }
 
 #[test]
-fn what_one_compaction_preserved_the_next_may_too() {
+fn preserved_entries_may_be_preserved_again() {
     let table = format!(
         "{COMPACTED}\nassistant a3 s\nuser u4 a3\nboundary b2 - logical=u4 segment=u3,u4\nuser s2 b2 summary\nassistant a4 s2"
     );
@@ -155,7 +155,7 @@ fn the_results_of_a_parallel_batch_are_gathered() {
 }
 
 #[test]
-fn one_id_for_all_responses_does_no_harm() {
+fn responses_sharing_one_message_id_stay_on_the_path() {
     let table = "user u1 -
         assistant c1 u1 msg=m call=t
         user r1 c1 result=t
@@ -233,7 +233,7 @@ fn the_chain_ends_with_an_answer() {
 }
 
 #[test]
-fn repairs_mend() {
+fn repairs_make_the_path_sound() {
     for table in [
         "user u1 -",
         "user u1 -\nattachment t u1",
@@ -247,7 +247,7 @@ fn repairs_mend() {
 }
 
 #[test]
-fn a_closed_call_says_that_it_may_have_run() {
+fn closed_call_result_says_it_may_have_run() {
     let entries = repaired(session("user u1 -\nassistant c1 u1 call=t1"));
     let result = entries[2].blocks()[0].tool_result().unwrap();
     assert_eq!((result.tool_use_id.as_str(), result.is_error), ("t1", Some(true)));

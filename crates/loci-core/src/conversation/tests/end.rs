@@ -35,14 +35,14 @@ fn the_part_after_a_boundary_is_enough() {
 }
 
 #[test]
-fn what_was_preserved_is_asked_for() {
+fn preserved_entries_before_the_tail_are_asked_for() {
     check(COMPACTED, 3, &[], "entries: a1 u2; parents: ");
     check(COMPACTED, 2, &[], "entries: a1; parents: ");
     check(COMPACTED, 1, &[], "b s a1 u2 a2");
 }
 
 #[test]
-fn what_is_nowhere_is_not_asked_for_again() {
+fn entry_missing_everywhere_is_asked_for_once() {
     let table = COMPACTED.replace("assistant a1 u1", "attachment x u1");
     check(&table, 1, &[], "entries: a1; parents: ");
     check(&table, 1, &["a1"], "b s u2 a2");
@@ -58,7 +58,7 @@ fn a_pointer_to_an_older_branch_is_followed() {
 }
 
 #[test]
-fn a_branch_from_before_is_only_made_sure_of() {
+fn parent_before_the_tail_is_asked_for() {
     let table = format!("{COMPACTED}\nuser x u1\npointer a2").replace(" segment=a1,u2", "");
     check(&table, 3, &[], "entries: u1; parents: ");
 }
@@ -71,7 +71,7 @@ fn a_boundary_without_summary_is_not_the_start() {
 }
 
 #[test]
-fn what_hangs_from_a_line_written_again_is_asked_for() {
+fn children_of_a_rewritten_line_are_asked_for() {
     let table = "user u1 - at=00
         assistant a1 u1 at=01
         user u2 - at=30

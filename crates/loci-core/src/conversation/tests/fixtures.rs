@@ -50,7 +50,7 @@ fn entries_of(name: &str) -> Vec<Arc<Entry>> {
 }
 
 #[test]
-fn what_is_sent_is_what_the_reference_sends() {
+fn fixture_messages_match_the_reference() {
     for (name, file, expected) in FIXTURES {
         let expected: Value = serde_json::from_str(expected).unwrap();
         let conversation = Conversation::build(load(file));
@@ -83,7 +83,7 @@ fn the_next_entry_hangs_where_the_reference_hangs_it() {
 
 /// Our deviation from the reference: the model is told that the command may have run.
 #[test]
-fn a_command_that_was_running_is_not_forgotten() {
+fn killed_call_is_sent_with_an_error_result() {
     let mended = Conversation::build(repaired(entries_of("killed_mid_tool")));
     assert_eq!(mended.repairs(), []);
     let sent = messages(mended.path(), Some("Please go on."));
@@ -95,7 +95,7 @@ fn a_command_that_was_running_is_not_forgotten() {
 }
 
 #[test]
-fn facts_of_a_session() {
+fn conversation_facts_are_read_from_the_path() {
     let conversation = Conversation::build(entries_of("interactive_interrupted"));
     assert_eq!(conversation.last_model(), Some("claude-sonnet-4-5"));
     assert_eq!(conversation.last_mode(), Some("acceptEdits"));

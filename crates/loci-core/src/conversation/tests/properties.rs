@@ -78,7 +78,7 @@ proptest! {
 
     /// Invariant 7 of `docs/design/session-log.md`.
     #[test]
-    fn the_last_words_are_on_the_path(table in table()) {
+    fn last_message_is_on_the_path(table in table()) {
         let entries = session(&table);
         let Some(last) = last_words(&entries) else { return Ok(()) };
         let has_pointer_after = entries.iter().rev().take_while(|entry| !Arc::ptr_eq(entry, last)).any(|entry| {

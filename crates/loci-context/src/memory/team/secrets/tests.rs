@@ -180,7 +180,7 @@ fn every_rule_is_whole() {
 
 /// Invariant 3 of `docs/design/team-memory.md`.
 #[test]
-fn what_is_found_is_never_in_the_answer() {
+fn secret_found_never_holds_the_secret() {
     for (rule, text) in planted() {
         let said = format!("{:?}", find_secrets(&text));
         assert!(!said.contains(&text), "{rule}");
