@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_must_be_asked_for_and_any_no_wins() {
+    fn checkpoints_need_opt_in_and_any_opt_out_wins() {
         let enable = ("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING", "true");
         let disable = ("CLAUDE_CODE_DISABLE_FILE_CHECKPOINTING", "1");
         let usual = RunOptions::default();

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_stay_home_unless_asked() {
+    fn provider_keys_are_not_passed_to_commands() {
         let mut env = Env::for_test("/home/dev", "/p");
         env.vars = [("PATH", "/bin"), ("ANTHROPIC_API_KEY", "sk-1")].into_iter().collect();
         assert_eq!(child_env(&env), [("PATH".to_owned(), "/bin".to_owned())]);

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_then_environment_then_the_session() {
+    fn model_flag_wins_over_environment_over_session() {
         check(&[], "", None, "claude-opus-4-8");
         check(&[], "--model sonnet", None, "claude-sonnet-4-5");
         check(&[("ANTHROPIC_MODEL", "haiku")], "", None, "claude-haiku-4-5");

@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_and_settings_say_when() {
+    fn variables_and_settings_configure_compaction() {
         let plain = Settings::default();
         let own = Settings {
             auto_compact_window: Some(150_000),

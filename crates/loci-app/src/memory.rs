@@ -67,7 +67,7 @@ mod tests {
     use loci_settings::AutoMemorySettings;
 
     #[test]
-    fn switches_in_their_order() {
+    fn variable_wins_over_setting_and_bare_wins_over_both() {
         let (on, off) = (Some(true), Some(false));
         for (asks_for_bare, vars, enabled, expected) in [
             (false, &[][..], None, true),

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn every_rule_has_its_effect_or_is_named() {
+    fn every_rule_is_applied_or_reported() {
         let settings = PermissionSettings {
             allow: sourced(Scope::User, &["Bash(git *)", "Read(/x/**)", "Bash("]),
             ask: sourced(Scope::Project, &["Edit"]),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_administrator_can_be_the_only_one_who_allows() {
+    fn managed_rules_only_drops_other_allow_rules() {
         let settings = PermissionSettings {
             allow: [sourced(Scope::User, &["Read"]), sourced(Scope::Managed, &["Glob"])].concat(),
             deny: sourced(Scope::User, &["Bash"]),

@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_program_says_is_a_note() {
+    fn program_messages_are_notes() {
         let hidden = json!({"type": "user", "isMeta": true, "message": {"content": "secret"}});
         let summary = json!({"type": "user", "isCompactSummary": true, "message": {"content": "sum"}});
         let queued =

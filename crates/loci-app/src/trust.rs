@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_folder_would_set_is_shown_and_yes_is_kept() {
+    fn trust_question_lists_settings_and_yes_is_saved() {
         let home = greedy();
         check(
             &home,
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_but_yes_is_no() {
+    fn any_answer_but_yes_denies_trust() {
         for answer in ["", "\n", "n\n", "yes please\n", "never\n"] {
             let home = greedy();
             let env = Env::for_test(home.home(), home.project());
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_folder_says_so() {
+    fn empty_folder_question_says_nothing_is_set() {
         let home = TestHome::new();
         check(
             &home,

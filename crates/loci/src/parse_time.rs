@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_read() {
+    fn days_times_and_durations_are_parsed() {
         let now: Timestamp = "2026-02-01T00:00:00Z".parse().unwrap();
         let at = |text: &str| text.parse::<Timestamp>().unwrap().as_millisecond();
         assert_eq!(parse_time("2d", now, DayEdge::Start).ok(), Some(at("2026-01-30T00:00:00Z")));

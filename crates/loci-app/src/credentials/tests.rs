@@ -173,7 +173,7 @@ async fn a_stored_login_is_read_anew_and_must_be_usable() {
 }
 
 #[tokio::test]
-async fn where_settings_restrict_logins_a_stored_one_does_not_do() {
+async fn stored_login_is_not_used_where_settings_restrict_logins() {
     let world = World::new(&[]);
     world.log_in("kept", LATER);
     let method = |name: &str| Settings { force_login_method: Some(name.to_owned()), ..Settings::default() };

@@ -48,7 +48,7 @@ mod tests {
     use loci_storage::memory::{Author, ChangeKind};
 
     #[test]
-    fn what_was_made_again_can_be_taken_back_again() {
+    fn redone_change_can_be_undone_again() {
         for (undoes, expected) in [
             (&[][..], None),
             (&[None, None], Some(2)),

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn control_characters_go() {
+    fn control_characters_are_removed() {
         assert_eq!(plain("a\u{1b}[31mb\r\n\tc\0"), "a[31mb\n\tc");
         assert_eq!(path(Path::new("/home/dev"), "/home/dev/p"), "~/p");
         assert_eq!(first_lines("a\nb\nc", 2), ("a\nb".to_owned(), 1));

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_tells_what_every_verb_tells() {
+    fn list_json_agrees_with_other_verbs_json() {
         let dir = tempfile::tempdir().unwrap();
         let id = SessionId::parse("0a0a0a0a-0001-4000-8000-000000000001").unwrap();
         let file = dir.path().join(format!("{id}.jsonl"));

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_stay_one() {
+    fn values_with_separators_are_quoted() {
         for (text, expected) in [
             ("/p", "/p"),
             ("/a,b", "\"/a,b\""),

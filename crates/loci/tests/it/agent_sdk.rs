@@ -43,7 +43,7 @@ fn looking() -> [Step; 2] {
 }
 
 #[tokio::test]
-async fn one_prompt() {
+async fn sdk_query_answers_one_prompt() {
     let Some(world) = check(
         looking(),
         "one_shot",
@@ -69,7 +69,7 @@ async fn one_prompt() {
 }
 
 #[tokio::test]
-async fn a_failed_run_is_raised() {
+async fn sdk_raises_a_failed_run() {
     check([Step::call("Bash", json!({"command": "ls"})), Step::text("never")], "failure", expect![[r#"
         ["SystemMessage", "init"]
         ["AssistantMessage", [["ToolUseBlock", {"command": "ls"}]]]
@@ -81,7 +81,7 @@ async fn a_failed_run_is_raised() {
 }
 
 #[tokio::test]
-async fn several_turns() {
+async fn sdk_client_runs_several_turns() {
     check(
         [Step::text("first"), Step::text("second")],
         "several_turns",
@@ -99,7 +99,7 @@ async fn several_turns() {
 }
 
 #[tokio::test]
-async fn an_interrupt() {
+async fn sdk_client_interrupts_a_turn() {
     let held = Step::text("So far").wait_for(Gate::new());
     check(
         [held, Step::text("Going on.")],
@@ -120,7 +120,7 @@ async fn an_interrupt() {
 }
 
 #[tokio::test]
-async fn a_permission_callback() {
+async fn sdk_permission_callback_answers_questions() {
     let calls =
         Step::call("Bash", json!({"command": "touch deny"})).tool("Bash", json!({"command": "touch this"}));
     let Some(world) = check(
@@ -147,7 +147,7 @@ async fn a_permission_callback() {
 }
 
 #[tokio::test]
-async fn changes_of_mode_and_model() {
+async fn sdk_client_changes_mode_and_model() {
     let write = Step::dynamic(|_| Step::call("Write", json!({"file_path": "new.txt", "content": "x"})));
     let Some(world) = check(
         [write, Step::text("Written.")],
@@ -170,7 +170,7 @@ async fn changes_of_mode_and_model() {
 }
 
 #[tokio::test]
-async fn sessions_that_go_on() {
+async fn sdk_resumes_sessions() {
     let Some(world) = check(
         [Step::text("a"), Step::text("b"), Step::text("c")],
         "resumed",

@@ -51,7 +51,7 @@ async fn a_session_is_archived_found_and_resumed_after_its_return() {
 }
 
 #[tokio::test]
-async fn a_pinned_session_stays() {
+async fn pinned_session_is_not_archived() {
     let (world, id) = one_session().await;
     assert_eq!(json_of(&world, ["pin", &id]), json!({"sessionId": id, "isPinned": true}));
     assert_eq!(json_of(&world, ["pin"]), json!([id]));
@@ -65,7 +65,7 @@ async fn a_pinned_session_stays() {
 
 /// Nothing is put away unless a setting says so, and then by what was said.
 #[tokio::test]
-async fn the_setting_archives_what_is_old() {
+async fn cleanup_period_setting_archives_old_sessions() {
     let (world, id) = one_session().await;
     let unset = world.run(&sessions(["archive", "--due"]));
     assert!(unset.code == Some(1) && unset.stderr.contains("cleanupPeriodDays"), "{unset:?}");
@@ -84,7 +84,7 @@ async fn the_setting_archives_what_is_old() {
 
 /// Whoever names a session that is not in its place is told how it comes back.
 #[tokio::test]
-async fn a_session_that_was_put_away_says_how_it_comes_back() {
+async fn archived_or_removed_session_error_names_restore_command() {
     let (world, id) = one_session().await;
     let told = |binary: &Binary| {
         let output = world.run(binary);

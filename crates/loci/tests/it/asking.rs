@@ -72,7 +72,7 @@ async fn a_person_may_say_no_with_a_reason_for_the_model() {
 
 /// P-9.
 #[tokio::test]
-async fn what_was_typed_before_the_question_is_no_answer() {
+async fn input_typed_before_the_question_is_discarded() {
     let gate = Gate::new();
     let world = World::new([bash("touch made").wait_for(gate.clone()), Step::text("I see.")]).await;
     let mut terminal = world.start_at_terminal(&print(["hi"]));
@@ -88,7 +88,7 @@ async fn what_was_typed_before_the_question_is_no_answer() {
 }
 
 #[tokio::test]
-async fn a_terminal_that_ends_has_said_no() {
+async fn closed_terminal_denies_the_question() {
     let world = World::new([bash("touch made"), Step::text("I see.")]).await;
     let mut terminal = world.start_at_terminal(&print(["hi"]));
     terminal.wait_for("> ");
@@ -138,7 +138,7 @@ fn update(kind: &str, destination: &str, rest: Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_client_may_grant_more_than_the_call() {
+async fn client_answer_may_add_permission_rules() {
     let rule =
         |text: &str| json!({"rules": [{"toolName": "Bash", "ruleContent": text}], "behavior": "allow"});
     for (updates, second, n_expected) in [
@@ -164,7 +164,7 @@ async fn a_client_may_grant_more_than_the_call() {
 
 /// P-11.
 #[tokio::test]
-async fn a_grant_goes_to_the_file_it_is_for() {
+async fn granted_rule_is_saved_to_its_settings_file() {
     let rule = json!({"rules": [{"toolName": "Bash", "ruleContent": "touch *"}], "behavior": "allow"});
     for (destination, file) in [
         ("session", None),
@@ -189,7 +189,7 @@ async fn a_grant_goes_to_the_file_it_is_for() {
 
 /// P-10.
 #[tokio::test]
-async fn no_answer_opens_what_was_closed_at_the_start() {
+async fn answers_cannot_switch_to_bypass_mode() {
     let world = World::new([]).await;
     let script = vec![bash("touch a"), bash("touch b"), Step::text("Done.")];
     let bypass = update("setMode", "session", json!({"mode": "bypassPermissions"}));
@@ -201,7 +201,7 @@ async fn no_answer_opens_what_was_closed_at_the_start() {
 
 /// What a question suggests, granted as it is, lets the same call run unasked (P-8).
 #[tokio::test]
-async fn what_is_suggested_is_enough() {
+async fn suggested_rules_allow_the_asked_call() {
     type Call = fn(&World, usize) -> Step;
     let calls: [(&str, Call); 4] = [
         ("addRules localSettings", |_, _| bash("touch a")),
@@ -234,7 +234,7 @@ async fn what_is_suggested_is_enough() {
 
 /// A rule that asks, and what is dangerous in itself, is asked about every time (P-8).
 #[tokio::test]
-async fn some_questions_suggest_nothing() {
+async fn questions_of_ask_rules_and_safety_checks_have_no_suggestions() {
     for (command, kind) in [("touch a", "rule"), ("rm -rf ~", "safetyCheck"), ("touch .git/x", "safetyCheck")]
     {
         let world = World::new([bash(command), Step::text("Done.")]).await;
@@ -253,7 +253,7 @@ async fn some_questions_suggest_nothing() {
 
 /// What the model says is shown on a terminal and does not talk to it; a program gets every byte (S-46).
 #[tokio::test]
-async fn an_answer_does_not_talk_to_the_terminal() {
+async fn control_characters_of_answers_do_not_reach_the_terminal() {
     let nasty = "red \u{1b}[31m title \u{1b}]0;x\u{7} clip \u{1b}]52;c;eA==\u{7} end";
     let world = World::new(vec![Step::text(nasty)]).await;
     let output = world.start_on_screen(&print(["hi"])).finish();

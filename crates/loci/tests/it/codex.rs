@@ -182,7 +182,7 @@ async fn a_compressed_codex_session_is_listed_searched_shown_and_imported() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_rollout_is_said() {
+async fn broken_rollout_is_reported() {
     let world = World::new([]).await;
     let broken = world.home.write("broken.jsonl", "{\"type\":\"session_meta\",\"payload\":{\"id\":7}}\n");
     let packed = world.home.write("x.jsonl.zst", "x");

@@ -61,7 +61,7 @@ fn messages(request: &Recorded) -> Vec<Value> {
 /// and a fork as it stood before.
 /// Invariant 19 of `docs/design/compaction.md`.
 #[tokio::test]
-async fn a_stretch_is_folded_and_stays_folded() {
+async fn collapsed_stretch_stays_collapsed() {
     let hold = Gate::new();
     let more = vec![answer_at(42_000), answer_at(43_000), answer_at(44_000)];
     let fold = Step::text(SUMMARY).wait_before_headers(hold.clone());
@@ -126,7 +126,7 @@ async fn a_stretch_is_folded_and_stays_folded() {
 /// The words of a person that do not fit beside a fold are cut, and the call that is named there brings them back.
 /// Invariant 30 of `docs/design/compaction.md`.
 #[tokio::test]
-async fn words_that_a_fold_cuts_are_brought_back_by_the_call_it_names() {
+async fn collapsed_text_is_recalled_by_the_named_call() {
     let ask_back = Step::dynamic(|request| {
         let first = request.messages()[0]["content"].as_array().unwrap().clone();
         let texts: String = first.iter().filter_map(|block| block["text"].as_str()).collect();
@@ -155,7 +155,7 @@ async fn words_that_a_fold_cuts_are_brought_back_by_the_call_it_names() {
 /// A stretch that nobody summarises is not folded: what must be shorter is compacted.
 /// Invariant 19 of `docs/design/compaction.md`.
 #[tokio::test]
-async fn what_cannot_be_folded_is_compacted() {
+async fn uncollapsible_conversation_is_compacted() {
     let failed = Step::status(400).error("invalid_request_error", "no");
     let more = vec![Step::text("<summary>All of it.</summary>"), answer_at(20_000)];
     let world = World::new(script(more).answer_when(failed, is_fold)).await;
@@ -170,7 +170,7 @@ async fn what_cannot_be_folded_is_compacted() {
 /// be refused otherwise.
 /// Invariant 19 of `docs/design/compaction.md`.
 #[tokio::test]
-async fn a_fold_that_is_not_enough_is_followed_by_a_compaction() {
+async fn insufficient_collapse_is_followed_by_compaction() {
     let more = vec![Step::text("<summary>All of it.</summary>"), answer_at(40_000)];
     let world = World::new(script(more).answer_when(Step::text(SUMMARY), is_fold)).await;
     let mut session = world.start(&collapsing());
@@ -187,7 +187,7 @@ async fn a_fold_that_is_not_enough_is_followed_by_a_compaction() {
 
 /// Off unless somebody wants it.
 #[tokio::test]
-async fn nothing_is_folded_unasked() {
+async fn collapse_is_off_by_default() {
     let steps = vec![answer_at(30_000), answer_at(73_000), Step::text(SUMMARY), answer_at(9_000)];
     let world = World::new(steps).await;
     let mut session = world.start(&stream([]).env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000"));

@@ -38,7 +38,7 @@ fn told(world: &World, output: &Output) -> String {
 }
 
 #[tokio::test]
-async fn before_a_request_that_would_not_fit() {
+async fn oversized_request_is_compacted_before_sending() {
     let steps = vec![reading(30_000), reading(67_500), Step::text(SUMMARY), Step::text("Both are 9000.")];
     let world = world(steps).await;
     let output = world.run(&watched(["compare"]).env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000"));
@@ -121,7 +121,7 @@ async fn a_window_with_room_is_left_alone() {
 }
 
 #[tokio::test]
-async fn after_the_server_refused() {
+async fn prompt_too_long_error_is_compacted_and_retried() {
     let steps = vec![
         reading(900),
         reading(1_000),
@@ -229,7 +229,7 @@ async fn too_little_cannot_be_compacted() {
 }
 
 #[tokio::test]
-async fn at_the_users_wish() {
+async fn compact_command_compacts() {
     let steps = vec![Step::text("One."), Step::text("Two."), Step::text(SUMMARY), Step::text("Three.")];
     let world = world(steps).await;
     let mut session = world.start(&stream([]));
@@ -304,7 +304,7 @@ async fn failures_do_not_stop_the_work_and_are_not_repeated_for_ever() {
 }
 
 #[tokio::test]
-async fn it_can_be_switched_off() {
+async fn automatic_compaction_can_be_switched_off() {
     for name in ["DISABLE_COMPACT", "DISABLE_AUTO_COMPACT"] {
         let world = world(vec![reading(30_000), reading(70_000), Step::text("Done.")]).await;
         let run = print(["compare"]).env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000").env(name, "1");
@@ -317,7 +317,7 @@ async fn it_can_be_switched_off() {
 /// Regression class 17: both instructions and the index of memories.
 /// Invariant 6 of `docs/design/compaction.md`.
 #[tokio::test]
-async fn instructions_are_read_again() {
+async fn compaction_rereads_instruction_files() {
     let rewrite =
         Step::call("Bash", json!({"command": "echo 'Say please.' > CLAUDE.md"})).usage(10, 20, 67_470, 0);
     // Another session remembers something while this one is summarised.
@@ -363,7 +363,7 @@ async fn instructions_are_not_shown_twice_and_come_back_with_their_files() {
 
 /// Nothing is said in the model's name: the next request would begin with words it never wrote.
 #[tokio::test]
-async fn a_wish_that_comes_too_early_leaves_no_trace() {
+async fn compact_command_with_too_little_to_compact_changes_nothing() {
     let world = world(vec![Step::text("One.")]).await;
     let mut session = world.start(&stream([]));
     session.write_json(&user("/compact"));
@@ -378,7 +378,7 @@ async fn a_wish_that_comes_too_early_leaves_no_trace() {
 }
 
 #[tokio::test]
-async fn a_wish_where_it_is_switched_off_is_told_why() {
+async fn compact_command_says_when_compaction_is_off() {
     let world = world(vec![Step::text("One.")]).await;
     let output = world.run(&print(["/compact"]).env("DISABLE_COMPACT", "1"));
     assert_eq!(output.code, Some(1));
@@ -588,7 +588,7 @@ async fn a_summary_is_asked_for_again_where_that_helps() {
 
 /// The last message of the user, open tasks, changed paths and running commands go over word for word.
 #[tokio::test]
-async fn what_was_said_changed_and_started_goes_over_a_compaction() {
+async fn last_message_tasks_changes_and_commands_survive_a_compaction() {
     let write = |name: &str| Step::call("Write", json!({"file_path": name, "content": "x"}));
     let start = Step::call("Bash", json!({"command": "sleep 30", "run_in_background": true}));
     let task = |subject: &str| Step::call("TaskCreate", json!({"subject": subject, "description": ""}));
@@ -750,7 +750,7 @@ async fn results_are_cleared_after_a_long_pause() {
 
 /// Many results at once share a bound; what is over it lies in files, whole.
 #[tokio::test]
-async fn results_at_once_share_a_bound() {
+async fn parallel_results_share_a_size_budget() {
     let mut calls = Step::new();
     for n in 0..8 {
         calls = calls.tool("Read", json!({"file_path": format!("long{n}.txt")}));

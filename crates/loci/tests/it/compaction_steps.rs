@@ -22,7 +22,7 @@ fn read(n: u64, tokens: u64) -> Step {
 
 /// Invariant 21 of `docs/design/compaction.md`.
 #[tokio::test]
-async fn results_stay_where_they_are_without_a_budget() {
+async fn disabled_result_budget_keeps_results() {
     let calls =
         (0..8).fold(Step::new(), |calls, n| calls.tool("Read", json!({"file_path": format!("long{n}.txt")})));
     let world = world(vec![calls, Step::text("Done.")], &json!({"resultBudget": false})).await;
@@ -35,7 +35,7 @@ async fn results_stay_where_they_are_without_a_budget() {
 /// Without the step before it, the summary comes at once.
 /// Invariant 21 of `docs/design/compaction.md`.
 #[tokio::test]
-async fn nothing_is_cleared_without_the_step() {
+async fn disabled_snip_summarises_at_once() {
     let mut steps: Vec<Step> = (0..5).map(|n| read(n, 12_000 * (n + 1))).collect();
     steps.extend([Step::text(SUMMARY), Step::text("Done.")]);
     let world = world(steps, &json!({"snip": false})).await;
@@ -65,7 +65,7 @@ async fn a_compaction_is_never_compacted_itself() {
 /// A refusal is told as it is.
 /// Invariant 21 of `docs/design/compaction.md`.
 #[tokio::test]
-async fn a_refusal_is_told_without_the_step() {
+async fn disabled_reactive_compaction_reports_the_refusal() {
     let steps = vec![read(0, 900), read(1, 1_000), too_long()];
     let world = world(steps, &json!({"reactive": false})).await;
     let output = world.run(&print(["compare"]));

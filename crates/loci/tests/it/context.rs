@@ -23,7 +23,7 @@ async fn prepared() -> World {
 }
 
 #[tokio::test]
-async fn what_is_shown_is_what_is_sent() {
+async fn context_show_matches_the_request() {
     let world = prepared().await;
     let flags = ["--model", MODEL, "--append-system-prompt", "Be brief."];
     let shown = show(&world, &[&["--json", "--"][..], &flags].concat());
@@ -132,7 +132,7 @@ async fn a_session_is_as_full_as_its_last_turn_said() {
 }
 
 #[tokio::test]
-async fn flags_must_be_flags() {
+async fn context_show_refuses_unknown_flags() {
     let world = prepared().await;
     let output = world.run(&loci().args(["context", "show", "--", "--nonsense"]));
     assert_eq!(output.code, Some(1));

@@ -21,7 +21,7 @@ fn edits(request: &Recorded) -> Vec<Value> {
 /// The server is asked in every request alike, what it reports is kept, and what it counted is what counts.
 /// Invariant 18 of `docs/design/compaction.md`.
 #[tokio::test]
-async fn what_the_server_clears_is_asked_for_and_kept() {
+async fn server_clearing_is_requested_and_recorded() {
     let world = world().await;
     let run = |args: [&str; 3]| print(args).env("LOCI_CONTEXT_EDITING", "1");
     let run = |args: [&str; 3]| run(args).env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "200000");
@@ -55,7 +55,7 @@ async fn what_the_server_clears_is_asked_for_and_kept() {
 
 /// One switch for all clearing; and whoever else answers is not asked for what it may not know.
 #[tokio::test]
-async fn the_server_is_not_asked_where_it_may_not_be() {
+async fn context_editing_is_not_requested_where_switched_off_or_unknown() {
     for (name, value) in [
         ("LOCI_CONTEXT_EDITING", "0"),
         ("LOCI_DISABLE_CLEARING", "1"),
@@ -78,7 +78,7 @@ async fn the_server_is_not_asked_where_it_may_not_be() {
 /// falls, and nothing is compacted that the server made fit.
 /// Invariant 18 of `docs/design/compaction.md`.
 #[tokio::test]
-async fn what_the_server_cleared_counts_no_more() {
+async fn cleared_tokens_are_not_counted() {
     let edits =
         json!([{"type": "clear_tool_uses_20250919", "cleared_tool_uses": 6, "cleared_input_tokens": 58_000}]);
     let steps = vec![
@@ -113,7 +113,7 @@ fn edits_of(request: &Recorded, kind: &str) -> usize {
 /// once, and there is no trace of it in the conversation.
 /// Invariant 24 of `docs/design/compaction.md`.
 #[tokio::test]
-async fn a_server_that_does_not_edit_is_asked_without() {
+async fn refused_context_editing_is_retried_without_it() {
     for words in [
         "context_management: Extra inputs are not permitted",
         "Unexpected value(s) `context-management-2025-06-27` for the `anthropic-beta` header",
@@ -142,7 +142,7 @@ async fn a_server_that_does_not_edit_is_asked_without() {
 
 /// A server that refuses the request all the same is not asked for ever.
 #[tokio::test]
-async fn a_second_no_is_told() {
+async fn second_refusal_of_context_editing_is_reported() {
     let refusal = || Step::status(400).error("invalid_request_error", "context_management: not here");
     let world = World::new(vec![refusal(), refusal()]).await;
     let output = world.run(&print(["one"]).env("LOCI_CONTEXT_EDITING", "1"));
@@ -153,7 +153,7 @@ async fn a_second_no_is_told() {
 
 /// The first to be refused may be the request for a summary.
 #[tokio::test]
-async fn a_summary_is_asked_for_without_edits_too() {
+async fn summary_request_drops_context_editing_too() {
     let refusal = Step::status(400).error("invalid_request_error", "context_management: not any more");
     let steps = vec![
         Step::text("One."),
@@ -178,7 +178,7 @@ async fn a_summary_is_asked_for_without_edits_too() {
 /// The first to be refused may be an agent beside the conversation: it asks again without, and so does everybody from then on.
 /// Invariant 24 of `docs/design/compaction.md`.
 #[tokio::test]
-async fn an_agent_that_is_refused_edits_asks_without() {
+async fn background_agent_retries_without_context_editing() {
     for (switch, words) in [
         ("LOCI_SESSION_MEMORY", "You keep running notes of this conversation in "),
         ("LOCI_MEMORY_EXTRACTION", "Look through the conversation above"),

@@ -33,7 +33,7 @@ fn account(world: &World, output: &Output) -> String {
 }
 
 #[tokio::test]
-async fn trouble_that_passes_is_waited_out() {
+async fn transient_failures_are_retried() {
     let answer = || Step::text("At last.");
     check(
         [soon(Step::status(429)), answer()],
@@ -113,7 +113,7 @@ async fn trouble_that_passes_is_waited_out() {
 }
 
 #[tokio::test]
-async fn trouble_that_stays_is_the_result() {
+async fn permanent_failures_are_the_result() {
     check(soon(Step::status(429)).times(9), 1, expect![[r#"
         system init
         system api_retry 1/1 status 429 rate_limit
@@ -281,7 +281,7 @@ async fn an_output_that_does_not_fit_is_asked_for_in_smaller_size() {
 }
 
 #[tokio::test]
-async fn nobody_listens() {
+async fn refused_connection_is_reported() {
     let world = World::new([]).await;
     let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let binary = watched(["hi"]).env("ANTHROPIC_BASE_URL", format!("http://{unused}"));
@@ -451,7 +451,7 @@ async fn a_stream_that_keeps_breaking_is_asked_for_in_one_piece() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_no_answer() {
+async fn malformed_response_is_retried_then_reported() {
     let malformed = || Step::text("One two three").malformed_sse();
     check(
         [malformed(), Step::text("Fine.")],
@@ -521,7 +521,7 @@ async fn a_server_that_goes_silent_is_given_up() {
 }
 
 #[tokio::test]
-async fn people_read_the_error_as_the_answer() {
+async fn text_output_prints_the_error() {
     let world = World::new(Step::status(401).times(9)).await;
     let output = world.print(["hi"]);
     assert_eq!((output.code, output.stderr.as_str()), (Some(1), ""));
@@ -536,7 +536,7 @@ async fn people_read_the_error_as_the_answer() {
 }
 
 #[tokio::test]
-async fn without_credentials_nothing_is_asked() {
+async fn missing_credentials_send_no_request() {
     let world = World::new([]).await;
     let output =
         world.run(&loci().args(["-p", "hi"]).env("ANTHROPIC_API_KEY", "").env("ANTHROPIC_BASE_URL", ""));

@@ -98,7 +98,7 @@ async fn snapshots_are_recorded_as_the_reference_does() {
 }
 
 #[tokio::test]
-async fn nothing_is_kept_unless_it_is_asked_for() {
+async fn checkpoints_are_off_by_default() {
     for (flags, vars) in [
         (&[][..], &[][..]),
         (&["--settings", r#"{"fileCheckpointingEnabled":false}"#], &[ENABLE]),

@@ -117,7 +117,7 @@ async fn a_name_is_written_with_the_first_prompt_and_found() {
 }
 
 #[tokio::test]
-async fn several_of_one_name_are_listed_with_the_commands() {
+async fn ambiguous_title_lists_resume_commands() {
     let (world, id) = one_turn().await;
     assert_fine(&world.print(["Another", "-n", "Greeting"]));
     let output = world.print(["x", "-r", "Greeting", "--output-format", "json"]);
@@ -202,7 +202,7 @@ async fn a_title_is_repeated_near_the_end() {
 }
 
 #[tokio::test]
-async fn a_copy_that_is_not_saved_leaves_nothing() {
+async fn unsaved_fork_writes_nothing() {
     let (world, id) = one_turn().await;
     assert_fine(&world.print(["Once more", "-r", &id, "--fork-session", "--no-session-persistence"]));
     assert_eq!(asked(&world), ["What does it say?", "Once more"]);

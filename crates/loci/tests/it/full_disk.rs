@@ -141,7 +141,7 @@ fn working() -> Vec<Step> {
 
 /// Invariant 9 of `docs/design/session-log.md`.
 #[tokio::test]
-async fn a_full_disk_costs_nothing_but_a_word() {
+async fn full_disk_is_reported_and_the_turn_goes_on() {
     let Some(mut run) = Run::start("size=256k", working()).await else { return };
     assert_eq!(run.say("one"), "first");
     run.fill();
@@ -206,7 +206,7 @@ async fn a_boundary_that_finds_the_disk_full_is_written_later() {
 
 /// Invariant 9 of `docs/design/session-log.md`.
 #[tokio::test]
-async fn a_read_only_home_costs_nothing_but_a_word() {
+async fn read_only_home_is_reported_and_the_turn_goes_on() {
     let Some(mut run) = Run::start("size=256k,ro", working()).await else { return };
     for (prompt, answer) in [("one", "first"), ("two", "second"), ("three", "third")] {
         assert_eq!(run.say(prompt), answer);

@@ -23,7 +23,7 @@ async fn looking_world() -> World {
 }
 
 #[tokio::test]
-async fn text() {
+async fn text_output_is_the_answer() {
     let world = looking_world().await;
     let output = world.print(["What does a.txt say?"]);
     assert_fine(&output);
@@ -185,7 +185,7 @@ async fn a_prompt_during_a_turn_waits_for_its_end() {
 }
 
 #[tokio::test]
-async fn no_prompt_at_all_is_fine_for_a_stream() {
+async fn stream_input_without_prompt_writes_nothing() {
     let world = World::new([]).await;
     let output = world.run(&stream([]));
     assert_fine(&output);
@@ -214,7 +214,7 @@ async fn a_line_that_is_not_json_ends_the_run() {
 }
 
 #[tokio::test]
-async fn what_is_piped_in_belongs_to_the_prompt() {
+async fn piped_stdin_is_added_to_the_prompt() {
     let cases = [
         (Some("Explain"), "an error\n", "Explain\nan error\n"),
         (Some("Explain"), "", "Explain"),
@@ -231,7 +231,7 @@ async fn what_is_piped_in_belongs_to_the_prompt() {
 }
 
 #[tokio::test]
-async fn too_much_piped_in_is_refused() {
+async fn oversized_stdin_is_refused() {
     let world = World::new([]).await;
     let most = "x".repeat(10 * 1024 * 1024);
     assert_refused(
@@ -254,7 +254,7 @@ fn assert_refused(world: &World, binary: Binary, stdin: &str, expected: Expect) 
 }
 
 #[tokio::test]
-async fn flags_that_cannot_work_are_refused() {
+async fn impossible_flag_combinations_are_refused() {
     let cases: [(&str, Expect); 17] = [
         (
             "-p hi --output-format stream-json",
@@ -393,7 +393,7 @@ async fn flags_that_cannot_work_are_refused() {
 }
 
 #[tokio::test]
-async fn clients_can_ask_for_the_version() {
+async fn version_flag_prints_the_version() {
     let world = World::new([]).await;
     for flag in ["-v", "--version"] {
         let output = world.run(&loci().arg(flag));
@@ -408,7 +408,7 @@ async fn clients_can_ask_for_the_version() {
 }
 
 #[tokio::test]
-async fn one_answer_can_be_very_long() {
+async fn very_long_answer_is_printed_whole() {
     let text = "0123456789abcdef".repeat(2 * 1024 * 64);
     let world = World::new(Step::text(text.clone()).chunk(64 * 1024)).await;
     let mut child = spawn(&world, &["-p", "hi", "--output-format", "stream-json", "--verbose"]);
@@ -488,7 +488,7 @@ async fn a_reader_that_goes_away_ends_the_run_quietly() {
 }
 
 #[tokio::test]
-async fn a_reader_that_goes_away_stops_what_runs() {
+async fn closed_stdout_stops_running_commands() {
     let calls = Step::call("Bash", json!({"command": "sleep 600 > alive.pipe"}));
     let world = World::new([Step::call("Bash", json!({"command": "ls"})), calls]).await;
     let alive = Pipe::new(&world.home, "alive.pipe");
@@ -513,7 +513,7 @@ async fn a_reader_that_goes_away_stops_what_runs() {
 }
 
 #[tokio::test]
-async fn a_reader_that_is_stuck_does_not_stop_a_sigterm() {
+async fn sigterm_ends_the_run_while_stdout_is_blocked() {
     let long =
         Step::text("0123456789abcdef".repeat(64 * 1024)).tool("Bash", json!({"command": "cat held.pipe"}));
     let world = World::new(long).await;

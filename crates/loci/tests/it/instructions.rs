@@ -112,7 +112,7 @@ async fn further_directories_and_agents_md_are_read_when_asked_for() {
 }
 
 #[tokio::test]
-async fn nothing_is_met_when_instructions_are_off() {
+async fn disabled_instructions_load_no_nested_files() {
     let world = World::new([reads("src/a.ts"), Step::text("done")]).await;
     world.home.write("src/CLAUDE.md", "NESTED");
     world.home.write("src/a.ts", "a");

@@ -40,7 +40,7 @@ async fn check_continues(world: World, expected: Expect) {
 }
 
 #[tokio::test]
-async fn while_the_model_speaks() {
+async fn interrupt_during_streaming_ends_the_turn() {
     let gate = Gate::new();
     let step =
         Step::text("So far so good").chunk(4).wait_for(gate.clone()).tool("Bash", json!({"command": "ls"}));
@@ -81,7 +81,7 @@ async fn while_the_model_speaks() {
 }
 
 #[tokio::test]
-async fn after_a_whole_call_was_heard() {
+async fn interrupt_after_a_complete_call_does_not_run_it() {
     let gate = Gate::new();
     let step = Step::call("Bash", json!({"command": "touch ran"})).then_text("And").wait_for(gate.clone());
     let world = World::new(step).await;
@@ -127,7 +127,7 @@ async fn after_a_whole_call_was_heard() {
 }
 
 #[tokio::test]
-async fn before_the_model_answers() {
+async fn interrupt_before_the_response_ends_the_turn() {
     let gate = Gate::new();
     let world = World::new(Step::text("late").wait_before_headers(gate.clone())).await;
     let session = world.start_closed(&watched(["hi"]));
@@ -160,7 +160,7 @@ async fn before_the_model_answers() {
 }
 
 #[tokio::test]
-async fn while_waiting_to_ask_again() {
+async fn interrupt_during_retry_backoff_ends_the_turn() {
     let world = World::new(Step::status(529).header("retry-after", "500")).await;
     let mut session = world.start_closed(&watched(["hi"]));
     session.wait_for_json(|frame| frame["subtype"] == "api_retry");
@@ -209,7 +209,7 @@ async fn with_running_tree() -> (World, Session, File) {
 }
 
 #[tokio::test]
-async fn while_a_command_runs() {
+async fn interrupt_during_a_command_kills_it() {
     let (world, session, alive) = with_running_tree().await;
     session.interrupt();
     let output = ended(session);
@@ -265,7 +265,7 @@ fn ended(mut session: Session) -> Output {
 }
 
 #[tokio::test]
-async fn twice_in_a_row() {
+async fn second_interrupt_leaves_a_resumable_session() {
     let (world, mut session, alive) = with_running_tree().await;
     session.interrupt();
     // What had not begun is answered at once: the first signal was heard.
@@ -281,7 +281,7 @@ async fn twice_in_a_row() {
 }
 
 #[tokio::test]
-async fn with_prompts_still_waiting() {
+async fn signal_with_queued_prompts_starts_no_further_turn() {
     for signal in [Signal::INT, Signal::TERM] {
         let (world, mut session, alive) = with_running_tree().await;
         session.write_json(&user("and then this"));
@@ -297,7 +297,7 @@ async fn with_prompts_still_waiting() {
 }
 
 #[tokio::test]
-async fn while_nothing_happens() {
+async fn signal_while_idle_ends_the_run() {
     let world = World::new([]).await;
     for (signal, code) in [(Signal::INT, 0), (Signal::TERM, 143), (Signal::HUP, 129)] {
         let mut session = world.start(&stream([]));
@@ -338,7 +338,7 @@ fn wait_until_caught(process: u32, signal: Signal) {
 }
 
 #[tokio::test]
-async fn by_sigterm_while_a_command_runs() {
+async fn sigterm_during_a_command_kills_it() {
     let (world, session, alive) = with_running_tree().await;
     session.terminate();
     let output = ended(session);
@@ -376,7 +376,7 @@ async fn by_sigterm_while_a_command_runs() {
 }
 
 #[tokio::test]
-async fn by_sigterm_while_the_model_speaks() {
+async fn sigterm_during_streaming_ends_the_run() {
     let gate = Gate::new();
     let world = World::new(Step::text("So far").wait_for(gate.clone())).await;
     let mut session = world.start_closed(&watched(["hi", "--include-partial-messages"]));
@@ -399,7 +399,7 @@ async fn by_sigterm_while_the_model_speaks() {
 }
 
 #[tokio::test]
-async fn by_sigterm_in_text_mode() {
+async fn sigterm_in_text_mode_ends_the_run() {
     let gate = Gate::new();
     let world = World::new(Step::text("So far").wait_for(gate.clone())).await;
     let session = world.start_closed(&print(["hi"]));
@@ -410,7 +410,7 @@ async fn by_sigterm_in_text_mode() {
 }
 
 #[tokio::test]
-async fn by_a_crash_while_the_model_speaks() {
+async fn crash_during_streaming_can_be_resumed() {
     let gate = Gate::new();
     let step = Step::call("Bash", json!({"command": "ls"})).then_text("And").wait_for(gate.clone());
     let world = World::new(step).await;
@@ -430,7 +430,7 @@ async fn by_a_crash_while_the_model_speaks() {
 
 /// Invariant 8 of `docs/design/session-log.md`.
 #[tokio::test]
-async fn by_a_crash_while_commands_run() {
+async fn crash_during_commands_can_be_resumed() {
     let step = Step::text("Three.")
         .tool("Read", json!({"file_path": "notes.txt"}))
         .tool("Bash", json!({"command": "cat held.pipe"}))
@@ -481,7 +481,7 @@ async fn by_a_crash_while_commands_run() {
 }
 
 #[tokio::test]
-async fn by_a_crash_before_anything_was_said() {
+async fn crash_before_the_response_can_be_resumed() {
     let gate = Gate::new();
     let world = World::new(Step::text("late").wait_before_headers(gate.clone())).await;
     let session = world.start_closed(&watched(["hi"]));
@@ -499,7 +499,7 @@ async fn by_a_crash_before_anything_was_said() {
 }
 
 #[tokio::test]
-async fn by_a_crash_between_two_requests() {
+async fn crash_between_requests_can_be_resumed() {
     let gate = Gate::new();
     let calls = Step::call("Bash", json!({"command": "ls"}));
     let world = World::new([calls, Step::text("late").wait_before_headers(gate.clone())]).await;
@@ -521,7 +521,7 @@ async fn by_a_crash_between_two_requests() {
 }
 
 #[tokio::test]
-async fn people_are_told() {
+async fn interrupt_is_reported_in_text_mode() {
     let gate = Gate::new();
     let world = World::new(Step::text("So far").wait_for(gate.clone())).await;
     let session = world.start_closed(&print(["hi"]));

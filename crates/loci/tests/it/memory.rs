@@ -120,7 +120,7 @@ async fn the_model_writes_memories_unasked_and_the_book_knows_from_where() {
 }
 
 #[tokio::test]
-async fn an_edit_after_the_stamp_is_no_conflict() {
+async fn edit_after_stamping_is_not_a_conflict() {
     let world = World::new([]).await;
     let path = memory_dir(&world).join("small.md").display().to_string();
     let script = Script::new([
@@ -138,7 +138,7 @@ async fn an_edit_after_the_stamp_is_no_conflict() {
 /// Invariant 6 of `docs/design/memory.md`. A memory may be in any encoding; what the model writes over it can be taken
 /// back to the byte.
 #[tokio::test]
-async fn what_is_written_over_comes_back_byte_for_byte() {
+async fn undo_restores_overwritten_memory_byte_for_byte() {
     let latin = b"---\nname: caf\xe9\ndescription: d\ntype: user\n---\nUn caf\xe9 \xe0 la cr\xe8me.\r\n";
     let world = World::new([]).await;
     let path = |file: &str| memory_dir(&world).join(file);
@@ -168,7 +168,7 @@ async fn what_is_written_over_comes_back_byte_for_byte() {
 
 /// What is too large for the book is changed all the same, and the model is told what that means.
 #[tokio::test]
-async fn a_change_that_cannot_be_kept_is_said() {
+async fn oversized_memory_change_is_reported_as_not_journaled() {
     let world = World::new([]).await;
     let large = "x".repeat(1024 * 1024 + 1);
     let script = Script::new([write(&world, "large.md", &large), Step::text("Done.")]);
@@ -237,7 +237,7 @@ fn long_answer() -> Step {
 
 /// Invariant 1 of `docs/design/memory.md`.
 #[tokio::test]
-async fn memories_are_looked_for_beside_the_conversation_and_waited_for_at_the_end() {
+async fn memory_extraction_runs_beside_the_turn_and_is_awaited_at_exit() {
     let world = World::new([]).await;
     let hold = Gate::new();
     let script = Script::new([long_answer(), Step::text("Short."), Step::text("Last.")]);
@@ -261,7 +261,7 @@ async fn memories_are_looked_for_beside_the_conversation_and_waited_for_at_the_e
 }
 
 #[tokio::test]
-async fn nothing_is_looked_for_where_the_model_has_written_memories_itself() {
+async fn extraction_is_skipped_after_the_model_wrote_memories() {
     let world = World::new([]).await;
     let script = Script::new([write(&world, "small.md", &memory("small", "x")), long_answer()]);
     let world = world.then(script).await;
@@ -275,7 +275,7 @@ async fn nothing_is_looked_for_where_the_model_has_written_memories_itself() {
 /// Invariant 1 of `docs/design/memory.md`. It is asked with what the conversation's own requests begin with, so that the
 /// cache serves it, and it comes to an end.
 #[tokio::test]
-async fn an_agent_has_the_conversations_prefix_and_five_turns() {
+async fn extraction_agent_shares_the_prefix_and_has_five_turns() {
     let world = World::new([]).await;
     remember(&world, "small.md", &memory("small", "one idea"));
     let path = memory_dir(&world).join("small.md").display().to_string();
@@ -302,7 +302,7 @@ async fn an_agent_has_the_conversations_prefix_and_five_turns() {
 }
 
 #[tokio::test]
-async fn with_review_off_nothing_is_looked_for() {
+async fn review_off_disables_extraction() {
     let world = World::new([long_answer()]).await;
     world.home.write_config("settings.json", r#"{"memoryReview": "off"}"#);
     assert_eq!(world.run(&print(["hi"]).env("LOCI_MEMORY_EXTRACTION", "1")).code, Some(0));
@@ -311,7 +311,7 @@ async fn with_review_off_nothing_is_looked_for() {
 
 /// The index says what there is; what a memory says is read when it is needed.
 #[tokio::test]
-async fn memories_themselves_are_read_on_demand() {
+async fn memory_files_are_read_on_demand() {
     let world = World::new([]).await;
     let path = memory_dir(&world).join("small.md").display().to_string();
     let script = Script::new([Step::call("Read", json!({"file_path": path})), Step::text("Known.")]);
@@ -328,7 +328,7 @@ async fn memories_themselves_are_read_on_demand() {
 
 /// In mode `plan` nothing is written, so nothing is looked for either.
 #[tokio::test]
-async fn nothing_is_looked_for_while_a_plan_is_made() {
+async fn extraction_is_skipped_in_plan_mode() {
     let world = World::new([long_answer()]).await;
     let binary = print(["hi", "--permission-mode", "plan"]).env("LOCI_MEMORY_EXTRACTION", "1");
     assert_eq!(world.run(&binary).code, Some(0));
@@ -337,7 +337,7 @@ async fn nothing_is_looked_for_while_a_plan_is_made() {
 
 /// A model that never answers does not keep the process.
 #[tokio::test]
-async fn waiting_at_the_end_is_bounded() {
+async fn wait_for_extraction_at_exit_is_bounded() {
     let world = World::new([]).await;
     let never = Gate::new();
     let step = looking(&world, never.clone());
@@ -350,7 +350,7 @@ async fn waiting_at_the_end_is_bounded() {
 
 /// Invariant 9 of `docs/design/memory.md`.
 #[tokio::test]
-async fn with_review_first_nothing_counts_before_a_person_says_so() {
+async fn review_first_keeps_extracted_memories_pending() {
     let world = World::new([]).await;
     world.home.write_config("settings.json", r#"{"memoryReview": "review-first"}"#);
     let open = Gate::new();

@@ -36,7 +36,7 @@ async fn world() -> World {
 
 /// Invariant 8 of `docs/design/memory.md`.
 #[tokio::test]
-async fn what_is_the_matter_with_memories_is_said() {
+async fn memory_list_flags_problems() {
     let world = world().await;
     expect![[r#"
         exit Some(1)
@@ -169,7 +169,7 @@ async fn many_processes_share_the_book() {
 /// What stands in the way of memories is named; all others are listed, and the next session starts.
 /// Invariant 8 of `docs/design/memory.md`.
 #[tokio::test]
-async fn what_cannot_be_read_is_named_and_stops_nothing() {
+async fn unreadable_memory_is_reported_and_others_are_listed() {
     let world = World::new([Step::text("Hello.")]).await;
     let dir = memory_dir(&world);
     std::fs::create_dir_all(dir.join("MEMORY.md")).unwrap();
@@ -208,7 +208,7 @@ async fn what_cannot_be_read_is_named_and_stops_nothing() {
 
 /// Invariant 6 of `docs/design/memory.md`. Files by other programs are respected in whatever form they have.
 #[tokio::test]
-async fn every_form_of_file_is_shown_and_none_is_spoilt() {
+async fn every_file_encoding_is_shown_and_preserved() {
     let world = World::new([]).await;
     let whole = memory("x", "of its own");
     let crlf = whole.replace('\n', "\r\n");
@@ -304,7 +304,7 @@ async fn a_name_that_several_have_is_refused() {
 
 /// Names and texts do nothing at a terminal.
 #[tokio::test]
-async fn what_a_terminal_would_obey_is_not_printed() {
+async fn control_characters_in_memories_are_not_printed() {
     let world = World::new([]).await;
     remember(&world, "a\u{1b}[2Jb.md", &memory("x", "d").replace("Text.", "Red: \u{1b}[31m and \u{9b}31m."));
     for args in
@@ -326,7 +326,7 @@ async fn what_a_terminal_would_obey_is_not_printed() {
 
 /// Of several proposals, one that cannot be dealt with does not hide what became of those before it.
 #[tokio::test]
-async fn what_was_accepted_before_a_failure_is_said() {
+async fn accepted_proposals_before_a_failure_are_reported() {
     let world = world().await;
     assert_eq!(run(&world, &["edit", "other.md", "--text", "New."]).code, Some(0), "now there is a book");
     let books = world.home.config_home().join("loci/memory");

@@ -57,7 +57,7 @@ fn answer(session: &mut Session, text: &str) -> Value {
 /// The agent's answer is held open by the server until the next turn is over.
 /// Invariant 1 of `docs/design/memory.md`.
 #[tokio::test]
-async fn the_conversation_does_not_wait_for_its_notes() {
+async fn session_notes_do_not_delay_the_turn() {
     let (first, second) = (Gate::new(), Gate::new());
     let world = world(&first, &second).await;
     let mut session = world.start(&stream([]).env("LOCI_SESSION_MEMORY", "1"));
@@ -186,7 +186,7 @@ async fn forks_take_their_notes_along() {
 /// A crash in the middle of the agent's work leaves notes that can be used, and claims nothing.
 /// Invariant 2 of `docs/design/memory.md`.
 #[tokio::test]
-async fn a_crash_leaves_whole_notes_that_claim_nothing_new() {
+async fn crash_leaves_the_previous_notes_whole() {
     let (first, second) = (Gate::new(), Gate::new());
     first.release();
     let world = world(&first, &second).await;
@@ -212,7 +212,7 @@ async fn a_single_prompt_keeps_no_notes() {
 /// The notes stand for what they cover: no summary is asked for.
 /// Invariant 10 of `docs/design/memory.md`.
 #[tokio::test]
-async fn a_compaction_goes_on_from_notes_without_asking() {
+async fn compaction_from_notes_needs_no_summary_request() {
     let (first, second) = (Gate::new(), Gate::new());
     first.release();
     second.release();

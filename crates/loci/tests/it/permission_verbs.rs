@@ -435,7 +435,7 @@ async fn rules_are_added_and_removed_and_nothing_else_changes() {
 }
 
 #[tokio::test]
-async fn what_is_no_rule_is_refused() {
+async fn invalid_rule_is_refused() {
     let world = world().await;
     for (args, needle) in [
         (&["add", "Bash("][..], "Not a permission rule"),

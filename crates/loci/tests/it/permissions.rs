@@ -111,7 +111,7 @@ macro_rules! calls {
 }
 
 #[tokio::test]
-async fn by_default_reading_inside_runs_and_nothing_else() {
+async fn default_mode_allows_only_reads_inside() {
     check_mode(
         &[],
         calls![read_inside, list],
@@ -130,7 +130,7 @@ async fn by_default_reading_inside_runs_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn accepting_edits_runs_edits_inside() {
+async fn accept_edits_mode_allows_edits_inside() {
     check_mode(
         &["--permission-mode", "acceptEdits"],
         calls![read_inside, list, write_inside, touch, redirect],
@@ -140,13 +140,13 @@ async fn accepting_edits_runs_edits_inside() {
 }
 
 #[tokio::test]
-async fn planning_changes_nothing() {
+async fn plan_mode_denies_changes() {
     check_mode(&["--permission-mode", "plan"], calls![read_inside, list], calls![write_inside, touch]).await;
     check_mode(&["--permission-mode=dontAsk"], calls![read_inside, list], calls![write_inside, touch]).await;
 }
 
 #[tokio::test]
-async fn bypassing_runs_all_but_what_is_forbidden() {
+async fn bypass_mode_runs_all_but_denied_calls() {
     check_mode(
         &["--permission-mode", "bypassPermissions", "--disallowedTools", "Bash(touch no)"],
         calls![read_outside, write_inside, touch],
@@ -185,7 +185,7 @@ async fn rules_allow_what_they_name() {
 }
 
 #[tokio::test]
-async fn a_tool_that_is_disallowed_is_not_there() {
+async fn disallowed_tool_is_not_offered() {
     let script = [Step::call("Write", json!({"file_path": "x", "content": ""})), Step::text("I see.")];
     let world = World::new(script).await;
     let binary = watched(["hi", "--disallowedTools", "Write,Bash(touch no)", "--allowedTools", "Write"]);
@@ -200,7 +200,7 @@ async fn a_tool_that_is_disallowed_is_not_there() {
 }
 
 #[tokio::test]
-async fn the_tools_on_offer_can_be_chosen() {
+async fn tools_flag_chooses_the_offered_tools() {
     for (tools, expected) in [
         ("Read,Grep", "Grep Read"),
         (

@@ -46,7 +46,7 @@ fn turn(n: usize, tokens: u64) -> Vec<Step> {
 
 /// Invariant 14 of `docs/design/compaction.md`.
 #[tokio::test]
-async fn each_request_is_the_one_before_and_what_is_new() {
+async fn each_request_is_a_byte_prefix_of_the_next() {
     let mut steps: Vec<Step> = (0..12).flat_map(|n| turn(n, 1_000 * n as u64)).collect();
     // The next turn finds the window full after its calls.
     let full = turn(12, 70_000);

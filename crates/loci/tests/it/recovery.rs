@@ -95,7 +95,7 @@ async fn an_answer_that_is_always_cut_ends_as_an_error() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_said() {
+async fn model_refusal_is_reported() {
     let world = check(
         Step::text("I").stop_reason("refusal"),
         expect![[r#"
@@ -128,7 +128,7 @@ async fn a_refusal_is_said() {
 }
 
 #[tokio::test]
-async fn an_answer_of_nothing_is_asked_for_again() {
+async fn empty_answer_is_requested_again() {
     let thinking = || Step::new().thinking("Hm.", "c2ln");
     check(
         [Step::new(), Step::text("Here.")],
@@ -178,7 +178,7 @@ async fn an_answer_of_nothing_is_asked_for_again() {
 }
 
 #[tokio::test]
-async fn a_model_that_pauses_is_let_go_on() {
+async fn paused_turn_is_continued() {
     let search = json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}});
     let pause = Step::text("Searching.").raw_block(search).stop_reason("pause_turn");
     check(

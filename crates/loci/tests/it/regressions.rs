@@ -173,7 +173,7 @@ async fn an_interrupted_compaction_leaves_the_conversation_as_it_was() {
 /// Regression class 16: a summary is asked for under the limits and with the thinking of the conversation, and falls
 /// back where the conversation would.
 #[tokio::test]
-async fn a_summary_is_asked_for_like_everything_else() {
+async fn summary_request_has_the_conversations_limits_and_fallback() {
     let busy = Step::status(529).header("retry-after", "0");
     let steps =
         vec![answer("One.", 100), answer("Two.", 100), busy, Step::text(SUMMARY), answer("Three.", 100)];

@@ -161,7 +161,7 @@ async fn calls_run_in_a_copy_and_what_differs_is_shown() {
 
 /// Invariant 2 of `docs/design/replay.md`.
 #[tokio::test]
-async fn what_would_have_to_be_asked_about_does_not_run() {
+async fn replay_does_not_run_calls_that_need_asking() {
     let world = recorded().await;
     fs::remove_file(world.home.project().join("made.txt")).unwrap();
     let output = world.run(&replay(&id(&world), ["--json"]));

@@ -154,7 +154,7 @@ async fn a_session_goes_on_in_its_own_file_with_its_own_model() {
 
 /// Class 15: commands in the background end with the session, and whoever goes on with it is told so, once.
 #[tokio::test]
-async fn what_ran_in_the_background_is_told_once() {
+async fn ended_background_tasks_are_reported_once_on_resume() {
     let start = Step::call("Bash", json!({"command": "sleep 600", "run_in_background": true}));
     let world = World::new([start, Step::text("It runs."), Step::text("I see."), Step::text("Still.")]).await;
     assert_fine(&world.print(["begin", "--allowedTools", "Bash"]));
@@ -218,7 +218,7 @@ async fn a_session_goes_on_in_its_mode_unless_that_is_one_to_choose_anew() {
 }
 
 #[tokio::test]
-async fn what_runs_unasked_is_not_for_a_file_from_elsewhere_to_say() {
+async fn foreign_session_file_cannot_choose_the_mode() {
     let world = World::new([]).await;
     assert_fine(&world.print(["hi", "--permission-mode", "acceptEdits"]));
     let file = world.home.sessions().remove(0);
@@ -248,7 +248,7 @@ async fn continue_takes_the_newest_session_of_this_directory() {
 
 /// Invariant 16 of `docs/design/session-log.md`.
 #[tokio::test]
-async fn without_a_prompt_nothing_is_touched() {
+async fn resume_without_prompt_changes_no_file() {
     let world = World::new([]).await;
     assert_fine(&world.print(["hi"]));
     let file = world.home.sessions().remove(0);

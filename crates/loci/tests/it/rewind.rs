@@ -188,7 +188,7 @@ async fn conflicts_stop_a_rewind_until_the_user_says_otherwise() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_is_said() {
+async fn impossible_rewind_is_refused_with_reason() {
     let world = two_prompts().await;
     let session = id(&world);
     for (args, needle) in [
@@ -385,7 +385,7 @@ async fn a_rewind_that_is_killed_is_finished_at_the_next_start() {
 }
 
 #[tokio::test]
-async fn the_store_is_visible_and_collected() {
+async fn blob_store_is_listed_and_garbage_collected() {
     let world = two_prompts().await;
     let doctor = world.run(&loci().args(["doctor", "--json"]));
     let report: Value = serde_json::from_str(&doctor.stdout).unwrap();
@@ -398,7 +398,7 @@ async fn the_store_is_visible_and_collected() {
 
 /// `-p` with a prompt that only looks leaves no trace beyond the point.
 #[tokio::test]
-async fn commands_that_only_read_change_nothing_and_cost_no_look() {
+async fn read_only_commands_record_no_change() {
     let world = World::with_git([bash("cat README.md"), Step::text("Read.")]).await;
     assert_fine(&world.run(&keeping(["Look"])));
     let log = world.home.config_home().join(format!("loci/tree-history/{}.jsonl", id(&world)));

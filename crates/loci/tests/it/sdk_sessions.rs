@@ -130,7 +130,7 @@ async fn sessions() -> (World, Vec<String>) {
 }
 
 #[tokio::test]
-async fn both_read_the_same() {
+async fn sdk_and_loci_list_the_same_sessions() {
     let Some(sdk) = Sdk::find() else { return };
     let (world, ids) = sessions().await;
     let ids: [String; 4] = ids.try_into().unwrap();
@@ -151,7 +151,7 @@ async fn both_read_the_same() {
 }
 
 #[tokio::test]
-async fn what_the_sdk_changes_we_see() {
+async fn sdk_changes_are_seen_by_loci() {
     let Some(sdk) = Sdk::find() else { return };
     let (world, ids) = sessions().await;
     let id = ids.iter().find(|id| ours(&world, ["show", id])["title"] == "Comparing \"ü\"").unwrap();
@@ -196,7 +196,7 @@ async fn what_the_sdk_changes_we_see() {
 }
 
 #[tokio::test]
-async fn what_we_change_the_sdk_sees() {
+async fn loci_changes_are_seen_by_the_sdk() {
     let Some(sdk) = Sdk::find() else { return };
     let (world, ids) = sessions().await;
     let id = &ids[0];

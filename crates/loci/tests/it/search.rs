@@ -63,7 +63,7 @@ async fn messages_are_found_with_the_command_that_resumes_there() {
 
 /// Invariant 4 of `docs/design/index.md`: a disk that is full costs the index and nothing else; what was written of it does not go on filling the disk.
 #[tokio::test]
-async fn a_full_disk_leaves_nothing_of_the_index() {
+async fn full_disk_removes_the_partial_index() {
     let world = World::new([]).await;
     let words: String = (0..150_000).map(|n| format!("w{n} ")).collect();
     let line = json!({"parentUuid": null, "isSidechain": false, "type": "user", "uuid": "u1",
@@ -129,7 +129,7 @@ async fn a_search_can_be_narrowed() {
 }
 
 #[tokio::test]
-async fn people_read_what_was_found() {
+async fn search_text_output_matches_snapshot() {
     let world = world().await;
     let output = world.run(&search(["--role", "assistant", "staging"]));
     let text = world.normaliser().text(&output.stdout);
@@ -158,7 +158,7 @@ async fn people_read_what_was_found() {
 /// What was searched for stands out on a terminal, and nowhere else.
 #[cfg(unix)]
 #[tokio::test]
-async fn what_was_searched_for_stands_out_on_a_terminal() {
+async fn search_highlights_matches_on_a_terminal() {
     let world = world().await;
     let wish = || search(["--role", "assistant", "staging"]);
     let bright = "The \u{1b}[1;33mstaging\u{1b}[0m port";
@@ -172,7 +172,7 @@ async fn what_was_searched_for_stands_out_on_a_terminal() {
 
 /// What is said where nothing is shown, and why.
 #[tokio::test]
-async fn where_nothing_is_shown_it_says_why() {
+async fn empty_search_result_says_why() {
     let world = world().await;
     for (args, code, said) in [
         (vec!["nowhere"], 0, "Nothing was found\n"),

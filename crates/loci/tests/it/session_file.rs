@@ -36,7 +36,7 @@ fn say_both(world: &World) {
 }
 
 #[tokio::test]
-async fn a_session_of_two_turns() {
+async fn two_turn_session_file_matches_snapshot() {
     let world = two_turns().await;
     say_both(&world);
     let golden = world.normaliser().transcript(&world.session());
@@ -267,7 +267,7 @@ async fn an_id_that_cannot_be_used_is_refused() {
 }
 
 #[tokio::test]
-async fn nothing_is_written_when_that_is_asked() {
+async fn no_session_persistence_writes_nothing() {
     let world = World::new([
         Step::call("Read", json!({"file_path": "notes.txt"})).tool("Bash", json!({"command": "cat big.txt"})),
         Step::text("ok"),
@@ -349,7 +349,7 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 }
 
 #[tokio::test]
-async fn branch_and_directory_are_those_of_the_moment() {
+async fn entries_record_current_branch_and_directory() {
     let world = World::with_git([
         Step::call("Bash", json!({"command": "git switch -q -c other"})),
         Step::text("Switched."),

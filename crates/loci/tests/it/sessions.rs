@@ -106,7 +106,7 @@ async fn a_list_says_what_each_session_is_about() {
 }
 
 #[tokio::test]
-async fn show_tells_the_conversation() {
+async fn show_prints_the_conversation() {
     let world = two_turns().await;
     let output = world.run(&sessions(["show", "Ports"]));
     let (facts, told) = output.stdout.split_once("\n\n").unwrap();
@@ -204,7 +204,7 @@ fn session_file(world: &World, id: &str) -> PathBuf {
 }
 
 #[tokio::test]
-async fn exports_are_whole_and_harmless() {
+async fn exports_are_complete_and_escaped() {
     let world = two_turns().await;
     let markdown = world.run(&sessions(["export", "Ports"])).stdout;
     for part in
@@ -239,7 +239,7 @@ async fn exports_are_whole_and_harmless() {
 }
 
 #[tokio::test]
-async fn names_and_tags_are_given_and_taken() {
+async fn titles_and_tags_are_set_and_removed() {
     let world = two_turns().await;
     let id = only_id(&world);
     assert_eq!(
@@ -258,7 +258,7 @@ async fn names_and_tags_are_given_and_taken() {
 }
 
 #[tokio::test]
-async fn what_is_removed_comes_back() {
+async fn removed_session_is_restored() {
     let world = two_turns().await;
     let id = only_id(&world);
     let file = session_file(&world, &id);
@@ -277,7 +277,7 @@ async fn what_is_removed_comes_back() {
 }
 
 #[tokio::test]
-async fn a_wrong_name_is_met_with_the_next_step() {
+async fn unknown_session_error_has_a_hint() {
     let world = two_turns().await;
     let id = only_id(&world);
     for (verb, name, needle) in [
@@ -337,7 +337,7 @@ fn place(world: &World, name: &str) -> String {
 }
 
 #[tokio::test]
-async fn sessions_of_the_official_program_are_drawn() {
+async fn tree_draws_official_sessions() {
     let world = World::new([]).await;
     for (name, expected) in [
         (
@@ -377,7 +377,7 @@ async fn sessions_of_the_official_program_are_drawn() {
 }
 
 #[tokio::test]
-async fn a_compaction_hides_nothing() {
+async fn show_prints_messages_before_a_compaction() {
     let world = World::new([]).await;
     let id = place(&world, "compacted_auto");
     let told = world.run(&sessions(["show", &id])).stdout;

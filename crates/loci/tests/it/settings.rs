@@ -193,7 +193,7 @@ async fn a_mode_from_a_repository_never_stops_the_questions() {
 }
 
 #[tokio::test]
-async fn many_problems_are_said_shortly() {
+async fn many_settings_problems_are_abbreviated() {
     let world = World::new(Step::text("hi")).await;
     let text = "{\"model\": 1, \"language\": 2, \"verbose\": 3, \"theme\": 4, \"agent\": 5, \"tui\": 6, \"voice\": 7}";
     world.home.write_config("settings.json", text);

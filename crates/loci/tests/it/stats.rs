@@ -34,7 +34,7 @@ fn check(whole: &Value) {
 }
 
 #[tokio::test]
-async fn what_was_used_is_counted_once() {
+async fn usage_is_counted_once() {
     let world = world().await;
     let whole = counted(&world, []);
     check(&whole);
@@ -58,7 +58,7 @@ async fn archived_sessions_count_and_removed_ones_do_not() {
 }
 
 #[tokio::test]
-async fn tables_and_values_say_the_same() {
+async fn stats_text_and_csv_agree() {
     let world = world().await;
     let csv = world.run(&stats(["--csv"])).stdout;
     let rows: Vec<Vec<&str>> = csv.lines().skip(1).map(|line| line.split(',').collect()).collect();
@@ -75,7 +75,7 @@ async fn tables_and_values_say_the_same() {
 }
 
 #[tokio::test]
-async fn counting_can_be_narrowed() {
+async fn stats_are_filtered_by_time_and_project() {
     let world = world().await;
     let elsewhere = world.home.project().parent().unwrap().display().to_string();
     for (args, n_turns) in [

@@ -32,7 +32,7 @@ fn n_boundaries(world: &World) -> usize {
 /// that is resumed.
 /// Invariant 4 of `docs/design/compaction.md`.
 #[tokio::test]
-async fn what_is_no_summary_leaves_the_conversation_as_it_was() {
+async fn invalid_summary_leaves_the_conversation_unchanged() {
     let busy = || Step::status(429).header("retry-after", "0");
     let read = json!({"file_path": "notes.txt"});
     for (name, answers, expected) in [
@@ -193,7 +193,7 @@ async fn a_kill_while_a_boundary_is_written_loses_nothing() {
 
 /// A second wish right after the first finds nothing to do, and says so in a result of its own.
 #[tokio::test]
-async fn two_wishes_in_a_row_compact_once() {
+async fn two_compact_commands_in_a_row_compact_once() {
     let steps = vec![answer("One.", 100), answer("Two.", 100), Step::text(SUMMARY), answer("Three.", 100)];
     let world = World::new(steps).await;
     let mut session = world.start(&windowed(stream([])));
@@ -214,7 +214,7 @@ async fn two_wishes_in_a_row_compact_once() {
 /// make shorter.
 /// Invariant 26 of `docs/design/compaction.md`.
 #[tokio::test]
-async fn instructions_that_fill_the_window_are_told_of() {
+async fn instructions_filling_the_window_are_reported() {
     let world = World::new(vec![answer("One.", 100), too_long()]).await;
     world.home.write("CLAUDE.md", "Say please. ".repeat(40_000));
     let output = world.run(&windowed(print([FACT])));
@@ -328,7 +328,7 @@ fn n_refused(world: &World) -> usize {
 /// A model with a smaller window takes over in the middle of a session: the next request fits it.
 /// Invariant 28 of `docs/design/compaction.md`.
 #[tokio::test]
-async fn a_smaller_window_in_the_middle_of_a_session_is_fitted() {
+async fn smaller_model_mid_session_gets_a_fitting_request() {
     let world = World::new(Script::new([Step::dynamic(strict).times(usize::MAX)])).await;
     let large =
         Binary::new(env!("CARGO_BIN_EXE_loci")).args(["-p", "--model", "claude-sonnet-4-5[1m]", "--verbose"]);
@@ -353,7 +353,7 @@ async fn a_smaller_window_in_the_middle_of_a_session_is_fitted() {
 /// The same when the model is overloaded and one with a smaller window stands in.
 /// Invariant 28 of `docs/design/compaction.md`.
 #[tokio::test]
-async fn a_stand_in_with_a_smaller_window_is_fitted() {
+async fn fallback_model_with_smaller_window_gets_a_fitting_request() {
     let is_busy = |request: &Recorded| {
         let is_large = request.header("anthropic-beta").is_some_and(|betas| betas.contains("context-1m"));
         is_large && request.last_user_text().ends_with("and now?")
@@ -382,7 +382,7 @@ async fn a_stand_in_with_a_smaller_window_is_fitted() {
 /// Another process wants to go on with a session that is being compacted: it is told who has it, and nothing of its prompt
 /// comes between the conversation and its summary.
 #[tokio::test]
-async fn a_second_process_does_not_come_between() {
+async fn second_process_is_refused_during_compaction() {
     let gate = Gate::new();
     let summary = Step::text(SUMMARY).wait_before_headers(gate.clone());
     let world =

@@ -48,7 +48,7 @@ fn counts(world: &World, key: &str) -> bool {
 }
 
 #[tokio::test]
-async fn nothing_counts_before_trust() {
+async fn untrusted_settings_have_no_effect_until_trusted() {
     let world = World::new(Step::text("x")).await;
     for is_trusted in [false, true] {
         if is_trusted {
@@ -69,7 +69,7 @@ async fn nothing_counts_before_trust() {
 }
 
 #[tokio::test]
-async fn what_restricts_counts_before_trust() {
+async fn untrusted_deny_rules_still_restrict() {
     let world = World::new(Step::text("x")).await;
     for (key, text) in [
         ("permissions.deny", json!({"permissions": {"deny": ["Bash"]}})),
@@ -137,7 +137,7 @@ async fn a_headless_run_applies_nothing_of_an_untrusted_folder() {
 }
 
 #[tokio::test]
-async fn a_trusted_folder_has_what_it_may_have() {
+async fn trusted_folder_settings_apply() {
     let (world, told) = planted(true, print(["go"])).await;
     assert!(world.home.project().join("made").exists());
     assert_eq!(told.trim(), "got-1");

@@ -135,7 +135,7 @@ async fn read_only_calls_run_together() {
 }
 
 #[tokio::test]
-async fn a_change_waits_for_what_was_called_before_it() {
+async fn writing_call_waits_for_earlier_calls() {
     let world = World::new([]).await;
     let out = world.path("out.txt");
     let calls = Step::call("Bash", json!({"command": "cat held.pipe"}))
@@ -181,7 +181,7 @@ async fn a_change_waits_for_what_was_called_before_it() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_call_becomes_its_result() {
+async fn invalid_call_gets_an_error_result() {
     let cases = [
         (
             "Teleport",
@@ -289,7 +289,7 @@ async fn check_result(tool: &str, input: Value, failing: Failing, expected: Expe
 }
 
 #[tokio::test]
-async fn each_request_is_the_one_before_and_more() {
+async fn each_request_extends_the_previous_one() {
     let world = World::new([]).await;
     let path = world.path("a.txt");
     let world = world

@@ -78,7 +78,7 @@ fn set_mode(path: &Path, mode: u32) {
 }
 
 #[tokio::test]
-async fn what_may_not_be_read_hides_nothing_else_and_is_named() {
+async fn unreadable_dir_is_reported_and_other_results_are_kept() {
     let home = Home::new().await;
     home.session("-open", 1, "the port is 48213");
     let file = home.session("-open", 2, "a port in a closed file");

@@ -131,13 +131,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_markup() {
+    fn message_text_is_escaped() {
         let nasty = "<script>alert('x')</script>&\"\u{1b}";
         assert_eq!(escaped(nasty), "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;&amp;&quot;");
     }
 
     #[test]
-    fn only_true_pictures_are_shown() {
+    fn only_valid_images_are_embedded() {
         assert!(picture("image/png", "iVBORw0KGgo=").starts_with("<img"));
         for (media_type, data) in
             [("image/svg+xml", "AAAA"), ("image/png", "\"><script>"), ("image/png", ""), ("<b>", "AA")]

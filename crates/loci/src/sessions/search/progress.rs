@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bar_fills() {
+    fn progress_bar_fills_with_progress() {
         assert_eq!(bar(0, 0), format!("Indexing sessions [{}] 0 B of 0 B", ".".repeat(30)));
         assert_eq!(
             bar(50_000_000, 100_000_000),

@@ -19,7 +19,7 @@ fn turn(session: &mut Session) {
 }
 
 #[tokio::test]
-async fn variables_follow_their_files() {
+async fn changed_variables_count_in_a_running_session() {
     let world = World::new(turns(4, r#"echo "$FOO-$BAR-$ANTHROPIC_API_KEY""#)).await;
     let mut session = world.start(&stream(["--allowedTools", "Bash"]).env("FOO", "shell"));
     turn(&mut session);
@@ -41,7 +41,7 @@ async fn variables_follow_their_files() {
 }
 
 #[tokio::test]
-async fn our_own_limits_follow_their_files() {
+async fn changed_limits_count_in_a_running_session() {
     let read = |name: &str| Step::new().tool("Read", json!({"file_path": name}));
     let world = World::new([read("a"), Step::text("1"), read("b"), Step::text("2")]).await;
     for name in ["a", "b"] {
@@ -72,7 +72,7 @@ async fn keys(settings: &[serde_json::Value]) -> (Vec<String>, Output) {
 }
 
 #[tokio::test]
-async fn a_change_clears_the_keys_got_before() {
+async fn changed_settings_clear_cached_keys() {
     let helper = "echo x >> ~/runs; echo key-$(wc -l < ~/runs)";
     let (sent, output) = keys(&[
         json!({"apiKeyHelper": helper}),
@@ -87,7 +87,7 @@ async fn a_change_clears_the_keys_got_before() {
 }
 
 #[tokio::test]
-async fn requests_keep_going_where_they_went() {
+async fn changed_base_url_does_not_redirect_a_running_session() {
     let elsewhere = json!({"env": {"ANTHROPIC_BASE_URL": "http://127.0.0.1:9", "ANTHROPIC_API_KEY": "k"}});
     let (sent, output) = keys(&[json!({"env": {"ANTHROPIC_API_KEY": "k"}}), elsewhere]).await;
     assert_eq!(sent, ["k", "k"], "{output:?}");

@@ -109,7 +109,7 @@ async fn values_are_set_read_and_removed() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_set_is_refused_with_a_way_out() {
+async fn invalid_setting_is_refused_with_a_hint() {
     let world = World::new(Step::text("x")).await;
     for (line, expected) in [
         (
