@@ -24,7 +24,7 @@ pub use instructions::{
 pub use settings::{
     FILE_LIMIT as SETTINGS_LIMIT, GivenSettings, LoadedSettings, MANAGED_DIR, SettingsEditError,
     SettingsFile, SettingsPlaces, SettingsSources, SettingsWatch, TrustState, edit_settings,
-    exclude_local_settings, load_settings, trust_of,
+    exclude_local_settings, load_settings,
 };
 pub use state_file::{
     StateFileError, edit_state, external_imports, known_user_id, set_external_imports, set_trust, user_id,

@@ -34,7 +34,7 @@ pub mod sessions;
 // Flat names that loci-engine still uses. This block goes once the engine says `loci_storage::<module>::<name>`.
 pub use config::{
     InstructionFile, InstructionScope as Scope, Instructions, LazyInstructions, TriggeredInstructions as Met,
-    edit_settings, edit_state, strip_html_comments,
+    strip_html_comments,
 };
 pub use history::{
     BackupError as KeepError, ChangeOrigin as Doing, FileHistory, OnConflict, RewindContext as RewindScene,

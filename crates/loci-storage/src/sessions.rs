@@ -25,12 +25,12 @@ mod unsaved;
 
 pub use archive::{
     ArchiveError, ArchiveSweep, ArchivedSession, archive_older, archive_session, archived_sessions,
-    is_pinned, pin_session, pinned_sessions, unarchive_session, unpin_session,
+    pin_session, pinned_sessions, unarchive_session, unpin_session,
 };
 pub use find::{Candidate, FindError, newest_session, resolve_session, session_by_id};
 pub use fork::{ForkError, ForkOrigin, fork_entries, link_backups, write_fork};
 pub use labels::{LabelError, LabelWatch, rename_session, tag_session, untag_session};
-pub use lease::{Lease, LeaseError, LeaseOwner, lease_owner};
+pub use lease::{Lease, LeaseError, LeaseOwner};
 pub use listing::{
     Labels, MessageCount, SessionList, SessionMetadata, SessionSummary, list_all, list_newest, list_project,
     list_rollouts, list_sessions, session_summary, session_totals,
@@ -39,7 +39,7 @@ pub use remove::{RemoveError, remove_session, removed_sessions, restore_session}
 pub use session_file::{
     LiveLoad, LoadError, LoadedTranscript, SkipReason, SkippedLine, load_at, load_live, load_transcript,
 };
-pub use session_log::{AppendError, DiskSink, LogWarning, MemorySink, SessionLog, Sink, last_prompt_text};
+pub use session_log::{AppendError, LogWarning, MemorySink, SessionLog, Sink, last_prompt_text};
 pub use session_notes::{NotesCoverage, NotesError, SessionNotes, copy_notes};
 pub use statistics::{Statistics, StatisticsQuery, UsageRow, session_statistics};
 pub use task_list::{TaskListDir, copy_tasks};

@@ -25,7 +25,7 @@ pub use edit::{SettingsEditError, edit_settings};
 pub use exclude::exclude_local_settings;
 pub use places::{MANAGED_DIR, SettingsPlaces, SettingsSources};
 pub use read::FILE_LIMIT;
-pub use trust::{TrustState, trust_of};
+pub use trust::TrustState;
 pub use watch::SettingsWatch;
 
 /// All settings of a directory, and what there is to say about them.
@@ -147,7 +147,7 @@ impl Loading<'_> {
         let wants = self.places.sources;
         let needs_trust = (wants.project || wants.local)
             && self.layers.iter().any(|layer| matches!(layer.origin.scope, Scope::Project | Scope::Local));
-        let (trust, problem) = trust_of(self.places);
+        let (trust, problem) = trust::trust_of(self.places);
         self.out.diagnostics.extend(problem.filter(|_| needs_trust));
         self.out.merged = merge(&self.layers, trust.is_trusted);
         let hint = format!(

@@ -2,7 +2,8 @@
 //!
 //! The index lies under `<config home>/loci/index/` as a few files that are written once ([`segment`]). It is never the
 //! truth: whatever it does not know is scanned, what it knows wrongly is noticed, and it may be deleted at any time.
-//! `docs/design/index.md` has the decisions and the invariants.
+//! It is written by hand, although tantivy exists: what is indexed and what is scanned must rank alike, and we need a small
+//! part of an engine. `docs/design/index.md` has the figures, the decisions and the invariants.
 
 mod builder;
 mod check;

@@ -24,7 +24,8 @@ use loci_stdx::{
 };
 use serde::{Deserialize, Serialize};
 
-pub use pins::{is_pinned, pin_session, pinned_sessions, unpin_session};
+use pins::is_pinned;
+pub use pins::{pin_session, pinned_sessions, unpin_session};
 pub use sweep::{ArchiveSweep, archive_older};
 
 use crate::layout::{ConfigHome, SessionPlace};

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use loci_core::ids::SessionId;
-use loci_stdx::{Env, FileLock, LockError, is_alive, rfc3339_millis, start_ticks, write_private};
+use loci_stdx::{Env, FileLock, LockError, rfc3339_millis, start_ticks, write_private};
 use serde::{Deserialize, Serialize};
 
 use crate::layout::ConfigHome;
@@ -156,20 +156,6 @@ impl Drop for Lease {
     }
 }
 
-/// Returns who holds the lease of a session, if anybody does.
-pub fn lease_owner(home: &ConfigHome, session: &SessionId) -> Option<LeaseOwner> {
-    let (lock_path, note) = paths(home, session);
-    if !lock_path.exists() {
-        return None;
-    }
-    match FileLock::try_acquire(&lock_path) {
-        Ok(Some(_free)) => None,
-        Ok(None) | Err(_) => {
-            read_owner(&note).filter(|owner| owner.host != host_name() || is_alive(owner.pid))
-        }
-    }
-}
-
 fn paths(home: &ConfigHome, session: &SessionId) -> (PathBuf, PathBuf) {
     let dir = home.loci_dir().join("leases");
     (dir.join(format!("{session}.lock")), dir.join(format!("{session}.json")))
@@ -186,7 +172,23 @@ fn host_name() -> String {
 
 #[cfg(test)]
 mod tests {
+    use loci_stdx::is_alive;
+
     use super::*;
+
+    /// Returns who holds the lease of a session, if anybody does.
+    fn lease_owner(home: &ConfigHome, session: &SessionId) -> Option<LeaseOwner> {
+        let (lock_path, note) = paths(home, session);
+        if !lock_path.exists() {
+            return None;
+        }
+        match FileLock::try_acquire(&lock_path) {
+            Ok(Some(_free)) => None,
+            Ok(None) | Err(_) => {
+                read_owner(&note).filter(|owner| owner.host != host_name() || is_alive(owner.pid))
+            }
+        }
+    }
 
     struct World {
         _dir: tempfile::TempDir,

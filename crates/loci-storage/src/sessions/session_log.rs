@@ -18,7 +18,8 @@ use crate::layout::{ConfigHome, SessionPlace};
 use crate::sessions::lease::Lease;
 use crate::sessions::unsaved;
 
-pub use sink::{DiskSink, MemorySink, Sink};
+use sink::DiskSink;
+pub use sink::{MemorySink, Sink};
 
 /// The most characters of a prompt that a `last-prompt` entry repeats.
 const LAST_PROMPT_LIMIT: usize = 200;

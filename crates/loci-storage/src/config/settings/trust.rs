@@ -39,7 +39,7 @@ struct Entry {
 }
 
 /// Looks up whether the working directory is trusted, and says when that cannot be told.
-pub fn trust_of(places: &SettingsPlaces) -> (TrustState, Option<Diagnostic>) {
+pub(super) fn trust_of(places: &SettingsPlaces) -> (TrustState, Option<Diagnostic>) {
     let root = places.checkout.as_ref().map_or(places.cwd.as_path(), |checkout| &checkout.main);
     let can_be_kept = root != places.home_dir;
     let mut state = TrustState { root: root.to_owned(), is_trusted: false, can_be_kept };

@@ -5,6 +5,9 @@
 //! held: a file written in the moment the index was (git calls that racy), flags that suspend the comparison,
 //! conflicts, formats we do not know, and repositories that convert contents between index and files.
 //!
+//! It is read by hand, although `gix-index` exists: we only read, need a few fields of each entry, and take any doubt as "not
+//! held", which a full reader would report as an error.
+//!
 //! ```text
 //! "DIRC" version:u32 n:u32, then n entries, big endian:
 //!   ctime s,ns  mtime s,ns  dev ino mode uid gid size : u32 x 10,  id: 20 bytes,  flags: u16  [more flags: u16]

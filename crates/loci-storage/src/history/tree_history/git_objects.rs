@@ -1,4 +1,5 @@
 //! Reading blobs out of a repository: `git cat-file --batch`, which writes nothing and runs nothing of the repository's.
+//! Git itself reads packs and deltas, so there is no need for a crate that does (`gix-odb`).
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;

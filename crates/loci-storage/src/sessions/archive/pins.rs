@@ -44,7 +44,7 @@ pub fn pinned_sessions(home: &ConfigHome) -> Result<Vec<String>, ArchiveError> {
 }
 
 /// Returns true when a session stays.
-pub fn is_pinned(home: &ConfigHome, id: &SessionId) -> Result<bool, ArchiveError> {
+pub(super) fn is_pinned(home: &ConfigHome, id: &SessionId) -> Result<bool, ArchiveError> {
     Ok(pinned_sessions(home)?.iter().any(|pinned| pinned == id.as_str()))
 }
 

@@ -4,6 +4,9 @@
 //! skips is only looked at for quotes and brackets. [`first_text`] and [`last_text`] look for `"key":"…"` anywhere
 //! in a text, which also works on lines that are cut; raw text within strings does not match, because there the
 //! quotes are escaped.
+//!
+//! `serde_json` reads lines everywhere else; it would parse all of a long message to tell its type, and refuse a line that the
+//! window of a list has cut.
 
 use std::borrow::Cow;
 

@@ -23,7 +23,7 @@ pub trait Sink: fmt::Debug + Send {
 
 /// A session file on disk, made with the first append.
 #[derive(Debug)]
-pub struct DiskSink {
+pub(super) struct DiskSink {
     path: PathBuf,
     file: Option<AppendFile>,
     lease: Option<Lease>,
@@ -31,12 +31,12 @@ pub struct DiskSink {
 
 impl DiskSink {
     /// Names the file; nothing is touched yet.
-    pub fn new(path: &Path) -> Self {
+    pub(super) fn new(path: &Path) -> Self {
         Self { path: path.to_owned(), file: None, lease: None }
     }
 
     /// Names the file and writes it only while the lease is ours.
-    pub fn leased(path: &Path, lease: Lease) -> Self {
+    pub(super) fn leased(path: &Path, lease: Lease) -> Self {
         Self { lease: Some(lease), ..Self::new(path) }
     }
 
