@@ -326,12 +326,14 @@ impl Recorder {
         self.hear_trouble();
     }
 
-    /// Records a name for the session, if there is one already.
+    /// Records a name for the session: with its first prompt, if that is yet to come.
     pub(crate) fn name(&mut self, title: String) {
-        if self.tail.is_some() {
-            let entry = self.metadata(&Metadata::CustomTitle { title });
-            self.write(entry.as_slice());
+        if self.tail.is_none() {
+            self.title = Some(title);
+            return;
         }
+        let entry = self.metadata(&Metadata::CustomTitle { title });
+        self.write(entry.as_slice());
     }
 
     /// Returns the names that have moved out of sight of those who read only the end of the file.
