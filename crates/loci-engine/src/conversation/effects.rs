@@ -44,7 +44,9 @@ impl Conversation {
     /// Records the prompt that a turn begins with, as soon as hooks have let it pass.
     fn open_prompt(&mut self) {
         let Some(hooks) = self.ctx.turn_hooks.clone() else {
-            return self.run.post(InboxMessage::PromptGate(PromptGate::Go { attachments: Vec::new() }));
+            // Nobody has a say: it is on disk before anything else happens.
+            let event = self.prompt_gate_passed(PromptGate::Go { attachments: Vec::new() });
+            return event.into_iter().for_each(|event| self.run.post(InboxMessage::Machine(event)));
         };
         let prompt = self.run.prompt.as_ref().map(|prompt| prompt.content.text()).unwrap_or_default();
         self.wait_for(
