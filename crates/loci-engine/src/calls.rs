@@ -19,7 +19,7 @@ use crate::extension::TurnHooks;
 use crate::file_history::FileHistoryLayer;
 use crate::memory::MemoryLayer;
 use crate::prepared_call::PreparedCall;
-use loci_storage::Author;
+use loci_storage::memory::Author;
 
 /// How long a cancelled call may take to end before it is given up.
 const GRACE: Duration = Duration::from_secs(5);

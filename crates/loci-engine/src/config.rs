@@ -13,9 +13,10 @@ use loci_core::permission::{Rulebook, Update};
 use loci_core::session::SessionIdentity;
 use loci_llm::{Client, RetryPolicy};
 use loci_stdx::{Env, Store};
-use loci_storage::{
-    ConfigHome, Instructions, LabelWatch, LazyInstructions, MemoryBook, SessionLog, SessionTmp,
-};
+use loci_storage::config::{Instructions, LazyInstructions};
+use loci_storage::layout::{ConfigHome, SessionTmp};
+use loci_storage::memory::MemoryJournal;
+use loci_storage::sessions::{LabelWatch, SessionLog};
 use loci_tools::Toolbox;
 use serde_json::Value;
 
@@ -95,7 +96,7 @@ pub struct SessionConfig {
 #[derive(Debug, Clone)]
 pub struct SessionMemory {
     /// Where they are, and the book about them.
-    pub book: MemoryBook,
+    pub book: MemoryJournal,
     /// Whether the model is shown what a team shares; other people write that, so only in a folder the user trusts.
     pub shows_team: bool,
 }

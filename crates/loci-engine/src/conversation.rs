@@ -37,7 +37,7 @@ use loci_core::stream::{Ended, Failure, FailureKind, Started, StreamEvent};
 use loci_core::tool::{CallEffects, PathEffect};
 use loci_llm::RetryPolicy;
 use loci_stdx::Env;
-use loci_storage::Author;
+use loci_storage::memory::Author;
 use loci_tools::Toolbox;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
@@ -378,7 +378,7 @@ impl Conversation {
             self.ctx.reload_settings(ReloadPoint::Prompt);
             change(&self.ctx.state, |state| state.permission.denials.clear());
         }
-        if let Some(branch) = loci_storage::head_branch(&self.env.cwd) {
+        if let Some(branch) = loci_storage::project::head_branch(&self.env.cwd) {
             self.recorder.set_branch(branch);
         }
         self.make_opening();

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use loci_core::file_history::{PathState, Snapshot, SnapshotEntry};
 use loci_core::ids::{EntryId, ToolUseId};
 use loci_stdx::{Env, rfc3339_millis};
-use loci_storage::{Doing, FileHistory, KeepError, TreeHistory};
+use loci_storage::history::{BackupError, ChangeOrigin, FileHistory, TreeHistory};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
@@ -127,10 +127,10 @@ impl Watched {
             return Vec::new();
         }
         self.had_background = is_running.unwrap_or(true);
-        self.note(&Doing { call: None, by: "background".to_owned() })
+        self.note(&ChangeOrigin { call: None, by: "background".to_owned() })
     }
 
-    fn note(&mut self, doing: &Doing) -> Vec<String> {
+    fn note(&mut self, doing: &ChangeOrigin) -> Vec<String> {
         let failed = self.tree.record_changes(doing).err().map(|error| error.to_string());
         self.tree.take_warnings().into_iter().chain(failed).collect()
     }
@@ -179,7 +179,7 @@ impl FileKeeper {
 
     /// Notes what a call changed.
     pub(crate) async fn after(self: &Arc<Self>, call: &PreparedCall, is_background: bool) -> Vec<String> {
-        let doing = Doing { call: Some(call.id.clone()), by: call.tool.clone() };
+        let doing = ChangeOrigin { call: Some(call.id.clone()), by: call.tool.clone() };
         let is_watched = may_change_anything(call);
         let keeper = Arc::clone(self);
         let noted = tokio::task::spawn_blocking(move || {
@@ -220,6 +220,6 @@ fn may_change_anything(call: &PreparedCall) -> bool {
     !call.effects.is_read_only() && !call.facts.keeps_files
 }
 
-fn said(problem: &KeepError) -> String {
+fn said(problem: &BackupError) -> String {
     format!("{problem}: {}", problem.source)
 }

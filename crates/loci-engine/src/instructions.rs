@@ -6,7 +6,9 @@ use loci_context::{Instruction, prose_tokens};
 use loci_core::entry::{Entry, EntryKind};
 use loci_core::message::Block;
 use loci_core::tool::ToolAttachment;
-use loci_storage::{InstructionFile, Instructions, LazyInstructions, Met, Scope};
+use loci_storage::config::{
+    InstructionFile, InstructionScope, Instructions, LazyInstructions, TriggeredInstructions,
+};
 use loci_tools::{FileState, FileStates};
 use serde_json::{Value, json};
 
@@ -45,10 +47,10 @@ pub fn shown_instructions(found: &Instructions) -> Vec<Instruction> {
     let shown = found.files.iter().map(|file| Instruction {
         path: file.path.display().to_string(),
         scope: match file.scope {
-            Scope::Managed => "instructions of this machine's administrator",
-            Scope::User => "the user's own instructions, for all projects",
-            Scope::Project => "project instructions, checked into the code base",
-            Scope::Local => "the user's own instructions for this project, not checked in",
+            InstructionScope::Managed => "instructions of this machine's administrator",
+            InstructionScope::User => "the user's own instructions, for all projects",
+            InstructionScope::Project => "project instructions, checked into the code base",
+            InstructionScope::Local => "the user's own instructions for this project, not checked in",
         },
         text: file.content.clone(),
     });
@@ -77,15 +79,15 @@ pub(crate) fn remember<'a>(states: &mut FileStates, files: impl IntoIterator<Ite
 }
 
 /// Returns instructions that were met as the transcript holds them; `cwd` is where paths are shown from.
-pub(crate) fn note(met: &Met, cwd: &std::path::Path) -> ToolAttachment {
+pub(crate) fn note(met: &TriggeredInstructions, cwd: &std::path::Path) -> ToolAttachment {
     let file = &met.file;
     let mut content = json!({
         "path": file.path,
         "type": match file.scope {
-            Scope::Managed => "Managed",
-            Scope::User => "User",
-            Scope::Project => "Project",
-            Scope::Local => "Local",
+            InstructionScope::Managed => "Managed",
+            InstructionScope::User => "User",
+            InstructionScope::Project => "Project",
+            InstructionScope::Local => "Local",
         },
         "content": file.content,
         "contentDiffersFromDisk": file.is_partial,

@@ -17,9 +17,10 @@ use loci_core::permission::is_memory_file;
 use loci_core::session::SessionIdentity;
 use loci_core::tool::{CallEffects, PathEffect, ToolContent, ToolOutcome};
 use loci_stdx::{Env, Store, rfc3339_millis};
-use loci_storage::{
-    Act, Author, ChangeWish, Edit, MEMORY_INDEX, MemoryBook, MemoryContent, MemoryError, Shelf, read_memory,
-    read_memory_head, strip_html_comments, team_names,
+use loci_storage::config::strip_html_comments;
+use loci_storage::memory::{
+    Author, ChangeKind, ChangeRequest, Edit, MEMORY_INDEX, MemoryArea, MemoryContent, MemoryError,
+    MemoryJournal, read_memory, read_memory_head, team_names,
 };
 use loci_tools::{FileState, Host, real_path};
 
@@ -32,16 +33,16 @@ use crate::prepared_call::PreparedCall;
 pub(crate) struct MemoryService {
     env: Env,
     identity: Arc<Store<SessionIdentity>>,
-    book: MemoryBook,
+    book: MemoryJournal,
     /// Whether the model is shown what a team shares.
     shows_team: bool,
     /// Every spelling of a place that holds memories or proposals.
-    shelves: Vec<(Shelf, PathBuf)>,
+    shelves: Vec<(MemoryArea, PathBuf)>,
 }
 
 /// A memory that a call is about to change.
 struct Touched {
-    shelf: Shelf,
+    shelf: MemoryArea,
     file: String,
     path: PathEffect,
     /// What it held, or why that cannot be told.
@@ -51,7 +52,7 @@ struct Touched {
 impl MemoryService {
     pub(crate) fn new(env: Env, identity: Arc<Store<SessionIdentity>>, memory: SessionMemory) -> Self {
         let SessionMemory { book, shows_team } = memory;
-        let places = [(Shelf::Memory, book.dir().to_owned()), (Shelf::Pending, book.pending_dir())];
+        let places = [(MemoryArea::Memory, book.dir().to_owned()), (MemoryArea::Pending, book.pending_dir())];
         let shelves = places.into_iter().flat_map(|(shelf, dir)| {
             let real = real_path(&dir);
             [(shelf, dir), (shelf, real)]
@@ -65,10 +66,10 @@ impl MemoryService {
     }
 
     /// Returns a directory of memories or proposals without links.
-    pub(crate) fn real_dir(&self, shelf: Shelf) -> PathBuf {
+    pub(crate) fn real_dir(&self, shelf: MemoryArea) -> PathBuf {
         match shelf {
-            Shelf::Memory => real_path(self.book.dir()),
-            Shelf::Pending => real_path(&self.book.pending_dir()),
+            MemoryArea::Memory => real_path(self.book.dir()),
+            MemoryArea::Pending => real_path(&self.book.pending_dir()),
         }
     }
 
@@ -87,10 +88,10 @@ impl MemoryService {
         effects
             .writes
             .iter()
-            .any(|path| self.locate(&path.real).is_some_and(|(shelf, _)| shelf == Shelf::Memory))
+            .any(|path| self.locate(&path.real).is_some_and(|(shelf, _)| shelf == MemoryArea::Memory))
     }
 
-    fn locate(&self, path: &Path) -> Option<(Shelf, String)> {
+    fn locate(&self, path: &Path) -> Option<(MemoryArea, String)> {
         let found = self.shelves.iter().find(|(_, dir)| is_memory_file(dir, path))?;
         let file = path.strip_prefix(&found.1).ok()?.to_str()?;
         Some((found.0, file.to_owned()))
@@ -114,9 +115,13 @@ impl MemoryService {
         touched: Vec<Touched>,
         mut outcome: ToolOutcome,
     ) -> ToolOutcome {
-        let act = if touched.iter().any(|it| it.shelf == Shelf::Pending) { Act::Propose } else { Act::Write };
+        let act = if touched.iter().any(|it| it.shelf == MemoryArea::Pending) {
+            ChangeKind::Propose
+        } else {
+            ChangeKind::Write
+        };
         let session = Some(self.identity.get().id().to_string());
-        let wish = ChangeWish { act, by, session, message: Some(call.to_string()) };
+        let wish = ChangeRequest { act, by, session, message: Some(call.to_string()) };
         let now = rfc3339_millis(self.env.clock.now());
         let mut edits = Vec::new();
         for it in touched {
@@ -137,12 +142,12 @@ impl MemoryService {
             let after =
                 text.filter(|_| is_memory).and_then(|text| with_modified_time(text, &now)).map(Into::into);
             let after = after.or_else(|| found.clone());
-            if it.file == MEMORY_INDEX && it.shelf == Shelf::Memory {
+            if it.file == MEMORY_INDEX && it.shelf == MemoryArea::Memory {
                 outcome = with_level(outcome, &index_level(text.unwrap_or_default()));
             }
-            if it.shelf == Shelf::Pending {
+            if it.shelf == MemoryArea::Pending {
                 // What the memory was when the proposal was made tells later whether it was edited since.
-                let now = self.book.content(Shelf::Memory, &it.file).ok().flatten();
+                let now = self.book.content(MemoryArea::Memory, &it.file).ok().flatten();
                 let base = Edit::memory(&it.file, now.clone(), now.clone());
                 edits.push((base, now, it.path.clone()));
             }
@@ -164,7 +169,7 @@ impl MemoryService {
 }
 
 /// Returns the index without front matter and comments; nothing when it cannot be read.
-fn index_of(book: &MemoryBook) -> String {
+fn index_of(book: &MemoryJournal) -> String {
     plain_index(read_memory(book.dir(), MEMORY_INDEX).ok().flatten())
 }
 
@@ -173,12 +178,12 @@ fn plain_index(text: Option<String>) -> String {
 }
 
 /// Returns the index of memories as the model is shown it, and that of the team's where it is; what is empty is left out.
-pub fn shown_memory_indexes(book: &MemoryBook, shows_team: bool) -> Vec<Instruction> {
+pub fn shown_memory_indexes(book: &MemoryJournal, shows_team: bool) -> Vec<Instruction> {
     let teams = shows_team.then(|| shown_team_index(book)).flatten();
     shown_memory_index(book).into_iter().chain(teams).collect()
 }
 
-fn shown_memory_index(book: &MemoryBook) -> Option<Instruction> {
+fn shown_memory_index(book: &MemoryJournal) -> Option<Instruction> {
     let path = book.dir().join(MEMORY_INDEX).display().to_string();
     let text = match read_memory(book.dir(), MEMORY_INDEX) {
         // Silence would be taken for an empty index.
@@ -192,7 +197,7 @@ fn shown_memory_index(book: &MemoryBook) -> Option<Instruction> {
 }
 
 /// Makes the index of what a team shares. Only the beginnings of as many files as have a line are read.
-fn shown_team_index(book: &MemoryBook) -> Option<Instruction> {
+fn shown_team_index(book: &MemoryJournal) -> Option<Instruction> {
     let names = team_names(book.dir(), TEAM_DIR).unwrap_or_default();
     let names: Vec<EntryName> = names.iter().filter_map(|name| EntryName::parse(name).ok()).collect();
     let head = |name: &EntryName| read_memory_head(book.dir(), &format!("{TEAM_DIR}/{name}")).ok().flatten();

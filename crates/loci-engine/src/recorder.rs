@@ -20,7 +20,7 @@ use loci_core::message::{Block, Content, Message};
 use loci_core::stream::{Ended, Failure, Started};
 use loci_core::tool::ToolOutcome;
 use loci_stdx::{Env, rfc3339_millis};
-use loci_storage::{LabelWatch, SessionLog, Trouble, last_prompt_text};
+use loci_storage::sessions::{LabelWatch, LogWarning, SessionLog, last_prompt_text};
 use serde_json::{Value, json};
 
 pub(crate) use compaction::Shortened;
@@ -391,9 +391,9 @@ impl Recorder {
 
     fn hear_trouble(&mut self) {
         self.trouble.extend(self.log.take_warning().map(|trouble| match trouble {
-            Trouble::Began { message, hint } => format!("{message}\n{hint}"),
-            Trouble::Ended => "The session is being saved again".to_owned(),
-            Trouble::Kept { message } | Trouble::Replaced { message } => message,
+            LogWarning::Began { message, hint } => format!("{message}\n{hint}"),
+            LogWarning::Ended => "The session is being saved again".to_owned(),
+            LogWarning::Kept { message } | LogWarning::Replaced { message } => message,
         }));
     }
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use loci_core::session::SessionIdentity;
 use loci_core::task_list::TaskList;
 use loci_stdx::Env;
-use loci_storage::{ConfigHome, TaskListDir};
+use loci_storage::layout::ConfigHome;
+use loci_storage::sessions::TaskListDir;
 use loci_tools::{MemoryTaskStore, TaskStore};
 
 struct Stored(TaskListDir);

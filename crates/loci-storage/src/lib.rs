@@ -30,24 +30,3 @@ pub mod memory;
 pub mod project;
 pub mod search;
 pub mod sessions;
-
-// Flat names that loci-engine still uses. This block goes once the engine says `loci_storage::<module>::<name>`.
-pub use config::{
-    InstructionFile, InstructionScope as Scope, Instructions, LazyInstructions, TriggeredInstructions as Met,
-    strip_html_comments,
-};
-pub use history::{
-    BackupError as KeepError, ChangeOrigin as Doing, FileHistory, OnConflict, RewindContext as RewindScene,
-    RewindError, RewindPlan, TreeHistory, apply_rewind, plan_rewind,
-};
-pub use layout::{ConfigHome, SessionTmp};
-pub use memory::{
-    Author, ChangeKind as Act, ChangeRequest as ChangeWish, Edit, MEMORY_INDEX, MemoryArea as Shelf,
-    MemoryContent, MemoryError, MemoryJournal as MemoryBook, read_memory, read_memory_head, team_names,
-};
-pub use project::head_branch;
-pub use search::{ProjectRecord, recall};
-pub use sessions::{
-    LabelWatch, LoadError, LogWarning as Trouble, NotesCoverage as Covered, NotesError, SessionLog,
-    SessionNotes, TaskListDir, last_prompt_text, load_transcript as load,
-};

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use loci_context::{FoldPlan, fold_request, fold_summary, summary_of, summary_request};
 use loci_core::ids::EntryId;
-use loci_storage::Author;
+use loci_storage::memory::Author;
 use loci_tools::FileStates;
 use tokio_util::sync::CancellationToken;
 

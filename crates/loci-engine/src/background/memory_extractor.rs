@@ -10,7 +10,7 @@ use std::time::Duration;
 use loci_context::{Projection, estimate_messages, extraction_instruction};
 use loci_core::entry::Entry;
 use loci_core::ids::EntryId;
-use loci_storage::{Author, MEMORY_INDEX, Shelf};
+use loci_storage::memory::{Author, MEMORY_INDEX, MemoryArea};
 use loci_tools::{FileState, FileStates};
 use tokio_util::sync::CancellationToken;
 
@@ -101,7 +101,7 @@ impl MemoryExtractor {
 }
 
 fn task(memory: &MemoryService, config: ExtractionConfig, fork_point: ForkPoint) -> AgentTask {
-    let shelf = if config.is_proposing { Shelf::Pending } else { Shelf::Memory };
+    let shelf = if config.is_proposing { MemoryArea::Pending } else { MemoryArea::Memory };
     let dir = memory.real_dir(shelf);
     let index = memory.index();
     let shown_dir = dir.display().to_string();

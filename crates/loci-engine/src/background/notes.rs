@@ -9,7 +9,8 @@ use loci_context::{
 use loci_core::ids::EntryId;
 use loci_core::session::SessionIdentity;
 use loci_stdx::rfc3339_millis;
-use loci_storage::{Author, Covered, NotesError, SessionNotes};
+use loci_storage::memory::Author;
+use loci_storage::sessions::{NotesCoverage, NotesError, SessionNotes};
 use loci_tools::{FileState, FileStates, real_path};
 use tokio_util::sync::CancellationToken;
 
@@ -121,7 +122,7 @@ async fn update(
         notes.write(&bounded)?;
     }
     let at = rfc3339_millis(deps.ctx.env.clock.now());
-    notes.set_covered(&Covered { covers: job.covers, tokens: job.tokens, at })
+    notes.set_covered(&NotesCoverage { covers: job.covers, tokens: job.tokens, at })
 }
 
 /// The agent is shown the notes, so it has read them.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use loci_context::{ContextRoom, Notes, summary_of, summary_request};
 use loci_core::ids::EntryId;
-use loci_storage::Author;
+use loci_storage::memory::Author;
 use loci_tools::FileStates;
 use tokio_util::sync::CancellationToken;
 

@@ -6,7 +6,7 @@ use crate::event::EventSink;
 use expect_test::{Expect, expect};
 use loci_core::tool::{CallEffects, ToolDescriptor, ToolFacts};
 use loci_stdx::Env;
-use loci_storage::{ConfigHome, SessionTmp};
+use loci_storage::layout::{ConfigHome, SessionTmp};
 use loci_tools::{Place, ToolFuture};
 use serde_json::{Value, json};
 

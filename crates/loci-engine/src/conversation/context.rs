@@ -11,7 +11,7 @@ use loci_core::permission::{Mode, Rulebook};
 use loci_core::session::SessionIdentity;
 use loci_llm::Client;
 use loci_stdx::{Env, Store};
-use loci_storage::{ConfigHome, SessionTmp};
+use loci_storage::layout::{ConfigHome, SessionTmp};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::InboxMessage;

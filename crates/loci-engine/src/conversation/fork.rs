@@ -12,7 +12,8 @@ use loci_core::ids::AgentId;
 use loci_core::message::Message;
 use loci_llm::RetryPolicy;
 use loci_stdx::{Env, WriteOptions, write_atomic};
-use loci_storage::{Author, SessionLog};
+use loci_storage::memory::Author;
+use loci_storage::sessions::SessionLog;
 use loci_tools::{FileStates, Host, MemoryTaskStore, Place};
 use serde_json::json;
 

@@ -10,7 +10,8 @@ use loci_core::app_state::AppState;
 use loci_core::ids::ToolUseId;
 use loci_core::recall::{RecallQuery, RecallResult};
 use loci_stdx::{Env, Store};
-use loci_storage::{ConfigHome, ProjectRecord, SessionTmp, recall};
+use loci_storage::layout::{ConfigHome, SessionTmp};
+use loci_storage::search::{ProjectRecord, recall};
 use loci_tools::{
     FileState, FileStates, Host, HostFuture, Place, ShellTaskStatus, ShellTasks, TaskStore, ToolProgress,
 };
@@ -245,7 +246,7 @@ fn look_up(
     wish: &RecallQuery,
     stop: &AtomicBool,
 ) -> Result<RecallResult, String> {
-    let told = |error: loci_storage::LoadError| format!("{error}: {}", error.source);
+    let told = |error: loci_storage::sessions::LoadError| format!("{error}: {}", error.source);
     let sessions = own.parent().unwrap_or(Path::new("/")).to_owned();
     let record = || ProjectRecord { home, sessions, own: own.clone(), memory };
     match wish {

@@ -7,7 +7,7 @@ use loci_context::user_context;
 use loci_core::entry::Entry;
 use loci_core::message::Message;
 use loci_core::tool::ToolAttachment;
-use loci_storage::{Instructions, LazyInstructions};
+use loci_storage::config::{Instructions, LazyInstructions};
 use loci_tools::Host;
 use serde_json::json;
 

@@ -17,7 +17,7 @@ use loci_core::permission::{Decision, Rulebook, Verdict};
 use loci_core::recall::{RecallQuery, RecallResult};
 use loci_core::tool::ToolOutcome;
 use loci_stdx::Env;
-use loci_storage::SessionTmp;
+use loci_storage::layout::SessionTmp;
 use loci_tools::{
     FileStates, Host, HostFuture, MemoryTaskStore, Place, ShellTasks, TaskStore, ToolCall, ToolProgress,
     Toolbox,
@@ -248,8 +248,8 @@ impl Host for SandboxHost {
             if matches!(wish, RecallQuery::SearchProject(_) | RecallQuery::QuoteFrom { .. }) {
                 return Err("A replay has no other sessions to look in".to_owned());
             }
-            let look = move || loci_storage::recall(&file, &wish, &AtomicBool::new(false));
-            let told = |error: loci_storage::LoadError| format!("{error}: {}", error.source);
+            let look = move || loci_storage::search::recall(&file, &wish, &AtomicBool::new(false));
+            let told = |error: loci_storage::sessions::LoadError| format!("{error}: {}", error.source);
             let looked = tokio::task::spawn_blocking(look).await;
             looked.map_err(|error| format!("The lookup broke off: {error}"))?.map_err(told)
         })

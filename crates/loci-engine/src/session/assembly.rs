@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use loci_core::app_state::{AppState, ModelChoice, PermissionState, SessionView};
 use loci_core::session::SessionIdentity;
 use loci_stdx::{Env, Store};
-use loci_storage::Author;
+use loci_storage::memory::Author;
 use loci_tools::Place;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 

@@ -1,7 +1,8 @@
 //! Bringing files back to what they were before a prompt.
 
 use loci_core::ids::EntryId;
-use loci_storage::{OnConflict, RewindError, RewindPlan, RewindScene, apply_rewind, load, plan_rewind};
+use loci_storage::history::{OnConflict, RewindContext, RewindError, RewindPlan, apply_rewind, plan_rewind};
+use loci_storage::sessions::load_transcript;
 
 use super::Session;
 use crate::event::{EngineEvent, FilesRewound};
@@ -14,8 +15,12 @@ impl Session {
         let (env, home) = (self.conversation.ctx.env.clone(), self.conversation.ctx.home.clone());
         let is_on = self.conversation.has_checkpoints();
         tokio::task::spawn_blocking(move || {
-            let scene =
-                RewindScene { home: &home, env: &env, session: identity.id(), cwd: identity.original_cwd() };
+            let scene = RewindContext {
+                home: &home,
+                env: &env,
+                session: identity.id(),
+                cwd: identity.original_cwd(),
+            };
             let outcome = match is_on {
                 true => rewind(&scene, &identity.transcript_path(), &prompt, is_trial),
                 false => Err("File rewinding is not enabled.".to_owned()),
@@ -28,12 +33,12 @@ impl Session {
 
 /// What someone else changed is left alone: nobody is here who could be asked.
 fn rewind(
-    scene: &RewindScene<'_>,
+    scene: &RewindContext<'_>,
     transcript: &std::path::Path,
     prompt: &EntryId,
     is_trial: bool,
 ) -> Result<FilesRewound, String> {
-    let entries = load(transcript).map_err(|error| error.to_string())?.entries;
+    let entries = load_transcript(transcript).map_err(|error| error.to_string())?.entries;
     let plan = plan_rewind(scene, &entries, prompt).map_err(|error| told(&error))?;
     let mut answer = answer(&plan);
     if !is_trial {

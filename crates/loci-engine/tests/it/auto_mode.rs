@@ -16,7 +16,8 @@ use loci_engine::{
 };
 use loci_llm::Client;
 use loci_stdx::{Env, Store};
-use loci_storage::{ConfigHome, SessionLog, SessionTmp};
+use loci_storage::layout::{ConfigHome, SessionTmp};
+use loci_storage::sessions::SessionLog;
 use loci_tools::Toolbox;
 use serde_json::json;
 
@@ -164,7 +165,7 @@ pub(crate) fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) 
             },
             git: None,
         },
-        instructions: loci_storage::Instructions::default(),
+        instructions: loci_storage::config::Instructions::default(),
         lazy_instructions: None,
         read_instructions: None,
         file_history: None,

@@ -9,7 +9,7 @@ use loci_core::entry::Entry;
 use loci_core::ids::SessionId;
 use loci_engine::{ReplayOptions, ReplayReport, replay};
 use loci_stdx::Env;
-use loci_storage::{ConfigHome, SessionTmp};
+use loci_storage::layout::{ConfigHome, SessionTmp};
 use serde_json::{Value, json};
 
 const ID: &str = "0a0a0a0a-0001-4000-8000-000000000001";
