@@ -21,6 +21,7 @@ mod save_permission;
 pub mod settings;
 mod settings_reload;
 pub mod system_prompt;
+mod trace;
 pub mod transcript;
 pub mod trust;
 mod user_error;
@@ -28,6 +29,7 @@ mod user_error;
 pub use options::{
     ModelOptions, PermissionOptions, RunOptions, SessionOptions, SessionSource, TextSource, ToolChoice,
 };
+pub use trace::{TraceFilter, TraceOptions, TraceTarget, start_trace};
 pub use user_error::UserError;
 
 /// The release of Claude Code whose files and protocol we speak; clients look for a leading `N.N.N`.

@@ -71,8 +71,10 @@ struct HookLayer {
 impl CallLayer for HookLayer {
     fn run<'a>(&'a self, call: PreparedCall, next: Next<'a>) -> OutcomeFuture<'a> {
         let (told, cancel) = (call.for_hooks(next.host.agent().cloned()), next.cancel.clone());
+        let tool = call.tool.clone();
         Box::pin(async move {
             let outcome = next.run(call).await;
+            tracing::debug!(target: "loci::hooks", tool, "hooks asked after a call");
             tokio::select! {
                 changed = self.hooks.after_call(told, outcome.clone()) => changed,
                 // What the tool did is told all the same.
@@ -89,7 +91,8 @@ async fn run_tool(
     call: PreparedCall,
     cancel: CancellationToken,
 ) -> ToolOutcome {
-    let name = call.tool.clone();
+    let (name, begun) = (call.tool.clone(), tokio::time::Instant::now());
+    tracing::debug!(target: "loci::tools", call = %call.id, tool = name, "call begun");
     let limit = tool.descriptor().max_result_chars;
     let tool_call =
         ToolCall { id: call.id.clone(), input: call.input, effects: call.effects, cancel: cancel.clone() };
@@ -109,6 +112,8 @@ async fn run_tool(
             ToolOutcome::error(format!("{name} did not end within an hour and was given up"))
         }
     };
+    let after_ms = begun.elapsed().as_millis() as u64;
+    tracing::debug!(target: "loci::tools", call = %call.id, is_error = outcome.is_error.unwrap_or(false), after_ms, "call ended");
     spill(outcome, limit, host.as_ref(), &call.id)
 }
 

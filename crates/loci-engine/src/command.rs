@@ -47,6 +47,24 @@ pub enum Command {
     SetModel(Option<String>),
 }
 
+impl Command {
+    /// Returns what kind of command it is, in a word or two.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Prompt(_) => "prompt",
+            Self::GoOn => "go on",
+            Self::Interrupt => "interrupt",
+            Self::Answer { .. } => "answer",
+            Self::SetMode(_) => "set mode",
+            Self::Close => "close",
+            Self::Leave { .. } => "leave",
+            Self::Quit => "quit",
+            Self::RewindFiles { .. } => "rewind files",
+            Self::SetModel(_) => "set model",
+        }
+    }
+}
+
 /// A prompt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prompt {

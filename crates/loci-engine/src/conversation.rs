@@ -22,6 +22,7 @@ mod questions;
 mod requests;
 mod summary_request;
 mod tally;
+mod trace;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -62,6 +63,7 @@ pub(crate) use helpers::Helpers;
 use host::ConversationHost;
 pub(crate) use instructions::{InstructionState, Prelude};
 use tally::Tally;
+use trace::{EffectText, EventText};
 
 /// How long what could not be saved waits before the disk is tried again, should nothing else happen.
 const SAVE_AGAIN: Duration = Duration::from_millis(500);
@@ -351,10 +353,14 @@ impl Conversation {
                 return self.handle(Event::Compacted { end, spent_usd });
             }
             InboxMessage::PromptGate(gate) => {
+                tracing::debug!(target: "loci::hooks", "prompt hooks answered");
                 let event = self.prompt_gate_passed(gate)?;
                 return self.handle(event);
             }
-            InboxMessage::CallGate(call, gate) => self.call_gate_passed(&call, gate),
+            InboxMessage::CallGate(call, gate) => {
+                tracing::debug!(target: "loci::hooks", %call, verdict = gate.verdict.is_some(), "call hooks answered");
+                self.call_gate_passed(&call, gate);
+            }
             InboxMessage::Classified(call, said) => self.classified(&call, said),
             InboxMessage::Answered(question, answer) => self.answered(&question, answer),
             InboxMessage::Machine(event) => return self.handle(event),
@@ -362,11 +368,18 @@ impl Conversation {
         None
     }
 
+    /// Whose conversation this is, for the trace.
+    fn agent_id(&self) -> &str {
+        self.agent.as_ref().map_or("main", |agent| agent.id.as_str())
+    }
+
     /// Lets the machine hear of an event and performs what it wants done.
     fn handle(&mut self, event: Event) -> Option<TurnReport> {
+        tracing::debug!(target: "loci::engine", agent = self.agent_id(), "event {}", EventText(&event));
         let effects = self.run.turn.handle(event);
         let mut end = None;
         for effect in effects {
+            tracing::debug!(target: "loci::engine", agent = self.agent_id(), "effect {}", EffectText(&effect));
             end = self.perform(effect).or(end);
         }
         end.map(|end| self.finish(end))

@@ -125,6 +125,7 @@ impl Exchange {
     async fn response(&mut self, deadline: Instant) -> Result<Response, Failure> {
         let shared = Arc::clone(&self.shared);
         let source = &shared.provider.source;
+        tracing::debug!(target: "loci::api", "credential asked for");
         self.auth = source.current().await?;
         let response = self.post(deadline).await?;
         if response.status() != StatusCode::UNAUTHORIZED || !source.refused(&self.auth) {
@@ -140,7 +141,15 @@ impl Exchange {
 
     async fn post(&self, deadline: Instant) -> Result<Response, Failure> {
         let prepared = self.shared.provider.prepare(&self.request, &self.auth)?;
-        timeout_at(deadline, self.shared.transport.post(prepared)).await.map_err(|_| self.late())?
+        let sent = Instant::now();
+        tracing::debug!(target: "loci::api", n_bytes = prepared.body.len(), "request sent");
+        let response =
+            timeout_at(deadline, self.shared.transport.post(prepared)).await.map_err(|_| self.late())??;
+        let (status, after_ms) = (response.status().as_u16(), sent.elapsed().as_millis() as u64);
+        let request_id = failure::request_id(response.headers());
+        let request_id = request_id.as_ref().map_or("-", RequestId::as_str);
+        tracing::debug!(target: "loci::api", status, request_id, after_ms, "head of the answer");
+        Ok(response)
     }
 
     fn late(&self) -> Failure {

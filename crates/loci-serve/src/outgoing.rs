@@ -51,6 +51,18 @@ pub(crate) enum Responded {
     Unknown,
 }
 
+impl Responded {
+    /// Returns what it is, in a word or two.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Permission { .. } => "permission",
+            Self::Delivered => "delivered",
+            Self::Late => "late",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
 impl OutgoingRequests {
     /// Opens a permission question and returns its line; none when nobody is left to ask.
     pub(crate) fn ask(&mut self, question: &Question) -> Option<Value> {
@@ -146,10 +158,13 @@ impl OutgoingRequests {
 }
 
 fn request(id: &str, request: Value) -> Value {
+    let subtype = request["subtype"].as_str().unwrap_or_default();
+    tracing::debug!(target: "loci::control", subtype, "asked {id}");
     json!({"type": "control_request", "request_id": id, "request": request})
 }
 
 fn cancel(id: &str) -> Value {
+    tracing::debug!(target: "loci::control", "withdrawn {id}");
     json!({"type": "control_cancel_request", "request_id": id})
 }
 

@@ -160,6 +160,18 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(crate) no_session_persistence: bool,
 
+    /// Write down what the run does and when: all of it, or these categories (api,tools), or all but some (!engine).
+    #[arg(long, value_name = "CATEGORIES", num_args = 0..=1, default_missing_value = "")]
+    pub(crate) debug: Option<String>,
+
+    /// Write that to this file, in place of one for the session in the config home.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) debug_file: Option<PathBuf>,
+
+    /// Write that to standard error.
+    #[arg(long)]
+    pub(crate) debug_to_stderr: bool,
+
     /// Do without instruction files, memories and most tools: Bash, Read and Edit are left.
     #[arg(long)]
     pub(crate) bare: bool,

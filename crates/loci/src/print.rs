@@ -8,7 +8,9 @@ use std::time::Instant;
 use loci_app::UserError;
 use loci_app::compose::{ComposeInputs, Composed, Prefetch, compose};
 use loci_app::settings::RunSettings;
-use loci_app::{COMPATIBLE_VERSION, RunOptions, resume, retention};
+use loci_app::{
+    COMPATIBLE_VERSION, RunOptions, TraceFilter, TraceOptions, TraceTarget, resume, retention, start_trace,
+};
 use loci_core::session::Totals;
 use loci_engine::{ClientMessage, ClientRequests, NewSession, Prompt, RenewSession, Session};
 use loci_serve::{ClientInput, EarlierTotals, Headless, InputFormat, OutputFormat};
@@ -40,6 +42,10 @@ pub(crate) fn run(inherited: Env, args: Args, started: Instant) -> Result<u8, Us
         Err(user_error) if args.continues() => return report(&env, &args, prompt, user_error),
         Err(user_error) => return Err(user_error),
     };
+    if let Some(trace) = trace_options(&env, &args) {
+        let file = home.root().join("debug").join(format!("{}.txt", resume.place.id()));
+        start_trace(&trace, &env, &file)?;
+    }
     let composed =
         compose(ComposeInputs { options: &options, run, resume, prefetch, client: None, started })?;
     let run = Run { env: &env, args: &args, options, inherited, client_requests };
@@ -49,6 +55,23 @@ pub(crate) fn run(inherited: Env, args: Args, started: Instant) -> Result<u8, Us
     // Standard input may still be waited for by a thread that nothing can wake.
     runtime.shutdown_background();
     exit
+}
+
+/// Returns what is to be traced, if the arguments or the environment ask for that.
+fn trace_options(env: &Env, args: &Args) -> Option<TraceOptions> {
+    let file = env.vars.non_empty("CLAUDE_CODE_DEBUG_LOGS_DIR").map(PathBuf::from);
+    let is_wanted = args.debug.is_some()
+        || args.debug_file.is_some()
+        || args.debug_to_stderr
+        || env.vars.is_truthy("DEBUG");
+    is_wanted.then(|| TraceOptions {
+        filter: TraceFilter::parse(args.debug.as_deref().unwrap_or_default()),
+        to: match args.debug_file.clone().or(file) {
+            _ if args.debug_to_stderr => TraceTarget::Stderr,
+            Some(file) => TraceTarget::File(file),
+            None => TraceTarget::Session,
+        },
+    })
 }
 
 /// Opens the way to the client of a run that has one; returns what comes along it.

@@ -63,12 +63,14 @@ async fn once(command: &str, env: &Env) -> Result<Secret, String> {
     own_group(shell.as_std_mut());
     let mut child = shell.spawn().map_err(|error| format!("the command cannot be run: {error}"))?;
     let _group = Group(child.id());
+    tracing::debug!(target: "loci::process", pid = child.id(), "apiKeyHelper started");
     let mut text = String::new();
     if let Some(stdout) = child.stdout.take() {
         let read = stdout.take(MOST_BYTES).read_to_string(&mut text).await;
         read.map_err(|_| "what the command prints is not text".to_owned())?;
     }
     let status = child.wait().await.map_err(|error| format!("the command cannot be waited for: {error}"))?;
+    tracing::debug!(target: "loci::process", %status, "apiKeyHelper ended");
     secret(status, &text)
 }
 

@@ -30,6 +30,7 @@ impl Conversation {
     pub(super) fn check_call(&mut self, call: &ToolUseId) {
         let Some(call) = self.run.prepared.get(call).cloned() else { return };
         let Some(hooks) = self.ctx.turn_hooks.clone() else { return self.judge(call) };
+        tracing::debug!(target: "loci::hooks", call = %call.id, "call hooks asked");
         let (id, told) = (call.id.clone(), call.for_hooks(self.agent.clone()));
         let (inbox, cancel) = (self.run.inbox.clone(), self.run.calls.clone());
         tokio::spawn(async move {
@@ -67,6 +68,8 @@ impl Conversation {
     }
 
     fn follow_verdict(&mut self, call: &PreparedCall, judged: &PermissionCheck) {
+        let Decision { verdict, reason, .. } = &judged.decision;
+        tracing::debug!(target: "loci::permissions", call = %call.id, tool = call.tool, ?verdict, %reason, "verdict");
         if let Some(policy) = &self.policy {
             let permit = policy.permit(&call.tool, &call.input, &judged.effects);
             return match admit(permit, &judged.decision) {

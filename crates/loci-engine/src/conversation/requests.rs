@@ -29,11 +29,20 @@ impl Conversation {
         self.consider_notes(Some(&messages));
         self.consider_summary(Some(&messages));
         self.consider_fold();
+        let n_messages = messages.len();
         let request = Arc::new(self.base.request(plan, &self.model, messages));
         self.run.asked_model.clone_from(&plan.model);
         self.run.generation += 1;
         self.run.request = CancellationToken::new();
         self.run.tally.request_began(self.env.clock.monotonic(), self.ctx.started);
+        tracing::debug!(
+            target: "loci::api",
+            agent = self.agent_id(),
+            model = plan.model,
+            n_messages,
+            generation = self.run.generation,
+            "request"
+        );
         let stream = self.ctx.client.stream(request, self.run.request.clone());
         let toolbox = self.toolbox.clone();
         tokio::spawn(forward(stream, toolbox, self.run.inbox.clone(), self.run.generation));
@@ -120,7 +129,10 @@ async fn forward(
                 RequestEvent::Stream(StreamEvent::BlockDone { index, block: toolbox.with_defaults(block) })
             }
             Ok(event) => RequestEvent::Stream(event),
-            Err(failure) => RequestEvent::Failed(failure),
+            Err(failure) => {
+                tracing::debug!(target: "loci::api", generation, kind = ?failure.kind, status = ?failure.status, "failure");
+                RequestEvent::Failed(failure)
+            }
         };
         if inbox.send(InboxMessage::Request(generation, event)).is_err() {
             return;

@@ -14,6 +14,7 @@ use crate::state::change;
 impl Session {
     /// Takes a command that needs no turn.
     pub(super) fn take_command(&mut self, command: Command) {
+        tracing::debug!(target: "loci::engine", "command {}", command.name());
         let conversation = &mut self.conversation;
         match command {
             Command::Prompt(_) | Command::GoOn if self.is_closing => {}
@@ -58,6 +59,7 @@ impl Session {
 
     /// Takes a command while a turn is under way; the report, when that ended the turn.
     pub(super) fn take_command_during_turn(&mut self, command: Command) -> Option<TurnReport> {
+        tracing::debug!(target: "loci::engine", "command {} during a turn", command.name());
         match command {
             Command::Interrupt => self.conversation.interrupt(),
             Command::Quit => {

@@ -161,6 +161,7 @@ impl EventLoop<'_> {
 
     /// Nothing more comes from the client: what it was asked has no answer, and nothing more will be asked of us.
     fn client_gone(&mut self) {
+        tracing::debug!(target: "loci::control", "client gone");
         for question in self.requests.client_gone() {
             self.deny_unasked(question);
         }
@@ -174,7 +175,9 @@ impl EventLoop<'_> {
 
     fn handle_response(&mut self, response: Response) {
         let id = printable(&response.id);
-        match self.requests.respond(response) {
+        let responded = self.requests.respond(response);
+        tracing::debug!(target: "loci::control", what = responded.name(), "response {id}");
+        match responded {
             Responded::Permission { question, result } => {
                 let (answer, complaints) = parse_permission_answer(result);
                 complaints.iter().for_each(|complaint| self.warn(complaint));
@@ -207,6 +210,8 @@ impl EventLoop<'_> {
         match parsed {
             Ok(Line::Prompt(prompt)) => self.session.send(Command::Prompt(prompt)),
             Ok(Line::Control { id, request }) => {
+                let subtype = request["subtype"].as_str().unwrap_or_default();
+                tracing::debug!(target: "loci::control", subtype, "request {id}");
                 let outcome = control::handle_request(&id, &request, &self.context);
                 if outcome.command == Some(Command::Interrupt) {
                     // Clients hear that their questions are withdrawn before they hear that the turn stops.
@@ -249,6 +254,7 @@ impl EventLoop<'_> {
     }
 
     fn handle_signal(&mut self, signal: Signal) {
+        tracing::debug!(target: "loci::control", "signal {signal:?}");
         match signal {
             Signal::Interrupt => self.session.send(Command::Quit),
             Signal::Terminate => self.end_now(Exit::Terminated),

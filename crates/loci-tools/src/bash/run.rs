@@ -35,6 +35,7 @@ const BUFFER_BYTES: usize = 64 * 1024;
 #[derive(Debug)]
 pub(crate) struct Running {
     child: Child,
+    pid: Option<u32>,
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
     buffers: [Vec<u8>; 2],
@@ -70,7 +71,7 @@ impl Running {
     pub(crate) fn new(mut child: Child, tree: ProcessTree, cwd_file: TempPath) -> Self {
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let buffers = [vec![0; BUFFER_BYTES], vec![0; BUFFER_BYTES]];
-        Self { child, stdout, stderr, buffers, tree, cwd_file }
+        Self { pid: child.id(), child, stdout, stderr, buffers, tree, cwd_file }
     }
 
     /// Returns the directory the shell ended in, if it got to say so.
@@ -109,6 +110,7 @@ impl Running {
                 }
                 Event::Exited(status) => {
                     self.tree.root_has_ended();
+                    tracing::debug!(target: "loci::process", pid = self.pid, %status, "bash ended");
                     self.drain(capture, watch).await;
                     return End::Exited(status);
                 }
@@ -119,6 +121,7 @@ impl Running {
 
     /// Ends the command and everything it started, and takes what it had written.
     pub(crate) async fn kill(&mut self, capture: &mut Capture, watch: &Watch<'_>) {
+        tracing::debug!(target: "loci::process", pid = self.pid, "bash killed");
         self.tree.kill().await;
         // Nothing is left of the tree, so there is no status worth knowing.
         self.child.wait().await.ok();

@@ -51,6 +51,7 @@ pub(crate) fn launch(launch: Launch<'_>) -> io::Result<Running> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     own_session(&mut command);
     let child = command.spawn()?;
+    tracing::debug!(target: "loci::process", pid = child.id(), n_bytes = launch.command.len(), "bash started");
     let tree = ProcessTree::new(child.id(), mark);
     Ok(Running::new(child, tree, launch.cwd_file))
 }

@@ -55,6 +55,7 @@ mod task_list;
 #[cfg(unix)]
 mod team_memory;
 mod torture;
+mod trace;
 mod trust;
 mod turn;
 mod unreadable;

@@ -75,7 +75,12 @@ impl Git {
         command.envs(self.vars.iter().filter(kept));
         command.env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
-        collect_output(command.spawn().ok()?)
+        let child = command.spawn().ok()?;
+        let (pid, verb) = (child.id(), args.first().copied().unwrap_or_default());
+        tracing::debug!(target: "loci::process", pid, verb, "git started");
+        let output = collect_output(child);
+        tracing::debug!(target: "loci::process", pid, has_answered = output.is_some(), "git ended");
+        output
     }
 }
 
