@@ -13,7 +13,7 @@
 //! | [`foreign`] | sessions of Codex: reading and importing |
 //!
 //! The crate is blocking and knows no runtime; whoever waits for the network calls it from the side. It reads
-//! no environment by itself: paths come from a [`ConfigHome`], made once from the `Env` of the program.
+//! no environment by itself: paths come from a [`ConfigHome`](layout::ConfigHome), made once from the `Env` of the program.
 //!
 //! What must stay true of a session file:
 //! 1. It is only ever appended to, one `write` of whole lines at a time; no byte of it is changed or cut.
