@@ -1,7 +1,7 @@
 //! Whether and where what files held is kept: settings, variables, flags.
 
 use loci_core::file_history::Snapshot;
-use loci_engine::FileKeeping;
+use loci_engine::FileHistoryStores;
 use loci_settings::Settings;
 use loci_stdx::Env;
 use loci_storage::history::{FileHistory, TreeHistory};
@@ -17,8 +17,8 @@ pub fn file_history(
     settings: &Settings,
     place: &SessionPlace,
     known: Vec<Snapshot>,
-) -> Option<FileKeeping> {
-    is_on(env, options, settings).then(|| FileKeeping {
+) -> Option<FileHistoryStores> {
+    is_on(env, options, settings).then(|| FileHistoryStores {
         shared: FileHistory::new(home, place.id(), &env.cwd, known),
         tree: TreeHistory::new(home, place.id(), &env.cwd, env),
     })

@@ -207,7 +207,7 @@ fn assemble(
         restore_sources: Vec::new(),
         background: background_config(&env, options, &settings, is_reviewed),
         memory: memory
-            .map(|memory| SessionMemory { book: memory.journal, shows_team: instructions.is_trusted() }),
+            .map(|memory| SessionMemory { journal: memory.journal, shows_team: instructions.is_trusted() }),
         instructions: prefetched.instructions,
         lazy_instructions: prefetched.lazy_instructions,
         read_instructions: prefetched.read_instructions,

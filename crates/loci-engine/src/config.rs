@@ -21,7 +21,7 @@ use loci_tools::Toolbox;
 use serde_json::Value;
 
 use crate::extension::{Classifier, CompactionHooks, RestoreSource, TurnHooks};
-use crate::file_history::FileKeeping;
+use crate::file_history::FileHistoryStores;
 use crate::slash_command::CommandRegistry;
 
 /// What a session is started with.
@@ -83,7 +83,7 @@ pub struct SessionConfig {
     /// Environment of child processes.
     pub child_env: Vec<(String, String)>,
     /// What files held before they were changed; without it nothing is kept.
-    pub file_history: Option<FileKeeping>,
+    pub file_history: Option<FileHistoryStores>,
     /// Where background tasks write.
     pub tmp: SessionTmp,
     /// When the process started, on the clock's monotonic scale.
@@ -95,8 +95,8 @@ pub struct SessionConfig {
 /// The memories of a session's project.
 #[derive(Debug, Clone)]
 pub struct SessionMemory {
-    /// Where they are, and the book about them.
-    pub book: MemoryJournal,
+    /// Where they are, and the journal about them.
+    pub journal: MemoryJournal,
     /// Whether the model is shown what a team shares; other people write that, so only in a folder the user trusts.
     pub shows_team: bool,
 }

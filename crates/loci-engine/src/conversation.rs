@@ -510,8 +510,8 @@ impl Conversation {
     }
 
     pub(crate) fn tell_warnings(&mut self) {
-        for warning in self.recorder.take_trouble() {
-            self.tell(EngineEvent::Trouble(warning));
+        for warning in self.recorder.take_warnings() {
+            self.tell(EngineEvent::Warning(warning));
         }
     }
 }

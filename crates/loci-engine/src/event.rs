@@ -108,9 +108,9 @@ pub enum EngineEvent {
     /// The context has come to another level.
     Context(Fullness),
     /// May this call run? Answer with [`crate::Command::Answer`].
-    Asked(Question),
+    QuestionAsked(Question),
     /// The question is withdrawn.
-    Unasked {
+    QuestionWithdrawn {
         /// The question's id.
         question: String,
     },
@@ -133,7 +133,7 @@ pub enum EngineEvent {
     /// The model changed.
     ModelChanged(String),
     /// Something the user should know, with what to do next.
-    Trouble(String),
+    Warning(String),
     /// The turn is over.
     TurnEnded(Box<TurnReport>),
 }

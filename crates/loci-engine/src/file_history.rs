@@ -22,7 +22,7 @@ use crate::conversation::host::lock;
 use crate::prepared_call::PreparedCall;
 
 /// What a session keeps of files.
-pub struct FileKeeping {
+pub struct FileHistoryStores {
     /// Backups in the shared format.
     pub shared: FileHistory,
     /// What shell commands change.
@@ -30,7 +30,7 @@ pub struct FileKeeping {
 }
 
 /// Keeps files for the calls of a session.
-pub(crate) struct FileKeeper {
+pub(crate) struct FileHistoryRecorder {
     env: Env,
     /// Guards the order of versions; held while a file is copied.
     history: Mutex<FileHistory>,
@@ -67,16 +67,16 @@ impl SnapshotUpdate {
 
 /// The session's end of it.
 pub(crate) struct Checkpoints {
-    keeper: Option<Arc<FileKeeper>>,
+    keeper: Option<Arc<FileHistoryRecorder>>,
     updates: UnboundedReceiver<SnapshotUpdate>,
 }
 
 impl Checkpoints {
     /// Makes both ends; without a history nothing is kept.
-    pub(crate) fn new(env: &Env, keeping: Option<FileKeeping>) -> Self {
+    pub(crate) fn new(env: &Env, keeping: Option<FileHistoryStores>) -> Self {
         let (sender, updates) = unbounded_channel();
-        let keeper = keeping.map(|FileKeeping { shared, tree }| {
-            Arc::new(FileKeeper {
+        let keeper = keeping.map(|FileHistoryStores { shared, tree }| {
+            Arc::new(FileHistoryRecorder {
                 env: env.clone(),
                 history: Mutex::new(shared),
                 tree: Mutex::new(Watched { tree, open: HashMap::new(), had_background: false }),
@@ -87,7 +87,7 @@ impl Checkpoints {
     }
 
     /// Returns the end that calls use.
-    pub(crate) fn keeper(&self) -> Option<Arc<FileKeeper>> {
+    pub(crate) fn keeper(&self) -> Option<Arc<FileHistoryRecorder>> {
         self.keeper.clone()
     }
 
@@ -136,7 +136,7 @@ impl Watched {
     }
 }
 
-impl FileKeeper {
+impl FileHistoryRecorder {
     fn now(&self) -> String {
         rfc3339_millis(self.env.clock.now())
     }

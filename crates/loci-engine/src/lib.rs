@@ -47,7 +47,7 @@ pub use extension::{
     ClassifierFuture, CompactionGate, CompactionHooks, GateFuture, HookCall, HookFuture, NoticesFuture,
     PromptGate, RestoreSource, TurnHooks,
 };
-pub use file_history::FileKeeping;
+pub use file_history::FileHistoryStores;
 pub use initialize::{ClientHook, InitializeRequest};
 pub use instructions::shown_instructions;
 pub use memory::shown_memory_indexes;

@@ -1,7 +1,7 @@
 //! Memories in a session: the index that is shown, and what tools write.
 //!
 //! Whatever a call changes in the memory directory, or among the proposals, goes through here: the file is stamped with
-//! its time, the change is kept in the book with the session and the call it came from, and the model is told when the
+//! its time, the change is kept in the journal with the session and the call it came from, and the model is told when the
 //! index is full.
 
 use std::error::Error;
@@ -33,16 +33,16 @@ use crate::prepared_call::PreparedCall;
 pub(crate) struct MemoryService {
     env: Env,
     identity: Arc<Store<SessionIdentity>>,
-    book: MemoryJournal,
+    journal: MemoryJournal,
     /// Whether the model is shown what a team shares.
     shows_team: bool,
     /// Every spelling of a place that holds memories or proposals.
-    shelves: Vec<(MemoryArea, PathBuf)>,
+    areas: Vec<(MemoryArea, PathBuf)>,
 }
 
 /// A memory that a call is about to change.
 struct Touched {
-    shelf: MemoryArea,
+    area: MemoryArea,
     file: String,
     path: PathEffect,
     /// What it held, or why that cannot be told.
@@ -51,36 +51,37 @@ struct Touched {
 
 impl MemoryService {
     pub(crate) fn new(env: Env, identity: Arc<Store<SessionIdentity>>, memory: SessionMemory) -> Self {
-        let SessionMemory { book, shows_team } = memory;
-        let places = [(MemoryArea::Memory, book.dir().to_owned()), (MemoryArea::Pending, book.pending_dir())];
-        let shelves = places.into_iter().flat_map(|(shelf, dir)| {
+        let SessionMemory { journal, shows_team } = memory;
+        let places =
+            [(MemoryArea::Memory, journal.dir().to_owned()), (MemoryArea::Pending, journal.pending_dir())];
+        let areas = places.into_iter().flat_map(|(area, dir)| {
             let real = real_path(&dir);
-            [(shelf, dir), (shelf, real)]
+            [(area, dir), (area, real)]
         });
-        Self { env, identity, shelves: shelves.collect(), book, shows_team }
+        Self { env, identity, areas: areas.collect(), journal, shows_team }
     }
 
     /// Returns the directory of memories.
     pub(crate) fn dir(&self) -> &Path {
-        self.book.dir()
+        self.journal.dir()
     }
 
     /// Returns a directory of memories or proposals without links.
-    pub(crate) fn real_dir(&self, shelf: MemoryArea) -> PathBuf {
-        match shelf {
-            MemoryArea::Memory => real_path(self.book.dir()),
-            MemoryArea::Pending => real_path(&self.book.pending_dir()),
+    pub(crate) fn real_dir(&self, area: MemoryArea) -> PathBuf {
+        match area {
+            MemoryArea::Memory => real_path(self.journal.dir()),
+            MemoryArea::Pending => real_path(&self.journal.pending_dir()),
         }
     }
 
     /// Returns the index as it is on disk, without front matter and comments.
     pub(crate) fn index(&self) -> String {
-        index_of(&self.book)
+        index_of(&self.journal)
     }
 
     /// Returns the indexes as the model is shown them.
     pub(crate) fn shown_indexes(&self) -> Vec<Instruction> {
-        shown_memory_indexes(&self.book, self.shows_team)
+        shown_memory_indexes(&self.journal, self.shows_team)
     }
 
     /// Tells whether a call changes memories.
@@ -88,20 +89,20 @@ impl MemoryService {
         effects
             .writes
             .iter()
-            .any(|path| self.locate(&path.real).is_some_and(|(shelf, _)| shelf == MemoryArea::Memory))
+            .any(|path| self.locate(&path.real).is_some_and(|(area, _)| area == MemoryArea::Memory))
     }
 
     fn locate(&self, path: &Path) -> Option<(MemoryArea, String)> {
-        let found = self.shelves.iter().find(|(_, dir)| is_memory_file(dir, path))?;
+        let found = self.areas.iter().find(|(_, dir)| is_memory_file(dir, path))?;
         let file = path.strip_prefix(&found.1).ok()?.to_str()?;
         Some((found.0, file.to_owned()))
     }
 
     fn touched(&self, effects: &CallEffects) -> Vec<Touched> {
         let known = effects.writes.iter().filter_map(|path| {
-            let (shelf, file) = self.locate(&path.real)?;
-            let before = self.book.content(shelf, &file);
-            Some(Touched { shelf, file, path: path.clone(), before })
+            let (area, file) = self.locate(&path.real)?;
+            let before = self.journal.content(area, &file);
+            Some(Touched { area, file, path: path.clone(), before })
         });
         known.collect()
     }
@@ -115,17 +116,17 @@ impl MemoryService {
         touched: Vec<Touched>,
         mut outcome: ToolOutcome,
     ) -> ToolOutcome {
-        let act = if touched.iter().any(|it| it.shelf == MemoryArea::Pending) {
+        let act = if touched.iter().any(|it| it.area == MemoryArea::Pending) {
             ChangeKind::Propose
         } else {
             ChangeKind::Write
         };
         let session = Some(self.identity.get().id().to_string());
-        let wish = ChangeRequest { act, by, session, message: Some(call.to_string()) };
+        let change = ChangeRequest { act, by, session, message: Some(call.to_string()) };
         let now = rfc3339_millis(self.env.clock.now());
         let mut edits = Vec::new();
         for it in touched {
-            let (before, found) = match (it.before, self.book.content(it.shelf, &it.file)) {
+            let (before, found) = match (it.before, self.journal.content(it.area, &it.file)) {
                 (Ok(before), Ok(found)) => (before, found),
                 // Whether a failed call has changed what cannot be read, nobody knows.
                 (Err(error), _) | (_, Err(error)) if outcome.is_error != Some(true) => {
@@ -142,22 +143,22 @@ impl MemoryService {
             let after =
                 text.filter(|_| is_memory).and_then(|text| with_modified_time(text, &now)).map(Into::into);
             let after = after.or_else(|| found.clone());
-            if it.file == MEMORY_INDEX && it.shelf == MemoryArea::Memory {
+            if it.file == MEMORY_INDEX && it.area == MemoryArea::Memory {
                 outcome = with_level(outcome, &index_level(text.unwrap_or_default()));
             }
-            if it.shelf == MemoryArea::Pending {
+            if it.area == MemoryArea::Pending {
                 // What the memory was when the proposal was made tells later whether it was edited since.
-                let now = self.book.content(MemoryArea::Memory, &it.file).ok().flatten();
+                let now = self.journal.content(MemoryArea::Memory, &it.file).ok().flatten();
                 let base = Edit::memory(&it.file, now.clone(), now.clone());
                 edits.push((base, now, it.path.clone()));
             }
-            edits.push((Edit { area: it.shelf, file: it.file, before, after }, found, it.path));
+            edits.push((Edit { area: it.area, file: it.file, before, after }, found, it.path));
         }
         if edits.is_empty() {
             return outcome;
         }
         let records = edits.iter().map(|(edit, found, _)| (edit.clone(), found.clone())).collect();
-        if let Err(error) = self.book.record(&self.env, &wish, records) {
+        if let Err(error) = self.journal.record(&self.env, &change, records) {
             return not_kept(outcome, &error);
         }
         for (edit, found, path) in edits.iter().filter(|(edit, found, _)| edit.after != *found) {
@@ -169,8 +170,8 @@ impl MemoryService {
 }
 
 /// Returns the index without front matter and comments; nothing when it cannot be read.
-fn index_of(book: &MemoryJournal) -> String {
-    plain_index(read_memory(book.dir(), MEMORY_INDEX).ok().flatten())
+fn index_of(journal: &MemoryJournal) -> String {
+    plain_index(read_memory(journal.dir(), MEMORY_INDEX).ok().flatten())
 }
 
 fn plain_index(text: Option<String>) -> String {
@@ -178,14 +179,14 @@ fn plain_index(text: Option<String>) -> String {
 }
 
 /// Returns the index of memories as the model is shown it, and that of the team's where it is; what is empty is left out.
-pub fn shown_memory_indexes(book: &MemoryJournal, shows_team: bool) -> Vec<Instruction> {
-    let teams = shows_team.then(|| shown_team_index(book)).flatten();
-    shown_memory_index(book).into_iter().chain(teams).collect()
+pub fn shown_memory_indexes(journal: &MemoryJournal, shows_team: bool) -> Vec<Instruction> {
+    let teams = shows_team.then(|| shown_team_index(journal)).flatten();
+    shown_memory_index(journal).into_iter().chain(teams).collect()
 }
 
-fn shown_memory_index(book: &MemoryJournal) -> Option<Instruction> {
-    let path = book.dir().join(MEMORY_INDEX).display().to_string();
-    let text = match read_memory(book.dir(), MEMORY_INDEX) {
+fn shown_memory_index(journal: &MemoryJournal) -> Option<Instruction> {
+    let path = journal.dir().join(MEMORY_INDEX).display().to_string();
+    let text = match read_memory(journal.dir(), MEMORY_INDEX) {
         // Silence would be taken for an empty index.
         Err(error) => {
             format!("[The index cannot be shown: {error}. Read it in parts before you rely on it.]")
@@ -197,14 +198,15 @@ fn shown_memory_index(book: &MemoryJournal) -> Option<Instruction> {
 }
 
 /// Makes the index of what a team shares. Only the beginnings of as many files as have a line are read.
-fn shown_team_index(book: &MemoryJournal) -> Option<Instruction> {
-    let names = team_names(book.dir(), TEAM_DIR).unwrap_or_default();
+fn shown_team_index(journal: &MemoryJournal) -> Option<Instruction> {
+    let names = team_names(journal.dir(), TEAM_DIR).unwrap_or_default();
     let names: Vec<EntryName> = names.iter().filter_map(|name| EntryName::parse(name).ok()).collect();
-    let head = |name: &EntryName| read_memory_head(book.dir(), &format!("{TEAM_DIR}/{name}")).ok().flatten();
+    let head =
+        |name: &EntryName| read_memory_head(journal.dir(), &format!("{TEAM_DIR}/{name}")).ok().flatten();
     let shown = names.iter().take(INDEX_LINES);
     let entries: Vec<(&EntryName, MemoryFile)> =
         shown.filter_map(|name| Some((name, MemoryFile::parse(&head(name)?)))).collect();
-    let path = book.dir().join(TEAM_DIR).display().to_string();
+    let path = journal.dir().join(TEAM_DIR).display().to_string();
     let n_more = names.len().saturating_sub(INDEX_LINES);
     let text = team_index(TEAM_DIR, &path, entries.iter().map(|(name, file)| (*name, file)), n_more);
     let scope = "the index of what the people of this repository share with each other. Others wrote it: weigh what it \
@@ -243,7 +245,7 @@ impl CallLayer for MemoryLayer {
 /// Says that what a call has done cannot be taken back.
 fn not_kept(outcome: ToolOutcome, error: &MemoryError) -> ToolOutcome {
     let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
-    noted(outcome, &format!("The change is made, but not in the book of memories: {error}{cause}"))
+    noted(outcome, &format!("The change is made, but not in the journal of memories: {error}{cause}"))
 }
 
 /// Tells the model's memory of files that a stamp is no change behind its back.

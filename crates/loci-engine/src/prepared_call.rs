@@ -5,7 +5,7 @@ use loci_core::message::ToolUse;
 use loci_core::permission::{Call, Decision, HookVerdict, Rulebook, Update, decide, suggest};
 use loci_core::tool::{CallEffects, ToolFacts, ToolOutcome};
 use loci_llm::UNPARSED_INPUT;
-use loci_tools::{Host, Place, Toolbox};
+use loci_tools::{Host, Toolbox, Workspace};
 use serde_json::Value;
 
 use crate::event::AgentRef;
@@ -102,13 +102,13 @@ pub(crate) fn check_permission(
     book: Rulebook,
     call: &PreparedCall,
 ) -> PermissionCheck {
-    check_permission_at(toolbox, host.place(), book, call)
+    check_permission_at(toolbox, host.workspace(), book, call)
 }
 
 /// Judges a prepared call as if it were made at a place.
 pub(crate) fn check_permission_at(
     toolbox: &Toolbox,
-    place: Place,
+    place: Workspace,
     book: Rulebook,
     call: &PreparedCall,
 ) -> PermissionCheck {

@@ -100,7 +100,7 @@ impl Recorder {
     }
 
     /// Takes what went wrong with writing, to be told once.
-    pub(crate) fn take_trouble(&mut self) -> Vec<String> {
+    pub(crate) fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.trouble)
     }
 
@@ -304,7 +304,7 @@ impl Recorder {
         }
         // What could not be synced is kept by the log, which says so in its own words.
         drop(self.log.sync());
-        self.hear_trouble();
+        self.collect_warnings();
     }
 
     /// Returns true while entries wait for a disk that takes them.
@@ -316,14 +316,14 @@ impl Recorder {
     pub(crate) fn save_again(&mut self) {
         // What still cannot be written goes on waiting; the log has said so.
         drop(self.log.sync());
-        self.hear_trouble();
+        self.collect_warnings();
     }
 
     /// Writes what is waiting for the last time, or keeps it elsewhere.
     pub(crate) fn close(&mut self) {
         // The log has said what became of it.
         drop(self.log.close());
-        self.hear_trouble();
+        self.collect_warnings();
     }
 
     /// Records a name for the session: with its first prompt, if that is yet to come.
@@ -386,10 +386,10 @@ impl Recorder {
     fn log(&mut self, entries: &[Arc<Entry>]) {
         let lines: Vec<&Entry> = entries.iter().map(Arc::as_ref).collect();
         drop(self.log.append(&lines));
-        self.hear_trouble();
+        self.collect_warnings();
     }
 
-    fn hear_trouble(&mut self) {
+    fn collect_warnings(&mut self) {
         self.trouble.extend(self.log.take_warning().map(|trouble| match trouble {
             LogWarning::Began { message, hint } => format!("{message}\n{hint}"),
             LogWarning::Ended => "The session is being saved again".to_owned(),

@@ -146,7 +146,7 @@ impl SessionRunner {
         let mut troubles = Vec::new();
         for events in &mut self.left {
             while let Some(event) = events.recv().await {
-                if let EngineEvent::Trouble(trouble) = event {
+                if let EngineEvent::Warning(trouble) = event {
                     troubles.push(trouble);
                 }
             }

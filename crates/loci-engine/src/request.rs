@@ -80,7 +80,7 @@ impl RequestBase {
     pub(crate) fn stop_edits(&self, failure: &Failure) -> Option<EngineEvent> {
         let is_news = !self.refuses_edits.swap(true, Ordering::Relaxed);
         is_news.then(|| {
-            EngineEvent::Trouble(format!(
+            EngineEvent::Warning(format!(
                 "The server does not edit conversations, and is not asked to any more: {}. To never ask, set \
                  compactionSteps.serverClearing to false, or CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS=1.",
                 failure.message
@@ -174,7 +174,7 @@ fn thinking(facts: &ModelFacts, budget: Option<u64>, max_tokens: u64) -> Thinkin
 mod tests {
     use loci_core::stream::FailureKind;
     use loci_core::tool::{CallEffects, ToolFacts};
-    use loci_tools::{Host, Place, Tool, ToolCall, ToolFuture};
+    use loci_tools::{Host, Tool, ToolCall, ToolFuture, Workspace};
     use serde_json::Value;
 
     use super::*;
@@ -194,7 +194,7 @@ mod tests {
             &self.0
         }
 
-        fn effects(&self, _: &Value, _: &Place) -> CallEffects {
+        fn effects(&self, _: &Value, _: &Workspace) -> CallEffects {
             CallEffects::unknown("a test")
         }
 

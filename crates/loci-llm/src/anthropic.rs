@@ -14,7 +14,7 @@ use reqwest::header::HeaderMap;
 
 use self::features::Features;
 use crate::config::ProviderConfig;
-use crate::failure::{self, Asked};
+use crate::failure::{self, RequestFacts};
 use crate::provider::{Decode, Protocol};
 use crate::request::Request;
 
@@ -66,7 +66,7 @@ impl Protocol for Anthropic {
         answer::read(body, request_id)
     }
 
-    fn failure(&self, status: u16, headers: &HeaderMap, body: &[u8], asked: Asked<'_>) -> Failure {
+    fn failure(&self, status: u16, headers: &HeaderMap, body: &[u8], asked: RequestFacts<'_>) -> Failure {
         failure::from_answer(status, headers, body, asked)
     }
 }

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::auth::Auth;
 use crate::config::Timeouts;
 use crate::failure::connection::{self, root_words};
-use crate::failure::{self, Asked};
+use crate::failure::{self, RequestFacts};
 use crate::framing::FrameReader;
 use crate::provider::{Decode, Provider, Pulse};
 use crate::request::Request;
@@ -161,7 +161,7 @@ impl Exchange {
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let body = whole_body(response, deadline, ERROR_CAP).await.unwrap_or_default();
         let provider = &self.shared.provider;
-        let asked = Asked { model: self.request.model_and_window().0, auth: &self.auth };
+        let asked = RequestFacts { model: self.request.model_and_window().0, auth: &self.auth };
         provider.protocol.failure(status, &headers, &body, asked)
     }
 

@@ -23,7 +23,7 @@ const MOST_WORDS: usize = 1000;
 
 /// Who was asked for what: hints name it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct RequestFacts<'a> {
     /// The model's id.
     pub(crate) model: &'a str,
     /// The credentials that were used; only their kind is looked at.
@@ -31,7 +31,7 @@ pub(crate) struct Asked<'a> {
 }
 
 /// Classifies an answer whose status is not a success.
-pub(crate) fn from_answer(status: u16, headers: &HeaderMap, body: &[u8], asked: Asked<'_>) -> Failure {
+pub(crate) fn from_answer(status: u16, headers: &HeaderMap, body: &[u8], asked: RequestFacts<'_>) -> Failure {
     let error = WireError::read(body);
     let kind = words::kind(Some(status), &error.kind, &error.message);
     let mut failure = failed(kind, Some(status), &error, asked);
@@ -44,7 +44,7 @@ pub(crate) fn from_answer(status: u16, headers: &HeaderMap, body: &[u8], asked: 
 pub(crate) fn from_stream_error(data: &str) -> Failure {
     let error = WireError::read(data.as_bytes());
     let kind = words::kind(None, &error.kind, &error.message);
-    let mut failure = failed(kind, None, &error, Asked { model: "", auth: &Auth::None });
+    let mut failure = failed(kind, None, &error, RequestFacts { model: "", auth: &Auth::None });
     failure.request_id = error.request_id;
     failure
 }
@@ -100,7 +100,7 @@ fn numbers(text: &str) -> impl Iterator<Item = u64> {
         .filter_map(|digits| digits.replace(',', "").parse().ok())
 }
 
-fn failed(kind: FailureKind, status: Option<u16>, error: &WireError, asked: Asked<'_>) -> Failure {
+fn failed(kind: FailureKind, status: Option<u16>, error: &WireError, asked: RequestFacts<'_>) -> Failure {
     let status_text = status.map(|status| format!(" ({status})")).unwrap_or_default();
     let colon = if error.message.is_empty() { "" } else { ": " };
     let message = format!("{}{status_text}{colon}{}", words::what(kind), error.message);

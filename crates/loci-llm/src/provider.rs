@@ -23,7 +23,7 @@ use crate::anthropic::Anthropic;
 use crate::auth::{Auth, AuthSource};
 use crate::config::ProviderConfig;
 use crate::endpoint::Endpoint;
-use crate::failure::Asked;
+use crate::failure::RequestFacts;
 use crate::framing::{Frame, Framing};
 use crate::request::Request;
 use crate::secret::Secret;
@@ -40,7 +40,7 @@ pub(crate) trait Protocol: Debug + Send + Sync {
     /// Reads an answer that came whole.
     fn read_whole(&self, body: &[u8], request_id: Option<RequestId>) -> Result<Vec<StreamEvent>, Failure>;
     /// Classifies an answer whose status is not a success.
-    fn failure(&self, status: u16, headers: &HeaderMap, body: &[u8], asked: Asked<'_>) -> Failure;
+    fn failure(&self, status: u16, headers: &HeaderMap, body: &[u8], asked: RequestFacts<'_>) -> Failure;
 }
 
 /// Turns the frames of one answer into events.

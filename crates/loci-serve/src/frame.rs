@@ -77,14 +77,14 @@ impl Frames {
             EngineEvent::Resumed(_)
             | EngineEvent::Stream { .. }
             | EngineEvent::PromptRecorded { .. }
-            | EngineEvent::Asked(_)
-            | EngineEvent::Unasked { .. }
+            | EngineEvent::QuestionAsked(_)
+            | EngineEvent::QuestionWithdrawn { .. }
             | EngineEvent::Context(_)
             | EngineEvent::Progress { .. }
             | EngineEvent::FilesRewound { .. }
             | EngineEvent::ModelChanged(_)
             | EngineEvent::TurnsOver { .. }
-            | EngineEvent::Trouble(_) => return None,
+            | EngineEvent::Warning(_) => return None,
         })
     }
 

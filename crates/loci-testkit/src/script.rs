@@ -17,7 +17,7 @@ mod playhead;
 mod step;
 
 pub(crate) use playhead::Playhead;
-pub(crate) use step::{Break, GateAt, Place};
+pub(crate) use step::{Break, GateAt, StreamPosition};
 pub use step::{Step, Usage};
 
 use crate::recorded::Recorded;

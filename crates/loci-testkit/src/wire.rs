@@ -10,7 +10,7 @@ pub(crate) use ids::Ids;
 
 use crate::gate::Gate;
 use crate::recorded::Recorded;
-use crate::script::{Break, GateAt, Place, Step};
+use crate::script::{Break, GateAt, Step, StreamPosition};
 use bytes::Bytes;
 use events::Event;
 use serde_json::{Value, json};
@@ -169,10 +169,10 @@ enum Broken {
 }
 
 fn break_before(step: &Step, idx: usize, event: &Event, n_events: usize) -> Broken {
-    let is_here = |place: Place| {
+    let is_here = |place: StreamPosition| {
         let after = match place {
-            Place::After(n) => n.min(n_events - 1),
-            Place::Middle => n_events / 2,
+            StreamPosition::After(n) => n.min(n_events - 1),
+            StreamPosition::Middle => n_events / 2,
         };
         idx == after
     };

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use loci_core::permission::{Call, RuleList, RuleOrigin, RuleSource, Rulebook, Verdict, decide};
 use loci_settings::Scope;
-use loci_tools::{Place, Toolbox};
+use loci_tools::{Toolbox, Workspace};
 use serde_json::{Value, json};
 
 const N_RULES: usize = 1_000;
@@ -67,7 +67,7 @@ fn rulebook(project: &Path) -> Rulebook {
 }
 
 fn measure(book: &Rulebook, project: &Path, tool: &str, input: &Value) {
-    let place = Place {
+    let place = Workspace {
         cwd: project.to_path_buf(),
         project: project.to_path_buf(),
         extra_dirs: Vec::new(),

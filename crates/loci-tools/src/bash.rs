@@ -29,7 +29,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::shell_tasks::NewTask;
-use crate::{Host, Place, Tool, ToolCall, ToolFuture, ToolProgress};
+use crate::{Host, Tool, ToolCall, ToolFuture, ToolProgress, Workspace};
 use capture::{Capture, SpillPath, decode};
 use limits::Limits;
 use run::{End, Running, Watch};
@@ -108,7 +108,7 @@ impl Tool for Bash {
         &self.descriptor
     }
 
-    fn effects(&self, input: &Value, place: &Place) -> CallEffects {
+    fn effects(&self, input: &Value, place: &Workspace) -> CallEffects {
         match Input::from_value(input) {
             Ok(input) => effects(&input, place),
             Err(error) => {
@@ -158,7 +158,7 @@ impl Tool for Bash {
     }
 }
 
-fn effects(input: &Input, place: &Place) -> CallEffects {
+fn effects(input: &Input, place: &Workspace) -> CallEffects {
     let reading = analyse(&input.command, &ShellContext { cwd: &place.cwd, home: &place.home });
     let mut effects =
         CallEffects { unclear: reading.unclear, unknown: reading.unknown, ..CallEffects::default() };
@@ -297,7 +297,7 @@ impl Foreground<'_> {
             return if self.cwd.is_moved { reset() } else { None };
         };
         let stays = host.env().vars.is_truthy("CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR");
-        if stays || !host.place().contains_path(&ended) {
+        if stays || !host.workspace().contains_path(&ended) {
             return reset();
         }
         host.set_cwd(ended);
@@ -306,7 +306,7 @@ impl Foreground<'_> {
 }
 
 fn start(input: &Input, host: &dyn Host) -> io::Result<(Cwd, Running)> {
-    let place = host.place();
+    let place = host.workspace();
     let is_moved = !place.cwd.is_dir();
     let path = if is_moved { place.project } else { place.cwd };
     if !path.is_dir() {

@@ -16,7 +16,7 @@ use crate::files::change::{self, ChangeError, Original};
 use crate::files::patch::{self, Hunk};
 use crate::files::text_file::{Charset, LfView, TextFile, to_lf};
 use crate::read::missing_message;
-use crate::{FileState, Host, Place, Tool, ToolCall, ToolFuture};
+use crate::{FileState, Host, Tool, ToolCall, ToolFuture, Workspace};
 
 /// The Edit tool.
 pub(crate) struct Edit {
@@ -76,7 +76,7 @@ impl Tool for Edit {
         &self.descriptor
     }
 
-    fn effects(&self, input: &Value, place: &Place) -> CallEffects {
+    fn effects(&self, input: &Value, place: &Workspace) -> CallEffects {
         match input["file_path"].as_str() {
             Some(path) => {
                 let path = place.resolve(path);
@@ -107,7 +107,7 @@ impl Tool for Edit {
 async fn run(call: ToolCall, host: &dyn Host) -> Result<ToolOutcome, ChangeError> {
     let input: Input = serde_json::from_value(call.input.clone())
         .map_err(|error| ChangeError::Refuse(format!("Invalid input: {error}")))?;
-    let place = host.place();
+    let place = host.workspace();
     let path = call.judged_path().map_err(ChangeError::Refuse)?;
     change::check_denied(&path, host)?;
     match change::load(&path).await? {

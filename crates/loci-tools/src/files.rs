@@ -9,7 +9,7 @@ pub(crate) mod change;
 pub(crate) mod disk_file;
 pub(crate) mod file_state;
 pub(crate) mod patch;
-pub(crate) mod place;
 pub(crate) mod safe_write;
 pub(crate) mod text_file;
 pub(crate) mod walk;
+pub(crate) mod workspace;

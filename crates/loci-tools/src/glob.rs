@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::files::walk::{self, Ending, Ignores, Limit, Walk, WalkEntry};
-use crate::{Host, Place, Tool, ToolCall, ToolFuture};
+use crate::{Host, Tool, ToolCall, ToolFuture, Workspace};
 
 mod pattern;
 #[cfg(test)]
@@ -85,7 +85,7 @@ struct Request {
 }
 
 impl Request {
-    fn parse(input: &Value, place: &Place) -> Result<Self, String> {
+    fn parse(input: &Value, place: &Workspace) -> Result<Self, String> {
         let input = Input::deserialize(input).map_err(|error| error.to_string())?;
         let path = input.path.filter(|path| !path.is_empty()).unwrap_or_default();
         if path.contains('\0') {
@@ -93,7 +93,7 @@ impl Request {
         }
         let pattern = Pattern::parse(&input.pattern)?;
         let base = place.resolve(&path);
-        let root = Place { cwd: base.requested.clone(), ..place.clone() }.resolve(&pattern.prefix);
+        let root = Workspace { cwd: base.requested.clone(), ..place.clone() }.resolve(&pattern.prefix);
         Ok(Self { pattern, base, root })
     }
 }
@@ -103,7 +103,7 @@ impl Tool for Glob {
         &self.descriptor
     }
 
-    fn effects(&self, input: &Value, place: &Place) -> CallEffects {
+    fn effects(&self, input: &Value, place: &Workspace) -> CallEffects {
         match Request::parse(input, place) {
             Ok(request) => CallEffects::read(request.root),
             Err(problem) => CallEffects { unknown: vec![problem], ..CallEffects::default() },
@@ -115,7 +115,7 @@ impl Tool for Glob {
     }
 
     fn validate(&self, input: &Value, host: &dyn Host) -> Result<(), Box<ToolOutcome>> {
-        match Request::parse(input, &host.place()) {
+        match Request::parse(input, &host.workspace()) {
             Ok(_) => Ok(()),
             Err(problem) => Err(Box::new(ToolOutcome::refusal(problem))),
         }
@@ -127,7 +127,7 @@ impl Tool for Glob {
 }
 
 async fn run(call: ToolCall, host: &dyn Host) -> ToolOutcome {
-    let place = host.place();
+    let place = host.workspace();
     let request = match Request::parse(&call.input, &place) {
         Ok(request) => request,
         Err(problem) => return ToolOutcome::refusal(problem),
@@ -173,7 +173,7 @@ async fn run(call: ToolCall, host: &dyn Host) -> ToolOutcome {
     }
 }
 
-fn check_directory(base: &PathEffect, place: &Place) -> Result<(), String> {
+fn check_directory(base: &PathEffect, place: &Workspace) -> Result<(), String> {
     let (path, cwd) = (base.requested.display(), place.cwd.display());
     match base.real.metadata() {
         Ok(metadata) if metadata.is_dir() => Ok(()),

@@ -14,7 +14,7 @@ use loci_stdx::RealDir;
 use serde_json::Value;
 
 use crate::files::walk::{self, Ending, Ignores, Limit, Walk, WalkEntry};
-use crate::{Host, Place, Tool, ToolCall, ToolFuture};
+use crate::{Host, Tool, ToolCall, ToolFuture, Workspace};
 
 mod file_type;
 mod line;
@@ -69,7 +69,7 @@ impl Tool for Grep {
         &self.descriptor
     }
 
-    fn effects(&self, input: &Value, place: &Place) -> CallEffects {
+    fn effects(&self, input: &Value, place: &Workspace) -> CallEffects {
         CallEffects::read(request::root(input, place))
     }
 
@@ -78,7 +78,7 @@ impl Tool for Grep {
     }
 
     fn validate(&self, input: &Value, host: &dyn Host) -> Result<(), Box<ToolOutcome>> {
-        match Request::parse(input, &host.place()) {
+        match Request::parse(input, &host.workspace()) {
             Ok(_) => Ok(()),
             Err(problem) => Err(Box::new(ToolOutcome::refusal(problem))),
         }
@@ -90,7 +90,7 @@ impl Tool for Grep {
 }
 
 async fn run(call: ToolCall, host: &dyn Host, n_threads: usize) -> ToolOutcome {
-    let place = host.place();
+    let place = host.workspace();
     // The root is not resolved again: what was judged is what is searched.
     let request = call.judged_path().and_then(|root| Request::parse_at(&call.input, &place, root));
     let opened = request.and_then(|request| Ok((open_root(&request, &place)?, Arc::new(request))));
@@ -117,7 +117,7 @@ async fn run(call: ToolCall, host: &dyn Host, n_threads: usize) -> ToolOutcome {
 }
 
 /// Opens the root, or says why it cannot be searched.
-fn open_root(request: &Request, place: &Place) -> Result<Root, String> {
+fn open_root(request: &Request, place: &Workspace) -> Result<Root, String> {
     let path = request.root.requested.display();
     match request.root.real.symlink_metadata() {
         Ok(metadata) if metadata.is_dir() || metadata.is_symlink() => {

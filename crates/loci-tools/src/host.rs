@@ -10,7 +10,7 @@ use loci_core::ids::ToolUseId;
 use loci_core::recall::{RecallQuery, RecallResult};
 use loci_stdx::Env;
 
-use crate::{FileStates, Place, ShellTasks, TaskStore};
+use crate::{FileStates, ShellTasks, TaskStore, Workspace};
 
 /// An answer that takes a while.
 pub type HostFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -21,7 +21,7 @@ pub trait Host: Send + Sync {
     fn env(&self) -> Env;
 
     /// Where relative paths start and which directories belong to the session, right now.
-    fn place(&self) -> Place;
+    fn workspace(&self) -> Workspace;
 
     /// Moves the shell's directory for the calls that follow (main conversation only).
     fn set_cwd(&self, cwd: PathBuf);

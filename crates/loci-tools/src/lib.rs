@@ -26,7 +26,7 @@ mod write;
 mod testing;
 
 pub use files::file_state::{FileState, FileStates};
-pub use files::place::{Place, real_path};
+pub use files::workspace::{Workspace, real_path};
 pub use host::{Host, HostFuture, ToolProgress};
 pub use input_check::InputCheck;
 pub use recall::RecordDirs;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::files::change::{self, ChangeError, Original};
 use crate::files::text_file::LfView;
-use crate::{FileState, Host, Place, Tool, ToolCall, ToolFuture};
+use crate::{FileState, Host, Tool, ToolCall, ToolFuture, Workspace};
 use cells::{Change, Changed};
 
 /// The NotebookEdit tool.
@@ -77,7 +77,7 @@ impl Tool for NotebookEdit {
         &self.descriptor
     }
 
-    fn effects(&self, input: &Value, place: &Place) -> CallEffects {
+    fn effects(&self, input: &Value, place: &Workspace) -> CallEffects {
         match input["notebook_path"].as_str() {
             Some(path) => CallEffects::write(place.resolve(path)),
             None => CallEffects {

@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::files::disk_file::{OpenError, open_regular};
 use crate::files::text_file::{binary_kind, to_lf};
-use crate::{FileState, Host, Place, Tool, ToolCall, ToolFuture};
+use crate::{FileState, Host, Tool, ToolCall, ToolFuture, Workspace};
 
 /// Tokens a read of text may cost, unless the environment says otherwise.
 const DEFAULT_TOKENS: usize = 25_000;
@@ -129,7 +129,7 @@ impl Tool for Read {
         &self.descriptor
     }
 
-    fn effects(&self, input: &Value, place: &Place) -> CallEffects {
+    fn effects(&self, input: &Value, place: &Workspace) -> CallEffects {
         match input["file_path"].as_str() {
             Some(path) => CallEffects::read(place.resolve(path)),
             None => CallEffects { unknown: vec!["Read without a path".to_owned()], ..CallEffects::default() },
@@ -154,7 +154,7 @@ async fn run(call: ToolCall, host: &dyn Host) -> ToolOutcome {
         Ok(input) => input,
         Err(error) => return ToolOutcome::invalid_input(error.to_string()),
     };
-    let place = host.place();
+    let place = host.workspace();
     let max_tokens = max_tokens(host);
     let work = {
         let (path, cancel) = (path.clone(), call.cancel.clone());
@@ -205,7 +205,7 @@ fn remember(path: &PathEffect, reading: Reading, host: &dyn Host) -> ToolOutcome
 }
 
 /// Says that a file does not exist, and which one may have been meant.
-pub(crate) async fn missing_message(place: &Place, path: &Path, host: &dyn Host) -> String {
+pub(crate) async fn missing_message(place: &Workspace, path: &Path, host: &dyn Host) -> String {
     let mut message =
         format!("File does not exist. Note: your current working directory is {}.", place.cwd.display());
     let wanted = path.to_path_buf();

@@ -11,7 +11,7 @@ use loci_core::tool::{CallEffects, ToolDescriptor, ToolFacts, ToolOutcome};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{Host, Place, Tool, ToolCall, ToolFuture};
+use crate::{Host, Tool, ToolCall, ToolFuture, Workspace};
 
 #[cfg(test)]
 mod tests;
@@ -124,7 +124,7 @@ impl Tool for Recall {
     }
 
     /// The conversation's record is the session's own: the model has seen all of it before. What lies beyond is read.
-    fn effects(&self, input: &Value, place: &Place) -> CallEffects {
+    fn effects(&self, input: &Value, place: &Workspace) -> CallEffects {
         let Some(record) = self.record.as_ref() else { return CallEffects::default() };
         let dirs: Vec<&PathBuf> = match wish(input) {
             Ok(RecallQuery::SearchProject(_)) => record.memory.iter().chain([&record.sessions]).collect(),

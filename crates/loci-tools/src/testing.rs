@@ -12,14 +12,15 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    FileStates, Host, HostFuture, MemoryTaskStore, Place, ShellTasks, TaskStore, Tool, ToolCall, ToolProgress,
+    FileStates, Host, HostFuture, MemoryTaskStore, ShellTasks, TaskStore, Tool, ToolCall, ToolProgress,
+    Workspace,
 };
 
 /// A project in a temporary directory, and everything a tool asks for.
 pub(crate) struct TestHost {
     _root: tempfile::TempDir,
     env: Env,
-    place: Mutex<Place>,
+    place: Mutex<Workspace>,
     files: Mutex<FileStates>,
     tasks: ShellTasks,
     task_store: Arc<MemoryTaskStore>,
@@ -43,7 +44,7 @@ impl TestHost {
         for dir in [&home, &project, &base.join("spill"), &base.join("tasks")] {
             std::fs::create_dir_all(dir).unwrap();
         }
-        let place = Place {
+        let place = Workspace {
             cwd: project.clone(),
             project: project.clone(),
             extra_dirs: Vec::new(),
@@ -101,7 +102,7 @@ impl TestHost {
         if let Err(outcome) = tool.validate(&checked, self) {
             return *outcome;
         }
-        let effects = tool.effects(&checked, &self.place());
+        let effects = tool.effects(&checked, &self.workspace());
         let call = ToolCall { id: ToolUseId::new("toolu_test"), input: checked, effects, cancel };
         (self.between.lock().unwrap())();
         tool.run(call, self).await
@@ -113,7 +114,7 @@ impl Host for TestHost {
         self.env.clone()
     }
 
-    fn place(&self) -> Place {
+    fn workspace(&self) -> Workspace {
         self.place.lock().unwrap().clone()
     }
 

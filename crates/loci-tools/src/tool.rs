@@ -8,7 +8,7 @@ use loci_core::tool::{CallEffects, PathEffect, ToolDescriptor, ToolOutcome};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Host, Place};
+use crate::{Host, Workspace};
 
 /// A running call.
 pub type ToolFuture<'a> = Pin<Box<dyn Future<Output = ToolOutcome> + Send + 'a>>;
@@ -22,7 +22,7 @@ pub trait Tool: Send + Sync {
     fn descriptor(&self) -> &ToolDescriptor;
 
     /// Returns what a call with this (schema-valid) input would do. It may look at the disk, to follow symlinks.
-    fn effects(&self, input: &Value, place: &Place) -> CallEffects;
+    fn effects(&self, input: &Value, place: &Workspace) -> CallEffects;
 
     /// Returns true when the call only reads and may run beside others of its kind.
     fn is_concurrency_safe(&self, input: &Value) -> bool;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::files::change::{self, ChangeError, Original};
 use crate::files::patch;
 use crate::files::text_file::{Charset, LfView, LineEnding, to_lf};
-use crate::{FileState, Host, Place, Tool, ToolCall, ToolFuture};
+use crate::{FileState, Host, Tool, ToolCall, ToolFuture, Workspace};
 
 /// The Write tool.
 pub(crate) struct Write {
@@ -61,7 +61,7 @@ impl Tool for Write {
         &self.descriptor
     }
 
-    fn effects(&self, input: &Value, place: &Place) -> CallEffects {
+    fn effects(&self, input: &Value, place: &Workspace) -> CallEffects {
         match input["file_path"].as_str() {
             Some(path) => CallEffects::write(place.resolve(path)),
             None => {

@@ -9,12 +9,12 @@ mod config;
 mod context;
 mod demo;
 mod doctor;
+mod headless;
 mod memory;
 mod options;
 mod parse_time;
 mod permission_prompter;
 mod permissions;
-mod print;
 mod runtime;
 mod serve;
 mod sessions;
@@ -62,7 +62,7 @@ fn run(args: Args, started: std::time::Instant) -> Result<u8, UserError> {
         Some(Subcommand::Sessions(sessions)) => sessions::run(&env, sessions),
         Some(Subcommand::Stats(stats)) => stats::run(&env, stats),
         None if args.rewind_files.is_some() => sessions::rewind_files(&env, &args),
-        None if args.is_headless() => print::run(env, args, started),
+        None if args.is_headless() => headless::run(env, args, started),
         None => {
             trust::ask_on_terminal(&env)?;
             Err(UserError::new("The terminal interface is not part of this version")

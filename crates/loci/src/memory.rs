@@ -1,7 +1,7 @@
 //! `loci memory`: what is remembered between sessions, for people and for scripts.
 //!
 //! One verb, one file. Each takes what is on disk and returns the text for standard output; with `--json` that is JSON.
-//! Every verb that changes something does it through the book of memories, so `undo` can take it back.
+//! Every verb that changes something does it through the journal of memories, so `undo` can take it back.
 
 mod decide;
 mod doctor;

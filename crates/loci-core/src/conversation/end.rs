@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use super::tree::{Extent, Place, Tree};
+use super::tree::{NodeTarget, ReadExtent, Tree};
 use super::{Conversation, leaf};
 use crate::entry::Entry;
 use crate::ids::EntryId;
@@ -53,7 +53,7 @@ impl Conversation {
         searched: &[EntryId],
     ) -> Result<TailConversation, MissingEntries> {
         let searched = names(searched);
-        let tree = Tree::from_entries(entries, Extent::End(&searched));
+        let tree = Tree::from_entries(entries, ReadExtent::End(&searched));
         let leaf = leaf::choose(&tree)?.ok_or_else(MissingEntries::default)?;
         Self::from_tree(&tree, leaf)
     }
@@ -66,15 +66,15 @@ impl Conversation {
         searched: &[EntryId],
     ) -> Result<Option<TailConversation>, MissingEntries> {
         let searched = names(searched);
-        let tree = Tree::from_entries(entries, Extent::End(&searched));
+        let tree = Tree::from_entries(entries, ReadExtent::End(&searched));
         match tree.look_up(leaf.as_str()) {
-            Place::Node(leaf) => Self::from_tree(&tree, leaf).map(Some),
+            NodeTarget::Node(leaf) => Self::from_tree(&tree, leaf).map(Some),
             // A boundary is nothing without its summary, which may stand before it.
-            Place::Nowhere if tree.may_be_before(leaf.as_str()) => {
+            NodeTarget::Nowhere if tree.may_be_before(leaf.as_str()) => {
                 Err(MissingEntries { entries: Vec::new(), parents: vec![leaf.clone()] })
             }
-            Place::Nowhere => Ok(None),
-            Place::Unread(name) => Err(MissingEntries::of_entries([name])),
+            NodeTarget::Nowhere => Ok(None),
+            NodeTarget::Unread(name) => Err(MissingEntries::of_entries([name])),
         }
     }
 

@@ -11,7 +11,7 @@
 use crate::entry::EntryKind;
 
 use super::end::MissingEntries;
-use super::tree::{Place, Tree};
+use super::tree::{NodeTarget, Tree};
 
 /// Chooses the leaf; `None` when there is no chain entry. An error says what must be read to choose.
 pub(super) fn choose(tree: &Tree<'_>) -> Result<Option<usize>, MissingEntries> {
@@ -22,9 +22,9 @@ pub(super) fn choose(tree: &Tree<'_>) -> Result<Option<usize>, MissingEntries> {
     let Some((line, leaf)) = pointer(tree) else { return Ok(Some(last)) };
     let is_current = line > written_last;
     let pointer = match tree.look_up(&leaf) {
-        Place::Node(pointer) => pointer,
-        Place::Unread(name) if is_current => return Err(MissingEntries::of_entries([name])),
-        Place::Unread(_) | Place::Nowhere => return Ok(Some(last)),
+        NodeTarget::Node(pointer) => pointer,
+        NodeTarget::Unread(name) if is_current => return Err(MissingEntries::of_entries([name])),
+        NodeTarget::Unread(_) | NodeTarget::Nowhere => return Ok(Some(last)),
     };
     let above = tree.chain(last);
     if above.contains(&pointer) {

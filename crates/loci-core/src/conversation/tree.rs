@@ -3,7 +3,7 @@
 //! Everything is an index into the list of entries. A parent is found in three steps: links are followed,
 //! lost parents replaced, preserved segments moved behind the summary of their compaction.
 //!
-//! A tree can also be made of the end of a file ([`Extent::End`]). Then a node whose place depends on what was not
+//! A tree can also be made of the end of a file ([`ReadExtent::End`]). Then a node whose place depends on what was not
 //! read is in doubt, and the doubt says what to look for.
 
 mod orphans;
@@ -21,7 +21,7 @@ use crate::ids::EntryId;
 
 /// How much of a file the entries are.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Extent<'a> {
+pub(super) enum ReadExtent<'a> {
     /// All of it.
     Whole,
     /// Its end. These names are known to be nowhere in the part before: no entry has them, none hangs from one.
@@ -30,7 +30,7 @@ pub(super) enum Extent<'a> {
 
 /// Where a name leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum NodeTarget {
     /// To a node.
     Node(usize),
     /// To nothing.
@@ -52,7 +52,7 @@ enum NodeRole {
 
 /// Where a parent's name leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lead<'a> {
+enum ParentLink<'a> {
     To(usize),
     Root,
     Lost,
@@ -61,7 +61,7 @@ enum Lead<'a> {
 
 /// The nodes that do not hang from what their lines say.
 #[derive(Debug, Default)]
-pub(super) struct Misplaced {
+pub(super) struct Orphans {
     /// Their parents are nowhere.
     pub(super) lost: Vec<usize>,
     /// They were on a circle of parents.
@@ -75,7 +75,7 @@ pub(super) struct Tree<'a> {
     roles: Vec<NodeRole>,
     parents: Vec<Option<usize>>,
     children: Children,
-    extent: Extent<'a>,
+    extent: ReadExtent<'a>,
     /// The nodes in doubt, and the entries that would settle it; none when only more of the file would.
     doubts: FxHashMap<usize, Vec<EntryId>>,
     /// The nodes that others may come to hang from, and the entries that would settle it.
@@ -85,11 +85,11 @@ pub(super) struct Tree<'a> {
 impl<'a> Tree<'a> {
     /// Builds the tree of a whole file.
     pub(super) fn build(entries: &'a [Arc<Entry>]) -> Self {
-        Self::from_entries(entries, Extent::Whole)
+        Self::from_entries(entries, ReadExtent::Whole)
     }
 
     /// Builds the tree of a file or of its end.
-    pub(super) fn from_entries(entries: &'a [Arc<Entry>], extent: Extent<'a>) -> Self {
+    pub(super) fn from_entries(entries: &'a [Arc<Entry>], extent: ReadExtent<'a>) -> Self {
         let mut tree = Self::unlinked(entries, extent);
         tree.link(|_| None);
         if splice::preserved_segments(&mut tree) {
@@ -99,20 +99,20 @@ impl<'a> Tree<'a> {
     }
 
     /// Builds the tree of a whole file, and returns the nodes that do not hang from what their lines say.
-    pub(super) fn with_misplaced(entries: &'a [Arc<Entry>]) -> (Self, Misplaced) {
-        let mut tree = Self::unlinked(entries, Extent::Whole);
+    pub(super) fn with_misplaced(entries: &'a [Arc<Entry>]) -> (Self, Orphans) {
+        let mut tree = Self::unlinked(entries, ReadExtent::Whole);
         let misplaced = tree.link(|_| None);
         (tree, misplaced)
     }
 
     /// Builds the tree of a whole file with nothing cut or moved: boundaries hang from what they followed.
     pub(super) fn as_written(entries: &'a [Arc<Entry>]) -> Self {
-        let mut tree = Self::unlinked(entries, Extent::Whole);
+        let mut tree = Self::unlinked(entries, ReadExtent::Whole);
         tree.link(|boundary| boundary.head().logical_parent.as_ref());
         tree
     }
 
-    fn unlinked(entries: &'a [Arc<Entry>], extent: Extent<'a>) -> Self {
+    fn unlinked(entries: &'a [Arc<Entry>], extent: ReadExtent<'a>) -> Self {
         let index = index(entries);
         Self {
             roles: roles(entries, &index),
@@ -163,23 +163,23 @@ impl<'a> Tree<'a> {
     /// Returns the node with this uuid, or the node a link of this uuid stands for.
     pub(super) fn find(&self, uuid: &str) -> Option<usize> {
         match self.look_up(uuid) {
-            Place::Node(idx) => Some(idx),
-            Place::Nowhere | Place::Unread(_) => None,
+            NodeTarget::Node(idx) => Some(idx),
+            NodeTarget::Nowhere | NodeTarget::Unread(_) => None,
         }
     }
 
     /// Returns where a uuid leads, through links.
-    pub(super) fn look_up(&self, uuid: &str) -> Place {
+    pub(super) fn look_up(&self, uuid: &str) -> NodeTarget {
         let mut seen = FxHashSet::default();
         let mut uuid = uuid;
         loop {
             match self.index.get(uuid) {
-                None if self.may_be_before(uuid) => return Place::Unread(EntryId::from(uuid)),
-                None => return Place::Nowhere,
-                Some(&at) if self.is_node(at) => return Place::Node(at),
+                None if self.may_be_before(uuid) => return NodeTarget::Unread(EntryId::from(uuid)),
+                None => return NodeTarget::Nowhere,
+                Some(&at) if self.is_node(at) => return NodeTarget::Node(at),
                 Some(&at) => match link_target(&self.entries[at]) {
                     Some(target) if seen.insert(at) => uuid = target,
-                    Some(_) | None => return Place::Nowhere,
+                    Some(_) | None => return NodeTarget::Nowhere,
                 },
             }
         }
@@ -203,13 +203,13 @@ impl<'a> Tree<'a> {
     /// Returns true when the part of the file that was not read may have an entry of this name.
     pub(super) fn may_be_before(&self, uuid: &str) -> bool {
         match self.extent {
-            Extent::Whole => false,
-            Extent::End(searched) => !searched.contains(uuid),
+            ReadExtent::Whole => false,
+            ReadExtent::End(searched) => !searched.contains(uuid),
         }
     }
 
     fn is_whole(&self) -> bool {
-        matches!(self.extent, Extent::Whole)
+        matches!(self.extent, ReadExtent::Whole)
     }
 
     fn doubt(&mut self, idx: usize, names: &[EntryId]) {
@@ -235,14 +235,14 @@ impl<'a> Tree<'a> {
     }
 
     /// Finds every node its parent; whatever the line of a boundary says, `above` says what it hangs from.
-    fn link(&mut self, above: impl Fn(&'a Entry) -> Option<&'a EntryId>) -> Misplaced {
+    fn link(&mut self, above: impl Fn(&'a Entry) -> Option<&'a EntryId>) -> Orphans {
         let lost = self.follow_parents(above);
         let cut = self.cut_circles();
         let mut homeless = [lost.as_slice(), cut.as_slice()].concat();
         homeless.sort_unstable();
         orphans::adopt(self, &homeless);
         self.children = Children::from_parents(&self.parents);
-        Misplaced { lost, cut }
+        Orphans { lost, cut }
     }
 
     /// Sets every node's parent as its line says and returns the nodes whose parent is nowhere.
@@ -257,14 +257,14 @@ impl<'a> Tree<'a> {
             let parent =
                 if entry.is_compact_boundary() { above(entry) } else { entry.head().parent.as_ref() };
             let lead = match parent {
-                None => Lead::Root,
+                None => ParentLink::Root,
                 Some(parent) => self.lead(parent.as_str(), &mut links),
             };
             match lead {
-                Lead::To(parent) if parent != idx => self.parents[idx] = Some(parent),
-                Lead::Root => {}
-                Lead::Unread(name) => self.doubt(idx, &[EntryId::from(name)]),
-                Lead::To(_) | Lead::Lost => lost.push(idx),
+                ParentLink::To(parent) if parent != idx => self.parents[idx] = Some(parent),
+                ParentLink::Root => {}
+                ParentLink::Unread(name) => self.doubt(idx, &[EntryId::from(name)]),
+                ParentLink::To(_) | ParentLink::Lost => lost.push(idx),
             }
         }
         lost
@@ -299,28 +299,28 @@ impl<'a> Tree<'a> {
     }
 
     /// Follows a name through links; what a link leads to is remembered, so long runs of links stay linear.
-    fn lead(&self, uuid: &'a str, known: &mut FxHashMap<usize, Lead<'a>>) -> Lead<'a> {
+    fn lead(&self, uuid: &'a str, known: &mut FxHashMap<usize, ParentLink<'a>>) -> ParentLink<'a> {
         let mut trail = Vec::new();
         let mut uuid = uuid;
         let lead = loop {
             let Some(&at) = self.index.get(uuid) else {
-                break if self.may_be_before(uuid) { Lead::Unread(uuid) } else { Lead::Lost };
+                break if self.may_be_before(uuid) { ParentLink::Unread(uuid) } else { ParentLink::Lost };
             };
             match self.roles[at] {
-                NodeRole::Node => break Lead::To(at),
-                NodeRole::Nothing => break Lead::Lost,
+                NodeRole::Node => break ParentLink::To(at),
+                NodeRole::Nothing => break ParentLink::Lost,
                 NodeRole::Link => {}
             }
             if let Some(lead) = known.get(&at) {
                 break *lead;
             }
             // Should the links run in a circle, this is what the second round meets.
-            known.insert(at, Lead::Lost);
+            known.insert(at, ParentLink::Lost);
             trail.push(at);
             match link_target(&self.entries[at]) {
                 Some(next) => uuid = next,
-                None if self.kind(at) == EntryKind::Progress => break Lead::Root,
-                None => break Lead::Lost,
+                None if self.kind(at) == EntryKind::Progress => break ParentLink::Root,
+                None => break ParentLink::Lost,
             }
         };
         for link in trail {

@@ -7,7 +7,7 @@ use expect_test::{Expect, expect};
 use loci_core::tool::{CallEffects, ToolDescriptor, ToolFacts};
 use loci_stdx::Env;
 use loci_storage::layout::{ConfigHome, SessionTmp};
-use loci_tools::{Place, ToolFuture};
+use loci_tools::{ToolFuture, Workspace};
 use serde_json::{Value, json};
 
 /// A tool that does one odd thing.
@@ -21,7 +21,7 @@ impl Tool for Odd {
         &self.descriptor
     }
 
-    fn effects(&self, _input: &Value, _place: &Place) -> CallEffects {
+    fn effects(&self, _input: &Value, _place: &Workspace) -> CallEffects {
         CallEffects::default()
     }
 
@@ -49,7 +49,7 @@ async fn check(run_tool: fn() -> ToolFuture<'static>, is_cancelled: bool, expect
     let host = ConversationHost::new(HostParts {
         home: ConfigHome::from_env(&env),
         ambient: Arc::new(std::sync::Mutex::new(crate::Ambient { env, child_env: Vec::new() })),
-        place: Place {
+        place: Workspace {
             cwd: "/p".into(),
             project: "/p".into(),
             extra_dirs: Vec::new(),

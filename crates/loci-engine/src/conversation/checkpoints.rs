@@ -36,6 +36,6 @@ impl Conversation {
     }
 
     fn tell_all(&self, notes: Vec<String>) {
-        notes.into_iter().for_each(|note| self.tell(EngineEvent::Trouble(note)));
+        notes.into_iter().for_each(|note| self.tell(EngineEvent::Warning(note)));
     }
 }

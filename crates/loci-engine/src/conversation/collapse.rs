@@ -30,7 +30,7 @@ impl Conversation {
     }
 
     /// Puts a fold that is ready in its place; tells whether there was one.
-    pub(super) fn commit_fold(&mut self) -> bool {
+    pub(super) fn commit_collapse(&mut self) -> bool {
         let Some(made) = self.helpers.collapser.as_ref().and_then(Collapser::take) else { return false };
         let id = EntryId::new(self.env.random.uuid_v4().to_string());
         let CollapsedStretch { first, last, summary, said_tokens } = made;
@@ -44,7 +44,7 @@ impl Conversation {
     }
 
     /// Has a stretch folded when it is time; the conversation does not wait.
-    pub(super) fn consider_fold(&mut self) {
+    pub(super) fn consider_collapse(&mut self) {
         let window = self.window(&self.usual_plan());
         if self.helpers.collapser.is_some() && self.tokens() >= CollapseThresholds::of(&window).commits {
             self.begin_fold();
@@ -88,7 +88,7 @@ impl Conversation {
     /// request there is no second chance.
     pub(super) fn collapsed(&mut self, request: CompactionRequest) {
         let is_enough =
-            self.commit_fold() && self.tokens() < self.compact_from(&self.plan_for(&request.model));
+            self.commit_collapse() && self.tokens() < self.compact_from(&self.plan_for(&request.model));
         match is_enough {
             true => self.compaction_over(CompactionOutcome::Done),
             false => self.pass_gate(request),

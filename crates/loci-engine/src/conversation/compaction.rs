@@ -85,7 +85,7 @@ impl Conversation {
                 ContextAction::Compact => return true,
                 ContextAction::NoHelp => {
                     if self.compactor.guard.take_news() {
-                        self.tell(EngineEvent::Trouble(NO_HELP.to_owned()));
+                        self.tell(EngineEvent::Warning(NO_HELP.to_owned()));
                     }
                     return false;
                 }
@@ -96,7 +96,7 @@ impl Conversation {
     /// Tells people, once, that what every request has leaves a conversation little room, or none.
     fn tell_crowd(&mut self, room: &ContextRoom) {
         if room.is_crowded() && !std::mem::replace(&mut self.compactor.has_told_crowd, true) {
-            self.tell(EngineEvent::Trouble(crowd(room)));
+            self.tell(EngineEvent::Warning(crowd(room)));
         }
     }
 

@@ -96,7 +96,7 @@ impl Conversation {
         let events = self.events.clone();
         self.wait_for(async move {
             for text in hooks.after(after).await {
-                events.send(EngineEvent::Trouble(text));
+                events.send(EngineEvent::Warning(text));
             }
             InboxMessage::CompactionOver(end)
         });

@@ -195,7 +195,7 @@ impl Conversation {
 
     fn run_call(&mut self, call: &ToolUseId) {
         let Some(call) = self.run.prepared.remove(call) else { return };
-        let reads = read_path(&call).map(|file| self.host.place().resolve(file).requested);
+        let reads = read_path(&call).map(|file| self.host.workspace().resolve(file).requested);
         let running = RunningCall { reads, effects: call.effects.clone() };
         self.run.running.insert(call.id.clone(), running);
         let inbox = self.run.inbox.clone();

@@ -14,7 +14,7 @@ use loci_llm::RetryPolicy;
 use loci_stdx::{Env, WriteOptions, write_atomic};
 use loci_storage::memory::Author;
 use loci_storage::sessions::SessionLog;
-use loci_tools::{FileStates, Host, MemoryTaskStore, Place};
+use loci_tools::{FileStates, Host, MemoryTaskStore, Workspace};
 use serde_json::json;
 
 use super::host::{ConversationHost, HostParts, Spill, lock};
@@ -34,7 +34,7 @@ pub(crate) struct ForkPoint {
     pub(crate) messages: Vec<Message>,
     /// About how many tokens they are.
     pub(crate) tokens: u64,
-    pub(crate) place: Place,
+    pub(crate) place: Workspace,
 }
 
 /// What makes an agent's conversation its own.
@@ -115,7 +115,12 @@ fn write_meta(dir: &Path, agent: &AgentRef) {
 }
 
 /// Makes the host of an agent's calls: the session's world, with a place and a memory of files of its own.
-fn side_host(ctx: &SessionContext, events: EventSink, files: FileStates, place: Place) -> ConversationHost {
+fn side_host(
+    ctx: &SessionContext,
+    events: EventSink,
+    files: FileStates,
+    place: Workspace,
+) -> ConversationHost {
     let host = ConversationHost::new(HostParts {
         home: ctx.home.clone(),
         ambient: Arc::clone(&ctx.ambient),

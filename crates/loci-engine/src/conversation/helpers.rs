@@ -177,7 +177,7 @@ impl Conversation {
             model: ModelConfig { main: self.current_model(), ..self.model.clone() },
             tokens: self.tokens().saturating_sub(self.base.tokens()),
             messages,
-            place: self.host.place(),
+            place: self.host.workspace(),
         }
     }
 

@@ -13,12 +13,12 @@ use loci_stdx::{Env, Store};
 use loci_storage::layout::{ConfigHome, SessionTmp};
 use loci_storage::search::{ProjectRecord, recall};
 use loci_tools::{
-    FileState, FileStates, Host, HostFuture, Place, ShellTaskStatus, ShellTasks, TaskStore, ToolProgress,
+    FileState, FileStates, Host, HostFuture, ShellTaskStatus, ShellTasks, TaskStore, ToolProgress, Workspace,
 };
 
 use crate::config::Ambient;
 use crate::event::{AgentRef, EngineEvent, EventSink};
-use crate::file_history::FileKeeper;
+use crate::file_history::FileHistoryRecorder;
 
 /// What the calls of a conversation share.
 pub(crate) struct ConversationHost {
@@ -27,7 +27,7 @@ pub(crate) struct ConversationHost {
     /// The world around the session; settings change its variables.
     ambient: Arc<Mutex<Ambient>>,
     /// Where the session stands; the shell moves it.
-    place: Mutex<Place>,
+    place: Mutex<Workspace>,
     /// What the model has read.
     files: Mutex<FileStates>,
     tasks: ShellTasks,
@@ -37,7 +37,7 @@ pub(crate) struct ConversationHost {
     /// Holds the rules as they are now.
     state: Arc<Store<AppState>>,
     /// Keeps files before they are changed, where that is wanted.
-    keeper: Option<Arc<FileKeeper>>,
+    keeper: Option<Arc<FileHistoryRecorder>>,
     /// The session's own record, if one is kept.
     transcript: Option<PathBuf>,
     /// The project's memories, where they are on.
@@ -57,12 +57,12 @@ pub(crate) enum Spill {
 pub(crate) struct HostParts {
     pub(crate) home: ConfigHome,
     pub(crate) ambient: Arc<Mutex<Ambient>>,
-    pub(crate) place: Place,
+    pub(crate) place: Workspace,
     pub(crate) spill: Spill,
     pub(crate) tmp: SessionTmp,
     pub(crate) events: EventSink,
     pub(crate) state: Arc<Store<AppState>>,
-    pub(crate) keeper: Option<Arc<FileKeeper>>,
+    pub(crate) keeper: Option<Arc<FileHistoryRecorder>>,
     pub(crate) transcript: Option<PathBuf>,
     pub(crate) memory: Option<PathBuf>,
     pub(crate) task_store: Arc<dyn TaskStore>,
@@ -142,7 +142,7 @@ impl ConversationHost {
     }
 
     /// Returns what keeps files, where that is wanted.
-    pub(crate) fn keeper(&self) -> Option<&Arc<FileKeeper>> {
+    pub(crate) fn keeper(&self) -> Option<&Arc<FileHistoryRecorder>> {
         self.keeper.as_ref()
     }
 
@@ -153,7 +153,7 @@ impl ConversationHost {
 
     /// Tells people what they should know.
     pub(crate) fn tell_trouble(&self, notes: Vec<String>) {
-        notes.into_iter().for_each(|note| self.events.send(EngineEvent::Trouble(note)));
+        notes.into_iter().for_each(|note| self.events.send(EngineEvent::Warning(note)));
     }
 
     /// Takes over what an earlier process had read.
@@ -167,7 +167,7 @@ impl Host for ConversationHost {
         lock(&self.ambient).env.clone()
     }
 
-    fn place(&self) -> Place {
+    fn workspace(&self) -> Workspace {
         lock(&self.place).clone()
     }
 

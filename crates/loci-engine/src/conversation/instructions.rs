@@ -106,7 +106,7 @@ impl Conversation {
         let (met, problems) = lazy.read(file);
         remember(&mut lock(self.host.files()), met.iter().map(|met| &met.file));
         for problem in problems {
-            self.tell(EngineEvent::Trouble(format!("{}: {}", problem.path.display(), problem.message)));
+            self.tell(EngineEvent::Warning(format!("{}: {}", problem.path.display(), problem.message)));
         }
         met.iter().map(|met| note(met, &self.env.cwd)).collect()
     }

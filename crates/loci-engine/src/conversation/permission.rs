@@ -203,7 +203,7 @@ impl Conversation {
             open.filter(|(_, call)| is_settled(call)).map(|(question, _)| question.clone()).collect();
         for question in settled {
             let Some(call) = self.close_question(&question) else { continue };
-            self.tell(EngineEvent::Unasked { question });
+            self.tell(EngineEvent::QuestionWithdrawn { question });
             self.decided(&call, CallPermission::Run);
         }
     }
@@ -216,14 +216,14 @@ impl Conversation {
             other => other,
         };
         if let Some(why) = self.refusal(&update) {
-            return self.tell(EngineEvent::Trouble(format!("A permission was not changed: {why}")));
+            return self.tell(EngineEvent::Warning(format!("A permission was not changed: {why}")));
         }
         let mut book = self.ctx.state.get().permission.rulebook.clone();
         let complaints = update.apply(&mut book);
         self.host.set_dirs(&book.dirs);
         change(&self.ctx.state, |state| state.permission.rulebook = book.clone());
         for bad in &complaints {
-            self.tell(EngineEvent::Trouble(format!("A permission was not changed: {bad}")));
+            self.tell(EngineEvent::Warning(format!("A permission was not changed: {bad}")));
         }
         if update.destination() == Destination::Session || !complaints.is_empty() {
             return;
@@ -234,7 +234,7 @@ impl Conversation {
         };
         if let Err(why) = saved {
             let text = format!("A permission holds for this session and was not saved: {why}");
-            self.tell(EngineEvent::Trouble(text));
+            self.tell(EngineEvent::Warning(text));
         }
     }
 

@@ -11,7 +11,7 @@ impl Conversation {
     pub(super) fn put_question(&mut self, question: Question, call: PreparedCall) {
         self.run.questions.insert(question.id.clone(), call);
         lock(&self.ctx.questions).insert(question.id.clone(), self.run.inbox.clone());
-        self.tell(EngineEvent::Asked(question));
+        self.tell(EngineEvent::QuestionAsked(question));
     }
 
     /// Takes an open question back and returns its call.
@@ -30,7 +30,7 @@ impl Conversation {
         let open: Vec<String> = self.run.questions.keys().cloned().collect();
         for question in open {
             self.close_question(&question);
-            self.tell(EngineEvent::Unasked { question });
+            self.tell(EngineEvent::QuestionWithdrawn { question });
         }
     }
 

@@ -20,7 +20,7 @@ use crate::turn::{Event, Notice, RequestPlan};
 impl Conversation {
     /// Asks the model, or says that the conversation is too long for it.
     pub(super) fn request(&mut self, plan: &RequestPlan) {
-        self.commit_fold();
+        self.commit_collapse();
         if self.needs_room(plan) {
             self.run.post(InboxMessage::Machine(Event::TooLong));
             return;
@@ -28,7 +28,7 @@ impl Conversation {
         let messages = self.messages();
         self.consider_notes(Some(&messages));
         self.consider_summary(Some(&messages));
-        self.consider_fold();
+        self.consider_collapse();
         let n_messages = messages.len();
         let request = Arc::new(self.base.request(plan, &self.model, messages));
         self.run.asked_model.clone_from(&plan.model);

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use loci_core::ids::ToolUseId;
 use loci_core::tool::{CallEffects, ToolDescriptor, ToolOutcome};
-use loci_tools::{Host, Place, Tool, ToolCall, ToolFuture, Toolbox};
+use loci_tools::{Host, Tool, ToolCall, ToolFuture, Toolbox, Workspace};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -59,7 +59,7 @@ impl Tool for RecordedTool {
         &self.descriptor
     }
 
-    fn effects(&self, _: &Value, _: &Place) -> CallEffects {
+    fn effects(&self, _: &Value, _: &Workspace) -> CallEffects {
         CallEffects::default()
     }
 

@@ -19,8 +19,8 @@ use loci_core::tool::ToolOutcome;
 use loci_stdx::Env;
 use loci_storage::layout::SessionTmp;
 use loci_tools::{
-    FileStates, Host, HostFuture, MemoryTaskStore, Place, ShellTasks, TaskStore, ToolCall, ToolProgress,
-    Toolbox,
+    FileStates, Host, HostFuture, MemoryTaskStore, ShellTasks, TaskStore, ToolCall, ToolProgress, Toolbox,
+    Workspace,
 };
 use serde_json::Value;
 
@@ -61,7 +61,7 @@ pub(super) struct SandboxRunner {
 
 impl SandboxRunner {
     pub(super) fn new(sandbox: ReplaySandbox) -> Self {
-        let place = Place {
+        let place = Workspace {
             cwd: sandbox.env.cwd.clone(),
             project: sandbox.env.cwd.clone(),
             extra_dirs: sandbox.rulebook.dirs.iter().skip(1).cloned().collect(),
@@ -117,8 +117,8 @@ impl SandboxRunner {
 
     /// Judges a call as if it were made in the project itself.
     fn judge_elsewhere(&self, elsewhere: &Elsewhere, tool: &str, call: &ToolCall) -> Decision {
-        let here = self.host.place();
-        let place = Place {
+        let here = self.host.workspace();
+        let place = Workspace {
             cwd: elsewhere.path(&self.host.paths, &here.cwd),
             project: elsewhere.project.clone(),
             ..here
@@ -188,7 +188,7 @@ fn refusal(decision: &Decision) -> Option<String> {
 struct SandboxHost {
     env: Env,
     child_env: Vec<(String, String)>,
-    place: Mutex<Place>,
+    place: Mutex<Workspace>,
     files: Mutex<FileStates>,
     tasks: ShellTasks,
     task_store: Arc<MemoryTaskStore>,
@@ -204,7 +204,7 @@ impl Host for SandboxHost {
         self.env.clone()
     }
 
-    fn place(&self) -> Place {
+    fn workspace(&self) -> Workspace {
         lock(&self.place).clone()
     }
 

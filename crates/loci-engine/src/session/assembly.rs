@@ -9,7 +9,7 @@ use loci_core::app_state::{AppState, ModelChoice, PermissionState, SessionView};
 use loci_core::session::SessionIdentity;
 use loci_stdx::{Env, Store};
 use loci_storage::memory::Author;
-use loci_tools::Place;
+use loci_tools::Workspace;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::{Session, SessionHandle};
@@ -82,7 +82,7 @@ impl Session {
 
 impl Conversation {
     /// Makes the main line of a session.
-    fn main(ctx: Arc<SessionContext>, mut config: SessionConfig, place: Place) -> Self {
+    fn main(ctx: Arc<SessionContext>, mut config: SessionConfig, place: Workspace) -> Self {
         let who = ctx.identity.get();
         let checkpoints = Checkpoints::new(&config.env, config.file_history.take());
         let events = EventSink::new(ctx.events.clone(), None);
@@ -144,9 +144,9 @@ impl Conversation {
 }
 
 /// Says where the session is, and where else it may work.
-fn place(who: &SessionIdentity, dirs: &[PathBuf], env: &Env) -> Place {
+fn place(who: &SessionIdentity, dirs: &[PathBuf], env: &Env) -> Workspace {
     let project = who.project_root().to_path_buf();
-    Place {
+    Workspace {
         cwd: who.original_cwd().to_path_buf(),
         extra_dirs: dirs.iter().filter(|dir| **dir != project).cloned().collect(),
         project,

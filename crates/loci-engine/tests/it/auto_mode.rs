@@ -91,7 +91,7 @@ async fn play(case: Case<'_>) -> Seen {
     let mut seen = Seen::default();
     while let Some(event) = events.recv().await {
         match event {
-            EngineEvent::Asked(question) => {
+            EngineEvent::QuestionAsked(question) => {
                 seen.asked += 1;
                 let answer = Answer::Allow { input: None, updates: Vec::new() };
                 handle.send(Command::Answer { question: question.id, answer });

@@ -98,7 +98,7 @@ async fn play(leave: CompactionGate, hangs: Option<Arc<Notify>>, prompts: &[&str
         }
         loop {
             match events.recv().await {
-                Some(EngineEvent::Trouble(text)) => seen.told.push(text),
+                Some(EngineEvent::Warning(text)) => seen.told.push(text),
                 Some(EngineEvent::TurnEnded(report)) => break seen.reports.push(*report),
                 Some(_) => {}
                 None => panic!("the session ended"),

@@ -122,7 +122,7 @@ async fn play(hooks: Hooks, mode: Mode, rules: &[(RuleList, &str)]) -> Seen {
     let mut questions = 0;
     let report = loop {
         match events.recv().await.unwrap() {
-            EngineEvent::Asked(question) => {
+            EngineEvent::QuestionAsked(question) => {
                 questions += 1;
                 let answer = Answer::Allow { input: None, updates: Vec::new() };
                 handle.send(Command::Answer { question: question.id, answer });

@@ -8,7 +8,7 @@ use loci_core::stream::{Failure, FailureKind};
 use rustls::{AlertDescription, CertificateError};
 
 use super::words;
-use super::{Asked, hint};
+use super::{RequestFacts, hint};
 use crate::auth::Auth;
 use crate::transport::LocalError;
 
@@ -149,7 +149,7 @@ fn tls_hint(error: &rustls::Error) -> String {
 }
 
 fn general_hint(kind: FailureKind) -> String {
-    hint(kind, Asked { model: "", auth: &Auth::None }).into_owned()
+    hint(kind, RequestFacts { model: "", auth: &Auth::None }).into_owned()
 }
 
 /// Walks from an error to its root. An [`io::Error`] is asked for what it wraps, which its `source` skips.

@@ -8,7 +8,7 @@ use crate::secret::Secret;
 
 fn failure_of(status: u16, body: &str) -> Failure {
     let auth = Auth::ApiKey(Secret::new("sk-test"));
-    from_answer(status, &HeaderMap::new(), body.as_bytes(), Asked { model: "claude-x", auth: &auth })
+    from_answer(status, &HeaderMap::new(), body.as_bytes(), RequestFacts { model: "claude-x", auth: &auth })
 }
 
 fn check(status: u16, body: &str, expected: Expect) {
@@ -189,7 +189,7 @@ fn not_found_errors_are_classified() {
 fn headers_are_read() {
     let headers = [("retry-after", "3"), ("request-id", "req_7")]
         .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
-    let asked = Asked { model: "m", auth: &Auth::None };
+    let asked = RequestFacts { model: "m", auth: &Auth::None };
     let failure = from_answer(429, &HeaderMap::from_iter(headers), b"{}", asked);
     assert_eq!(failure.retry_after, Some(std::time::Duration::from_secs(3)));
     assert_eq!(failure.request_id, Some("req_7".into()));

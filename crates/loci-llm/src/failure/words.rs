@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use loci_core::stream::FailureKind;
 
-use super::Asked;
+use super::RequestFacts;
 use crate::auth::Auth;
 
 pub(super) const REDIRECT_HINT: &str = "The server points elsewhere: set ANTHROPIC_BASE_URL to the final address. Redirects are not followed, to keep the credentials where they belong.";
@@ -97,7 +97,7 @@ pub(super) fn what(kind: FailureKind) -> &'static str {
 }
 
 /// Returns what to do next.
-pub(crate) fn hint(kind: FailureKind, asked: Asked<'_>) -> Cow<'static, str> {
+pub(crate) fn hint(kind: FailureKind, asked: RequestFacts<'_>) -> Cow<'static, str> {
     let fixed = match kind {
         FailureKind::Connect => "Check the network, ANTHROPIC_BASE_URL and the proxy settings.",
         FailureKind::Cut => "Try again; if it happens often, look at the network and at proxies on the way.",

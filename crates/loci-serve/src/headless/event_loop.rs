@@ -104,12 +104,14 @@ impl EventLoop<'_> {
 
     fn handle_event(&mut self, event: &EngineEvent) {
         match event {
-            EngineEvent::Trouble(trouble) => self.warn(trouble),
-            EngineEvent::Asked(question) if self.options.prompter == PermissionPrompter::Terminal => {
+            EngineEvent::Warning(trouble) => self.warn(trouble),
+            EngineEvent::QuestionAsked(question) if self.options.prompter == PermissionPrompter::Terminal => {
                 let shown = self.terminal.ask(question.clone());
                 self.show_on_terminal(shown);
             }
-            EngineEvent::Unasked { question } if self.options.prompter == PermissionPrompter::Terminal => {
+            EngineEvent::QuestionWithdrawn { question }
+                if self.options.prompter == PermissionPrompter::Terminal =>
+            {
                 let shown = self.terminal.withdraw(question);
                 self.show_on_terminal(shown);
             }
@@ -140,13 +142,13 @@ impl EventLoop<'_> {
             EngineEvent::FilesRewound { request, outcome } => {
                 self.output.write_line(&control::response(request, control::rewound(outcome)));
             }
-            EngineEvent::Asked(_) | EngineEvent::Unasked { .. }
+            EngineEvent::QuestionAsked(_) | EngineEvent::QuestionWithdrawn { .. }
                 if self.options.prompter != PermissionPrompter::Client => {}
-            EngineEvent::Asked(question) => match self.requests.ask(question) {
+            EngineEvent::QuestionAsked(question) => match self.requests.ask(question) {
                 Some(line) => self.output.write_line(&line),
                 None => self.deny_unasked(question.id.clone()),
             },
-            EngineEvent::Unasked { question } => {
+            EngineEvent::QuestionWithdrawn { question } => {
                 if let Some(line) = self.requests.withdraw(question) {
                     self.output.write_line(&line);
                 }

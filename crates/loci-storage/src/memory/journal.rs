@@ -80,7 +80,7 @@ pub enum MemoryError {
     #[error("Change {0} was taken back already, by change {1}")]
     Undone(u64, u64),
     /// The lock could not be taken.
-    #[error("Failed to lock the book of memories")]
+    #[error("Failed to lock the journal of memories")]
     Lock(#[from] LockError),
     /// A memory could not be read.
     #[error("Failed to read memory: `{file}`")]
@@ -107,7 +107,7 @@ pub enum MemoryError {
         source: io::Error,
     },
     /// The mark of the last change could not be written.
-    #[error("Failed to keep the book of memories")]
+    #[error("Failed to keep the journal of memories")]
     Mark(#[from] WriteError),
 }
 

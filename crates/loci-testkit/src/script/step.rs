@@ -63,7 +63,7 @@ impl Default for Usage {
 /// A place in the stream of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Place {
+pub(crate) enum StreamPosition {
     /// After this many events.
     After(usize),
     /// After half of them.
@@ -75,15 +75,15 @@ pub(crate) enum Place {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Break {
     /// Close the connection between two events.
-    Cut(Place),
+    Cut(StreamPosition),
     /// Close the connection in the middle of an event and of an HTTP chunk.
-    CutInside(Place),
+    CutInside(StreamPosition),
     /// Send no more, but stay connected.
-    Stall(Place),
+    Stall(StreamPosition),
     /// Send an `error` event and end the stream.
-    ErrorEvent { at: Place, kind: String, message: String },
+    ErrorEvent { at: StreamPosition, kind: String, message: String },
     /// Send an event whose data is not JSON, then go on.
-    Malformed(Place),
+    Malformed(StreamPosition),
     /// Never answer.
     Hang,
     /// Close the connection without answering.
@@ -304,37 +304,41 @@ impl Step {
 
     /// Closes the connection after this many events, inside the HTTP body.
     pub fn cut_after_events(self, n_events: usize) -> Self {
-        self.breaks(Break::Cut(Place::After(n_events)))
+        self.breaks(Break::Cut(StreamPosition::After(n_events)))
     }
 
     /// Closes the connection inside an event: the one after an earlier `cut_after_events`, else the middle.
     pub fn cut_mid_event(self) -> Self {
         let place = match self.broken {
             Some(Break::Cut(place)) => place,
-            _ => Place::Middle,
+            _ => StreamPosition::Middle,
         };
         self.breaks(Break::CutInside(place))
     }
 
     /// Stops sending after this many events, but stays connected until the client goes away.
     pub fn stall_after_events(self, n_events: usize) -> Self {
-        self.breaks(Break::Stall(Place::After(n_events)))
+        self.breaks(Break::Stall(StreamPosition::After(n_events)))
     }
 
     /// Sends an `error` event after half of the events and ends the stream there.
     pub fn error_event(self, kind: &str, message: &str) -> Self {
-        self.breaks(Break::ErrorEvent { at: Place::Middle, kind: kind.into(), message: message.into() })
+        self.breaks(Break::ErrorEvent {
+            at: StreamPosition::Middle,
+            kind: kind.into(),
+            message: message.into(),
+        })
     }
 
     /// Sends an `error` event after this many events and ends the stream there.
     pub fn error_event_after(self, n_events: usize, kind: &str, message: &str) -> Self {
-        let at = Place::After(n_events);
+        let at = StreamPosition::After(n_events);
         self.breaks(Break::ErrorEvent { at, kind: kind.into(), message: message.into() })
     }
 
     /// Sends an event whose data is not JSON in the middle of the stream.
     pub fn malformed_sse(self) -> Self {
-        self.breaks(Break::Malformed(Place::Middle))
+        self.breaks(Break::Malformed(StreamPosition::Middle))
     }
 
     /// Strews in what a client must ignore: unknown events, unknown deltas, comments and pings.

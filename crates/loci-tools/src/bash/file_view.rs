@@ -22,7 +22,7 @@ pub(super) struct View {
 /// Recognises a command that shows one file which is there.
 pub(super) fn recognise(command: &str, host: &dyn Host) -> Option<View> {
     let shown = shown_file(command)?;
-    let path = host.place().resolve(&shown.file);
+    let path = host.workspace().resolve(&shown.file);
     let modified = std::fs::metadata(&path.real).ok()?.modified().ok()?;
     Some(View { path, modified, is_verbatim: shown.is_verbatim })
 }

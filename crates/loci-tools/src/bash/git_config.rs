@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use crate::Place;
+use crate::Workspace;
 
 /// Sections and keys that only describe; `*` stands for every key. All in lower case.
 const HARMLESS: &[(&str, &[&str])] = &[
@@ -45,7 +45,7 @@ const HARMLESS: &[(&str, &[&str])] = &[
 ];
 
 /// Returns true when git run in `place.cwd` does no more than its command says.
-pub(crate) fn runs_no_programs(place: &Place) -> bool {
+pub(crate) fn runs_no_programs(place: &Workspace) -> bool {
     for dir in place.cwd.ancestors() {
         if dir.join("HEAD").exists() && dir.join("objects").exists() {
             return false;
@@ -131,7 +131,7 @@ mod tests {
         std::fs::write(project.join("linked/.git"), "gitdir: ../evil").unwrap();
         let check = |cwd: &str| {
             let cwd = project.join(cwd);
-            runs_no_programs(&Place {
+            runs_no_programs(&Workspace {
                 cwd,
                 project: project.clone(),
                 extra_dirs: Vec::new(),

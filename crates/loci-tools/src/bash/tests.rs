@@ -15,7 +15,7 @@ use super::Bash;
 use crate::shell_tasks::ShellTaskStatus;
 use crate::testing::TestHost;
 use crate::{
-    FileStates, Host, HostFuture, InputCheck, Place, ShellTasks, TaskStore, Tool, ToolCall, ToolProgress,
+    FileStates, Host, HostFuture, InputCheck, ShellTasks, TaskStore, Tool, ToolCall, ToolProgress, Workspace,
 };
 
 /// A test host with variables of its own that remembers progress.
@@ -51,7 +51,7 @@ impl ShellHost {
         if let Err(outcome) = tool.validate(&input, self) {
             return *outcome;
         }
-        let effects = tool.effects(&input, &self.place());
+        let effects = tool.effects(&input, &self.workspace());
         tool.run(ToolCall { id: ToolUseId::new("toolu_test"), input, effects, cancel }, self).await
     }
 
@@ -92,8 +92,8 @@ impl Host for ShellHost {
     fn env(&self) -> Env {
         self.env.clone()
     }
-    fn place(&self) -> Place {
-        self.inner.place()
+    fn workspace(&self) -> Workspace {
+        self.inner.workspace()
     }
     fn set_cwd(&self, cwd: PathBuf) {
         self.inner.set_cwd(cwd);
@@ -317,7 +317,7 @@ async fn the_directory_carries_over_inside_only() {
         let outcome = host.bash(command).await;
         assert_eq!(text(&outcome), expected_text, "{command}");
         assert_eq!(
-            host.place().cwd,
+            host.workspace().cwd,
             project.join(expected_cwd).components().collect::<PathBuf>(),
             "{command}"
         );
@@ -333,7 +333,7 @@ async fn a_lost_directory_is_replaced() {
     let outcome = host.bash("pwd").await;
     let project = project.display();
     assert_eq!(text(&outcome), format!("{project}\nShell cwd was reset to {project}"));
-    assert_eq!(host.place().cwd, host.inner.project());
+    assert_eq!(host.workspace().cwd, host.inner.project());
     std::fs::remove_dir(host.inner.project()).unwrap();
     let outcome = host.bash("pwd").await;
     assert!(outcome.is_failure() && text(&outcome).contains("does not exist any more"), "{outcome:?}");
@@ -344,7 +344,7 @@ async fn the_directory_stays_when_told_to() {
     let host = ShellHost::with_vars(&[("CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR", "1")]);
     std::fs::create_dir(host.inner.project().join("sub")).unwrap();
     assert!(text(&host.bash("cd sub").await).starts_with("Shell cwd was reset"));
-    assert_eq!(host.place().cwd, host.inner.project());
+    assert_eq!(host.workspace().cwd, host.inner.project());
 }
 
 #[tokio::test]
@@ -608,13 +608,13 @@ fn effects_follow_the_shell_analysis() {
         (json!({"command": "diff a b"}), true, true, true),
         (json!({"command": "diff dir b"}), false, true, true),
     ] {
-        let effects = bash.effects(&input, &host.place());
+        let effects = bash.effects(&input, &host.workspace());
         assert_eq!(effects.is_read_only(), is_read_only, "{input}: {effects:?}");
         assert_eq!(bash.is_concurrency_safe(&input), is_safe, "{input}");
-        assert_eq!(effects.reads.iter().all(|path| host.place().contains(path)), all_inside, "{input}");
+        assert_eq!(effects.reads.iter().all(|path| host.workspace().contains(path)), all_inside, "{input}");
         assert!(!effects.commands.is_empty());
     }
     std::fs::create_dir(host.project().join(".git")).unwrap();
     std::fs::write(host.project().join(".git/config"), "[core]\n fsmonitor = ./evil\n").unwrap();
-    assert!(!bash.effects(&json!({"command": "git status"}), &host.place()).is_read_only());
+    assert!(!bash.effects(&json!({"command": "git status"}), &host.workspace()).is_read_only());
 }

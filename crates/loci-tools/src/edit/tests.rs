@@ -296,7 +296,7 @@ async fn an_interrupted_edit_changes_nothing() {
 fn an_edit_reads_and_writes() {
     let host = TestHost::new();
     let path = PathEffect::plain(host.project().join("a"));
-    let effects = Edit::default().effects(&json!({"file_path": "a"}), &host.place());
+    let effects = Edit::default().effects(&json!({"file_path": "a"}), &host.workspace());
     assert_eq!((effects.reads, effects.writes), (vec![path.clone()], vec![path]));
     assert!(!Edit::default().is_concurrency_safe(&json!({})));
 }

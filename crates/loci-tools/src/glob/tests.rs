@@ -116,7 +116,7 @@ async fn effects_name_where_the_walk_starts() {
         (json!({"pattern": "../../else/*", "path": "sub"}), outside.clone(), outside),
         (json!({"pattern": "/etc/*.conf", "path": "sub"}), "/etc".into(), "/etc".into()),
     ] {
-        let effects = Glob::default().effects(&input, &host.place());
+        let effects = Glob::default().effects(&input, &host.workspace());
         assert_eq!(effects, CallEffects::read(PathEffect { requested, real }), "{input}");
     }
     assert!(Glob::default().is_concurrency_safe(&json!({})));

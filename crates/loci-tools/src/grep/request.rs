@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::file_type;
-use crate::Place;
+use crate::Workspace;
 
 /// How many entries are shown unless the call says otherwise.
 const DEFAULT_LIMIT: usize = 250;
@@ -146,18 +146,18 @@ pub(super) fn schema() -> Value {
 }
 
 /// Returns the path a call would search.
-pub(super) fn root(input: &Value, place: &Place) -> PathEffect {
+pub(super) fn root(input: &Value, place: &Workspace) -> PathEffect {
     place.resolve(input.get("path").and_then(Value::as_str).unwrap_or_default())
 }
 
 impl Request {
     /// Reads an input, or says what is wrong with it.
-    pub(super) fn parse(input: &Value, place: &Place) -> Result<Self, String> {
+    pub(super) fn parse(input: &Value, place: &Workspace) -> Result<Self, String> {
         Self::parse_at(input, place, root(input, place))
     }
 
     /// Reads an input whose root was resolved already.
-    pub(super) fn parse_at(input: &Value, place: &Place, root: PathEffect) -> Result<Self, String> {
+    pub(super) fn parse_at(input: &Value, place: &Workspace, root: PathEffect) -> Result<Self, String> {
         let input = Input::deserialize(input).map_err(|error| error.to_string())?;
         if input.path.is_some_and(|path| path.contains('\0')) {
             return Err("`path` contains a NUL byte, which no path can".to_owned());

@@ -297,7 +297,7 @@ async fn effects_name_the_root() {
         (json!({"pattern": "x", "path": "link"}), project.join("link"), project.join("src")),
         (json!({"pattern": "x", "path": "/etc/../usr"}), "/usr".into(), "/usr".into()),
     ] {
-        let effects = Grep::default().effects(&input, &host.place());
+        let effects = Grep::default().effects(&input, &host.workspace());
         assert_eq!(effects, CallEffects::read(PathEffect { requested, real }), "{input}");
     }
     let tool = Grep::default();

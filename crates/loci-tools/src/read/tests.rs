@@ -59,7 +59,7 @@ async fn a_part_can_be_asked_for() {
 #[tokio::test]
 async fn paths_may_be_relative_or_begin_at_home() {
     let host = TestHost::new();
-    std::fs::write(host.place().home.join("note"), "at home").unwrap();
+    std::fs::write(host.workspace().home.join("note"), "at home").unwrap();
     host.write("sub/a.txt", "below");
     for (path, text) in [("~/note", "1\tat home"), ("sub/../sub/a.txt", "1\tbelow")] {
         assert_eq!(text_of(&host.call(&Read::default(), json!({"file_path": path})).await), text);
@@ -356,11 +356,11 @@ fn a_read_is_judged_by_where_it_leads() {
     let target = host.write("target", "");
     symlink(&target, host.project().join("link")).unwrap();
     let read = Read::default();
-    let effects = read.effects(&json!({"file_path": "link"}), &host.place());
+    let effects = read.effects(&json!({"file_path": "link"}), &host.workspace());
     assert_eq!(
         effects,
         CallEffects::read(PathEffect { requested: host.project().join("link"), real: target })
     );
     assert!(effects.is_read_only() && read.is_concurrency_safe(&json!({})));
-    assert!(!read.effects(&json!({}), &host.place()).unknown.is_empty());
+    assert!(!read.effects(&json!({}), &host.workspace()).unknown.is_empty());
 }

@@ -95,7 +95,8 @@ async fn invalid_or_unanswerable_recall_is_refused() {
 /// Invariant 12 of `docs/design/memory.md`. What the model has seen is free; the rest is read, and judged as that.
 #[test]
 fn project_recall_reads_session_and_memory_dirs() {
-    let place = Place { cwd: "/p".into(), project: "/p".into(), extra_dirs: Vec::new(), home: "/h".into() };
+    let place =
+        Workspace { cwd: "/p".into(), project: "/p".into(), extra_dirs: Vec::new(), home: "/h".into() };
     let reads = |tool: &Recall, input: Value| {
         let effects = tool.effects(&input, &place);
         effects.reads.iter().map(|it| it.requested.display().to_string()).collect::<Vec<_>>()

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::bash::capture::decode;
 use crate::shell_tasks::ShellTaskStatus;
-use crate::{Host, Place, ShellTaskView, ShellTasks, Tool, ToolCall, ToolFuture};
+use crate::{Host, ShellTaskView, ShellTasks, Tool, ToolCall, ToolFuture, Workspace};
 
 const DEFAULT_OUTPUT_CHARS: usize = 32_000;
 const MAX_OUTPUT_CHARS: usize = 160_000;
@@ -67,7 +67,7 @@ impl Tool for TaskOutput {
     }
 
     /// The output of a task is the session's own.
-    fn effects(&self, _input: &Value, _place: &Place) -> CallEffects {
+    fn effects(&self, _input: &Value, _place: &Workspace) -> CallEffects {
         CallEffects::default()
     }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::shell_tasks::ShellTaskStatus;
 use crate::shell_tasks::task_output::unknown_task;
-use crate::{Host, Place, Tool, ToolCall, ToolFuture};
+use crate::{Host, Tool, ToolCall, ToolFuture, Workspace};
 
 /// The TaskStop tool.
 pub(crate) struct TaskStop {
@@ -39,7 +39,7 @@ impl Tool for TaskStop {
     }
 
     /// A task is the session's own: stopping it needs nobody's leave.
-    fn effects(&self, _input: &Value, _place: &Place) -> CallEffects {
+    fn effects(&self, _input: &Value, _place: &Workspace) -> CallEffects {
         CallEffects::default()
     }
 

@@ -5,7 +5,7 @@ use loci_core::tool::{CallEffects, ToolDescriptor, ToolFacts, ToolOutcome};
 use serde_json::{Value, json};
 
 use crate::todo::task_store;
-use crate::{Host, Place, Tool, ToolCall, ToolFuture};
+use crate::{Host, Tool, ToolCall, ToolFuture, Workspace};
 
 /// The TaskCreate tool.
 pub(crate) struct TaskCreate {
@@ -45,7 +45,7 @@ impl Tool for TaskCreate {
     }
 
     /// The list is the session's own: writing on it needs nobody's leave.
-    fn effects(&self, _input: &Value, _place: &Place) -> CallEffects {
+    fn effects(&self, _input: &Value, _place: &Workspace) -> CallEffects {
         CallEffects::default()
     }
 

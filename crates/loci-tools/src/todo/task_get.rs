@@ -5,7 +5,7 @@ use loci_core::tool::{CallEffects, ToolDescriptor, ToolFacts, ToolOutcome};
 use serde_json::{Value, json};
 
 use crate::todo::task_store;
-use crate::{Host, Place, Tool, ToolCall, ToolFuture};
+use crate::{Host, Tool, ToolCall, ToolFuture, Workspace};
 
 /// The TaskGet tool.
 pub(crate) struct TaskGet {
@@ -36,7 +36,7 @@ impl Tool for TaskGet {
         &self.descriptor
     }
 
-    fn effects(&self, _input: &Value, _place: &Place) -> CallEffects {
+    fn effects(&self, _input: &Value, _place: &Workspace) -> CallEffects {
         CallEffects::default()
     }
 

@@ -5,7 +5,7 @@ use loci_core::tool::{CallEffects, ToolDescriptor, ToolFacts, ToolOutcome};
 use serde_json::{Value, json};
 
 use crate::todo::task_store;
-use crate::{Host, Place, Tool, ToolCall, ToolFuture};
+use crate::{Host, Tool, ToolCall, ToolFuture, Workspace};
 
 /// The TaskUpdate tool.
 pub(crate) struct TaskUpdate {
@@ -48,7 +48,7 @@ impl Tool for TaskUpdate {
     }
 
     /// The list is the session's own: writing on it needs nobody's leave.
-    fn effects(&self, _input: &Value, _place: &Place) -> CallEffects {
+    fn effects(&self, _input: &Value, _place: &Workspace) -> CallEffects {
         CallEffects::default()
     }
 

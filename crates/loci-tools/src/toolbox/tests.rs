@@ -2,7 +2,7 @@ use loci_core::tool::{CallEffects, ToolFacts};
 use serde_json::json;
 
 use super::*;
-use crate::{Host, Place, ToolCall, ToolFuture};
+use crate::{Host, ToolCall, ToolFuture, Workspace};
 
 #[test]
 fn facts_of_the_built_in_tools() {
@@ -85,7 +85,7 @@ impl Tool for Late {
         &self.0
     }
 
-    fn effects(&self, _: &Value, _: &Place) -> CallEffects {
+    fn effects(&self, _: &Value, _: &Workspace) -> CallEffects {
         CallEffects::unknown("a test")
     }
 

@@ -193,7 +193,7 @@ async fn a_failed_write_says_why() {
 fn a_write_is_judged_by_where_it_leads() {
     let host = TestHost::new();
     symlink("/etc/target", host.project().join("link")).unwrap();
-    let effects = Write::default().effects(&json!({"file_path": "link", "content": ""}), &host.place());
+    let effects = Write::default().effects(&json!({"file_path": "link", "content": ""}), &host.workspace());
     let path = PathEffect { requested: host.project().join("link"), real: "/etc/target".into() };
     assert_eq!(effects, CallEffects::write(path));
     assert!(!Write::default().is_concurrency_safe(&json!({})));

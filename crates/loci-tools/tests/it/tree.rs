@@ -7,7 +7,7 @@ use loci_core::permission::{
     Call, Decision, Mode, RuleList, RuleOrigin, RuleSource, Rulebook, canonical_host, decide,
 };
 use loci_core::tool::CallEffects;
-use loci_tools::{Place, Toolbox};
+use loci_tools::{Toolbox, Workspace};
 use serde_json::Value;
 
 /// Files of the project.
@@ -130,7 +130,7 @@ impl Tree {
 
     /// Judges a call as the engine does.
     pub(crate) fn judge(&self, book: &Rulebook, tool: &str, input: &Value) -> Decision {
-        let place = Place {
+        let place = Workspace {
             cwd: self.dir("proj"),
             project: self.dir("proj"),
             extra_dirs: book.dirs[1..].to_vec(),

@@ -63,7 +63,7 @@ impl<W: Write> View<W> {
             }
             EngineEvent::Stream { event: StreamEvent::BlockDone { block, .. }, .. } => self.finish(block)?,
             EngineEvent::User(message) => self.result(message)?,
-            EngineEvent::Trouble(trouble) => writeln!(self.out, "! {trouble}")?,
+            EngineEvent::Warning(trouble) => writeln!(self.out, "! {trouble}")?,
             EngineEvent::TurnEnded(report) => self.report = Some(report.clone()),
             _ => {}
         }

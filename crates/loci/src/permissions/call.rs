@@ -3,7 +3,7 @@
 use loci_app::UserError;
 use loci_core::permission::{Rulebook, canonical_host};
 use loci_core::tool::CallEffects;
-use loci_tools::{Place, Toolbox, real_path};
+use loci_tools::{Toolbox, Workspace, real_path};
 use serde_json::{Value, json};
 
 /// A call to be explained.
@@ -35,7 +35,7 @@ impl Written {
 
     /// Returns what the call would do.
     pub(super) fn effects(&self, book: &Rulebook) -> CallEffects {
-        let place = Place {
+        let place = Workspace {
             cwd: book.cwd.clone(),
             project: real_path(&book.cwd),
             extra_dirs: book.dirs.iter().skip(1).cloned().collect(),

@@ -178,7 +178,7 @@ async fn oversized_memory_change_is_reported_as_not_journaled() {
     assert!(
         !answer.is_error
             && answer.text.contains(
-                "not in the book of memories: Failed to read memory: `large.md`: it is larger than 1 MiB"
+                "not in the journal of memories: Failed to read memory: `large.md`: it is larger than 1 MiB"
             ),
         "{answer:?}"
     );

@@ -1,6 +1,6 @@
 //! What to fetch and what to send, from three lists of hashes: the files here, the server's, and the last the two agreed on.
 //!
-//! The server wins where both sides changed; what it overwrites stays in the book of memories. What only this side
+//! The server wins where both sides changed; what it overwrites stays in the journal of memories. What only this side
 //! changed waits to be sent. Nothing is ever deleted on either side: an entry that is gone here comes back.
 
 use std::collections::{BTreeMap, BTreeSet};

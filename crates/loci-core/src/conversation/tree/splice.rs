@@ -11,7 +11,7 @@
 use rustc_hash::FxHashSet;
 use serde::Deserialize;
 
-use super::{Place, Tree};
+use super::{NodeTarget, Tree};
 use crate::ids::EntryId;
 
 #[derive(Deserialize, Default)]
@@ -117,9 +117,9 @@ fn anchor(
 
 fn find(tree: &Tree<'_>, uuid: &str, unread: &mut Unread) -> Option<usize> {
     match tree.look_up(uuid) {
-        Place::Node(idx) => Some(idx),
-        Place::Nowhere => None,
-        Place::Unread(name) => {
+        NodeTarget::Node(idx) => Some(idx),
+        NodeTarget::Nowhere => None,
+        NodeTarget::Unread(name) => {
             unread.get_or_insert_default().push(name);
             None
         }

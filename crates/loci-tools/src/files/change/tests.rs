@@ -14,7 +14,7 @@ use crate::edit::Edit;
 use crate::read::Read;
 use crate::testing::TestHost;
 use crate::write::Write;
-use crate::{FileStates, HostFuture, Place, ShellTasks, TaskStore, Tool, ToolCall, ToolProgress};
+use crate::{FileStates, HostFuture, ShellTasks, TaskStore, Tool, ToolCall, ToolProgress, Workspace};
 
 /// A host where something happens while the copy is being kept.
 struct BusyHost {
@@ -27,8 +27,8 @@ impl Host for BusyHost {
         self.inner.env()
     }
 
-    fn place(&self) -> Place {
-        self.inner.place()
+    fn workspace(&self) -> Workspace {
+        self.inner.workspace()
     }
 
     fn set_cwd(&self, cwd: PathBuf) {
@@ -91,7 +91,7 @@ async fn edit_while(
     let input = json!({"file_path": path, "old_string": "old", "new_string": "new"});
     let call = ToolCall {
         id: ToolUseId::new("toolu_test"),
-        effects: Edit::default().effects(&input, &host.place()),
+        effects: Edit::default().effects(&input, &host.workspace()),
         input,
         cancel: CancellationToken::new(),
     };

@@ -12,7 +12,7 @@ pub(super) fn search(
     files: Vec<WalkEntry>,
     cancel: CancellationToken,
 ) -> (Vec<FileHits>, Ending) {
-    let request = Arc::new(Request::parse(&input, &host.place()).unwrap());
+    let request = Arc::new(Request::parse(&input, &host.workspace()).unwrap());
     let limit = Limit::start(&host.env(), cancel);
     let root = Root::Dir(walk::open_root(&request.root).unwrap());
     let search = Search { request, limit, cwd: host.project(), root, n_threads: 1 };
@@ -134,7 +134,7 @@ fn too_much_text_is_partial() {
     assert_eq!(ending, Ending::Full);
     let n_bytes: usize = hits.iter().flat_map(|hits| &hits.lines).map(|line| line.len() + 1).sum();
     assert!(hits.len() == 2 && n_bytes <= sink::MAX_BYTES && n_bytes > sink::MAX_BYTES / 2, "{n_bytes}");
-    let request = Request::parse(&json!({"pattern": "x"}), &host.place()).unwrap();
+    let request = Request::parse(&json!({"pattern": "x"}), &host.workspace()).unwrap();
     let mut tally = Tally::new(&request);
     assert!(hits.into_iter().all(|hits| tally.add(hits).is_continue()));
     let limit = Limit::start(&host.env(), CancellationToken::new());

@@ -7,7 +7,7 @@ use loci_core::tool::PathEffect;
 
 /// The directories a call is judged and run against.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct Workspace {
     /// Where relative paths start.
     pub cwd: PathBuf,
     /// The directory the session was started in, symlinks resolved.
@@ -18,7 +18,7 @@ pub struct Place {
     pub home: PathBuf,
 }
 
-impl Place {
+impl Workspace {
     /// Reads a path as a tool argument: `~` expanded, made absolute, both spellings kept.
     pub fn resolve(&self, text: &str) -> PathEffect {
         let requested = normalise(&self.cwd, &expand_home(&self.home, text));
@@ -79,7 +79,7 @@ mod tests {
         std::os::unix::fs::symlink(&outside, project.join("link")).unwrap();
         std::os::unix::fs::symlink("../outside/new.txt", project.join("dangling")).unwrap();
         std::os::unix::fs::symlink("loop", project.join("loop")).unwrap();
-        let place = Place {
+        let place = Workspace {
             cwd: project.clone(),
             project: project.clone(),
             extra_dirs: Vec::new(),
