@@ -19,12 +19,11 @@ use std::sync::Arc;
 use loci_core::entry::draft::Stamp;
 use loci_core::stream::{Failure, FailureKind};
 use loci_core::tool::PathEffect;
-use loci_tools::{Host, Toolbox};
+use loci_tools::Host;
 use tokio_util::sync::CancellationToken;
 
 use crate::conversation::{AgentSetup, Conversation, SessionContext, TurnInput};
 use crate::event::TurnReport;
-use crate::request::RequestBase;
 use crate::turn::Outcome;
 pub(crate) use collapser::{CollapsedStretch, Collapser};
 pub(crate) use job_queue::JobQueue;
@@ -37,8 +36,6 @@ pub(crate) use summary_prefetch::SummaryPrefetch;
 #[derive(Clone)]
 pub(crate) struct BackgroundDeps {
     pub(crate) ctx: Arc<SessionContext>,
-    pub(crate) base: Arc<RequestBase>,
-    pub(crate) toolbox: Toolbox,
     pub(crate) stamp: Stamp,
     pub(crate) max_budget_usd: Option<f64>,
 }

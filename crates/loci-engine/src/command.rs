@@ -1,8 +1,12 @@
 //! What front ends ask of a session.
 
+use std::fmt;
+use std::sync::Arc;
+
 use loci_core::ids::EntryId;
 use loci_core::message::Content;
 use loci_core::permission::{Mode, Update};
+use loci_tools::Tool;
 use serde_json::Value;
 
 /// A wish of the user, through whatever front end.
@@ -45,6 +49,8 @@ pub enum Command {
     },
     /// Change the model, by alias or id; `None` goes back to the one chosen at the start.
     SetModel(Option<String>),
+    /// Bring tools and take tools away; the next request offers what is there then.
+    ChangeTools(ToolChanges),
 }
 
 impl Command {
@@ -61,7 +67,33 @@ impl Command {
             Self::Quit => "quit",
             Self::RewindFiles { .. } => "rewind files",
             Self::SetModel(_) => "set model",
+            Self::ChangeTools(_) => "change tools",
         }
+    }
+}
+
+/// Tools that come and go while a session runs.
+#[derive(Clone, Default)]
+pub struct ToolChanges {
+    /// Tools that are there from now on.
+    pub added: Vec<Arc<dyn Tool>>,
+    /// Names of tools that are gone.
+    pub removed: Vec<String>,
+}
+
+impl fmt::Debug for ToolChanges {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let added: Vec<_> = self.added.iter().map(|tool| tool.descriptor().name.as_str()).collect();
+        f.debug_struct("ToolChanges").field("added", &added).field("removed", &self.removed).finish()
+    }
+}
+
+impl PartialEq for ToolChanges {
+    fn eq(&self, other: &Self) -> bool {
+        let same = |(ours, theirs): (&Arc<dyn Tool>, &Arc<dyn Tool>)| Arc::ptr_eq(ours, theirs);
+        self.removed == other.removed
+            && self.added.len() == other.added.len()
+            && self.added.iter().zip(&other.added).all(same)
     }
 }
 

@@ -22,6 +22,7 @@ mod questions;
 mod requests;
 mod summary_request;
 mod tally;
+mod tool_changes;
 mod trace;
 
 use std::collections::HashMap;
@@ -45,7 +46,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::background::Policy;
 use crate::calls::{CallLayer, layers};
-use crate::command::{Answer, Prompt};
+use crate::command::{Answer, Prompt, ToolChanges};
 use crate::config::{CompactionConfig, ModelConfig, ReloadPoint, TurnLimits};
 use crate::event::{AgentRef, EngineEvent, EventSink, TurnReport, TurnStart};
 use crate::extension::{AfterCompaction, CallGate, CompactionGate, PromptGate};
@@ -81,6 +82,8 @@ pub(crate) struct Conversation {
     pub(crate) recorder: Recorder,
     pub(crate) host: Arc<ConversationHost>,
     toolbox: Toolbox,
+    /// Tools that came or went since the last request.
+    tool_changes: Vec<ToolChanges>,
     base: Arc<RequestBase>,
     model: ModelConfig,
     limits: TurnLimits,
@@ -254,6 +257,7 @@ impl Conversation {
             recorder: parts.recorder,
             host: Arc::new(parts.host),
             toolbox: parts.toolbox,
+            tool_changes: Vec::new(),
             base: parts.base,
             model: parts.model,
             limits: parts.limits,

@@ -32,7 +32,7 @@ mod task_list;
 pub mod turn;
 
 pub use client_request::{ClientAnswer, ClientMessage, ClientRequest, ClientRequestError, ClientRequests};
-pub use command::{Answer, Command, Prompt};
+pub use command::{Answer, Command, Prompt, ToolChanges};
 pub use config::{
     Ambient, BackgroundConfig, CompactionConfig, ExtractionConfig, Grants, LoadedHistory, ModelConfig,
     ReadInstructions, ReloadPoint, ReloadedSettings, SaveUpdate, SessionConfig, SessionMemory,

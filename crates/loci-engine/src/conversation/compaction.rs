@@ -361,6 +361,7 @@ impl Conversation {
         if pending.trigger == Trigger::Manual {
             self.run.tally.text = "The conversation goes on from its summary.".to_owned();
         }
+        self.drop_retired_tools();
         self.reread_instructions();
         self.restore_used(&pending.room);
         self.restore_files(RestoreBudget::FILES.within(self.room_left(&pending.room)));

@@ -14,7 +14,7 @@ use loci_llm::RetryPolicy;
 use loci_stdx::{Env, WriteOptions, write_atomic};
 use loci_storage::memory::Author;
 use loci_storage::sessions::SessionLog;
-use loci_tools::{FileStates, Host, MemoryTaskStore, Workspace};
+use loci_tools::{FileStates, Host, MemoryTaskStore, Toolbox, Workspace};
 use serde_json::json;
 
 use super::host::{ConversationHost, HostParts, Spill, lock};
@@ -24,6 +24,7 @@ use crate::config::{CompactionConfig, LoadedHistory, ModelConfig, TurnLimits};
 use crate::event::{AgentRef, EventSink};
 use crate::file_history::Checkpoints;
 use crate::recorder::Recorder;
+use crate::request::RequestBase;
 
 /// How a conversation stands when an agent is forked from it.
 #[derive(Clone)]
@@ -35,6 +36,9 @@ pub(crate) struct ForkPoint {
     /// About how many tokens they are.
     pub(crate) tokens: u64,
     pub(crate) place: Workspace,
+    /// What stands before the messages: shared byte for byte, so that the provider has it cached.
+    pub(crate) base: Arc<RequestBase>,
+    pub(crate) toolbox: Toolbox,
 }
 
 /// What makes an agent's conversation its own.
@@ -72,8 +76,8 @@ impl Conversation {
             agent: Some(agent),
             events,
             recorder,
-            toolbox: deps.toolbox.clone(),
-            base: Arc::clone(&deps.base),
+            toolbox: setup.point.toolbox,
+            base: setup.point.base,
             model,
             limits,
             asks: false,

@@ -178,6 +178,8 @@ impl Conversation {
             tokens: self.tokens().saturating_sub(self.base.tokens()),
             messages,
             place: self.host.workspace(),
+            base: Arc::clone(&self.base),
+            toolbox: self.toolbox.clone(),
         }
     }
 

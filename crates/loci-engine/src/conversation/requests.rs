@@ -20,6 +20,7 @@ use crate::turn::{Event, Notice, RequestPlan};
 impl Conversation {
     /// Asks the model, or says that the conversation is too long for it.
     pub(super) fn request(&mut self, plan: &RequestPlan) {
+        self.apply_tool_changes();
         self.commit_collapse();
         if self.needs_room(plan) {
             self.run.post(InboxMessage::Machine(Event::TooLong));

@@ -103,8 +103,6 @@ impl Conversation {
         let base = Arc::new(RequestBase::new(prompt, toolbox, &config.model, config.compaction, id));
         let deps = BackgroundDeps {
             ctx: Arc::clone(&ctx),
-            base: Arc::clone(&base),
-            toolbox: config.toolbox.clone(),
             stamp: config.stamp.clone(),
             max_budget_usd: config.limits.max_budget_usd,
         };

@@ -36,6 +36,7 @@ impl Session {
                 change(&conversation.ctx.state, |state| state.model.session_override.clone_from(&model));
                 conversation.tell(EngineEvent::ModelChanged(conversation.current_model()));
             }
+            Command::ChangeTools(changes) => conversation.change_tools(changes),
             Command::RewindFiles { request, prompt, is_trial } => {
                 self.rewind_files(request, prompt, is_trial);
             }

@@ -9,4 +9,5 @@ mod compaction_hooks;
 mod date;
 mod replay;
 mod resumed;
+mod tool_changes;
 mod turn_hooks;

@@ -1,0 +1,44 @@
+//! Tools that come and go while a conversation runs.
+//!
+//! A change waits for the next request, so the calls of one answer all see the tools that the answer was given for. What
+//! was offered keeps its place in the request until a compaction makes the cached beginning worthless.
+
+use std::sync::Arc;
+
+use super::Conversation;
+use crate::command::ToolChanges;
+use crate::event::EngineEvent;
+
+impl Conversation {
+    /// Takes note of tools that came or went.
+    pub(crate) fn change_tools(&mut self, changes: ToolChanges) {
+        self.tool_changes.push(changes);
+    }
+
+    /// Offers, from the next request on, the tools that are there by now.
+    pub(super) fn apply_tool_changes(&mut self) {
+        if self.tool_changes.is_empty() {
+            return;
+        }
+        for ToolChanges { added, removed } in std::mem::take(&mut self.tool_changes) {
+            for name in removed {
+                self.toolbox.retire(&name);
+            }
+            let rulebook = &self.ctx.state.get().permission.rulebook;
+            // What a rule denies as a whole is not offered at all, now as at the start.
+            for tool in added.into_iter().filter(|tool| !rulebook.is_tool_denied(&tool.descriptor().name)) {
+                if let Err(problem) = self.toolbox.append(tool) {
+                    self.tell(EngineEvent::Warning(format!("A tool is not offered: {problem}")));
+                }
+            }
+        }
+        self.base = Arc::new(self.base.with_tools(&self.toolbox));
+    }
+
+    /// Forgets tools that are gone, now that nothing of the conversation is cached any more.
+    pub(super) fn drop_retired_tools(&mut self) {
+        if self.toolbox.drop_retired() {
+            self.base = Arc::new(self.base.with_tools(&self.toolbox));
+        }
+    }
+}
