@@ -29,7 +29,7 @@ mod user_error;
 pub use options::{
     ModelOptions, PermissionOptions, RunOptions, SessionOptions, SessionSource, TextSource, ToolChoice,
 };
-pub use trace::{TraceFilter, TraceOptions, TraceTarget, start_trace};
+pub use trace::{TraceFilter, TraceLevel, TraceOptions, TraceTarget, start_trace};
 pub use user_error::UserError;
 
 /// The release of Claude Code whose files and protocol we speak; clients look for a leading `N.N.N`.

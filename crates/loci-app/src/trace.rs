@@ -44,8 +44,45 @@ const SHORTEST_SECRET: usize = 8;
 pub struct TraceOptions {
     /// The categories.
     pub filter: TraceFilter,
+    /// How much of them.
+    pub level: TraceLevel,
     /// Where it goes.
     pub to: TraceTarget,
+}
+
+/// How much of a trace is written: what is this grave, and graver.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TraceLevel {
+    /// Everything.
+    #[default]
+    Debug,
+    /// What a person would want to know.
+    Info,
+    /// What went wrong.
+    Warn,
+    /// What failed.
+    Error,
+}
+
+impl TraceLevel {
+    /// Reads the name of a level; an unknown one means everything.
+    pub fn parse(text: &str) -> Self {
+        match text.trim().to_lowercase().as_str() {
+            "info" => Self::Info,
+            "warn" | "warning" => Self::Warn,
+            "error" => Self::Error,
+            _ => Self::Debug,
+        }
+    }
+
+    fn filter(self) -> LevelFilter {
+        match self {
+            Self::Debug => LevelFilter::DEBUG,
+            Self::Info => LevelFilter::INFO,
+            Self::Warn => LevelFilter::WARN,
+            Self::Error => LevelFilter::ERROR,
+        }
+    }
 }
 
 /// Where a trace goes.
@@ -103,6 +140,7 @@ pub fn start_trace(options: &TraceOptions, env: &Env, session_file: &Path) -> Re
     };
     let trace = Trace {
         filter: options.filter.clone(),
+        level: options.level.filter(),
         redaction: Redaction::new(&env.vars),
         clock: Arc::clone(&env.clock),
         writer: Mutex::new(writer),
@@ -120,6 +158,7 @@ fn open(path: &Path) -> io::Result<File> {
 /// Writes what our places say.
 struct Trace {
     filter: TraceFilter,
+    level: LevelFilter,
     redaction: Redaction,
     clock: Arc<dyn Clock>,
     // Guards the order of lines.
@@ -132,11 +171,12 @@ impl Subscriber for Trace {
     }
 
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target().strip_prefix(OURS).is_some_and(|category| self.filter.has(category))
+        *metadata.level() <= self.level
+            && metadata.target().strip_prefix(OURS).is_some_and(|category| self.filter.has(category))
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
-        Some(LevelFilter::DEBUG)
+        Some(self.level)
     }
 
     fn event(&self, event: &Event<'_>) {

@@ -11,7 +11,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use loci_core::app_state::AppState;
 use loci_core::session::SessionIdentity;
 use loci_stdx::Store;
 use loci_tools::Host;
@@ -49,11 +48,6 @@ pub struct Session {
 }
 
 impl Session {
-    /// The state that front ends may watch.
-    pub fn state(&self) -> Arc<Store<AppState>> {
-        Arc::clone(&self.conversation.ctx.state)
-    }
-
     /// The slash commands, to list and to add to.
     pub fn slash_commands(&self) -> Arc<Store<CommandRegistry>> {
         Arc::clone(&self.conversation.ctx.slash_commands)

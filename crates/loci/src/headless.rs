@@ -9,7 +9,8 @@ use loci_app::UserError;
 use loci_app::compose::{ComposeInputs, Composed, Prefetch, compose};
 use loci_app::settings::RunSettings;
 use loci_app::{
-    COMPATIBLE_VERSION, RunOptions, TraceFilter, TraceOptions, TraceTarget, resume, retention, start_trace,
+    COMPATIBLE_VERSION, RunOptions, TraceFilter, TraceLevel, TraceOptions, TraceTarget, resume, retention,
+    start_trace,
 };
 use loci_core::session::Totals;
 use loci_engine::{ClientMessage, ClientRequests, NewSession, Prompt, RenewSession, Session};
@@ -66,6 +67,7 @@ fn trace_options(env: &Env, args: &Args) -> Option<TraceOptions> {
         || env.vars.is_truthy("DEBUG");
     is_wanted.then(|| TraceOptions {
         filter: TraceFilter::parse(args.debug.as_deref().unwrap_or_default()),
+        level: TraceLevel::parse(env.vars.non_empty("CLAUDE_CODE_DEBUG_LOG_LEVEL").unwrap_or_default()),
         to: match args.debug_file.clone().or(file) {
             _ if args.debug_to_stderr => TraceTarget::Stderr,
             Some(file) => TraceTarget::File(file),

@@ -131,7 +131,7 @@ async fn forward(
             }
             Ok(event) => RequestEvent::Stream(event),
             Err(failure) => {
-                tracing::debug!(target: "loci::api", generation, kind = ?failure.kind, status = ?failure.status, "failure");
+                tracing::warn!(target: "loci::api", generation, kind = ?failure.kind, status = ?failure.status, "failure");
                 RequestEvent::Failed(failure)
             }
         };

@@ -123,3 +123,15 @@ async fn hung_command_and_hung_request_are_visible() {
     session.wait_for_json(is_result);
     assert_fine(&session.finish());
 }
+
+#[tokio::test]
+async fn level_of_the_environment_leaves_failures_only() {
+    let world =
+        World::new([Step::status(400).error("invalid_request_error", "no"), Step::text("fine")]).await;
+    let path = world.path("trace.txt");
+    let binary = print(["hi", "--debug-file", &path]).env("CLAUDE_CODE_DEBUG_LOG_LEVEL", "warn");
+    world.run(&binary);
+    let trace = world.home.read("trace.txt");
+    let lines: Vec<_> = trace.lines().collect();
+    assert!(matches!(lines[..], [line] if line.contains("[api] failure")), "{trace}");
+}
