@@ -176,10 +176,9 @@ fn assemble(
     started: Instant,
 ) -> Result<SessionConfig, UserError> {
     let Parts { provider, access, settings_reload, toolbox, model, prefetched, tmp } = parts;
-    let RunSettings { env, home, settings, in_force, instructions, .. } = run;
+    let RunSettings { env, home, settings, in_force, instructions, is_bare, .. } = run;
     let Access { rulebook, memory, .. } = access;
     let place = &resume.place;
-    let is_reviewed = memory.as_ref().is_some_and(|memory| memory.is_reviewed);
     let memory_dir = memory.as_ref().map(|memory| memory.place.dir.as_path());
     Ok(SessionConfig {
         tmp,
@@ -205,7 +204,7 @@ fn assemble(
         turn_hooks: None,
         compaction_hooks: None,
         restore_sources: Vec::new(),
-        background: background_config(&env, options, &settings, is_reviewed),
+        background: background_config(&env, options, &settings, is_bare, memory.as_ref()),
         memory: memory
             .map(|memory| SessionMemory { journal: memory.journal, shows_team: instructions.is_trusted() }),
         instructions: prefetched.instructions,

@@ -6,6 +6,7 @@
 //! transcript: what it said is kept in a side file, and what it cost is counted with the session. It has no hold on the
 //! session, so it can start no other agent and compact nothing.
 
+mod budget;
 mod collapser;
 mod job_queue;
 mod latest_job;
@@ -25,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 use crate::conversation::{AgentSetup, Conversation, SessionContext, TurnInput};
 use crate::event::TurnReport;
 use crate::turn::Outcome;
+pub(crate) use budget::{BackgroundBudget, Reservation};
 pub(crate) use collapser::{CollapsedStretch, Collapser};
 pub(crate) use job_queue::JobQueue;
 pub(crate) use memory_extractor::MemoryExtractor;

@@ -281,7 +281,7 @@ impl Default for CompactionConfig {
 }
 
 /// What is done beside the conversation. Each costs requests of its own, so nothing is on unless somebody says so.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct BackgroundConfig {
     /// Keeps running notes of the conversation, at this pace.
     pub notes: Option<NotesPace>,
@@ -289,6 +289,10 @@ pub struct BackgroundConfig {
     pub prepares_summary: bool,
     /// Looks for memories when the model has answered.
     pub extraction: Option<ExtractionConfig>,
+    /// The most that notes and memories may cost, as a share of what the conversation costs; no limit without one.
+    pub max_share: Option<f64>,
+    /// A model that costs little, for where it is cheaper than the conversation's own.
+    pub small_model: Option<String>,
     /// How long the end of a session waits for what is under way.
     pub drain: Duration,
     /// How long a compaction waits for notes, or a summary, that are being written.
@@ -301,6 +305,8 @@ impl Default for BackgroundConfig {
             notes: None,
             prepares_summary: false,
             extraction: None,
+            max_share: None,
+            small_model: None,
             drain: Duration::from_secs(10),
             patience: Duration::from_secs(15),
         }

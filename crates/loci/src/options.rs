@@ -19,7 +19,7 @@ impl Args {
             session: self.session(),
             is_persistent: !self.no_session_persistence,
             is_bare: self.bare,
-            is_long_lived: self.input_format == Input::StreamJson || self.continues(),
+            is_long_lived: self.input_format == Input::StreamJson,
             can_ask: permission_prompter(self) != PermissionPrompter::Nobody,
             keeps_checkpoints: self.checkpoint_files,
             model: self.model_options(),
@@ -121,11 +121,11 @@ mod tests {
     }
 
     #[test]
-    fn streams_and_continued_sessions_are_long_lived() {
+    fn only_streams_of_prompts_are_long_lived() {
         for (line, expected) in [
             ("-p hi", false),
-            ("-p hi -c", true),
-            ("-p hi -r some", true),
+            ("-p hi -c", false),
+            ("-p hi -r some", false),
             ("-p --input-format stream-json", true),
         ] {
             assert_eq!(options(line).is_long_lived, expected, "{line}");

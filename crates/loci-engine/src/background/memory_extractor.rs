@@ -14,7 +14,7 @@ use loci_storage::memory::{Author, MEMORY_INDEX, MemoryArea};
 use loci_tools::{FileState, FileStates};
 use tokio_util::sync::CancellationToken;
 
-use super::{AgentTask, BackgroundDeps, JobQueue, Policy};
+use super::{AgentTask, BackgroundDeps, JobQueue, Policy, Reservation};
 use crate::config::ExtractionConfig;
 use crate::conversation::{AgentSetup, ForkPoint};
 use crate::memory::MemoryService;
@@ -28,7 +28,7 @@ pub(crate) struct MemoryExtractor {
     cursor: Option<EntryId>,
     /// Whether the model has written memories since then.
     has_written: bool,
-    queue: JobQueue<ForkPoint>,
+    queue: JobQueue<(ForkPoint, Reservation)>,
 }
 
 /// What is to be done when the model has answered.
@@ -61,13 +61,16 @@ impl MemoryExtractor {
         past: &[Arc<Entry>],
     ) -> Self {
         let deps = Arc::new(deps);
-        let queue = JobQueue::new(move |fork_point, cancel: CancellationToken| {
-            let (deps, memory) = (Arc::clone(&deps), Arc::clone(&memory));
-            async move {
-                let task = task(&memory, config, fork_point);
-                super::run(&deps, task, &cancel).await;
-            }
-        });
+        let queue = JobQueue::new(
+            move |(fork_point, reservation): (ForkPoint, Reservation), cancel: CancellationToken| {
+                let (deps, memory) = (Arc::clone(&deps), Arc::clone(&memory));
+                async move {
+                    let task = task(&memory, config, fork_point);
+                    super::run(&deps, task, &cancel).await;
+                    drop(reservation);
+                }
+            },
+        );
         let cursor = past.last().and_then(|entry| entry.head().uuid.clone());
         Self { least_tokens: config.least_tokens, cursor, has_written: false, queue }
     }
@@ -77,12 +80,19 @@ impl MemoryExtractor {
         self.has_written = true;
     }
 
-    /// Looks for memories in what is new, if that is worth it.
-    pub(crate) fn consider(&mut self, path: &[Arc<Entry>], fork_point: impl FnOnce() -> ForkPoint) {
+    /// Looks for memories in what is new, if that is worth it; `prepare` has nothing where it would cost too much now.
+    pub(crate) fn consider(
+        &mut self,
+        path: &[Arc<Entry>],
+        prepare: impl FnOnce() -> Option<(ForkPoint, Reservation)>,
+    ) {
         match next(self.has_written, self.new_tokens(path), self.least_tokens) {
             Next::Wait => return,
             Next::Skip => {}
-            Next::Look => self.queue.submit(fork_point()),
+            Next::Look => match prepare() {
+                Some(prepared) => self.queue.submit(prepared),
+                None => return,
+            },
         }
         self.has_written = false;
         self.cursor = path.last().and_then(|entry| entry.head().uuid.clone());

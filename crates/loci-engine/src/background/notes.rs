@@ -14,7 +14,7 @@ use loci_storage::sessions::{NotesCoverage, NotesError, SessionNotes};
 use loci_tools::{FileState, FileStates, real_path};
 use tokio_util::sync::CancellationToken;
 
-use super::{AgentEnd, AgentTask, BackgroundDeps, JobQueue, Policy};
+use super::{AgentEnd, AgentTask, BackgroundDeps, JobQueue, Policy, Reservation};
 use crate::conversation::{AgentSetup, ForkPoint};
 
 /// One round to think, one to mend edits that did not fit, one to stop.
@@ -35,6 +35,8 @@ struct Job {
     fork_point: ForkPoint,
     covers: EntryId,
     tokens: u64,
+    /// What it is expected to cost, until it is done.
+    _reservation: Reservation,
 }
 
 impl NotesUpdater {
@@ -70,9 +72,15 @@ impl NotesUpdater {
     }
 
     /// Sends the agent out; `covers` is the last entry of the fork_point's messages.
-    pub(crate) fn send(&mut self, fork_point: ForkPoint, covers: EntryId, tokens: u64) {
+    pub(crate) fn send(
+        &mut self,
+        fork_point: ForkPoint,
+        covers: EntryId,
+        tokens: u64,
+        reservation: Reservation,
+    ) {
         self.since.asked(tokens);
-        self.queue.submit(Job { fork_point, covers, tokens });
+        self.queue.submit(Job { fork_point, covers, tokens, _reservation: reservation });
     }
 
     /// Returns what ends when the notes that are being written are there; nothing, when none are.

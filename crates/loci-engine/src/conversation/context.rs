@@ -16,6 +16,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::InboxMessage;
 use super::host::lock;
+use crate::background::BackgroundBudget;
 use crate::command::Answer;
 use crate::config::{Ambient, Grants, ReloadPoint, ReloadedSettings, SettingsPoller};
 use crate::event::EngineEvent;
@@ -55,6 +56,8 @@ pub(crate) struct SessionContext {
     /// Who has a say in compactions.
     pub(crate) compaction_hooks: Option<Arc<dyn CompactionHooks>>,
     pub(crate) restore_sources: Vec<Arc<dyn RestoreSource>>,
+    /// What agents beside the conversation may cost.
+    pub(crate) background_budget: Arc<BackgroundBudget>,
     /// The memories of the project.
     pub(crate) memory: Option<Arc<MemoryService>>,
     /// The conversation that waits for each open question; held to look one up.

@@ -6,12 +6,14 @@ use std::time::Duration;
 use loci_context::Notes;
 use loci_core::entry::Entry;
 use loci_core::ids::EntryId;
-use loci_core::message::Message;
+use loci_core::message::{Block, Message};
 use loci_core::permission::Mode;
 use loci_tools::Host;
 
 use super::{Conversation, ForkPoint};
-use crate::background::{BackgroundDeps, Collapser, MemoryExtractor, NotesUpdater, SummaryPrefetch};
+use crate::background::{
+    BackgroundDeps, Collapser, MemoryExtractor, NotesUpdater, Reservation, SummaryPrefetch,
+};
 use crate::config::{BackgroundConfig, ModelConfig};
 
 /// The helpers of a conversation. An agent's own conversation has none.
@@ -124,9 +126,9 @@ impl Conversation {
         else {
             return;
         };
-        let fork_point = self.fork_point(messages);
+        let Some((fork_point, reservation)) = self.affordable_fork_point(messages) else { return };
         if let Some(notes) = &mut self.helpers.notes {
-            notes.send(fork_point, covers, tokens);
+            notes.send(fork_point, covers, tokens, reservation);
         }
     }
 
@@ -183,6 +185,24 @@ impl Conversation {
         }
     }
 
+    /// Returns how the conversation stands for an agent that asks the cheaper model, with what that will cost set aside;
+    /// nothing, when that would be too much for what the conversation has cost so far.
+    fn affordable_fork_point(&self, messages: Option<&[Message]>) -> Option<(ForkPoint, Reservation)> {
+        let main = self.current_model();
+        let quote = self.ctx.background_budget.quote(&main, self.tokens());
+        let reservation = self.ctx.background_budget.reserve(&quote)?;
+        let point = self.fork_point(messages);
+        if quote.model == main {
+            return Some((point, reservation));
+        }
+        // Reasoning is signed for the model that did it.
+        let messages = point.messages.into_iter().filter_map(without_reasoning).collect();
+        Some((
+            ForkPoint { model: ModelConfig { main: quote.model, ..point.model }, messages, ..point },
+            reservation,
+        ))
+    }
+
     /// Has memories looked for in what is new; the conversation does not wait. While a plan is made nothing is written,
     /// so nothing is looked for; it counts as new afterwards.
     pub(super) fn consider_memories(&mut self) {
@@ -190,7 +210,17 @@ impl Conversation {
             return;
         }
         let Some(mut extractor) = self.helpers.extractor.take() else { return };
-        extractor.consider(self.recorder.path(), || self.fork_point(None));
+        extractor.consider(self.recorder.path(), || self.affordable_fork_point(None));
         self.helpers.extractor = Some(extractor);
     }
+}
+
+/// Takes reasoning out of a message; nothing, when there is nothing else.
+fn without_reasoning(message: Message) -> Option<Message> {
+    if !message.content.iter().any(|block| block.kind().is_thinking()) {
+        return Some(message);
+    }
+    let rest: Vec<Block> =
+        message.content.iter().filter(|block| !block.kind().is_thinking()).cloned().collect();
+    (!rest.is_empty()).then(|| Message::new(message.role, rest))
 }

@@ -13,7 +13,7 @@ use loci_tools::Workspace;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::{Session, SessionHandle};
-use crate::background::BackgroundDeps;
+use crate::background::{BackgroundBudget, BackgroundDeps};
 use crate::config::{Ambient, SessionConfig};
 use crate::conversation::host::{ConversationHost, HostParts, Spill};
 use crate::conversation::{
@@ -69,6 +69,10 @@ impl Session {
             turn_hooks: config.turn_hooks.take(),
             compaction_hooks: config.compaction_hooks.take(),
             restore_sources: std::mem::take(&mut config.restore_sources),
+            background_budget: Arc::new(BackgroundBudget::new(
+                config.background.max_share,
+                config.background.small_model.take(),
+            )),
             memory: memory.map(Arc::new),
             questions: Mutex::default(),
         });

@@ -1,6 +1,6 @@
 //! Memories between sessions: what the model is shown, what it writes, and what is found beside the conversation.
 
-use crate::support::{World, is_result, loci, print, stream, user};
+use crate::support::{MODEL, World, is_result, loci, print, stream, user};
 use loci_testkit::{Gate, Recorded, Script, Step};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -282,7 +282,8 @@ async fn extraction_agent_shares_the_prefix_and_has_five_turns() {
     let restless = Step::dynamic(move |_| Step::call("Read", json!({"file_path": path, "limit": 3})));
     let script = Script::new([long_answer()]).answer_when(restless, is_looking);
     let world = world.then(script).await;
-    let output = world.run(&print(["hi"]).env("LOCI_MEMORY_EXTRACTION", "1"));
+    let binary = print(["hi"]).env("LOCI_MEMORY_EXTRACTION", "1").env("ANTHROPIC_DEFAULT_HAIKU_MODEL", MODEL);
+    let output = world.run(&binary);
     assert_eq!(output.code, Some(0), "{output:?}");
     let (looking, main): (Vec<Recorded>, Vec<Recorded>) = world.requests().into_iter().partition(is_looking);
     assert_eq!((looking.len(), main.len()), (5, 1));

@@ -1,8 +1,8 @@
 //! Session memory: notes that an agent keeps beside the conversation, which does not wait for it.
 
-use crate::support::{World, brief, conversation, is_result, loci, print, stream, user};
+use crate::support::{MODEL, World, brief, conversation, is_result, loci, print, stream, user};
 use expect_test::expect;
-use loci_testkit::{Gate, Recorded, Script, Session, Step};
+use loci_testkit::{Binary, Gate, Recorded, Script, Session, Step};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -106,7 +106,8 @@ async fn the_agent_is_asked_with_the_conversations_own_prefix_and_its_cost_is_co
     let (first, second) = (Gate::new(), Gate::new());
     first.release();
     let world = world(&first, &second).await;
-    let mut session = world.start(&stream([]).env("LOCI_SESSION_MEMORY", "1"));
+    let binary = stream([]).env("LOCI_SESSION_MEMORY", "1").env("ANTHROPIC_DEFAULT_HAIKU_MODEL", MODEL);
+    let mut session = world.start(&binary);
     let before = answer(&mut session, "which port?");
     second.reached().await;
     let next = answer(&mut session, "again?");
@@ -353,4 +354,49 @@ async fn a_summary_prepared_ahead_is_used_when_it_is_needed() {
     let (asked, main): (Vec<Recorded>, Vec<Recorded>) = world.requests().into_iter().partition(is_summary);
     assert_eq!((asked.len(), main.len()), (1, 4), "asked for once, ahead");
     assert!(main[3].messages()[0].to_string().contains("The user sends many words"));
+}
+
+/// Forgets what tests say of background requests.
+fn as_usual(binary: Binary) -> Binary {
+    ["LOCI_SESSION_MEMORY", "LOCI_MEMORY_EXTRACTION", "LOCI_PREPARE_SUMMARY"]
+        .into_iter()
+        .fold(binary, |binary, name| binary.env(name, ""))
+}
+
+/// What a session that nobody set anything for sends beside the conversation, for a prompt that fills a context.
+#[tokio::test]
+async fn one_prompt_sends_nothing_beside_the_conversation() {
+    let modes: [&[&str]; 3] = [&[], &["-c"], &["--bare"]];
+    for mode in modes {
+        let script =
+            Script::new([Step::text("One.").usage(10, 20, 150_000, 0), long_answer(), long_answer()]);
+        let world = World::new(script).await;
+        assert_eq!(world.run(&as_usual(print(["before"]))).code, Some(0));
+        let before = world.requests().len();
+        let output = world.run(&as_usual(print(["which port?"]).args(mode.iter().copied())));
+        assert_eq!((output.code, world.requests().len() - before), (Some(0), 1), "{mode:?}");
+    }
+}
+
+/// A stream of prompts may send more, but little, and with memories switched off nothing.
+#[tokio::test]
+async fn stream_of_prompts_pays_little_and_nothing_with_memories_off() {
+    for (setting, has_notes) in [(json!({}), true), (json!({"autoMemoryEnabled": false}), false)] {
+        let (first, second) = (Gate::new(), Gate::new());
+        first.release();
+        second.release();
+        let dear = |_| Step::text("Here.").usage(10_000, 5_000, 2_000, 0);
+        let script = Script::new((0..5).map(dear).collect::<Vec<_>>());
+        let world =
+            World::new(script.answer_when(keeping_notes(first.clone(), second.clone()), is_notes)).await;
+        world.home.write_config("settings.json", setting.to_string());
+        let binary = loci().args(["-p", "--verbose", "--model", "claude-opus-4-1"]);
+        let binary = binary.args(["--input-format", "stream-json", "--output-format", "stream-json"]);
+        let mut session = world.start(&as_usual(binary));
+        answer(&mut session, "which port?");
+        assert!(!world.requests().iter().any(is_notes), "one answer does not pay for a look at it");
+        (0..4).for_each(|_| drop(answer(&mut session, "again?")));
+        session.finish();
+        assert_eq!(world.requests().iter().any(is_notes), has_notes, "{setting}");
+    }
 }
