@@ -10,6 +10,7 @@ pub mod diff;
 pub mod entry;
 pub mod file_history;
 pub mod front_matter;
+pub mod hooks;
 pub mod ids;
 mod lenient;
 pub mod message;

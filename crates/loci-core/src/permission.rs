@@ -11,6 +11,7 @@
 //! Rules that restrict are read broadly, rules that allow narrowly (S-5): any reading of any part may make the
 //! first match, while the second must cover every part and both spellings of every path.
 
+mod condition;
 mod critical;
 mod decide;
 mod glob;
@@ -30,6 +31,7 @@ mod update;
 #[cfg(test)]
 mod tests;
 
+pub use condition::RuleCondition;
 pub use decide::{Call, Classified, Decision, DecisionStep, HookVerdict, Verdict, decide, explain};
 pub use host::canonical_host;
 pub use matching::{RuleFit, fits};

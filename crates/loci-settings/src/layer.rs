@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::degrade;
 use super::jsonc::{self, Document, Member, Node, Tree};
 use super::recover::{self, RestrictingList};
-use super::{Closed, Diagnostic, Key, Kind, Origin, Scope, Severity};
+use super::{Closed, Diagnostic, Key, Kind, Merge, Origin, Scope, Severity};
 
 /// The values of one settings file.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,7 +25,8 @@ pub struct LayerValue {
     pub key: &'static Key,
     /// The line of the key, counted from one.
     pub line: usize,
-    /// The lines of a list's entries; none where the value is no list of texts.
+    /// The lines of a list's entries, or of the objects inside a value whose parts of several files are put one behind
+    /// the other; none for anything else.
     pub lines: Vec<usize>,
     /// The value, which fits the key's kind.
     pub value: Value,
@@ -175,7 +176,11 @@ impl LayerReader<'_> {
         };
         let line = self.line(member.start);
         let value = self.degraded(key, member, value);
-        let lines = if value.is_array() { self.entry_lines(&member.value) } else { Vec::new() };
+        let lines = match value {
+            Value::Array(_) => self.entry_lines(&member.value),
+            Value::Object(_) if key.merge == Merge::Concatenate => self.object_lines(&member.value),
+            _ => Vec::new(),
+        };
         self.put(LayerValue { key, line, lines, value });
         true
     }
@@ -187,6 +192,17 @@ impl LayerReader<'_> {
             _ => std::slice::from_ref(node),
         };
         texts.iter().filter(|item| as_str(item).is_some()).map(|item| self.line(item.start)).collect()
+    }
+
+    /// Returns the lines of the objects inside an object, in the order of the text.
+    fn object_lines(&self, node: &Node) -> Vec<usize> {
+        let inner: Vec<&Node> = match &node.tree {
+            Tree::Array(items) => items.iter().collect(),
+            Tree::Object(members) => members.iter().map(|member| &member.value).collect(),
+            _ => Vec::new(),
+        };
+        let own = |node: &Node| matches!(node.tree, Tree::Object(_)).then(|| self.line(node.start));
+        inner.into_iter().flat_map(|node| own(node).into_iter().chain(self.object_lines(node))).collect()
     }
 
     /// Mends entries of the administrator's that would hide nothing.

@@ -29,7 +29,7 @@ pub struct Part {
     pub origin: Origin,
     /// The line, counted from one.
     pub line: usize,
-    /// The lines of a list's entries.
+    /// The lines of a list's entries, or of the objects inside a value.
     pub lines: Vec<usize>,
     /// Its value.
     pub value: Value,

@@ -1,0 +1,122 @@
+//! What a group of handlers is compared with: nothing, exact names, or a pattern.
+
+use regex::Regex;
+
+use super::HookEvent;
+
+/// Which calls, sources or reasons a group of handlers is for.
+#[derive(Debug, Clone)]
+pub enum Matcher {
+    /// All.
+    All,
+    /// Those of these names.
+    Names(Vec<String>),
+    /// Those in which the pattern is found.
+    Pattern(Box<Regex>),
+    /// It cannot be read; whether it matches depends on what passing over it would let through.
+    Unreadable {
+        /// Whether it is taken to match everything.
+        matches: bool,
+    },
+}
+
+/// A pattern that is larger than this, compiled, is refused.
+const SIZE_LIMIT: usize = 1 << 20;
+
+impl Matcher {
+    /// Reads a matcher for an event; the error says what is wrong with it, and comes with what it is taken for.
+    pub fn parse(event: HookEvent, text: &str) -> (Self, Option<String>) {
+        if !event.facts().has_matcher || matches!(text, "" | "*") {
+            return (Self::All, None);
+        }
+        if is_list(event, text) {
+            let names = text.split(['|', ',']).map(str::trim).filter(|name| !name.is_empty());
+            return (Self::Names(names.map(str::to_owned).collect()), None);
+        }
+        match regex::RegexBuilder::new(text).size_limit(SIZE_LIMIT).build() {
+            Ok(pattern) => (Self::Pattern(Box::new(pattern)), None),
+            Err(error) => {
+                let matches = event.can_refuse();
+                let taken = if matches { "it is taken to match everything" } else { "it matches nothing" };
+                let why = error.to_string();
+                let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ").trim();
+                (Self::Unreadable { matches }, Some(format!("not a pattern: `{text}` ({why}); {taken}")))
+            }
+        }
+    }
+
+    /// Tells whether it matches; an event that has nothing to compare matches everything.
+    pub fn matches(&self, subject: Option<&str>) -> bool {
+        let Some(subject) = subject else { return true };
+        match self {
+            Self::All => true,
+            Self::Names(names) => names.iter().any(|name| name == subject),
+            Self::Pattern(pattern) => pattern.is_match(subject),
+            Self::Unreadable { matches } => *matches,
+        }
+    }
+}
+
+/// Returns true for a text that can be nothing but names.
+fn is_list(event: HookEvent, text: &str) -> bool {
+    let is_narrow = matches!(event, HookEvent::FileChanged | HookEvent::StopFailure);
+    text.chars().all(|c| {
+        c.is_ascii_alphanumeric() || matches!(c, '_' | '|') || (!is_narrow && matches!(c, ' ' | ',' | '-'))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(event: HookEvent, matcher: &str, subject: &str, expected: bool) {
+        let (parsed, problem) = Matcher::parse(event, matcher);
+        assert!(problem.is_none(), "{matcher}: {problem:?}");
+        assert_eq!(parsed.matches(Some(subject)), expected, "{matcher} ~ {subject}");
+    }
+
+    #[test]
+    fn names_are_exact_and_anything_else_is_searched_for() {
+        use HookEvent::{FileChanged, Notification, PreToolUse, Stop, StopFailure, UserPromptSubmit};
+        for (event, matcher, subject, expected) in [
+            (PreToolUse, "", "Bash", true),
+            (PreToolUse, "*", "Bash", true),
+            (PreToolUse, "Bash", "Bash", true),
+            (PreToolUse, "Ba", "Bash", false),
+            (PreToolUse, "bash", "Bash", false),
+            (PreToolUse, "Ba.", "Bash", true),
+            (PreToolUse, "^Ba.$", "Bash", false),
+            (PreToolUse, "Edit|Write", "Write", true),
+            (PreToolUse, "Edit, Write", "Write", true),
+            (PreToolUse, "Edit , Write|", "Write", true),
+            (PreToolUse, "Edit|Write", "MultiEdit", false),
+            (PreToolUse, "mcp__memory", "mcp__memory__get", false),
+            (PreToolUse, "mcp__memory__.*", "mcp__memory__get", true),
+            (PreToolUse, "mcp__my-server__get", "mcp__my-server__get", true),
+            (PreToolUse, "Notebook.*", "NotebookEdit", true),
+            (PreToolUse, ".*", "Anything", true),
+            (Notification, "idle_prompt", "idle_prompt", true),
+            (FileChanged, "a.env", "a.env", true),
+            (FileChanged, "a.env", "xaxenvx", true),
+            (FileChanged, "env|lock", "lock", true),
+            (StopFailure, "rate_limit|overloaded", "overloaded", true),
+            (StopFailure, "rate_limit, overloaded", "rate_limit", false),
+            // No matcher is looked at where there is nothing to compare it with.
+            (Stop, "Bash", "x", true),
+            (UserPromptSubmit, "(", "x", true),
+        ] {
+            check(event, matcher, subject, expected);
+        }
+    }
+
+    #[test]
+    fn unreadable_matcher_is_reported_and_fails_closed_where_a_handler_could_refuse() {
+        for (event, matches) in [(HookEvent::PreToolUse, true), (HookEvent::PostToolUse, false)] {
+            for text in ["(", "^(?!Read)", "[z-a]"] {
+                let (matcher, problem) = Matcher::parse(event, text);
+                assert!(problem.is_some_and(|problem| problem.contains(text)), "{text}");
+                assert_eq!(matcher.matches(Some("Bash")), matches, "{text}");
+            }
+        }
+    }
+}
