@@ -15,7 +15,8 @@ use std::time::Instant;
 
 use loci_core::permission::Rulebook;
 use loci_engine::{
-    CommandRegistry, Grants, ModelConfig, SessionConfig, SessionMemory, SettingsReload, TurnLimits,
+    CommandRegistry, Grants, LoadedHistory, ModelConfig, SessionConfig, SessionMemory, SettingsReload,
+    TurnLimits,
 };
 use loci_llm::{Client, RetryPolicy};
 use loci_stdx::{Env, Store};
@@ -42,6 +43,9 @@ use provider::{Provider, provider};
 pub use permissions::Permissions;
 pub use prefetch::{Prefetch, Prefetched};
 pub use tools::toolbox;
+
+/// How often hooks may make a turn go on, unless somebody says otherwise.
+const MOST_OBJECTIONS: u32 = 8;
 
 /// What a session is composed from.
 pub struct ComposeInputs<'a> {
@@ -152,6 +156,7 @@ fn reload(run: &mut RunSettings, access: &Access, provider: &Provider) -> Option
         rulebook: access.rulebook.clone(),
         settings: run.in_force.clone(),
         credentials: Arc::clone(&provider.credentials),
+        is_bare: run.is_bare,
     };
     Some(watch_settings(watch, baseline))
 }
@@ -176,7 +181,7 @@ fn assemble(
     started: Instant,
 ) -> Result<SessionConfig, UserError> {
     let Parts { provider, access, settings_reload, toolbox, model, prefetched, tmp } = parts;
-    let RunSettings { env, home, settings, in_force, instructions, is_bare, .. } = run;
+    let RunSettings { env, home, settings, in_force, instructions, hooks, is_bare, .. } = run;
     let Access { rulebook, memory, .. } = access;
     let place = &resume.place;
     let memory_dir = memory.as_ref().map(|memory| memory.place.dir.as_path());
@@ -185,6 +190,7 @@ fn assemble(
         identity: identity::identity(&env, place, options.is_persistent),
         log: identity::log(&home, place, resume.lease, options.is_persistent),
         stamp: identity::stamp(&env, place),
+        start_source: start_source(options, &resume.history),
         history: resume.history,
         toolbox,
         commands: Arc::new(Store::new(CommandRegistry::builtin())),
@@ -201,6 +207,8 @@ fn assemble(
         prompt: prompt_parts(&env, options, &rulebook, &model.main, prefetched.git, memory_dir)?,
         limits: limits(&env, options)?,
         compaction: compaction_config(&env, &settings, &model.main),
+        hooks: hooks.config,
+        max_objections: max_objections(&env),
         turn_hooks: None,
         compaction_hooks: None,
         restore_sources: Vec::new(),
@@ -219,6 +227,21 @@ fn assemble(
         env,
         home,
     })
+}
+
+/// Says how a session begins, as hooks are told.
+fn start_source(options: &RunOptions, history: &LoadedHistory) -> &'static str {
+    match (history.path.is_empty(), options.session.is_fork) {
+        (true, _) => "startup",
+        (false, true) => "fork",
+        (false, false) => "resume",
+    }
+}
+
+/// Returns how often hooks may make a turn go on.
+fn max_objections(env: &Env) -> u32 {
+    let said = env.vars.non_empty("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP");
+    said.and_then(|text| text.trim().parse().ok()).unwrap_or(MOST_OBJECTIONS)
 }
 
 fn limits(env: &Env, options: &RunOptions) -> Result<TurnLimits, UserError> {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use loci_core::hooks::SettingsHooks;
 use loci_settings::{Settings, jsonc};
 use loci_stdx::{Env, counted};
 use loci_storage::config::{
@@ -39,6 +40,8 @@ pub struct RunSettings {
     pub warnings: Vec<String>,
     /// How instruction files are looked for.
     pub instructions: InstructionOptions,
+    /// What the files say of hooks.
+    pub hooks: SettingsHooks,
     /// Follows the files.
     pub watch: Option<SettingsWatch>,
 }
@@ -119,14 +122,18 @@ impl RunSettings {
         let settings = loaded.settings();
         let instructions = InstructionOptions::new(&places, &loaded, &options.permissions.dirs);
         let with_vars = with_settings_vars(env, &settings);
+        let hooks = hooks_of(&loaded, &with_vars, is_bare(&with_vars, options));
+        let mut warnings = settings_warnings(&loaded);
+        warnings.extend(hooks.problems.iter().map(|problem| format!("Hooks: {problem}")));
         Ok(Self {
             home: ConfigHome::from_env(&with_vars),
             is_bare: is_bare(&with_vars, options),
             env: with_vars,
             inherited: env.clone(),
             in_force: crate::settings_reload::in_force(&loaded.merged),
-            warnings: settings_warnings(&loaded),
+            warnings,
             settings,
+            hooks,
             instructions,
             watch: Some(watch),
         })
@@ -146,8 +153,18 @@ impl RunSettings {
             in_force: Value::Null,
             warnings: Vec::new(),
             instructions,
+            hooks: SettingsHooks::default(),
             watch: None,
         }
+    }
+}
+
+/// Returns what settings say of hooks; a bare run has the administrator's alone.
+pub(crate) fn hooks_of(loaded: &LoadedSettings, env: &Env, is_bare: bool) -> SettingsHooks {
+    let hooks = SettingsHooks::parse(&loaded.merged, &env.cwd);
+    match is_bare {
+        true => hooks.managed_only(),
+        false => hooks,
     }
 }
 

@@ -23,7 +23,7 @@ use serde_json::Value;
 use crate::child_env::{self, child_env};
 use crate::credentials::Credentials;
 use crate::rules::rulebook_from_settings;
-use crate::settings::{settings_warnings, with_settings_vars};
+use crate::settings::{hooks_of, settings_warnings, with_settings_vars};
 
 /// What a session was started with, as far as settings are concerned.
 pub(crate) struct ReloadBaseline {
@@ -38,6 +38,8 @@ pub(crate) struct ReloadBaseline {
     /// Settings in force.
     pub(crate) settings: Value,
     pub(crate) credentials: Arc<Credentials>,
+    /// Whether the run does without everything it is not told to do.
+    pub(crate) is_bare: bool,
 }
 
 /// The settings of the last look, and when that was.
@@ -58,6 +60,7 @@ fn poll(mut watch: SettingsWatch, start: ReloadBaseline, latest: Arc<Mutex<Lates
     let mut shown = start.settings.clone();
     let mut last = start.rulebook.clone();
     let mut waiting = None;
+    let mut hook_settings = hook_keys(&start.settings);
     Box::new(move |current, moment| {
         let changed = watch.poll();
         if moment == ReloadPoint::Prompt {
@@ -77,13 +80,23 @@ fn poll(mut watch: SettingsWatch, start: ReloadBaseline, latest: Arc<Mutex<Lates
             true => replaced(current, &last, &fresh),
             false => tightened(current, &last, &fresh),
         };
-        let waits = is_looser(&rulebook, &fresh);
         let now = in_force(&loaded.merged);
+        // Hooks change between turns only: a file that is half written never takes one away.
+        let have_hooks_changed = hook_keys(&now) != hook_settings;
+        let waits = is_looser(&rulebook, &fresh) || (have_hooks_changed && !may_loosen);
+        let hooks = (have_hooks_changed && may_loosen).then(|| {
+            hook_settings = hook_keys(&now);
+            hooks_of(&loaded, &start.env, start.is_bare)
+        });
         if may_loosen {
             last = fresh;
         }
-        if rulebook == *current && !waits && now == shown {
+        if rulebook == *current && !waits && now == shown && hooks.is_none() {
             return None;
+        }
+        if let Some(hooks) = &hooks {
+            warnings.extend(hooks.problems.iter().map(|problem| format!("Hooks: {problem}")));
+            warnings.push("Settings changed: the hooks are now those of the files".to_owned());
         }
         warnings.extend(settings_warnings(&loaded));
         if rulebook != *current || waits {
@@ -93,8 +106,21 @@ fn poll(mut watch: SettingsWatch, start: ReloadBaseline, latest: Arc<Mutex<Lates
         *latest.lock().unwrap_or_else(PoisonError::into_inner) = (settings, moment);
         shown.clone_from(&now);
         waiting = waits.then_some(loaded);
-        Some(ReloadedSettings { rulebook, settings: now })
+        let hooks = hooks.map(|hooks| Arc::new(hooks.config));
+        Some(ReloadedSettings { rulebook, settings: now, hooks })
     })
+}
+
+/// Returns what settings in force say of hooks.
+fn hook_keys(settings: &Value) -> Vec<Value> {
+    const KEYS: [&str; 5] = [
+        "hooks",
+        "disableAllHooks",
+        "allowManagedHooksOnly",
+        "allowedHttpHookUrls",
+        "httpHookAllowedEnvVars",
+    ];
+    KEYS.iter().map(|key| settings.get(key).cloned().unwrap_or_default()).collect()
 }
 
 /// Tells people which of the new rules count.

@@ -15,7 +15,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::conversation::SessionContext;
 use crate::conversation::host::ConversationHost;
-use crate::extension::TurnHooks;
 use crate::file_history::FileHistoryLayer;
 use crate::memory::MemoryLayer;
 use crate::prepared_call::PreparedCall;
@@ -35,14 +34,13 @@ pub(crate) trait CallLayer: Send + Sync {
     fn run<'a>(&'a self, call: PreparedCall, next: Next<'a>) -> OutcomeFuture<'a>;
 }
 
-/// What wraps the calls of a conversation, outermost first: hooks see what memories made of an outcome, and the file
-/// history looks at the disk right around the tool.
+/// What wraps the calls of a conversation, outermost first: the file history looks at the disk right around the tool.
+/// Hooks are told when all of it is done (`Conversation::run_call`).
 pub(crate) fn layers(ctx: &SessionContext, author: Author) -> Arc<[Arc<dyn CallLayer>]> {
-    let hooks = ctx.turn_hooks.clone().map(|hooks| Arc::new(HookLayer { hooks }) as Arc<dyn CallLayer>);
     let memory = ctx.memory.clone();
     let memory = memory.map(|memory| Arc::new(MemoryLayer::new(memory, author)) as Arc<dyn CallLayer>);
     let history = Some(Arc::new(FileHistoryLayer) as Arc<dyn CallLayer>);
-    [hooks, memory, history].into_iter().flatten().collect()
+    [memory, history].into_iter().flatten().collect()
 }
 
 /// The layers that are left, and the tool behind them.
@@ -60,27 +58,6 @@ impl<'a> Next<'a> {
             Some((layer, rest)) => layer.run(call, Next { layers: rest, ..self }),
             None => Box::pin(run_tool(self.tool, self.host, call, self.cancel)),
         }
-    }
-}
-
-/// Tells hooks what came of a call.
-struct HookLayer {
-    hooks: Arc<dyn TurnHooks>,
-}
-
-impl CallLayer for HookLayer {
-    fn run<'a>(&'a self, call: PreparedCall, next: Next<'a>) -> OutcomeFuture<'a> {
-        let (told, cancel) = (call.for_hooks(next.host.agent().cloned()), next.cancel.clone());
-        let tool = call.tool.clone();
-        Box::pin(async move {
-            let outcome = next.run(call).await;
-            tracing::debug!(target: "loci::hooks", tool, "hooks asked after a call");
-            tokio::select! {
-                changed = self.hooks.after_call(told, outcome.clone()) => changed,
-                // What the tool did is told all the same.
-                () = cancel.cancelled() => outcome,
-            }
-        })
     }
 }
 

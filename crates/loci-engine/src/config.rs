@@ -7,6 +7,7 @@ use loci_context::{NotesPace, PromptParts, Replaced, Window};
 use loci_core::conversation::Repair;
 use loci_core::entry::Entry;
 use loci_core::entry::draft::Stamp;
+use loci_core::hooks::HookConfig;
 use loci_core::ids::EntryId;
 use loci_core::model::facts;
 use loci_core::permission::{Rulebook, Update};
@@ -62,9 +63,15 @@ pub struct SessionConfig {
     pub limits: TurnLimits,
     /// When the conversation is compacted.
     pub compaction: CompactionConfig,
-    /// Who has a say in prompts, calls and ends of turns.
+    /// The user's hooks.
+    pub hooks: HookConfig,
+    /// How often hooks may make a turn go on; zero means as often as they like.
+    pub max_objections: u32,
+    /// How the session begins: `startup`, `resume`, `clear` or `fork`.
+    pub start_source: &'static str,
+    /// Who has a say in prompts, calls and ends of turns, in the place of the user's hooks.
     pub turn_hooks: Option<Arc<dyn TurnHooks>>,
-    /// Who has a say in compactions.
+    /// Who has a say in compactions, in the place of the user's hooks.
     pub compaction_hooks: Option<Arc<dyn CompactionHooks>>,
     /// What outlasts it besides files.
     pub restore_sources: Vec<Arc<dyn RestoreSource>>,
@@ -125,12 +132,14 @@ pub enum ReloadPoint {
 pub type SettingsApplier = Box<dyn Fn() -> Ambient + Send + Sync>;
 
 /// What changed settings mean for a session.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct ReloadedSettings {
     /// The rules from now on.
     pub rulebook: Rulebook,
     /// Settings in force, as front ends may show them.
     pub settings: Value,
+    /// Hooks from now on, where they changed.
+    pub hooks: Option<Arc<HookConfig>>,
 }
 
 /// The world around a session, with what settings change about it.

@@ -32,6 +32,7 @@ use std::time::Duration;
 
 use loci_context::join_messages;
 use loci_core::entry::Entry;
+use loci_core::hooks::{HookEvent, PermissionReply, ToolBatchCall};
 use loci_core::ids::ToolUseId;
 use loci_core::message::Message;
 use loci_core::permission::Classified;
@@ -40,7 +41,8 @@ use loci_core::tool::{CallEffects, PathEffect};
 use loci_llm::RetryPolicy;
 use loci_stdx::Env;
 use loci_storage::memory::Author;
-use loci_tools::Toolbox;
+use loci_tools::{Host, Toolbox};
+use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
@@ -49,7 +51,9 @@ use crate::calls::{CallLayer, layers};
 use crate::command::{Answer, Prompt, ToolChanges};
 use crate::config::{CompactionConfig, ModelConfig, ReloadPoint, TurnLimits};
 use crate::event::{AgentRef, EngineEvent, EventSink, TurnReport, TurnStart};
-use crate::extension::{AfterCompaction, CallGate, CompactionGate, PromptGate};
+use crate::extension::{
+    AfterCall, AfterCompaction, BatchGate, CallGate, CompactionGate, HookMoment, PromptGate,
+};
 use crate::file_history::Checkpoints;
 use crate::prepared_call::PreparedCall;
 use crate::recorder::Recorder;
@@ -159,6 +163,10 @@ struct RunningTurn {
     /// What the results of the calls at hand take of the window so far.
     result_tokens: u64,
     questions: HashMap<String, PreparedCall>,
+    /// What hooks want recorded behind the results of calls.
+    call_notes: HashMap<ToolUseId, Vec<Value>>,
+    /// The calls of the response at hand, for hooks that want to see them together.
+    batch: Vec<ToolBatchCall>,
     tally: Tally,
     has_interrupted: bool,
     /// The compaction whose summary is being written.
@@ -181,8 +189,12 @@ pub(crate) enum InboxMessage {
     Gate(CompactionRequest, CompactionGate),
     Collapsed(CompactionRequest),
     CompactionOver(CompactionOutcome),
+    CompactionHooksDone(CompactionOutcome, Vec<Value>),
     PromptGate(PromptGate),
     CallGate(ToolUseId, CallGate),
+    CallDone(ToolUseId, AfterCall),
+    BatchGate(BatchGate),
+    HookReply(String, Option<PermissionReply>),
     Classified(ToolUseId, Option<Classified>),
     Answered(String, Answer),
     Machine(Event),
@@ -212,6 +224,8 @@ impl RunningTurn {
             running: HashMap::new(),
             result_tokens: 0,
             questions: HashMap::new(),
+            call_notes: HashMap::new(),
+            batch: Vec::new(),
             tally: Tally::begin(now),
             has_interrupted: false,
             pending: None,
@@ -231,6 +245,8 @@ impl RunningTurn {
                 max_parallel: 1,
                 retry,
                 asks_before_end: false,
+                max_objections: 0,
+                shows_batches: false,
             },
             now,
         )
@@ -352,6 +368,10 @@ impl Conversation {
             InboxMessage::Summary(_, said) => self.summarised(said),
             InboxMessage::Gate(request, gate) => self.gate_passed(request, gate),
             InboxMessage::Collapsed(request) => self.collapsed(request),
+            InboxMessage::CompactionHooksDone(end, attachments) => {
+                attachments.into_iter().for_each(|attachment| self.recorder.attachment(attachment));
+                self.run.post(InboxMessage::CompactionOver(end));
+            }
             InboxMessage::CompactionOver(end) => {
                 let spent_usd = self.ctx.spent_usd();
                 return self.handle(Event::Compacted { end, spent_usd });
@@ -365,11 +385,36 @@ impl Conversation {
                 tracing::debug!(target: "loci::hooks", %call, verdict = gate.verdict.is_some(), "call hooks answered");
                 self.call_gate_passed(&call, gate);
             }
+            InboxMessage::CallDone(call, AfterCall { outcome, halt }) => {
+                let halted = halt.and_then(|reason| self.handle(Event::Halt { reason }));
+                return self.handle(Event::Finished { call, outcome }).or(halted);
+            }
+            InboxMessage::BatchGate(BatchGate { attachments, halt }) => {
+                attachments.into_iter().for_each(|attachment| self.recorder.attachment(attachment));
+                return self.handle(Event::BatchSeen { halt });
+            }
+            InboxMessage::HookReply(question, reply) => self.hook_replied(&question, reply),
             InboxMessage::Classified(call, said) => self.classified(&call, said),
             InboxMessage::Answered(question, answer) => self.answered(&question, answer),
             InboxMessage::Machine(event) => return self.handle(event),
         }
         None
+    }
+
+    /// Tells whether this is the conversation that people have.
+    fn is_main(&self) -> bool {
+        self.agent.is_none()
+    }
+
+    /// Returns how things stand, for hooks.
+    pub(crate) fn hook_moment(&self) -> HookMoment {
+        let facts = loci_core::model::facts(&self.current_model());
+        HookMoment {
+            prompt: self.recorder.prompt_id().map(ToString::to_string),
+            cwd: self.host.workspace().cwd,
+            effort: facts.has_effort.then(|| self.model.effort.clone().unwrap_or_else(|| "high".to_owned())),
+            agent: self.agent.clone(),
+        }
     }
 
     /// Whose conversation this is, for the trace.
@@ -468,7 +513,9 @@ impl Conversation {
             max_budget_usd: self.limits.max_budget_usd,
             max_parallel: if self.limits.max_parallel == 0 { 10 } else { self.limits.max_parallel },
             retry: RetryRules { policy: self.limits.retry, allows_one_piece: self.limits.allows_one_piece },
-            asks_before_end: self.ctx.turn_hooks.is_some(),
+            asks_before_end: self.is_main() && self.ctx.listeners(HookEvent::Stop).is_some(),
+            max_objections: self.ctx.max_objections,
+            shows_batches: self.is_main() && self.ctx.listeners(HookEvent::PostToolBatch).is_some(),
         }
     }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use loci_context::Fullness;
 use loci_core::app_state::Denial;
 use loci_core::entry::Entry;
+use loci_core::hooks::{HandlerEnd, HookAnswer, HookEvent};
 use loci_core::ids::{AgentId, EntryId, RequestId, SessionId, ToolUseId};
 use loci_core::permission::{Mode, Update};
 use loci_core::stream::{Failure, StreamEvent};
@@ -132,6 +133,10 @@ pub enum EngineEvent {
     ModeChanged(Mode),
     /// The model changed.
     ModelChanged(String),
+    /// A hook is being run.
+    HookStarted(HookRunStarted),
+    /// A hook has ended.
+    HookEnded(HookRunEnded),
     /// Something the user should know, with what to do next.
     Warning(String),
     /// The turn is over.
@@ -258,6 +263,57 @@ pub struct TurnReport {
     pub transcript: Option<PathBuf>,
 }
 
+/// A hook that is being run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookRunStarted {
+    /// The run's id.
+    pub id: String,
+    /// The event, and what its matcher is compared with.
+    pub name: String,
+    /// The event.
+    pub event: HookEvent,
+}
+
+/// A hook that has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookRunEnded {
+    /// Which.
+    pub run: HookRunStarted,
+    /// What it printed, or answered.
+    pub stdout: String,
+    /// What it complained about.
+    pub stderr: String,
+    /// Its code, where it is a command.
+    pub exit_code: Option<i32>,
+    /// `success`, `error` or `cancelled`.
+    pub outcome: &'static str,
+}
+
+/// How much of an output of a hook front ends are told.
+const HOOK_OUTPUT_LIMIT: usize = 10_000;
+
+impl HookRunEnded {
+    /// Tells how a run ended.
+    pub(crate) fn new(run: HookRunStarted, end: &HandlerEnd, answer: &HookAnswer) -> Self {
+        let cut = |text: &str| text.chars().take(HOOK_OUTPUT_LIMIT).collect::<String>();
+        let (stdout, stderr, exit_code) = match end {
+            HandlerEnd::Exited { code, stdout, stderr } => (cut(stdout), cut(stderr), Some(*code)),
+            HandlerEnd::Responded { body, .. } => (cut(body), String::new(), None),
+            HandlerEnd::Replied(value) => (cut(&value.to_string()), String::new(), None),
+            HandlerEnd::Judged { reason, .. } => (cut(reason), String::new(), None),
+            HandlerEnd::Failed(why) => (String::new(), cut(why), None),
+            HandlerEnd::TimedOut { .. } | HandlerEnd::Cancelled => (String::new(), String::new(), None),
+        };
+        let outcome = match end {
+            HandlerEnd::Cancelled => "cancelled",
+            HandlerEnd::Exited { code, .. } if *code != 0 => "error",
+            _ if answer.error.is_some() => "error",
+            _ => "success",
+        };
+        Self { run, stdout, stderr, exit_code, outcome }
+    }
+}
+
 /// What a rewind of files did, or would do.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FilesRewound {
@@ -288,11 +344,6 @@ impl EventSink {
     /// Tells nobody: the conversation concerns nobody but its owner.
     pub(crate) fn silent(events: UnboundedSender<EngineEvent>, agent: AgentRef) -> Self {
         Self { events, agent: Some(agent), is_silent: true }
-    }
-
-    /// Returns the agent whose events these are.
-    pub(crate) fn agent(&self) -> Option<&AgentRef> {
-        self.agent.as_ref()
     }
 
     /// Tells what concerns the conversation.

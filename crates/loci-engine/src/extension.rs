@@ -5,24 +5,45 @@
 //! the wait. Without a hook nothing is awaited.
 
 use std::future::Future;
+use std::path::PathBuf;
 use std::pin::Pin;
+use std::time::Duration;
 
 use loci_context::{Restorable, RestoreBudget, Trigger};
+use loci_core::hooks::{EventInput, HookEvent, PermissionReply, ToolBatchCall};
 use loci_core::ids::ToolUseId;
-use loci_core::permission::{Classified, HookVerdict};
-use loci_core::tool::ToolOutcome;
+use loci_core::permission::{Classified, HookVerdict, Update};
+use loci_core::tool::{CallEffects, ToolOutcome};
 use serde_json::Value;
 
 use crate::event::AgentRef;
+use crate::turn::Objection;
 
 /// An answer that takes a while.
 pub type HookFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// How things stand when hooks are asked.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct HookMoment {
+    /// The prompt at hand, once there was one.
+    pub prompt: Option<String>,
+    /// Where the conversation stands.
+    pub cwd: PathBuf,
+    /// The effort level of the model that is asked, where it takes one.
+    pub effort: Option<String>,
+    /// The agent whose conversation it is; none for the main line.
+    pub agent: Option<AgentRef>,
+}
 
 /// A prompt that is about to be recorded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BeforePrompt {
     /// Its text.
     pub prompt: String,
+    /// What the session is called.
+    pub title: Option<String>,
+    /// How things stand.
+    pub moment: HookMoment,
 }
 
 /// Whether a prompt is taken.
@@ -32,6 +53,8 @@ pub enum PromptGate {
     Go {
         /// What is added.
         attachments: Vec<Value>,
+        /// What to call the session.
+        title: Option<String>,
     },
     /// No; the turn ends, and the prompt is not recorded.
     Block {
@@ -47,10 +70,12 @@ pub struct HookCall {
     pub id: ToolUseId,
     /// The tool.
     pub tool: String,
-    /// Its arguments, after defaulting.
+    /// Its arguments, after defaulting; paths of files are absolute.
     pub input: Value,
-    /// The agent that makes it; none for the main line.
-    pub agent: Option<AgentRef>,
+    /// What it would do, or did.
+    pub effects: CallEffects,
+    /// How things stand.
+    pub moment: HookMoment,
 }
 
 /// What hooks say of a call before it is judged.
@@ -61,6 +86,70 @@ pub struct CallGate {
     pub verdict: Option<HookVerdict>,
     /// Other arguments: they are checked and judged as a new call.
     pub input: Option<Value>,
+    /// What is recorded behind the call's result.
+    pub attachments: Vec<Value>,
+    /// Why the turn ends here, if it does; the call does not run.
+    pub halt: Option<String>,
+}
+
+/// What a call came to, with what hooks add to it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AfterCall {
+    /// What the model is told.
+    pub outcome: ToolOutcome,
+    /// Why the turn ends when the calls that run are done, if it does.
+    pub halt: Option<String>,
+}
+
+/// All results of a response, before the model sees them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BatchResults {
+    /// The calls, in the order of their results.
+    pub calls: Vec<ToolBatchCall>,
+    /// How things stand.
+    pub moment: HookMoment,
+}
+
+/// What hooks say of them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct BatchGate {
+    /// What is recorded behind them.
+    pub attachments: Vec<Value>,
+    /// Why the turn ends here, if it does.
+    pub halt: Option<String>,
+}
+
+/// A question that a person would be asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PermissionQuestion {
+    /// The call.
+    pub call: HookCall,
+    /// What would let it run from now on.
+    pub suggestions: Vec<Update>,
+}
+
+/// A session that begins, or begins anew.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionBegin {
+    /// `startup`, `resume`, `clear`, `compact` or `fork`.
+    pub source: &'static str,
+    /// The model, where it is told.
+    pub model: Option<String>,
+    /// What the session is called.
+    pub title: Option<String>,
+    /// How things stand.
+    pub moment: HookMoment,
+}
+
+/// What hooks add to a session that begins.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SessionAdditions {
+    /// What is recorded before the next prompt.
+    pub attachments: Vec<Value>,
+    /// What to call the session.
+    pub title: Option<String>,
+    /// A prompt that comes before all others.
+    pub first_prompt: Option<String>,
 }
 
 /// A turn whose last answer makes no calls.
@@ -70,23 +159,43 @@ pub struct BeforeEnd {
     pub text: String,
     /// Whether a hook has made this turn go on already.
     pub has_gone_on: bool,
-    /// The agent whose turn it is; none for the main line.
-    pub agent: Option<AgentRef>,
+    /// What runs in the background, as the payload has it.
+    pub background_tasks: Vec<Value>,
+    /// How things stand.
+    pub moment: HookMoment,
 }
 
 /// Whoever has a say in turns. The turn waits for the answers; an interrupt does not.
 pub trait TurnHooks: Send + Sync {
+    /// Tells whether anybody listens to an event right now; nobody is asked otherwise.
+    fn listens_to(&self, event: HookEvent) -> bool;
+
+    /// Asked when a session begins, or begins anew after a compaction.
+    fn session_begins(&self, begin: SessionBegin) -> HookFuture<SessionAdditions>;
+
+    /// Told when a session ends, and waited for no longer than it may take.
+    fn session_ends(&self, reason: &'static str, moment: HookMoment) -> HookFuture<()>;
+
     /// Asked before a prompt is recorded.
     fn before_prompt(&self, prompt: BeforePrompt) -> HookFuture<PromptGate>;
 
     /// Asked before a call is judged.
     fn before_call(&self, call: HookCall) -> HookFuture<CallGate>;
 
-    /// Told what came of a call; returns what the model is told of it.
-    fn after_call(&self, call: HookCall, outcome: ToolOutcome) -> HookFuture<ToolOutcome>;
+    /// Asked in the place of a person; none means that they have nothing to say.
+    fn permission_question(&self, question: PermissionQuestion) -> HookFuture<Option<PermissionReply>>;
 
-    /// Asked before a turn ends with an answer; words mean that it goes on with them.
-    fn before_end(&self, end: BeforeEnd) -> HookFuture<Option<String>>;
+    /// Told what came of a call; returns what the model is told of it.
+    fn after_call(&self, call: HookCall, outcome: ToolOutcome, taken: Duration) -> HookFuture<AfterCall>;
+
+    /// Shown all results of a response before the model is.
+    fn after_batch(&self, batch: BatchResults) -> HookFuture<BatchGate>;
+
+    /// Asked before a turn ends with an answer; an objection means that it goes on with it.
+    fn before_end(&self, end: BeforeEnd) -> HookFuture<Option<Objection>>;
+
+    /// Told of something that nobody waits for: a notification, a failure, a change.
+    fn notify(&self, event: EventInput, moment: HookMoment);
 }
 
 /// Blocks in a row after which people are asked instead.
@@ -143,12 +252,14 @@ impl ClassifierBlocks {
 }
 
 /// A compaction that is about to begin.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct BeforeCompaction {
     /// Who wants it.
     pub trigger: Trigger,
     /// What the user wants to be kept above all.
     pub instructions: Option<String>,
+    /// How things stand.
+    pub moment: HookMoment,
 }
 
 /// Whether it may.
@@ -167,12 +278,14 @@ pub enum CompactionGate {
 }
 
 /// A compaction that is done.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct AfterCompaction {
     /// Who wanted it.
     pub trigger: Trigger,
     /// What stands for the earlier conversation now.
     pub summary: String,
+    /// How things stand.
+    pub moment: HookMoment,
 }
 
 /// The answer, when it is there.
@@ -182,6 +295,11 @@ pub type NoticesFuture = HookFuture<Vec<String>>;
 
 /// Whoever has a say in compactions. The conversation waits for both; an interrupt does not.
 pub trait CompactionHooks: Send + Sync {
+    /// Tells whether anybody listens right now; nobody is asked otherwise.
+    fn listens(&self) -> bool {
+        true
+    }
+
     /// Asked before each compaction.
     fn before(&self, compaction: BeforeCompaction) -> GateFuture;
 

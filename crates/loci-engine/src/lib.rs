@@ -13,6 +13,7 @@ mod conversation;
 mod event;
 mod extension;
 mod file_history;
+mod hooks;
 mod initialize;
 mod instructions;
 mod lost_tasks;
@@ -39,13 +40,14 @@ pub use config::{
     SettingsApplier, SettingsPoller, SettingsReload, TurnLimits,
 };
 pub use event::{
-    AgentRef, AssistantBlock, EngineEvent, FilesRewound, Question, ResumedHistory, TurnReport, TurnStart,
-    UserMessage,
+    AgentRef, AssistantBlock, EngineEvent, FilesRewound, HookRunEnded, HookRunStarted, Question,
+    ResumedHistory, TurnReport, TurnStart, UserMessage,
 };
 pub use extension::{
-    AfterCompaction, BeforeCompaction, BeforeEnd, BeforePrompt, CallGate, Classifier, ClassifierCall,
-    ClassifierFuture, CompactionGate, CompactionHooks, GateFuture, HookCall, HookFuture, NoticesFuture,
-    PromptGate, RestoreSource, TurnHooks,
+    AfterCall, AfterCompaction, BatchGate, BatchResults, BeforeCompaction, BeforeEnd, BeforePrompt, CallGate,
+    Classifier, ClassifierCall, ClassifierFuture, CompactionGate, CompactionHooks, GateFuture, HookCall,
+    HookFuture, HookMoment, NoticesFuture, PermissionQuestion, PromptGate, RestoreSource, SessionAdditions,
+    SessionBegin, TurnHooks,
 };
 pub use file_history::FileHistoryStores;
 pub use initialize::{ClientHook, InitializeRequest};

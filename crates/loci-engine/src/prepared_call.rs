@@ -8,9 +8,11 @@ use loci_llm::UNPARSED_INPUT;
 use loci_tools::{Host, Toolbox, Workspace};
 use serde_json::Value;
 
-use crate::event::AgentRef;
-use crate::extension::HookCall;
+use crate::extension::{HookCall, HookMoment};
 use crate::turn::{Concurrency, Preparation};
+
+/// Arguments that name a file.
+const PATHS: [&str; 2] = ["file_path", "notebook_path"];
 
 /// A call that was looked up and checked.
 #[derive(Debug, Clone)]
@@ -29,9 +31,16 @@ pub(crate) struct PreparedCall {
 }
 
 impl PreparedCall {
-    /// Returns the call as hooks see it.
-    pub(crate) fn for_hooks(&self, agent: Option<AgentRef>) -> HookCall {
-        HookCall { id: self.id.clone(), tool: self.tool.clone(), input: self.input.clone(), agent }
+    /// Returns the call as hooks see it: paths of files are absolute.
+    pub(crate) fn for_hooks(&self, workspace: &Workspace, moment: HookMoment) -> HookCall {
+        let mut input = self.input.clone();
+        for key in PATHS {
+            if let Some(Value::String(path)) = input.get_mut(key) {
+                *path = workspace.resolve(path).requested.display().to_string();
+            }
+        }
+        let (id, tool, effects) = (self.id.clone(), self.tool.clone(), self.effects.clone());
+        HookCall { id, tool, input, effects, moment }
     }
 }
 

@@ -45,6 +45,10 @@ pub(crate) struct Recorder {
     /// Results among them that are sent as something else.
     replaced: Replaced,
     prompt: PromptId,
+    /// The id of the prompt that is about to be recorded.
+    next_prompt: Option<PromptId>,
+    /// Context that stands before the next prompt.
+    before_prompt: Vec<Value>,
     last_prompt: Option<String>,
     inherited: Vec<Arc<Entry>>,
     title: Option<String>,
@@ -69,6 +73,8 @@ impl Recorder {
             tail: past.leaf,
             repairs: past.repairs,
             prompt: PromptId::new(""),
+            next_prompt: None,
+            before_prompt: Vec::new(),
             last_prompt: None,
             inherited: past.inherited,
             title: past.title,
@@ -109,6 +115,21 @@ impl Recorder {
         self.stamp.git_branch = branch;
     }
 
+    /// Adds context that is recorded before the next prompt.
+    pub(crate) fn add_before_prompt(&mut self, attachments: Vec<Value>) {
+        self.before_prompt.extend(attachments);
+    }
+
+    /// Returns the id of the prompt at hand, once there was one.
+    pub(crate) fn prompt_id(&self) -> Option<&PromptId> {
+        self.next_prompt.as_ref().or(Some(&self.prompt)).filter(|id| !id.as_str().is_empty())
+    }
+
+    /// Gives the prompt that is about to be recorded its id, so that it can be spoken of.
+    pub(crate) fn reserve_prompt(&mut self) {
+        self.next_prompt = Some(PromptId::new(self.env.random.uuid_v4().to_string()));
+    }
+
     /// Records a prompt: queued, taken, said.
     pub(crate) fn prompt(
         &mut self,
@@ -144,7 +165,8 @@ impl Recorder {
     ///
     /// A fork begins here: what it takes over is written now, and is in the projection already.
     fn opening(&mut self, prompt: &str) -> Vec<Arc<Entry>> {
-        self.prompt = PromptId::new(self.env.random.uuid_v4().to_string());
+        let fresh = || PromptId::new(self.env.random.uuid_v4().to_string());
+        self.prompt = self.next_prompt.take().unwrap_or_else(fresh);
         let inherited = std::mem::take(&mut self.inherited);
         let queued = [Metadata::Enqueue { content: prompt.to_owned() }, Metadata::Dequeue];
         let mut entries: Vec<Arc<Entry>> = queued.iter().filter_map(|line| self.metadata(line)).collect();
@@ -156,6 +178,9 @@ impl Recorder {
         let title = self.title.take().map(|title| Metadata::CustomTitle { title });
         entries.extend(title.and_then(|title| self.metadata(&title)));
         entries.extend(self.mend());
+        for attachment in std::mem::take(&mut self.before_prompt) {
+            entries.extend(self.seal(&Draft::attachment(attachment), None));
+        }
         if let Some(notice) = self.lost_tasks.take() {
             let content = json!([{"type": "text", "text": notice}]);
             entries.extend(self.seal(&Draft::task_notification(self.prompt.clone(), content), None));

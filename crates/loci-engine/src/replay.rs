@@ -29,6 +29,7 @@ use loci_context::PromptParts;
 use loci_core::conversation::stretches;
 use loci_core::entry::Entry;
 use loci_core::entry::draft::Stamp;
+use loci_core::hooks::HookConfig;
 use loci_core::ids::{SessionId, ToolUseId};
 use loci_core::permission::{Mode, Rulebook};
 use loci_core::session::{NewSession, SessionIdentity};
@@ -218,6 +219,9 @@ impl Player {
                 clears_cold: false,
                 ..CompactionConfig::default()
             },
+            hooks: HookConfig::default(),
+            max_objections: 0,
+            start_source: "startup",
             turn_hooks: None,
             compaction_hooks: None,
             restore_sources: Vec::new(),

@@ -11,14 +11,16 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use loci_core::hooks::HookEvent;
 use loci_core::session::SessionIdentity;
 use loci_stdx::Store;
 use loci_tools::Host;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
-use crate::command::Command;
+use crate::command::{Command, Prompt};
 use crate::conversation::{Conversation, TurnInput};
 use crate::event::{EngineEvent, TurnReport};
+use crate::extension::SessionBegin;
 use crate::slash_command::{CommandAction, CommandRegistry};
 
 /// The way to talk to a session.
@@ -45,6 +47,10 @@ pub struct Session {
     is_deaf: bool,
     /// How long the end waits for what is done beside the conversation.
     drain: Duration,
+    /// How it began, as hooks are told.
+    start_source: &'static str,
+    /// How it ends, as hooks are told.
+    end_reason: &'static str,
 }
 
 impl Session {
@@ -60,6 +66,7 @@ impl Session {
 
     /// Runs until it is closed (or every handle is gone) and the last turn is over.
     pub async fn run(mut self) {
+        self.begin_hooks().await;
         while let Some(input) = self.next_input().await {
             self.turn(input).await;
         }
@@ -67,9 +74,45 @@ impl Session {
         self.conversation.tell(EngineEvent::TurnsOver { mode });
         self.conversation.helpers.drain(self.drain).await;
         self.conversation.host.tasks().shutdown().await;
+        let moment = self.conversation.hook_moment();
+        self.conversation.ctx.turn_hooks.session_ends(self.end_reason, moment).await;
         self.conversation.record_background();
         self.conversation.recorder.close();
         self.conversation.tell_warnings();
+    }
+
+    /// Lets hooks know that the session begins; what they add stands before the first prompt. Commands that come
+    /// meanwhile are heard, so that an interrupt ends the wait.
+    async fn begin_hooks(&mut self) {
+        let Some(hooks) = self.conversation.ctx.listeners(HookEvent::SessionStart) else { return };
+        let begin = SessionBegin {
+            source: self.start_source,
+            model: None,
+            title: self.conversation.ctx.state.get().session.title.clone(),
+            moment: self.conversation.hook_moment(),
+        };
+        let mut added = hooks.session_begins(begin);
+        let added = loop {
+            tokio::select! {
+                added = &mut added => break added,
+                command = self.commands.recv(), if !self.is_deaf => match command {
+                    Some(Command::Interrupt) => return,
+                    Some(Command::Quit) => return self.take_command(Command::Quit),
+                    Some(command) => self.take_command(command),
+                    None => {
+                        self.is_deaf = true;
+                        self.close();
+                    }
+                },
+            }
+        };
+        self.conversation.recorder.add_before_prompt(added.attachments);
+        if let Some(title) = added.title {
+            self.conversation.recorder.name(title);
+        }
+        if let Some(text) = added.first_prompt.filter(|text| !text.trim().is_empty()) {
+            self.queue.push_front(TurnInput::Prompt(Prompt::text(&text)));
+        }
     }
 
     async fn next_input(&mut self) -> Option<TurnInput> {

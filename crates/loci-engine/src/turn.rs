@@ -24,7 +24,7 @@ use loci_core::tool::ToolOutcome;
 
 use calls::{Calls, Progress};
 pub use effect::{CompactionRequest, Effect, Interruption, Notice, Outcome, Record, RequestPlan, TurnEnd};
-pub use event::{CallPermission, CompactionOutcome, Concurrency, Event, Preparation};
+pub use event::{CallPermission, CompactionOutcome, Concurrency, Event, Objection, Preparation};
 use recovery::Recovery;
 pub use recovery::{OutputLimit, RetryRules};
 use response::Response;
@@ -45,6 +45,10 @@ pub struct Limits {
     pub retry: RetryRules,
     /// Whether somebody has a say in the end of a turn.
     pub asks_before_end: bool,
+    /// How often that may make it go on; zero means as often as they like.
+    pub max_objections: u32,
+    /// Whether somebody wants to see the results of a response before the model does.
+    pub shows_batches: bool,
 }
 
 /// One turn.
@@ -55,8 +59,8 @@ pub struct Turn {
     recovery: Recovery,
     round_trips: u32,
     stop_reason: Option<String>,
-    /// Whether an objection has made it go on.
-    has_gone_on: bool,
+    /// How often an objection has made it go on.
+    n_objections: u32,
 }
 
 #[derive(Debug)]
@@ -73,6 +77,8 @@ enum Phase {
     Compacting(Cause),
     /// Calls are being prepared, permitted and run.
     Working(Calls),
+    /// All calls have their results, and those who have a say in it see them.
+    Showing,
     /// The answer is recorded, and those who have a say in it are asked whether the turn may end.
     Ending,
     /// Over.
@@ -88,7 +94,7 @@ impl Turn {
             recovery: Recovery::new(),
             round_trips: 0,
             stop_reason: None,
-            has_gone_on: false,
+            n_objections: 0,
         }
     }
 
@@ -119,12 +125,23 @@ impl Turn {
             (Phase::Working(_), Event::Interrupt) => self.interrupt_calls(),
             (Phase::Working(_), Event::Abandon) => self.abandon_calls(),
 
+            (Phase::Working(_), Event::Halt { reason }) => self.halt_calls(reason),
+
+            (Phase::Showing, Event::BatchSeen { halt }) => self.batch_seen(halt),
+            (Phase::Showing, Event::Halt { reason }) => vec![self.end(Outcome::Halted(reason))],
+            (Phase::Showing, Event::Interrupt | Event::Abandon) => self.interrupt_end(),
+
             (Phase::Ending, Event::MayEnd { objection }) => self.may_end(objection),
             (Phase::Ending, Event::Interrupt | Event::Abandon) => self.interrupt_end(),
 
             // Whatever else arrives is late: from a cancelled request, a timer, a call given up.
             (_, _late) => Vec::new(),
         }
+    }
+
+    /// Tells whether somebody wants to see the results of a response before the model does.
+    pub fn shows_batches(&self) -> bool {
+        self.limits.shows_batches
     }
 
     /// Returns true when nothing more will come of it.
@@ -199,13 +216,15 @@ impl Turn {
             return vec![self.end(Outcome::Completed)];
         }
         self.phase = Phase::Ending;
-        vec![Effect::AskBeforeEnd { has_gone_on: self.has_gone_on }]
+        vec![Effect::AskBeforeEnd { has_gone_on: self.n_objections > 0 }]
     }
 
-    fn may_end(&mut self, objection: Option<String>) -> Vec<Effect> {
-        let Some(text) = objection else { return vec![self.end(Outcome::Completed)] };
-        self.has_gone_on = true;
-        let mut effects = vec![Effect::Record(Record::Objection(text))];
+    fn may_end(&mut self, objection: Option<Objection>) -> Vec<Effect> {
+        let limit = self.limits.max_objections;
+        let objection = objection.filter(|_| limit == 0 || self.n_objections < limit);
+        let Some(objection) = objection else { return vec![self.end(Outcome::Completed)] };
+        self.n_objections += 1;
+        let mut effects = vec![Effect::Record(Record::Objection(objection))];
         effects.extend(self.ask_model());
         effects
     }
@@ -236,6 +255,26 @@ impl Turn {
         self.with_calls(|calls| calls.finished(call, outcome))
     }
 
+    fn halt_calls(&mut self, reason: String) -> Vec<Effect> {
+        self.with_calls(|calls| calls.halt(reason))
+    }
+
+    /// The model is asked next, once those who have a say in it have seen what it will be told.
+    fn show_batch(&mut self) -> Vec<Effect> {
+        if !self.limits.shows_batches {
+            return self.ask_model();
+        }
+        self.phase = Phase::Showing;
+        vec![Effect::ShowBatch]
+    }
+
+    fn batch_seen(&mut self, halt: Option<String>) -> Vec<Effect> {
+        match halt {
+            Some(reason) => vec![self.end(Outcome::Halted(reason))],
+            None => self.ask_model(),
+        }
+    }
+
     fn interrupt_calls(&mut self) -> Vec<Effect> {
         self.with_calls(Calls::interrupt)
     }
@@ -250,7 +289,11 @@ impl Turn {
         match step(calls) {
             Progress::Working(effects) => effects,
             Progress::Done(mut effects) => {
-                effects.extend(self.ask_model());
+                effects.extend(self.show_batch());
+                effects
+            }
+            Progress::Halted(mut effects, reason) => {
+                effects.push(self.end(Outcome::Halted(reason)));
                 effects
             }
             Progress::Stopped(mut effects) => {

@@ -9,7 +9,9 @@ use loci_core::model::facts;
 use loci_core::stream::{Failure, StreamEvent};
 use loci_core::usage::ModelUsage;
 use loci_engine::turn::{Interruption, Outcome};
-use loci_engine::{AgentRef, AssistantBlock, EngineEvent, TurnReport, TurnStart, UserMessage};
+use loci_engine::{
+    AgentRef, AssistantBlock, EngineEvent, HookRunEnded, HookRunStarted, TurnReport, TurnStart, UserMessage,
+};
 use loci_stdx::Env;
 use serde_json::{Map, Value, json};
 
@@ -73,6 +75,8 @@ impl Frames {
             EngineEvent::Compacted { metadata } => {
                 self.system("compact_boundary", json!({"compact_metadata": snake_case(metadata)}))
             }
+            EngineEvent::HookStarted(run) => self.system("hook_started", hook_run(run)),
+            EngineEvent::HookEnded(ended) => self.system("hook_response", hook_response(ended)),
             EngineEvent::TurnEnded(report) => self.result(report),
             EngineEvent::Resumed(_)
             | EngineEvent::Stream { .. }
@@ -272,7 +276,7 @@ impl Ending {
         };
         match outcome {
             Outcome::Completed => ending("success", false, Some("completed")),
-            Outcome::Blocked(_) => ending("success", false, Some("completed")),
+            Outcome::Blocked(_) | Outcome::Halted(_) => ending("success", false, Some("completed")),
             Outcome::Refused => ending("success", true, Some("completed")),
             Outcome::ApiError(failure) => {
                 Self { status: failure.status, ..ending("success", true, Some("completed")) }
@@ -342,4 +346,22 @@ fn snake_case(value: &Value) -> Value {
         (key, snake_case(value))
     });
     Value::Object(spelled.collect())
+}
+
+/// Tells which hook is being run.
+fn hook_run(run: &HookRunStarted) -> Value {
+    json!({"hook_id": run.id, "hook_name": run.name, "hook_event": run.event.name()})
+}
+
+/// Tells how a hook ended.
+fn hook_response(ended: &HookRunEnded) -> Value {
+    let mut fields = hook_run(&ended.run);
+    let output: Vec<&str> =
+        [ended.stdout.as_str(), &ended.stderr].into_iter().filter(|text| !text.is_empty()).collect();
+    fields["output"] = output.join("\n").into();
+    fields["stdout"] = ended.stdout.as_str().into();
+    fields["stderr"] = ended.stderr.as_str().into();
+    fields["exit_code"] = ended.exit_code.map_or(Value::Null, Value::from);
+    fields["outcome"] = ended.outcome.into();
+    fields
 }

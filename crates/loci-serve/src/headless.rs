@@ -93,6 +93,8 @@ pub struct Headless {
     pub input: InputFormat,
     /// Whether the model's events are passed on as they arrive.
     pub has_partial_messages: bool,
+    /// Whether runs of hooks are told.
+    pub has_hook_events: bool,
     /// Whether accepted prompts are echoed.
     pub replays_prompts: bool,
     /// Who answers permission questions.

@@ -11,10 +11,10 @@ mod file_view;
 mod git_config;
 mod limits;
 mod paths;
-mod process_tree;
+pub(crate) mod process_tree;
 mod result;
 pub(crate) mod run;
-mod shell;
+pub(crate) mod shell;
 
 #[cfg(test)]
 pub(crate) mod tests;

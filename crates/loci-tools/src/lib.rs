@@ -3,6 +3,7 @@
 //! A tool sees its arguments and a [`Host`]; never the engine, never session storage. Before it runs, its
 //! [`Tool::effects`] say what the call would do, and that is what the permission engine judges.
 
+mod child_process;
 mod host;
 mod input_check;
 mod spill;
@@ -25,6 +26,7 @@ mod write;
 #[cfg(test)]
 mod testing;
 
+pub use child_process::{ChildEnd, ChildLimits, ChildOutput, ChildSpec, run_child};
 pub use files::file_state::{FileState, FileStates};
 pub use files::workspace::{Workspace, real_path};
 pub use host::{Host, HostFuture, ToolProgress};

@@ -28,6 +28,10 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(crate) include_partial_messages: bool,
 
+    /// With stream-json: tell of every hook that is run.
+    #[arg(long)]
+    pub(crate) include_hook_events: bool,
+
     /// With stream-json both ways: echo each accepted prompt.
     #[arg(long)]
     pub(crate) replay_user_messages: bool,
@@ -261,6 +265,10 @@ impl Args {
             (
                 self.include_partial_messages && !streams_out,
                 "--include-partial-messages needs --output-format=stream-json",
+            ),
+            (
+                self.include_hook_events && !streams_out,
+                "--include-hook-events needs --output-format=stream-json",
             ),
             (
                 self.resume.as_deref() == Some(""),

@@ -156,6 +156,7 @@ fn renewal(inherited: Env, options: RunOptions) -> RenewSession {
             let mut composed = compose(inputs)?;
             let config = &mut composed.config;
             config.rulebook.mode = state.mode;
+            config.start_source = "clear";
             config.identity.model_override.clone_from(&state.model);
             config.identity.totals.clone_from(&state.totals);
             Ok(Session::new(composed.config).into())
@@ -179,6 +180,7 @@ fn headless(env: &Env, args: &Args, prompt: Option<Prompt>, session: loci_core::
             Input::StreamJson => InputFormat::StreamJson,
         },
         has_partial_messages: args.include_partial_messages,
+        has_hook_events: args.include_hook_events,
         replays_prompts: args.replay_user_messages,
         prompter: permission_prompter(args),
         may_bypass: false,

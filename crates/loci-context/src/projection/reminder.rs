@@ -36,6 +36,12 @@ pub(crate) fn blocks(attachment: &Value) -> Vec<Block> {
             let joined = lines.filter_map(Value::as_str).collect::<Vec<_>>().join("\n");
             vec![reminder(&format!("{} hook added context: {joined}", text("hookName")))]
         }
+        "hook_blocking_error" => {
+            let error = &attachment["blockingError"];
+            let part = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default();
+            let (name, command, said) = (text("hookName"), part("command"), part("blockingError"));
+            vec![reminder(&format!("{name} hook objected (`{command}`): {said}"))]
+        }
         "hook_success" if !text("content").is_empty() => {
             vec![reminder(&format!("{} hook succeeded: {}", text("hookName"), text("content")))]
         }

@@ -278,6 +278,17 @@ impl SettingsHooks {
         hooks
     }
 
+    /// Leaves the administrator's hooks only.
+    #[must_use]
+    pub fn managed_only(mut self) -> Self {
+        let is_managed = |entry: &Arc<HookEntry>| entry.source.scope == HookScope::Settings(Scope::Managed);
+        let (managed, others) = self.config.entries.into_iter().partition(is_managed);
+        let others: Vec<Arc<HookEntry>> = others;
+        self.config.entries = managed;
+        self.refused.extend(others.into_iter().map(|entry| (entry, "the run is a bare one".to_owned())));
+        self
+    }
+
     fn take_part(&mut self, part: &Part, switches: HookSwitches, cwd: &Path) {
         let source = HookSource {
             scope: HookScope::Settings(part.origin.scope),

@@ -377,7 +377,7 @@ impl Conversation {
         self.tell_user(Some(&summary), None);
         self.tell_level();
         let (trigger, summary) = (pending.trigger, shorter.summary.clone());
-        self.run.compacted = Some(AfterCompaction { trigger, summary });
+        self.run.compacted = Some(AfterCompaction { trigger, summary, moment: self.hook_moment() });
         CompactionOutcome::Done
     }
 

@@ -1,13 +1,15 @@
 //! What a compaction waits for: whoever has a say in it, and notes that are being written right now.
 
 use std::future::Future;
+use std::sync::Arc;
 
 use loci_context::CompactionAttempt;
+use loci_core::hooks::HookEvent;
 use tokio_util::sync::CancellationToken;
 
 use super::{Conversation, InboxMessage};
 use crate::event::EngineEvent;
-use crate::extension::{BeforeCompaction, CompactionGate};
+use crate::extension::{BeforeCompaction, CompactionGate, SessionAdditions, SessionBegin};
 use crate::turn::{CompactionOutcome, CompactionRequest};
 
 impl Conversation {
@@ -54,10 +56,14 @@ impl Conversation {
 
     /// Asks whoever has a say, unless there is nothing to say anything about.
     fn gate(&self, request: &CompactionRequest) -> Option<impl Future<Output = CompactionGate> + use<>> {
-        let hooks = self.ctx.compaction_hooks.clone().filter(|_| self.compaction.is_on)?;
+        let hooks = Arc::clone(&self.ctx.compaction_hooks);
+        if !self.compaction.is_on || !hooks.listens() {
+            return None;
+        }
         let notes = self.notes_for_compaction();
         CompactionAttempt::new(self.subject(request), request.keep, notes.as_ref(), None)?;
-        let before = BeforeCompaction { trigger: request.trigger, instructions: request.focus.clone() };
+        let (trigger, instructions) = (request.trigger, request.focus.clone());
+        let before = BeforeCompaction { trigger, instructions, moment: self.hook_moment() };
         Some(async move { hooks.before(before).await })
     }
 
@@ -89,16 +95,32 @@ impl Conversation {
     /// Ends a compaction; whoever wanted to know hears of it first.
     pub(super) fn compaction_over(&mut self, end: CompactionOutcome) {
         self.tell(EngineEvent::CompactionEnded { failure: end.failure() });
-        let done = self.run.compacted.take().zip(self.ctx.compaction_hooks.clone());
-        let Some((after, hooks)) = done else {
+        let Some(after) = self.run.compacted.take() else {
             return self.run.post(InboxMessage::CompactionOver(end));
+        };
+        let hooks = Some(Arc::clone(&self.ctx.compaction_hooks)).filter(|hooks| hooks.listens());
+        let starters = self.ctx.listeners(HookEvent::SessionStart).filter(|_| self.is_main());
+        if hooks.is_none() && starters.is_none() {
+            return self.run.post(InboxMessage::CompactionOver(end));
+        }
+        let begin = SessionBegin {
+            source: "compact",
+            model: Some(self.current_model()),
+            title: None,
+            moment: after.moment.clone(),
         };
         let events = self.events.clone();
         self.wait_for(async move {
-            for text in hooks.after(after).await {
-                events.send(EngineEvent::Warning(text));
+            let added = match starters {
+                Some(starters) => starters.session_begins(begin).await,
+                None => SessionAdditions::default(),
+            };
+            if let Some(hooks) = hooks {
+                for text in hooks.after(after).await {
+                    events.send(EngineEvent::Warning(text));
+                }
             }
-            InboxMessage::CompactionOver(end)
+            InboxMessage::CompactionHooksDone(end, added.attachments)
         });
     }
 }

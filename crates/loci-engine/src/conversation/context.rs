@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use loci_core::app_state::AppState;
+use loci_core::hooks::HookEvent;
 use loci_core::permission::{Mode, Rulebook};
 use loci_core::session::SessionIdentity;
 use loci_llm::Client;
@@ -21,6 +22,7 @@ use crate::command::Answer;
 use crate::config::{Ambient, Grants, ReloadPoint, ReloadedSettings, SettingsPoller};
 use crate::event::EngineEvent;
 use crate::extension::{Classifier, ClassifierBlocks, CompactionHooks, RestoreSource, TurnHooks};
+use crate::hooks::HookService;
 use crate::memory::MemoryService;
 use crate::slash_command::CommandRegistry;
 use crate::state::change;
@@ -51,10 +53,14 @@ pub(crate) struct SessionContext {
     pub(crate) classifier: Option<Arc<dyn Classifier>>,
     /// How often it said no; held to count.
     pub(crate) classifier_blocks: Mutex<ClassifierBlocks>,
+    /// The user's hooks.
+    pub(crate) hooks: HookService,
     /// Who has a say in prompts, calls and ends of turns.
-    pub(crate) turn_hooks: Option<Arc<dyn TurnHooks>>,
+    pub(crate) turn_hooks: Arc<dyn TurnHooks>,
+    /// How often they may make a turn go on; zero means as often as they like.
+    pub(crate) max_objections: u32,
     /// Who has a say in compactions.
-    pub(crate) compaction_hooks: Option<Arc<dyn CompactionHooks>>,
+    pub(crate) compaction_hooks: Arc<dyn CompactionHooks>,
     pub(crate) restore_sources: Vec<Arc<dyn RestoreSource>>,
     /// What agents beside the conversation may cost.
     pub(crate) background_budget: Arc<BackgroundBudget>,
@@ -70,7 +76,10 @@ impl SessionContext {
         let book = self.state.get().permission.rulebook.clone();
         let reloaded = lock(&self.poll_settings).as_mut().and_then(|poll| poll(&book, point));
         match reloaded {
-            Some(ReloadedSettings { rulebook, settings }) => {
+            Some(ReloadedSettings { rulebook, settings, hooks }) => {
+                if let Some(hooks) = hooks {
+                    self.hooks.set_config(hooks);
+                }
                 change(&self.state, |state| {
                     state.permission.rulebook = rulebook.clone();
                     state.settings = settings;
@@ -79,6 +88,11 @@ impl SessionContext {
             }
             None => book,
         }
+    }
+
+    /// Returns whoever has a say in turns, if anybody listens to this event.
+    pub(crate) fn listeners(&self, event: HookEvent) -> Option<Arc<dyn TurnHooks>> {
+        self.turn_hooks.listens_to(event).then(|| Arc::clone(&self.turn_hooks))
     }
 
     pub(crate) fn mode(&self) -> Mode {

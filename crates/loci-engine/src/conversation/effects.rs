@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use loci_core::entry::Entry;
+use loci_core::hooks::{HookEvent, ToolBatchCall};
 use loci_core::ids::{RequestId, ToolUseId};
 use loci_core::message::{Block, BlockKind, ToolUse};
 use loci_core::stream::{Failure, FailureKind};
-use loci_core::tool::ToolOutcome;
+use loci_core::tool::{ToolAttachment, ToolOutcome};
 use loci_tools::Host;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -15,7 +16,7 @@ use super::{Conversation, InboxMessage, RunningCall};
 use crate::calls::Next;
 use crate::command::Prompt;
 use crate::event::{AssistantBlock, EngineEvent, UserMessage};
-use crate::extension::{BeforeEnd, BeforePrompt, PromptGate};
+use crate::extension::{AfterCall, BatchResults, BeforeEnd, BeforePrompt, HookCall, PromptGate, TurnHooks};
 use crate::prepared_call::{PreparedCall, prepare_all};
 use crate::turn::{Effect, Event, Interruption, Record, TurnEnd};
 
@@ -34,6 +35,7 @@ impl Conversation {
             Effect::CheckPermission(call) => self.check_call(&call),
             Effect::Run(call) => self.run_call(&call),
             Effect::CancelCalls => self.run.calls.cancel(),
+            Effect::ShowBatch => self.show_batch(),
             Effect::AskBeforeEnd { has_gone_on } => self.ask_before_end(has_gone_on),
             Effect::Tell(notice) => self.notify(notice),
             Effect::End(end) => return Some(end),
@@ -43,22 +45,28 @@ impl Conversation {
 
     /// Records the prompt that a turn begins with, as soon as hooks have let it pass.
     fn open_prompt(&mut self) {
-        let Some(hooks) = self.ctx.turn_hooks.clone() else {
+        let Some(hooks) = self.ctx.listeners(HookEvent::UserPromptSubmit).filter(|_| self.agent.is_none())
+        else {
             // Nobody has a say: it is on disk before anything else happens.
-            let event = self.prompt_gate_passed(PromptGate::Go { attachments: Vec::new() });
+            let attachments = self.ctx.hooks.take_late();
+            let event = self.prompt_gate_passed(PromptGate::Go { attachments, title: None });
             return event.into_iter().for_each(|event| self.run.post(InboxMessage::Machine(event)));
         };
         let prompt = self.run.prompt.as_ref().map(|prompt| prompt.content.text()).unwrap_or_default();
-        self.wait_for(
-            async move { InboxMessage::PromptGate(hooks.before_prompt(BeforePrompt { prompt }).await) },
-        );
+        self.recorder.reserve_prompt();
+        let title = self.ctx.state.get().session.title.clone();
+        let before = BeforePrompt { prompt, title, moment: self.hook_moment() };
+        self.wait_for(async move { InboxMessage::PromptGate(hooks.before_prompt(before).await) });
     }
 
     /// Returns the event that says whether the prompt was taken. One that came too late is not.
     pub(super) fn prompt_gate_passed(&mut self, gate: PromptGate) -> Option<Event> {
         let prompt = self.run.prompt.take()?;
         match gate {
-            PromptGate::Go { attachments } => {
+            PromptGate::Go { attachments, title } => {
+                if let Some(title) = title {
+                    self.recorder.name(title);
+                }
                 self.record_prompt(&prompt);
                 self.tell_date();
                 let attachments = prompt.attachments.into_iter().chain(attachments);
@@ -91,13 +99,28 @@ impl Conversation {
 
     /// Asks hooks whether the turn may end.
     fn ask_before_end(&mut self, has_gone_on: bool) {
-        let Some(hooks) = self.ctx.turn_hooks.clone() else {
+        let Some(hooks) = self.ctx.listeners(HookEvent::Stop) else {
             return self.run.post(InboxMessage::Machine(Event::MayEnd { objection: None }));
         };
-        let end = BeforeEnd { text: self.run.tally.text.clone(), has_gone_on, agent: self.agent.clone() };
+        let end = BeforeEnd {
+            text: self.run.tally.text.clone(),
+            has_gone_on,
+            background_tasks: self.host.background_tasks(),
+            moment: self.hook_moment(),
+        };
         self.wait_for(async move {
             InboxMessage::Machine(Event::MayEnd { objection: hooks.before_end(end).await })
         });
+    }
+
+    /// Shows hooks all results of a response.
+    fn show_batch(&mut self) {
+        let calls = std::mem::take(&mut self.run.batch);
+        let Some(hooks) = self.ctx.listeners(HookEvent::PostToolBatch) else {
+            return self.run.post(InboxMessage::Machine(Event::BatchSeen { halt: None }));
+        };
+        let batch = BatchResults { calls, moment: self.hook_moment() };
+        self.wait_for(async move { InboxMessage::BatchGate(hooks.after_batch(batch).await) });
     }
 
     fn record(&mut self, record: Record) {
@@ -125,12 +148,22 @@ impl Conversation {
                 if let Some(running) = self.run.running.remove(&call).filter(|_| !outcome.is_failure()) {
                     self.note_done(running, &mut outcome);
                 }
+                let notes = self.run.call_notes.remove(&call).unwrap_or_default();
+                outcome.attachments.extend(notes.into_iter().map(|attachment| ToolAttachment { attachment }));
                 self.within_budget(&call, &mut outcome);
+                if let Some(told) = self.run.batch.iter_mut().find(|it| it.tool_use_id == call.as_str()) {
+                    told.tool_response = outcome.content.to_value();
+                }
                 let entry = self.recorder.tool_result(&call, &outcome);
                 self.tell_user(entry.as_deref(), Some(outcome.structured));
             }
             Record::Nudge(text) => self.recorder.nudge(text),
-            Record::Objection(text) => self.recorder.nudge(&text),
+            Record::Objection(objection) => {
+                if !objection.text.is_empty() {
+                    self.recorder.nudge(&objection.text);
+                }
+                objection.attachments.into_iter().for_each(|attachment| self.recorder.attachment(attachment));
+            }
             Record::ApiError(failure) => self.record_failure(&api_error_text(&failure), &failure),
             Record::Incomplete(failure) => {
                 let text = format!("{}\nThe answer above may be incomplete.", api_error_text(&failure));
@@ -188,6 +221,10 @@ impl Conversation {
         if let Some(past) = self.past.take() {
             self.remember_files(&past);
         }
+        self.run.batch = match self.run.turn.shows_batches() {
+            true => calls.iter().map(batch_call).collect(),
+            false => Vec::new(),
+        };
         let (ready, preparations) = prepare_all(&self.toolbox, self.host.as_ref(), calls);
         self.run.prepared.extend(ready.into_iter().map(|call| (call.id.clone(), call)));
         self.run.post(InboxMessage::Machine(Event::Prepared(preparations)));
@@ -202,13 +239,36 @@ impl Conversation {
         let id = call.id.clone();
         let (layers, tool) = (Arc::clone(&self.layers), self.toolbox.find_shared(&call.tool));
         let (host, cancel) = (Arc::clone(&self.host), self.run.calls.child_token());
+        let hooks = self.hooks_after_call(&call);
         tokio::spawn(async move {
+            let began = tokio::time::Instant::now();
             let outcome = match tool {
-                Some(tool) => Next { layers: &layers, tool, host: &host, cancel }.run(call).await,
+                Some(tool) => {
+                    Next { layers: &layers, tool, host: &host, cancel: cancel.clone() }.run(call).await
+                }
                 None => ToolOutcome::error(format!("{} is no longer available", call.tool)),
             };
-            drop(inbox.send(InboxMessage::Machine(Event::Finished { call: id, outcome })));
+            let Some((hooks, mut told)) = hooks else {
+                return drop(inbox.send(InboxMessage::Machine(Event::Finished { call: id, outcome })));
+            };
+            // The shell may have moved.
+            told.moment.cwd = host.workspace().cwd;
+            let done = tokio::select! {
+                done = hooks.after_call(told, outcome.clone(), began.elapsed()) => done,
+                // What the tool did is told all the same.
+                () = cancel.cancelled() => AfterCall { outcome, halt: None },
+            };
+            drop(inbox.send(InboxMessage::CallDone(id, done)));
         });
+    }
+
+    /// Returns whoever wants to know what comes of a call, and what they are told of it.
+    fn hooks_after_call(&self, call: &PreparedCall) -> Option<(Arc<dyn TurnHooks>, HookCall)> {
+        let hooks = self
+            .ctx
+            .listeners(HookEvent::PostToolUse)
+            .or_else(|| self.ctx.listeners(HookEvent::PostToolUseFailure))?;
+        Some((hooks, call.for_hooks(&self.host.workspace(), self.hook_moment())))
     }
 
     /// Takes note that results were cleared, here or by the server.
@@ -226,6 +286,16 @@ impl Conversation {
             self.helpers.memory_written();
         }
         self.run.tally.written.extend(call.effects.writes);
+    }
+}
+
+/// Returns a call as hooks are shown it beside the others of its response.
+fn batch_call(call: &ToolUse) -> ToolBatchCall {
+    ToolBatchCall {
+        tool_name: call.name.clone(),
+        tool_input: call.input.clone(),
+        tool_use_id: call.id.to_string(),
+        tool_response: Value::Null,
     }
 }
 

@@ -17,7 +17,7 @@ use loci_tools::{
 };
 
 use crate::config::Ambient;
-use crate::event::{AgentRef, EngineEvent, EventSink};
+use crate::event::{EngineEvent, EventSink};
 use crate::file_history::FileHistoryRecorder;
 
 /// What the calls of a conversation share.
@@ -136,11 +136,6 @@ impl ConversationHost {
         Ok((path, text.len() as u64))
     }
 
-    /// Returns the agent whose calls these are; none for the main line.
-    pub(crate) fn agent(&self) -> Option<&AgentRef> {
-        self.events.agent()
-    }
-
     /// Returns what keeps files, where that is wanted.
     pub(crate) fn keeper(&self) -> Option<&Arc<FileHistoryRecorder>> {
         self.keeper.as_ref()
@@ -149,6 +144,22 @@ impl ConversationHost {
     /// Tells whether a background command is running.
     pub(crate) fn has_background(&self) -> bool {
         self.tasks.list().iter().any(|task| task.status == ShellTaskStatus::Running)
+    }
+
+    /// Returns what runs in the background, as hooks are told.
+    pub(crate) fn background_tasks(&self) -> Vec<serde_json::Value> {
+        let running = self.tasks.list().into_iter().filter(|task| task.status == ShellTaskStatus::Running);
+        running
+            .map(|task| {
+                serde_json::json!({
+                    "id": task.id,
+                    "type": "shell",
+                    "status": "running",
+                    "description": task.description.chars().take(1000).collect::<String>(),
+                    "command": task.command,
+                })
+            })
+            .collect()
     }
 
     /// Tells people what they should know.

@@ -1,12 +1,14 @@
 //! Whether a call may run: judged by rules, put to a classifier or a person, answered, remembered.
 
 use loci_core::app_state::Denial;
+use loci_core::hooks::{HookEvent, PermissionReply};
 use loci_core::ids::ToolUseId;
 use loci_core::message::ToolUse;
 use loci_core::permission::{
     Classified, Decision, Destination, Mode, Reason, RuleList, Rulebook, Update, Verdict,
 };
 use loci_core::tool::{CallEffects, PathEffect, ToolOutcome};
+use loci_tools::Host;
 use serde_json::Value;
 
 use super::host::lock;
@@ -15,7 +17,7 @@ use crate::background::admit;
 use crate::command::Answer;
 use crate::config::ReloadPoint;
 use crate::event::{EngineEvent, Question};
-use crate::extension::{CallGate, ClassifierCall};
+use crate::extension::{CallGate, ClassifierCall, PermissionQuestion};
 use crate::prepared_call::{PermissionCheck, PreparedCall, check_permission, prepare};
 use crate::state::change;
 use crate::turn::{CallPermission, Event};
@@ -29,9 +31,12 @@ impl Conversation {
     /// Checks whether a call may run, as soon as hooks have said what they think of it.
     pub(super) fn check_call(&mut self, call: &ToolUseId) {
         let Some(call) = self.run.prepared.get(call).cloned() else { return };
-        let Some(hooks) = self.ctx.turn_hooks.clone() else { return self.judge(call) };
+        let Some(hooks) = self.ctx.listeners(HookEvent::PreToolUse) else { return self.judge(call) };
         tracing::debug!(target: "loci::hooks", call = %call.id, "call hooks asked");
-        let (id, told) = (call.id.clone(), call.for_hooks(self.agent.clone()));
+        let place = self.host.workspace();
+        let effects = self.toolbox.find(&call.tool).map(|tool| tool.effects(&call.input, &place));
+        let call = PreparedCall { effects: effects.unwrap_or_default(), ..call };
+        let (id, told) = (call.id.clone(), call.for_hooks(&place, self.hook_moment()));
         let (inbox, cancel) = (self.run.inbox.clone(), self.run.calls.clone());
         tokio::spawn(async move {
             tokio::select! {
@@ -44,6 +49,15 @@ impl Conversation {
     /// Goes on with a call that hooks have seen. One whose input they changed is a new call: checked and judged as such.
     pub(super) fn call_gate_passed(&mut self, id: &ToolUseId, gate: CallGate) {
         let Some(call) = self.run.prepared.get(id).cloned() else { return };
+        self.run.call_notes.insert(id.clone(), gate.attachments);
+        if let Some(reason) = gate.halt {
+            let text = match &gate.verdict {
+                Some(said) if said.verdict == Verdict::Deny && !said.reason.is_empty() => said.reason.clone(),
+                _ => format!("Not run: a hook ended the turn: {reason}"),
+            };
+            self.run.post(InboxMessage::Machine(Event::Halt { reason }));
+            return self.deny(&call, CallPermission::Refuse(ToolOutcome::error(text)));
+        }
         let call = match gate.input.filter(|input| *input != call.input) {
             None => call,
             Some(input) => match self.prepare_changed(&call, input) {
@@ -80,6 +94,7 @@ impl Conversation {
         match judged.decision.verdict {
             Verdict::Allow => self.decided(call, CallPermission::Run),
             Verdict::Ask if self.asks && self.ctx.can_ask() => self.ask(call, judged),
+            Verdict::Ask if self.ask_hooks_alone(call, judged) => {}
             Verdict::Ask | Verdict::Deny => self.refuse(call, judged),
         }
     }
@@ -131,7 +146,61 @@ impl Conversation {
             blocked_path: reason.path().map(std::path::Path::to_path_buf),
             suggestions: if self.may_grant() { judged.suggestions.clone() } else { Vec::new() },
         };
+        let id = question.id.clone();
         self.put_question(question, call.clone());
+        self.ask_hooks(id, call, judged);
+    }
+
+    /// Asks hooks in the place of a person, while nobody else can be asked; false when there are none.
+    fn ask_hooks_alone(&mut self, call: &PreparedCall, judged: &PermissionCheck) -> bool {
+        let id = self.env.random.uuid_v4().to_string();
+        let is_asked = self.ask_hooks(id.clone(), call, judged);
+        if is_asked {
+            self.run.questions.insert(id, call.clone());
+        }
+        is_asked
+    }
+
+    /// Asks hooks in the place of a person; whoever answers first counts.
+    fn ask_hooks(&mut self, question: String, call: &PreparedCall, judged: &PermissionCheck) -> bool {
+        let Some(hooks) = self.ctx.listeners(HookEvent::PermissionRequest) else { return false };
+        let suggestions = if self.may_grant() { judged.suggestions.clone() } else { Vec::new() };
+        let call = call.for_hooks(&self.host.workspace(), self.hook_moment());
+        let (inbox, cancel) = (self.run.inbox.clone(), self.run.calls.clone());
+        tokio::spawn(async move {
+            tokio::select! {
+                reply = hooks.permission_question(PermissionQuestion { call, suggestions }) => {
+                    drop(inbox.send(InboxMessage::HookReply(question, reply)));
+                }
+                () = cancel.cancelled() => {}
+            }
+        });
+        true
+    }
+
+    /// Takes what hooks answered in the place of a person. Without an answer the person is waited for; where there is
+    /// none, the call is refused.
+    pub(super) fn hook_replied(&mut self, question: &str, reply: Option<PermissionReply>) {
+        let is_put = lock(&self.ctx.questions).contains_key(question);
+        let answer = match reply {
+            None if is_put => return,
+            None => {
+                let Some(call) = self.close_question(question) else { return };
+                let book = self.rules_now();
+                let judged = check_permission(&self.toolbox, self.host.as_ref(), book, &call);
+                return self.refuse(&call, &judged);
+            }
+            Some(PermissionReply::Allow { input, updates }) => Answer::Allow { input, updates },
+            Some(PermissionReply::Deny { message, stops }) => {
+                let usual = "A hook did not let this call run.";
+                let message = if message.trim().is_empty() { usual.to_owned() } else { message };
+                Answer::Deny { message, stops }
+            }
+        };
+        if is_put {
+            self.tell(EngineEvent::QuestionWithdrawn { question: question.to_owned() });
+        }
+        self.answered(question, answer);
     }
 
     /// Takes the answer to a question; one that comes too late, or twice, changes nothing.
@@ -259,7 +328,12 @@ impl Conversation {
 
     fn refuse(&mut self, call: &PreparedCall, judged: &PermissionCheck) {
         let can_grant = self.may_grant();
-        let outcome = ToolOutcome::error(denial_text(call, judged, can_grant));
+        let text = match (&judged.decision.verdict, &judged.decision.reason) {
+            // A hook has said what is to be said.
+            (Verdict::Deny, Reason::Hook(said)) if !said.trim().is_empty() => said.clone(),
+            _ => denial_text(call, judged, can_grant),
+        };
+        let outcome = ToolOutcome::error(text);
         self.deny(call, CallPermission::Refuse(outcome));
     }
 

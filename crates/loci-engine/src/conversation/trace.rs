@@ -46,6 +46,8 @@ impl fmt::Display for EventText<'_> {
             Event::Finished { call, outcome } => {
                 write!(f, "finished {call} is_error={}", outcome.is_error.unwrap_or(false))
             }
+            Event::BatchSeen { halt } => write!(f, "batch seen halts={}", halt.is_some()),
+            Event::Halt { .. } => f.write_str("halt"),
             Event::MayEnd { objection } => write!(f, "may end has_objection={}", objection.is_some()),
             Event::Interrupt => f.write_str("interrupt"),
             Event::Abandon => f.write_str("abandon"),
@@ -70,6 +72,7 @@ impl fmt::Display for EffectText<'_> {
             Effect::CheckPermission(call) => write!(f, "check permission {call}"),
             Effect::Run(call) => write!(f, "run {call}"),
             Effect::CancelCalls => f.write_str("cancel calls"),
+            Effect::ShowBatch => f.write_str("show batch"),
             Effect::AskBeforeEnd { .. } => f.write_str("ask before end"),
             Effect::Tell(notice) => match notice {
                 Notice::Requesting => f.write_str("tell requesting"),

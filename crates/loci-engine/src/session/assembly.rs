@@ -21,6 +21,7 @@ use crate::conversation::{
 };
 use crate::event::{EngineEvent, EventSink, ResumedHistory};
 use crate::file_history::Checkpoints;
+use crate::hooks::{HookService, HookWorld};
 use crate::memory::MemoryService;
 use crate::recorder::Recorder;
 use crate::request::RequestBase;
@@ -49,6 +50,16 @@ impl Session {
         let state = Arc::new(connect(first_state(&mut config, &who), outside));
         let memory = config.memory.take();
         let memory = memory.map(|it| MemoryService::new(config.env.clone(), Arc::clone(&identity), it));
+        let hooks = HookService::new(
+            std::mem::take(&mut config.hooks),
+            HookWorld {
+                identity: Arc::clone(&identity),
+                state: Arc::clone(&state),
+                ambient: Arc::clone(&ambient),
+                events: events.clone(),
+                tmp: config.tmp.clone(),
+            },
+        );
         let ctx = Arc::new(SessionContext {
             env: config.env.clone(),
             home: config.home.clone(),
@@ -66,8 +77,10 @@ impl Session {
             grants: Mutex::new(std::mem::take(&mut config.grants)),
             classifier: config.classifier.take(),
             classifier_blocks: Mutex::default(),
-            turn_hooks: config.turn_hooks.take(),
-            compaction_hooks: config.compaction_hooks.take(),
+            turn_hooks: config.turn_hooks.take().unwrap_or_else(|| Arc::new(hooks.clone())),
+            compaction_hooks: config.compaction_hooks.take().unwrap_or_else(|| Arc::new(hooks.clone())),
+            max_objections: config.max_objections,
+            hooks,
             restore_sources: std::mem::take(&mut config.restore_sources),
             background_budget: Arc::new(BackgroundBudget::new(
                 config.background.max_share,
@@ -76,10 +89,18 @@ impl Session {
             memory: memory.map(Arc::new),
             questions: Mutex::default(),
         });
-        let drain = config.background.drain;
+        let (drain, start_source) = (config.background.drain, config.start_source);
         let conversation = Conversation::main(ctx, config, place);
-        let session =
-            Self { conversation, commands, queue: VecDeque::new(), is_closing: false, is_deaf: false, drain };
+        let session = Self {
+            conversation,
+            commands,
+            queue: VecDeque::new(),
+            is_closing: false,
+            is_deaf: false,
+            drain,
+            start_source,
+            end_reason: "other",
+        };
         (session, SessionHandle { commands: command_in }, events_out)
     }
 }

@@ -22,6 +22,7 @@ impl Session {
             Command::GoOn => self.queue.push_back(TurnInput::GoOn),
             Command::Leave { title } => {
                 self.is_closing = true;
+                self.end_reason = "clear";
                 if let Some(title) = title {
                     conversation.recorder.name(title);
                     conversation.tell_warnings();

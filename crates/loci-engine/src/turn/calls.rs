@@ -21,6 +21,8 @@ pub(super) struct Calls {
     active: Vec<Active>,
     max_parallel: usize,
     is_stopping: bool,
+    /// Why the turn ends when these are done, if it does.
+    halt: Option<String>,
 }
 
 #[derive(Debug)]
@@ -39,6 +41,8 @@ pub(super) enum Progress {
     Done(Vec<Effect>),
     /// Every call has its result, and the user wanted it to stop.
     Stopped(Vec<Effect>),
+    /// Every call has its result, and somebody who has a say in it wanted the turn to end.
+    Halted(Vec<Effect>, String),
 }
 
 impl Calls {
@@ -49,6 +53,7 @@ impl Calls {
             active: Vec::new(),
             max_parallel: max_parallel.max(1),
             is_stopping: false,
+            halt: None,
         }
     }
 
@@ -94,6 +99,15 @@ impl Calls {
         self.advance(vec![result(call.clone(), outcome)])
     }
 
+    /// Lets what runs come to its end, and begins nothing more.
+    pub(super) fn halt(&mut self, reason: String) -> Progress {
+        self.halt.get_or_insert(reason);
+        let queued = self.queue.drain(..).map(|(call, _)| call);
+        let outcome = ToolOutcome::refusal("Not run: a hook ended the turn before this call began.");
+        let effects = queued.map(|call| result(call, outcome.clone())).collect();
+        self.advance(effects)
+    }
+
     /// Stops: what waits is given up now, what runs is cancelled and leaves its own result.
     pub(super) fn interrupt(&mut self) -> Progress {
         self.stop(Vec::new())
@@ -136,13 +150,13 @@ impl Calls {
             effects.push(Effect::CheckPermission(call.clone()));
             self.active.push(Active { call, concurrency, is_running: false });
         }
-        match (
-            self.active.is_empty() && self.queue.is_empty() && self.unprepared.is_empty(),
-            self.is_stopping,
-        ) {
-            (false, _) => Progress::Working(effects),
-            (true, false) => Progress::Done(effects),
-            (true, true) => Progress::Stopped(effects),
+        if !(self.active.is_empty() && self.queue.is_empty() && self.unprepared.is_empty()) {
+            return Progress::Working(effects);
+        }
+        match (self.is_stopping, self.halt.take()) {
+            (true, _) => Progress::Stopped(effects),
+            (false, Some(reason)) => Progress::Halted(effects, reason),
+            (false, None) => Progress::Done(effects),
         }
     }
 }

@@ -8,7 +8,7 @@ use loci_core::message::{Block, ToolUse};
 use loci_core::stream::{Ended, Failure, Started, StreamEvent};
 use loci_core::tool::ToolOutcome;
 
-use super::OutputLimit;
+use super::{Objection, OutputLimit};
 
 /// Something to be done. Effects are performed in order.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,6 +37,8 @@ pub enum Effect {
     Run(ToolUseId),
     /// Cancel every running call; each still finishes.
     CancelCalls,
+    /// Let those who have a say in it see all results of a response, then say [`super::Event::BatchSeen`].
+    ShowBatch,
     /// Ask those who have a say in it whether the turn may end, then say [`super::Event::MayEnd`].
     AskBeforeEnd {
         /// Whether the turn has gone on because of them already.
@@ -99,8 +101,8 @@ pub enum Record {
     },
     /// Words to the model that no person wrote.
     Nudge(&'static str),
-    /// What somebody who has a say in it had against the end of the turn, in their words.
-    Objection(String),
+    /// What somebody who has a say in it had against the end of the turn.
+    Objection(Objection),
     /// The request failed for good.
     ApiError(Failure),
     /// The response broke off after complete blocks, which were kept.
@@ -174,6 +176,8 @@ pub enum Outcome {
     Refused,
     /// The prompt was blocked, and why.
     Blocked(String),
+    /// Somebody who has a say in it wanted it to end, and why.
+    Halted(String),
     /// The API failed for good.
     ApiError(Failure),
     /// At the limit of round trips.

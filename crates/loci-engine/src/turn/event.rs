@@ -64,15 +64,34 @@ pub enum Event {
         /// What came of it.
         outcome: ToolOutcome,
     },
+    /// Those who have a say in it have seen all results of a response.
+    BatchSeen {
+        /// Why the turn ends here, if it does.
+        halt: Option<String>,
+    },
+    /// Somebody who has a say in it wants the turn to end, as soon as what runs is done.
+    Halt {
+        /// Why, for the user.
+        reason: String,
+    },
     /// Those who have a say in it were asked whether the turn may end.
     MayEnd {
         /// What the model is told instead; without it the turn is over.
-        objection: Option<String>,
+        objection: Option<Objection>,
     },
     /// The user wants it to stop; what runs is cancelled and waited for.
     Interrupt,
     /// The user will not wait: what runs is given up.
     Abandon,
+}
+
+/// What somebody had against the end of a turn.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Objection {
+    /// What the model is told, in their words; may be empty.
+    pub text: String,
+    /// Context that is recorded behind it (`{"type": …}`).
+    pub attachments: Vec<serde_json::Value>,
 }
 
 /// What came of a compaction.

@@ -18,6 +18,8 @@ fn limits() -> Limits {
         max_parallel: 3,
         retry: RetryRules { policy: RetryPolicy::default(), allows_one_piece: true },
         asks_before_end: false,
+        max_objections: 0,
+        shows_batches: false,
     }
 }
 
@@ -103,6 +105,7 @@ fn show(effect: &Effect) -> Option<String> {
             format!("result({call}{})", if outcome.is_failure() { " failed" } else { "" })
         }
         Effect::Record(Record::Nudge(_)) => "nudge".to_owned(),
+        Effect::ShowBatch => "show batch".to_owned(),
         Effect::Record(Record::Objection(_)) => "objection".to_owned(),
         Effect::Record(Record::ApiError(failure)) => format!("api-error({:?})", failure.kind),
         Effect::Record(Record::Incomplete(failure)) => format!("incomplete({:?})", failure.kind),
@@ -786,7 +789,9 @@ fn interrupt_while_a_prompt_is_opened_records_nothing() {
 
 #[test]
 fn turn_goes_on_with_an_objection_and_ends_without_one() {
-    let object = |text: &str| Event::MayEnd { objection: Some(text.to_owned()) };
+    let object = |text: &str| Event::MayEnd {
+        objection: Some(Objection { text: text.to_owned(), attachments: Vec::new() }),
+    };
     let answer = || [started(), text(0, "done"), ended("end_turn")];
     let events = [Event::Begin].into_iter().chain(answer()).chain([object("test it")]).chain(answer());
     let events = events.chain([Event::MayEnd { objection: None }, object("too late")]).collect();

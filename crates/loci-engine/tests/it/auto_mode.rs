@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use loci_context::{EnvironmentContext, PromptParts};
 use loci_core::entry::draft::Stamp;
+use loci_core::hooks::HookConfig;
 use loci_core::ids::{SessionId, ToolUseId};
 use loci_core::message::{Block, Role};
 use loci_core::permission::{Classified, Mode, RuleList, RuleOrigin, RuleSource, Rulebook};
@@ -147,6 +148,9 @@ pub(crate) fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) 
         model: ModelConfig::new("claude-sonnet-4-5"),
         limits: TurnLimits::default(),
         compaction: CompactionConfig::default(),
+        hooks: HookConfig::default(),
+        max_objections: 0,
+        start_source: "startup",
         turn_hooks: None,
         compaction_hooks: None,
         restore_sources: Vec::new(),

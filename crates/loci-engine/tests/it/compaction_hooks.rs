@@ -25,7 +25,7 @@ struct Says {
 
 impl CompactionHooks for Says {
     fn before(&self, compaction: BeforeCompaction) -> GateFuture {
-        let BeforeCompaction { trigger, instructions } = compaction;
+        let BeforeCompaction { trigger, instructions, .. } = compaction;
         self.heard.lock().unwrap().push(format!("before {} {instructions:?}", trigger.as_str()));
         let (leave, hangs) = (self.leave.clone(), self.hangs.clone());
         Box::pin(async move {
@@ -38,7 +38,7 @@ impl CompactionHooks for Says {
     }
 
     fn after(&self, compaction: AfterCompaction) -> NoticesFuture {
-        let AfterCompaction { trigger, summary } = compaction;
+        let AfterCompaction { trigger, summary, .. } = compaction;
         let first = summary.lines().next().unwrap_or_default();
         self.heard.lock().unwrap().push(format!("after {} {first}", trigger.as_str()));
         Box::pin(async { vec!["The summary was filed.".to_owned()] })

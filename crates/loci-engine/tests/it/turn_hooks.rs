@@ -3,14 +3,16 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use loci_core::hooks::{EventInput, HookEvent, PermissionReply};
 use loci_core::ids::ToolUseId;
 use loci_core::message::{Block, Role};
 use loci_core::permission::{HookVerdict, Mode, RuleList, RuleOrigin, RuleSource, Rulebook, Verdict};
 use loci_core::tool::ToolOutcome;
-use loci_engine::turn::Outcome;
+use loci_engine::turn::{Objection, Outcome};
 use loci_engine::{
-    Answer, BeforeEnd, BeforePrompt, CallGate, Command, EngineEvent, HookCall, HookFuture, Prompt,
-    PromptGate, Session, SessionConfig, TurnHooks, TurnReport,
+    AfterCall, Answer, BatchGate, BatchResults, BeforeEnd, BeforePrompt, CallGate, Command, EngineEvent,
+    HookCall, HookFuture, HookMoment, PermissionQuestion, Prompt, PromptGate, Session, SessionAdditions,
+    SessionBegin, SessionConfig, TurnHooks, TurnReport,
 };
 use loci_llm::Client;
 use serde_json::{Value, json};
@@ -25,6 +27,14 @@ struct Hooks {
     verdict: Option<Verdict>,
     input: Option<Value>,
     objection: Option<&'static str>,
+    /// Whether it objects for ever.
+    objects_always: bool,
+    /// Whether it ends the turn after a call.
+    halts_after: Option<&'static str>,
+    /// Whether it looks at batches, and ends the turn behind them unless this is empty.
+    halts_batch: Option<&'static str>,
+    /// What it answers in the place of a person, where it listens to that.
+    reply: Option<Option<PermissionReply>>,
     /// Where it never answers, but tells that it was asked.
     hangs: Option<(&'static str, Arc<Notify>)>,
     asked: Arc<Mutex<Vec<String>>>,
@@ -49,25 +59,57 @@ impl TurnHooks for Hooks {
     fn before_prompt(&self, prompt: BeforePrompt) -> HookFuture<PromptGate> {
         let gate = match self.blocks_prompt {
             Some(reason) => PromptGate::Block { reason: reason.to_owned() },
-            None => PromptGate::Go { attachments: Vec::new() },
+            None => PromptGate::Go { attachments: Vec::new(), title: None },
         };
         self.answer("prompt", prompt.prompt, gate)
     }
 
     fn before_call(&self, call: HookCall) -> HookFuture<CallGate> {
         let verdict = self.verdict.map(|verdict| HookVerdict { verdict, reason: "policy".to_owned() });
-        let gate = CallGate { verdict, input: self.input.clone() };
+        let gate = CallGate { verdict, input: self.input.clone(), ..CallGate::default() };
         self.answer("call", call.input["command"].to_string(), gate)
     }
 
-    fn after_call(&self, call: HookCall, outcome: ToolOutcome) -> HookFuture<ToolOutcome> {
-        self.answer("after", call.input["command"].to_string(), outcome)
+    fn after_call(&self, call: HookCall, outcome: ToolOutcome, _taken: Duration) -> HookFuture<AfterCall> {
+        let halt = self.halts_after.map(str::to_owned);
+        self.answer("after", call.input["command"].to_string(), AfterCall { outcome, halt })
     }
 
-    fn before_end(&self, end: BeforeEnd) -> HookFuture<Option<String>> {
-        let objection = self.objection.filter(|_| !end.has_gone_on).map(str::to_owned);
+    fn before_end(&self, end: BeforeEnd) -> HookFuture<Option<Objection>> {
+        let objection = self.objection.filter(|_| !end.has_gone_on || self.objects_always);
+        let objection = objection.map(|text| Objection { text: text.to_owned(), attachments: Vec::new() });
         self.answer("end", end.text, objection)
     }
+
+    fn listens_to(&self, event: HookEvent) -> bool {
+        let batches = self.halts_batch.is_some();
+        match event {
+            HookEvent::PostToolBatch => batches,
+            HookEvent::PermissionRequest => self.reply.is_some(),
+            _ => true,
+        }
+    }
+
+    fn session_begins(&self, begin: SessionBegin) -> HookFuture<SessionAdditions> {
+        self.answer("begin", begin.source.to_owned(), SessionAdditions::default())
+    }
+
+    fn session_ends(&self, reason: &'static str, _moment: HookMoment) -> HookFuture<()> {
+        self.answer("over", reason.to_owned(), ())
+    }
+
+    fn permission_question(&self, question: PermissionQuestion) -> HookFuture<Option<PermissionReply>> {
+        self.answer("question", question.call.tool, self.reply.clone().flatten())
+    }
+
+    fn after_batch(&self, batch: BatchResults) -> HookFuture<BatchGate> {
+        let halt = self.halts_batch.filter(|text| !text.is_empty()).map(str::to_owned);
+        let told = batch.calls.iter().map(|call| format!("{} {}", call.tool_name, call.tool_response));
+        let told = told.collect::<Vec<_>>().join(", ");
+        self.answer("batch", told, BatchGate { attachments: Vec::new(), halt })
+    }
+
+    fn notify(&self, _event: EventInput, _moment: HookMoment) {}
 }
 
 /// What became of a turn.
@@ -110,9 +152,11 @@ async fn play(hooks: Hooks, mode: Mode, rules: &[(RuleList, &str)]) -> Seen {
     );
     let hangs = hooks.hangs.clone().map(|(_, reached)| reached);
     let asked = Arc::clone(&hooks.asked);
+    // Where hooks answer, nobody else does: whoever is first would count.
+    let can_ask = !matches!(hooks.reply, Some(Some(_)));
     let base = config(&cwd, book, client);
     let (session, handle, mut events) =
-        Session::new(SessionConfig { turn_hooks: Some(Arc::new(hooks)), ..base });
+        Session::new(SessionConfig { turn_hooks: Some(Arc::new(hooks)), max_objections: 3, can_ask, ..base });
     let engine = tokio::spawn(session.run());
     handle.send(Command::Prompt(Prompt::text("go")));
     if let Some(reached) = hangs {
@@ -144,7 +188,10 @@ async fn play(hooks: Hooks, mode: Mode, rules: &[(RuleList, &str)]) -> Seen {
 #[tokio::test]
 async fn hooks_are_asked_once_each_in_the_order_of_the_turn() {
     let seen = play(Hooks::default(), Mode::BypassPermissions, &[]).await;
-    assert_eq!(seen.hooks, ["prompt go", r#"call "touch a""#, r#"after "touch a""#, "end Done."]);
+    assert_eq!(
+        seen.hooks,
+        ["begin startup", "prompt go", r#"call "touch a""#, r#"after "touch a""#, "end Done.", "over other"]
+    );
     assert_eq!((seen.report.outcome, seen.made), (Outcome::Completed, vec!["a".to_owned()]));
 }
 
@@ -195,9 +242,55 @@ async fn objection_to_the_end_is_told_to_the_model_once() {
 }
 
 #[tokio::test]
+async fn hooks_that_object_for_ever_are_overruled_at_the_limit() {
+    let hooks = Hooks { objection: Some("Once more."), objects_always: true, ..Hooks::default() };
+    let seen = play(hooks, Mode::BypassPermissions, &[]).await;
+    assert_eq!(seen.report.outcome, Outcome::Completed);
+    // The call, the answer, and one more for each of the three objections that count.
+    assert_eq!(seen.requests.len(), 5);
+}
+
+#[tokio::test]
+async fn hook_ends_the_turn_after_a_call_or_behind_all_of_them() {
+    for hooks in [
+        Hooks { halts_after: Some("enough"), ..Hooks::default() },
+        Hooks { halts_batch: Some("enough"), ..Hooks::default() },
+    ] {
+        let seen = play(hooks, Mode::BypassPermissions, &[]).await;
+        assert_eq!(seen.report.outcome, Outcome::Halted("enough".to_owned()));
+        assert_eq!(
+            (seen.requests.len(), seen.made),
+            (1, vec!["a".to_owned()]),
+            "the model is not asked again"
+        );
+    }
+}
+
+#[tokio::test]
+async fn hooks_see_all_results_of_a_response_together() {
+    let seen = play(Hooks { halts_batch: Some(""), ..Hooks::default() }, Mode::BypassPermissions, &[]).await;
+    assert_eq!(seen.report.outcome, Outcome::Completed);
+    let batch = seen.hooks.iter().find(|asked| asked.starts_with("batch")).unwrap();
+    assert!(batch.starts_with("batch Bash \""), "{batch}");
+}
+
+#[tokio::test]
+async fn hook_answers_in_the_place_of_a_person() {
+    let allow = PermissionReply::Allow { input: Some(json!({"command": "touch b"})), updates: Vec::new() };
+    let deny = PermissionReply::Deny { message: "not today".to_owned(), stops: false };
+    let seen = play(Hooks { reply: Some(Some(allow)), ..Hooks::default() }, Mode::Default, &[]).await;
+    assert_eq!(seen.made, ["b"]);
+    let seen = play(Hooks { reply: Some(Some(deny)), ..Hooks::default() }, Mode::Default, &[]).await;
+    assert!(seen.made.is_empty() && seen.requests[1].contains("not today"), "{:?}", seen.requests);
+    let seen = play(Hooks { reply: Some(None), ..Hooks::default() }, Mode::Default, &[]).await;
+    assert_eq!((seen.questions, seen.made), (1, vec!["a".to_owned()]), "the person is asked all the same");
+}
+
+#[tokio::test]
 async fn interrupt_ends_the_wait_for_a_hook_that_hangs() {
-    for at in ["prompt", "call", "after", "end"] {
-        let hooks = Hooks { hangs: Some((at, Arc::new(Notify::new()))), ..Hooks::default() };
+    for at in ["prompt", "call", "after", "batch", "end"] {
+        let hangs = Some((at, Arc::new(Notify::new())));
+        let hooks = Hooks { hangs, halts_batch: Some(""), ..Hooks::default() };
         let seen = play(hooks, Mode::BypassPermissions, &[]).await;
         assert!(matches!(seen.report.outcome, Outcome::Interrupted(_)), "{at}: {:?}", seen.report.outcome);
     }

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
+use loci_core::hooks::HookEvent;
 use loci_core::ids::SessionId;
 use loci_core::session::Totals;
 use loci_engine::{Answer, ClientMessage, Command, EngineEvent, RunnerEvent, SessionRunner, TurnReport};
@@ -136,6 +137,8 @@ impl EventLoop<'_> {
     fn show_frames(&mut self, event: &EngineEvent) {
         match event {
             EngineEvent::Requesting | EngineEvent::Stream { .. } if !self.options.has_partial_messages => {}
+            EngineEvent::HookStarted(run) if !self.shows_hook(run.event) => {}
+            EngineEvent::HookEnded(ended) if !self.shows_hook(ended.run.event) => {}
             EngineEvent::PromptRecorded { entry, message, timestamp } if self.options.replays_prompts => {
                 self.output.write_line(&self.frames.replay(entry.as_str(), message, timestamp));
             }
@@ -159,6 +162,11 @@ impl EventLoop<'_> {
                 }
             }
         }
+    }
+
+    /// Tells whether runs of an event's hooks are shown: those of a start always are.
+    fn shows_hook(&self, event: HookEvent) -> bool {
+        self.options.has_hook_events || matches!(event, HookEvent::SessionStart | HookEvent::Setup)
     }
 
     /// Nothing more comes from the client: what it was asked has no answer, and nothing more will be asked of us.

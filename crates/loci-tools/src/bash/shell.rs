@@ -58,7 +58,7 @@ pub(crate) fn launch(launch: Launch<'_>) -> io::Result<Running> {
 
 /// Takes the child out of our session: no terminal to ask on or to draw over, and a group of its own.
 #[cfg(unix)]
-fn own_session(command: &mut Command) {
+pub(crate) fn own_session(command: &mut Command) {
     #[expect(unsafe_code, reason = "setsid is async-signal-safe and allocates nothing")]
     // SAFETY: between fork and exec only setsid(2) is called, which POSIX allows there.
     unsafe {

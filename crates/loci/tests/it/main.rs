@@ -22,6 +22,7 @@ mod forks;
 #[cfg(target_os = "linux")]
 mod full_disk;
 mod headless;
+mod hooks;
 mod initialize;
 mod instructions;
 #[cfg(unix)]

@@ -21,9 +21,10 @@ fn wishes() -> Vec<(&'static str, Value, bool)> {
         ("fileSuggestion", json!({"fileSuggestion": {"type": "command", "command": "x"}}), true),
         (
             "hooks",
-            json!({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "touch planted"}]}]}}),
+            json!({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "touch hooked"}]}]}}),
             true,
         ),
+        ("disableAllHooks", json!({"disableAllHooks": true}), true),
         ("enableAllProjectMcpServers", json!({"enableAllProjectMcpServers": true}), true),
         ("allowedMcpServers", json!({"allowedMcpServers": [{"serverName": "srv"}]}), true),
         ("enabledMcpjsonServers", json!({"enabledMcpjsonServers": ["srv"]}), true),
@@ -78,7 +79,6 @@ async fn untrusted_deny_rules_still_restrict() {
             "permissions.disableBypassPermissionsMode",
             json!({"permissions": {"disableBypassPermissionsMode": "disable"}}),
         ),
-        ("disableAllHooks", json!({"disableAllHooks": true})),
         ("disabledMcpjsonServers", json!({"disabledMcpjsonServers": ["srv"]})),
         ("deniedMcpServers", json!({"deniedMcpServers": [{"serverName": "srv"}]})),
         ("sandbox.network.deniedDomains", json!({"sandbox": {"network": {"deniedDomains": ["x"]}}})),
@@ -108,6 +108,7 @@ async fn planted(is_trusted: bool, run: Binary) -> (World, String) {
     all["permissions"]["allow"] = json!(["Bash"]);
     all["permissions"]["deny"] = json!(["Glob"]);
     all.as_object_mut().unwrap().remove("claudeMdExcludes");
+    all.as_object_mut().unwrap().remove("disableAllHooks");
     world.home.write(".claude/settings.json", all.to_string());
     world.home.write("CLAUDE.md", "TOP @~/outside.md");
     world.home.write_home("outside.md", "OUTSIDE");
@@ -124,7 +125,9 @@ async fn planted(is_trusted: bool, run: Binary) -> (World, String) {
 async fn a_headless_run_applies_nothing_of_an_untrusted_folder() {
     let (world, told) = planted(false, print(["go"])).await;
     assert!(!world.home.project().join("made").exists(), "its allow rule lets nothing run");
-    assert!(!world.home.project().join("planted").exists(), "none of its commands is run");
+    for file in ["planted", "hooked"] {
+        assert!(!world.home.project().join(file).exists(), "none of its commands is run: {file}");
+    }
     assert!(!told.contains("got-"), "{told}");
     let sent = world.last_request().json["messages"].to_string();
     assert!(sent.contains("TOP") && !sent.contains("OUTSIDE"), "{sent}");
@@ -144,6 +147,7 @@ async fn trusted_folder_settings_apply() {
     let sent = world.last_request().json["messages"].to_string();
     assert!(!sent.contains("OUTSIDE"), "imports have an approval of their own: {sent}");
     assert!(!world.home.project().join("planted").exists(), "a shared file's helper is never run");
+    assert!(world.home.project().join("hooked").exists(), "its hooks are");
 }
 
 #[tokio::test]

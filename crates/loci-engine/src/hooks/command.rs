@@ -1,0 +1,85 @@
+//! Handlers that are commands: a shell line, or a program with its arguments.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use loci_core::hooks::{HandlerEnd, HookEntry, HookEvent, HookInput, Shell};
+use loci_tools::{ChildEnd, ChildLimits, ChildOutput, ChildSpec, run_child};
+use tokio_util::sync::CancellationToken;
+
+use super::HookService;
+use crate::conversation::host::lock;
+
+/// How much of each output of a command is kept.
+const OUTPUT_BYTES: usize = 1 << 20;
+/// What the longest limit of its own may raise the end of a session to.
+const LONGEST_END: Duration = Duration::from_secs(60);
+
+impl HookService {
+    /// Runs a command to its end.
+    pub(super) async fn run_command(
+        &self,
+        entry: &HookEntry,
+        input: &HookInput,
+        json: Arc<str>,
+        (command, args, shell): (&str, Option<&[String]>, Shell),
+        cancel: &CancellationToken,
+    ) -> HandlerEnd {
+        let root = self.world().identity.get().project_root().display().to_string();
+        let filled = |text: &str| text.replace("${CLAUDE_PROJECT_DIR}", &root);
+        let (program, args) = match (args, shell) {
+            (Some(args), _) => (filled(command), args.iter().map(|arg| filled(arg)).collect()),
+            (None, Shell::Sh) => ("/bin/sh".to_owned(), vec!["-c".to_owned(), filled(command)]),
+            (None, Shell::Bash) => ("bash".to_owned(), vec!["-c".to_owned(), filled(command)]),
+            (None, Shell::PowerShell) => {
+                ("pwsh".to_owned(), vec!["-NoProfile".to_owned(), "-Command".to_owned(), filled(command)])
+            }
+        };
+        let limit = match entry.event {
+            HookEvent::SessionEnd => entry.time_limit().min(LONGEST_END),
+            _ => entry.time_limit(),
+        };
+        let mut stdin = json.as_bytes().to_vec();
+        stdin.push(b'\n');
+        let spec = ChildSpec {
+            program,
+            args,
+            cwd: input.common.cwd.clone(),
+            env: self.command_env(input, &root),
+            stdin,
+            mark: format!("loci-hook-{}", self.fresh_id()),
+        };
+        let limits = ChildLimits { time: limit, n_bytes: OUTPUT_BYTES };
+        end_of(run_child(spec, limits, cancel).await)
+    }
+
+    /// Returns the environment of commands: that of the shell, without where telemetry goes, with what hooks are told.
+    fn command_env(&self, input: &HookInput, root: &str) -> Vec<(String, String)> {
+        let inherited = lock(&self.world().ambient).child_env.clone();
+        let mut env: Vec<(String, String)> =
+            inherited.into_iter().filter(|(name, _)| !name.starts_with("OTEL_")).collect();
+        let mut set = |name: &str, value: &str| env.push((name.to_owned(), value.to_owned()));
+        set("CLAUDE_PROJECT_DIR", root);
+        set("CLAUDECODE", "1");
+        set("CLAUDE_CODE_SESSION_ID", &input.common.session_id);
+        set("CLAUDE_CODE_CHILD_SESSION", "1");
+        set("CLAUDE_PID", &std::process::id().to_string());
+        if let Some(effort) = &input.common.effort {
+            set("CLAUDE_EFFORT", &effort.level);
+        }
+        env
+    }
+}
+
+fn end_of(output: ChildOutput) -> HandlerEnd {
+    let ChildOutput { end, stdout, stderr, is_cut } = output;
+    match end {
+        ChildEnd::Exited(code) if code != 2 && is_cut && stdout.trim_start().starts_with('{') => {
+            HandlerEnd::Failed(format!("it printed more than {} KiB, which is not read", OUTPUT_BYTES / 1024))
+        }
+        ChildEnd::Exited(code) => HandlerEnd::Exited { code, stdout, stderr },
+        ChildEnd::TimedOut => HandlerEnd::TimedOut { blocks: false },
+        ChildEnd::Cancelled => HandlerEnd::Cancelled,
+        ChildEnd::Failed(error) => HandlerEnd::Failed(format!("it could not be run: {error}")),
+    }
+}

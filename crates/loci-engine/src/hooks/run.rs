@@ -1,0 +1,224 @@
+//! Running the handlers of one event, side by side, and bringing their answers together.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use loci_core::hooks::{Handler, HandlerEnd, HookAnswer, HookDecision, HookEntry, HookInput, RunMode};
+use loci_core::permission::{Call, RuleCondition};
+use loci_core::tool::CallEffects;
+use loci_tools::spill_preview;
+use serde_json::Value;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::HookService;
+use super::attachments::attachments;
+use crate::conversation::host::lock;
+use crate::event::{EngineEvent, HookRunEnded, HookRunStarted};
+
+/// The most characters of a text that are told to the model or the user; the rest goes to a file.
+const TEXT_LIMIT: usize = 10_000;
+
+/// What came of an event: one decision, and what each handler did.
+#[derive(Debug, Default)]
+pub(super) struct Fired {
+    pub(super) decision: HookDecision,
+    /// What the transcript keeps of it.
+    pub(super) attachments: Vec<Value>,
+}
+
+/// One handler's run.
+#[derive(Debug)]
+pub(super) struct HookRun {
+    pub(super) entry: Arc<HookEntry>,
+    pub(super) end: HandlerEnd,
+    pub(super) answer: HookAnswer,
+    pub(super) taken: Duration,
+}
+
+impl HookService {
+    /// Runs every handler that an event concerns and waits for them. Dropping the future ends them.
+    pub(super) async fn fire(
+        &self,
+        input: HookInput,
+        call_id: Option<&str>,
+        effects: Option<&CallEffects>,
+    ) -> Fired {
+        let event = input.event.event();
+        let entries = self.config().matching(&input, &|rule| self.fits(rule, &input, effects));
+        if entries.is_empty() {
+            return Fired::default();
+        }
+        let (name, json) = (input.hook_name(), Arc::<str>::from(input.to_json()));
+        tracing::debug!(target: "loci::hooks", hook = name, n_handlers = entries.len(), "hooks run");
+        let began = Instant::now();
+        let runs = entries.into_iter().map(|entry| self.run(entry, &input, Arc::clone(&json), call_id));
+        let runs: Vec<HookRun> = join_all(runs).await;
+        let call_id = call_id.map_or_else(|| self.fresh_id(), str::to_owned);
+        let attachments = attachments(event, &name, &call_id, &runs);
+        let labels: Vec<String> = runs.iter().map(|run| run.entry.label()).collect();
+        let answers = labels.iter().map(String::as_str).zip(runs.into_iter().map(|run| run.answer));
+        let decision = HookDecision::merge(event, answers);
+        let taken = began.elapsed();
+        crate::state::change_identity(&self.world().identity, |identity| identity.totals.hooks += taken);
+        tracing::debug!(
+            target: "loci::hooks",
+            hook = name,
+            after_ms = taken.as_millis() as u64,
+            blocks = decision.block.is_some(),
+            stops = decision.stop.is_some(),
+            permission = ?decision.permission.as_ref().map(|(word, _)| word),
+            "hooks answered"
+        );
+        Fired { decision, attachments }
+    }
+
+    /// Runs every handler that an event concerns; nobody waits for them but the end of the session.
+    pub(super) fn fire_detached(&self, input: HookInput) {
+        let (service, shutdown) = (self.clone(), self.inner.shutdown.clone());
+        lock(&self.inner.detached).spawn(async move {
+            tokio::select! {
+                fired = service.fire(input, None, None) => service.tell_user(fired.decision.messages),
+                () = shutdown.cancelled() => {}
+            }
+        });
+    }
+
+    /// Waits for runs that nobody else waits for, then ends them.
+    pub(super) async fn drain(&self, limit: Duration) {
+        let mut detached = std::mem::take(&mut *lock(&self.inner.detached));
+        // What is not done by then is ended.
+        drop(tokio::time::timeout(limit, async { while detached.join_next().await.is_some() {} }).await);
+        self.inner.shutdown.cancel();
+        while detached.join_next().await.is_some() {}
+    }
+
+    /// Takes what handlers in the background said since the last time.
+    pub(crate) fn take_late(&self) -> Vec<Value> {
+        std::mem::take(&mut *lock(&self.inner.late))
+    }
+
+    /// Compares the `if` of a handler with the call at hand, by the rules' own judge.
+    fn fits(&self, rule: &RuleCondition, input: &HookInput, effects: Option<&CallEffects>) -> bool {
+        let (Some(tool), Some(effects)) = (input.event.tool(), effects) else { return false };
+        let mut book = self.world().state.get().permission.rulebook.clone();
+        book.cwd.clone_from(&input.common.cwd);
+        let command = tool.tool_input.get("command").and_then(Value::as_str);
+        let call = Call { tool: &tool.tool_name, command, input: &tool.tool_input, effects, hook: None };
+        rule.matches(&call, &book)
+    }
+
+    async fn run(
+        &self,
+        entry: Arc<HookEntry>,
+        input: &HookInput,
+        json: Arc<str>,
+        call_id: Option<&str>,
+    ) -> HookRun {
+        if let Handler::Command { mode: RunMode::Background | RunMode::BackgroundWakes, .. } = &entry.handler
+        {
+            return self.run_in_background(entry, input, json);
+        }
+        self.run_to_end(entry, input, json, call_id, &CancellationToken::new()).await
+    }
+
+    /// Starts a command that nobody waits for; what it says is told with the next prompt.
+    fn run_in_background(&self, entry: Arc<HookEntry>, input: &HookInput, json: Arc<str>) -> HookRun {
+        let (service, cancel) = (self.clone(), self.inner.shutdown.clone());
+        let (held, input) = (Arc::clone(&entry), input.clone());
+        lock(&self.inner.detached).spawn(async move {
+            let run = service.run_to_end(held, &input, json, None, &cancel).await;
+            let (event, id) = (input.event.event(), service.fresh_id());
+            let told = super::attachments::late(event, &input.hook_name(), &id, &run);
+            lock(&service.inner.late).extend(told);
+            service.tell_user(run.answer.message.into_iter().collect());
+        });
+        let end = HandlerEnd::Replied(Value::Null);
+        HookRun { entry, end, answer: HookAnswer::default(), taken: Duration::ZERO }
+    }
+
+    async fn run_to_end(
+        &self,
+        entry: Arc<HookEntry>,
+        input: &HookInput,
+        json: Arc<str>,
+        call_id: Option<&str>,
+        cancel: &CancellationToken,
+    ) -> HookRun {
+        let (name, id) = (input.hook_name(), self.fresh_id());
+        let event = input.event.event();
+        let started = HookRunStarted { id, name: name.clone(), event };
+        self.tell(EngineEvent::HookStarted(started.clone()));
+        tracing::debug!(target: "loci::hooks", run = started.id, hook = name, kind = entry.kind(), source = %entry.source, "hook started");
+        let began = Instant::now();
+        let end = self.handle(&entry, input, json, call_id, cancel).await;
+        let taken = began.elapsed();
+        let mut answer = HookAnswer::read(event, &name, &entry.label(), &end);
+        self.shorten(&mut answer);
+        let what = end_name(&end);
+        tracing::debug!(target: "loci::hooks", run = started.id, after_ms = taken.as_millis() as u64, end = what, is_error = answer.error.is_some(), "hook ended");
+        self.tell(EngineEvent::HookEnded(HookRunEnded::new(started, &end, &answer)));
+        HookRun { entry, end, answer, taken }
+    }
+
+    async fn handle(
+        &self,
+        entry: &HookEntry,
+        input: &HookInput,
+        json: Arc<str>,
+        _call_id: Option<&str>,
+        cancel: &CancellationToken,
+    ) -> HandlerEnd {
+        match &entry.handler {
+            Handler::Command { command, args, shell, .. } => {
+                self.run_command(entry, input, json, (command, args.as_deref(), *shell), cancel).await
+            }
+            Handler::McpTool { server, .. } => {
+                HandlerEnd::Failed(format!("the MCP server `{server}` is not connected"))
+            }
+            Handler::Http { .. }
+            | Handler::Prompt { .. }
+            | Handler::Agent { .. }
+            | Handler::Callback { .. } => {
+                HandlerEnd::Failed(format!("handlers of type `{}` cannot be run yet", entry.kind()))
+            }
+        }
+    }
+
+    /// Moves texts that are too long to files, and leaves previews.
+    fn shorten(&self, answer: &mut HookAnswer) {
+        for text in
+            [&mut answer.context, &mut answer.plain, &mut answer.message, &mut answer.block, &mut answer.stop]
+        {
+            if let Some(long) = text.as_mut().filter(|text| is_too_long(text)) {
+                *long = self.spill(long);
+            }
+        }
+        if let Some((_, why)) = answer.permission.as_mut().filter(|(_, why)| is_too_long(why)) {
+            *why = self.spill(why);
+        }
+    }
+
+    fn spill(&self, text: &str) -> String {
+        let saved = self.spill_file().and_then(|path| std::fs::write(&path, text).map(|()| path));
+        let total = text.len() as u64;
+        spill_preview(text, total, saved.map(|path| (path, total)))
+    }
+}
+
+fn is_too_long(text: &str) -> bool {
+    text.len() > TEXT_LIMIT && text.chars().count() > TEXT_LIMIT
+}
+
+fn end_name(end: &HandlerEnd) -> String {
+    match end {
+        HandlerEnd::Exited { code, .. } => format!("exit code {code}"),
+        HandlerEnd::Responded { status, .. } => format!("status {status}"),
+        HandlerEnd::Replied(_) => "replied".to_owned(),
+        HandlerEnd::Judged { is_ok, .. } => format!("judged ok={is_ok}"),
+        HandlerEnd::TimedOut { .. } => "timed out".to_owned(),
+        HandlerEnd::Failed(why) => format!("failed: {why}"),
+        HandlerEnd::Cancelled => "cancelled".to_owned(),
+    }
+}

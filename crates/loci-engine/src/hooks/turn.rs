@@ -1,0 +1,239 @@
+//! The service as turns see it.
+
+use std::time::Duration;
+
+use loci_core::hooks::{EventInput, HookEvent, HookPermission, PermissionReply, ToolFields};
+use loci_core::permission::{HookVerdict, Update, Verdict};
+use loci_core::tool::{ToolAttachment, ToolContent, ToolOutcome};
+
+use super::HookService;
+use super::tool_output::replace_output;
+use crate::event::EngineEvent;
+use crate::extension::{
+    AfterCall, BatchGate, BatchResults, BeforeEnd, BeforePrompt, CallGate, HookCall, HookFuture, HookMoment,
+    PermissionQuestion, PromptGate, SessionAdditions, SessionBegin, TurnHooks,
+};
+use crate::turn::Objection;
+
+/// What the end of a session waits for its hooks, unless they say otherwise.
+const END_BUDGET: Duration = Duration::from_millis(1500);
+/// The most that they can say.
+const LONGEST_END: Duration = Duration::from_secs(60);
+
+impl TurnHooks for HookService {
+    fn listens_to(&self, event: HookEvent) -> bool {
+        self.has(event)
+    }
+
+    fn session_begins(&self, begin: SessionBegin) -> HookFuture<SessionAdditions> {
+        let SessionBegin { source, model, title, moment } = begin;
+        let event = EventInput::SessionStart { source: source.to_owned(), model, session_title: title };
+        let (service, input) = (self.clone(), self.input(event, moment));
+        Box::pin(async move {
+            let fired = service.fire(input, None, None).await;
+            service.tell_user(fired.decision.messages);
+            let keeps_title = !matches!(source, "clear" | "compact");
+            SessionAdditions {
+                attachments: fired.attachments,
+                title: fired.decision.title.filter(|_| keeps_title),
+                first_prompt: fired.decision.first_prompt,
+            }
+        })
+    }
+
+    fn session_ends(&self, reason: &'static str, moment: HookMoment) -> HookFuture<()> {
+        let event = EventInput::SessionEnd { reason: reason.to_owned() };
+        let (service, input) = (self.clone(), self.input(event, moment));
+        let budget = self.end_budget();
+        Box::pin(async move {
+            if service.has(HookEvent::SessionEnd) {
+                match tokio::time::timeout(budget, service.fire(input, None, None)).await {
+                    Ok(fired) => service.tell_user(fired.decision.messages),
+                    Err(_) => service.tell(EngineEvent::Warning(format!(
+                        "SessionEnd hooks did not end within {} ms and were stopped; a `timeout` of theirs raises that",
+                        budget.as_millis()
+                    ))),
+                }
+            }
+            service.drain(Duration::ZERO).await;
+        })
+    }
+
+    fn before_prompt(&self, prompt: BeforePrompt) -> HookFuture<PromptGate> {
+        let BeforePrompt { prompt, title, moment } = prompt;
+        let event = EventInput::UserPromptSubmit { prompt, session_title: title };
+        let (service, input) = (self.clone(), self.input(event, moment));
+        Box::pin(async move {
+            let mut attachments = service.take_late();
+            let fired = service.fire(input, None, None).await;
+            let decision = fired.decision;
+            service.tell_user(decision.messages);
+            let stop = decision.stop.map(|why| or_usual(why, "A hook stopped the turn."));
+            match decision.block.or(stop) {
+                Some(reason) => PromptGate::Block { reason },
+                None => {
+                    attachments.extend(fired.attachments);
+                    PromptGate::Go { attachments, title: decision.title }
+                }
+            }
+        })
+    }
+
+    fn before_call(&self, call: HookCall) -> HookFuture<CallGate> {
+        let HookCall { id, tool, input, effects, moment } = call;
+        let tool_fields = ToolFields { tool_name: tool, tool_input: input };
+        let event = EventInput::PreToolUse { tool: tool_fields, tool_use_id: id.to_string() };
+        let (service, input) = (self.clone(), self.input(event, moment));
+        Box::pin(async move {
+            let fired = service.fire(input, Some(id.as_str()), Some(&effects)).await;
+            let decision = fired.decision;
+            service.tell_user(decision.messages);
+            CallGate {
+                verdict: decision.permission.map(|(word, reason)| verdict(word, reason)),
+                input: decision.input,
+                attachments: fired.attachments,
+                halt: decision.stop.map(|why| or_usual(why, "A hook stopped the turn.")),
+            }
+        })
+    }
+
+    fn permission_question(&self, question: PermissionQuestion) -> HookFuture<Option<PermissionReply>> {
+        let PermissionQuestion { call: HookCall { tool, input, effects, moment, .. }, suggestions } =
+            question;
+        let suggestions: Vec<_> = suggestions.iter().map(Update::to_value).collect();
+        let event = EventInput::PermissionRequest {
+            tool: ToolFields { tool_name: tool, tool_input: input },
+            permission_suggestions: (!suggestions.is_empty()).then_some(suggestions),
+        };
+        let (service, input) = (self.clone(), self.input(event, moment));
+        Box::pin(async move {
+            let decision = service.fire(input, None, Some(&effects)).await.decision;
+            service.tell_user(decision.messages);
+            decision.reply
+        })
+    }
+
+    fn after_call(&self, call: HookCall, outcome: ToolOutcome, taken: Duration) -> HookFuture<AfterCall> {
+        let HookCall { id, tool, input, effects, moment } = call;
+        let tool = ToolFields { tool_name: tool, tool_input: input };
+        let (tool_use_id, duration_ms) = (id.to_string(), Some(taken.as_millis() as u64));
+        let event = match outcome.is_failure() {
+            false => EventInput::PostToolUse {
+                tool,
+                tool_response: outcome.structured.clone(),
+                tool_use_id,
+                duration_ms,
+            },
+            true => EventInput::PostToolUseFailure {
+                tool,
+                tool_use_id,
+                error: text_of(&outcome.content),
+                is_interrupt: Some(false),
+                duration_ms,
+            },
+        };
+        if !self.has(event.event()) {
+            return Box::pin(async { AfterCall { outcome, halt: None } });
+        }
+        let (service, input) = (self.clone(), self.input(event, moment));
+        Box::pin(async move {
+            let fired = service.fire(input, Some(id.as_str()), Some(&effects)).await;
+            let decision = fired.decision;
+            let mut messages = decision.messages;
+            let mut outcome = match decision.output {
+                None => outcome,
+                Some(output) => replace_output(outcome.clone(), output).unwrap_or_else(|problem| {
+                    messages.push(format!("PostToolUse hook: {problem}; the tool's own is kept"));
+                    outcome
+                }),
+            };
+            service.tell_user(messages);
+            let added = fired.attachments.into_iter().map(|attachment| ToolAttachment { attachment });
+            outcome.attachments.extend(added);
+            AfterCall { outcome, halt: decision.stop.map(|why| or_usual(why, "A hook stopped the turn.")) }
+        })
+    }
+
+    fn after_batch(&self, batch: BatchResults) -> HookFuture<BatchGate> {
+        let event = EventInput::PostToolBatch { tool_calls: batch.calls };
+        let (service, input) = (self.clone(), self.input(event, batch.moment));
+        Box::pin(async move {
+            let fired = service.fire(input, None, None).await;
+            service.tell_user(fired.decision.messages);
+            let stop = fired.decision.stop.map(|why| or_usual(why, "A hook stopped the turn."));
+            BatchGate { attachments: fired.attachments, halt: fired.decision.block.or(stop) }
+        })
+    }
+
+    fn before_end(&self, end: BeforeEnd) -> HookFuture<Option<Objection>> {
+        let BeforeEnd { text, has_gone_on, background_tasks, moment } = end;
+        let event = EventInput::Stop {
+            stop_hook_active: has_gone_on,
+            last_assistant_message: text,
+            background_tasks,
+            session_crons: Vec::new(),
+        };
+        let (service, input) = (self.clone(), self.input(event, moment));
+        Box::pin(async move {
+            let fired = service.fire(input, None, None).await;
+            let decision = fired.decision;
+            let mut messages = decision.messages;
+            let has_stopped = decision.stop.is_some();
+            messages.extend(decision.stop.filter(|why| !why.is_empty()));
+            service.tell_user(messages);
+            if has_stopped || (decision.block.is_none() && decision.context.is_empty()) {
+                return None;
+            }
+            let text = decision.block.map(|why| format!("Stop hook feedback:\n{why}")).unwrap_or_default();
+            Some(Objection { text, attachments: fired.attachments })
+        })
+    }
+
+    fn notify(&self, event: EventInput, moment: HookMoment) {
+        if self.has(event.event()) {
+            self.fire_detached(self.input(event, moment));
+        }
+    }
+}
+
+impl HookService {
+    /// Returns how long the end of a session waits: as long as the most patient of its hooks in settings wants.
+    fn end_budget(&self) -> Duration {
+        let said = lock_vars(self).and_then(|ms| ms.parse().ok()).map(Duration::from_millis);
+        let own = self.config();
+        let own = own.entries().iter().filter(|entry| entry.event == HookEvent::SessionEnd);
+        let longest = own.filter_map(|entry| entry.timeout).max().unwrap_or_default();
+        said.unwrap_or_else(|| longest.clamp(END_BUDGET, LONGEST_END))
+    }
+}
+
+fn lock_vars(service: &HookService) -> Option<String> {
+    let env = crate::conversation::host::lock(&service.world().ambient).env.clone();
+    env.vars.non_empty("CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS").map(str::to_owned)
+}
+
+fn verdict(word: HookPermission, reason: String) -> HookVerdict {
+    match word {
+        HookPermission::Allow => HookVerdict { verdict: Verdict::Allow, reason },
+        HookPermission::Ask => HookVerdict { verdict: Verdict::Ask, reason },
+        HookPermission::Deny => HookVerdict { verdict: Verdict::Deny, reason },
+        // Nobody can take it up yet, so it does not run, and is not taken for a yes.
+        HookPermission::Defer => HookVerdict {
+            verdict: Verdict::Deny,
+            reason: or_usual(reason, "A hook put this call off, and it was not run."),
+        },
+    }
+}
+
+fn or_usual(text: String, usual: &str) -> String {
+    if text.trim().is_empty() { usual.to_owned() } else { text }
+}
+
+fn text_of(content: &ToolContent) -> String {
+    match content {
+        ToolContent::Text(text) => text.clone(),
+        ToolContent::Blocks(blocks) => {
+            blocks.iter().filter_map(loci_core::message::Block::text).collect::<Vec<_>>().join("\n")
+        }
+    }
+}
