@@ -155,7 +155,8 @@ fn apply(
     })
 }
 
-fn warn(text: &str) {
+/// Tells people on standard error.
+pub(crate) fn warn(text: &str) {
     // Nobody is left to tell when stderr is gone.
     drop(writeln!(std::io::stderr(), "{text}"));
 }

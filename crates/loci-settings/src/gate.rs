@@ -51,8 +51,7 @@ pub(super) fn admit(key: &Key, origin: &Origin, value: &Value, is_trusted: bool)
     let untrusted = (is_in_project && !is_trusted).then_some(Refusal::Untrusted);
     match key.trust {
         Trust::Free => whole(None),
-        Trust::OwnFile if scope == Scope::Local => whole(None),
-        Trust::Needed | Trust::OwnFile => whole(untrusted),
+        Trust::Needed => whole(untrusted),
         Trust::NeverShared if scope == Scope::Project => whole(Some(Refusal::Repository)),
         Trust::NeverShared => whole(untrusted),
         Trust::PermissionMode => whole(mode(value, is_in_project, untrusted)),
@@ -65,10 +64,11 @@ pub(super) fn admit(key: &Key, origin: &Origin, value: &Value, is_trusted: bool)
     }
 }
 
-/// Modes that ask more than the usual one are free; those that stop asking no project may choose.
+/// The mode that only plans is free. The usual one is not, for the user's may be to plan; those that stop asking no
+/// project may choose.
 fn mode(value: &Value, is_in_project: bool, untrusted: Option<Refusal>) -> Option<Refusal> {
     match value.as_str().unwrap_or_default() {
-        "default" | "manual" | "plan" => None,
+        "plan" => None,
         "bypassPermissions" | "auto" if is_in_project => Some(Refusal::Repository),
         _ => untrusted,
     }

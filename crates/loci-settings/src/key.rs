@@ -125,9 +125,6 @@ pub enum Trust {
     Free,
     /// The folder must be trusted.
     Needed,
-    /// The folder must be trusted, unless the file is the user's own: the local one that did not come with the
-    /// repository.
-    OwnFile,
     /// No trust is enough: the shared file of a repository never sets it.
     NeverShared,
     /// Each variable by its name.

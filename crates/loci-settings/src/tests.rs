@@ -295,7 +295,10 @@ fn a_repository_that_is_not_trusted_can_only_restrict() {
             check_gate(scope, text, "counts, counts", "counts, counts");
         }
         for text in [
+            r#"{"permissions": {"allow": ["Bash(*)"]}}"#,
+            r#"{"permissions": {"additionalDirectories": ["/"]}}"#,
             r#"{"permissions": {"defaultMode": "acceptEdits"}}"#,
+            r#"{"permissions": {"defaultMode": "default"}}"#,
             r#"{"env": {"PATH": "/evil"}}"#,
             r#"{"hooks": {"Stop": []}}"#,
             r#"{"statusLine": {"type": "command", "command": "evil"}}"#,
@@ -321,15 +324,15 @@ fn a_repository_that_is_not_trusted_can_only_restrict() {
     }
 }
 
-/// The user's own file for the project may allow at once; one that came with the repository may not.
+/// An archive can bring a local file as well as a shared one, and no index of git knows of it.
 #[test]
-fn the_users_own_local_file_may_allow() {
+fn every_project_file_waits_for_trust_before_it_allows() {
     let local = || Origin::new(Scope::Local, "s.json");
     for text in
         [r#"{"permissions": {"allow": ["A"]}}"#, r#"{"permissions": {"additionalDirectories": ["/"]}}"#]
     {
         for (origin, is_trusted, counts) in [
-            (local(), false, true),
+            (local(), false, false),
             (local(), true, true),
             (local().from_repository(), false, false),
             (local().from_repository(), true, true),

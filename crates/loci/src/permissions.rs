@@ -13,8 +13,8 @@ use loci_app::UserError;
 use loci_app::memory::open_memory;
 use loci_app::rules::rulebook_from_settings;
 use loci_core::permission::{Mode, Rule, RuleList, Rulebook};
-use loci_settings::Scope;
-use loci_stdx::Env;
+use loci_settings::{MergedSettings, Refusal, Role, Scope};
+use loci_stdx::{Env, single_line};
 use serde_json::{Value, json};
 
 use crate::config::{SettingsContext, write};
@@ -86,7 +86,8 @@ fn rulebook(ctx: &SettingsContext, mode: Option<Mode>) -> (Rulebook, Vec<String>
         ..Rulebook::default()
     };
     let settings = ctx.loaded.settings();
-    let notes = rulebook_from_settings(env, &settings.permissions, mode, &mut book);
+    let mut notes = rulebook_from_settings(env, &settings.permissions, mode, &mut book);
+    notes.extend(untrusted_notes(&ctx.loaded.merged));
     let root = ctx.places.main_checkout().unwrap_or(ctx.places.tree_root());
     let is_bare = env.vars.is_truthy("CLAUDE_CODE_SIMPLE");
     if let (Some(memory), _) = open_memory(env, &ctx.home, is_bare, &settings, root) {
@@ -94,6 +95,23 @@ fn rulebook(ctx: &SettingsContext, mode: Option<Mode>) -> (Rulebook, Vec<String>
     }
     (book, notes)
 }
+
+/// Says which permissions of the project's files would count if this folder were trusted, a line for each file.
+fn untrusted_notes(merged: &MergedSettings) -> Vec<String> {
+    let permissions = merged.iter().filter(|setting| setting.key.path.starts_with("permissions."));
+    let parts = permissions.flat_map(|setting| setting.parts.iter().map(|part| (setting.key.path, part)));
+    parts
+        .filter(|(_, part)| part.role == Role::Refused(Refusal::Untrusted))
+        .map(|(path, part)| {
+            let value = single_line(&part.value.to_string(), MOST_LETTERS);
+            let place = format!("{}:{}", part.origin.name, part.line);
+            format!("Waits until this folder is trusted (`loci config trust`): {path} = {value}  ({place})")
+        })
+        .collect()
+}
+
+/// The most letters of a value that waits for trust.
+const MOST_LETTERS: usize = 200;
 
 /// Tells which file a rule is saved to unless another is named: the user's for this project.
 const USUAL: Scope = Scope::Local;

@@ -29,10 +29,10 @@ pub(super) const KEYS: &[Key] = &[
     key("switchModelsOnFlag", Bool, "whether to change models when a safety flag is raised").free(),
     key("ultracode", Bool, "start at the highest effort, planning workflows"),
     // Permissions
-    key("permissions.allow", Texts, "rules for calls that run without asking").trust(OwnFile).used(),
+    key("permissions.allow", Texts, "rules for calls that run without asking").used(),
     key("permissions.ask", Restrictions, "rules for calls that are always asked about").free().used(),
     key("permissions.deny", Restrictions, "rules for calls that never run").free().used(),
-    key("permissions.additionalDirectories", Texts, "further directories the session may work in").trust(OwnFile).used(),
+    key("permissions.additionalDirectories", Texts, "further directories the session may work in").used(),
     key("permissions.defaultMode", OneOf(&["default", "manual", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions"]), "the permission mode to start in").trust(PermissionMode).used(),
     key("permissions.disableBypassPermissionsMode", OneOf(&["disable"]), "forbids running everything unasked").free().used(),
     key("permissions.disableAutoMode", OneOf(&["disable"]), "forbids the mode in which a classifier decides").free(),

@@ -164,8 +164,7 @@ impl Loading<'_> {
 /// Tells whether it matters for any of its values that the repository may have brought the file.
 fn asks_whose_file(layer: &Layer) -> bool {
     let matters = |key: &Key| {
-        key.scopes == Scopes::NotShared
-            || matches!(key.trust, Trust::NeverShared | Trust::Environment | Trust::OwnFile)
+        key.scopes == Scopes::NotShared || matches!(key.trust, Trust::NeverShared | Trust::Environment)
     };
     layer.values.iter().any(|value| matters(value.key))
 }

@@ -82,7 +82,6 @@ fn trust(key: &Key) -> &'static str {
     match key.trust {
         Trust::Free => "",
         Trust::Needed => "; in a project's files once the folder is trusted",
-        Trust::OwnFile => "; in a file that came with the repository once the folder is trusted",
         Trust::NeverShared => "; in the local file once the folder is trusted, in the shared one never",
         Trust::Environment => {
             "; in a project's files once the folder is trusted, and never where requests go"

@@ -69,8 +69,14 @@ fn check(rule: &str, list: RuleList, scope: Scope) -> Result<(), UserError> {
 
 /// Says when the rule is written and yet does not count.
 fn effect(ctx: &SettingsContext, rule: &str, list: RuleList, scope: Scope) -> Option<String> {
-    let (book, _) = super::rulebook(&SettingsContext::new(&ctx.env), None);
+    let after = SettingsContext::new(&ctx.env);
+    let (book, _) = super::rulebook(&after, None);
     let source = RuleSource::Settings(scope);
     let counts = book.list(list).iter().any(|it| it.text() == rule && it.source() == source);
-    (!counts).then(|| "It does not count here; `loci doctor` says why".to_owned())
+    let is_of_project = matches!(scope, Scope::Project | Scope::Local);
+    let why = match is_of_project && !after.loaded.trust.is_trusted {
+        true => "It counts once this folder is trusted: look at its files, then run `loci config trust`",
+        false => "It does not count here; `loci doctor` says why",
+    };
+    (!counts).then(|| why.to_owned())
 }

@@ -45,8 +45,13 @@ async fn a_person_may_say_always_and_is_not_asked_again() {
     assert_eq!(output.stderr.matches("asks to run").count(), 1, "{}", output.stderr);
     let saved: Value = serde_json::from_str(&local_settings(&world)).unwrap();
     assert_eq!(saved, json!({"permissions": {"allow": ["Bash(touch made)"]}}));
-    // Nor in the next session, though nobody said that the folder is trusted: the file is the person's own.
+    assert!(output.stderr.contains("run `loci config trust`"), "{}", output.stderr);
+    // Nor in the next session, once the folder is trusted: an archive could have brought such a file.
     std::fs::remove_file(world.home.project().join("made")).unwrap();
+    let world = world.then([bash("touch made"), Step::text("Not yet.")]).await;
+    world.print(["hi"]);
+    assert!(!world.home.project().join("made").exists());
+    crate::settings::trust(&world);
     let world = world.then([bash("touch made"), Step::text("Again.")]).await;
     assert_fine(&world.print(["hi"]));
     assert!(world.home.project().join("made").exists());
@@ -153,6 +158,7 @@ async fn client_answer_may_add_permission_rules() {
         (update("removeDirectories", "session", json!({"directories": ["~"]})), "cat ~/secret.txt", 2),
     ] {
         let world = World::new([]).await;
+        crate::settings::trust(&world);
         world.home.write_home("secret.txt", "secret\n");
         let script = vec![bash("touch a"), bash(second), Step::text("Done.")];
         let (world, n_asked, output) = granted(script, world, &updates).await;
@@ -187,6 +193,26 @@ async fn granted_rule_is_saved_to_its_settings_file() {
     }
 }
 
+/// A grant that is saved into a folder nobody trusts holds for the session, and says what it lacks.
+#[tokio::test]
+async fn grant_saved_to_an_untrusted_folder_says_that_it_waits() {
+    let rule = json!({"rules": [{"toolName": "Bash", "ruleContent": "touch *"}], "behavior": "allow"});
+    for (destination, is_trusted, tells) in
+        [("localSettings", false, true), ("localSettings", true, false), ("userSettings", false, false)]
+    {
+        let world = World::new([]).await;
+        if is_trusted {
+            crate::settings::trust(&world);
+        }
+        let script = vec![bash("touch a"), bash("touch b"), Step::text("Done.")];
+        let (_, n_asked, output) =
+            granted(script, world, &update("addRules", destination, rule.clone())).await;
+        assert_eq!(n_asked, 1, "{destination}");
+        let told = output.stderr.matches("run `loci config trust`").count();
+        assert_eq!(told, usize::from(tells), "{destination} {is_trusted}: {output:?}");
+    }
+}
+
 /// P-10.
 #[tokio::test]
 async fn answers_cannot_switch_to_bypass_mode() {
@@ -215,6 +241,7 @@ async fn suggested_rules_allow_the_asked_call() {
     ];
     for (kind, call) in calls {
         let world = World::new([]).await;
+        crate::settings::trust(&world);
         world.home.write_home("notes/secret.txt", "secret\n");
         let script = [call(&world, 1), call(&world, 2), Step::text("Done.")];
         let world = world.then(script).await;

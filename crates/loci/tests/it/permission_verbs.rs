@@ -474,3 +474,21 @@ async fn explanations_follow_the_settings() {
         assert_eq!(explained["verdict"], verdict, "{settings} {call}: {explained}");
     }
 }
+
+/// Rules that wait for trust are shown beside those that count, and one that is added says that it waits.
+#[tokio::test]
+async fn untrusted_rules_are_explained_as_waiting() {
+    let world = World::new([]).await;
+    world.home.write(".claude/settings.local.json", r#"{"permissions": {"allow": ["Bash(touch *)"]}}"#);
+    let output = run(&world, &["explain", "--json", "Bash touch x"]);
+    let explained: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!(explained["verdict"], "ask", "{explained}");
+    let note = explained["notes"][0].as_str().unwrap_or_default();
+    let waits =
+        "Waits until this folder is trusted (`loci config trust`): permissions.allow = [\"Bash(touch *)\"]";
+    assert!(note.starts_with(waits) && note.ends_with("settings.local.json:1)"), "{note}");
+    let added = run(&world, &["add", "Bash(make *)"]);
+    assert!(added.stdout.contains("It counts once this folder is trusted"), "{added:?}");
+    let added = run(&world, &["add", "--user", "Bash(make *)"]);
+    assert!(!added.stdout.contains("It counts once"), "{added:?}");
+}

@@ -139,19 +139,38 @@ async fn allow_rules_of_a_repository_wait_for_trust() {
     }
 }
 
-/// The local file counts at once, unless it came with the repository (S-38).
+/// An unpacked archive brings a local file that git knows nothing of (P-13, S-38).
 #[tokio::test]
-async fn local_allow_rules_count_unless_git_tracks_the_file() {
-    for is_tracked in [false, true] {
+async fn local_allow_rules_wait_for_trust_whether_or_not_git_tracks_the_file() {
+    for (is_tracked, is_trusted) in [(false, false), (true, false), (false, true), (true, true)] {
         let world = World::with_git(runs("touch made")).await;
-        world.home.write(".claude/settings.local.json", r#"{"permissions": {"allow": ["Bash(touch *)"]}}"#);
+        let rules = r#"{"permissions": {"allow": ["Bash(*)"], "additionalDirectories": ["/"]}}"#;
+        world.home.write(".claude/settings.local.json", rules);
         if is_tracked {
             world.home.git(&["add", "--force", ".claude/settings.local.json"]);
         }
+        if is_trusted {
+            trust(&world);
+        }
         let output = world.print(["go"]);
-        assert_eq!(world.home.project().join("made").exists(), !is_tracked, "{output:?}");
-        assert_eq!(output.stderr.contains("until this folder is trusted"), is_tracked, "{output:?}");
+        assert_eq!(world.home.project().join("made").exists(), is_trusted, "{output:?}");
+        let notice = "settings.local.json: ignored until this folder is trusted: permissions.allow (1), permissions.additionalDirectories (1)";
+        assert_eq!(output.stderr.contains(notice), !is_trusted, "{output:?}");
+        let doctor = world.run(&loci().args(["doctor"]));
+        assert_eq!(doctor.stdout.contains("until this folder is trusted"), !is_trusted, "{doctor:?}");
     }
+}
+
+/// A local file in the start directory, beside the one at the root of the repository, waits too.
+#[tokio::test]
+async fn local_file_left_in_the_start_directory_waits_for_trust() {
+    let world = World::with_git(Step::text("x")).await;
+    let rules = r#"{"permissions": {"allow": ["Bash(*)"]}}"#;
+    world.home.write("sub/.claude/settings.local.json", rules);
+    let sub = world.home.project().join("sub").display().to_string();
+    let shown = world.run(&loci().args(["permissions", "list"]).cwd(&sub));
+    assert!(!shown.stdout.contains("allow Bash(*)"), "{shown:?}");
+    assert!(shown.stdout.contains("Waits until this folder is trusted"), "{shown:?}");
 }
 
 #[tokio::test]

@@ -56,10 +56,8 @@ async fn untrusted_settings_have_no_effect_until_trusted() {
             trust(&world);
         }
         for (key, text, may_share) in wishes() {
-            // What the user's own file of the project lets through, the user has let through.
-            let is_own = matches!(key, "permissions.allow" | "permissions.additionalDirectories");
             for (file, expected) in
-                [("settings.json", is_trusted && may_share), ("settings.local.json", is_trusted || is_own)]
+                [("settings.json", is_trusted && may_share), ("settings.local.json", is_trusted)]
             {
                 world.home.write(format!(".claude/{file}"), text.to_string());
                 assert_eq!(counts(&world, key), expected, "{key} in {file}, trusted: {is_trusted}");
