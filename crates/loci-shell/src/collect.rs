@@ -13,13 +13,15 @@ use dirs::{After, Dirs};
 use crate::cover::{cover, is_safe_variable};
 use crate::files::{self, Access};
 use crate::parse::{Notes, Parsed};
+use crate::renames::{Meaning, Renames, defines_alias};
 use crate::syntax::{Assignment, Command, Compound, Redirect, Simple, Word};
 use crate::value::{Surroundings, Value, join, show, values};
 use crate::{ShellCommand, ShellContext, ShellPath, ShellReading, parts, read_only, wrappers};
 
 /// Walks a line and reports what it does.
 pub(crate) fn collect(parsed: &Parsed, ctx: &ShellContext<'_>) -> ShellReading {
-    let (mut reading, notes) = walk(parsed, ctx, &Dirs::known(ctx.cwd), 0, Notes::default());
+    let start = (Notes::default(), Renames::default());
+    let (mut reading, (notes, _)) = walk(parsed, ctx, &Dirs::known(ctx.cwd), 0, start);
     if notes.evaluates_names && notes.has_code_text {
         reading.unknown.push("arithmetic that may run what is in a subscript".to_owned());
     }
@@ -32,24 +34,26 @@ fn walk(
     ctx: &ShellContext<'_>,
     dirs: &Dirs,
     nesting: usize,
-    before: Notes,
-) -> (ShellReading, Notes) {
-    let start = before.and(parsed.notes);
-    let once = |notes: Notes| {
+    (before, renames): (Notes, Renames),
+) -> (ShellReading, (Notes, Renames)) {
+    let start = (before.and(parsed.notes), renames);
+    let once = |(notes, renames): (Notes, Renames)| {
         let mut walk = Walk {
             ctx: *ctx,
             out: ShellReading::default(),
             nesting,
             notes,
+            renames,
             runs_unknown: false,
             n_guesses: 0,
         };
         walk.command(&parsed.command, dirs.clone(), Scope { is_free: true, is_covered: true });
-        (walk.out, walk.notes)
+        (walk.out, (walk.notes, walk.renames))
     };
-    let (reading, notes) = once(start);
-    let is_late = (notes.moves_home, notes.moves) != (start.moves_home, start.moves);
-    if is_late { once(notes) } else { (reading, notes) }
+    let (reading, noted) = once(start.clone());
+    let moves = |notes: &Notes| (notes.moves_home, notes.moves);
+    let is_late = moves(&noted.0) != moves(&start.0) || noted.1 != start.1;
+    if is_late { once(noted) } else { (reading, noted) }
 }
 
 /// What surrounds a command.
@@ -66,6 +70,8 @@ struct Walk<'a> {
     out: ShellReading,
     nesting: usize,
     notes: Notes,
+    /// The names that the line gives another meaning.
+    renames: Renames,
     /// Whether the command that is looked at runs what is only known when it runs.
     runs_unknown: bool,
     /// How many guesses deep it is looked at: what one of them would run is not said to run.
@@ -136,6 +142,7 @@ impl Walk<'_> {
         }
         match kind {
             Compound::Function => {
+                words.iter().for_each(|name| self.renames.define(&name.source));
                 let from = self.later(&dirs);
                 let after = self.list(body, &from, inner);
                 After::same(after.either().or(&from))
@@ -188,6 +195,7 @@ impl Walk<'_> {
             self.scripts(word, &dirs, scope);
         }
         self.notes.moves_home |= simple.assignments.iter().any(|it| is_home(&it.name));
+        simple.assignments.iter().for_each(|it| self.renames.note_assignment(&it.word.source));
         let is_fed_plainly = self.redirects(&simple.redirects, &dirs, scope);
         let values = self.values(&simple.words, &dirs);
         let assigned: Vec<&str> = simple.assignments.iter().map(|it| it.word.source.as_str()).collect();
@@ -216,14 +224,22 @@ impl Walk<'_> {
         if evaluates(&values) {
             self.out.unknown.push(format!("`{program}` would run what is in a subscript"));
         }
-        let is_plain = simple.words.iter().zip(0..).all(|(word, idx)| is_plain_word(word, idx, &program));
+        self.renames.note(&values);
+        if defines_alias(&values) {
+            self.out.unknown.push("an alias, which changes how the rest is read".to_owned());
+        }
+        let meaning = self.renames.meaning(&program);
+        let is_plain = simple.words.iter().zip(0..).all(|(word, idx)| is_plain_word(word, idx, &program))
+            && meaning == Meaning::Usual;
         let moved = dirs != Dirs::known(self.ctx.cwd);
         let mut after = After::same(dirs.clone());
-        let reads = if program == "cd" {
-            after = self.cd(&values, &dirs);
-            (!after.ok.is_open()).then(Vec::new)
-        } else {
-            read_only::reads_of(&values)
+        let reads = match (meaning, program.as_str()) {
+            (Meaning::Usual, "cd") => {
+                after = self.cd(&values, &dirs);
+                (!after.ok.is_open()).then(Vec::new)
+            }
+            (Meaning::Usual, _) => read_only::reads_of(&values),
+            (Meaning::Function | Meaning::Unknown, _) => None,
         };
         let may_be_free =
             scope.is_free && is_harmless && is_plain && is_fed_plainly && !(program == "git" && moved);
@@ -235,16 +251,17 @@ impl Walk<'_> {
                 readings.push(join(&values));
                 readings.push(show(&values));
             }
+            None if meaning == Meaning::Function => self.call(&values, &dirs, &mut readings),
             None => self.consider(&values, simple, &dirs, &mut readings, 0),
         }
-        if changes_directory(&program) {
+        if changes_directory(&program) || meaning == Meaning::Unknown {
             after = After::same(dirs.opened());
         }
         self.notes.moves |= after.either() != dirs;
         let shown = show(&values);
         let text = if assigned.is_empty() { shown } else { format!("{} {shown}", assigned.join(" ")) };
-        let cover = match scope.is_covered {
-            true => cover(&assigned, is_harmless, &values),
+        let cover = match scope.is_covered && meaning == Meaning::Usual {
+            true => cover(&assigned, is_harmless, &values, inner::documents(simple).as_deref()),
             false => Cover::Never,
         };
         self.out.commands.push(ShellCommand {

@@ -2,8 +2,9 @@
 
 use loci_core::tool::{Cover, HOLE};
 
+use crate::code::{Document, could_run_others};
 use crate::value::{Value, show};
-use crate::{git, wrappers};
+use crate::{git, read_only, wrappers};
 
 /// Programs that run others in ways no prefix can speak for: only the exact command is enough.
 const ONLY_EXACT: &[&str] = &["watch", "setsid", "ionice", "flock", "strace", "ltrace", "script", "parallel"];
@@ -61,8 +62,11 @@ pub(crate) fn is_safe_variable(name: &str) -> bool {
     SAFE_VARIABLES.contains(&name) || name.starts_with("LC_")
 }
 
-/// Returns what lets a command run.
-pub(crate) fn cover(assigned: &[&str], is_harmless: bool, values: &[Value]) -> Cover {
+/// Programs whose first words are their own and whose next ones are a command, which a rule must name, too.
+const WRAPPING: &[&str] = &["env", "genv", "xargs", "gxargs", "busybox", "toybox"];
+
+/// Returns what lets a command run; `document` is what it gets as its input by redirection, where that is known.
+pub(crate) fn cover(assigned: &[&str], is_harmless: bool, values: &[Value], document: Option<&str>) -> Cover {
     let whole = show(values);
     if !is_harmless {
         let text = format!("{} {whole}", assigned.join(" "));
@@ -83,6 +87,16 @@ pub(crate) fn cover(assigned: &[&str], is_harmless: bool, values: &[Value]) -> C
     if ONLY_EXACT.contains(&base) || runs_by_find {
         return Cover::Exact(text);
     }
+    let document = document.map_or(Document::Unknown, Document::Known);
+    if !only_tells && could_run_others(inner, document) {
+        return Cover::Exact(text);
+    }
+    if WRAPPING.contains(&base) {
+        return wrapping(inner, text);
+    }
+    if wrappers::hides_a_command(inner) {
+        return Cover::Exact(text);
+    }
     if base == "git" {
         let n = git::sensitive_words(inner);
         return match inner.iter().take(n + 2).any(|value| value.text.contains(HOLE)) {
@@ -99,4 +113,34 @@ pub(crate) fn cover(assigned: &[&str], is_harmless: bool, values: &[Value]) -> C
         true => Cover::Spelled { text, n_words: 1 },
         false => Cover::Pattern(text),
     }
+}
+
+/// A command behind a wrapper: the rule must spell it out, unless it only reads.
+fn wrapping(values: &[Value], text: String) -> Cover {
+    let Some(n_own) = wrappers::n_own_words(values) else { return Cover::Exact(text) };
+    let (own, command) = values.split_at(n_own);
+    let sets_code =
+        own.iter().filter_map(|value| value.text.split_once('=')).any(|(name, _)| is_loading(name));
+    match command.first() {
+        None if sets_code => Cover::Exact(text),
+        None => Cover::Spelled { text, n_words: 1 },
+        Some(program) if !program.is_literal || could_run_others(command, Document::Unknown) => {
+            Cover::Exact(text)
+        }
+        Some(_) if !sets_code && read_only::reads_of(command).is_some() => {
+            Cover::Spelled { text, n_words: 1 }
+        }
+        Some(_) => Cover::Spelled { text, n_words: n_own + 1 },
+    }
+}
+
+/// Returns true for a variable that has programs load or run something.
+fn is_loading(name: &str) -> bool {
+    const BEGINNINGS: &[&str] =
+        &["LD_", "DYLD_", "PYTHON", "PERL", "RUBY", "NODE_", "GIT_", "BASH_", "JAVA_", "GLIBC_"];
+    wrappers::is_code_variable(name)
+        || name.ends_with("PATH")
+        || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+        || name.contains(HOLE)
+        || matches!(name, "IFS" | "SHELL" | "SHELLOPTS" | "HOME")
 }

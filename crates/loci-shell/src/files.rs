@@ -11,7 +11,9 @@ mod versioned;
 
 use loci_core::tool::HOLE;
 
+use crate::code::{Named, PythonCode, python, python_code};
 use crate::value::Value;
+use crate::wrappers::family;
 use flags::{behind_equals, flag_values, is_in_place, long_values, operands};
 
 /// One use of a path.
@@ -60,6 +62,8 @@ const READ_FLAGS: &[(&str, &[&str])] = &[
     ("sftp", &["-i", "-F", "-b"]),
     ("ssh-keygen", &["-f"]),
     ("psql", &["-f", "--file"]),
+    ("make", &["-f", "--file", "--makefile", "-C", "--directory"]),
+    ("gmake", &["-f", "--file", "--makefile", "-C", "--directory"]),
 ];
 
 /// Programs whose `-o` or `--output` names a file they write.
@@ -95,6 +99,7 @@ pub(crate) fn accesses(values: &[Value]) -> Vec<Access> {
         "curl" | "wget" => transfer::transfers(program, arguments, &mut found),
         "find" => by_find(arguments, &mut found),
         "git" => versioned::git(values, &mut found),
+        _ if matches!(family(program), "python" | "pypy") => by_python(arguments, &mut found),
         "xargs" => found.extend(flag_values(arguments, &["-a", "--arg-file"]).into_iter().map(Access::Read)),
         _ if REMOVERS.contains(&program) => removals(arguments, &mut found),
         _ if PATTERN_READERS.contains(&program) => by_pattern(program, arguments, &mut found),
@@ -164,6 +169,14 @@ fn by_pattern(program: &str, arguments: &[Value], found: &mut Vec<Access>) {
     // `-pe`, `-lane`: the code may come behind a cluster of flags.
     let takes_code =
         |text: &str| matches!(program, "perl" | "ruby") && is_short(text) && text.contains(['e', 'E']);
+    let awk_arguments: Vec<Value>;
+    let arguments = match program {
+        "awk" | "gawk" | "mawk" | "nawk" => {
+            awk_arguments = without_separators(arguments);
+            &awk_arguments[..]
+        }
+        _ => arguments,
+    };
     let is_given = |text: &str| GIVEN.iter().any(|flag| text.starts_with(flag)) || takes_code(text);
     let has_pattern = arguments.iter().any(|value| is_given(&value.text));
     let operands = operands(arguments);
@@ -180,6 +193,33 @@ fn by_pattern(program: &str, arguments: &[Value], found: &mut Vec<Access>) {
         "sed" | "gsed" => scripts.iter().for_each(|value| script::sed(value, found)),
         "awk" | "gawk" | "mawk" | "nawk" => scripts.iter().for_each(|value| script::awk(value, found)),
         _ => {}
+    }
+}
+
+/// Takes the values of `-F` and `-v` off, which are neither code nor files.
+fn without_separators(arguments: &[Value]) -> Vec<Value> {
+    let takes_next =
+        |value: &Value| matches!(value.text.as_str(), "-F" | "-v" | "--field-separator" | "--assign");
+    let is_value = |idx: usize| idx > 0 && takes_next(&arguments[idx - 1]);
+    let kept = arguments.iter().enumerate().filter(|(idx, _)| !is_value(*idx));
+    kept.map(|(_, value)| value.clone()).collect()
+}
+
+/// Files that code on the command line opens by name.
+fn by_python(arguments: &[Value], found: &mut Vec<Access>) {
+    let (script, code) = match python_code(arguments) {
+        PythonCode::Text(value) => (value.clone(), value.text.clone()),
+        PythonCode::Attached(code) => (Value::literal(code), code.to_owned()),
+        PythonCode::None | PythonCode::Input | PythonCode::Unknown => return,
+    };
+    for (name, is_written) in python::read(&code).unwrap_or_default() {
+        let value = script::named(&script, &name);
+        match is_written {
+            true => found.push(Access::Write(value)),
+            // What is read by a name of the run's is left to the rule that lets it run.
+            false if name != Named::Unknown => found.push(Access::Read(value)),
+            false => {}
+        }
     }
 }
 

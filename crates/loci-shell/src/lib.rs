@@ -11,6 +11,7 @@
 //! 5. Of a line that is not understood, the rough parts are still reported as commands, so that rules that
 //!    forbid can be matched against them (S-5, S-15).
 
+mod code;
 mod collect;
 mod cover;
 mod files;
@@ -19,6 +20,7 @@ mod git;
 mod parse;
 mod parts;
 mod read_only;
+mod renames;
 mod second_opinion;
 mod special;
 mod syntax;

@@ -330,7 +330,8 @@ impl<'a> Parser<'a> {
                     return Err("`(` in a command".to_owned());
                 }
                 self.spans.pop();
-                return self.function_body();
+                let name = simple.words.remove(0);
+                return self.function_body(name);
             }
         }
         if simple == Simple::default() {

@@ -51,6 +51,25 @@ pub(crate) fn stripped(values: &[Value]) -> &[Value] {
     rest
 }
 
+/// Returns true for a wrapper that rules for the inner command see through as a rule, and not with these arguments.
+pub(crate) fn hides_a_command(values: &[Value]) -> bool {
+    let Some((first, arguments)) = values.split_first() else { return false };
+    let is_lookup = first.text == "command" && only_looks_up(arguments);
+    !is_lookup && !arguments.is_empty() && TRANSPARENT.iter().any(|wrapper| wrapper.name == first.text)
+}
+
+/// Counts the words before the command that a wrapper runs, assignments included; `None` when they are not all known.
+pub(crate) fn n_own_words(values: &[Value]) -> Option<usize> {
+    let base = values.first()?.text.rsplit('/').next()?;
+    let name = base.strip_prefix('g').filter(|name| matches!(*name, "env" | "xargs")).unwrap_or(base);
+    let wrapper = KNOWN.iter().find(|wrapper| wrapper.name == name)?;
+    let inner = behind(wrapper, values)?;
+    let is_own =
+        |value: &&Value| takes_assignments(name) && value.text.contains('=') && value.known().is_some();
+    let n_assigned = inner.iter().take_while(is_own).count();
+    Some(values.len() - inner.len() + n_assigned)
+}
+
 /// Returns a program's name without its path and its version: `/usr/bin/python3.11` is `python`.
 pub(crate) fn family(program: &str) -> &str {
     let base = program.rsplit('/').next().unwrap_or_default();

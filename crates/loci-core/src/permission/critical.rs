@@ -22,17 +22,20 @@ pub(super) fn critical_removal(call: &Call<'_>, book: &Rulebook) -> Option<Strin
         return Some(removal.text.clone());
     }
     if !effects.unknown.is_empty()
-        && let Some(found) = call.command.and_then(|line| critical_target(line, &places))
+        && let Some(found) = call.command.and_then(|line| critical_target(line, &places, &|_| false))
     {
         return Some(found);
     }
-    if effects.unknown.is_empty() && !effects.removals.is_empty() {
-        return None;
-    }
+    // What was resolved above is judged by where it leads, not by its letters once more; neither is what its pattern
+    // stands for, which is a hole in a reading.
+    let has_resolved = effects.unknown.is_empty() && !effects.removals.is_empty();
+    let is_resolved = |word: &str| {
+        has_resolved && (word.contains(HOLE) || effects.removals.iter().any(|removal| removal.text == word))
+    };
     let mut readings = effects.commands.iter().flat_map(|command| &command.readings);
     readings.find_map(|reading| {
         let program = reading.split_whitespace().next()?;
-        if is_removal(program) { critical_target(reading, &places) } else { None }
+        if is_removal(program) { critical_target(reading, &places, &is_resolved) } else { None }
     })
 }
 
@@ -57,23 +60,23 @@ fn is_removal(word: &str) -> bool {
 }
 
 /// Returns the target of a critical removal in a command line, by its letters.
-fn critical_target(command: &str, places: &Places<'_>) -> Option<String> {
+fn critical_target(command: &str, places: &Places<'_>, is_resolved: &dyn Fn(&str) -> bool) -> Option<String> {
     let words: Vec<&str> = command
         .split(|c: char| {
             c.is_whitespace()
-                || matches!(c, ';' | '|' | '&' | '(' | ')' | '`' | '\n' | '"' | '\'' | ',' | '{' | '}')
+                || matches!(c, ';' | '|' | '&' | '(' | ')' | '`' | '\n' | '"' | '\'' | ',' | '{' | '}' | '=')
         })
         .filter(|word| !word.is_empty())
         .collect();
     let deletes_by_find = words.contains(&"-delete");
     let start = words.iter().position(|word| is_removal(word));
-    match start {
-        Some(at) => words[at + 1..].iter().find(|word| is_critical(word, places)).map(|w| (*w).to_owned()),
-        None if deletes_by_find => {
-            words.iter().find(|word| is_critical(word, places)).map(|w| (*w).to_owned())
-        }
-        None => None,
-    }
+    let targets = match start {
+        Some(at) => &words[at + 1..],
+        None if deletes_by_find => &words[..],
+        None => return None,
+    };
+    let found = targets.iter().find(|word| is_critical(word, places) && !is_resolved(word));
+    found.map(|word| (*word).to_owned())
 }
 
 fn is_critical(word: &str, places: &Places<'_>) -> bool {
@@ -127,6 +130,7 @@ mod tests {
             ("find / -delete", true),
             ("find . -name x -delete", true),
             ("rmdir {/,/usr}", true),
+            ("T[x]=rm; x -rf ~", true),
             ("rm -r /extra/dir/*", true),
             ("rm -rf build", false),
             ("rm a.txt b.txt", false),
@@ -135,7 +139,7 @@ mod tests {
             ("ls /", false),
             ("cargo build", false),
         ] {
-            assert_eq!(critical_target(command, &places).is_some(), expected, "{command}");
+            assert_eq!(critical_target(command, &places, &|_| false).is_some(), expected, "{command}");
         }
     }
 }

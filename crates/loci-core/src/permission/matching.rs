@@ -199,9 +199,10 @@ fn fit_spec(rule: &Rule, call: &Call<'_>, parts: &CallParts<'_>, least: Fit) -> 
     }
 }
 
-/// `Read` rules govern what is read and, when they forbid, what is written too; `Edit` rules what is written.
+/// `Read` rules govern what is read and, when they forbid, what is written too; `Edit` rules what is written, and so
+/// do rules that restrict another tool that writes.
 fn fit_paths(rule: &Rule, pattern: &PathPattern, call: &Call<'_>, parts: &CallParts<'_>) -> Fit {
-    let is_read = rule.tool() == READ;
+    let is_read = rule.governed_paths() == READ;
     let forbids_writes =
         !is_read || (rule.list() == RuleList::Deny && is_kept_from_writing_by_read_rules(call.tool));
     let is_hit = |path: &Names| pattern.matches(path, &parts.anchors);
@@ -331,11 +332,20 @@ fn covers(rule: &Rule, command: &CommandEffect) -> bool {
     let is_fit = |text: &str| pattern.fit(text) == Fit::Certain;
     let pattern = pattern.text();
     match &command.cover {
-        Cover::Pattern(text) => is_fit(text) || is_fit(&command.text),
+        // A rule for a wrapper speaks of the command behind it only when it names that.
+        Cover::Pattern(text) => {
+            is_fit(text) || (is_fit(&command.text) && spelled_words(pattern) > n_before(&command.text, text))
+        }
         Cover::Spelled { text, n_words } => spelled_words(pattern) >= *n_words && is_fit(text),
         Cover::Exact(text) => !pattern.contains('*') && (pattern == text || pattern == command.text),
         Cover::Never => false,
     }
+}
+
+/// Counts the words that stand before a command in a line that ends with it.
+fn n_before(line: &str, command: &str) -> usize {
+    let n_words = |text: &str| text.split_whitespace().count();
+    n_words(line).saturating_sub(n_words(command))
 }
 
 /// Counts the whole words before the first wildcard.

@@ -170,8 +170,10 @@ pub enum BadRule {
         /// The parameter.
         parameter: String,
     },
-    /// It is never looked at.
-    #[error("Path rules of `{tool}` are never consulted: `{rule}` (write `{instead}(…)` instead)")]
+    /// It allows, and is never looked at.
+    #[error(
+        "Allow rules with a path for `{tool}` are never consulted: `{rule}` (write `{instead}(…)` instead)"
+    )]
     NotConsulted {
         /// The rule.
         rule: String,
@@ -272,6 +274,14 @@ impl Rule {
         &self.0.tool
     }
 
+    /// Returns `Read` or `Edit`, by which of them a rule with a path would govern: `Write` speaks of what is written.
+    pub(super) fn governed_paths(&self) -> &str {
+        match rule_tools::specifier(&self.0.tool) {
+            Some(Specifier::Instead(other)) => other,
+            _ => &self.0.tool,
+        }
+    }
+
     pub(super) fn path_pattern(&self) -> Option<&PathPattern> {
         match &self.0.spec {
             Spec::Path(pattern) => Some(pattern),
@@ -353,11 +363,12 @@ fn specifier(
     let is_domain = spec.trim_start().starts_with("domain");
     match rule_tools::specifier(tool) {
         Some(Specifier::Command) => (Spec::Command(CommandPattern::new(spec)), None),
-        Some(Specifier::Path) => match PathPattern::parse(spec, list, dir) {
+        Some(Specifier::Instead(other)) if list == RuleList::Allow || is_parameter => not_consulted(other),
+        // To restrict, `Write(path)` says clearly enough what is meant.
+        Some(Specifier::Path | Specifier::Instead(_)) => match PathPattern::parse(spec, list, dir) {
             Some(pattern) => (Spec::Path(pattern), None),
             None => broad(rule, list),
         },
-        Some(Specifier::Instead(other)) => not_consulted(other),
         Some(Specifier::Host) if is_domain => match HostPattern::parse(spec) {
             Some(HostPattern::Any) => (Spec::Any, None),
             Some(pattern) => (Spec::Host(pattern), None),
@@ -438,7 +449,8 @@ mod tests {
             (Deny, "Bash(ls", true, true),
             (Deny, "Bash (ls)", true, true),
             (Deny, "(((", false, true),
-            (Deny, "Write(x)", true, true),
+            (Deny, "Write(x)", true, false),
+            (Deny, "Grep(x)", true, false),
             (Deny, "Bash(command:ls)", false, true),
             (Deny, "Agent(model:opus)", true, false),
             (Deny, "WebFetch(domain:)", true, true),

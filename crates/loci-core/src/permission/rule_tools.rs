@@ -16,7 +16,7 @@ pub(super) enum Specifier {
     Command,
     /// A pattern of paths.
     Path,
-    /// Nothing that is consulted: rules for this other tool are.
+    /// A pattern of paths; one that allows is not consulted: rules for this other tool are.
     Instead(&'static str),
     /// `domain:` and a pattern of hosts.
     Host,

@@ -60,7 +60,8 @@ impl Rulebook {
 
     /// Returns true when a deny rule forbids reading this spelling of a path; searches leave such files out.
     pub fn is_read_denied(&self, path: &Path) -> bool {
-        let mut patterns = self.deny.iter().filter(|rule| rule.tool() == READ).filter_map(Rule::path_pattern);
+        let of_reading = self.deny.iter().filter(|rule| rule.governed_paths() == READ);
+        let mut patterns = of_reading.filter_map(Rule::path_pattern);
         let Some(first) = patterns.next() else { return false };
         let (anchors, names) = (self.anchors(), Names::from_path(path));
         first.matches(&names, &anchors) || patterns.any(|pattern| pattern.matches(&names, &anchors))
@@ -97,8 +98,11 @@ impl Rulebook {
     }
 
     /// Returns the rule that lets the shell write a file: one for its path, or inside the session's directories a
-    /// bare `Edit`.
+    /// bare `Edit`. Until a plan is approved there is none, as there is none for tools that edit.
     pub(super) fn redirect_rule(&self, path: &PathEffect) -> Option<&Rule> {
+        if self.mode == Mode::Plan {
+            return None;
+        }
         self.path_rule(EDIT, path).or_else(|| {
             let mut edits = self.allow.iter().filter(|rule| rule.tool() == EDIT);
             edits.find(|rule| matches!(rule.spec(), Spec::Any) && self.is_inside(path))

@@ -4,6 +4,7 @@ use loci_core::tool::HOLE;
 
 use super::{Dirs, Walk, walk};
 use crate::files::{self, Access};
+use crate::renames::Meaning;
 use crate::syntax::Simple;
 use crate::value::{Value, join, show};
 use crate::wrappers::{self, Inner};
@@ -28,6 +29,9 @@ impl Walk<'_> {
         depth: usize,
     ) {
         let Some(first) = values.first() else { return };
+        if self.is_renamed(first) {
+            self.renamed(values, dirs, readings);
+        }
         if first.text.contains(HOLE) {
             self.note_unknown();
         }
@@ -70,16 +74,46 @@ impl Walk<'_> {
                     None => self.anything(readings),
                 },
                 Inner::ForeignData => readings.extend(documents(simple).iter().flat_map(|data| rough(data))),
-                Inner::Suffixes => {
-                    readings.extend(suffixes(values));
-                    self.n_guesses += 1;
-                    self.suffixes(values, dirs, readings);
-                    self.n_guesses -= 1;
-                }
+                Inner::Suffixes => self.guess(values, dirs, readings),
                 Inner::Anything => self.anything(readings),
                 Inner::Perhaps => readings.push(HOLE.to_string()),
             }
         }
+    }
+
+    /// Notes a call of a function of the line, which may run any of its words; what else it does is judged where it
+    /// is defined.
+    pub(super) fn call(&mut self, values: &[Value], dirs: &Dirs, readings: &mut Vec<String>) {
+        readings.push(join(values));
+        readings.push(show(values));
+        let codes = values.iter().skip(1).filter(|value| value.text.contains(char::is_whitespace));
+        readings.extend(codes.flat_map(|value| rough(&value.text)));
+        self.guess(values, dirs, readings);
+    }
+
+    fn is_renamed(&self, program: &Value) -> bool {
+        !program.text.contains(HOLE) && self.renames.meaning(&program.text) == Meaning::Unknown
+    }
+
+    /// Notes that a command's name could stand for any program, one that removes what it is given, too.
+    fn renamed(&mut self, values: &[Value], dirs: &Dirs, readings: &mut Vec<String>) {
+        self.note_unknown();
+        let (name, arguments) = (&values[0], &values[1..]);
+        let hidden = Value { shown: name.shown.clone(), ..Value::hole() };
+        let hidden: Vec<Value> = std::iter::once(hidden).chain(arguments.iter().cloned()).collect();
+        readings.push(join(&hidden));
+        let removed = arguments.iter().filter(|value| !value.text.starts_with('-') && !value.text.is_empty());
+        self.accesses(removed.cloned().map(Access::Remove).collect(), dirs);
+        self.accesses(files::accesses(&hidden), dirs);
+        self.guess(&hidden, dirs, readings);
+    }
+
+    /// Notes that any of the words may begin a command.
+    fn guess(&mut self, values: &[Value], dirs: &Dirs, readings: &mut Vec<String>) {
+        readings.extend(suffixes(values));
+        self.n_guesses += 1;
+        self.suffixes(values, dirs, readings);
+        self.n_guesses -= 1;
     }
 
     /// Notes that what is run is only known when it runs.
@@ -153,8 +187,10 @@ impl Walk<'_> {
 
     /// Takes over what a string of code does, and returns every way to read its commands.
     fn walk_inner(&mut self, parsed: &parse::Parsed, dirs: &Dirs) -> Vec<String> {
-        let (inner, notes) = walk(parsed, &self.ctx, dirs, self.nesting + 1, self.notes);
+        let before = (self.notes, self.renames.clone());
+        let (inner, (notes, renames)) = walk(parsed, &self.ctx, dirs, self.nesting + 1, before);
         self.notes = self.notes.and(notes);
+        self.renames = renames;
         self.out.reads.extend(inner.reads);
         self.out.writes.extend(inner.writes);
         self.out.redirects.extend(inner.redirects);
@@ -212,7 +248,7 @@ fn suffixes(values: &[Value]) -> Vec<String> {
 }
 
 /// Returns the literal text a command gets as its input by redirection.
-fn documents(simple: &Simple) -> Option<String> {
+pub(super) fn documents(simple: &Simple) -> Option<String> {
     let redirect = simple.redirects.iter().rev().find(|it| it.operator.starts_with("<<"))?;
     redirect.body.as_ref().unwrap_or(&redirect.target).literal()
 }

@@ -37,10 +37,11 @@ impl Parser<'_> {
             "case" => self.case_command(),
             "function" => {
                 self.blanks();
-                self.at += self.plain_word().len();
+                let name = self.plain_word();
+                self.at += name.len();
                 self.blanks();
                 self.takes("()");
-                self.function_body()
+                self.function_body(Word { source: name.to_owned(), ..Word::default() })
             }
             _ => self.test_command(),
         }
@@ -132,12 +133,13 @@ impl Parser<'_> {
         self.compound_end(Compound::Test, Vec::new(), words)
     }
 
-    pub(super) fn function_body(&mut self) -> Result<Command, String> {
+    /// Reads what a function does; its name becomes the only word of the compound command.
+    pub(super) fn function_body(&mut self, name: Word) -> Result<Command, String> {
         self.lines()?;
         self.deeper()?;
         let body = self.command()?;
         self.depth -= 1;
-        self.compound_end(Compound::Function, vec![body], Vec::new())
+        self.compound_end(Compound::Function, vec![body], vec![name])
     }
 
     pub(super) fn compound_end(

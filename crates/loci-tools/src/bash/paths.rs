@@ -1,5 +1,6 @@
 //! Paths of a command, resolved on the disk: links followed, globs expanded as the shell would.
 
+use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 use loci_core::path::normalise;
@@ -96,7 +97,9 @@ fn step(dir: &Path, pattern: &str) -> Vec<PathBuf> {
     let names = entries.filter_map(Result::ok).map(|entry| entry.file_name());
     let is_match =
         |name: &str| matches_name(pattern, name) && (pattern.starts_with('.') || !name.starts_with('.'));
-    names.filter(|name| is_match(&name.to_string_lossy())).map(|name| dir.join(name)).collect()
+    // Shells older than bash 5.2 match these two as well: `.*` leaves the directory.
+    let dots = [".", ".."].into_iter().map(OsString::from);
+    names.chain(dots).filter(|name| is_match(&name.to_string_lossy())).map(|name| dir.join(name)).collect()
 }
 
 fn unescaped(pattern: &str) -> String {
@@ -126,6 +129,11 @@ mod tests {
             ("*.txt", &["a.txt", "b.txt"][..]),
             ("*", &["[x]", "a.txt", "b.txt"]),
             (".e*", &[".env"]),
+            (".*", &["", "..", ".env"]),
+            (".?", &[".."]),
+            (".[!a]", &[".."]),
+            (".[!.]*", &[".env"]),
+            ("..?*", &["..?*"]),
             ("[ab].txt", &["a.txt", "b.txt"]),
             ("\\[x\\]*", &["[x]"]),
             ("none*", &["none*"]),

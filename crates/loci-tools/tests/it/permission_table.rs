@@ -16,6 +16,7 @@ const TABLES: &[(&str, &str)] = &[
     ("allow", include_str!("permissions/allow.txt")),
     ("paths", include_str!("permissions/paths.txt")),
     ("adversary", include_str!("permissions/adversary.txt")),
+    ("code", include_str!("permissions/code.txt")),
 ];
 
 /// A case: what to expect, the book it is judged by, the tool, its argument.

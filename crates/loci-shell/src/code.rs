@@ -1,0 +1,85 @@
+//! Code in arguments: whether what a program is given could make it run commands, or write where nobody can tell.
+//!
+//! A rule such as `Bash(awk *)` speaks of a program that reads and prints, not of whatever that program can be told to
+//! do. So where code could run something, only a rule without wildcards lets the command run. Code that lies in a file
+//! of the project is what its name says and is not looked into; files that code names are reported as reads and writes.
+
+pub(crate) mod awk;
+mod flags;
+mod interpreter;
+pub(crate) mod python;
+pub(crate) mod sed;
+mod words;
+
+pub(crate) use interpreter::{PythonCode, python_code};
+
+use loci_core::tool::HOLE;
+
+use crate::value::Value;
+use crate::wrappers::family;
+
+/// A file that code names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Named {
+    /// By this name.
+    File(String),
+    /// By one that only the run will tell.
+    Unknown,
+}
+
+impl Named {
+    /// Returns the name, or a question mark.
+    #[cfg(test)]
+    pub(crate) fn as_str(&self) -> &str {
+        match self {
+            Self::File(name) => name,
+            Self::Unknown => "?",
+        }
+    }
+}
+
+/// What a program gets as its input by redirection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Document<'d> {
+    /// This text.
+    Known(&'d str),
+    /// Nothing that stands in the line.
+    Unknown,
+}
+
+/// Returns true when a command could run others by what it is told.
+pub(crate) fn could_run_others(values: &[Value], document: Document<'_>) -> bool {
+    let Some((first, arguments)) = values.split_first() else { return false };
+    let base = first.text.rsplit('/').next().unwrap_or_default();
+    match (base, family(base)) {
+        ("awk" | "gawk" | "mawk" | "nawk", _) => awk::could_run(arguments),
+        ("sed" | "gsed", _) => sed::could_run(arguments),
+        ("git", _) => flags::by_git(arguments),
+        ("make" | "gmake", _) => flags::by_make(arguments),
+        ("ssh" | "scp" | "sftp" | "rsync", _) => flags::by_remote(base, arguments),
+        ("tar" | "bsdtar", _) => flags::by_tar(arguments),
+        ("vim" | "vi" | "nvim" | "ex" | "view" | "emacs", _) => {
+            arguments.iter().any(|value| value.text.starts_with(['+', '-', HOLE]))
+        }
+        ("psql" | "mysql" | "ed" | "dc" | "gnuplot" | "m4", _) | (_, "sqlite") => {
+            let escapes = |value: &Value| {
+                ["!", "shell", "system", "esyscmd", "\0"].iter().any(|it| value.text.contains(it))
+            };
+            arguments.iter().any(escapes)
+        }
+        (_, "python" | "pypy") => interpreter::by_python(arguments, document),
+        (_, "perl") => interpreter::by_perl(arguments, document),
+        (_, "ruby") => interpreter::by_ruby(arguments, document),
+        (_, "node" | "nodejs") => interpreter::by_node(arguments, document),
+        (_, "deno" | "bun" | "php" | "lua" | "luajit" | "tclsh" | "osascript" | "pwsh" | "powershell") => {
+            let takes_code =
+                |value: &Value| matches!(value.text.as_str(), "-e" | "-r" | "-c" | "-E" | "eval");
+            arguments.iter().any(takes_code) || arguments.first().is_none_or(|value| value.text == "-")
+        }
+        _ => flags::has_running_flag(base, arguments),
+    }
+}
+
+fn is_vague(value: &Value) -> bool {
+    value.text.contains(HOLE)
+}
