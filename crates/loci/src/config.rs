@@ -3,10 +3,12 @@
 //! Each verb takes what was read and returns the text for standard output; this file chooses the verb and
 //! writes. Changes go to one file, the user's unless another is named, and change nothing else in it.
 
+mod add;
 mod explain;
 mod get;
 mod instructions;
 mod list;
+mod remove;
 mod set;
 mod trust;
 mod unset;
@@ -36,8 +38,12 @@ pub(crate) struct ConfigArgs {
 enum Verb {
     /// Print the value in force.
     Get(get::GetArgs),
-    /// Set a value.
+    /// Set a value; of a list, all of it.
     Set(set::SetArgs),
+    /// Add entries to a list.
+    Add(add::AddArgs),
+    /// Remove entries from a list.
+    Remove(remove::RemoveArgs),
     /// Remove a value.
     Unset(unset::UnsetArgs),
     /// List everything that is set, and where.
@@ -121,6 +127,8 @@ pub(crate) fn run(env: &Env, args: &ConfigArgs) -> Result<u8, UserError> {
     let text = match &args.verb {
         Verb::Get(args) => get::run(&ctx, args)?,
         Verb::Set(args) => set::run(&ctx, args)?,
+        Verb::Add(args) => add::run(&ctx, args)?,
+        Verb::Remove(args) => remove::run(&ctx, args)?,
         Verb::Unset(args) => unset::run(&ctx, args)?,
         Verb::List(args) => list::run(&ctx, args),
         Verb::Explain(args) => explain::run(&ctx, args)?,

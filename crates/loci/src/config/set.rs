@@ -1,5 +1,7 @@
 //! `loci config set`: one key of one file.
 
+use std::cell::RefCell;
+
 use loci_app::UserError;
 use loci_settings::edit::{EditError, set};
 use loci_settings::{Kind, Layer, Origin, Role, Scope, Severity};
@@ -25,13 +27,50 @@ pub(super) fn run(ctx: &SettingsContext, args: &SetArgs) -> Result<String, UserE
     check(&named, scope, &value)?;
     let (path, options) = ctx.file(scope);
     let excluded = ctx.keep_private(scope, &path)?;
-    edit_settings(&ctx.home, &path, &options, |text| set(text, &named.path(), &value))
-        .map_err(|error| to_user_error(&error))?;
+    let gone = RefCell::new(Vec::new());
+    edit_settings(&ctx.home, &path, &options, |text| {
+        *gone.borrow_mut() = entries_lost(text, &named, scope, &value);
+        set(text, &named.path(), &value)
+    })
+    .map_err(|error| to_user_error(&error))?;
     let shown = ctx.places.display_path(&path);
     let excluded = excluded
         .map(|file| format!("Git ignores it from now on, by a rule in {}\n", ctx.places.display_path(&file)))
         .unwrap_or_default();
-    Ok(format!("Set `{}` in {shown}\n{excluded}{}", args.key, effect(ctx, &named, scope)))
+    let replaced = replaced(&args.key, &gone.into_inner());
+    Ok(format!("Set `{}` in {shown}\n{replaced}{excluded}{}", args.key, effect(ctx, &named, scope)))
+}
+
+/// Returns the entries that a file has under a key and will not have any more.
+fn entries_lost(text: &str, named: &Named, scope: Scope, value: &Value) -> Vec<Value> {
+    if named.inner.is_some() {
+        return Vec::new();
+    }
+    let (layer, _) = Layer::parse(text, Origin::new(scope, "before"));
+    let before = layer.get(named.key.path).map(|found| &found.value);
+    match (before, value) {
+        (Some(Value::Array(before)), Value::Array(after)) => {
+            before.iter().filter(|entry| !after.contains(entry)).cloned().collect()
+        }
+        (Some(Value::Array(before)), _) => before.clone(),
+        (Some(Value::Object(before)), Value::Object(after)) => {
+            let names = before.keys().filter(|name| !after.contains_key(*name));
+            names.map(|name| Value::from(name.as_str())).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Says what is gone with a value that was replaced.
+fn replaced(key: &str, gone: &[Value]) -> String {
+    if gone.is_empty() {
+        return String::new();
+    }
+    let entries: Vec<String> = gone.iter().map(super::add::show).collect();
+    format!(
+        "Replaced what was there; gone: {}\n`loci config add {key}` adds to a list and keeps the rest\n",
+        entries.join(", ")
+    )
 }
 
 /// Reads the argument: JSON where it is some that fits, else text as it stands.
@@ -51,7 +90,7 @@ fn value_of(named: &Named, text: &str) -> Value {
 }
 
 /// Refuses what the file could not use.
-fn check(named: &Named, scope: Scope, value: &Value) -> Result<(), UserError> {
+pub(super) fn check(named: &Named, scope: Scope, value: &Value) -> Result<(), UserError> {
     let key = named.key;
     if !key.scopes.allows(scope) {
         return Err(UserError::new(format!("`{}` cannot be set in {scope} settings", key.path))
@@ -67,7 +106,7 @@ fn check(named: &Named, scope: Scope, value: &Value) -> Result<(), UserError> {
 }
 
 /// Says when the new value is not the one in force.
-fn effect(ctx: &SettingsContext, named: &Named, scope: Scope) -> String {
+pub(super) fn effect(ctx: &SettingsContext, named: &Named, scope: Scope) -> String {
     let after = SettingsContext::new(&ctx.env).loaded.merged;
     let parts = after.get(named.key.path).map(|setting| setting.parts.as_slice()).unwrap_or_default();
     let own = parts.iter().rev().find(|part| part.origin.scope == scope).map(|part| part.role);

@@ -108,6 +108,66 @@ async fn values_are_set_read_and_removed() {
     );
 }
 
+/// A list that is set says what goes; one that is added to loses nothing.
+#[tokio::test]
+async fn list_entries_are_added_removed_and_named_when_replaced() {
+    let world = World::new(Step::text("x")).await;
+    let user = world.home.write_config(
+        "settings.json",
+        "{\n  // mine\n  \"permissions\": {\"allow\": [\"Bash(a)\", \"Bash(b)\"]}\n}\n",
+    );
+    check(
+        &world,
+        "config add permissions.allow Bash(c) Bash(a)",
+        expect![[r#"
+        Added `Bash(c)` (`permissions.allow`) in ~/.claude/settings.json
+        Already there: `Bash(a)` (`permissions.allow`) in ~/.claude/settings.json
+        [0]"#]],
+    );
+    check(
+        &world,
+        "config remove permissions.allow Bash(b)",
+        expect![[r#"
+        Removed `Bash(b)` (`permissions.allow`) from ~/.claude/settings.json
+        [0]"#]],
+    );
+    let text = std::fs::read_to_string(&user).unwrap();
+    assert!(text.contains("// mine") && text.contains("Bash(a)") && text.contains("Bash(c)"), "{text}");
+    assert!(!text.contains("Bash(b)"), "{text}");
+    check(
+        &world,
+        "config set permissions.allow Bash(d)",
+        expect![[r#"
+        Set `permissions.allow` in ~/.claude/settings.json
+        Replaced what was there; gone: `Bash(a)`, `Bash(c)`
+        `loci config add permissions.allow` adds to a list and keeps the rest
+        [0]"#]],
+    );
+    check(
+        &world,
+        "config set permissions.allow [\"Bash(d)\",\"Bash(e)\"]",
+        expect![[r#"
+        Set `permissions.allow` in ~/.claude/settings.json
+        [0]"#]],
+    );
+    check(
+        &world,
+        "config remove permissions.allow Bash(z)",
+        expect![[r#"
+        Error: `Bash(z)` is not in `permissions.allow` of ~/.claude/settings.json
+        `loci config explain permissions.allow` shows every file.
+        [1]"#]],
+    );
+    check(
+        &world,
+        "config add model opus",
+        expect![[r#"
+        Error: `model` is not a list
+        Use `loci config set model` to set it, `unset` to remove it.
+        [1]"#]],
+    );
+}
+
 #[tokio::test]
 async fn invalid_setting_is_refused_with_a_hint() {
     let world = World::new(Step::text("x")).await;
@@ -188,7 +248,7 @@ async fn explain_shows_every_file_and_why_one_wins() {
               user         ~/.claude/settings.json:2  ["Read"]  wins: the highest file that counts
 
             What it is: rules for calls that run without asking.
-            Who may set it: any settings file; in a file that came with the repository once the folder is trusted.
+            Who may set it: any settings file; in a project's files once the folder is trusted.
             How files are joined: all lists are put together.
             [0]"#]],
     );
@@ -272,7 +332,10 @@ async fn doctor_names_what_is_there_and_what_is_wrong() {
     let text = run(&world, "doctor");
     assert_eq!(text.code, Some(1));
     let shown = world.normaliser().literal(env!("CARGO_PKG_VERSION"), "<version>").text(&text.stdout);
-    let shown: Vec<&str> = shown.lines().filter(|line| !line.starts_with("Programs: ")).collect();
+    let shown: Vec<&str> = shown
+        .lines()
+        .filter(|line| !line.starts_with("Programs: ") && !line.starts_with("Build: "))
+        .collect();
     expect![[r#"
         loci <version> (compatible with Claude Code 2.1.197)
         Config home: ~/.claude
