@@ -6,6 +6,7 @@
 //! 3. Nothing is inherited: the environment is the host's, the input is empty, there is no terminal.
 
 pub(crate) mod capture;
+pub(crate) mod death_watch;
 mod exit_code;
 mod file_view;
 mod git_config;
@@ -319,6 +320,7 @@ fn start(input: &Input, host: &dyn Host) -> io::Result<(Cwd, Running)> {
         cwd: &path,
         env: host.child_env(),
         cwd_file: cwd_file.into_temp_path(),
+        death_watch: host.tasks().death_watch(),
     })?;
     Ok((Cwd { path, is_moved }, running))
 }

@@ -16,6 +16,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::bash::capture::Capture;
+use crate::bash::death_watch::DeathWatch;
 use crate::bash::run::Running;
 
 mod follower;
@@ -42,6 +43,8 @@ struct Shared {
     n_finished: watch::Sender<u64>,
     /// Fires at shutdown.
     shutdown: CancellationToken,
+    /// Ends commands should the session be killed.
+    death_watch: DeathWatch,
 }
 
 #[derive(Debug, Default)]
@@ -168,6 +171,11 @@ impl ShellTasks {
             // A follower that panicked has dropped its process tree, which kills it.
             follower.await.ok();
         }
+    }
+
+    /// Returns what ends commands should the session be killed.
+    pub(crate) fn death_watch(&self) -> &DeathWatch {
+        &self.shared.death_watch
     }
 
     /// Makes a running command a task; what it has written so far goes to the task's file first.

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 
+use super::death_watch::WatchedCommand;
+
 /// The environment variable that marks the processes of one command.
 pub(crate) const MARK_VARIABLE: &str = "LOCI_PROCESS_MARK";
 
@@ -28,12 +30,14 @@ pub(crate) struct ProcessTree {
     root: Option<Pid>,
     mark: String,
     is_armed: bool,
+    /// Kills it should we be killed.
+    watched: Option<WatchedCommand>,
 }
 
 impl ProcessTree {
-    pub(crate) fn new(root: Option<u32>, mark: String) -> Self {
+    pub(crate) fn new(root: Option<u32>, mark: String, watched: Option<WatchedCommand>) -> Self {
         let root = root.and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-        Self { root, mark, is_armed: true }
+        Self { root, mark, is_armed: true, watched }
     }
 
     /// Notes that the shell has been waited for.
@@ -44,6 +48,7 @@ impl ProcessTree {
     /// Lets what still runs live on.
     pub(crate) fn release(&mut self) {
         self.is_armed = false;
+        self.watched = None;
     }
 
     /// Ends every process: asked first, made to after a short grace. Returns when none is left.

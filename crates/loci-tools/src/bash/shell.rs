@@ -7,6 +7,7 @@ use std::process::Stdio;
 use tempfile::TempPath;
 use tokio::process::Command;
 
+use super::death_watch::DeathWatch;
 use super::process_tree::{MARK_VARIABLE, ProcessTree};
 use super::run::Running;
 
@@ -31,6 +32,8 @@ pub(crate) struct Launch<'a> {
     /// Where the directory the command ends in is written. Its name, which no other command has, also marks the
     /// processes of this one.
     pub(crate) cwd_file: TempPath,
+    /// Ends the command should we be killed.
+    pub(crate) death_watch: &'a DeathWatch,
 }
 
 /// Starts a command with its own session and pipes for its output; its input is empty.
@@ -52,7 +55,8 @@ pub(crate) fn launch(launch: Launch<'_>) -> io::Result<Running> {
     own_session(&mut command);
     let child = command.spawn()?;
     tracing::debug!(target: "loci::process", pid = child.id(), n_bytes = launch.command.len(), "bash started");
-    let tree = ProcessTree::new(child.id(), mark);
+    let watched = launch.death_watch.watch(child.id(), &mark);
+    let tree = ProcessTree::new(child.id(), mark, watched);
     Ok(Running::new(child, tree, launch.cwd_file))
 }
 

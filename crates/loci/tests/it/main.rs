@@ -27,6 +27,8 @@ mod initialize;
 mod instructions;
 #[cfg(unix)]
 mod interrupts;
+#[cfg(target_os = "linux")]
+mod killed;
 mod memory;
 mod memory_verbs;
 mod notes;

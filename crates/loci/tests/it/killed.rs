@@ -1,0 +1,70 @@
+//! A session that is killed outright: what it was running goes with it.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use loci_testkit::Step;
+use serde_json::json;
+
+use crate::support::{Pipe, World, watched};
+
+/// How long processes may take to end.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Reads the process numbers that a command wrote, a line each.
+fn process_ids(file: &Path) -> Vec<u32> {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    text.lines().map(|line| line.trim().parse().unwrap()).collect()
+}
+
+fn wait_until(is_so: impl Fn() -> bool, what: &str) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The shell, its child, and a grandchild in a session of its own.
+#[tokio::test]
+async fn command_and_its_children_die_when_loci_is_killed() {
+    let command = "echo $$ >> pids; sleep 1000 & echo $! >> pids; \
+                   setsid sh -c 'echo $$ >> pids; exec sleep 1000' & wait";
+    for in_background in [false, true] {
+        let call = json!({"command": command, "run_in_background": in_background});
+        // In the background, another command keeps the turn going.
+        let held = Step::call("Bash", json!({"command": "cat held.pipe"}));
+        let steps =
+            if in_background { vec![Step::call("Bash", call), held] } else { vec![Step::call("Bash", call)] };
+        let world = World::new(steps).await;
+        let _held = Pipe::new(&world.home, "held.pipe");
+        let session = world.start_closed(&watched(["hi", "--allowedTools", "Bash,Edit(pids)"]));
+        let file = world.home.project().join("pids");
+        wait_until(|| process_ids(&file).len() == 3, "the command has started");
+        let started = process_ids(&file);
+        session.crash();
+        for pid in started {
+            wait_until(|| !loci_stdx::is_alive(pid), "a process of the command is left");
+        }
+    }
+}
+
+/// A process that was left on purpose, by a command that has ended, is not the session's any more.
+#[tokio::test]
+async fn daemon_left_by_an_ended_command_outlives_loci() {
+    let left = json!({"command": "setsid sleep 1000 > /dev/null 2>&1 < /dev/null & echo $! > pid"});
+    let world =
+        World::new([Step::call("Bash", left), Step::call("Bash", json!({"command": "cat held.pipe"}))]).await;
+    let held = Pipe::new(&world.home, "held.pipe");
+    let session = world.start_closed(&watched(["hi", "--allowedTools", "Bash,Edit(pid)"]));
+    let _writer = held.reader_came();
+    let [pid] = process_ids(&world.home.project().join("pid"))[..] else { panic!("one process was left") };
+    session.crash();
+    assert!(loci_stdx::is_alive(pid));
+    rustix::process::kill_process(
+        rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(),
+        rustix::process::Signal::KILL,
+    )
+    .unwrap();
+}
