@@ -528,7 +528,10 @@ impl Conversation {
         let denials = self.ctx.state.get().permission.denials.clone();
         let identity = self.ctx.identity.get();
         let now = self.env.clock.monotonic();
-        let report = self.run.tally.report(end, denials, &identity, self.fullness(), now);
+        let report = TurnReport {
+            is_saved: !self.recorder.has_unsaved(),
+            ..self.run.tally.report(end, denials, &identity, self.fullness(), now)
+        };
         self.tell(EngineEvent::TurnEnded(Box::new(report.clone())));
         self.consider_notes(None);
         self.consider_summary(None);

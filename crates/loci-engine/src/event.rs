@@ -261,6 +261,8 @@ pub struct TurnReport {
     pub session: SessionId,
     /// Where it was saved, unless it is not kept.
     pub transcript: Option<PathBuf>,
+    /// Whether all of it is on disk, where it is to be kept; what is not waits in memory.
+    pub is_saved: bool,
 }
 
 /// A hook that is being run.

@@ -58,6 +58,6 @@ pub use renewal::{NewSession, RenewSession, RenewalState, RunnerEvent, SessionRu
 pub use replay::{
     CallCheck, CallOutcome, ReplayOptions, ReplayReport, ReplaySandbox, RequestCheck, TakenOver, replay,
 };
-pub use session::{Session, SessionHandle};
+pub use session::{Session, SessionEnd, SessionHandle};
 pub use slash_command::{CommandAction, CommandCall, CommandRegistry, CommandSource, SlashCommand};
 pub use state::{StateEffects, change, change_identity, connect};

@@ -344,11 +344,12 @@ impl Recorder {
         self.collect_warnings();
     }
 
-    /// Writes what is waiting for the last time, or keeps it elsewhere.
-    pub(crate) fn close(&mut self) {
+    /// Writes what is waiting for the last time, or keeps it elsewhere; returns false when some of it is lost.
+    pub(crate) fn close(&mut self) -> bool {
         // The log has said what became of it.
         drop(self.log.close());
         self.collect_warnings();
+        !self.log.has_lost_lines()
     }
 
     /// Records a name for the session: with its first prompt, if that is yet to come.

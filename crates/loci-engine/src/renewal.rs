@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 
 use crate::command::{Command, Prompt};
 use crate::event::EngineEvent;
-use crate::session::{Session, SessionHandle};
+use crate::session::{Session, SessionEnd, SessionHandle};
 use crate::slash_command::{CommandAction, CommandRegistry};
 
 /// What a session takes over from the one it takes the place of.
@@ -71,7 +71,7 @@ pub struct SessionRunner {
     // Not its state, which holds the sender of its events: they would never end.
     identity: Arc<Store<SessionIdentity>>,
     slash_commands: Arc<Store<CommandRegistry>>,
-    tasks: Vec<JoinHandle<()>>,
+    tasks: Vec<JoinHandle<SessionEnd>>,
     /// What those that were left still have to say.
     left: Vec<UnboundedReceiver<EngineEvent>>,
     renew: Option<RenewSession>,
@@ -141,7 +141,8 @@ impl SessionRunner {
         }
     }
 
-    /// Waits for all sessions to end; returns what troubled those that were left, and whether one failed.
+    /// Waits for all sessions to end; returns what troubled those that were left, and whether one failed or lost lines
+    /// of its transcript.
     pub async fn finish(mut self) -> (Vec<String>, bool) {
         let mut troubles = Vec::new();
         for events in &mut self.left {
@@ -153,7 +154,7 @@ impl SessionRunner {
         }
         let mut has_failed = false;
         for task in self.tasks {
-            has_failed |= task.await.is_err();
+            has_failed |= task.await.ok() != Some(SessionEnd::Kept);
         }
         (troubles, has_failed)
     }

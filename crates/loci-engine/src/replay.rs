@@ -49,7 +49,7 @@ use crate::config::{
 };
 use crate::conversation::host::lock;
 use crate::event::EngineEvent;
-use crate::session::{Session, SessionHandle};
+use crate::session::{Session, SessionEnd, SessionHandle};
 use crate::slash_command::CommandRegistry;
 use recorded_tools::{ReplayState, recorded_tools};
 use report::ReplayReport as Report;
@@ -118,7 +118,7 @@ struct Player {
 struct Running {
     handle: SessionHandle,
     events: UnboundedReceiver<EngineEvent>,
-    task: JoinHandle<()>,
+    task: JoinHandle<SessionEnd>,
 }
 
 impl Player {

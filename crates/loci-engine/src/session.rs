@@ -53,6 +53,15 @@ pub struct Session {
     end_reason: &'static str,
 }
 
+/// What became of a session's transcript.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionEnd {
+    /// All of it is on disk, or was not to be.
+    Kept,
+    /// Some of it could not be written anywhere.
+    LinesLost,
+}
+
 impl Session {
     /// The slash commands, to list and to add to.
     pub fn slash_commands(&self) -> Arc<Store<CommandRegistry>> {
@@ -64,8 +73,9 @@ impl Session {
         Arc::clone(&self.conversation.ctx.identity)
     }
 
-    /// Runs until it is closed (or every handle is gone) and the last turn is over.
-    pub async fn run(mut self) {
+    /// Runs until it is closed (or every handle is gone) and the last turn is over; returns what became of its
+    /// transcript.
+    pub async fn run(mut self) -> SessionEnd {
         self.begin_hooks().await;
         while let Some(input) = self.next_input().await {
             self.turn(input).await;
@@ -77,8 +87,9 @@ impl Session {
         let moment = self.conversation.hook_moment();
         self.conversation.ctx.turn_hooks.session_ends(self.end_reason, moment).await;
         self.conversation.record_background();
-        self.conversation.recorder.close();
+        let is_kept = self.conversation.recorder.close();
         self.conversation.tell_warnings();
+        if is_kept { SessionEnd::Kept } else { SessionEnd::LinesLost }
     }
 
     /// Lets hooks know that the session begins; what they add stands before the first prompt. Commands that come

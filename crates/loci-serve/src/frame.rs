@@ -205,6 +205,9 @@ impl Frames {
                 frame[key] = json!(after.as_millis() as u64);
             }
         }
+        if !report.is_saved {
+            frame["loci"]["session_saved"] = json!(false);
+        }
         if ending.subtype == "success" {
             frame["result"] = json!(report.text);
         }

@@ -89,6 +89,7 @@ impl Tally {
             context,
             session: identity.id().clone(),
             transcript: identity.is_persistent().then(|| identity.transcript_path()),
+            is_saved: true,
         }
     }
 }

@@ -36,6 +36,8 @@ pub struct SessionLog {
     warning: Option<LogWarning>,
     /// Where they go at the end, should the disk never take them.
     fallback: Option<(ConfigHome, SessionPlace)>,
+    /// Whether lines are neither in the file nor anywhere else, now that the log is closed.
+    has_lost_lines: bool,
 }
 
 /// Why lines are not on disk; they are kept and tried again.
@@ -99,7 +101,15 @@ impl SessionLog {
 
     /// Makes a log above any sink.
     pub fn with_sink(sink: Box<dyn Sink>) -> Self {
-        Self { sink, path: None, pending: Vec::new(), failing: None, warning: None, fallback: None }
+        Self {
+            sink,
+            path: None,
+            pending: Vec::new(),
+            failing: None,
+            warning: None,
+            fallback: None,
+            has_lost_lines: false,
+        }
     }
 
     /// Returns the file, unless the log is not on disk.
@@ -137,12 +147,21 @@ impl SessionLog {
                     "What could not be saved is kept in `{}`; the next run of loci adds it to the session",
                     path.display()
                 ),
-                Err(error) => format!("What could not be saved is lost: {error}"),
+                Err(error) => {
+                    self.has_lost_lines = true;
+                    format!("What could not be saved is lost: {error}")
+                }
             };
             self.pending = Vec::new();
             self.warning = Some(LogWarning::Kept { message });
         }
+        self.has_lost_lines |= self.has_unsaved();
         result
+    }
+
+    /// Returns true when the log is closed and lines are neither in the file nor anywhere else.
+    pub fn has_lost_lines(&self) -> bool {
+        self.has_lost_lines
     }
 
     fn has_lost_lease(&self) -> bool {

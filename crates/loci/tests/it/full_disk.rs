@@ -4,7 +4,7 @@
 //! The disk is a real one: a small tmpfs over the config home, in a mount namespace of the program's own, which
 //! the test reaches through `/proc`. Where such a namespace may not be made, the tests say so and do nothing.
 
-use crate::support::{World, assert_calls_answered, is_result, stream, user};
+use crate::support::{World, assert_calls_answered, is_result, print, stream, user};
 use loci_testkit::{Binary, Session, Step};
 use serde_json::{Value, json};
 use std::fs;
@@ -208,7 +208,10 @@ async fn a_boundary_that_finds_the_disk_full_is_written_later() {
 #[tokio::test]
 async fn read_only_home_is_reported_and_the_turn_goes_on() {
     let Some(mut run) = Run::start("size=256k,ro", working()).await else { return };
-    for (prompt, answer) in [("one", "first"), ("two", "second"), ("three", "third")] {
+    run.session.write_json(&user("one"));
+    let result = run.session.wait_for_json(is_result);
+    assert_eq!((&result["result"], &result["loci"]["session_saved"]), (&json!("first"), &json!(false)));
+    for (prompt, answer) in [("two", "second"), ("three", "third")] {
         assert_eq!(run.say(prompt), answer);
     }
     assert_eq!(run.entries(), Vec::<Value>::new());
@@ -217,6 +220,36 @@ async fn read_only_home_is_reported_and_the_turn_goes_on() {
     let said = run.finish();
     assert!(said.starts_with("Failed to save the session (Read-only file system"), "{said}");
     assert!(said.ends_with("\nThe session is being saved again\n") && said.lines().count() == 3, "{said}");
+}
+
+/// Lines that find no place at all are lost, and the exit code says so; those that find another do not count as lost.
+#[tokio::test]
+async fn lines_that_could_be_written_nowhere_fail_the_run() {
+    for (has_tmp, code) in [(true, 0), (false, 1)] {
+        let world = World::new([Step::text("answer")]).await;
+        // A file in the place of the directory that sessions lie in, and in the place of the temporary one.
+        world.home.write_config("projects", "in the way");
+        let tmp = world.home.project().with_file_name("tmp");
+        fs::create_dir_all(&tmp).unwrap();
+        let tmp = if has_tmp { tmp } else { world.home.write("no-directory", "") };
+        let binary =
+            print(["--output-format", "json", "hi"]).env("CLAUDE_CODE_TMPDIR", tmp.display().to_string());
+        let output = binary.run(&world.home, world.model.base_url(), "");
+        assert_eq!(output.code, Some(code), "{output:?}");
+        let result: Value = serde_json::from_str(&output.stdout).unwrap();
+        assert_eq!((&result["result"], &result["loci"]["session_saved"]), (&json!("answer"), &json!(false)));
+        let says =
+            if has_tmp { "What could not be saved is kept in" } else { "What could not be saved is lost" };
+        assert!(output.stderr.contains(says), "{output:?}");
+    }
+}
+
+#[tokio::test]
+async fn saved_session_is_not_called_unsaved() {
+    let world = World::new([Step::text("answer")]).await;
+    let output = world.print(["--output-format", "json", "hi"]);
+    let result: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!((output.code, &result["loci"]["session_saved"]), (Some(0), &Value::Null), "{output:?}");
 }
 
 /// Invariant 11 of `docs/design/session-log.md`.
