@@ -1,4 +1,4 @@
-//! Domain-free blocks: reactive store, atomic write, locks, JSONL scanning from both ends, process
+//! Domain-free blocks: reactive store, atomic write, locks, regular files, JSONL scanning from both ends, process
 //! groups, clock.
 //!
 //! Nothing here knows what loci is. Whatever touches the world (time, randomness, environment) comes
@@ -18,8 +18,10 @@ mod parallel;
 mod private;
 mod process;
 mod random;
+mod readable;
 #[cfg(unix)]
 mod real_dir;
+mod regular;
 mod same_file;
 mod sorted;
 mod store;
@@ -41,8 +43,10 @@ pub use process::{
     Signal, ignores_hang_up, is_alive, kill_group, own_group, start_ticks, terminate_then_kill,
 };
 pub use random::{OsRandom, Random, SeededRandom, Uuid};
+pub use readable::wait_readable;
 #[cfg(unix)]
 pub use real_dir::{Found, RealDir, is_symlink_error, open_real};
+pub use regular::{open_regular, open_regular_with, read_regular, read_regular_to_string};
 pub use sorted::{in_all_lists, nth_largest};
 pub use store::{Listener, Store, Subscription};
 pub use text::{counted, printable, single_line, truncate_chars, utf16_len, visible};

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Read, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use loci_app::UserError;
 use loci_app::compose::{ComposeInputs, Composed, Prefetch, compose};
@@ -35,7 +35,7 @@ pub(crate) fn run(inherited: Env, args: Args, started: Instant) -> Result<u8, Us
     let keeps_days = run.settings.cleanup_period_days.filter(|_| options.is_persistent);
     let prefetch = Prefetch::start(&options, &run);
     let prompt = match args.input_format {
-        Input::Text => Some(Prompt::text(&read_prompt(args.prompt.as_deref())?)),
+        Input::Text => Some(Prompt::text(&read_prompt(&env, args.prompt.as_deref())?)),
         Input::StreamJson => args.prompt.as_deref().map(Prompt::text),
     };
     let resume = match resume::find(&env, &home, &options) {
@@ -211,10 +211,10 @@ fn report(env: &Env, args: &Args, prompt: Option<Prompt>, user_error: UserError)
 }
 
 /// Joins the prompt argument and piped standard input; either alone is enough.
-fn read_prompt(argument: Option<&str>) -> Result<String, UserError> {
+fn read_prompt(env: &Env, argument: Option<&str>) -> Result<String, UserError> {
     let mut stdin = std::io::stdin();
     let mut piped = String::new();
-    if !stdin.is_terminal() {
+    if !stdin.is_terminal() && has_input(env, &stdin, argument.is_some_and(|text| !text.trim().is_empty())) {
         let mut bytes = Vec::new();
         stdin
             .by_ref()
@@ -234,4 +234,33 @@ fn read_prompt(argument: Option<&str>) -> Result<String, UserError> {
             .hint("Give one as an argument, `loci -p \"your prompt\"`, or pipe one in."));
     }
     Ok(parts.join("\n"))
+}
+
+/// How long standard input may be silent beside a prompt.
+const STDIN_PATIENCE: Duration = Duration::from_secs(3);
+/// The variable that changes it, in milliseconds.
+const STDIN_WAIT: &str = "LOCI_STDIN_WAIT_MS";
+
+/// Waits for the first byte or the end of standard input, and tells whether it is to be read.
+///
+/// Whoever starts loci may have left a pipe open that nobody writes to. Where a prompt is given, that is not waited for;
+/// where none is, there is nothing else to do.
+fn has_input(env: &Env, stdin: &std::io::Stdin, has_prompt: bool) -> bool {
+    let wish = env.vars.non_empty(STDIN_WAIT).and_then(|text| text.parse().ok());
+    let patience = wish.map_or(STDIN_PATIENCE, Duration::from_millis);
+    // What cannot be waited for is read, which says what is wrong.
+    if loci_stdx::wait_readable(stdin, patience).unwrap_or(true) {
+        return true;
+    }
+    let seconds = patience.as_secs_f32();
+    let (what, hint) = match has_prompt {
+        true => ("going on without it", "close it with `< /dev/null`"),
+        false => ("still waiting for a prompt there", "give one as an argument, `loci -p \"your prompt\"`"),
+    };
+    // Nobody is left to tell when stderr is gone.
+    drop(writeln!(
+        std::io::stderr(),
+        "Nothing came on standard input for {seconds} seconds: {what} ({hint}; {STDIN_WAIT} waits longer)"
+    ));
+    !has_prompt
 }

@@ -230,6 +230,30 @@ async fn piped_stdin_is_added_to_the_prompt() {
     }
 }
 
+/// A pipe that nobody writes to and nobody closes is not waited for beside a prompt.
+#[tokio::test]
+async fn silent_stdin_is_reported_and_the_prompt_runs_without_it() {
+    let world = World::new(Step::text("answer")).await;
+    let mut session = world.start(&print(["hi"]).env("LOCI_STDIN_WAIT_MS", "50"));
+    assert_eq!(session.next_line().as_deref(), Some("answer"), "standard input is still open");
+    let output = session.finish();
+    assert_eq!(output.code, Some(0), "{output:?}");
+    let notice = "Nothing came on standard input for 0.05 seconds: going on without it";
+    assert!(output.stderr.starts_with(notice), "{output:?}");
+}
+
+/// Where standard input is the only prompt there can be, it is waited for, and that is said.
+#[tokio::test]
+async fn slow_stdin_without_a_prompt_is_waited_for() {
+    let world = World::new(Step::text("answer")).await;
+    let mut session = world.start(&print([]).env("LOCI_STDIN_WAIT_MS", "0"));
+    session.write_line("late prompt");
+    session.close_stdin();
+    let output = session.finish();
+    assert_eq!((output.code, output.stdout.as_str()), (Some(0), "answer\n"), "{output:?}");
+    assert!(world.last_request().json["messages"].to_string().contains("late prompt"));
+}
+
 #[tokio::test]
 async fn oversized_stdin_is_refused() {
     let world = World::new([]).await;
