@@ -194,12 +194,16 @@ pub(crate) enum Subcommand {
     Blame(crate::blame::BlameArgs),
     /// Watch loci fix a failing test, with a scripted model: no key, no network.
     Demo(DemoArgs),
+    /// Print completions for a shell: `source <(loci completions bash)`.
+    Completions(crate::completions::CompletionsArgs),
     /// Look at settings, change them, and see why they are what they are.
     Config(crate::config::ConfigArgs),
     /// See what the model would be told, and why.
     Context(crate::context::ContextArgs),
     /// Examine this installation; exits with 1 when something is wrong.
     Doctor(crate::doctor::DoctorArgs),
+    /// Print manual pages.
+    Man(crate::man::ManArgs),
     /// Look at what is remembered between sessions, review it, change it, take changes back.
     Memory(crate::memory::MemoryArgs),
     /// See what rules say about a call, list them, add and remove them.

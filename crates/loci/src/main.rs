@@ -5,11 +5,14 @@
 
 mod args;
 mod blame;
+mod build_info;
+mod completions;
 mod config;
 mod context;
 mod demo;
 mod doctor;
 mod headless;
+mod man;
 mod memory;
 mod options;
 mod parse_time;
@@ -53,9 +56,11 @@ fn run(args: Args, started: std::time::Instant) -> Result<u8, UserError> {
     match &args.subcommand {
         Some(Subcommand::Blame(blame)) => blame::run(&env, blame),
         Some(Subcommand::Demo(demo)) => demo::run(&env, demo),
+        Some(Subcommand::Completions(completions)) => completions::run(completions),
         Some(Subcommand::Config(config)) => config::run(&env, config),
         Some(Subcommand::Context(context)) => context::run(&env, context),
         Some(Subcommand::Doctor(doctor)) => doctor::run(&env, doctor),
+        Some(Subcommand::Man(man)) => man::run(man),
         Some(Subcommand::Memory(memory)) => memory::run(&env, memory),
         Some(Subcommand::Permissions(permissions)) => permissions::run(&env, permissions),
         Some(Subcommand::Serve(serve)) => serve::run(&env, serve),
@@ -72,7 +77,10 @@ fn run(args: Args, started: std::time::Instant) -> Result<u8, UserError> {
 }
 
 fn say_version() -> ExitCode {
-    let text = format!("{COMPATIBLE_VERSION} (Claude Code compatible; loci {})\n", env!("CARGO_PKG_VERSION"));
+    // Programs read the first line.
+    let version = env!("CARGO_PKG_VERSION");
+    let build = build_info::describe();
+    let text = format!("{COMPATIBLE_VERSION} (Claude Code compatible; loci {version})\nbuild: {build}\n");
     match std::io::stdout().write_all(text.as_bytes()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use loci_app::{COMPATIBLE_VERSION, UserError};
 use loci_settings::{Diagnostic, Origin, Scope, Severity};
-use loci_stdx::{Env, counted};
+use loci_stdx::{Env, counted, read_regular_to_string};
 use loci_storage::config::{LoadedSettings, SettingsPlaces, StoredLoginError, stored_login};
 use loci_storage::doctor::quick_check_store;
 use loci_storage::history::BlobStore;
@@ -13,6 +13,7 @@ use loci_storage::layout::ConfigHome;
 use serde_json::{Map, Value, json};
 
 use super::{Block, Check};
+use crate::build_info;
 
 /// Variables that hold credentials.
 const CREDENTIALS: &[&str] = &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
@@ -33,6 +34,7 @@ pub(super) fn all(it: &Installation) -> Vec<Check> {
     let (credentials, exposed) = credentials(it);
     vec![
         version(),
+        build(),
         config_home(it),
         settings_files(it),
         diagnostics(it, exposed),
@@ -51,6 +53,10 @@ fn version() -> Check {
     let version =
         format!("loci {} (compatible with Claude Code {COMPATIBLE_VERSION})", env!("CARGO_PKG_VERSION"));
     Check::fact(version.clone(), "version", version)
+}
+
+fn build() -> Check {
+    Check::fact(format!("Build: {}", build_info::describe()), "build", build_info::to_json())
 }
 
 fn config_home(it: &Installation) -> Check {
@@ -142,7 +148,7 @@ fn credentials(it: &Installation) -> (Check, Option<Diagnostic>) {
 /// Names configured MCP servers and where they are configured.
 fn mcp_servers(it: &Installation) -> Check {
     let names = |path: &Path| -> Vec<String> {
-        let text = fs::read_to_string(path).unwrap_or_default();
+        let text = read_regular_to_string(path).unwrap_or_default();
         let value: Value = serde_json::from_str(&text).unwrap_or_default();
         let servers = value.get("mcpServers").and_then(Value::as_object);
         servers

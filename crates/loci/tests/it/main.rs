@@ -6,6 +6,7 @@ mod agent_sdk;
 mod archive;
 #[cfg(unix)]
 mod asking;
+mod build;
 mod clear;
 mod codex;
 mod collapse;

@@ -1,0 +1,57 @@
+//! Names the build: its profile, its target, and the commit where that is known.
+//!
+//! No process is started and nothing fails: outside a repository there is no commit. It runs again when the commit
+//! changes, in builds that are handed on; a development build has none, so that a commit builds nothing anew.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rustc-env=LOCI_TARGET={}", env::var("TARGET").unwrap_or_default());
+    let profile = profile().unwrap_or_default();
+    println!("cargo:rustc-env=LOCI_PROFILE={profile}");
+    let commit = if profile == "debug" { None } else { commit() };
+    println!("cargo:rustc-env=LOCI_COMMIT={}", commit.unwrap_or_default());
+}
+
+/// Returns the profile's own name, which Cargo tells by where it builds: `<target>/<profile>/build/loci-…/out`.
+fn profile() -> Option<String> {
+    let out = PathBuf::from(env::var_os("OUT_DIR")?);
+    Some(out.ancestors().nth(3)?.file_name()?.to_string_lossy().into_owned())
+}
+
+/// Reads the commit of the repository that this crate lies in.
+fn commit() -> Option<String> {
+    let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR")?);
+    let git = root.ancestors().nth(2)?.join(".git");
+    let git_dir = match fs::read_to_string(&git) {
+        Ok(pointer) => root.ancestors().nth(2)?.join(pointer.trim().strip_prefix("gitdir:")?.trim()),
+        Err(_) => git,
+    };
+    let head = read(&git_dir.join("HEAD"))?;
+    let Some(name) = head.strip_prefix("ref: ") else { return short(&head) };
+    let common = match read(&git_dir.join("commondir")) {
+        Some(common) => git_dir.join(common),
+        None => git_dir,
+    };
+    if let Some(commit) = read(&common.join(name)) {
+        return short(&commit);
+    }
+    let packed = read(&common.join("packed-refs"))?;
+    let line = packed.lines().find(|line| line.split_once(' ').is_some_and(|(_, it)| it == name))?;
+    short(line)
+}
+
+/// Reads a file and has Cargo watch it.
+fn read(path: &Path) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    println!("cargo:rerun-if-changed={}", path.display());
+    Some(text.trim().to_owned())
+}
+
+fn short(commit: &str) -> Option<String> {
+    let commit = commit.get(..12)?;
+    commit.bytes().all(|byte| byte.is_ascii_hexdigit()).then(|| commit.to_owned())
+}
