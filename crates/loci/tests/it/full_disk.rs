@@ -223,6 +223,7 @@ async fn read_only_home_is_reported_and_the_turn_goes_on() {
 }
 
 /// Lines that find no place at all are lost, and the exit code says so; those that find another do not count as lost.
+/// Invariant 9 of `docs/design/session-log.md`.
 #[tokio::test]
 async fn lines_that_could_be_written_nowhere_fail_the_run() {
     for (has_tmp, code) in [(true, 0), (false, 1)] {
