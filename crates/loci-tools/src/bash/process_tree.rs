@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 
-use super::death_watch::WatchedCommand;
+use super::death_watch::{DeathWatch, WatchedCommand};
 
 /// The environment variable that marks the processes of one command.
 pub(crate) const MARK_VARIABLE: &str = "LOCI_PROCESS_MARK";
@@ -35,9 +35,16 @@ pub(crate) struct ProcessTree {
 }
 
 impl ProcessTree {
-    pub(crate) fn new(root: Option<u32>, mark: String, watched: Option<WatchedCommand>) -> Self {
+    pub(crate) fn new(root: Option<u32>, mark: String) -> Self {
         let root = root.and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-        Self { root, mark, is_armed: true, watched }
+        Self { root, mark, is_armed: true, watched: None }
+    }
+
+    /// Has it killed should we be.
+    pub(crate) fn watched_by(mut self, death_watch: &DeathWatch) -> Self {
+        let root = self.root.and_then(|root| u32::try_from(root.as_raw_nonzero().get()).ok());
+        self.watched = death_watch.watch(root, &self.mark);
+        self
     }
 
     /// Notes that the shell has been waited for.

@@ -55,8 +55,7 @@ pub(crate) fn launch(launch: Launch<'_>) -> io::Result<Running> {
     own_session(&mut command);
     let child = command.spawn()?;
     tracing::debug!(target: "loci::process", pid = child.id(), n_bytes = launch.command.len(), "bash started");
-    let watched = launch.death_watch.watch(child.id(), &mark);
-    let tree = ProcessTree::new(child.id(), mark, watched);
+    let tree = ProcessTree::new(child.id(), mark).watched_by(launch.death_watch);
     Ok(Running::new(child, tree, launch.cwd_file))
 }
 
