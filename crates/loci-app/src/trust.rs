@@ -7,7 +7,7 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use loci_settings::{MergedSettings, Refusal, Role};
-use loci_stdx::{Env, single_line};
+use loci_stdx::{Env, read_regular_to_string, single_line};
 use loci_storage::config::{
     LoadedSettings, MANAGED_DIR, SettingsPlaces, SettingsSources, discover_instructions, external_imports,
     load_settings, set_external_imports, set_trust,
@@ -115,7 +115,7 @@ fn render_value(value: &Value) -> String {
 
 /// Names the servers that the folder's own file configures.
 fn servers(env: &Env) -> Option<String> {
-    let text = std::fs::read_to_string(env.cwd.join(".mcp.json")).ok()?;
+    let text = read_regular_to_string(env.cwd.join(".mcp.json")).ok()?;
     let value: Value = serde_json::from_str(&text).ok()?;
     let names: Vec<&str> = value.get("mcpServers")?.as_object()?.keys().map(String::as_str).collect();
     let names = single_line(&names.join(", "), MOST_LETTERS);

@@ -42,7 +42,7 @@ pub(crate) fn parent_of(path: &Path) -> &Path {
 /// Makes creations and renames in `path` survive a power cut.
 ///
 /// File systems that cannot sync a directory say `EINVAL`; they are taken at their best effort.
-pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
+pub fn sync_dir(path: &Path) -> io::Result<()> {
     if !cfg!(unix) {
         return Ok(());
     }

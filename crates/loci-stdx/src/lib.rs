@@ -31,7 +31,7 @@ mod user;
 pub use append::{AppendError, AppendFile, Attachment};
 pub use atomic::{WriteError, WriteOptions, write_atomic};
 pub use clock::{Clock, Date, FixedClock, SystemClock, TimeZone, Timestamp, rfc3339_millis};
-pub use dirs::{create_private_dir, create_private_dir_all};
+pub use dirs::{create_private_dir, create_private_dir_all, sync_dir};
 pub use env::{Env, Vars};
 pub use json_text::put_json_text;
 pub use jsonl::{Line, ReverseLines, head_and_tail, lines, lines_at};

@@ -1,6 +1,7 @@
 //! Measures what watching a project tree costs a call, beside a shadow repository origin the same. Prints tables.
 //!
 //! `cargo run --release -p loci-storage --example history -- DIRECTORY`
+#![allow(clippy::disallowed_methods, reason = "it reads what it wrote itself")]
 #![expect(clippy::print_stdout, reason = "figures are for the person who runs this")]
 
 use std::error::Error;

@@ -2,6 +2,7 @@
 //!
 //! `cargo run --release -p loci-storage --example search -- DIRECTORY MEGABYTES` makes them, indexes and searches;
 //! a directory that already has them is used as it is.
+#![allow(clippy::disallowed_methods, reason = "it reads what it wrote itself")]
 #![expect(clippy::print_stdout, reason = "figures are for the person who runs this")]
 
 use std::error::Error;

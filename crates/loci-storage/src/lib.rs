@@ -21,6 +21,8 @@
 //! 3. What could not be written is kept and written first at the next chance; the order of lines never changes.
 //! 4. Files are readable by their owner alone.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests know what lies where"))]
+
 pub mod config;
 pub mod doctor;
 pub mod foreign;

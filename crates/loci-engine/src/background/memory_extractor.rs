@@ -7,6 +7,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use loci_stdx::read_regular_to_string;
+
 use loci_context::{Projection, estimate_messages, extraction_instruction};
 use loci_core::entry::Entry;
 use loci_core::ids::EntryId;
@@ -130,7 +132,7 @@ fn task(memory: &MemoryService, config: ExtractionConfig, fork_point: ForkPoint)
 /// The agent is shown the index; when that is all of the file, it has read it.
 fn seen(path: &std::path::Path, index: String) -> FileStates {
     let mut files = FileStates::default();
-    let is_all = std::fs::read_to_string(path).is_ok_and(|text| text == index);
+    let is_all = read_regular_to_string(path).is_ok_and(|text| text == index);
     if let (true, Ok(modified)) = (is_all, std::fs::metadata(path).and_then(|it| it.modified())) {
         let state = FileState { content: index, modified, offset: None, limit: None, is_partial_view: false };
         files.insert(path.to_owned(), state);

@@ -7,10 +7,11 @@
 //! {"claudeAiOauth": {"accessToken": "…", "expiresAt": 1767323045000, …}, …}
 //! ```
 
-use std::fs;
 use std::io::{self, Read};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use loci_stdx::open_regular;
 
 use serde::Deserialize;
 
@@ -88,8 +89,7 @@ pub fn team_token(home: &ConfigHome) -> Result<Option<String>, StoredLoginError>
 /// Reads a file that only its owner may read.
 fn read(path: &Path) -> Result<Option<String>, StoredLoginError> {
     let failed = |source| StoredLoginError::Read { path: path.to_owned(), source };
-    let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
-    let file = match fs::OpenOptions::new().read(true).custom_flags(nonblocking).open(path) {
+    let file = match open_regular(path) {
         Ok(file) => file,
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(None);
@@ -97,9 +97,6 @@ fn read(path: &Path) -> Result<Option<String>, StoredLoginError> {
         Err(error) => return Err(failed(error)),
     };
     let metadata = file.metadata().map_err(failed)?;
-    if !metadata.is_file() {
-        return Err(failed(io::Error::other("not a regular file")));
-    }
     if metadata.mode() & 0o077 != 0 || metadata.uid() != rustix::process::geteuid().as_raw() {
         return Err(StoredLoginError::Exposed { path: path.to_owned() });
     }

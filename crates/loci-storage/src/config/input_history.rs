@@ -12,12 +12,11 @@
 //! Nothing in loci calls this yet but its tests: the terminal front end, which is next, is its user.
 
 use std::collections::HashSet;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use loci_stdx::{AppendError, AppendFile, FileLock, LockError, ReverseLines};
+use loci_stdx::{AppendError, AppendFile, FileLock, LockError, ReverseLines, open_regular};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -101,7 +100,7 @@ impl InputHistory {
     /// Returns up to `limit` prompts, the latest first, each once.
     pub fn recent(&self, scope: InputScope<'_>, limit: usize) -> Result<Vec<InputEntry>, InputHistoryError> {
         let failed = |source| InputHistoryError::Read { path: self.file.clone(), source };
-        let file = match File::open(&self.file) {
+        let file = match open_regular(&self.file) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(failed(error)),

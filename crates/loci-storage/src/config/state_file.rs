@@ -13,7 +13,9 @@ use std::time::Duration;
 
 use loci_core::raw::RawObject;
 use loci_settings::edit::{self, EditError};
-use loci_stdx::{FileLock, LockError, Random, WriteError, WriteOptions, write_atomic};
+use loci_stdx::{
+    FileLock, LockError, Random, WriteError, WriteOptions, read_regular_to_string, write_atomic,
+};
 use serde_json::Value;
 
 use crate::layout::ConfigHome;
@@ -155,7 +157,7 @@ fn forget_old_backups(home: &ConfigHome) {
 
 /// Reads the file; one that does not exist is empty.
 fn read(path: &Path) -> Result<String, StateFileError> {
-    match fs::read_to_string(path) {
+    match read_regular_to_string(path) {
         Ok(text) => Ok(text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
         Err(source) => Err(StateFileError::Read { path: path.to_owned(), source }),

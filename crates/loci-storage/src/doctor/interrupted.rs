@@ -2,8 +2,9 @@
 //! name contents which are not kept.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
+
+use loci_stdx::read_regular;
 
 use loci_core::file_history::{FileContent, HistoryLine, PathState, changes, to_hex};
 use loci_core::ids::SessionId;
@@ -139,7 +140,8 @@ fn log_cases(store: &Store<'_>, log: &Path) -> Vec<Case> {
         }
         let meaning = format!("what `{}` held is not kept: {}", path.display(), to_hex(&digest));
         let finding = Finding::new(FindingKind::MissingContent, log, meaning).in_session(&id);
-        let is_there = fs::read(&path).is_ok_and(|bytes| <[u8; 32]>::from(Sha256::digest(&bytes)) == digest);
+        let is_there =
+            read_regular(&path).is_ok_and(|bytes| <[u8; 32]>::from(Sha256::digest(&bytes)) == digest);
         cases.push(match is_there {
             true => {
                 Case::new(finding.remedy("the file still holds it, and it is kept again"), Fix::Keep { path })
@@ -158,7 +160,7 @@ fn states(lines: &[HistoryLine]) -> impl Iterator<Item = (PathBuf, PathState)> {
 }
 
 fn broken_log(log: &Path, id: &SessionId) -> Option<Case> {
-    let bytes = fs::read(log).ok()?;
+    let bytes = read_regular(log).ok()?;
     let broken = loci_stdx::lines(&bytes).find(|line| !line.terminated || !is_object(line.bytes))?;
     let kind = if broken.terminated { FindingKind::BrokenLine } else { FindingKind::TornTail };
     let finding =

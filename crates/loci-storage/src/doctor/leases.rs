@@ -1,11 +1,10 @@
 //! Leases and registrations of processes that are gone.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::PathBuf;
 
 use loci_core::ids::SessionId;
-use loci_stdx::is_alive;
+use loci_stdx::{is_alive, read_regular};
 use serde_json::Value;
 
 use super::finding::{Finding, FindingKind};
@@ -50,7 +49,7 @@ fn leases(store: &Store<'_>) -> Vec<Case> {
 /// `sessions/<pid>.json` of processes that are gone; a young one may be another machine's.
 fn registrations(store: &Store<'_>) -> Vec<Case> {
     let case = |path: PathBuf| {
-        let value: Value = serde_json::from_slice(&fs::read(&path).ok()?).ok()?;
+        let value: Value = serde_json::from_slice(&read_regular(&path).ok()?).ok()?;
         let pid = u32::try_from(value.get("pid")?.as_u64()?).ok()?;
         if is_alive(pid) || !store.is_older_than(&path, DAY_MS) {
             return None;

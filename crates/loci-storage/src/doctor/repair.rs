@@ -1,13 +1,15 @@
 //! Carrying out fixes: each is a few steps, none of which loses anything, and all of which may be done again.
 
-use std::fs::{self, File, FileTimes, Permissions};
+use std::fs::{self, FileTimes, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use loci_core::ids::SessionId;
-use loci_stdx::{Env, create_private, create_private_dir_all, rfc3339_millis};
+use loci_stdx::{
+    Env, create_private, create_private_dir_all, open_regular, read_regular, rfc3339_millis, sync_dir,
+};
 
 use super::fix::Fix;
 use super::fs_ops::FsOps;
@@ -57,12 +59,12 @@ impl<'a> RepairRun<'a> {
         match fix {
             Fix::Rewrite { file, is_agent } => self.rewrite(session, file, *is_agent),
             Fix::RewriteLog { file } => {
-                let bytes = whole_lines(&fs::read(file)?);
+                let bytes = whole_lines(&read_regular(file)?);
                 self.replace(session, file, &bytes)
             }
             Fix::Write { path, bytes, said } => self.write(path, bytes).map(|()| said.clone()),
             Fix::Keep { path } => {
-                let bytes = fs::read(path)?;
+                let bytes = read_regular(path)?;
                 self.fs.run(|| BlobStore::new(self.home).put(&bytes))?;
                 Ok(format!("what `{}` holds is kept again", path.display()))
             }
@@ -86,7 +88,7 @@ impl<'a> RepairRun<'a> {
     }
 
     fn rewrite(&self, session: Option<&SessionId>, file: &Path, is_agent: bool) -> io::Result<String> {
-        let reading = read(&mut File::open(file)?)?;
+        let reading = read(&mut open_regular(file)?)?;
         let mut bytes = Vec::new();
         reading.write_mended(
             if is_agent { TranscriptKind::Agent } else { TranscriptKind::Session },
@@ -249,5 +251,5 @@ fn gone(path: &Path, error: io::Error) -> io::Result<()> {
 }
 
 fn sync_parent(path: &Path) -> io::Result<()> {
-    path.parent().map_or(Ok(()), |dir| File::open(dir)?.sync_all())
+    path.parent().map_or(Ok(()), sync_dir)
 }

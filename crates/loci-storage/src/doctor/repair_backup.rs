@@ -3,13 +3,13 @@
 //! What is kept is the file itself, by a second name for it where the file system has those. What is not a session's
 //! goes to `<time>-store`. Nothing here is ever removed by loci.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use loci_core::ids::SessionId;
-use loci_stdx::create_private_dir_all;
+use loci_stdx::{create_private_dir_all, open_regular};
 
 use super::fs_ops::FsOps;
 use super::store::files_in;
@@ -41,7 +41,7 @@ impl<'a> RepairBackup<'a> {
         self.fs.run(|| match fs::hard_link(path, &to) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 fs::copy(path, &to)?;
-                File::open(&to)?.sync_all()
+                open_regular(&to)?.sync_all()
             }
             result => result,
         })?;

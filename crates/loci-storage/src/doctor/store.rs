@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use loci_core::ids::SessionId;
-use loci_stdx::{Env, FileLock};
+use loci_stdx::{Env, FileLock, read_regular};
 
 use super::finding::{Finding, FindingKind};
 use super::fix::Case;
@@ -105,7 +105,7 @@ fn in_use(home: &ConfigHome) -> HashSet<SessionId> {
     });
     let locked: HashSet<SessionId> = locked.collect();
     let registered = files_in(&home.root().join("sessions")).into_iter().filter_map(|path| {
-        let text = fs::read(path).ok()?;
+        let text = read_regular(path).ok()?;
         let value: serde_json::Value = serde_json::from_slice(&text).ok()?;
         let id = SessionId::parse(value.get("sessionId")?.as_str()?).ok()?;
         process_on(home, &id).map(|_| id)

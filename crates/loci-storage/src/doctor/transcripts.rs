@@ -1,10 +1,12 @@
 //! Every transcript of the store: its lines, its tree, what it refers to, and where it lies.
 
-use std::fs::{self, File};
+use std::fs::{self};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+
+use loci_stdx::open_regular;
 
 use loci_core::ids::SessionId;
 
@@ -82,7 +84,7 @@ impl Patient<'_> {
 
     /// Judges the lines and the tree of a transcript, and who may read it.
     fn lines(&self, file: &Path, whose: TranscriptKind) -> (Vec<Case>, Option<CheckedTranscript>) {
-        let reading = match File::open(file).and_then(|mut file| read(&mut file)) {
+        let reading = match open_regular(file).and_then(|mut file| read(&mut file)) {
             Ok(reading) => reading,
             Err(error) => return (vec![self.unreadable(file, &error)], None),
         };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use loci_core::file_history::{ChangeSet, HistoryLine, PathState, line_origins, wanted};
 use loci_core::ids::{EntryId, SessionId};
-use loci_stdx::Env;
+use loci_stdx::{Env, read_regular};
 
 use crate::history::rewind::RewindContext;
 use crate::history::rewind::contents::Contents;
@@ -96,7 +96,7 @@ pub fn blame_file(home: &ConfigHome, env: &Env, path: &Path) -> Result<Vec<Blame
         let path = path.to_owned();
         move |source| HistoryQueryError::Read { path, source }
     };
-    let now = fs::read(path).map_err(failed(path))?;
+    let now = read_regular(path).map_err(failed(path))?;
     let now = String::from_utf8_lossy(&now);
     let changes = changes_of(home, path).map_err(failed(&logs_dir(home)))?;
     let mut versions: Vec<String> = Vec::new();

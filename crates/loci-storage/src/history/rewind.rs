@@ -29,7 +29,7 @@ use loci_core::file_history::{
     in_order, wanted,
 };
 use loci_core::ids::{EntryId, SessionId};
-use loci_stdx::{AppendError, Env, LockError, rfc3339_millis};
+use loci_stdx::{AppendError, Env, LockError, read_regular, rfc3339_millis};
 
 use crate::history::tree_history::{append, has_call, log_path, read_log_since};
 use crate::layout::ConfigHome;
@@ -225,7 +225,7 @@ fn assess(wanted: Vec<Wanted>, contents: &mut Contents) -> Result<RewindPlan, Re
 fn n_lines(step: &RewindStep, contents: &mut Contents) -> (usize, usize) {
     let mut text = |state: &PathState, is_now: bool| match state {
         PathState::File { size, .. } if *size > MOST_TO_COUNT => None,
-        PathState::File { .. } if is_now => fs::read(step.path.as_path()).ok(),
+        PathState::File { .. } if is_now => read_regular(step.path.as_path()).ok(),
         PathState::File { content, .. } => contents.read(step.root.as_path(), content).ok(),
         PathState::None | PathState::Link { .. } | PathState::Dir { .. } | PathState::Other => {
             Some(Vec::new())
@@ -284,7 +284,7 @@ fn back_up_removed(steps: &[RewindStep], contents: &Contents) -> Result<(), Rewi
     for step in steps {
         let PathState::File { content: FileContent::Blob(digest), .. } = &step.from else { continue };
         let path = step.path.as_path();
-        let bytes = fs::read(path).map_err(disk("read", path))?;
+        let bytes = read_regular(path).map_err(disk("read", path))?;
         let kept = contents.store.put(&bytes).map_err(disk("keep a copy of", path))?;
         if kept != *digest {
             return Err(RewindError::Moved { path: path.to_owned() });

@@ -15,6 +15,8 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use loci_stdx::{open_regular, read_regular_to_string};
+
 use ignore::gitignore::Gitignore;
 
 use crate::history::tree_history::rules::{RULES, TreeRules, is_vcs, rules_in};
@@ -201,7 +203,7 @@ impl Copying<'_> {
         } else if metadata.len() > self.limits.file_bytes {
             self.leave_out(path.to_owned(), "it is too large");
         } else {
-            match fs::File::open(&from) {
+            match open_regular(&from) {
                 Ok(file) => {
                     self.count(metadata.len())?;
                     copy_file(file, metadata, &to)
@@ -216,7 +218,7 @@ impl Copying<'_> {
     /// Copies the repository of the project, if commands in the copy would use that copy alone.
     fn version_control(&mut self, path: &Path, metadata: &Metadata) -> Result<(), ScratchError> {
         let is_own = path == Path::new(".git") && metadata.is_dir();
-        let config = fs::read_to_string(self.project.join(path).join("config")).unwrap_or_default();
+        let config = read_regular_to_string(self.project.join(path).join("config")).unwrap_or_default();
         if !is_own || config.contains("worktree") {
             self.leave_out(path.to_owned(), "it is version control that leads out of the copy");
             return Ok(());

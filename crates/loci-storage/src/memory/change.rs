@@ -2,11 +2,11 @@
 
 mod archive;
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use loci_stdx::private_file;
+use loci_stdx::{private_file, read_regular};
 use serde::{Deserialize, Serialize};
 
 use super::MemoryContent;
@@ -127,7 +127,7 @@ impl Author {
 
 /// Reads all changes, oldest first; lines that cannot be read are skipped.
 pub(super) fn read(path: &Path) -> io::Result<Vec<Change>> {
-    let bytes = match fs::read(path) {
+    let bytes = match read_regular(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),

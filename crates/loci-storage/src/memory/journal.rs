@@ -4,13 +4,14 @@
 //! in between, whoever takes the lock next finishes it. A file is changed only if it still is what the change was made
 //! from, so that what others wrote meanwhile, by hand or by another program, is never written over.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use loci_core::path::project_slug;
-use loci_stdx::{Env, FileLock, LockError, WriteError, WriteOptions, rfc3339_millis, write_atomic};
+use loci_stdx::{
+    Env, FileLock, LockError, WriteError, WriteOptions, read_regular_to_string, rfc3339_millis, write_atomic,
+};
 
 use super::change::{self, Author, Change, ChangeKind, FileChange, MemoryArea};
 use super::{MemoryContent, MemoryText, files};
@@ -318,7 +319,7 @@ impl MemoryJournal {
 
     /// Returns the last change whose files are all written; a mark that cannot be read means that all are.
     fn applied(&self) -> u64 {
-        let text = fs::read_to_string(self.mark_file());
+        let text = read_regular_to_string(self.mark_file());
         match text {
             Ok(text) => text.trim().parse().unwrap_or(u64::MAX),
             Err(error) if error.kind() == io::ErrorKind::NotFound => 0,

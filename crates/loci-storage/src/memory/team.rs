@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use loci_stdx::{Env, FileLock, WriteOptions, is_symlink_error, write_atomic};
+use loci_stdx::{Env, FileLock, WriteOptions, is_symlink_error, read_regular, write_atomic};
 use serde::{Deserialize, Serialize};
 
 use super::files::read_exact;
@@ -58,7 +58,8 @@ impl<'a> TeamMemory<'a> {
 
     /// Returns what was last agreed on with a server; nothing with another, or where the file cannot be read.
     pub fn state(&self, server: &str) -> TeamState {
-        let state = fs::read(self.state_file()).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let state =
+            read_regular(self.state_file()).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let fresh = TeamState { server: server.to_owned(), entries: BTreeMap::new() };
         state.filter(|state: &TeamState| state.server == server).unwrap_or(fresh)
     }

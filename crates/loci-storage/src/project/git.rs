@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use loci_stdx::Env;
+use loci_stdx::{Env, read_regular_to_string};
 
 use command::Git;
 
@@ -32,7 +32,7 @@ pub struct GitSnapshot {
 
 /// Returns the branch that `dir` is on: `None` outside a repository, `HEAD` when detached.
 pub fn head_branch(dir: &Path) -> Option<String> {
-    let head = fs::read_to_string(git_dir(dir)?.join("HEAD")).ok()?;
+    let head = read_regular_to_string(git_dir(dir)?.join("HEAD")).ok()?;
     let branch = match head.trim_end().strip_prefix("ref:").map(str::trim) {
         Some(reference) => reference.strip_prefix("refs/heads/").unwrap_or(reference),
         None => "HEAD",
@@ -49,7 +49,7 @@ pub(crate) fn git_dir(dir: &Path) -> Option<PathBuf> {
         if metadata.is_dir() {
             return git.join("HEAD").is_file().then_some(git);
         }
-        let text = metadata.is_file().then(|| fs::read_to_string(&git).ok())??;
+        let text = metadata.is_file().then(|| read_regular_to_string(&git).ok())??;
         Some(dir.join(text.trim_end().strip_prefix("gitdir:")?.trim()))
     })
 }

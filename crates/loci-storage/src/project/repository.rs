@@ -10,6 +10,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use loci_stdx::read_regular_to_string;
+
 /// The working trees of one repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repository {
@@ -45,17 +47,17 @@ fn git_dir_of(dir: &Path) -> Option<PathBuf> {
     if metadata.is_dir() {
         return git.join("HEAD").is_file().then_some(git);
     }
-    let text = fs::read_to_string(&git).ok()?;
+    let text = read_regular_to_string(&git).ok()?;
     Some(dir.join(text.trim_end().strip_prefix("gitdir:")?.trim()))
 }
 
 fn common_dir(git_dir: &Path) -> PathBuf {
-    let named = fs::read_to_string(git_dir.join("commondir")).ok();
+    let named = read_regular_to_string(git_dir.join("commondir")).ok();
     let common = named.map_or_else(|| git_dir.to_owned(), |name| git_dir.join(name.trim_end()));
     fs::canonicalize(&common).unwrap_or(common)
 }
 
 fn worktree_at(administration: &Path) -> Option<PathBuf> {
-    let text = fs::read_to_string(administration.join("gitdir")).ok()?;
+    let text = read_regular_to_string(administration.join("gitdir")).ok()?;
     administration.join(text.trim_end()).parent().map(Path::to_path_buf)
 }

@@ -14,13 +14,14 @@ mod pack;
 mod pins;
 mod sweep;
 
-use std::fs::{self, File};
+use std::fs::{self};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use loci_core::ids::SessionId;
 use loci_stdx::{
-    Timestamp, WriteOptions, create_private_dir, create_private_dir_all, rfc3339_millis, write_atomic,
+    Timestamp, WriteOptions, create_private_dir, create_private_dir_all, read_regular, rfc3339_millis,
+    sync_dir, write_atomic,
 };
 use serde::{Deserialize, Serialize};
 
@@ -143,7 +144,7 @@ pub fn archive_session(
         Ok(()) => {
             fs::rename(&beside, &dir).map_err(disk("rename", &beside))?;
             // The copy has to outlast a power cut before the session goes.
-            File::open(&root).and_then(|root| root.sync_all()).map_err(disk("sync", &root))?;
+            sync_dir(&root).map_err(disk("sync", &root))?;
         }
         Err(error) => {
             // Our own half copy; the session is untouched.
@@ -274,7 +275,7 @@ fn is_whole(dir: &Path) -> bool {
 
 fn origin_of(dir: &Path) -> Result<ArchiveManifest, ArchiveError> {
     let path = dir.join("origin.json");
-    let text = fs::read(&path).map_err(disk("read", &path))?;
+    let text = read_regular(&path).map_err(disk("read", &path))?;
     serde_json::from_slice(&text).map_err(|_| ArchiveError::Damaged { path })
 }
 

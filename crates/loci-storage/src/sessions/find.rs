@@ -10,14 +10,14 @@ mod file_stamp;
 mod newest_used;
 
 use std::collections::HashSet;
-use std::fs::{self, File};
+use std::fs::{self};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use loci_core::entry::Entry;
 use loci_core::ids::SessionId;
-use loci_stdx::single_line;
+use loci_stdx::{open_regular, single_line};
 
 pub(crate) use file_stamp::{FileStamp, ListedFile, SessionFiles, all_session_files, session_files_in};
 
@@ -317,7 +317,7 @@ fn is_session(file: &Path) -> bool {
 /// Reads as far as the first chain entry of a main conversation.
 fn first_chain_entry(file: &Path) -> io::Result<Option<Entry>> {
     let mut first = None;
-    each_line(&mut File::open(file)?, |line| {
+    each_line(&mut open_regular(file)?, |line| {
         let text = String::from_utf8_lossy(line.bytes);
         let entry = Entry::parse(text.as_ref()).ok();
         first = entry.filter(|entry| entry.head().kind.is_chain() && entry.head().uuid.is_some());

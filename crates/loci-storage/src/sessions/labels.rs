@@ -12,7 +12,7 @@ use std::path::Path;
 
 use loci_core::entry::BadEntry;
 use loci_core::entry::draft::Metadata;
-use loci_stdx::{AppendError, AppendFile};
+use loci_stdx::{AppendError, AppendFile, open_regular};
 
 use crate::layout::SessionPlace;
 use crate::sessions::listing::Labels;
@@ -122,7 +122,7 @@ impl LabelWatch {
 
     /// Returns the labels to append to the file now, for each has been left too far behind.
     pub fn overdue(&mut self, file: &Path) -> io::Result<Vec<Metadata>> {
-        let file = match File::open(file) {
+        let file = match open_regular(file) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error),

@@ -16,7 +16,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use loci_core::ids::SessionId;
-use loci_stdx::{Env, FileLock, LockError, rfc3339_millis, start_ticks, write_private};
+use loci_stdx::{
+    Env, FileLock, LockError, read_regular_to_string, rfc3339_millis, start_ticks, write_private,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::layout::ConfigHome;
@@ -162,11 +164,11 @@ fn paths(home: &ConfigHome, session: &SessionId) -> (PathBuf, PathBuf) {
 }
 
 fn read_owner(note: &Path) -> Option<LeaseOwner> {
-    serde_json::from_str(&fs::read_to_string(note).ok()?).ok()
+    serde_json::from_str(&read_regular_to_string(note).ok()?).ok()
 }
 
 fn host_name() -> String {
-    let name: io::Result<String> = fs::read_to_string("/proc/sys/kernel/hostname");
+    let name: io::Result<String> = read_regular_to_string("/proc/sys/kernel/hostname");
     name.map_or_else(|_| "this machine".to_owned(), |name| name.trim().to_owned())
 }
 

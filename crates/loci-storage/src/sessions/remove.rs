@@ -26,7 +26,8 @@ use std::path::{Path, PathBuf};
 
 use loci_core::ids::SessionId;
 use loci_stdx::{
-    Timestamp, WriteOptions, create_private_dir, create_private_dir_all, rfc3339_millis, write_atomic,
+    Timestamp, WriteOptions, create_private_dir, create_private_dir_all, read_regular, rfc3339_millis,
+    write_atomic,
 };
 use serde::{Deserialize, Serialize};
 
@@ -114,7 +115,7 @@ pub fn restore_session(
     let not_there = || RemoveError::NotInTrash { id: id.clone() };
     let trash = removed(home)?.into_iter().filter(|dir| is_of(dir, id)).max().ok_or_else(not_there)?;
     let origin_file = trash.join("origin.json");
-    let text = fs::read(&origin_file).map_err(disk("read", &origin_file))?;
+    let text = read_regular(&origin_file).map_err(disk("read", &origin_file))?;
     let origin: TrashManifest = serde_json::from_slice(&text)
         .map_err(|error| disk("read", &origin_file)(io::Error::new(io::ErrorKind::InvalidData, error)))?;
     let place = SessionPlace::new(origin.file, id.clone());
@@ -144,7 +145,7 @@ pub fn removed_sessions(home: &ConfigHome) -> Result<Vec<SessionId>, RemoveError
 
 /// Returns where the session lay that a directory of the trash is of.
 pub(crate) fn origin_of(trash: &Path) -> Option<PathBuf> {
-    let text = fs::read(trash.join("origin.json")).ok()?;
+    let text = read_regular(trash.join("origin.json")).ok()?;
     serde_json::from_slice::<TrashManifest>(&text).ok().map(|origin| origin.file)
 }
 

@@ -10,10 +10,11 @@ mod live;
 mod mentions;
 mod window;
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use loci_stdx::open_regular;
 
 use loci_core::entry::Entry;
 
@@ -69,7 +70,7 @@ pub struct LoadError {
 /// Reads the session file at `path`.
 pub fn load_transcript(path: &Path) -> Result<LoadedTranscript, LoadError> {
     let failed = |source| LoadError { path: path.to_owned(), source };
-    let mut file = File::open(path).map_err(failed)?;
+    let mut file = open_regular(path).map_err(failed)?;
     read(&mut file).map_err(failed)
 }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use loci_core::entry::Entry;
 use loci_core::ids::EntryId;
-use loci_stdx::{RealDir, WriteError, WriteOptions, write_atomic};
+use loci_stdx::{RealDir, WriteError, WriteOptions, read_regular_to_string, write_atomic};
 use serde::{Deserialize, Serialize};
 
 use crate::layout::SessionPlace;
@@ -107,7 +107,7 @@ impl SessionNotes {
 
     /// Returns what the notes cover; nothing when that is not known.
     pub fn covered(&self) -> Option<NotesCoverage> {
-        let text = fs::read_to_string(self.state_file()).ok()?;
+        let text = read_regular_to_string(self.state_file()).ok()?;
         serde_json::from_str(&text).ok()
     }
 

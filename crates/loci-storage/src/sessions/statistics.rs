@@ -13,7 +13,7 @@
 mod line_reader;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs::{self, File};
+use std::fs::{self};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use flate2::read::GzDecoder;
 use loci_core::model::{Price, facts};
 use loci_core::usage::ModelUsage;
-use loci_stdx::{Date, TimeZone};
+use loci_stdx::{Date, TimeZone, open_regular};
 
 use crate::layout::{ConfigHome, SessionPlace};
 use crate::project::Project;
@@ -114,7 +114,7 @@ impl TranscriptFile {
     }
 
     fn open(&self) -> io::Result<Box<dyn Read>> {
-        let file = File::open(self.path())?;
+        let file = open_regular(self.path())?;
         Ok(match self {
             Self::Plain(_) => Box::new(file),
             Self::Packed(_) => Box::new(GzDecoder::new(file)),

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use loci_core::ids::SessionId;
 use loci_core::task_list::{Task, TaskList};
-use loci_stdx::{Env, FileLock, WriteOptions, create_private_dir_all, write_atomic};
+use loci_stdx::{Env, FileLock, WriteOptions, create_private_dir_all, read_regular, write_atomic};
 
 use crate::layout::ConfigHome;
 
@@ -105,7 +105,7 @@ pub fn copy_tasks(home: &ConfigHome, from: &SessionId, to: &SessionId) -> io::Re
 
 /// Reads a task; one that is gone, or is none, is no task.
 fn read_task(file: &Path) -> io::Result<Option<Task>> {
-    let bytes = match fs::read(file) {
+    let bytes = match read_regular(file) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),

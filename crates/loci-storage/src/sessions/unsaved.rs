@@ -14,7 +14,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use loci_core::ids::SessionId;
-use loci_stdx::{AppendError, AppendFile, Env, WriteError, WriteOptions, write_atomic};
+use loci_stdx::{AppendError, AppendFile, Env, WriteError, WriteOptions, read_regular, write_atomic};
 use serde_json::{Value, json};
 
 use crate::layout::UserTmpError;
@@ -91,7 +91,7 @@ fn read(home: &ConfigHome, path: &Path) -> Result<(SessionPlace, Vec<u8>), Unsav
     let failed = |source| UnsavedError::Read { path: path.to_owned(), source };
     let metadata = fs::symlink_metadata(path).map_err(failed)?;
     let is_ours = metadata.is_file() && metadata.uid() == rustix::process::geteuid().as_raw();
-    let bytes = if is_ours { fs::read(path).map_err(failed)? } else { Vec::new() };
+    let bytes = if is_ours { read_regular(path).map_err(failed)? } else { Vec::new() };
     let end = memchr::memchr(b'\n', &bytes).unwrap_or(0);
     let place = place(home, path, &bytes[..end]).filter(|_| home.is_unsaved_dir_ours());
     let place = place.ok_or_else(|| UnsavedError::Foreign { path: path.to_owned() })?;

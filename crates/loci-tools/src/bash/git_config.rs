@@ -6,6 +6,8 @@
 
 use std::path::Path;
 
+use loci_stdx::read_regular_to_string;
+
 use crate::Workspace;
 
 /// Sections and keys that only describe; `*` stands for every key. All in lower case.
@@ -65,7 +67,7 @@ pub(crate) fn runs_no_programs(place: &Workspace) -> bool {
 }
 
 fn has_harmless_config(path: &Path) -> bool {
-    match std::fs::read_to_string(path) {
+    match read_regular_to_string(path) {
         Ok(config) => is_harmless(&config),
         Err(error) => error.kind() == std::io::ErrorKind::NotFound,
     }

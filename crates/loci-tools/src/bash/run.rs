@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use loci_stdx::read_regular;
+
 use tempfile::TempPath;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, ChildStderr, ChildStdout};
@@ -76,7 +78,7 @@ impl Running {
 
     /// Returns the directory the shell ended in, if it got to say so.
     pub(crate) fn last_cwd(&self) -> Option<PathBuf> {
-        let written = std::fs::read(&self.cwd_file).ok()?;
+        let written = read_regular(&self.cwd_file).ok()?;
         Some(PathBuf::from(OsStr::from_bytes(written.strip_suffix(b"\n")?)))
     }
 

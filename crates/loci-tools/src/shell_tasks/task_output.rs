@@ -4,6 +4,8 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use loci_stdx::open_regular;
+
 use loci_core::tool::{CallEffects, ToolDescriptor, ToolFacts, ToolOutcome};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -189,7 +191,7 @@ impl News {
     /// left for later, unless this is the end.
     fn read(path: &Path, from: u64, max_chars: usize, is_final: bool) -> io::Result<Self> {
         let path: PathBuf = path.to_path_buf();
-        let mut file = std::fs::File::open(path)?;
+        let mut file = open_regular(path)?;
         let length = file.metadata()?.len();
         let start = from.max(length.saturating_sub(max_chars as u64));
         file.seek(SeekFrom::Start(start))?;

@@ -1,5 +1,7 @@
 //! `loci config get`: the value in force, or the one in one file.
 
+use loci_stdx::read_regular_to_string;
+
 use loci_app::UserError;
 use loci_settings::{Key, jsonc};
 use serde_json::Value;
@@ -42,7 +44,7 @@ fn is_known(path: &str) -> bool {
 }
 
 fn file_value(ctx: &SettingsContext, path: &std::path::Path) -> Result<Value, UserError> {
-    let text = match std::fs::read_to_string(path) {
+    let text = match read_regular_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Value::Null),
         Err(error) => {

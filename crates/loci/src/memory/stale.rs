@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use loci_stdx::read_regular;
+
 use loci_context::{Mention, mentions};
 use loci_core::path::expand_home;
 
@@ -83,7 +85,7 @@ pub(super) fn missing_symbols(root: &Path, symbols: Vec<String>) -> Option<Vec<S
                 if n_files > MOST_FILES || n_bytes > MOST_BYTES {
                     return None;
                 }
-                let bytes = std::fs::read(entry.path()).unwrap_or_default();
+                let bytes = read_regular(entry.path()).unwrap_or_default();
                 let text = String::from_utf8_lossy(&bytes);
                 missing.retain(|symbol| !text.contains(symbol.as_str()));
             }

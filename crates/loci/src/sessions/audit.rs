@@ -1,10 +1,9 @@
 //! `loci sessions audit`: what was archived, removed and brought back.
 
-use std::fs;
 use std::io;
 
 use loci_app::UserError;
-use loci_stdx::single_line;
+use loci_stdx::{read_regular_to_string, single_line};
 use serde_json::Value;
 
 use super::{SessionsContext, format, output};
@@ -20,7 +19,7 @@ pub(super) struct AuditArgs {
 /// Prints the log, the oldest first.
 pub(super) fn run(ctx: &SessionsContext<'_>, args: &AuditArgs) -> Result<(), UserError> {
     let path = ctx.home.loci_dir().join("audit.log");
-    let text = match fs::read_to_string(&path) {
+    let text = match read_regular_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(error) => {

@@ -18,6 +18,8 @@ mod control;
 mod credentials;
 mod environment;
 mod failures;
+#[cfg(unix)]
+mod fifos;
 mod file_history;
 mod forks;
 #[cfg(target_os = "linux")]

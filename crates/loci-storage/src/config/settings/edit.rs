@@ -6,13 +6,12 @@
 //! 4. The new text is written beside the file, synced and renamed; a link stays a link and its target changes.
 //! 5. A program that does not know our lock and wrote in between is noticed, and the edit is made again.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use loci_settings::edit::EditError;
-use loci_stdx::{FileLock, LockError, WriteError, WriteOptions, write_atomic};
+use loci_stdx::{FileLock, LockError, WriteError, WriteOptions, read_regular_to_string, write_atomic};
 
 use crate::layout::ConfigHome;
 
@@ -79,7 +78,7 @@ pub fn edit_settings(
 
 /// Reads a file as text; one that does not exist is empty.
 fn text_of(path: &Path) -> Result<String, SettingsEditError> {
-    match fs::read_to_string(path) {
+    match read_regular_to_string(path) {
         Ok(text) => Ok(text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
         Err(source) => Err(SettingsEditError::Read { path: path.to_owned(), source }),

@@ -4,12 +4,11 @@
 //! the user's excludes of all repositories: the file that `core.excludesFile` of the user's configuration names,
 //! else `git/ignore` in `$XDG_CONFIG_HOME` or `~/.config`. Lines that are there stay as they are.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use loci_stdx::{Env, FileLock, WriteOptions, write_atomic};
+use loci_stdx::{Env, FileLock, WriteOptions, read_regular_to_string, write_atomic};
 
 use super::SettingsEditError;
 use crate::layout::ConfigHome;
@@ -34,7 +33,7 @@ pub fn exclude_local_settings(
     };
     let path = excludes_file(env, ignoring.excludes_file.as_deref());
     let _lock = FileLock::acquire(&home.loci_dir().join("settings.lock"), LOCK_TIMEOUT)?;
-    let before = match fs::read_to_string(&path) {
+    let before = match read_regular_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(source) => return Err(SettingsEditError::Read { path, source }),

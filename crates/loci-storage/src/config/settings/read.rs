@@ -1,9 +1,9 @@
 //! Reading a settings file without being made to wait, or to read without end.
 
-use std::fs::OpenOptions;
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+
+use loci_stdx::open_regular;
 
 /// The most of a file that is read.
 pub const FILE_LIMIT: usize = 2 * 1024 * 1024;
@@ -27,15 +27,17 @@ pub(super) fn read(path: &Path) -> Result<Option<FileText>, Problem> {
         };
         (format!("cannot be read: {error}"), hint.to_owned())
     };
-    let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
-    let file = match OpenOptions::new().read(true).custom_flags(nonblocking).open(path) {
+    let file = match open_regular(path) {
         Ok(file) => file,
         Err(error) if is_absent(&error) => return Ok(None),
+        Err(error) if is_irregular(&error) => {
+            return Err((
+                "not a regular file".to_owned(),
+                "put a regular file there, or remove it".to_owned(),
+            ));
+        }
         Err(error) => return Err(failed(error)),
     };
-    if !file.metadata().map_err(failed)?.is_file() {
-        return Err(("not a regular file".to_owned(), "put a regular file there, or remove it".to_owned()));
-    }
     let mut bytes = Vec::new();
     file.take(FILE_LIMIT as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
     let is_cut = bytes.len() > FILE_LIMIT;
@@ -54,6 +56,10 @@ fn decode(bytes: Vec<u8>, is_cut: bool) -> FileText {
         _ => None,
     };
     FileText { text, problem: problem.map(|(problem, hint)| (problem.to_owned(), hint.to_owned())) }
+}
+
+fn is_irregular(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::IsADirectory)
 }
 
 fn is_absent(error: &io::Error) -> bool {

@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use loci_stdx::{read_regular, read_regular_to_string};
+
 use loci_settings::{Diagnostic, Origin, Scope};
 use serde::Deserialize;
 
@@ -43,7 +45,7 @@ pub(super) fn trust_of(places: &SettingsPlaces) -> (TrustState, Option<Diagnosti
     let root = places.checkout.as_ref().map_or(places.cwd.as_path(), |checkout| &checkout.main);
     let can_be_kept = root != places.home_dir;
     let mut state = TrustState { root: root.to_owned(), is_trusted: false, can_be_kept };
-    let text = match fs::read_to_string(&places.state_file) {
+    let text = match read_regular_to_string(&places.state_file) {
         Ok(text) => text,
         Err(_) => return (state, None),
     };
@@ -104,9 +106,9 @@ pub(super) fn checkout_of(cwd: &Path) -> Option<Checkout> {
 
 /// Follows a `.git` file to the main checkout, if that knows this worktree.
 fn linked(dir: &Path, git: &Path) -> Option<Checkout> {
-    let text = fs::read_to_string(git).ok()?;
+    let text = read_regular_to_string(git).ok()?;
     let admin = fs::canonicalize(dir.join(text.trim_end().strip_prefix("gitdir:")?.trim())).ok()?;
-    let line = |name: &str| Some(fs::read_to_string(admin.join(name)).ok()?.trim_end().to_owned());
+    let line = |name: &str| Some(read_regular_to_string(admin.join(name)).ok()?.trim_end().to_owned());
     let points_back = fs::canonicalize(admin.join(line("gitdir")?)).ok()? == fs::canonicalize(git).ok()?;
     let common = fs::canonicalize(admin.join(line("commondir")?)).ok()?;
     let is_inside = admin.parent()? == common.join("worktrees") && common.file_name()? == ".git";
@@ -122,7 +124,7 @@ impl Checkout {
             Err(_) => (&self.main, self.main.join(".git").join("index")),
         };
         let Some(name) = path.strip_prefix(root).ok().and_then(Path::to_str) else { return true };
-        match fs::read(&index) {
+        match read_regular(&index) {
             Ok(bytes) => index_has(&bytes, name),
             Err(error) => error.kind() != std::io::ErrorKind::NotFound,
         }

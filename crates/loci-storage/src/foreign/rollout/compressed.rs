@@ -3,9 +3,10 @@
 //! They are unpacked as a whole whenever they are read. Nobody writes to them any more, so what a list or the index knows of
 //! one stays true.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
+
+use loci_stdx::{open_regular, read_regular};
 
 use ruzstd::decoding::StreamingDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
@@ -21,8 +22,8 @@ pub(crate) fn is_compressed(file: &Path) -> bool {
 /// Reads what Codex wrote, compressed or not.
 pub(crate) fn rollout_bytes(file: &Path) -> io::Result<Vec<u8>> {
     match is_compressed(file) {
-        true => decompress(&mut BufReader::new(File::open(file)?), MOST_BYTES),
-        false => std::fs::read(file),
+        true => decompress(&mut BufReader::new(open_regular(file)?), MOST_BYTES),
+        false => read_regular(file),
     }
 }
 

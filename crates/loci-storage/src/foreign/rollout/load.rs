@@ -1,9 +1,10 @@
 //! Reading a rollout from its file, and from the files it goes on from.
 
-use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use loci_stdx::open_regular;
 
 use loci_core::entry::Entry;
 use loci_core::entry::draft::Stamp;
@@ -144,7 +145,7 @@ fn read_up_to(path: &Path, end: u64) -> Result<Read, RolloutError> {
 fn open(path: &Path) -> io::Result<Box<dyn io::Read>> {
     match is_compressed(path) {
         true => Ok(Box::new(io::Cursor::new(rollout_bytes(path)?))),
-        false => Ok(Box::new(File::open(path)?)),
+        false => Ok(Box::new(open_regular(path)?)),
     }
 }
 

@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use loci_stdx::read_regular_to_string;
+
 use loci_core::ids::SessionId;
 use serde_json::Value;
 
@@ -69,7 +71,7 @@ pub(super) fn file_of(home: &ConfigHome, rollout: &str) -> Option<PathBuf> {
 
 /// Returns the names that people gave to threads in Codex.
 pub(crate) fn titles(home: &ConfigHome) -> HashMap<String, String> {
-    let text = fs::read_to_string(home.codex_home().join("session_index.jsonl")).unwrap_or_default();
+    let text = read_regular_to_string(home.codex_home().join("session_index.jsonl")).unwrap_or_default();
     let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     // The last name counts.
     lines

@@ -6,7 +6,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use loci_core::file_history::{Backup, backup_file_name};
-use loci_stdx::create_private_dir_all;
+use loci_stdx::{create_private_dir_all, open_regular};
 use sha2::{Digest, Sha256};
 
 /// How much is compared at once.
@@ -74,7 +74,7 @@ pub(super) fn has_changed(dir: &Path, path: &Path, backup: &Backup) -> io::Resul
     if now.modified()? < kept.modified()? {
         return Ok(false);
     }
-    Ok(!is_same(open_without_links(path)?, File::open(kept_path)?)?)
+    Ok(!is_same(open_without_links(path)?, open_regular(kept_path)?)?)
 }
 
 /// Reads a backup and the mode it was kept with.

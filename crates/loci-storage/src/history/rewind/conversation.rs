@@ -3,13 +3,12 @@
 //! Nothing is removed: the mark hangs where the conversation is to go on, and being the last entry of the chain it is
 //! where every reader of the format resumes. The model is not sent it.
 
-use std::fs;
 use std::io;
 use std::path::PathBuf;
 
 use loci_core::entry::draft::{Draft, Metadata, Stamp};
 use loci_core::ids::{EntryId, SessionId};
-use loci_stdx::{AppendFile, Env, rfc3339_millis};
+use loci_stdx::{AppendFile, Env, read_regular, rfc3339_millis};
 use serde_json::{Map, Value, json};
 
 use super::journal::{Journal, Turnback};
@@ -46,7 +45,7 @@ impl ConversationRewind {
 /// Appends the mark, unless it is there.
 pub(super) fn mark(turnback: &Turnback, session: &SessionId, env: &Env) -> io::Result<()> {
     let path = turnback.file.as_path();
-    let text = fs::read(path)?;
+    let text = read_regular(path)?;
     if memchr::memmem::find(&text, format!("\"uuid\":\"{}\"", turnback.mark).as_bytes()).is_some() {
         return Ok(());
     }

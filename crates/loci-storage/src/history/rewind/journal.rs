@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use loci_core::file_history::{PathText, RewindStep};
 use loci_core::ids::{EntryId, SessionId};
-use loci_stdx::{FileLock, LockError, Timestamp, WriteOptions, write_atomic};
+use loci_stdx::{FileLock, LockError, Timestamp, WriteOptions, read_regular, write_atomic};
 use serde::{Deserialize, Serialize};
 
 use crate::layout::ConfigHome;
@@ -188,7 +188,7 @@ fn paths(home: &ConfigHome, phase: Phase) -> io::Result<Vec<PathBuf>> {
 
 /// Reads a journal; one whose words are no journal is [`io::ErrorKind::InvalidData`].
 fn read(path: &Path) -> io::Result<Journal> {
-    let text = fs::read(path)?;
+    let text = read_regular(path)?;
     serde_json::from_slice(&text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 

@@ -8,7 +8,7 @@
 //! 1. A blob appears under its name complete, by a rename, and is never changed.
 //! 2. What is read is checked against its name; a blob that does not fit is an error, never content.
 
-use std::fs::{self, File};
+use std::fs::{self};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +17,7 @@ use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 use loci_core::file_history::to_hex;
-use loci_stdx::create_private_dir_all;
+use loci_stdx::{create_private_dir_all, open_regular};
 use sha2::{Digest, Sha256};
 
 use crate::layout::ConfigHome;
@@ -92,13 +92,13 @@ impl BlobStore {
 
     /// Makes a content safe from a power cut.
     pub(crate) fn sync(&self, digest: &Digest32) -> io::Result<()> {
-        File::open(self.path(digest))?.sync_all()
+        open_regular(self.path(digest))?.sync_all()
     }
 
     /// Returns a content.
     pub(crate) fn read(&self, digest: &Digest32) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        let mut file = File::open(self.path(digest))?;
+        let mut file = open_regular(self.path(digest))?;
         let mut form = [0];
         file.read_exact(&mut form)?;
         match form[0] {

@@ -19,6 +19,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use loci_stdx::{read_regular, read_regular_to_string};
+
 use super::stamp::NodeStamp;
 
 /// The most of an index that is read.
@@ -67,7 +69,7 @@ impl GitIndex {
         if metadata.len() > MOST_BYTES {
             return Self::default();
         }
-        let held = fs::read(&path).ok().and_then(|bytes| parse(&bytes)).unwrap_or_default();
+        let held = read_regular(&path).ok().and_then(|bytes| parse(&bytes)).unwrap_or_default();
         let is_plain = is_plain(top, git_dir, configs, &held);
         Self { held, written: (metadata.mtime(), metadata.mtime_nsec()), is_plain }
     }
@@ -152,18 +154,18 @@ fn varint(bytes: &[u8], at: &mut usize) -> Option<usize> {
 /// Tells whether nothing is configured that makes files differ from their blobs.
 fn is_plain(top: &Path, git_dir: &Path, configs: &[PathBuf], held: &HashMap<Vec<u8>, Held>) -> bool {
     use std::os::unix::ffi::OsStrExt;
-    let common = fs::read_to_string(git_dir.join("commondir")).ok();
+    let common = read_regular_to_string(git_dir.join("commondir")).ok();
     let common = common.map_or_else(|| git_dir.to_owned(), |dir| git_dir.join(dir.trim()));
     let own = [common.join("config"), git_dir.join("config.worktree")];
     let is_converting_config = |path: &PathBuf| {
-        let text = fs::read_to_string(path).unwrap_or_default().to_ascii_lowercase();
+        let text = read_regular_to_string(path).unwrap_or_default().to_ascii_lowercase();
         ["autocrlf", "attributesfile", "objectformat"].iter().any(|word| text.contains(word))
     };
     if own.iter().chain(configs).any(is_converting_config) {
         return false;
     }
     let is_converting = |path: PathBuf| {
-        let text = fs::read_to_string(path).unwrap_or_default();
+        let text = read_regular_to_string(path).unwrap_or_default();
         CONVERTING.iter().any(|word| text.contains(word))
     };
     let is_attributes = |path: &&Vec<u8>| path.ends_with(b".gitattributes");

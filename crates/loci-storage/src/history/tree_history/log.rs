@@ -3,13 +3,13 @@
 //! `<config home>/loci/tree-history/<session>.jsonl`: one [`HistoryLine`] a line, appended as it happens. A line that
 //! cannot be read is passed over; a torn tail costs that line.
 
-use std::fs::{self, File};
+use std::fs::{self};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use loci_core::file_history::HistoryLine;
 use loci_core::ids::{EntryId, SessionId, ToolUseId};
-use loci_stdx::{AppendError, AppendFile};
+use loci_stdx::{AppendError, AppendFile, open_regular};
 use memchr::memmem;
 
 use crate::layout::ConfigHome;
@@ -65,7 +65,7 @@ fn as_written(name: &str) -> String {
 }
 
 fn each(path: &Path, mut take: impl FnMut(&[u8])) -> io::Result<()> {
-    let mut file = match File::open(path) {
+    let mut file = match open_regular(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),

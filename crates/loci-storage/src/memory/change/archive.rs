@@ -9,14 +9,14 @@
 //! written first, so a crash in between leaves lines in both places; a change that is met twice counts once.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use loci_stdx::{WriteOptions, write_atomic};
+use loci_stdx::{WriteOptions, open_regular, read_regular, write_atomic};
 
 use super::{Change, changes_in};
 
@@ -34,7 +34,7 @@ pub(in crate::memory) fn trim(journal: &Path, archive: &Path) -> io::Result<()> 
 }
 
 fn cut(journal: &Path, archive: &Path, kept: usize) -> io::Result<()> {
-    let bytes = fs::read(journal)?;
+    let bytes = read_regular(journal)?;
     let (old, new) = bytes.split_at(cut_at(&bytes, kept));
     let changes = changes_in(old);
     let (Some(first), Some(last)) = (changes.first(), changes.last()) else { return Ok(()) };
@@ -80,7 +80,7 @@ pub(in crate::memory) fn with_archived(archive: &Path, recent: Vec<Change>) -> V
 
 fn decompress(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    GzDecoder::new(File::open(path)?).read_to_end(&mut bytes)?;
+    GzDecoder::new(open_regular(path)?).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -1,6 +1,5 @@
 //! Running git as a reader: nothing written, nothing of the repository's run, no waiting without end.
 
-use std::fs;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -9,7 +8,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use loci_stdx::{Env, Vars};
+use loci_stdx::{Env, Vars, read_regular_to_string};
 
 /// How long one question may take.
 const DEADLINE: Duration = Duration::from_secs(3);
@@ -90,7 +89,7 @@ fn may_name_filters(git_dir: &Path) -> bool {
     if git_dir.join("commondir").exists() || git_dir.join("config.worktree").exists() {
         return true;
     }
-    let Ok(config) = fs::read_to_string(git_dir.join("config")) else { return true };
+    let Ok(config) = read_regular_to_string(git_dir.join("config")) else { return true };
     let config = config.to_ascii_lowercase();
     // A backslash could continue or escape its way around a plain search.
     ["filter", "include", "\\"].iter().any(|word| config.contains(word))

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use flate2::read::GzDecoder;
 use loci_core::entry::Entry;
 use loci_core::passage::{CallNames, Passage, Voice, passages};
-use loci_stdx::{Line, Timestamp};
+use loci_stdx::{Line, Timestamp, open_regular};
 use memchr::memmem;
 
 use super::coverage::IndexableFile;
@@ -190,10 +190,10 @@ impl Body {
     pub(super) fn open(on_disk: &IndexableFile) -> io::Result<Self> {
         let bytes = match &on_disk.pack {
             None if on_disk.is_compressed() => Bytes::Unpacked(rollout_bytes(&on_disk.file)?),
-            None => Bytes::Plain(File::open(&on_disk.file)?),
+            None => Bytes::Plain(open_regular(&on_disk.file)?),
             Some(pack) => {
                 let mut bytes = Vec::new();
-                GzDecoder::new(File::open(pack)?).read_to_end(&mut bytes)?;
+                GzDecoder::new(open_regular(pack)?).read_to_end(&mut bytes)?;
                 Bytes::Unpacked(bytes)
             }
         };

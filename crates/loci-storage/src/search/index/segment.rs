@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use loci_core::search::Term;
-use loci_stdx::{Packed, checksum, in_parallel};
+use loci_stdx::{Packed, checksum, in_parallel, open_regular};
 use serde::{Deserialize, Serialize};
 
 use super::passage_reader::Spot;
@@ -134,7 +134,7 @@ pub(super) fn damaged() -> io::Error {
 impl Segment {
     /// Opens a segment; one that is damaged is an error.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
+        let file = open_regular(path)?;
         let mut head = [0; HEAD];
         file.read_exact_at(&mut head, 0)?;
         let number = |at: usize| {

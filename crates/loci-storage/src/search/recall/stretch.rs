@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use loci_core::entry::Entry;
-use loci_stdx::Line;
+use loci_stdx::{Line, open_regular};
 use memchr::memmem;
 
 use super::scan::ReadFrom;
@@ -21,7 +21,7 @@ pub(super) struct Stretch {
 
 impl Stretch {
     pub(super) fn whole(path: &Path) -> io::Result<Self> {
-        Ok(Self { file: File::open(path)?, end: u64::MAX })
+        Ok(Self { file: open_regular(path)?, end: u64::MAX })
     }
 
     /// Returns how many bytes there are.

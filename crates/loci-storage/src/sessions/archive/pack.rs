@@ -1,6 +1,6 @@
 //! Packing the files of a session, and unpacking them as they were.
 
-use std::fs::{self, File, Metadata, Permissions};
+use std::fs::{self, Metadata, Permissions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use loci_core::ids::SessionId;
-use loci_stdx::{create_private, create_private_dir_all, private_file};
+use loci_stdx::{create_private, create_private_dir_all, open_regular, private_file, read_regular};
 use serde::{Deserialize, Serialize};
 
 use super::{ArchiveError, PackedTranscript, disk};
@@ -108,7 +108,7 @@ fn walk(dir: &Path, below: &Path, paths: &mut Vec<PathBuf>) -> Result<(), Archiv
 }
 
 fn pack(from: &Path, path: PathBuf, to: &Path) -> io::Result<Packed> {
-    let file = File::open(from)?;
+    let file = open_regular(from)?;
     let metadata = file.metadata()?;
     let mut encoder =
         GzEncoder::new(private_file().write(true).create_new(true).open(to)?, Compression::default());
@@ -168,7 +168,7 @@ pub(super) fn is_contained(place: &SessionPlace, dir: &Path, files: &[Packed]) -
     files.iter().enumerate().all(|(n, packed)| {
         let mut bytes = Vec::new();
         let is_sound = unpack(&pack_name(dir, n), packed, &mut bytes).is_ok();
-        let there = fs::read(packed.place_in(place)).unwrap_or_default();
+        let there = read_regular(packed.place_in(place)).unwrap_or_default();
         let is_same =
             if packed.path.as_os_str().is_empty() { there.starts_with(&bytes) } else { there == bytes };
         is_sound && is_same
@@ -181,7 +181,7 @@ pub(super) fn are_there(dir: &Path, n_files: usize) -> bool {
 }
 
 fn unpack(from: &Path, packed: &Packed, to: &mut impl Write) -> Result<(), ArchiveError> {
-    let file = File::open(from).map_err(disk("open", from))?;
+    let file = open_regular(from).map_err(disk("open", from))?;
     let damaged = || ArchiveError::Damaged { path: from.to_owned() };
     match pour(GzDecoder::new(file), to) {
         Ok(found) if found == (packed.size, packed.sum) => Ok(()),

@@ -1,12 +1,11 @@
 //! Sessions that stay, however old they are. A log of one line a change; the last line about a session counts.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::PathBuf;
 
 use loci_core::ids::SessionId;
-use loci_stdx::{AppendFile, Timestamp, rfc3339_millis};
+use loci_stdx::{AppendFile, Timestamp, read_regular_to_string, rfc3339_millis};
 use serde::{Deserialize, Serialize};
 
 use super::{ArchiveError, disk};
@@ -33,7 +32,7 @@ pub fn unpin_session(home: &ConfigHome, id: &SessionId, now: Timestamp) -> Resul
 /// Returns the sessions that stay, in the order of their ids.
 pub fn pinned_sessions(home: &ConfigHome) -> Result<Vec<String>, ArchiveError> {
     let path = file(home);
-    let text = match fs::read_to_string(&path) {
+    let text = match read_regular_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(disk("read", &path)(error)),

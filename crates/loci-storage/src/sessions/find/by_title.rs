@@ -5,9 +5,10 @@
 //! no session fit, the middles of long files are searched too, because a program that did not repeat its titles
 //! must not make a session unreachable.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+
+use loci_stdx::open_regular;
 
 use memchr::memmem;
 
@@ -66,7 +67,7 @@ fn was_called(session: &SessionSummary, name: &str) -> bool {
 
 /// Reads every title of a file, wherever it lies.
 fn labels_within(path: &Path) -> io::Result<Labels> {
-    let mut file = File::open(path)?;
+    let mut file = open_regular(path)?;
     let mut lines: Vec<Vec<u8>> = Vec::new();
     let mut buffer = Vec::new();
     loop {

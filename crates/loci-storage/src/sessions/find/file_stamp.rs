@@ -94,6 +94,7 @@ pub(crate) fn session_files_in(dirs: &[PathBuf]) -> SessionFiles {
     let listed = in_parallel(parts.len(), MOST_LISTERS, |idx| {
         let (names, part) = parts[idx];
         // A directory that cannot be opened any more is looked into by its path, which says how it is.
+        #[expect(clippy::disallowed_methods, reason = "a directory that was just listed")]
         let dir = File::open(names.dir).ok();
         part.iter().filter_map(|name| names.listed(dir.as_ref(), name)).collect::<Vec<ListedFile>>()
     });

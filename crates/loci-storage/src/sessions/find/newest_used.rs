@@ -3,12 +3,12 @@
 //! A file stays where it was begun. After its directory was moved, or once it was named from elsewhere, its last
 //! entries say where it is at home now.
 
-use std::fs::{self, File};
+use std::fs::{self};
 use std::path::Path;
 use std::time::SystemTime;
 
 use loci_core::entry::Entry;
-use loci_stdx::ReverseLines;
+use loci_stdx::{ReverseLines, open_regular};
 
 use super::{FindError, places_of_all};
 use crate::layout::{ConfigHome, SessionPlace};
@@ -32,7 +32,7 @@ pub(super) fn newest_used_in(home: &ConfigHome, real_cwd: &Path) -> Result<Optio
 
 /// Returns the working directory of the last entry that has one.
 fn last_cwd(file: &Path) -> Option<String> {
-    let mut lines = ReverseLines::new(File::open(file).ok()?).ok()?;
+    let mut lines = ReverseLines::new(open_regular(file).ok()?).ok()?;
     for _ in 0..MOST_LINES {
         let line = lines.next_line().ok()??;
         let entry = std::str::from_utf8(line.bytes).ok().and_then(|text| Entry::parse(text).ok());

@@ -20,12 +20,11 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use loci_stdx::{WriteOptions, checksum, create_private_dir_all, write_atomic};
+use loci_stdx::{WriteOptions, checksum, create_private_dir_all, open_regular, write_atomic};
 use rustc_hash::FxHashSet;
 
 use super::{SessionMetadata, SessionSummary};
@@ -63,7 +62,7 @@ impl ListingCache {
     /// Reads what was kept; nothing when that cannot be done.
     pub(super) fn read(home: &ConfigHome) -> Self {
         let read = || -> io::Result<Self> {
-            let mut file = File::open(file(home))?;
+            let mut file = open_regular(file(home))?;
             let metadata = file.metadata()?;
             let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
             file.read_to_end(&mut bytes)?;

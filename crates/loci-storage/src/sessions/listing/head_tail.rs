@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use loci_core::entry::Entry;
-use loci_stdx::Timestamp;
+use loci_stdx::{Timestamp, open_regular};
 
 use super::first_prompt::first_prompt;
 use super::scan;
@@ -124,7 +124,7 @@ impl SessionMetadata {
 
     /// Reads them with a buffer that is used again for the next file.
     pub(super) fn read_with(path: &Path, buffer: &mut Vec<u8>) -> io::Result<Option<Self>> {
-        let file = File::open(path)?;
+        let file = open_regular(path)?;
         let metadata = file.metadata()?;
         let size = metadata.len();
         let age = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -1,7 +1,6 @@
 //! What a list shows of a rollout: read off the two ends of its file, like our own.
 
 use std::collections::HashSet;
-use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
@@ -9,7 +8,7 @@ use std::time::UNIX_EPOCH;
 use loci_core::entry::{Entry, EntryKind};
 use loci_core::message::Block;
 use loci_core::passage::{Voice, passages};
-use loci_stdx::single_line;
+use loci_stdx::{open_regular, single_line};
 use memchr::memmem;
 
 use super::head_tail::HeadTail;
@@ -55,7 +54,7 @@ fn own_ids(home: &ConfigHome) -> Result<HashSet<String>, FindError> {
 
 /// Reads the facts of a rollout; `None` of a file that is none.
 pub(super) fn facts(path: &Path, buffer: &mut Vec<u8>) -> io::Result<Option<SessionMetadata>> {
-    let file = File::open(path)?;
+    let file = open_regular(path)?;
     let metadata = file.metadata()?;
     let age = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
     let (ends, n_bytes) = match is_compressed(path) {

@@ -6,9 +6,10 @@
 //! length, a block at a time, for whoever wants to know.
 
 use std::collections::HashSet;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+
+use loci_stdx::open_regular;
 
 use loci_core::model::facts;
 use loci_core::session::Totals;
@@ -46,7 +47,7 @@ impl MessageCount {
 /// Returns what the responses in the first `n_bytes` of a session file used and cost, each counted once.
 pub fn session_totals(path: &Path, n_bytes: u64) -> io::Result<Totals> {
     let mut tally = Tally::default();
-    crate::sessions::session_file::each_line(&mut File::open(path)?.take(n_bytes), |line| {
+    crate::sessions::session_file::each_line(&mut open_regular(path)?.take(n_bytes), |line| {
         tally.take(line.bytes);
         true
     })?;

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use loci_core::ids::SessionId;
-use loci_stdx::is_alive;
+use loci_stdx::{is_alive, read_regular};
 use serde::Deserialize;
 
 use crate::layout::ConfigHome;
@@ -46,5 +46,5 @@ fn is_named_after(file: &Path, id: &SessionId) -> bool {
 }
 
 fn claim(file: &Path) -> Option<Claim> {
-    serde_json::from_slice(&fs::read(file).ok()?).ok()
+    serde_json::from_slice(&read_regular(file).ok()?).ok()
 }

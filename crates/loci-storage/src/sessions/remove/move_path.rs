@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use loci_stdx::create_private_dir;
+use loci_stdx::{create_private_dir, open_regular};
 
 /// Moves `from` to `to`, which must not exist.
 ///
@@ -22,7 +22,7 @@ pub(crate) fn move_path(from: &Path, to: &Path) -> io::Result<()> {
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     if !from.is_dir() {
         fs::copy(from, to)?;
-        return fs::File::open(to)?.sync_all();
+        return open_regular(to)?.sync_all();
     }
     create_private_dir(to)?;
     for entry in fs::read_dir(from)? {

@@ -7,10 +7,11 @@
 //! names), which is looked for in the raw bytes before. In the end that may be the whole file. Each round after
 //! the first few doubles the part, so the work stays in proportion to it.
 
-use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::Path;
 use std::sync::Arc;
+
+use loci_stdx::open_regular;
 
 use loci_core::conversation::{Conversation, MissingEntries, TailConversation};
 use loci_core::entry::{Entry, EntryKind};
@@ -57,7 +58,7 @@ pub(super) enum Goal<'a> {
 
 fn read_file(path: &Path, goal: Goal<'_>) -> Result<Option<LiveLoad>, LoadError> {
     let failed = |source| LoadError { path: path.to_owned(), source };
-    let file = File::open(path).map_err(failed)?;
+    let file = open_regular(path).map_err(failed)?;
     read(&file, goal, Sizes::default()).map_err(failed)
 }
 

@@ -8,7 +8,7 @@ use loci_app::UserError;
 use loci_core::conversation::Outline;
 use loci_core::entry::Entry;
 use loci_core::ids::SessionId;
-use loci_stdx::single_line;
+use loci_stdx::{read_regular, single_line};
 use loci_storage::layout::SessionPlace;
 use loci_storage::sessions::{SessionSummary, list_all, load_transcript};
 use serde::Deserialize;
@@ -62,7 +62,7 @@ pub(super) fn agents(place: &SessionPlace) -> Vec<Agent> {
 
 fn agent(file: &Path) -> Option<Agent> {
     let id = file.file_name()?.to_str()?.strip_prefix("agent-")?.strip_suffix(".jsonl")?.to_owned();
-    let meta: Meta = fs::read(file.with_extension("meta.json"))
+    let meta: Meta = read_regular(file.with_extension("meta.json"))
         .ok()
         .and_then(|bytes| serde_json::from_slice(&bytes).ok())
         .unwrap_or_default();

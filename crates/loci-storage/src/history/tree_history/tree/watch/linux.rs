@@ -54,7 +54,7 @@ impl TreeWatcher {
         if !LOCAL.contains(&kind) {
             return None;
         }
-        let most = std::fs::read_to_string(LIMIT).ok()?.trim().parse::<usize>().ok()? / SHARE;
+        let most = loci_stdx::read_regular_to_string(LIMIT).ok()?.trim().parse::<usize>().ok()? / SHARE;
         let queue = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok()?;
         Some(Self {
             root: root.to_owned(),
