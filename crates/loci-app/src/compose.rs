@@ -82,6 +82,9 @@ impl Composed {
     pub fn take_initialize(&mut self, options: &RunOptions) -> Result<(), UserError> {
         change_prompts(&mut self.config.prompt, options)?;
         resume::name_history(&mut self.config.history, options);
+        if let Some(request) = &options.initialize {
+            self.config.client_hooks.clone_from(&request.hooks);
+        }
         Ok(())
     }
 }
@@ -190,6 +193,7 @@ fn assemble(
         identity: identity::identity(&env, place, options.is_persistent),
         log: identity::log(&home, place, resume.lease, options.is_persistent),
         stamp: identity::stamp(&env, place),
+        setup: options.setup,
         start_source: start_source(options, &resume.history),
         history: resume.history,
         toolbox,
@@ -208,6 +212,8 @@ fn assemble(
         limits: limits(&env, options)?,
         compaction: compaction_config(&env, &settings, &model.main),
         hooks: hooks.config,
+        client_hooks: options.initialize.as_ref().map(|it| it.hooks.clone()).unwrap_or_default(),
+        client_requests: options.client_requests.clone(),
         max_objections: max_objections(&env),
         turn_hooks: None,
         compaction_hooks: None,

@@ -39,6 +39,8 @@ pub struct RunOptions {
     pub settings: Option<String>,
     /// Which settings and instruction files are read.
     pub setting_sources: SettingsSources,
+    /// `init` or `maintenance`, where hooks are to make the project ready first.
+    pub setup: Option<&'static str>,
     /// The way to the client that drives the run, if there is one.
     pub client_requests: ClientRequests,
     /// What that client asked for before there was a session.
@@ -84,6 +86,7 @@ impl Default for RunOptions {
             max_budget_usd: None,
             settings: None,
             setting_sources: SettingsSources::ALL,
+            setup: None,
             client_requests: ClientRequests::none(),
             initialize: None,
         }

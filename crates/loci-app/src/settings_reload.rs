@@ -106,7 +106,7 @@ fn poll(mut watch: SettingsWatch, start: ReloadBaseline, latest: Arc<Mutex<Lates
         *latest.lock().unwrap_or_else(PoisonError::into_inner) = (settings, moment);
         shown.clone_from(&now);
         waiting = waits.then_some(loaded);
-        let hooks = hooks.map(|hooks| Arc::new(hooks.config));
+        let hooks = hooks.map(|hooks| hooks.config);
         Some(ReloadedSettings { rulebook, settings: now, hooks })
     })
 }

@@ -49,6 +49,11 @@ pub enum Command {
     },
     /// Change the model, by alias or id; `None` goes back to the one chosen at the start.
     SetModel(Option<String>),
+    /// Begin a turn with words that no person wrote; during one, wait for its end.
+    Wake {
+        /// What the model is told.
+        text: String,
+    },
     /// Bring tools and take tools away; the next request offers what is there then.
     ChangeTools(ToolChanges),
 }
@@ -67,6 +72,7 @@ impl Command {
             Self::Quit => "quit",
             Self::RewindFiles { .. } => "rewind files",
             Self::SetModel(_) => "set model",
+            Self::Wake { .. } => "wake",
             Self::ChangeTools(_) => "change tools",
         }
     }

@@ -21,8 +21,10 @@ use loci_storage::sessions::{LabelWatch, SessionLog};
 use loci_tools::Toolbox;
 use serde_json::Value;
 
+use crate::client_request::ClientRequests;
 use crate::extension::{Classifier, CompactionHooks, RestoreSource, TurnHooks};
 use crate::file_history::FileHistoryStores;
+use crate::initialize::ClientHook;
 use crate::slash_command::CommandRegistry;
 
 /// What a session is started with.
@@ -65,8 +67,14 @@ pub struct SessionConfig {
     pub compaction: CompactionConfig,
     /// The user's hooks.
     pub hooks: HookConfig,
+    /// Hooks of the client that drives the session.
+    pub client_hooks: Vec<ClientHook>,
+    /// The way to that client.
+    pub client_requests: ClientRequests,
     /// How often hooks may make a turn go on; zero means as often as they like.
     pub max_objections: u32,
+    /// `init` or `maintenance`, where hooks are to make the project ready first.
+    pub setup: Option<&'static str>,
     /// How the session begins: `startup`, `resume`, `clear` or `fork`.
     pub start_source: &'static str,
     /// Who has a say in prompts, calls and ends of turns, in the place of the user's hooks.
@@ -139,7 +147,7 @@ pub struct ReloadedSettings {
     /// Settings in force, as front ends may show them.
     pub settings: Value,
     /// Hooks from now on, where they changed.
-    pub hooks: Option<Arc<HookConfig>>,
+    pub hooks: Option<HookConfig>,
 }
 
 /// The world around a session, with what settings change about it.

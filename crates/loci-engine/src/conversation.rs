@@ -15,6 +15,7 @@ pub(crate) mod context;
 mod effects;
 mod fork;
 mod helpers;
+mod hook_events;
 pub(crate) mod host;
 mod instructions;
 mod permission;
@@ -41,7 +42,7 @@ use loci_core::tool::{CallEffects, PathEffect};
 use loci_llm::RetryPolicy;
 use loci_stdx::Env;
 use loci_storage::memory::Author;
-use loci_tools::{Host, Toolbox};
+use loci_tools::Toolbox;
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
@@ -51,9 +52,7 @@ use crate::calls::{CallLayer, layers};
 use crate::command::{Answer, Prompt, ToolChanges};
 use crate::config::{CompactionConfig, ModelConfig, ReloadPoint, TurnLimits};
 use crate::event::{AgentRef, EngineEvent, EventSink, TurnReport, TurnStart};
-use crate::extension::{
-    AfterCall, AfterCompaction, BatchGate, CallGate, CompactionGate, HookMoment, PromptGate,
-};
+use crate::extension::{AfterCall, AfterCompaction, BatchGate, CallGate, CompactionGate, PromptGate};
 use crate::file_history::Checkpoints;
 use crate::prepared_call::PreparedCall;
 use crate::recorder::Recorder;
@@ -107,6 +106,8 @@ pub(crate) struct Conversation {
     checkpoints: Checkpoints,
     /// Agents that work for this conversation, beside it.
     pub(crate) helpers: Helpers,
+    /// Where the shell stood when hooks were last told.
+    told_cwd: Option<PathBuf>,
     run: RunningTurn,
 }
 
@@ -286,11 +287,13 @@ impl Conversation {
             past: parts.past,
             checkpoints: parts.checkpoints,
             helpers: parts.helpers,
+            told_cwd: None,
         }
     }
 
     /// Begins a turn; the report, when it is over at once.
     pub(crate) fn begin(&mut self, input: TurnInput) -> Option<TurnReport> {
+        self.take_up_settings();
         self.run = RunningTurn::new(self.turn_limits(), self.env.clock.monotonic());
         self.start_turn();
         match self.open(input) {
@@ -301,6 +304,7 @@ impl Conversation {
 
     /// Ends a turn in which nothing is to be done.
     pub(crate) fn begin_and_end(&mut self) -> TurnReport {
+        self.take_up_settings();
         self.run = RunningTurn::new(self.turn_limits(), self.env.clock.monotonic());
         self.start_turn();
         self.finish(TurnEnd { outcome: Outcome::Completed, round_trips: 0, stop_reason: None })
@@ -401,22 +405,6 @@ impl Conversation {
         None
     }
 
-    /// Tells whether this is the conversation that people have.
-    fn is_main(&self) -> bool {
-        self.agent.is_none()
-    }
-
-    /// Returns how things stand, for hooks.
-    pub(crate) fn hook_moment(&self) -> HookMoment {
-        let facts = loci_core::model::facts(&self.current_model());
-        HookMoment {
-            prompt: self.recorder.prompt_id().map(ToString::to_string),
-            cwd: self.host.workspace().cwd,
-            effort: facts.has_effort.then(|| self.model.effort.clone().unwrap_or_else(|| "high".to_owned())),
-            agent: self.agent.clone(),
-        }
-    }
-
     /// Whose conversation this is, for the trace.
     fn agent_id(&self) -> &str {
         self.agent.as_ref().map_or("main", |agent| agent.id.as_str())
@@ -434,10 +422,16 @@ impl Conversation {
         end.map(|end| self.finish(end))
     }
 
-    /// Takes up what changed since the last turn, and tells that one begins.
-    fn start_turn(&mut self) {
+    /// Takes up what changed in the settings since the last turn.
+    fn take_up_settings(&mut self) {
         if self.agent.is_none() {
             self.ctx.reload_settings(ReloadPoint::Prompt);
+        }
+    }
+
+    /// Tells that a turn begins.
+    fn start_turn(&mut self) {
+        if self.agent.is_none() {
             change(&self.ctx.state, |state| state.permission.denials.clear());
         }
         if let Some(branch) = loci_storage::project::head_branch(&self.env.cwd) {
@@ -522,6 +516,9 @@ impl Conversation {
     /// Makes a turn's work safe on disk and tells how it went.
     fn finish(&mut self, end: TurnEnd) -> TurnReport {
         self.record_background();
+        if let Outcome::ApiError(failure) = &end.outcome {
+            self.tell_hooks_of_failure(failure);
+        }
         let has_answered = end.outcome == Outcome::Completed && end.round_trips > 0;
         self.recorder.settle();
         self.tell_warnings();

@@ -173,6 +173,9 @@ pub trait TurnHooks: Send + Sync {
     /// Asked when a session begins, or begins anew after a compaction.
     fn session_begins(&self, begin: SessionBegin) -> HookFuture<SessionAdditions>;
 
+    /// Asked to make the project ready; returns what is recorded before the next prompt.
+    fn set_up(&self, trigger: &'static str, moment: HookMoment) -> HookFuture<Vec<Value>>;
+
     /// Told when a session ends, and waited for no longer than it may take.
     fn session_ends(&self, reason: &'static str, moment: HookMoment) -> HookFuture<()>;
 

@@ -5,28 +5,38 @@
 //! `hooks/compaction.rs`. What must stay true is numbered in `docs/design/hooks.md`.
 
 mod attachments;
+mod callback;
 mod command;
 mod compaction;
+mod http;
+mod model;
 mod run;
 mod tool_output;
+pub(crate) mod trial;
 mod turn;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use loci_core::app_state::AppState;
-use loci_core::hooks::{CommonInput, EffortLevel, EventInput, HookConfig, HookEvent, HookInput};
+use loci_core::hooks::{CommonInput, EffortLevel, EventInput, HookConfig, HookEntry, HookEvent, HookInput};
 use loci_core::session::SessionIdentity;
+use loci_llm::Client;
 use loci_stdx::Store;
-use loci_storage::layout::SessionTmp;
-use tokio::sync::mpsc::UnboundedSender;
+use loci_storage::layout::{ConfigHome, SessionTmp};
+use tokio::sync::mpsc::{UnboundedSender, WeakUnboundedSender};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::client_request::ClientRequests;
+use crate::command::Command;
 use crate::config::Ambient;
 use crate::conversation::host::lock;
 use crate::event::EngineEvent;
 use crate::extension::HookMoment;
+use crate::initialize::ClientHook;
+use callback::client_entries;
 
 /// Runs the hooks of a session. Copies are the same service.
 #[derive(Clone)]
@@ -38,9 +48,15 @@ pub(crate) struct HookService {
 struct HookState {
     /// What is configured now; replaced between prompts, held to copy the handle.
     config: Mutex<Arc<HookConfig>>,
+    /// The client's own, which no settings change.
+    client_hooks: Vec<Arc<HookEntry>>,
     world: HookWorld,
-    /// Runs that nobody waits for; held to add one.
+    /// Commands in the background; held to add one.
     detached: Mutex<JoinSet<()>>,
+    /// Runs of handlers that were told of something; held to add one.
+    told: Mutex<JoinSet<()>>,
+    /// How many files for variables were given out.
+    n_env_files: AtomicUsize,
     /// What they said, until the next prompt takes it; held to add or to take.
     late: Mutex<Vec<serde_json::Value>>,
     /// Ends them.
@@ -55,16 +71,34 @@ pub(crate) struct HookWorld {
     pub(crate) ambient: Arc<Mutex<Ambient>>,
     pub(crate) events: UnboundedSender<EngineEvent>,
     pub(crate) tmp: SessionTmp,
+    /// The way to the client that drives the session.
+    pub(crate) client_requests: ClientRequests,
+    /// The model provider, for handlers that ask one.
+    pub(crate) client: Client,
+    pub(crate) home: ConfigHome,
+    /// Where variables for commands are left, once there are any.
+    pub(crate) env_dir: Arc<OnceLock<PathBuf>>,
+    /// The way to wake the session; it does not keep it alive.
+    pub(crate) commands: WeakUnboundedSender<Command>,
 }
 
 impl HookService {
     /// Makes the service; nothing is run before something happens.
-    pub(crate) fn new(config: HookConfig, world: HookWorld) -> Self {
+    pub(crate) fn new(mut config: HookConfig, client_hooks: &[ClientHook], world: HookWorld) -> Self {
+        let (client_hooks, problems) = client_entries(client_hooks);
+        for problem in problems {
+            // Without a listener there is nobody to tell.
+            drop(world.events.send(EngineEvent::Warning(problem)));
+        }
+        config.extend_shared(client_hooks.iter().cloned());
         Self {
             inner: Arc::new(HookState {
                 config: Mutex::new(Arc::new(config)),
+                client_hooks,
                 world,
                 detached: Mutex::default(),
+                told: Mutex::default(),
+                n_env_files: AtomicUsize::new(0),
                 late: Mutex::default(),
                 shutdown: CancellationToken::new(),
             }),
@@ -72,8 +106,9 @@ impl HookService {
     }
 
     /// Takes another configuration from now on.
-    pub(crate) fn set_config(&self, config: Arc<HookConfig>) {
-        *lock(&self.inner.config) = config;
+    pub(crate) fn set_config(&self, mut config: HookConfig) {
+        config.extend_shared(self.inner.client_hooks.iter().cloned());
+        *lock(&self.inner.config) = Arc::new(config);
     }
 
     /// Tells whether any handler is there for an event.

@@ -50,6 +50,7 @@ pub use extension::{
     SessionBegin, TurnHooks,
 };
 pub use file_history::FileHistoryStores;
+pub use hooks::trial::{HookTrial, HookTrialRun, HookTrialWorld, try_hooks};
 pub use initialize::{ClientHook, InitializeRequest};
 pub use instructions::shown_instructions;
 pub use memory::shown_memory_indexes;

@@ -43,6 +43,7 @@ use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinHandle;
 
+use crate::client_request::ClientRequests;
 use crate::command::Command;
 use crate::config::{
     BackgroundConfig, CompactionConfig, Grants, LoadedHistory, ModelConfig, SessionConfig, TurnLimits,
@@ -220,7 +221,10 @@ impl Player {
                 ..CompactionConfig::default()
             },
             hooks: HookConfig::default(),
+            client_hooks: Vec::new(),
+            client_requests: ClientRequests::none(),
             max_objections: 0,
+            setup: None,
             start_source: "startup",
             turn_hooks: None,
             compaction_hooks: None,

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use loci_core::hooks::HookEvent;
+use loci_core::hooks::{EventInput, HookEvent};
 use loci_core::session::SessionIdentity;
 use loci_stdx::Store;
 use loci_tools::Host;
@@ -22,6 +22,9 @@ use crate::conversation::{Conversation, TurnInput};
 use crate::event::{EngineEvent, TurnReport};
 use crate::extension::SessionBegin;
 use crate::slash_command::{CommandAction, CommandRegistry};
+
+/// How long nothing is asked before hooks are told that the user is waited for.
+const IDLE_PATIENCE: Duration = Duration::from_secs(60);
 
 /// The way to talk to a session.
 #[derive(Debug, Clone)]
@@ -47,8 +50,13 @@ pub struct Session {
     is_deaf: bool,
     /// How long the end waits for what is done beside the conversation.
     drain: Duration,
+    /// Whether a turn has ended, and whether hooks know that nothing has come since.
+    has_answered: bool,
+    is_told_idle: bool,
     /// How it began, as hooks are told.
     start_source: &'static str,
+    /// `init` or `maintenance`, where hooks are to make the project ready first.
+    setup: Option<&'static str>,
     /// How it ends, as hooks are told.
     end_reason: &'static str,
 }
@@ -76,7 +84,9 @@ impl Session {
     /// Runs until it is closed (or every handle is gone) and the last turn is over; returns what became of its
     /// transcript.
     pub async fn run(mut self) -> SessionEnd {
+        self.setup_hooks().await;
         self.begin_hooks().await;
+        self.conversation.tell_hooks_of_instructions("session_start");
         while let Some(input) = self.next_input().await {
             self.turn(input).await;
         }
@@ -90,6 +100,14 @@ impl Session {
         let is_kept = self.conversation.recorder.close();
         self.conversation.tell_warnings();
         if is_kept { SessionEnd::Kept } else { SessionEnd::LinesLost }
+    }
+
+    /// Lets hooks make the project ready, where that was asked for.
+    async fn setup_hooks(&mut self) {
+        let Some(trigger) = self.setup else { return };
+        let Some(hooks) = self.conversation.ctx.listeners(HookEvent::Setup) else { return };
+        let added = hooks.set_up(trigger, self.conversation.hook_moment()).await;
+        self.conversation.recorder.add_before_prompt(added);
     }
 
     /// Lets hooks know that the session begins; what they add stands before the first prompt. Commands that come
@@ -134,12 +152,21 @@ impl Session {
             if self.is_closing {
                 return None;
             }
+            let is_idle = self.has_answered && !self.is_told_idle;
             tokio::select! {
                 command = self.commands.recv() => match command {
                     Some(command) => self.take_command(command),
                     None => self.close(),
                 },
                 () = self.conversation.idle() => {}
+                () = tokio::time::sleep(IDLE_PATIENCE), if is_idle => {
+                    self.is_told_idle = true;
+                    self.conversation.notify_hooks(HookEvent::Notification, || EventInput::Notification {
+                        message: "loci is waiting for your input".to_owned(),
+                        title: None,
+                        notification_type: "idle_prompt".to_owned(),
+                    });
+                }
             }
         }
     }
@@ -150,6 +177,7 @@ impl Session {
             self.conversation.begin_and_end();
             return;
         }
+        (self.has_answered, self.is_told_idle) = (true, false);
         let mut report = self.conversation.begin(input);
         while report.is_none() {
             report = self.step().await;

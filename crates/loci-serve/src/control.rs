@@ -8,7 +8,7 @@ use loci_stdx::Store;
 use serde_json::{Value, json};
 
 use crate::cost::Cost;
-use crate::initialize::{check_support, parse_initialize};
+use crate::initialize::{check_late_hooks, check_support, parse_initialize};
 
 /// What a control request leads to.
 #[derive(Debug, Default, PartialEq)]
@@ -67,16 +67,21 @@ pub(crate) fn handle_request(id: &str, request: &Value, context: &ControlContext
 /// Answers `initialize`. What it asks for was taken up before there was a session, if it came first; what could not be
 /// is said, and where a run without it would not be safe there is none.
 fn initialize(request: &Value, context: &ControlContext) -> ControlOutcome {
+    let is_late = |request: &InitializeRequest| {
+        *request != InitializeRequest::default() && context.initialized.as_ref() != Some(request)
+    };
     let parsed = parse_initialize(request);
-    let checked = parsed.and_then(|request| Ok((check_support(&request)?, request)));
+    let checked = parsed.and_then(|request| match is_late(&request) {
+        true => check_late_hooks(&request).map(|()| request),
+        false => Ok(request),
+    });
     match checked {
-        Ok((unsupported, request)) => {
-            let is_late =
-                request != InitializeRequest::default() && context.initialized.as_ref() != Some(&request);
+        Ok(request) => {
+            let unsupported = check_support(&request);
             let late = "An initialize request that is not the first has no effect";
             ControlOutcome {
                 answer: Some(Ok(Some(context.initialize()))),
-                notice: if is_late { Some(late.to_owned()) } else { unsupported },
+                notice: if is_late(&request) { Some(late.to_owned()) } else { unsupported },
                 ..ControlOutcome::default()
             }
         }

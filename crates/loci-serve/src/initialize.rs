@@ -1,31 +1,14 @@
 //! The payload of a client's `initialize`, read whole, and what of it cannot be honoured.
 //!
-//! What is not built is never dropped in silence: the client's user is told, and hooks that could have refused
-//! something refuse the run, since going on without them would let through what they are there to stop.
+//! What is not built is never dropped in silence: the client's user is told. Hooks are taken up before there is a session;
+//! where they come too late, those that could have refused something refuse the run.
 
 use std::time::Duration;
 
+use loci_core::hooks::HookEvent;
 use loci_engine::{ClientHook, InitializeRequest};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-
-/// Events whose hooks only look on, or speak to the model: without them nothing runs that they could have stopped.
-const LOOKING_ON: [&str; 14] = [
-    "CwdChanged",
-    "DirectoryAdded",
-    "FileChanged",
-    "InstructionsLoaded",
-    "MessageDisplay",
-    "Notification",
-    "PostCompact",
-    "PostToolUse",
-    "PostToolUseFailure",
-    "SessionEnd",
-    "SessionStart",
-    "Setup",
-    "StopFailure",
-    "SubagentStart",
-];
 
 /// The payload as it is written.
 #[derive(Deserialize)]
@@ -121,24 +104,34 @@ fn parse_hooks(event: &str, matchers: Value) -> Result<Vec<ClientHook>, serde_js
     Ok(hooks.filter(|hook| !hook.callback_ids.is_empty()).collect())
 }
 
-/// Says what of a request has no effect; the error says why there can be no run without it.
-pub(crate) fn check_support(request: &InitializeRequest) -> Result<Option<String>, String> {
-    let events = |looks_on: bool| {
-        let events = request.hooks.iter().map(|hook| hook.event.as_str());
-        let mut events: Vec<&str> = events.filter(|event| LOOKING_ON.contains(event) == looks_on).collect();
-        events.dedup();
-        events.join(", ")
-    };
-    let deciding = events(false);
-    if !deciding.is_empty() {
-        return Err(format!(
-            "Hooks of clients are not supported yet, and without these a call or a prompt could run that they would \
-             have stopped: {deciding}"
-        ));
+/// Says why a request that came too late for its hooks cannot be taken: going on without them would let through what
+/// they are there to stop.
+pub(crate) fn check_late_hooks(request: &InitializeRequest) -> Result<(), String> {
+    let is_deciding = |hook: &&ClientHook| HookEvent::parse(&hook.event).is_none_or(HookEvent::can_refuse);
+    let mut events: Vec<&str> =
+        request.hooks.iter().filter(is_deciding).map(|hook| hook.event.as_str()).collect();
+    events.dedup();
+    match events.is_empty() {
+        true => Ok(()),
+        false => Err(format!(
+            "Hooks must be registered by the first line of a client, and without these a call or a prompt could run that \
+             they would have stopped: {}",
+            events.join(", ")
+        )),
     }
+}
+
+/// Says what of a request has no effect.
+pub(crate) fn check_support(request: &InitializeRequest) -> Option<String> {
+    let unknown_events: Vec<&str> = request
+        .hooks
+        .iter()
+        .map(|hook| hook.event.as_str())
+        .filter(|event| HookEvent::parse(event).is_none())
+        .collect();
     let names = |names: Vec<&str>| names.join(", ");
     let unsupported = [
-        ("hooks", events(true)),
+        ("hooks", unknown_events.join(", ")),
         ("sdkMcpServers", request.sdk_mcp_servers.join(", ")),
         ("jsonSchema", flag(request.json_schema.is_some())),
         ("excludeDynamicSections", flag(request.excludes_dynamic_sections)),
@@ -158,9 +151,9 @@ pub(crate) fn check_support(request: &InitializeRequest) -> Result<Option<String
     let unknown =
         request.unknown.iter().filter(|(_, value)| is_something(value)).map(|(field, _)| field.clone());
     let fields: Vec<String> = known.chain(unknown).collect();
-    Ok((!fields.is_empty()).then(|| {
+    (!fields.is_empty()).then(|| {
         format!("The client asks for what is not supported yet and has no effect: {}", fields.join(", "))
-    }))
+    })
 }
 
 fn flag(is_set: bool) -> String {
@@ -241,27 +234,33 @@ mod tests {
     }
 
     #[test]
-    fn unsupported_fields_are_named_and_deciding_hooks_are_refused() {
+    fn unsupported_fields_are_named_and_late_deciding_hooks_are_refused() {
         let hooks = |event: &str| json!({"hooks": {event: [{"hookCallbackIds": ["hook_0"]}]}});
         for (payload, expected) in [
             (json!({}), "fine"),
             (json!({"hooks": {}, "systemPrompt": [""], "sdkMcpServers": [], "skills": "all"}), "fine"),
             (json!({"systemPrompt": "x", "appendSystemPrompt": "y", "title": "t"}), "fine"),
             (json!({"promptSuggestions": false, "later": null, "even": {}}), "fine"),
-            (hooks("PreToolUse"), "refused PreToolUse"),
-            (hooks("UserPromptSubmit"), "refused UserPromptSubmit"),
-            (hooks("OfTheFuture"), "refused OfTheFuture"),
-            (hooks("PostToolUse"), "hooks (PostToolUse)"),
+            (hooks("PreToolUse"), "fine"),
+            (hooks("PostToolUse"), "fine"),
+            (hooks("OfTheFuture"), "hooks (OfTheFuture)"),
             (json!({"sdkMcpServers": ["a", "b"], "jsonSchema": {}}), "sdkMcpServers (a, b), jsonSchema"),
             (json!({"agents": {"r": {}}, "promptSuggestions": true}), "agents (r), promptSuggestions"),
             (json!({"later": 1}), "later"),
         ] {
             let found = match check_support(&parse(payload.clone())) {
-                Ok(None) => "fine".to_owned(),
-                Ok(Some(notice)) => notice.rsplit_once(": ").unwrap().1.to_owned(),
-                Err(refusal) => format!("refused {}", refusal.rsplit_once(": ").unwrap().1),
+                None => "fine".to_owned(),
+                Some(notice) => notice.rsplit_once(": ").unwrap().1.to_owned(),
             };
             assert_eq!(found, expected, "{payload}");
+        }
+        for (event, is_fine) in [
+            ("PreToolUse", false),
+            ("UserPromptSubmit", false),
+            ("OfTheFuture", false),
+            ("PostToolUse", true),
+        ] {
+            assert_eq!(check_late_hooks(&parse(hooks(event))).is_ok(), is_fine, "{event}");
         }
     }
 }

@@ -26,6 +26,7 @@ mod write;
 #[cfg(test)]
 mod testing;
 
+pub use bash::shell::HOOK_ENV_VARIABLE;
 pub use child_process::{ChildEnd, ChildLimits, ChildOutput, ChildSpec, run_child};
 pub use files::file_state::{FileState, FileStates};
 pub use files::workspace::{Workspace, real_path};

@@ -28,6 +28,18 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(crate) include_partial_messages: bool,
 
+    /// Run the `Setup` hooks first, to make the project ready.
+    #[arg(long)]
+    pub(crate) init: bool,
+
+    /// Run the `Setup` and `SessionStart` hooks, and nothing else.
+    #[arg(long)]
+    pub(crate) init_only: bool,
+
+    /// Run the `Setup` hooks first, to look after the project.
+    #[arg(long)]
+    pub(crate) maintenance: bool,
+
     /// With stream-json: tell of every hook that is run.
     #[arg(long)]
     pub(crate) include_hook_events: bool,
@@ -206,6 +218,8 @@ pub(crate) enum Subcommand {
     Man(crate::man::ManArgs),
     /// Look at what is remembered between sessions, review it, change it, take changes back.
     Memory(crate::memory::MemoryArgs),
+    /// List hooks, each with its file and line, and try them.
+    Hooks(crate::hooks::HooksArgs),
     /// See what rules say about a call, list them, add and remove them.
     Permissions(crate::permissions::PermissionsArgs),
     /// List, read, branch, export, name, rewind and remove sessions.
@@ -244,7 +258,7 @@ pub(crate) enum Input {
 impl Args {
     /// SDKs do not say `-p`: a given format means the same.
     pub(crate) fn is_headless(&self) -> bool {
-        self.print || self.output_format != Output::Text || self.input_format != Input::Text
+        self.print || self.init_only || self.output_format != Output::Text || self.input_format != Input::Text
     }
 
     /// Whether a session that exists already is asked for.

@@ -35,6 +35,7 @@ pub(crate) fn run(inherited: Env, args: Args, started: Instant) -> Result<u8, Us
     let keeps_days = run.settings.cleanup_period_days.filter(|_| options.is_persistent);
     let prefetch = Prefetch::start(&options, &run);
     let prompt = match args.input_format {
+        Input::Text if args.init_only => None,
         Input::Text => Some(Prompt::text(&read_prompt(&env, args.prompt.as_deref())?)),
         Input::StreamJson => args.prompt.as_deref().map(Prompt::text),
     };

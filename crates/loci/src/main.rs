@@ -12,6 +12,7 @@ mod context;
 mod demo;
 mod doctor;
 mod headless;
+mod hooks;
 mod man;
 mod memory;
 mod options;
@@ -61,6 +62,7 @@ fn run(args: Args, started: std::time::Instant) -> Result<u8, UserError> {
         Some(Subcommand::Context(context)) => context::run(&env, context),
         Some(Subcommand::Doctor(doctor)) => doctor::run(&env, doctor),
         Some(Subcommand::Man(man)) => man::run(man),
+        Some(Subcommand::Hooks(hooks)) => hooks::run(&env, hooks),
         Some(Subcommand::Memory(memory)) => memory::run(&env, memory),
         Some(Subcommand::Permissions(permissions)) => permissions::run(&env, permissions),
         Some(Subcommand::Serve(serve)) => serve::run(&env, serve),

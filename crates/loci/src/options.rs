@@ -34,6 +34,11 @@ impl Args {
             max_budget_usd: self.max_budget_usd,
             settings: self.settings.clone(),
             setting_sources: self.sources()?,
+            setup: match (self.init || self.init_only, self.maintenance) {
+                (true, _) => Some("init"),
+                (false, true) => Some("maintenance"),
+                (false, false) => None,
+            },
             client_requests: ClientRequests::none(),
             initialize: None,
         })

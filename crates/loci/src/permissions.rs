@@ -77,7 +77,7 @@ impl ListChoice {
 }
 
 /// Returns the rules of a session that starts here now, and what to say about them.
-fn rulebook(ctx: &SettingsContext, mode: Option<Mode>) -> (Rulebook, Vec<String>) {
+pub(crate) fn rulebook(ctx: &SettingsContext, mode: Option<Mode>) -> (Rulebook, Vec<String>) {
     let env = &ctx.env;
     let mut book = Rulebook {
         dirs: vec![env.cwd.clone()],

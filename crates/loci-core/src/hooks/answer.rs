@@ -116,7 +116,7 @@ pub struct HookAnswer {
     pub watch_paths: Option<Vec<String>>,
     /// What is shown in the place of a text.
     pub display: Option<String>,
-    /// Whether the user's own words are kept from the model.
+    /// Whether the words of a prompt that is blocked are left out of what the user is told; they always are.
     pub hides_prompt: bool,
     /// Where a worktree was made.
     pub worktree: Option<String>,
@@ -262,6 +262,10 @@ fn from_object(event: HookEvent, fields: &Map<String, Value>) -> Result<HookAnsw
         is_async: flag(fields, "async")?.unwrap_or(false),
         ..HookAnswer::default()
     };
+    if answer.is_async {
+        // The rest comes later, when nobody waits for it any more.
+        return Ok(answer);
+    }
     let reason = text(fields, "reason")?;
     if flag(fields, "continue")? == Some(false) {
         answer.stop = Some(text(fields, "stopReason")?.unwrap_or_default());

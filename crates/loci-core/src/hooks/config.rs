@@ -319,8 +319,8 @@ impl HookConfig {
     }
 
     /// Adds entries behind the others.
-    pub fn extend(&mut self, entries: impl IntoIterator<Item = HookEntry>) {
-        self.entries.extend(entries.into_iter().map(Arc::new));
+    pub fn extend_shared(&mut self, entries: impl IntoIterator<Item = Arc<HookEntry>>) {
+        self.entries.extend(entries);
     }
 
     /// Returns all entries.

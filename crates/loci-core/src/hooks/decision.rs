@@ -46,7 +46,7 @@ pub struct HookDecision {
     pub watch_paths: Option<Vec<String>>,
     /// What is shown in the place of a text.
     pub display: Option<String>,
-    /// Whether the user's own words are kept from the model.
+    /// Whether the words of a prompt that is blocked are left out of what the user is told; they always are.
     pub hides_prompt: bool,
     /// Where a worktree was made.
     pub worktree: Option<String>,

@@ -34,7 +34,9 @@ impl<'a> EntryReader<'a> {
             self.report(None, "hooks are an object of events".to_owned());
             return (self.entries, self.problems);
         };
+        let first_line = self.source.line;
         for (name, groups) in events {
+            self.source.line = first_line;
             let Some(event) = HookEvent::parse(name) else {
                 self.report(None, format!("no such event: `{name}`; its hooks are never run"));
                 self.skip(groups);
@@ -90,7 +92,12 @@ impl<'a> EntryReader<'a> {
         };
         self.take_line();
         match self.entry(event, matcher_text, matcher, fields) {
-            Ok(entry) => self.entries.push(Arc::new(entry)),
+            Ok(entry) => {
+                if let Some(why) = not_built(&entry) {
+                    self.report_about(why, event.can_refuse());
+                }
+                self.entries.push(Arc::new(entry));
+            }
             Err(problem) => self.report(Some(event), format!("{problem}; the handler is not run")),
         }
         self.skip_inside(fields);
@@ -180,6 +187,26 @@ impl<'a> EntryReader<'a> {
 
     fn report_about(&mut self, message: String, is_deciding: bool) {
         self.problems.push(HookProblem { source: self.source.clone(), message, is_deciding });
+    }
+}
+
+/// Says what of an entry this version cannot honour yet.
+fn not_built(entry: &HookEntry) -> Option<String> {
+    match &entry.handler {
+        _ if !entry.event.is_built() => Some(format!(
+            "`{}` does not happen in this version yet: the handler is never run",
+            entry.event.name()
+        )),
+        Handler::McpTool { server, .. } => {
+            Some(format!("MCP servers cannot be connected yet: the tool of `{server}` is not called"))
+        }
+        Handler::Agent { .. } => {
+            Some("agents are not there yet: the model is asked without tools".to_owned())
+        }
+        Handler::Command { shell: Shell::PowerShell, .. } => {
+            Some("PowerShell is looked for as `pwsh`".to_owned())
+        }
+        _ => None,
     }
 }
 

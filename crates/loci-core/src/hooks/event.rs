@@ -210,6 +210,31 @@ impl HookEvent {
             || self == Self::PermissionRequest
     }
 
+    /// Tells whether this version has what the event is about; handlers of others are never run, which is said.
+    pub fn is_built(self) -> bool {
+        use HookEvent::{
+            ConfigChange, DirectoryAdded, Elicitation, ElicitationResult, FileChanged, SubagentStart,
+            SubagentStop, TaskCompleted, TaskCreated, TeammateIdle, UserPromptExpansion, WorktreeCreate,
+            WorktreeRemove,
+        };
+        !matches!(
+            self,
+            UserPromptExpansion
+                | SubagentStart
+                | SubagentStop
+                | TaskCreated
+                | TaskCompleted
+                | TeammateIdle
+                | ConfigChange
+                | DirectoryAdded
+                | FileChanged
+                | WorktreeCreate
+                | WorktreeRemove
+                | Elicitation
+                | ElicitationResult
+        )
+    }
+
     /// Returns how long a command may take unless it says otherwise.
     pub fn timeout(self) -> Duration {
         match self {

@@ -95,6 +95,9 @@ impl Conversation {
     /// Ends a compaction; whoever wanted to know hears of it first.
     pub(super) fn compaction_over(&mut self, end: CompactionOutcome) {
         self.tell(EngineEvent::CompactionEnded { failure: end.failure() });
+        if self.run.compacted.is_some() {
+            self.tell_hooks_of_instructions("compact");
+        }
         let Some(after) = self.run.compacted.take() else {
             return self.run.post(InboxMessage::CompactionOver(end));
         };

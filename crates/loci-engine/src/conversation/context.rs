@@ -3,8 +3,9 @@
 //! It owns no conversation and holds no inbox but those of questions that wait for an answer.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use loci_core::app_state::AppState;
 use loci_core::hooks::HookEvent;
@@ -61,6 +62,8 @@ pub(crate) struct SessionContext {
     pub(crate) max_objections: u32,
     /// Who has a say in compactions.
     pub(crate) compaction_hooks: Arc<dyn CompactionHooks>,
+    /// Where hooks leave variables for commands, once there are any.
+    pub(crate) env_dir: Arc<OnceLock<PathBuf>>,
     pub(crate) restore_sources: Vec<Arc<dyn RestoreSource>>,
     /// What agents beside the conversation may cost.
     pub(crate) background_budget: Arc<BackgroundBudget>,

@@ -131,6 +131,7 @@ impl Conversation {
                     self.run.tally.text = text;
                 }
                 self.recorder.response(&started, &blocks, ended.as_ref());
+                self.tell_hooks_of_texts(started.message_id.as_str(), &blocks);
                 let n_calls = blocks.iter().filter(|it| it.kind() == BlockKind::ToolUse).count();
                 self.helpers.response_recorded(n_calls);
                 if ended.is_some_and(|ended| ended.context_management.is_some()) {
@@ -148,6 +149,7 @@ impl Conversation {
                 if let Some(running) = self.run.running.remove(&call).filter(|_| !outcome.is_failure()) {
                     self.note_done(running, &mut outcome);
                 }
+                self.tell_hooks_of_cwd();
                 let notes = self.run.call_notes.remove(&call).unwrap_or_default();
                 outcome.attachments.extend(notes.into_iter().map(|attachment| ToolAttachment { attachment }));
                 self.within_budget(&call, &mut outcome);

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use loci_context::{RestoreBudget, prose_tokens};
 use loci_core::app_state::AppState;
@@ -13,7 +13,8 @@ use loci_stdx::{Env, Store};
 use loci_storage::layout::{ConfigHome, SessionTmp};
 use loci_storage::search::{ProjectRecord, recall};
 use loci_tools::{
-    FileState, FileStates, Host, HostFuture, ShellTaskStatus, ShellTasks, TaskStore, ToolProgress, Workspace,
+    FileState, FileStates, HOOK_ENV_VARIABLE, Host, HostFuture, ShellTaskStatus, ShellTasks, TaskStore,
+    ToolProgress, Workspace,
 };
 
 use crate::config::Ambient;
@@ -43,6 +44,8 @@ pub(crate) struct ConversationHost {
     /// The project's memories, where they are on.
     memory: Option<PathBuf>,
     task_store: Arc<dyn TaskStore>,
+    /// Where hooks leave variables for commands, once there are any.
+    env_dir: Arc<OnceLock<PathBuf>>,
 }
 
 /// Where long results go.
@@ -66,6 +69,7 @@ pub(crate) struct HostParts {
     pub(crate) transcript: Option<PathBuf>,
     pub(crate) memory: Option<PathBuf>,
     pub(crate) task_store: Arc<dyn TaskStore>,
+    pub(crate) env_dir: Arc<OnceLock<PathBuf>>,
 }
 
 impl ConversationHost {
@@ -84,6 +88,7 @@ impl ConversationHost {
             transcript: parts.transcript,
             memory: parts.memory,
             task_store: parts.task_store,
+            env_dir: parts.env_dir,
         }
     }
 }
@@ -187,7 +192,11 @@ impl Host for ConversationHost {
     }
 
     fn child_env(&self) -> Vec<(String, String)> {
-        lock(&self.ambient).child_env.clone()
+        let mut env = lock(&self.ambient).child_env.clone();
+        if let Some(dir) = self.env_dir.get() {
+            env.push((HOOK_ENV_VARIABLE.to_owned(), dir.display().to_string()));
+        }
+        env
     }
 
     fn files(&self) -> &Mutex<FileStates> {

@@ -1,7 +1,7 @@
 //! Whether a call may run: judged by rules, put to a classifier or a person, answered, remembered.
 
 use loci_core::app_state::Denial;
-use loci_core::hooks::{HookEvent, PermissionReply};
+use loci_core::hooks::{EventInput, HookEvent, PermissionReply, ToolFields};
 use loci_core::ids::ToolUseId;
 use loci_core::message::ToolUse;
 use loci_core::permission::{
@@ -126,6 +126,12 @@ impl Conversation {
         let mut judged = check_permission(&self.toolbox, self.host.as_ref(), book, &call);
         if let Some(said) = said.filter(|_| judged.decision.is_for_classifier(mode)) {
             lock(&self.ctx.classifier_blocks).count(&said);
+            if let Classified::Block(reason) = &said {
+                let tool = ToolFields { tool_name: call.tool.clone(), tool_input: call.input.clone() };
+                let (tool_use_id, reason) = (call.id.to_string(), reason.clone());
+                let event = || EventInput::PermissionDenied { tool, tool_use_id, reason };
+                self.notify_hooks(HookEvent::PermissionDenied, event);
+            }
             judged.decision = said.into();
         }
         self.follow_verdict(&call, &judged);
@@ -148,6 +154,7 @@ impl Conversation {
         };
         let id = question.id.clone();
         self.put_question(question, call.clone());
+        self.tell_hooks_of_question(&id, &call.tool);
         self.ask_hooks(id, call, judged);
     }
 

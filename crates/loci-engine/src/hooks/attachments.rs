@@ -22,6 +22,16 @@ pub(super) fn late(event: HookEvent, name: &str, call: &str, run: &HookRun) -> V
     said.map(|text| context(event, name, call, &text)).into_iter().collect()
 }
 
+/// Returns what a command in the background wakes the model with, if it blocked.
+pub(super) fn wake_text(name: &str, run: &HookRun) -> Option<String> {
+    let HandlerEnd::Exited { code: 2, stdout, stderr } = &run.end else { return None };
+    let said = if stderr.trim().is_empty() { stdout } else { stderr };
+    let (command, said) = (run.entry.label(), cut(said.trim()));
+    Some(format!(
+        "<system-reminder>\n{name} hook in the background (`{command}`): {said}\n</system-reminder>"
+    ))
+}
+
 fn of_run(event: HookEvent, name: &str, call: &str, run: &HookRun) -> Vec<Value> {
     let mut out = Vec::new();
     let HandlerEnd::Exited { code, stdout, stderr } = &run.end else {

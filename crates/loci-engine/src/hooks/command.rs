@@ -1,6 +1,8 @@
 //! Handlers that are commands: a shell line, or a program with its arguments.
 
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use loci_core::hooks::{HandlerEnd, HookEntry, HookEvent, HookInput, Shell};
@@ -67,7 +69,26 @@ impl HookService {
         if let Some(effort) = &input.common.effort {
             set("CLAUDE_EFFORT", &effort.level);
         }
+        if let Some(file) = self.env_file(input.event.event()) {
+            set("CLAUDE_ENV_FILE", &file.display().to_string());
+        }
         env
+    }
+
+    /// Returns the file in which a command may leave variables for later ones, where its event has one: a file each.
+    fn env_file(&self, event: HookEvent) -> Option<PathBuf> {
+        use HookEvent::{CwdChanged, FileChanged, SessionStart, Setup};
+        if !matches!(event, SessionStart | Setup | CwdChanged | FileChanged) {
+            return None;
+        }
+        let (world, identity) = (self.world(), self.world().identity.get());
+        let dir = world.home.root().join("session-env").join(identity.id().as_str());
+        loci_stdx::create_private_dir_all(&dir).ok()?;
+        let n = self.inner.n_env_files.fetch_add(1, Ordering::Relaxed);
+        let file = dir.join(format!("{}-hook-{n}.sh", event.name().to_lowercase()));
+        std::fs::write(&file, "").ok()?;
+        world.env_dir.get_or_init(|| dir);
+        Some(file)
     }
 }
 

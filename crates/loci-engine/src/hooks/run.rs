@@ -14,11 +14,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::HookService;
 use super::attachments::attachments;
+use crate::command::Command;
 use crate::conversation::host::lock;
 use crate::event::{EngineEvent, HookRunEnded, HookRunStarted};
 
 /// The most characters of a text that are told to the model or the user; the rest goes to a file.
 const TEXT_LIMIT: usize = 10_000;
+
+/// How long the end of a session waits for handlers that were told of something.
+const LAST_WAIT: Duration = Duration::from_secs(10);
 
 /// What came of an event: one decision, and what each handler did.
 #[derive(Debug, Default)]
@@ -45,21 +49,34 @@ impl HookService {
         call_id: Option<&str>,
         effects: Option<&CallEffects>,
     ) -> Fired {
-        let event = input.event.event();
-        let entries = self.config().matching(&input, &|rule| self.fits(rule, &input, effects));
-        if entries.is_empty() {
+        let (runs, decision) = self.run_all(&input, call_id, effects).await;
+        if runs.is_empty() {
             return Fired::default();
+        }
+        let call_id = call_id.map_or_else(|| self.fresh_id(), str::to_owned);
+        let attachments = attachments(input.event.event(), &input.hook_name(), &call_id, &runs);
+        Fired { decision, attachments }
+    }
+
+    /// Runs them and returns what each did, and what their answers come to.
+    pub(super) async fn run_all(
+        &self,
+        input: &HookInput,
+        call_id: Option<&str>,
+        effects: Option<&CallEffects>,
+    ) -> (Vec<HookRun>, HookDecision) {
+        let entries = self.config().matching(input, &|rule| self.fits(rule, input, effects));
+        if entries.is_empty() {
+            return (Vec::new(), HookDecision::default());
         }
         let (name, json) = (input.hook_name(), Arc::<str>::from(input.to_json()));
         tracing::debug!(target: "loci::hooks", hook = name, n_handlers = entries.len(), "hooks run");
         let began = Instant::now();
-        let runs = entries.into_iter().map(|entry| self.run(entry, &input, Arc::clone(&json), call_id));
+        let runs = entries.into_iter().map(|entry| self.run(entry, input, Arc::clone(&json), call_id));
         let runs: Vec<HookRun> = join_all(runs).await;
-        let call_id = call_id.map_or_else(|| self.fresh_id(), str::to_owned);
-        let attachments = attachments(event, &name, &call_id, &runs);
         let labels: Vec<String> = runs.iter().map(|run| run.entry.label()).collect();
-        let answers = labels.iter().map(String::as_str).zip(runs.into_iter().map(|run| run.answer));
-        let decision = HookDecision::merge(event, answers);
+        let answers = labels.iter().map(String::as_str).zip(runs.iter().map(|run| run.answer.clone()));
+        let decision = HookDecision::merge(input.event.event(), answers);
         let taken = began.elapsed();
         crate::state::change_identity(&self.world().identity, |identity| identity.totals.hooks += taken);
         tracing::debug!(
@@ -71,13 +88,13 @@ impl HookService {
             permission = ?decision.permission.as_ref().map(|(word, _)| word),
             "hooks answered"
         );
-        Fired { decision, attachments }
+        (runs, decision)
     }
 
     /// Runs every handler that an event concerns; nobody waits for them but the end of the session.
     pub(super) fn fire_detached(&self, input: HookInput) {
         let (service, shutdown) = (self.clone(), self.inner.shutdown.clone());
-        lock(&self.inner.detached).spawn(async move {
+        lock(&self.inner.told).spawn(async move {
             tokio::select! {
                 fired = service.fire(input, None, None) => service.tell_user(fired.decision.messages),
                 () = shutdown.cancelled() => {}
@@ -85,13 +102,23 @@ impl HookService {
         });
     }
 
-    /// Waits for runs that nobody else waits for, then ends them.
-    pub(super) async fn drain(&self, limit: Duration) {
-        let mut detached = std::mem::take(&mut *lock(&self.inner.detached));
+    /// Lets handlers that were told of something come to their end, and ends commands in the background.
+    pub(super) async fn drain(&self) {
+        let mut told = std::mem::take(&mut *lock(&self.inner.told));
+        let wait = async { while told.join_next().await.is_some() {} };
         // What is not done by then is ended.
-        drop(tokio::time::timeout(limit, async { while detached.join_next().await.is_some() {} }).await);
+        drop(tokio::time::timeout(LAST_WAIT, wait).await);
         self.inner.shutdown.cancel();
-        while detached.join_next().await.is_some() {}
+        let mut detached = std::mem::take(&mut *lock(&self.inner.detached));
+        while told.join_next().await.is_some() || detached.join_next().await.is_some() {}
+    }
+
+    /// Has the model hear of something at once, or when the turn at hand is over.
+    fn wake(&self, text: String) {
+        if let Some(commands) = self.world().commands.upgrade() {
+            // A session that is over has nobody to wake.
+            drop(commands.send(Command::Wake { text }));
+        }
     }
 
     /// Takes what handlers in the background said since the last time.
@@ -131,7 +158,11 @@ impl HookService {
             let run = service.run_to_end(held, &input, json, None, &cancel).await;
             let (event, id) = (input.event.event(), service.fresh_id());
             let told = super::attachments::late(event, &input.hook_name(), &id, &run);
-            lock(&service.inner.late).extend(told);
+            let wakes = matches!(&run.entry.handler, Handler::Command { mode: RunMode::BackgroundWakes, .. });
+            match wakes.then(|| super::attachments::wake_text(&input.hook_name(), &run)).flatten() {
+                Some(text) => service.wake(text),
+                None => lock(&service.inner.late).extend(told),
+            }
             service.tell_user(run.answer.message.into_iter().collect());
         });
         let end = HandlerEnd::Replied(Value::Null);
@@ -167,7 +198,7 @@ impl HookService {
         entry: &HookEntry,
         input: &HookInput,
         json: Arc<str>,
-        _call_id: Option<&str>,
+        call_id: Option<&str>,
         cancel: &CancellationToken,
     ) -> HandlerEnd {
         match &entry.handler {
@@ -177,11 +208,20 @@ impl HookService {
             Handler::McpTool { server, .. } => {
                 HandlerEnd::Failed(format!("the MCP server `{server}` is not connected"))
             }
-            Handler::Http { .. }
-            | Handler::Prompt { .. }
-            | Handler::Agent { .. }
-            | Handler::Callback { .. } => {
-                HandlerEnd::Failed(format!("handlers of type `{}` cannot be run yet", entry.kind()))
+            Handler::Callback { id } => {
+                self.run_callback(id, input, call_id, entry.time_limit(), cancel).await
+            }
+            Handler::Http { url, headers, allowed_env } => {
+                self.run_http(entry, json, (url, headers, allowed_env), cancel).await
+            }
+            Handler::Prompt { prompt, model, continues } => {
+                let ask = (prompt.as_str(), model.as_deref());
+                self.run_prompt(ask, json, (entry.time_limit(), *continues), cancel).await
+            }
+            // Asked without its tools until agents are here; that is said once, when the configuration is read.
+            Handler::Agent { prompt, model } => {
+                let ask = (prompt.as_str(), model.as_deref());
+                self.run_prompt(ask, json, (entry.time_limit(), true), cancel).await
             }
         }
     }

@@ -6,6 +6,8 @@ use loci_core::hooks::{EventInput, HookEvent, HookPermission, PermissionReply, T
 use loci_core::permission::{HookVerdict, Update, Verdict};
 use loci_core::tool::{ToolAttachment, ToolContent, ToolOutcome};
 
+use serde_json::Value;
+
 use super::HookService;
 use super::tool_output::replace_output;
 use crate::event::EngineEvent;
@@ -41,6 +43,16 @@ impl TurnHooks for HookService {
         })
     }
 
+    fn set_up(&self, trigger: &'static str, moment: HookMoment) -> HookFuture<Vec<Value>> {
+        let event = EventInput::Setup { trigger: trigger.to_owned() };
+        let (service, input) = (self.clone(), self.input(event, moment));
+        Box::pin(async move {
+            let fired = service.fire(input, None, None).await;
+            service.tell_user(fired.decision.messages);
+            fired.attachments
+        })
+    }
+
     fn session_ends(&self, reason: &'static str, moment: HookMoment) -> HookFuture<()> {
         let event = EventInput::SessionEnd { reason: reason.to_owned() };
         let (service, input) = (self.clone(), self.input(event, moment));
@@ -55,7 +67,7 @@ impl TurnHooks for HookService {
                     ))),
                 }
             }
-            service.drain(Duration::ZERO).await;
+            service.drain().await;
         })
     }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use loci_core::app_state::{AppState, ModelChoice, PermissionState, SessionView};
 use loci_core::session::SessionIdentity;
@@ -50,14 +50,21 @@ impl Session {
         let state = Arc::new(connect(first_state(&mut config, &who), outside));
         let memory = config.memory.take();
         let memory = memory.map(|it| MemoryService::new(config.env.clone(), Arc::clone(&identity), it));
+        let env_dir = Arc::new(OnceLock::new());
         let hooks = HookService::new(
             std::mem::take(&mut config.hooks),
+            &config.client_hooks,
             HookWorld {
                 identity: Arc::clone(&identity),
                 state: Arc::clone(&state),
                 ambient: Arc::clone(&ambient),
                 events: events.clone(),
                 tmp: config.tmp.clone(),
+                client_requests: config.client_requests.clone(),
+                client: config.client.clone(),
+                home: config.home.clone(),
+                env_dir: Arc::clone(&env_dir),
+                commands: command_in.downgrade(),
             },
         );
         let ctx = Arc::new(SessionContext {
@@ -86,10 +93,12 @@ impl Session {
                 config.background.max_share,
                 config.background.small_model.take(),
             )),
+            env_dir,
             memory: memory.map(Arc::new),
             questions: Mutex::default(),
         });
         let (drain, start_source) = (config.background.drain, config.start_source);
+        let setup_trigger = config.setup;
         let conversation = Conversation::main(ctx, config, place);
         let session = Self {
             conversation,
@@ -99,6 +108,9 @@ impl Session {
             is_deaf: false,
             drain,
             start_source,
+            setup: setup_trigger,
+            has_answered: false,
+            is_told_idle: false,
             end_reason: "other",
         };
         (session, SessionHandle { commands: command_in }, events_out)
@@ -123,6 +135,7 @@ impl Conversation {
             transcript: config.log.path().map(Path::to_path_buf),
             memory: ctx.memory.as_ref().map(|memory| memory.dir().to_owned()),
             task_store: task_store(&config.home, &who, &config.env),
+            env_dir: Arc::clone(&ctx.env_dir),
         });
         let (prompt, toolbox, id) = (&config.prompt, &config.toolbox, who.id().as_str());
         let base = Arc::new(RequestBase::new(prompt, toolbox, &config.model, config.compaction, id));

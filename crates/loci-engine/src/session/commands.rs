@@ -20,6 +20,8 @@ impl Session {
             Command::Prompt(_) | Command::GoOn if self.is_closing => {}
             Command::Prompt(prompt) => self.queue.push_back(TurnInput::Prompt(prompt)),
             Command::GoOn => self.queue.push_back(TurnInput::GoOn),
+            Command::Wake { .. } if self.is_closing => {}
+            Command::Wake { text } => self.queue.push_back(TurnInput::Instruction(text)),
             Command::Leave { title } => {
                 self.is_closing = true;
                 self.end_reason = "clear";

@@ -11,9 +11,9 @@ use loci_core::message::{Block, Role};
 use loci_core::permission::{Classified, Mode, RuleList, RuleOrigin, RuleSource, Rulebook};
 use loci_core::session::{NewSession, SessionIdentity};
 use loci_engine::{
-    Answer, BackgroundConfig, Classifier, ClassifierCall, ClassifierFuture, Command, CommandRegistry,
-    CompactionConfig, EngineEvent, Grants, LoadedHistory, ModelConfig, Prompt, Session, SessionConfig,
-    TurnLimits,
+    Answer, BackgroundConfig, Classifier, ClassifierCall, ClassifierFuture, ClientRequests, Command,
+    CommandRegistry, CompactionConfig, EngineEvent, Grants, LoadedHistory, ModelConfig, Prompt, Session,
+    SessionConfig, TurnLimits,
 };
 use loci_llm::Client;
 use loci_stdx::{Env, Store};
@@ -149,7 +149,10 @@ pub(crate) fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) 
         limits: TurnLimits::default(),
         compaction: CompactionConfig::default(),
         hooks: HookConfig::default(),
+        client_hooks: Vec::new(),
+        client_requests: ClientRequests::none(),
         max_objections: 0,
+        setup: None,
         start_source: "startup",
         turn_hooks: None,
         compaction_hooks: None,

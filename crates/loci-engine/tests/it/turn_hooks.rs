@@ -94,6 +94,10 @@ impl TurnHooks for Hooks {
         self.answer("begin", begin.source.to_owned(), SessionAdditions::default())
     }
 
+    fn set_up(&self, trigger: &'static str, _moment: HookMoment) -> HookFuture<Vec<Value>> {
+        self.answer("setup", trigger.to_owned(), Vec::new())
+    }
+
     fn session_ends(&self, reason: &'static str, _moment: HookMoment) -> HookFuture<()> {
         self.answer("over", reason.to_owned(), ())
     }

@@ -17,10 +17,15 @@ use super::run::Running;
 const WRAPPER: &str = concat!(
     // On one line, so that bash counts the command's lines from one.
     r#"__loci_command=$1 __loci_cwd_file=$2; shift 2; "#,
+    r#"if [ -n "$LOCI_HOOK_ENV" ]; then for __loci_file in "$LOCI_HOOK_ENV"/*.sh; do "#,
+    r#"[ -r "$__loci_file" ] && . "$__loci_file"; done; unset __loci_file LOCI_HOOK_ENV; fi; "#,
     r#"trap '{ pwd -P >| "$__loci_cwd_file"; } 2>/dev/null' EXIT; "#,
     r#"eval "$__loci_command"; "#,
     r#"{ __loci_code=$?; pwd -P >| "$__loci_cwd_file"; exit "$__loci_code"; } 2>/dev/null"#,
 );
+
+/// The variable that names the directory of files which are sourced before every command: hooks leave variables there.
+pub const HOOK_ENV_VARIABLE: &str = "LOCI_HOOK_ENV";
 
 /// A command about to run.
 #[derive(Debug)]

@@ -1,9 +1,10 @@
 //! What `loci doctor` looks at, one function a check, in the order of the report.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use loci_app::{COMPATIBLE_VERSION, UserError};
+use loci_core::hooks::{Handler, HookEntry, SettingsHooks};
 use loci_settings::{Diagnostic, Origin, Scope, Severity};
 use loci_stdx::{Env, counted, read_regular_to_string};
 use loci_storage::config::{LoadedSettings, SettingsPlaces, StoredLoginError, stored_login};
@@ -38,6 +39,7 @@ pub(super) fn all(it: &Installation) -> Vec<Check> {
         config_home(it),
         settings_files(it),
         diagnostics(it, exposed),
+        hooks(it),
         unused_settings(it),
         unknown_keys(it),
         trust(it),
@@ -98,6 +100,33 @@ fn diagnostics(it: &Installation, more: Option<Diagnostic>) -> Check {
         json: vec![("diagnostics", all.iter().map(value).collect())],
         n_problems: problems.len(),
     }
+}
+
+/// What is wrong with hooks: entries that cannot be read, and scripts that are not there.
+fn hooks(it: &Installation) -> Check {
+    let hooks = SettingsHooks::parse(&it.loaded.merged, &it.env.cwd);
+    let missing = hooks.config.entries().iter().filter_map(|entry| {
+        let script = missing_script(entry, &it.env)?;
+        Some(format!("{}: there is no `{}`", entry.source, script.display()))
+    });
+    let rows: Vec<String> = hooks.problems.iter().map(ToString::to_string).chain(missing).collect();
+    let value = rows.clone().into();
+    Check { n_problems: rows.len(), ..Check::section("Hooks:", rows, "hookProblems", value) }
+}
+
+/// Returns the script that a command names by its path, if it does not exist.
+fn missing_script(entry: &HookEntry, env: &Env) -> Option<PathBuf> {
+    let Handler::Command { command, args, .. } = &entry.handler else { return None };
+    let first = match args {
+        Some(_) => command.as_str(),
+        None => command.split_whitespace().next()?,
+    };
+    let first = first.trim_matches(['"', '\'']);
+    let named = first.replace("${CLAUDE_PROJECT_DIR}", &env.cwd.display().to_string());
+    let named = named.replace("$CLAUDE_PROJECT_DIR", &env.cwd.display().to_string());
+    let is_path = named.contains('/') && !named.contains(['$', '`', '(', '*', '=', ';', '|', '&', '<', '>']);
+    let path = env.cwd.join(loci_core::path::expand_home(&env.home, &named));
+    (is_path && !path.exists()).then_some(path)
 }
 
 fn unused_settings(it: &Installation) -> Check {

@@ -3,6 +3,8 @@
 mod decisions;
 mod events;
 mod faults;
+mod handlers;
+mod verbs;
 
 use serde_json::{Value, json};
 

@@ -64,27 +64,21 @@ async fn title_and_prompt_of_initialize_outlast_a_clear() {
     .assert_eq(&world.conversation());
 }
 
-/// Hooks that could have stopped a call are not left out: there is no run.
+/// Hooks that could have stopped a call are not left out: where they come too late there is no run.
 #[tokio::test]
-async fn hooks_that_could_deny_end_the_run_before_anything_happens() {
+async fn late_hooks_that_could_deny_end_the_run_before_anything_happens() {
     let world = World::new([Step::call("Bash", json!({"command": "touch ran"})), Step::text("Done.")]).await;
     let hooks = json!({"hooks": {"PreToolUse": [{"matcher": "Bash", "hookCallbackIds": ["hook_0"]}]}});
-    for first in [
-        vec![initialize(hooks.clone())],
-        vec![control("r0", json!({"subtype": "mcp_status"})), initialize(hooks)],
-    ] {
-        let n_before = first.len() - 1;
-        let lines: Vec<Value> = first.into_iter().chain([user("hi")]).collect();
-        let output = run(&world, ["--allowedTools", "Bash"], &lines);
-        assert_eq!(output.code, Some(1), "{output:?}");
-        expect![[r#"
-            Hooks of clients are not supported yet, and without these a call or a prompt could run that they would have stopped: PreToolUse
-        "#]]
-        .assert_eq(&output.stderr);
-        let frames = output.json_lines();
-        assert_eq!(frames.len(), n_before + 1, "{frames:?}");
-        assert_eq!(frames[n_before]["response"]["subtype"], "error", "{frames:?}");
-    }
+    let lines = [control("r0", json!({"subtype": "mcp_status"})), initialize(hooks), user("hi")];
+    let output = run(&world, ["--allowedTools", "Bash"], &lines);
+    assert_eq!(output.code, Some(1), "{output:?}");
+    expect![[r#"
+        Hooks must be registered by the first line of a client, and without these a call or a prompt could run that they would have stopped: PreToolUse
+    "#]]
+    .assert_eq(&output.stderr);
+    let frames = output.json_lines();
+    assert_eq!(frames.len(), 2, "{frames:?}");
+    assert_eq!(frames[1]["response"]["subtype"], "error", "{frames:?}");
     assert_eq!(world.requests().len(), 0);
     assert_eq!(world.home.sessions().len(), 0);
     assert!(!world.home.project().join("ran").exists());

@@ -1,0 +1,95 @@
+//! Hooks tried by hand: run once for a made-up event, outside any session.
+
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use loci_core::app_state::{AppState, PermissionState};
+use loci_core::hooks::{HandlerEnd, HookConfig, HookDecision, HookEntry, HookInput};
+use loci_core::ids::SessionId;
+use loci_core::permission::Rulebook;
+use loci_core::session::{NewSession, SessionIdentity};
+use loci_core::tool::CallEffects;
+use loci_llm::Client;
+use loci_stdx::{Env, Store};
+use loci_storage::layout::ConfigHome;
+use tokio::sync::mpsc::unbounded_channel;
+
+use super::{HookService, HookWorld};
+use crate::client_request::ClientRequests;
+use crate::config::Ambient;
+
+/// What hooks are tried in.
+pub struct HookTrialWorld {
+    /// The session that handlers are told of.
+    pub session: SessionId,
+    /// The ambient world.
+    pub env: Env,
+    /// Environment of child processes.
+    pub child_env: Vec<(String, String)>,
+    /// Where the user's things lie.
+    pub home: ConfigHome,
+    /// What `if` is compared by.
+    pub rulebook: Rulebook,
+}
+
+/// What came of a trial.
+#[derive(Debug)]
+pub struct HookTrial {
+    /// What each handler did.
+    pub runs: Vec<HookTrialRun>,
+    /// What their answers come to.
+    pub decision: HookDecision,
+}
+
+/// What one handler did.
+#[derive(Debug)]
+pub struct HookTrialRun {
+    /// Which.
+    pub entry: Arc<HookEntry>,
+    /// How it ended.
+    pub end: HandlerEnd,
+    /// How long it took.
+    pub taken: Duration,
+}
+
+/// Runs every handler that an event concerns. Questions to a model are not asked.
+pub async fn try_hooks(
+    config: HookConfig,
+    world: HookTrialWorld,
+    input: HookInput,
+    effects: Option<CallEffects>,
+) -> HookTrial {
+    let HookTrialWorld { session: id, env, child_env, home, rulebook } = world;
+    let (events, _heard) = unbounded_channel();
+    let (commands, _kept) = unbounded_channel();
+    let identity = SessionIdentity::new(NewSession {
+        id: id.clone(),
+        project_dir: input.common.transcript_path.parent().map(Into::into).unwrap_or_default(),
+        cwd: env.cwd.clone(),
+        is_interactive: false,
+        is_persistent: false,
+    });
+    let state = AppState {
+        permission: PermissionState { rulebook, ..PermissionState::default() },
+        ..AppState::default()
+    };
+    let service = HookService::new(
+        config,
+        &[],
+        HookWorld {
+            identity: Arc::new(Store::new(identity)),
+            state: Arc::new(Store::new(state)),
+            tmp: home.session_tmp(&env.cwd, &id),
+            ambient: Arc::new(Mutex::new(Ambient { env, child_env })),
+            events,
+            client_requests: ClientRequests::none(),
+            client: Client::scripted(|_| Vec::new(), Duration::ZERO),
+            home,
+            env_dir: Arc::new(OnceLock::new()),
+            commands: commands.downgrade(),
+        },
+    );
+    let (runs, decision) = service.run_all(&input, None, effects.as_ref()).await;
+    let runs = runs.into_iter().map(|run| HookTrialRun { entry: run.entry, end: run.end, taken: run.taken });
+    HookTrial { runs: runs.collect(), decision }
+}
