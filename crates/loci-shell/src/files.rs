@@ -179,7 +179,7 @@ fn by_pattern(program: &str, arguments: &[Value], found: &mut Vec<Access>) {
     };
     let is_given = |text: &str| GIVEN.iter().any(|flag| text.starts_with(flag)) || takes_code(text);
     let has_pattern = arguments.iter().any(|value| is_given(&value.text));
-    let operands = operands(arguments);
+    let operands = operands(&without_code(program, arguments));
     let files = if has_pattern { &operands[..] } else { operands.get(1..).unwrap_or_default() };
     found.extend(files.iter().cloned().map(Access::Read));
     found.extend(flag_values(arguments, &["-f", "--file"]).into_iter().map(Access::Read));
@@ -194,6 +194,22 @@ fn by_pattern(program: &str, arguments: &[Value], found: &mut Vec<Access>) {
         "awk" | "gawk" | "mawk" | "nawk" => scripts.iter().for_each(|value| script::awk(value, found)),
         _ => {}
     }
+}
+
+/// Takes code and patterns off that a flag of their own gives: they are no files.
+fn without_code(program: &str, arguments: &[Value]) -> Vec<Value> {
+    let takes_next = |value: &Value| {
+        let letters = value.text.strip_prefix('-').unwrap_or_default();
+        // What follows an `i` is its suffix: `-ie` takes no code.
+        let is_cluster =
+            letters.ends_with('e') && letters.chars().all(|c| c.is_ascii_alphabetic() && c != 'i');
+        let takes_code =
+            is_cluster && matches!(program, "sed" | "gsed" | "perl" | "ruby" | "grep" | "egrep" | "fgrep");
+        takes_code || matches!(value.text.as_str(), "-e" | "--expression" | "--regexp" | "--source")
+    };
+    let is_code = |idx: usize| idx > 0 && takes_next(&arguments[idx - 1]);
+    let kept = arguments.iter().enumerate().filter(|(idx, _)| !is_code(*idx));
+    kept.map(|(_, value)| value.clone()).collect()
 }
 
 /// Takes the values of `-F` and `-v` off, which are neither code nor files.

@@ -332,7 +332,7 @@ fn shell(arguments: &[Value]) -> Vec<Inner> {
 }
 
 /// Other names of what a program gets as its input.
-fn is_input(value: &Value) -> bool {
+pub(crate) fn is_input(value: &Value) -> bool {
     matches!(value.text.as_str(), "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
 }
 

@@ -4,6 +4,7 @@ use loci_core::tool::HOLE;
 
 use super::{Document, is_vague, python, words};
 use crate::value::Value;
+use crate::wrappers::is_input;
 
 pub(super) fn by_python(arguments: &[Value], document: Document<'_>) -> bool {
     match python_code(arguments) {
@@ -36,7 +37,7 @@ pub(crate) fn python_code(arguments: &[Value]) -> PythonCode<'_> {
     let mut rest = arguments.iter();
     while let Some(value) = rest.next() {
         let text = value.text.as_str();
-        if text == "-" {
+        if is_input(value) {
             return PythonCode::Input;
         }
         let Some(letters) = text.strip_prefix('-') else {
@@ -112,7 +113,7 @@ pub(super) fn by_perl(arguments: &[Value], document: Document<'_>) -> bool {
     let reads_arguments = flags.iter().any(|flag| flag.contains(['n', 'p']));
     if codes.is_empty() {
         return match (operands.first(), document) {
-            (Some(file), _) if file.text != "-" => is_vague(file),
+            (Some(file), _) if !is_input(file) => is_vague(file),
             (_, Document::Known(code)) => !words::is_tame_perl(code, false),
             (_, Document::Unknown) => true,
         };
@@ -134,7 +135,7 @@ pub(super) fn by_ruby(arguments: &[Value], document: Document<'_>) -> bool {
     }
     if codes.is_empty() {
         return match (operands.first(), document) {
-            (Some(file), _) if file.text != "-" => is_vague(file),
+            (Some(file), _) if !is_input(file) => is_vague(file),
             (_, Document::Known(code)) => !words::is_tame_ruby(code),
             (_, Document::Unknown) => true,
         };
@@ -150,8 +151,9 @@ pub(super) fn by_node(arguments: &[Value], document: Document<'_>) -> bool {
                 let code = rest.next();
                 return code.is_none_or(|code| is_vague(code) || !words::is_tame_javascript(&code.text));
             }
-            "-" => break,
-            text if text.starts_with("--test") || text.starts_with("--no-warnings") => {}
+            "--test" | "--check" | "-c" => return false,
+            "--no-warnings" => {}
+            _ if is_input(value) => break,
             text if text.starts_with('-') => return true,
             _ => return is_vague(value),
         }
