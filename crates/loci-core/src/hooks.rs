@@ -4,7 +4,7 @@
 //! handlers of an event; [`HookInput`] is what each of them reads; [`HookAnswer::read`] is what one said; and
 //! [`HookDecision::merge`] makes one decision of all their answers, by the table of [`EventFacts`].
 //!
-//! What must stay true is numbered in `docs/design/hooks.md` (H-1 to H-18).
+//! What must stay true is numbered in `docs/design/hooks.md` (H-1 to H-19).
 
 mod answer;
 mod config;

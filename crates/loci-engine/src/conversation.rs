@@ -516,8 +516,13 @@ impl Conversation {
     /// Makes a turn's work safe on disk and tells how it went.
     fn finish(&mut self, end: TurnEnd) -> TurnReport {
         self.record_background();
-        if let Outcome::ApiError(failure) = &end.outcome {
-            self.tell_hooks_of_failure(failure);
+        match &end.outcome {
+            Outcome::ApiError(failure) => self.tell_hooks_of_failure(failure),
+            Outcome::Halted(reason) => {
+                self.run.tally.text.clear();
+                self.tell(EngineEvent::Warning(format!("A hook ended the turn: {reason}")));
+            }
+            _ => {}
         }
         let has_answered = end.outcome == Outcome::Completed && end.round_trips > 0;
         self.recorder.settle();

@@ -239,6 +239,12 @@ impl Frames {
         self.sealed(frame, None)
     }
 
+    /// Returns the frame that says why a prompt was blocked.
+    pub(crate) fn blocked_prompt(&self, reason: &str) -> Value {
+        let fields = json!({"content": reason, "level": "warning", "prevent_continuation": true});
+        self.system("informational", fields)
+    }
+
     fn system(&self, subtype: &str, fields: Value) -> Value {
         let mut frame = Map::new();
         frame.insert("type".to_owned(), json!("system"));

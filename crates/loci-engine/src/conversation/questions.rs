@@ -34,9 +34,10 @@ impl Conversation {
         }
     }
 
-    /// Answers every open question with no: nobody is left to ask.
+    /// Answers every open question with no: nobody is left to ask. What hooks alone were asked they answer all the same.
     pub(crate) fn deny_open_questions(&mut self) {
-        let open: Vec<String> = self.run.questions.keys().cloned().collect();
+        let open = self.run.questions.keys().filter(|id| lock(&self.ctx.questions).contains_key(*id));
+        let open: Vec<String> = open.cloned().collect();
         for question in open {
             let message = "Nobody is left to ask whether this call may run.".to_owned();
             self.answered(&question, Answer::Deny { message, stops: false });

@@ -28,14 +28,14 @@ impl HookService {
         cancel: &CancellationToken,
     ) -> HandlerEnd {
         let root = self.world().identity.get().project_root().display().to_string();
+        // A shell fills variables in by itself: the name of a directory must never be read as code.
         let filled = |text: &str| text.replace("${CLAUDE_PROJECT_DIR}", &root);
+        let line = |flags: &[&str]| flags.iter().copied().chain([command]).map(str::to_owned).collect();
         let (program, args) = match (args, shell) {
             (Some(args), _) => (filled(command), args.iter().map(|arg| filled(arg)).collect()),
-            (None, Shell::Sh) => ("/bin/sh".to_owned(), vec!["-c".to_owned(), filled(command)]),
-            (None, Shell::Bash) => ("bash".to_owned(), vec!["-c".to_owned(), filled(command)]),
-            (None, Shell::PowerShell) => {
-                ("pwsh".to_owned(), vec!["-NoProfile".to_owned(), "-Command".to_owned(), filled(command)])
-            }
+            (None, Shell::Sh) => ("/bin/sh".to_owned(), line(&["-c"])),
+            (None, Shell::Bash) => ("bash".to_owned(), line(&["-c"])),
+            (None, Shell::PowerShell) => ("pwsh".to_owned(), line(&["-NoProfile", "-Command"])),
         };
         let limit = match entry.event {
             HookEvent::SessionEnd => entry.time_limit().min(LONGEST_END),

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use loci_core::hooks::{HandlerEnd, HookEntry};
 use loci_llm::{JsonPost, JsonPostError, post_json};
-use loci_stdx::Vars;
 use tokio_util::sync::CancellationToken;
 
 use super::HookService;
@@ -28,12 +27,16 @@ impl HookService {
                 "its address is not among `allowedHttpHookUrls`, and was not called".to_owned(),
             );
         }
-        let env = lock(&self.world().ambient).env.clone();
+        let (env, child_env) = {
+            let ambient = lock(&self.world().ambient);
+            (ambient.env.clone(), ambient.child_env.clone())
+        };
         let may_send = |name: &str| {
             allowed_env.iter().any(|it| it == name)
                 && config.allowed_env.as_ref().is_none_or(|all| all.iter().any(|it| it == name))
         };
-        let headers = headers.iter().map(|(name, value)| (name.clone(), filled(value, &env.vars, &may_send)));
+        let headers =
+            headers.iter().map(|(name, value)| (name.clone(), filled(value, &child_env, &may_send)));
         let post = JsonPost {
             url: url.to_owned(),
             headers: headers.collect(),
@@ -52,8 +55,10 @@ impl HookService {
     }
 }
 
-/// Fills variables (`$NAME`, `${NAME}`) in; those that may not be sent are empty.
-fn filled(text: &str, vars: &Vars, may_send: &dyn Fn(&str) -> bool) -> String {
+/// Fills variables (`$NAME`, `${NAME}`) in; those that may not be sent are empty. They are those of commands, so that no
+/// list can name a key of the model provider.
+fn filled(text: &str, vars: &[(String, String)], may_send: &dyn Fn(&str) -> bool) -> String {
+    let value = |name: &str| vars.iter().rev().find(|(it, _)| it == name).map(|(_, value)| value.as_str());
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find('$') {
@@ -67,7 +72,7 @@ fn filled(text: &str, vars: &Vars, may_send: &dyn Fn(&str) -> bool) -> String {
         };
         match name.is_empty() {
             true => out.push('$'),
-            false if may_send(name) => out.push_str(vars.get(name).unwrap_or_default()),
+            false if may_send(name) => out.push_str(value(name).unwrap_or_default()),
             false => {}
         }
         rest = tail;
@@ -82,7 +87,7 @@ mod tests {
 
     #[test]
     fn only_listed_variables_are_filled_in() {
-        let vars: Vars = [("TOKEN", "t"), ("SECRET", "s")].into_iter().collect();
+        let vars = [("TOKEN", "t"), ("SECRET", "s")].map(|(name, value)| (name.to_owned(), value.to_owned()));
         for (text, expected) in [
             ("Bearer $TOKEN", "Bearer t"),
             ("Bearer ${TOKEN}!", "Bearer t!"),

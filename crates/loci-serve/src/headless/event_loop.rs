@@ -6,6 +6,7 @@ use std::sync::Arc;
 use loci_core::hooks::HookEvent;
 use loci_core::ids::SessionId;
 use loci_core::session::Totals;
+use loci_engine::turn::Outcome;
 use loci_engine::{Answer, ClientMessage, Command, EngineEvent, RunnerEvent, SessionRunner, TurnReport};
 use loci_stdx::printable;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -157,6 +158,11 @@ impl EventLoop<'_> {
                 }
             }
             event => {
+                if let EngineEvent::TurnEnded(report) = event
+                    && let Outcome::Blocked(reason) = &report.outcome
+                {
+                    self.output.write_line(&self.frames.blocked_prompt(reason));
+                }
                 if let Some(frame) = self.frames.of(event) {
                     self.output.write_line(&frame);
                 }

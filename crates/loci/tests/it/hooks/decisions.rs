@@ -195,7 +195,19 @@ async fn continue_false_ends_the_turn_with_its_reason() {
         assert_eq!(output.code, Some(0), "{event} {output:?}");
         assert_eq!(world.model.requests().len(), n_requests, "{event}");
         assert_eq!(world.home.project().join("made").exists(), made, "{event}");
+        let is_told = output.stderr.contains("enough for today")
+            || result(&output).to_string().contains("enough for today");
+        assert!(is_told, "{event} {output:?}");
     }
+}
+
+#[tokio::test]
+async fn blocked_prompt_is_told_to_programs() {
+    let world = World::new(Step::text("never")).await;
+    configure(&world, json!({"UserPromptSubmit": command("", "echo no secrets >&2; exit 2")}));
+    let frames = world.run(&crate::support::watched(["go"])).json_lines();
+    let told = frames.iter().find(|frame| frame["subtype"] == "informational").unwrap();
+    assert_eq!((&told["content"], &told["prevent_continuation"]), (&json!("no secrets"), &json!(true)));
 }
 
 #[tokio::test]

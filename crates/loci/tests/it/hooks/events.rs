@@ -107,6 +107,19 @@ async fn environment_of_a_hook_names_project_and_session_and_has_no_provider_key
     assert_eq!(told, format!("{project} 1 {session} {project}/x []\n"));
 }
 
+/// The name of a directory is data, whatever it looks like.
+#[tokio::test]
+async fn name_of_the_project_is_never_run_as_code() {
+    let world = World::new(Step::text("Done.")).await;
+    let odd = world.home.project().join("$(touch planted)");
+    std::fs::create_dir(&odd).unwrap();
+    configure(&world, json!({"SessionStart": command("", "echo \"${CLAUDE_PROJECT_DIR}\" > told")}));
+    let output = world.run(&crate::support::print(["go"]).cwd(&odd));
+    assert_eq!(output.code, Some(0), "{output:?}");
+    assert_eq!(std::fs::read_to_string(odd.join("told")).unwrap(), format!("{}\n", odd.display()));
+    assert!(!odd.join("planted").exists() && !world.home.project().join("planted").exists());
+}
+
 #[tokio::test]
 async fn program_with_arguments_is_run_without_a_shell() {
     let world = World::new(Step::text("Done.")).await;

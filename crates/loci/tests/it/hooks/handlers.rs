@@ -65,7 +65,7 @@ async fn address_is_posted_the_payload_and_its_answer_decides() {
     ] {
         let (url, heard) = address(status, answer.clone());
         let world = World::new(touch()).await;
-        let handler = json!({"type": "http", "url": url, "headers": {"Authorization": "Bearer $TOKEN$HOME"}, "allowedEnvVars": ["TOKEN"]});
+        let handler = json!({"type": "http", "url": url, "headers": {"Authorization": "Bearer $TOKEN$HOME$ANTHROPIC_API_KEY"}, "allowedEnvVars": ["TOKEN", "ANTHROPIC_API_KEY"]});
         configure(&world, json!({"PreToolUse": [{"hooks": [handler]}]}));
         let binary =
             print(["go", "--permission-mode", "bypassPermissions"]).env("IS_SANDBOX", "1").env("TOKEN", "t0");
