@@ -6,7 +6,7 @@
 //! What must stay true:
 //! 1. Entries split from one response become one assistant message again, blocks in order and byte for byte.
 //! 2. Consecutive user entries become one user message: tool results first, then reminders, then text.
-//! 3. Stored API failures, blank text and responses of nothing but reasoning are not sent.
+//! 3. Stored API failures, blank text and responses of nothing but reasoning are not sent; what was said before them is.
 //! 4. A message that has been followed by one of the other role never changes again, unless a result in it is replaced.
 
 mod reminder;
@@ -20,7 +20,7 @@ use loci_core::raw::RawObject;
 use serde_json::{Map, Value};
 
 use crate::replaced::Replaced;
-pub(crate) use reminder::{blocks as attachment_blocks, text as attachment_text};
+pub(crate) use reminder::{entry_blocks as attachment_blocks, entry_text as attachment_text};
 
 /// The messages of a conversation, grown entry by entry.
 #[derive(Debug, Clone, Default)]
@@ -68,8 +68,8 @@ impl Projection {
                 self.push_assistant(head.message_id.clone(), entry.blocks());
             }
             EntryKind::Attachment => {
-                if let Some(attachment) = entry.attachment() {
-                    let blocks = reminder::blocks(&attachment);
+                let blocks = attachment_blocks(entry);
+                if !blocks.is_empty() {
                     self.user_parts().reminders.extend(blocks);
                 }
             }
@@ -121,8 +121,10 @@ impl Projection {
     /// Returns the user message at the end, beginning one if the assistant spoke last.
     fn user_parts(&mut self) -> &mut UserParts {
         if !matches!(self.open, Some(Open::User(_))) {
-            let reopened = self.close();
-            self.open = Some(Open::User(reopened.unwrap_or_default()));
+            self.close();
+            let reopened = self.done.pop_if(|last| last.role == Role::User);
+            let parts = reopened.map(|last| UserParts::from_blocks(&last.content));
+            self.open = Some(Open::User(parts.unwrap_or_default()));
         }
         match &mut self.open {
             Some(Open::User(parts)) => parts,
@@ -130,18 +132,10 @@ impl Projection {
         }
     }
 
-    /// Moves the open message to the finished ones. When it turns out to be empty, the user message before it
-    /// is handed back to be continued.
-    fn close(&mut self) -> Option<UserParts> {
-        let open = self.open.take()?;
-        if let Some(message) = open.to_message() {
-            self.done.push(message);
-            return None;
-        }
-        match self.done.pop_if(|last| last.role == Role::User) {
-            Some(last) => Some(UserParts::from_blocks(&last.content)),
-            None => None,
-        }
+    /// Moves the open message to the finished ones, unless it turned out to be empty.
+    fn close(&mut self) {
+        let open = self.open.take();
+        self.done.extend(open.and_then(|open| open.to_message()));
     }
 }
 

@@ -45,8 +45,7 @@ fn measure(entry: &Entry) -> Weight {
         EntryKind::User => measure_message(entry),
         EntryKind::Assistant if !head.is_api_error => measure_message(entry),
         EntryKind::Attachment => {
-            let blocks = entry.attachment().map(|attachment| attachment_blocks(&attachment));
-            let tokens = blocks.unwrap_or_default().iter().map(estimate_block).sum();
+            let tokens = attachment_blocks(entry).iter().map(estimate_block).sum();
             Weight { tokens, ..Weight::default() }
         }
         EntryKind::System => Weight {

@@ -21,8 +21,7 @@ pub(super) fn outline(entry: &Entry, replaced: &Replaced, most_chars: usize) -> 
             entry.blocks().iter().map(|block| excerpt("Assistant", block, most_chars)).collect()
         }
         EntryKind::Attachment => {
-            let text = entry.attachment().map(|attachment| attachment_text(&attachment)).unwrap_or_default();
-            vec![clip(&text, most_chars)]
+            vec![clip(&attachment_text(entry), most_chars)]
         }
         EntryKind::Assistant | EntryKind::System | EntryKind::Progress | EntryKind::Metadata => Vec::new(),
     };

@@ -1,14 +1,59 @@
 //! Attachments as the model reads them.
 //!
-//! Kinds that only steer other programs' listings, and kinds we do not know, say nothing.
+//! One that carries the text it was sent as (`rendered`) is sent as that text again. Of the others, kinds that only
+//! steer other programs' listings, and kinds we do not know, say nothing.
 
+use loci_core::entry::Entry;
 use loci_core::message::Block;
 use serde_json::Value;
 
 use crate::compaction::{RESTORED, restored_text};
 
-/// Returns what an attachment adds to the user message it belongs to.
-pub(crate) fn blocks(attachment: &Value) -> Vec<Block> {
+/// The record of the system prompt behind an answer; it is no part of the conversation.
+const PROMPT_SNAPSHOT: &str = "prompt_snapshot";
+
+/// Returns what an attachment entry adds to the user message it belongs to.
+pub(crate) fn entry_blocks(entry: &Entry) -> Vec<Block> {
+    let Some(attachment) = entry.attachment() else { return Vec::new() };
+    if attachment["type"] == PROMPT_SNAPSHOT {
+        return Vec::new();
+    }
+    let beside = || {
+        let fields = entry.fields();
+        Some((fields.read::<Value>("rendered")?, fields.read::<Value>("renderedRole").unwrap_or_default()))
+    };
+    let within = attachment.get("rendered").map(|it| (it.clone(), attachment["renderedRole"].clone()));
+    match within.or_else(beside) {
+        Some((rendered, role)) => rendered_blocks(&rendered, &role),
+        None => blocks(&attachment),
+    }
+}
+
+/// Returns the same as text.
+pub(crate) fn entry_text(entry: &Entry) -> String {
+    entry_blocks(entry).iter().filter_map(Block::text).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns a text as it was sent. What was said in the system's name, which not every model takes in the middle of a
+/// conversation, is a reminder.
+fn rendered_blocks(rendered: &Value, role: &Value) -> Vec<Block> {
+    let block = |text: &str| match role.as_str() {
+        Some("system") if !text.trim_start().starts_with(REMINDER) => reminder(text),
+        _ => Block::new_text(text),
+    };
+    match rendered {
+        Value::String(text) if text.trim().is_empty() => Vec::new(),
+        Value::String(text) => vec![block(text)],
+        Value::Array(parts) => parts.iter().flat_map(|part| rendered_blocks(part, role)).collect(),
+        Value::Object(part) => match part.get("text") {
+            Some(text @ Value::String(_)) => rendered_blocks(text, role),
+            _ => Block::from_value(rendered).into_iter().collect(),
+        },
+        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+    }
+}
+
+fn blocks(attachment: &Value) -> Vec<Block> {
     let text = |key: &str| attachment.get(key).and_then(Value::as_str).unwrap_or_default();
     match text("type") {
         "queued_command" => match attachment.get("prompt") {
@@ -49,11 +94,6 @@ pub(crate) fn blocks(attachment: &Value) -> Vec<Block> {
     }
 }
 
-/// Returns the same as text.
-pub(crate) fn text(attachment: &Value) -> String {
-    blocks(attachment).iter().filter_map(Block::text).collect::<Vec<_>>().join("\n")
-}
-
 fn file(attachment: &Value) -> Vec<Block> {
     let name = attachment["filename"].as_str().unwrap_or_default();
     let content = attachment["content"]["file"]["content"].as_str().unwrap_or_default();
@@ -63,6 +103,8 @@ fn file(attachment: &Value) -> Vec<Block> {
     vec![reminder(&format!("The file {name} was read for you. Its contents:\n{content}"))]
 }
 
+const REMINDER: &str = "<system-reminder>";
+
 fn reminder(text: &str) -> Block {
-    Block::new_text(&format!("<system-reminder>\n{}\n</system-reminder>", text.trim_end()))
+    Block::new_text(&format!("{REMINDER}\n{}\n</system-reminder>", text.trim_end()))
 }

@@ -84,6 +84,43 @@ fn failures_blanks_and_bare_reasoning_are_not_sent() {
     );
 }
 
+/// An answer that stopped after a thought is not sent; the prompt before it is, whoever speaks next.
+#[test]
+fn prompt_before_bare_reasoning_is_sent_when_another_response_follows() {
+    check(
+        &[
+            ASK,
+            r#"{"type":"attachment","attachment":{"type":"date_change","newDate":"2026-01-02"}}"#,
+            r#"{"type":"assistant","message":{"id":"m0","content":[{"type":"thinking","thinking":"Hm","signature":"x"}]}}"#,
+            SAY,
+            ASK,
+        ],
+        expect![[r#"
+            user: {"type":"text","text":"<system-reminder>\nThe date is now 2026-01-02.\n</system-reminder>"} {"type":"text","text":"Hi"}
+            assistant: {"type":"text","text":"Hello."}
+            user: {"type":"text","text":"Hi"}"#]],
+    );
+}
+
+#[test]
+fn rendered_attachment_is_sent_as_it_was() {
+    check(
+        &[
+            ASK,
+            r#"{"type":"attachment","attachment":{"type":"date","rendered":"It is Monday.\n","renderedRole":"user"}}"#,
+            r#"{"type":"attachment","attachment":{"type":"skill_listing","content":"x"},"rendered":"Skills: none","renderedRole":"system"}"#,
+            r#"{"type":"attachment","attachment":{"type":"model","rendered":"<system-reminder>m</system-reminder>","renderedRole":"system"}}"#,
+            r#"{"type":"attachment","attachment":{"type":"environment","rendered":[{"type":"text","text":"env"}," "],"renderedRole":"user"}}"#,
+            r#"{"type":"attachment","attachment":{"type":"date_change","newDate":"d","rendered":7}}"#,
+            SAY,
+            r#"{"type":"attachment","attachment":{"type":"prompt_snapshot","rendered":"You are","renderedRole":"system"}}"#,
+        ],
+        expect![[r#"
+            user: {"type":"text","text":"It is Monday.\n"} {"type":"text","text":"<system-reminder>\nSkills: none\n</system-reminder>"} {"type":"text","text":"<system-reminder>m</system-reminder>"} {"type":"text","text":"env"} {"type":"text","text":"Hi"}
+            assistant: {"type":"text","text":"Hello."}"#]],
+    );
+}
+
 #[test]
 fn local_commands_speak_as_the_user() {
     check(
