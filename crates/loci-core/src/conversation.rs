@@ -11,7 +11,7 @@
 //! 3. An entry whose parent is nowhere hangs from the message written at most five seconds before it, else
 //!    from the entry before it in the file.
 //! 4. A compaction boundary with a summary starts the conversation; what it preserved follows the summary.
-//! 5. The leaf is the last entry written, unless a pointer written after it names another branch.
+//! 5. The leaf is the last entry written, unless the last pointer names the leaf of another branch.
 //! 6. The blocks of one response stand together, then the results of its calls in file order, one for each.
 //!    A call without a result stays only at the end of the path, where a repair answers it.
 //!

@@ -5,8 +5,10 @@
 //!
 //! - No pointer, or one to an entry above `last`: the leaf is `last`.
 //! - A pointer elsewhere that was written after everything else: the leaf is exactly where it points.
-//! - A pointer elsewhere with entries written after it is out of date, and the leaf is `last`. (The format's
-//!   reference follows it even then, and loses the turn that a crash kept from writing its own pointer.)
+//! - A pointer to the leaf of another branch, with entries of this one written after it: the leaf is where it points,
+//!   as for the format's reference. Whoever leaves a branch therefore writes a pointer first.
+//! - A pointer into a branch that went on after it, or to an entry before a compaction, is out of date, and the leaf
+//!   is `last`. (The reference follows it even then, and loses what a crash kept from being pointed at.)
 
 use crate::entry::EntryKind;
 
@@ -33,7 +35,33 @@ pub(super) fn choose(tree: &Tree<'_>) -> Result<Option<usize>, MissingEntries> {
     if let Some(names) = above.first().and_then(|top| tree.doubts_about(*top)).filter(|_| is_current) {
         return Err(MissingEntries::of_entries(names.iter().cloned()));
     }
-    Ok(Some(if is_current || tree.chain(pointer).contains(&written_last) { pointer } else { last }))
+    let is_followed = is_current
+        || tree.chain(pointer).contains(&written_last)
+        || (is_named(tree, pointer, &leaf) && is_left_branch(tree, line, pointer, &above)?);
+    Ok(Some(if is_followed { pointer } else { last }))
+}
+
+/// Tells whether a name is a node's own, not that of a link to it.
+fn is_named(tree: &Tree<'_>, idx: usize, name: &str) -> bool {
+    tree.entry(idx).head().uuid.as_ref().is_some_and(|uuid| uuid.as_str() == name)
+}
+
+/// Tells whether the pointer in `line` names the leaf of a branch beside `above` that had ended when it was written.
+fn is_left_branch(
+    tree: &Tree<'_>,
+    line: usize,
+    pointer: usize,
+    above: &[usize],
+) -> Result<bool, MissingEntries> {
+    if line < pointer || !tree.children(pointer).is_empty() {
+        return Ok(false);
+    }
+    let beside = tree.chain(pointer);
+    let tops = [above.first(), beside.first()];
+    match tops.into_iter().flatten().find_map(|top| tree.doubts_about(*top)) {
+        Some(names) => Err(MissingEntries::of_entries(names.iter().cloned())),
+        None => Ok(above.first() == beside.first()),
+    }
 }
 
 /// Goes down from `idx` to a leaf, at each step to the child written last.

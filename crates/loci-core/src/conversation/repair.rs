@@ -5,7 +5,7 @@
 //!   open are past mending by appending; the path is without them.
 //! - A path that ends with a prompt gets the filler answer; one that ends with a tool result or an attachment
 //!   gets a request to go on first. A path that ends with an answer, or with a stored API failure, needs
-//!   nothing.
+//!   nothing, and attachments behind that (a record of the system prompt, what a hook said) change nothing.
 //!
 //! Appending the repairs and building again gives a conversation without repairs.
 
@@ -162,20 +162,23 @@ enum Ending {
 /// A response of nothing but reasoning is not sent, so what comes before it counts.
 fn ending(path: &[Arc<Entry>]) -> Option<(&Arc<Entry>, Ending)> {
     let mut blank = None;
+    let mut attachment = None;
     for entry in path.iter().rev() {
         let head = entry.head();
         match head.kind {
             EntryKind::Assistant if blank == Some(&head.message_id) => {}
             EntryKind::Assistant if is_blank(path, entry) => blank = Some(&head.message_id),
             EntryKind::Assistant => return Some((entry, Ending::Answer)),
-            EntryKind::User if Shape::from_entry(entry).results.is_empty() => {
-                return Some((entry, Ending::Prompt));
+            EntryKind::User => {
+                let is_prompt = attachment.is_none() && Shape::from_entry(entry).results.is_empty();
+                let ending = if is_prompt { Ending::Prompt } else { Ending::Result };
+                return Some((attachment.unwrap_or(entry), ending));
             }
-            EntryKind::User | EntryKind::Attachment => return Some((entry, Ending::Result)),
+            EntryKind::Attachment => _ = attachment.get_or_insert(entry),
             EntryKind::System | EntryKind::Progress | EntryKind::Metadata => {}
         }
     }
-    None
+    attachment.map(|entry| (entry, Ending::Result))
 }
 
 /// Returns true when no entry of the response that `last` ends says anything or calls a tool.

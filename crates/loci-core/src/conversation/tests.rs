@@ -118,6 +118,10 @@ fn repaired(mut entries: Vec<Arc<Entry>>) -> Vec<Arc<Entry>> {
     };
     let conversation = Conversation::build(entries.clone());
     let mut previous: Option<EntryId> = None;
+    let under = conversation.repairs().first().and_then(|repair| repair.parent(None));
+    if let Some(under) = under.filter(|under| Some(*under) != conversation.leaf()) {
+        entries.push(Arc::new(entry(&format!("pointer {under}"))));
+    }
     for (idx, repair) in conversation.repairs().iter().enumerate() {
         let id = EntryId::new(format!("repair{idx}"));
         let parent = repair.parent(previous.as_ref()).cloned();

@@ -56,10 +56,27 @@ fn a_pointer_at_the_end_chooses_the_branch() {
 }
 
 #[test]
-fn a_pointer_with_entries_after_it_is_out_of_date() {
+fn pointer_to_the_leaf_of_a_branch_chooses_it_whatever_another_branch_said_later() {
     let table =
         "user u1 -\nassistant a1 u1\nuser u2 a1\nassistant a2 u2\npointer a2\nuser u3 a1\nassistant a3 u3";
+    check(table, "u1 a1 u2 a2");
+    // Whoever leaves a branch says so first.
+    check(&table.replace("user u3", "pointer a1\nuser u3"), "u1 a1 u3 a3");
+}
+
+#[test]
+fn pointer_into_a_branch_that_went_on_is_out_of_date() {
+    let table =
+        "user u1 -\nassistant a1 u1\nuser u2 a1\npointer u2\nassistant a2 u2\nuser u3 a1\nassistant a3 u3";
     check(table, "u1 a1 u3 a3");
+    let before = "user u1 -\nassistant a1 u1\npointer u2\nuser u2 a1\nuser u3 a1\nassistant a3 u3";
+    check(before, "u1 a1 u3 a3");
+}
+
+#[test]
+fn pointer_to_an_entry_before_a_compaction_is_out_of_date() {
+    let table = "user u1 -\nassistant a1 u1\npointer a1\nboundary b - logical=a1\nuser s b summary\nuser u2 s\nassistant a2 u2";
+    check(table, "b s u2 a2");
 }
 
 #[test]
@@ -230,6 +247,21 @@ fn the_chain_ends_with_an_answer() {
     check("user u1 -\nsystem d u1", "u1 d | filler(u1)");
     check("user u1 -\nassistant e u1 error", "u1 e");
     check("user u1 -\nassistant k u1 thinking", "u1 k | filler(u1)");
+    check("user u1 -\nassistant k u1 thinking\nattachment t k", "u1 k t | continue(t) filler");
+}
+
+/// The newest reference records its system prompt behind the answer.
+#[test]
+fn answer_with_attachments_behind_it_is_finished() {
+    check("user u1 -\nassistant a1 u1\nattachment t a1", "u1 a1 t");
+    check("user u1 -\nassistant a1 u1\nattachment t a1\nattachment s t\nsystem d s", "u1 a1 t s d");
+    check("user u1 -\nassistant e u1 error\nattachment t e", "u1 e t");
+    check("user u1 -\nattachment t u1\nattachment s t", "u1 t s | continue(s) filler");
+    check(
+        "user u1 -\nassistant c u1 call=t\nuser r c result=t\nattachment h r",
+        "u1 c r h | continue(h) filler",
+    );
+    check("user u1 -\nassistant c u1 call=t\nattachment h c", "u1 c h | close t(c) continue filler");
 }
 
 #[test]

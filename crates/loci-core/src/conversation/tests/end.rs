@@ -58,6 +58,13 @@ fn a_pointer_to_an_older_branch_is_followed() {
 }
 
 #[test]
+fn a_pointer_to_a_branch_that_was_left_is_followed() {
+    let table = format!("{COMPACTED}\nuser u3 a2\npointer u3\nuser u4 a2").replace(" segment=a1,u2", "");
+    check(&table, 3, &[], "b s a2 u3 | filler(u3)");
+    check(&table, 4, &[], "entries: b; parents: ");
+}
+
+#[test]
 fn parent_before_the_tail_is_asked_for() {
     let table = format!("{COMPACTED}\nuser x u1\npointer a2").replace(" segment=a1,u2", "");
     check(&table, 3, &[], "entries: u1; parents: ");

@@ -81,11 +81,9 @@ proptest! {
     fn last_message_is_on_the_path(table in table()) {
         let entries = session(&table);
         let Some(last) = last_words(&entries) else { return Ok(()) };
-        let has_pointer_after = entries.iter().rev().take_while(|entry| !Arc::ptr_eq(entry, last)).any(|entry| {
-            entry.head().type_name.as_ref() == "last-prompt"
-        });
-        if !has_pointer_after {
-            let conversation = Conversation::build(entries.clone());
+        let has_pointer_after = entries.iter().rev().take_while(|entry| !Arc::ptr_eq(entry, last)).any(is_pointer);
+        let conversation = Conversation::build(entries.clone());
+        if !has_pointer_after && !is_pointed_at(&entries, &conversation) {
             prop_assert!(conversation.path().iter().any(|entry| id(entry) == id(last)), "{}", show(&conversation));
         }
     }
@@ -126,6 +124,17 @@ proptest! {
         let conversation = Conversation::build(session(&lines.join("\n")));
         prop_assert_eq!(conversation.path().len(), lines.len());
     }
+}
+
+fn is_pointer(entry: &Arc<Entry>) -> bool {
+    entry.head().type_name.as_ref() == "last-prompt"
+}
+
+/// Tells whether the conversation stands where the last pointer says.
+fn is_pointed_at(entries: &[Arc<Entry>], conversation: &Conversation) -> bool {
+    let pointer = entries.iter().rfind(|entry| is_pointer(entry));
+    let leaf = pointer.and_then(|pointer| pointer.fields().read::<String>("leafUuid"));
+    leaf.is_some() && leaf.as_deref() == conversation.leaf().map(EntryId::as_str)
 }
 
 /// Returns the last chain entry that is more than a result or a call, which may lack their other half.
