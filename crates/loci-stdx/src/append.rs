@@ -5,7 +5,9 @@
 //! 1. Lines given in one call go out in one `write` on an `O_APPEND` handle, so lines of several writers
 //!    do not mix. Only a short write makes a second call.
 //! 2. Nothing is ever cut off. If the file does not end with `\n` (a crash, a full disk, another writer
-//!    that died), the next append starts with one, in the same `write`: the torn line stays alone.
+//!    that died), the next append starts with one, in the same `write`: the torn line stays alone. Where what is torn
+//!    is the beginning of what is to be appended, as when a full disk took only a part of it, the rest is appended
+//!    and nothing is torn any more.
 //! 3. Lines go to the file the path leads to. Before each append and after each sync the path is looked
 //!    at. A file that was removed is put back with everything it held, for the open handle still has it; one
 //!    that was replaced is opened anew. Either way the caller is told.
@@ -16,6 +18,8 @@ mod tests;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+
+use memchr::{memrchr, memrchr_iter};
 
 use crate::dirs::{create_private_dir_all, parent_of, sync_dir};
 use crate::same_file::is_at_path;
@@ -119,9 +123,10 @@ impl AppendFile {
         match (has_torn_tail(&mut self.file)?, is_whole) {
             (false, true) => write_whole(&mut self.file, lines),
             (is_torn, _) => {
-                let before: &[u8] = if is_torn { b"\n" } else { b"" };
+                let n_there = if is_torn { n_there_already(&mut self.file, lines)? } else { 0 };
+                let before: &[u8] = if is_torn && n_there == 0 { b"\n" } else { b"" };
                 let after: &[u8] = if is_whole { b"" } else { b"\n" };
-                write_whole(&mut self.file, &[before, lines, after].concat())
+                write_whole(&mut self.file, &[before, &lines[n_there..], after].concat())
             }
         }
     }
@@ -188,6 +193,28 @@ fn has_torn_tail<F: Read + Seek>(file: &mut F) -> io::Result<bool> {
     let mut last = [0];
     // Reading nothing means that the file was cut to nothing meanwhile.
     Ok(file.read(&mut last)? == 1 && last != *b"\n")
+}
+
+/// Returns how much of `lines` a file that ends within a line already ends with.
+fn n_there_already<F: Read + Seek>(file: &mut F, lines: &[u8]) -> io::Result<usize> {
+    let size = file.seek(SeekFrom::End(0))?;
+    let n_read = size.min(lines.len() as u64);
+    file.seek(SeekFrom::Start(size - n_read))?;
+    let mut tail = Vec::new();
+    file.take(n_read).read_to_end(&mut tail)?;
+    let start = match memrchr(b'\n', &tail) {
+        Some(newline) => newline + 1,
+        None if n_read == size => 0,
+        // What is torn is longer than what is to be appended.
+        None => return Ok(0),
+    };
+    let (before, torn) = tail.split_at(start);
+    let starts = memrchr_iter(b'\n', lines).map(|newline| newline + 1).chain([0]);
+    // A line that lacks nothing but its end may have been meant twice.
+    let is_part =
+        |at: &usize| lines[*at..].strip_prefix(torn).is_some_and(|rest| !rest.is_empty() && rest[0] != b'\n');
+    let mut starts = starts.filter(|at| is_part(at) && before.ends_with(&lines[..*at]));
+    Ok(starts.next().map_or(0, |at| at + torn.len()))
 }
 
 /// Writes with one call where the system lets us; the rest of a short write follows at once.

@@ -242,12 +242,51 @@ proptest! {
             }
             let now = fs::read(&path).unwrap();
             let found: Vec<_> = lines(&now).map(|line| line.bytes.to_vec()).collect();
-            let before = content[..cut].lines().filter(|line| !line.is_empty());
+            // What is torn and the beginning of the next line is completed by it.
+            let torn = content[..cut].rsplit('\n').next().unwrap_or_default();
+            let is_completed = appended[0].len() > torn.len() && appended[0].starts_with(torn);
+            let kept = if is_completed { &content[..cut - torn.len()] } else { &content[..cut] };
+            let before = kept.lines().filter(|line| !line.is_empty());
             let expected: Vec<_> =
                 before.chain(appended.iter().map(String::as_str)).map(|line| line.as_bytes().to_vec()).collect();
             prop_assert_eq!(found, expected);
             prop_assert!(lines(&now).all(|line| line.terminated));
             prop_assert!(now.starts_with(&content.as_bytes()[..cut]));
         }
+    }
+}
+
+/// A full disk took a part of what was appended; the next append is the same lines and perhaps more.
+#[test]
+fn torn_beginning_of_what_is_appended_is_completed() {
+    let lines = "{\"a\":1}\n{\"b\":22}\n{\"c\":3}\n";
+    for n_taken in 1..lines.len() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        let taken = &lines[..n_taken];
+        std::fs::write(&path, format!("{{\"old\":0}}\n{taken}")).unwrap();
+        let mut file = AppendFile::open(&path, AppendFile::PRIVATE).unwrap();
+        file.append_lines(lines.as_bytes()).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let expected = match (taken.ends_with('\n'), lines[n_taken..].starts_with('\n')) {
+            // Whole lines are not looked at: they may have been meant.
+            (true, _) => format!("{{\"old\":0}}\n{taken}{lines}"),
+            (false, true) => format!("{{\"old\":0}}\n{taken}\n{lines}"),
+            (false, false) => format!("{{\"old\":0}}\n{lines}"),
+        };
+        assert_eq!(text, expected, "{n_taken}");
+    }
+}
+
+#[test]
+fn torn_line_of_somebody_else_is_left_alone() {
+    for torn in ["{\"x\":", "{\"a\":1} and much longer than all that is to be appended"] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        std::fs::write(&path, format!("{{\"b\":2}}\n{torn}")).unwrap();
+        let mut file = AppendFile::open(&path, AppendFile::PRIVATE).unwrap();
+        file.append_lines(b"{\"a\":1}\n").unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text, format!("{{\"b\":2}}\n{torn}\n{{\"a\":1}}\n"));
     }
 }
