@@ -125,14 +125,21 @@ impl Project {
             let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
             is_own_dir && project_slug(cwd) != name
         };
-        let real = || fs::canonicalize(cwd).is_ok_and(|real| self.covers(&real));
-        self.covers(Path::new(cwd)) || is_moved_here() || real()
+        self.covers_recorded(Some(cwd)) || is_moved_here()
     }
 
     /// Returns true when a session that began in `cwd` and lies elsewhere is about the project.
     pub(crate) fn covers_recorded(&self, cwd: Option<&str>) -> bool {
         let real = |cwd: &str| fs::canonicalize(cwd).is_ok_and(|real| self.covers(&real));
-        cwd.is_some_and(|cwd| self.covers(Path::new(cwd)) || real(cwd))
+        cwd.is_some_and(|cwd| self.covers(Path::new(cwd)) || self.covers_text(cwd) || real(cwd))
+    }
+
+    /// The same for names that are no UTF-8, which an entry records with every such byte replaced.
+    fn covers_text(&self, cwd: &str) -> bool {
+        let text = |path: &PathBuf| path.to_string_lossy().into_owned();
+        cwd.contains(char::REPLACEMENT_CHARACTER)
+            && (cwd == text(&self.dir)
+                || self.roots.iter().any(|root| Path::new(cwd).starts_with(text(root))))
     }
 
     fn covers(&self, path: &Path) -> bool {

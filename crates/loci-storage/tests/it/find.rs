@@ -323,3 +323,20 @@ fn a_recorded_symlink_is_followed() {
     let file = session(&world, &real, &link, 1, 0);
     assert_eq!(newest_session(&world.home, &real).unwrap().file(), file);
 }
+
+/// An entry records a name that is not UTF-8 with the bytes that are none replaced.
+#[cfg(target_os = "linux")]
+#[test]
+fn sessions_of_a_directory_that_is_not_utf8_are_found() {
+    use std::os::unix::ffi::OsStrExt;
+    let world = World::new();
+    let dir = world.env.home.join(std::ffi::OsStr::from_bytes(b"caf\xe9"));
+    fs::create_dir_all(dir.join("sub")).unwrap();
+    let recorded = PathBuf::from(dir.to_string_lossy().into_owned());
+    let ours = session(&world, &dir, &recorded, 1, 30);
+    assert_eq!(newest_session(&world.home, &dir).unwrap().file(), ours);
+    let listed = list_project(&world.home, &Project::directory(&dir)).unwrap();
+    assert_eq!(listed.len(), 1);
+    let plain = world.env.home.join("caf-");
+    assert!(newest_session(&world.home, &plain).is_err(), "another directory of the same slug");
+}
