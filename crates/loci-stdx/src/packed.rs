@@ -43,6 +43,19 @@ impl<'a> Packed<'a> {
         }
     }
 
+    /// Passes over so many numbers.
+    pub fn skip_numbers(&mut self, n_numbers: u32) -> Option<()> {
+        let mut at = 0;
+        for _ in 0..n_numbers {
+            while *self.0.get(at)? & 0x80 != 0 {
+                at += 1;
+            }
+            at += 1;
+        }
+        self.0 = self.0.get(at..)?;
+        Some(())
+    }
+
     /// Takes a number that fits 32 bits.
     pub fn small(&mut self) -> Option<u32> {
         u32::try_from(self.number()?).ok()
@@ -108,6 +121,9 @@ mod tests {
         let back: Vec<u64> = (0..numbers.len()).map(|_| bytes.number().unwrap()).collect();
         assert_eq!((back.as_slice(), bytes.text()), (&numbers[..], Some("wörd")));
         assert!(bytes.is_empty() && bytes.number().is_none());
+        let mut bytes = Packed(&out);
+        assert_eq!(bytes.skip_numbers(6).and_then(|()| bytes.number()), Some(u64::MAX));
+        assert_eq!(Packed(&[0x80, 0x80]).skip_numbers(1), None);
         assert!(Packed(&[0xff; 12]).number().is_none() && Packed(&[9, b'x']).text().is_none());
     }
 

@@ -1,7 +1,7 @@
 //! Measures searching: makes realistic transcripts, builds the index, and asks for rare and common words.
 //!
-//! `cargo run --release -p loci-storage --example search -- DIRECTORY MEGABYTES` makes them, indexes and searches;
-//! a directory that already has them is used as it is.
+//! `cargo run --release -p loci-storage --example search -- DIRECTORY MEGABYTES [SESSIONS]` makes them, indexes and
+//! searches; a directory that already has them is used as it is.
 #![allow(clippy::disallowed_methods, reason = "it reads what it wrote itself")]
 #![expect(clippy::print_stdout, reason = "figures are for the person who runs this")]
 
@@ -17,7 +17,7 @@ use loci_storage::search::{IndexUse, NoObserver, SearchFilter, SearchQuery, sear
 use loci_storage::sessions::{StatisticsQuery, session_statistics};
 use serde_json::{Value, json};
 
-/// How many sessions share the bytes.
+/// How many sessions share the bytes, unless another number is given.
 const SESSIONS: usize = 2_000;
 /// How often each query is asked.
 const RUNS: usize = 20;
@@ -25,11 +25,12 @@ const RUNS: usize = 20;
 fn main() -> Result<(), Box<dyn Error>> {
     let dir = std::env::args().nth(1).ok_or("name a directory")?;
     let megabytes: usize = std::env::args().nth(2).unwrap_or_else(|| "100".to_owned()).parse()?;
+    let n_sessions = std::env::args().nth(3).map_or(Ok(SESSIONS), |number| number.parse())?;
     let mut env = Env::for_test(Path::new(&dir), Path::new(&dir));
     env.vars = [("CLAUDE_CONFIG_DIR", dir.as_str())].into_iter().collect();
     let home = ConfigHome::from_env(&env);
     if !home.projects_dir().exists() {
-        make(&home, megabytes)?;
+        make(&home, megabytes, n_sessions)?;
     }
     let index = home.loci_dir().join("index");
     if index.exists() {
@@ -63,13 +64,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-const QUERIES: [(&str, &str); 7] = [
+const QUERIES: [(&str, &str); 8] = [
     ("a word of one message", "needle000000"),
     ("a rare word", "w9999"),
     ("a common word", "the"),
     ("two common words", "the error"),
     ("a common and a rare word", "error w9999"),
     ("words together", "\"the error\""),
+    ("three words together", "\"file test error\""),
     ("any ending", "w1999*"),
 ];
 
@@ -111,14 +113,14 @@ fn n_bytes(dir: &Path) -> Result<u64, Box<dyn Error>> {
 }
 
 /// Writes sessions of many sizes: prompts, answers, calls with code, results with output and their structured copies.
-fn make(home: &ConfigHome, megabytes: usize) -> Result<(), Box<dyn Error>> {
+fn make(home: &ConfigHome, megabytes: usize, n_sessions: usize) -> Result<(), Box<dyn Error>> {
     let mut random = Random(11);
     let vocabulary = vocabulary();
     let mut n_messages = 0;
-    for session in 0..SESSIONS {
+    for session in 0..n_sessions {
         // A few sessions are long, most are short.
         let share = [4, 1, 1, 1, 1, 1, 1, 1, 20, 1][session % 10];
-        let wanted = megabytes * 1_000_000 / SESSIONS * share / 32 * 10;
+        let wanted = megabytes * 1_000_000 / n_sessions * share / 32 * 10;
         let dir = home.projects_dir().join(format!("-home-dev-project{}", session % 40));
         fs::create_dir_all(&dir)?;
         let file = dir.join(format!("0a0a0a0a-0001-4000-8000-{session:012}.jsonl"));

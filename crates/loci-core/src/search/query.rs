@@ -1,9 +1,9 @@
 //! What is searched for.
 //!
-//! Words separated by spaces; `"words in quotes"` must stand in the text as they are, letters' case aside; so must a
-//! word with signs inside, such as `src/main.rs`; a star at a word's end stands for any ending.
+//! Words separated by spaces; `"words in quotes"` must stand in the text as they are, letters' case aside, and as whole
+//! words; so must a word with signs inside, such as `src/main.rs`; a star at a word's end stands for any ending.
 
-use super::words::{each_word, words};
+use super::words::{each_word, is_ideograph, words};
 
 /// A word to find.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -21,6 +21,36 @@ pub struct Literal {
     pub text: String,
     /// Whether it was put in quotes.
     pub is_quoted: bool,
+    /// Its words in order, as places among the terms.
+    pub terms: Vec<usize>,
+}
+
+impl Literal {
+    /// Returns true when a text in lower case has it, not as a part of longer words.
+    fn stands_in(&self, text: &str) -> bool {
+        let (Some(first), Some(last)) = (self.text.chars().next(), self.text.chars().next_back()) else {
+            return true;
+        };
+        let mut from = 0;
+        while let Some(found) = text.get(from..).and_then(|rest| rest.find(&self.text)) {
+            let (start, end) = (from + found, from + found + self.text.len());
+            let before = text[..start].chars().next_back();
+            let after = text[end..].chars().next();
+            let is_part = before.is_some_and(|it| is_one_word(it, first))
+                || after.is_some_and(|it| is_one_word(last, it));
+            if !is_part {
+                return true;
+            }
+            from = start + first.len_utf8();
+        }
+        false
+    }
+}
+
+/// Tells whether two letters that follow one another are of one word.
+fn is_one_word(left: char, right: char) -> bool {
+    let is_letter = |it: char| it.is_alphanumeric() && !is_ideograph(it);
+    is_letter(left) && is_letter(right)
 }
 
 /// A query, understood.
@@ -149,7 +179,7 @@ impl Query {
         let text = text.to_lowercase();
         let mut n_found = 0;
         for literal in &self.literals {
-            match (text.contains(&literal.text), literal.is_quoted) {
+            match (literal.stands_in(&text), literal.is_quoted) {
                 (true, _) => n_found += 1,
                 (false, true) => return None,
                 (false, false) => {}
@@ -168,29 +198,29 @@ impl Query {
         if text.is_empty() {
             return;
         }
-        self.add_words(part);
-        self.literals.push(Literal { text, is_quoted: true });
+        let terms = self.add_words(part);
+        self.literals.push(Literal { text, is_quoted: true, terms });
     }
 
     fn add_chunk(&mut self, chunk: &str) {
         let found = words(chunk);
         if let ([only], true) = (found.as_slice(), chunk.ends_with('*')) {
-            return self.add_term(Term { text: only.clone(), is_prefix: true });
+            self.add_term(Term { text: only.clone(), is_prefix: true });
+            return;
         }
-        self.add_words(chunk);
+        let terms = self.add_words(chunk);
         if found.len() > 1 {
             let text = chunk.trim_matches(|char: char| !char.is_alphanumeric()).to_lowercase();
-            self.literals.push(Literal { text, is_quoted: false });
+            self.literals.push(Literal { text, is_quoted: false, terms });
         }
     }
 
-    fn add_words(&mut self, text: &str) {
-        for word in words(text) {
-            self.add_term(Term { text: word, is_prefix: false });
-        }
+    fn add_words(&mut self, text: &str) -> Vec<usize> {
+        words(text).into_iter().map(|word| self.add_term(Term { text: word, is_prefix: false })).collect()
     }
 
-    fn add_term(&mut self, term: Term) {
+    /// Adds a term, unless it is there, and returns its place.
+    fn add_term(&mut self, term: Term) -> usize {
         let at = self.terms.iter().position(|known| *known == term).unwrap_or(self.terms.len());
         if at == self.terms.len() {
             self.by_first.resize_with(256, Vec::new);
@@ -202,6 +232,7 @@ impl Query {
             self.neighbours.push(pair);
         }
         self.last = Some(at);
+        at
     }
 }
 
@@ -274,8 +305,17 @@ mod tests {
     #[test]
     fn quoted_phrase_must_occur() {
         let query = Query::parse("\"a  b\" x.y");
-        for (text, expected) in [("A  B X.Y", Some(2)), ("a  b", Some(1)), ("a b x.y", None)] {
+        for (text, expected) in [
+            ("A  B X.Y", Some(2)),
+            ("a  b", Some(1)),
+            ("a b x.y", None),
+            ("ba  b x.y", None),
+            ("a  bc, a  b", Some(1)),
+            ("a  b wx.y x.yz", Some(1)),
+        ] {
             assert_eq!(query.n_literals(text), expected, "{text}");
         }
+        assert!(Query::parse("日本").has_literals("日本語"));
+        assert_eq!(Query::parse("x \"a x b\"").literals()[0].terms, [1, 0, 2]);
     }
 }

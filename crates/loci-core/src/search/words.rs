@@ -125,7 +125,7 @@ fn push_lower(word: &mut String, char: char) {
     }
 }
 
-fn is_ideograph(char: char) -> bool {
+pub(super) fn is_ideograph(char: char) -> bool {
     matches!(u32::from(char),
         0x3040..=0x30ff | 0x3400..=0x4dbf | 0x4e00..=0x9fff | 0xac00..=0xd7af | 0xf900..=0xfaff | 0x2_0000..=0x2_fa1f)
 }

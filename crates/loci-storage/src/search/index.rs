@@ -11,6 +11,7 @@ mod coverage;
 mod filter;
 mod merge;
 mod passage_reader;
+mod phrase;
 mod scan;
 mod search;
 mod segment;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use loci_core::passage::Passage;
 use loci_core::search::each_word;
-use loci_stdx::{checksum, create_private, put_number, put_text};
+use loci_stdx::{Packed, checksum, create_private, put_number, put_text};
 use rustc_hash::FxHashMap;
 
 use super::passage_reader::{LocatedPassage, Spot, voice_number};
@@ -30,6 +30,10 @@ pub(super) struct Builder {
 #[derive(Default)]
 struct Growing {
     bytes: Vec<u8>,
+    /// Where the word stands in each passage: the step from the word before.
+    positions: Vec<u8>,
+    /// The last of them.
+    position: u32,
     n_passages: u32,
     /// The last passage, and how often the word was in it so far.
     last: u32,
@@ -74,11 +78,11 @@ impl Builder {
         let mut n_words = 0;
         let (numbers, lists) = (&mut self.numbers, &mut self.lists);
         each_word(&located.passage.text, |word, _| {
+            list_of(numbers, lists, word).add(passage, n_words);
             n_words += 1;
-            list_of(numbers, lists, word).add(passage);
         });
         for file in &located.passage.files {
-            list_of(numbers, lists, &format!("{FILE_MARK}{file}")).add(passage);
+            list_of(numbers, lists, &format!("{FILE_MARK}{file}")).add(passage, 0);
         }
         self.add_row(located, n_words);
         self.outline.n_passages += 1;
@@ -118,12 +122,18 @@ impl Builder {
         })?;
         for (word, n_passages, part) in found {
             let list = segment.read_list(n_passages, part)?;
-            let kept = list.passages.iter().zip(&list.counts);
-            let kept = kept.filter_map(|(passage, count)| Some((passages[*passage as usize]?, *count)));
-            let mut kept = kept.peekable();
-            if kept.peek().is_some() {
-                let growing = list_of(numbers, lists, &word);
-                kept.for_each(|(passage, count)| growing.add_counted(passage, count));
+            let is_kept = |passage: &u32| passages[*passage as usize].is_some();
+            if !list.passages.iter().any(is_kept) {
+                continue;
+            }
+            let growing = list_of(numbers, lists, &word);
+            let mut positions = Packed(list.positions());
+            for (passage, count) in list.passages.iter().zip(&list.counts) {
+                let before = positions.0;
+                positions.skip_numbers(*count).ok_or_else(damaged)?;
+                if let Some(passage) = passages[*passage as usize] {
+                    growing.add_counted(passage, *count, &before[..before.len() - positions.0.len()]);
+                }
             }
         }
         Ok(())
@@ -132,6 +142,7 @@ impl Builder {
     /// Adds the rows of passages whose sources are kept, and returns the new number of each passage.
     fn absorb_rows(&mut self, segment: &Segment, sources: &[Option<u32>]) -> io::Result<Vec<Option<u32>>> {
         let (lengths, times, voices) = (segment.lengths()?, segment.times()?, segment.voices()?);
+        segment.read_places()?;
         let (tools, branches) = (segment.tool_numbers()?, segment.branch_numbers()?);
         let name = |names: &[String], number: u16| names.get(usize::from(number).checked_sub(1)?).cloned();
         let row = |idx: usize| {
@@ -248,18 +259,22 @@ fn list_of<'a>(
 }
 
 impl Growing {
-    fn add_counted(&mut self, passage: u32, count: u32) {
+    fn add_counted(&mut self, passage: u32, count: u32, positions: &[u8]) {
         self.flush();
         (self.last, self.count) = (passage, count);
+        self.positions.extend_from_slice(positions);
     }
 
-    fn add(&mut self, passage: u32) {
+    fn add(&mut self, passage: u32, position: u32) {
         if self.count > 0 && self.last == passage {
             self.count += 1;
-            return;
+        } else {
+            self.flush();
+            (self.last, self.count, self.position) = (passage, 1, 0);
         }
-        self.flush();
-        (self.last, self.count) = (passage, 1);
+        // A file may be named twice at one place.
+        put_number(&mut self.positions, u64::from(position.saturating_sub(self.position)));
+        self.position = position;
     }
 
     fn flush(&mut self) {
@@ -276,6 +291,7 @@ impl Growing {
 
     fn finished(mut self) -> Self {
         self.flush();
+        self.bytes.append(&mut self.positions);
         self
     }
 }

@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use loci_core::passage::CallNames;
@@ -58,11 +59,14 @@ pub(super) fn files_on_disk(home: &ConfigHome) -> Result<(Vec<IndexableFile>, Ve
         files.extend(on_disk(&root, place.file().to_owned(), stamp, place, None));
     }
     files.extend(packed_transcripts(home).into_iter().filter_map(packed));
-    let own: HashSet<String> = files.iter().map(|file| file.session.id().to_string()).collect();
-    // What was imported is found in its import.
-    let foreign = rollouts(home).into_iter().filter(|place| !own.contains(place.id().as_str()));
-    files.extend(foreign.filter_map(rollout));
-    files.sort_unstable_by(|left, right| left.path.cmp(&right.path));
+    let foreign = rollouts(home);
+    if !foreign.is_empty() {
+        let own: HashSet<String> = files.iter().map(|file| file.session.id().to_string()).collect();
+        // What was imported is found in its import.
+        let foreign = foreign.into_iter().filter(|place| !own.contains(place.id().as_str()));
+        files.extend(foreign.filter_map(rollout));
+    }
+    files.sort_by(|left, right| left.path.cmp(&right.path));
     Ok((files, unread))
 }
 
@@ -116,13 +120,23 @@ fn on_disk(
     agent: Option<String>,
 ) -> Option<IndexableFile> {
     Some(IndexableFile {
-        path: file.strip_prefix(root).ok()?.to_string_lossy().into_owned(),
+        path: below(root, &file)?,
         session,
         agent,
         pack: None,
         size: stamp.size,
         modified_ns: modified_ns(stamp),
         file,
+    })
+}
+
+/// Returns a path relative to a directory that it begins with. There are ten thousand of them, so it is not taken apart.
+fn below(root: &Path, file: &Path) -> Option<String> {
+    let rest = file.as_os_str().as_bytes().strip_prefix(root.as_os_str().as_bytes())?;
+    let rest = rest.strip_prefix(b"/")?;
+    Some(match std::str::from_utf8(rest) {
+        Ok(rest) => rest.to_owned(),
+        Err(_) => String::from_utf8_lossy(rest).into_owned(),
     })
 }
 

@@ -4,6 +4,7 @@
 //! comes from the index is read in its session file before it is handed out; what is not as the index says makes its
 //! file unknown, and the search begins again.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::io;
@@ -14,14 +15,17 @@ use loci_stdx::{in_all_lists, in_parallel, nth_largest};
 use super::coverage::{Coverage, IndexableFile};
 use super::filter::SearchFilter;
 use super::passage_reader::{Body, NO_TIME, Spot, read_spot, voice_of};
+use super::phrase::has_in_order;
 use super::scan::{Pattern, Scan, ScanMatch, scan};
-use super::segment::{List, Segment};
+use super::segment::{List, Segment, damaged};
 use super::{Hit, SearchObserver, SearchQuery, SearchResults};
 
 /// How many segments are looked at at once.
 const MOST_THREADS: usize = 4;
 /// How many passages are read at once, though fewer are wanted: some may turn out not to fit.
 const AT_ONCE: usize = 16;
+/// From how many on the places of passages are read all at once.
+const MANY_PLACES: usize = 4_096;
 /// How many more than wanted are ranked at first, for those that turn out not to fit.
 const SPARE: usize = 64;
 
@@ -77,6 +81,23 @@ struct Looked {
     counts: Vec<u32>,
 }
 
+impl Looked {
+    /// Leaves out the passages of which `keep` says no.
+    fn keep_only(&mut self, keep: &[bool], n_terms: usize) {
+        if keep.iter().all(|keep| *keep) {
+            return;
+        }
+        let mut n_kept = 0;
+        for idx in (0..keep.len()).filter(|idx| keep[*idx]) {
+            self.passages[n_kept] = self.passages[idx];
+            self.counts.copy_within(idx * n_terms..(idx + 1) * n_terms, n_kept * n_terms);
+            n_kept += 1;
+        }
+        self.passages.truncate(n_kept);
+        self.counts.truncate(n_kept * n_terms);
+    }
+}
+
 fn look_up(
     ctx: &SearchContext<'_>,
     pattern: &Pattern,
@@ -101,41 +122,63 @@ fn look_up_in(
         looked.corpus.n_texts += u64::from(source.n_passages);
         looked.corpus.n_words += source.n_words;
     }
-    let mut lists = Vec::new();
-    for term in words.terms() {
-        let mut list = segment.list(term)?;
-        if live.iter().any(Option::is_none) {
-            list = only_live(segment, live, list)?;
-        }
-        looked.corpus.n_with_term.push(list.passages.len() as u64);
-        lists.push(list);
+    let lists: io::Result<Vec<List>> = words.terms().iter().map(|term| segment.list(term)).collect();
+    let lists = lists?;
+    let mut columns: Vec<Postings<'_>> = lists.iter().map(Postings::from_list).collect();
+    if live.iter().any(Option::is_none) {
+        columns = columns.iter().map(|column| column.only_live(segment, live)).collect::<io::Result<_>>()?;
     }
-    let n_terms = lists.len();
-    (looked.passages, looked.counts) = common(lists);
-    narrow(segment, filter, &mut looked, n_terms)?;
+    looked.corpus.n_with_term = columns.iter().map(|column| column.passages.len() as u64).collect();
+    (looked.passages, looked.counts) = common(columns);
+    narrow_phrases(words, &lists, &mut looked)?;
+    narrow(segment, filter, &mut looked, lists.len())?;
     Ok(looked)
 }
 
-fn only_live(segment: &Segment, live: &[Option<u32>], list: List) -> io::Result<List> {
-    let mut kept = List::default();
-    for (passage, count) in list.passages.into_iter().zip(list.counts) {
-        let (source, _) = segment.place(passage)?;
-        if live.get(source as usize).is_some_and(Option::is_some) {
-            kept.passages.push(passage);
-            kept.counts.push(count);
-        }
+/// Passages and counts of a list, or of those that count.
+struct Postings<'a> {
+    passages: Cow<'a, [u32]>,
+    counts: Cow<'a, [u32]>,
+}
+
+impl<'a> Postings<'a> {
+    fn from_list(list: &'a List) -> Self {
+        Self { passages: Cow::Borrowed(&list.passages), counts: Cow::Borrowed(&list.counts) }
     }
-    Ok(kept)
+
+    fn only_live(&self, segment: &Segment, live: &[Option<u32>]) -> io::Result<Self> {
+        let (mut passages, mut counts) = (Vec::new(), Vec::new());
+        if self.passages.len() > MANY_PLACES {
+            segment.read_places()?;
+        }
+        for (passage, count) in self.passages.iter().zip(self.counts.iter()) {
+            let (source, _) = segment.place(*passage)?;
+            if live.get(source as usize).is_some_and(Option::is_some) {
+                passages.push(*passage);
+                counts.push(*count);
+            }
+        }
+        Ok(Self { passages: passages.into(), counts: counts.into() })
+    }
 }
 
 /// Returns the passages that are in all lists, and the counts of each list for each of them.
-fn common(mut lists: Vec<List>) -> (Vec<u32>, Vec<u32>) {
+fn common(mut lists: Vec<Postings<'_>>) -> (Vec<u32>, Vec<u32>) {
     if lists.len() <= 1 {
-        return lists.pop().map(|list| (list.passages, list.counts)).unwrap_or_default();
+        let only = lists.pop().map(|list| (list.passages.into_owned(), list.counts.into_owned()));
+        return only.unwrap_or_default();
     }
-    let columns: Vec<(&[u32], &[u32])> =
-        lists.iter().map(|list| (list.passages.as_slice(), list.counts.as_slice())).collect();
+    let columns: Vec<(&[u32], &[u32])> = lists.iter().map(|list| (&*list.passages, &*list.counts)).collect();
     in_all_lists(&columns)
+}
+
+/// Leaves out the passages in which words of a literal do not follow one another.
+fn narrow_phrases(words: &Query, lists: &[List], looked: &mut Looked) -> io::Result<()> {
+    for literal in words.literals().iter().filter(|literal| literal.terms.len() > 1) {
+        let keep = has_in_order(literal, lists, &looked.passages).ok_or_else(damaged)?;
+        looked.keep_only(&keep, lists.len());
+    }
+    Ok(())
 }
 
 /// Leaves out the passages that the filter does not want.
@@ -169,14 +212,7 @@ fn narrow(segment: &Segment, filter: &SearchFilter, looked: &mut Looked, n_terms
             filter.wants_branch(name(&segment.outline.branches, branches.get(passage)).as_deref())
         });
     }
-    if keep.iter().any(|keep| !keep) {
-        let kept = |idx: &usize| keep[*idx];
-        let rows = (0..keep.len()).filter(kept);
-        let counts = rows.clone().flat_map(|idx| looked.counts[idx * n_terms..(idx + 1) * n_terms].to_vec());
-        let counts: Vec<u32> = counts.collect();
-        looked.passages = rows.map(|idx| looked.passages[idx]).collect();
-        looked.counts = counts;
-    }
+    looked.keep_only(&keep, n_terms);
     Ok(())
 }
 
@@ -243,7 +279,10 @@ fn score_in(
         return Ok(Vec::new());
     }
     let n_terms = looked.corpus.n_with_term.len().max(1);
-    let (lengths, _, _) = (segment.lengths()?, segment.times()?, segment.place(looked.passages[0])?);
+    let (lengths, _) = (segment.lengths()?, segment.times()?);
+    if looked.passages.len() > MANY_PLACES {
+        segment.read_places()?;
+    }
     let mut scored = Vec::with_capacity(looked.passages.len());
     let mut idx = 0;
     // A plain loop: there may be a hundred thousand of them.

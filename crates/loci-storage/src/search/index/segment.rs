@@ -2,8 +2,9 @@
 //! changed.
 //!
 //! ```text
-//! head       "LOCIIDX1", where the outline is, how long it is, its checksum (four times eight bytes)
-//! lists      for each word the passages that have it: the step from the passage before, and how often
+//! head       "LOCIIDX2", where the outline is, how long it is, its checksum (four times eight bytes)
+//! lists      for each word the passages that have it: the step from the passage before, and how often; then for each
+//!            of them where it stands among the passage's words: the step from the one before
 //! words      blocks of up to 64 words in order: what a word shares with the one before, the rest, its list
 //! columns    for each passage: how many words, time, voice, tool, branch, source and place
 //! outline    JSON: sources, names, where blocks and columns are
@@ -24,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use super::passage_reader::Spot;
 
-pub(super) const MAGIC: &[u8; 8] = b"LOCIIDX1";
+pub(super) const MAGIC: &[u8; 8] = b"LOCIIDX2";
 pub(super) const HEAD: usize = 32;
 /// How many bytes of `places` a passage has.
 pub(super) const PLACE: usize = 16;
@@ -89,6 +90,16 @@ pub(super) struct Outline {
 pub(super) struct List {
     pub(super) passages: Vec<u32>,
     pub(super) counts: Vec<u32>,
+    /// The list as it was read, and where in it the positions begin.
+    bytes: Vec<u8>,
+    positions: usize,
+}
+
+impl List {
+    /// Returns where the word stands in each passage, one after another; nothing, where several lists were joined.
+    pub(super) fn positions(&self) -> &[u8] {
+        self.bytes.get(self.positions..).unwrap_or_default()
+    }
 }
 
 /// An open segment.
@@ -198,10 +209,20 @@ impl Segment {
     }
 
     /// Returns the source of a passage and its spot there.
+    ///
+    /// Few are asked for, unless [`Segment::read_places`] was called: each is then read by itself. They have no checksum to
+    /// be held against, but what they name is.
     pub(super) fn place(&self, passage: u32) -> io::Result<(u32, Spot)> {
-        let bytes = column(&self.places, &self.file, self.outline.places)?;
         let at = passage as usize * PLACE;
-        let row = bytes.get(at..at + PLACE).ok_or_else(damaged)?;
+        let mut read = [0; PLACE];
+        let row = match self.places.get() {
+            Some(bytes) => bytes.get(at..at + PLACE).ok_or_else(damaged)?,
+            None if passage < self.outline.n_passages => {
+                self.file.read_exact_at(&mut read, self.outline.places.at + at as u64)?;
+                &read
+            }
+            None => return Err(damaged()),
+        };
         let (source, rest) = row.split_first_chunk::<4>().ok_or_else(damaged)?;
         let (offset, rest) = rest.split_first_chunk::<8>().ok_or_else(damaged)?;
         let (entry, part) = rest.split_first_chunk::<2>().ok_or_else(damaged)?;
@@ -212,6 +233,11 @@ impl Segment {
             part: u16::from_le_bytes(*part),
         };
         Ok((u32::from_le_bytes(*source), spot))
+    }
+
+    /// Reads all places at once, for whoever is going to ask for many.
+    pub(super) fn read_places(&self) -> io::Result<()> {
+        column(&self.places, &self.file, self.outline.places).map(drop)
     }
 
     /// Returns the list of a term; words with one beginning are taken together.
@@ -286,9 +312,11 @@ impl Segment {
     pub(super) fn read_list(&self, n_passages: u32, part: Part) -> io::Result<List> {
         let bytes = read(&self.file, part)?;
         let n_passages = n_passages.min(self.outline.n_passages) as usize;
-        let steps = Packed(&bytes).steps(n_passages, self.outline.n_passages);
+        let mut packed = Packed(&bytes);
+        let steps = packed.steps(n_passages, self.outline.n_passages);
         let (passages, counts) = steps.ok_or_else(damaged)?;
-        Ok(List { passages, counts })
+        let positions = bytes.len() - packed.0.len();
+        Ok(List { passages, counts, bytes, positions })
     }
 }
 
