@@ -34,7 +34,7 @@ pub fn choose(
     };
     Ok(ModelConfig {
         fallbacks,
-        effort: Some(effort(vars, asked, settings)),
+        effort: effort(vars, asked, settings),
         max_thinking_tokens: match asked.max_thinking_tokens {
             Some(budget) => Some(budget),
             None => number(vars, "MAX_THINKING_TOKENS")?
@@ -50,12 +50,12 @@ pub fn choose(
     })
 }
 
-/// The environment wins over the flag; `auto` and words we do not know leave it to the next.
-fn effort(vars: &Vars, asked: &ModelOptions, settings: &Settings) -> String {
+/// The environment wins over the flag; `auto` and words we do not know leave it to the next, and at last to the model.
+fn effort(vars: &Vars, asked: &ModelOptions, settings: &Settings) -> Option<String> {
     let levels = ["low", "medium", "high", "xhigh", "max"];
     let from_env = vars.non_empty("CLAUDE_CODE_EFFORT_LEVEL").filter(|level| levels.contains(level));
     let level = from_env.or(asked.effort.as_deref()).or(settings.effort_level.as_deref());
-    level.unwrap_or("high").to_owned()
+    level.map(str::to_owned)
 }
 
 fn fallbacks<'a>(vars: &Vars, names: impl Iterator<Item = &'a str>, main: &str) -> Vec<String> {
@@ -111,17 +111,17 @@ mod tests {
 
     #[test]
     fn model_flag_wins_over_environment_over_session() {
-        check(&[], "", None, "claude-opus-4-8");
-        check(&[], "--model sonnet", None, "claude-sonnet-4-5");
+        check(&[], "", None, "claude-opus-5-5");
+        check(&[], "--model sonnet", None, "claude-sonnet-5");
         check(&[("ANTHROPIC_MODEL", "haiku")], "", None, "claude-haiku-4-5");
-        check(&[("ANTHROPIC_MODEL", "haiku")], "--model sonnet", None, "claude-sonnet-4-5");
+        check(&[("ANTHROPIC_MODEL", "haiku")], "--model sonnet", None, "claude-sonnet-5");
         check(&[], "", Some("claude-sonnet-4-5"), "claude-sonnet-4-5");
         check(&[("ANTHROPIC_DEFAULT_SONNET_MODEL", "mine")], "--model sonnet", None, "mine");
         check(
             &[],
             "--model x --fallback-model x,sonnet,sonnet,haiku",
             None,
-            "x claude-sonnet-4-5 claude-haiku-4-5",
+            "x claude-sonnet-5 claude-haiku-4-5",
         );
     }
 
@@ -153,7 +153,7 @@ mod tests {
             let thinking = model.max_thinking_tokens.map_or("-".to_owned(), |budget| budget.to_string());
             format!("{} {} {thinking} {}", model.main, model.effort.unwrap(), model.fallbacks.join(","))
         };
-        let fallbacks = "claude-sonnet-4-5,claude-opus-4-8";
+        let fallbacks = "claude-sonnet-5,claude-opus-5-5";
         assert_eq!(choose(&[], "", None), format!("claude-haiku-4-5 low 0 {fallbacks}"));
         assert_eq!(choose(&[], "", Some("before")), format!("before low 0 {fallbacks}"));
         assert_eq!(choose(&[("ANTHROPIC_MODEL", "x")], "", Some("before")), format!("x low 0 {fallbacks}"));

@@ -13,6 +13,7 @@ mod tools;
 use std::sync::Arc;
 use std::time::Instant;
 
+use loci_core::model::facts;
 use loci_core::permission::Rulebook;
 use loci_engine::{
     CommandRegistry, Grants, LoadedHistory, ModelConfig, SessionConfig, SessionMemory, SettingsReload,
@@ -73,8 +74,6 @@ pub struct Composed {
     pub models: Vec<String>,
     /// Whether the session may switch to running everything unasked.
     pub may_bypass: bool,
-    /// How much of the transcript was there before.
-    pub n_bytes_before: u64,
 }
 
 impl Composed {
@@ -102,6 +101,7 @@ pub fn compose(inputs: ComposeInputs<'_>) -> Result<Composed, UserError> {
     };
     let toolbox = toolbox(options, &run, &access.rulebook, record)?;
     let mut model = choose_model::choose(&run.env, &options.model, &run.settings, resume.model.as_deref())?;
+    check_budget(options, &model)?;
     model.user_id = loci_storage::config::known_user_id(&run.home);
     let prefetched = prefetch.join();
     let instructions = prefetched.instructions.diagnostics.iter();
@@ -110,10 +110,9 @@ pub fn compose(inputs: ComposeInputs<'_>) -> Result<Composed, UserError> {
     warnings.extend(run.warnings.iter().chain(&access.warnings).cloned().chain(instructions));
     let models = std::iter::once(model.main.clone()).chain(model.fallbacks.clone()).collect();
     let may_bypass = may_bypass(&options.permissions, &run.settings.permissions);
-    let n_bytes_before = resume.n_bytes;
     let parts = Parts { provider, access, settings_reload, toolbox, model, prefetched, tmp };
     let config = assemble(options, run, resume, parts, started)?;
-    Ok(Composed { config, warnings, models, may_bypass, n_bytes_before })
+    Ok(Composed { config, warnings, models, may_bypass })
 }
 
 /// What a session may do and remember.
@@ -248,6 +247,19 @@ fn start_source(options: &RunOptions, history: &LoadedHistory) -> &'static str {
 fn max_objections(env: &Env) -> u32 {
     let said = env.vars.non_empty("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP");
     said.and_then(|text| text.trim().parse().ok()).unwrap_or(MOST_OBJECTIONS)
+}
+
+/// Refuses a budget that nothing could be held against.
+fn check_budget(options: &RunOptions, model: &ModelConfig) -> Result<(), UserError> {
+    let Some(limit) = options.max_budget_usd else { return Ok(()) };
+    let mut models = std::iter::once(&model.main).chain(&model.fallbacks);
+    match models.find(|name| facts(name).price.is_none()) {
+        None => Ok(()),
+        Some(name) => Err(UserError::new(format!(
+            "The price of `{name}` is unknown, so a budget of ${limit} cannot be kept"
+        ))
+        .hint("Choose a model whose price is known, or leave out --max-budget-usd.")),
+    }
 }
 
 fn limits(env: &Env, options: &RunOptions) -> Result<TurnLimits, UserError> {

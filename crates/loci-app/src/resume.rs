@@ -10,14 +10,14 @@ use loci_core::conversation::Conversation;
 use loci_core::file_history::{Snapshot, snapshots_of};
 use loci_core::ids::{EntryId, SessionId};
 use loci_core::permission::Mode;
-use loci_engine::LoadedHistory;
+use loci_engine::{EarlierTotals, LoadedHistory};
 use loci_stdx::Env;
 use loci_storage::foreign::find_rollout;
 use loci_storage::history::recover_rewinds;
 use loci_storage::layout::{ConfigHome, SessionPlace};
 use loci_storage::sessions::{
     FindError, LabelWatch, Lease, LeaseError, LiveLoad, SkippedLine, load_at, load_live, newest_session,
-    recover_unsaved, resolve_session, session_summary,
+    recover_unsaved, resolve_session, session_summary, session_totals,
 };
 
 use crate::options::{RunOptions, SessionSource};
@@ -36,8 +36,6 @@ pub struct Resume {
     pub mode: Option<Mode>,
     /// Its snapshots of files, as far as they were read, oldest first.
     pub snapshots: Vec<Snapshot>,
-    /// How many bytes its file has; of a copy that is yet to be written, none.
-    pub n_bytes: u64,
     /// What the user should know about the file.
     pub warnings: Vec<String>,
     /// The right to write it, unless nothing is written.
@@ -60,7 +58,7 @@ pub fn find(env: &Env, home: &ConfigHome, options: &RunOptions) -> Result<Resume
         // The lease comes first: what is loaded must not grow behind our back.
         (Some(place), false) => {
             let lease = lease(env, home, options, place.id())?;
-            Resume { lease, ..open(home, place, options)? }
+            Resume { lease, ..open(env, home, place, options)? }
         }
         (None, _) => begin(env, home, options, fresh(env, home, options)?)?,
     };
@@ -84,7 +82,7 @@ pub(crate) fn name_history(history: &mut LoadedHistory, options: &RunOptions) {
 
 /// Reads the session that the arguments name, if they name one, without any right to write it.
 pub fn read_named(env: &Env, home: &ConfigHome, options: &RunOptions) -> Result<Option<Resume>, UserError> {
-    source(env, home, options)?.map(|place| open(home, place, options)).transpose()
+    source(env, home, options)?.map(|place| open(env, home, place, options)).transpose()
 }
 
 /// Begins with nothing, whatever session the arguments name.
@@ -106,7 +104,6 @@ fn begin(
         model: None,
         mode: None,
         snapshots: Vec::new(),
-        n_bytes: 0,
         warnings: Vec::new(),
         lease,
     })
@@ -170,7 +167,12 @@ fn fresh(env: &Env, home: &ConfigHome, options: &RunOptions) -> Result<SessionPl
     Ok(place)
 }
 
-fn open(home: &ConfigHome, place: SessionPlace, options: &RunOptions) -> Result<Resume, UserError> {
+fn open(
+    env: &Env,
+    home: &ConfigHome,
+    place: SessionPlace,
+    options: &RunOptions,
+) -> Result<Resume, UserError> {
     let failed = |error| UserError::from_error(&error);
     let LiveLoad { conversation, metadata, skipped, .. } = match &options.session.at {
         Some(uuid) => {
@@ -185,6 +187,7 @@ fn open(home: &ConfigHome, place: SessionPlace, options: &RunOptions) -> Result<
     let mode = restored_mode(home, &place, &conversation);
     let history = LoadedHistory {
         leaf: conversation.leaf().cloned(),
+        begins_branch: options.session.at.is_some(),
         repairs: conversation.repairs().to_vec(),
         path: conversation.into_path(),
         replaced: Replaced::from_metadata(metadata.iter().map(Arc::as_ref)),
@@ -193,8 +196,13 @@ fn open(home: &ConfigHome, place: SessionPlace, options: &RunOptions) -> Result<
     };
     let warnings = skipped_warning(&skipped, &place).into_iter().collect();
     let n_bytes = std::fs::metadata(place.file()).map_or(0, |metadata| metadata.len());
+    let earlier = {
+        let (place, now_ms) = (place.clone(), env.clock.now().as_millisecond());
+        EarlierTotals::new(move || session_totals(&place, n_bytes, now_ms))
+    };
+    let history = LoadedHistory { earlier, ..history };
     let snapshots = snapshots_of(&metadata);
-    Ok(Resume { model, mode, snapshots, n_bytes, place, history, warnings, lease: None })
+    Ok(Resume { model, mode, snapshots, place, history, warnings, lease: None })
 }
 
 /// Returns the mode a session goes on in. Bypassing and planning are chosen anew each time, and a file from

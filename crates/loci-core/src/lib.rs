@@ -6,6 +6,7 @@
 
 pub mod app_state;
 pub mod conversation;
+pub mod cost_state;
 pub mod diff;
 pub mod entry;
 pub mod file_history;

@@ -68,9 +68,14 @@ pub struct ModelFacts {
     pub thinking: ThinkingStyle,
     /// Whether it takes an effort level.
     pub has_effort: bool,
+    /// The level it is asked for when nobody chose one.
+    pub default_effort: &'static str,
     /// What it costs, if known.
     pub price: Option<Price>,
 }
+
+/// The effort level of models that say nothing else.
+const USUAL_EFFORT: &str = "high";
 
 #[derive(Deserialize)]
 struct Table {
@@ -89,6 +94,7 @@ struct Row {
     thinking: ThinkingStyle,
     #[serde(default)]
     effort: bool,
+    default_effort: Option<String>,
     price: Option<[f64; 2]>,
 }
 
@@ -135,6 +141,7 @@ pub fn facts(name: &str) -> ModelFacts {
             default_output: row.default_output,
             thinking: row.thinking,
             has_effort: row.effort,
+            default_effort: row.default_effort.as_deref().unwrap_or(USUAL_EFFORT),
             price: row.price.map(Price::from_quote),
         },
         None => ModelFacts {
@@ -145,6 +152,7 @@ pub fn facts(name: &str) -> ModelFacts {
             default_output: 32_000,
             thinking: ThinkingStyle::None,
             has_effort: false,
+            default_effort: USUAL_EFFORT,
             price: None,
         },
     }
@@ -158,9 +166,10 @@ mod tests {
     fn aliases_resolve_and_keep_the_window_suffix() {
         let none = |_: &str| None;
         for (name, expected) in [
-            ("sonnet", "claude-sonnet-4-5"),
-            ("Opus", "claude-opus-4-8"),
-            ("opus[1m]", "claude-opus-4-8[1m]"),
+            ("sonnet", "claude-sonnet-5"),
+            ("best", "claude-fable-5"),
+            ("Opus", "claude-opus-5-5"),
+            ("opus[1m]", "claude-opus-5-5[1m]"),
             ("claude-sonnet-4-5-20250929", "claude-sonnet-4-5-20250929"),
             ("my-deployment", "my-deployment"),
         ] {
@@ -190,5 +199,15 @@ mod tests {
         assert_eq!(facts("us.anthropic.claude-sonnet-4-5-v1:0").price.unwrap().input, 3.0);
         assert_eq!(facts("claude-opus-4-1").price.unwrap().output, 75.0);
         assert_eq!(facts("gpt-oss").price, None);
+        let newest = facts("claude-opus-5-5");
+        assert_eq!((newest.window, newest.max_output, newest.default_output), (1_000_000, 128_000, 128_000));
+        assert_eq!((newest.thinking, newest.default_effort), (ThinkingStyle::Adaptive, "medium"));
+        let price = newest.price.unwrap();
+        assert_eq!(
+            (price.input, price.output, price.cache_write_5m, price.cache_read),
+            (4.0, 20.0, 5.0, 0.4)
+        );
+        assert_eq!(facts("claude-opus-5").price.unwrap().input, 5.0);
+        assert_eq!(facts("claude-opus-4-8").default_effort, "high");
     }
 }

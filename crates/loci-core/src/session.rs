@@ -25,8 +25,10 @@ pub struct SessionIdentity {
     just_compacted: bool,
     /// The model chosen for this session over the settings.
     pub model_override: Option<String>,
-    /// What it has cost so far.
+    /// What this process has used in it so far.
     pub totals: Totals,
+    /// What this process used in sessions that this one took the place of.
+    pub carried: Totals,
 }
 
 /// Cost, usage and time of a session.
@@ -96,7 +98,13 @@ impl SessionIdentity {
             just_compacted: false,
             model_override: None,
             totals: Totals::default(),
+            carried: Totals::default(),
         }
+    }
+
+    /// Returns what this process has used, in this session and those before it.
+    pub fn process_totals(&self) -> Totals {
+        self.carried.clone().plus(&self.totals)
     }
 
     /// Returns the identity after a switch to another session: id and directory together.

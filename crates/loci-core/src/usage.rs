@@ -114,7 +114,7 @@ impl Usage {
 
 /// Totals for one model over a session.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct ModelUsage {
     /// Tokens read at full price.
     pub input_tokens: u64,
@@ -140,6 +140,28 @@ impl ModelUsage {
         self.cache_creation_input_tokens += usage.cache_creation_input_tokens;
         self.web_search_requests += usage.web_searches();
         self.cost_usd += price.map_or(0.0, |price| usage.cost_usd(price));
+    }
+
+    /// Returns by how much each figure is more than another's.
+    #[must_use]
+    pub fn beyond(&self, other: &ModelUsage) -> Self {
+        Self {
+            input_tokens: self.input_tokens.saturating_sub(other.input_tokens),
+            output_tokens: self.output_tokens.saturating_sub(other.output_tokens),
+            cache_read_input_tokens: self
+                .cache_read_input_tokens
+                .saturating_sub(other.cache_read_input_tokens),
+            cache_creation_input_tokens: self
+                .cache_creation_input_tokens
+                .saturating_sub(other.cache_creation_input_tokens),
+            web_search_requests: self.web_search_requests.saturating_sub(other.web_search_requests),
+            cost_usd: (self.cost_usd - other.cost_usd).max(0.0),
+        }
+    }
+
+    /// Tells whether nothing was used; what it cost does not matter.
+    pub fn is_unused(&self) -> bool {
+        Self { cost_usd: 0.0, ..self.clone() } == Self::default()
     }
 
     /// Adds the totals of another run.

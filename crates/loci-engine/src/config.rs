@@ -22,6 +22,7 @@ use loci_tools::Toolbox;
 use serde_json::Value;
 
 use crate::client_request::ClientRequests;
+use crate::earlier_totals::EarlierTotals;
 use crate::extension::{Classifier, CompactionHooks, RestoreSource, TurnHooks};
 use crate::file_history::FileHistoryStores;
 use crate::initialize::ClientHook;
@@ -180,6 +181,8 @@ pub struct LoadedHistory {
     pub path: Vec<Arc<Entry>>,
     /// The entry the next one hangs under.
     pub leaf: Option<EntryId>,
+    /// Whether that is another one than the session stood at; the next prompt begins a branch.
+    pub begins_branch: bool,
     /// Results of it that are replaced.
     pub replaced: Replaced,
     /// What must be recorded before the next prompt.
@@ -190,6 +193,8 @@ pub struct LoadedHistory {
     pub title: Option<String>,
     /// What the session was called so far.
     pub labels: LabelWatch,
+    /// What the session used so far.
+    pub earlier: EarlierTotals,
 }
 
 /// Models and how they are asked.
@@ -199,7 +204,7 @@ pub struct ModelConfig {
     pub main: String,
     /// Models to fall back to.
     pub fallbacks: Vec<String>,
-    /// The effort level, for models that take one.
+    /// The effort level that was chosen, for models that take one.
     pub effort: Option<String>,
     /// A budget of thinking tokens that overrides the usual one; zero turns thinking off.
     pub max_thinking_tokens: Option<u64>,

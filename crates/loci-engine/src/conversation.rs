@@ -36,6 +36,7 @@ use loci_core::entry::Entry;
 use loci_core::hooks::{HookEvent, PermissionReply, ToolBatchCall};
 use loci_core::ids::ToolUseId;
 use loci_core::message::Message;
+use loci_core::model::facts;
 use loci_core::permission::Classified;
 use loci_core::stream::{Ended, Failure, FailureKind, Started, StreamEvent};
 use loci_core::tool::{CallEffects, PathEffect};
@@ -360,6 +361,11 @@ impl Conversation {
         chosen.filter(|_| self.agent.is_none()).unwrap_or_else(|| self.model.main.clone())
     }
 
+    /// Tells whether what a model costs can be held against the budget, if there is one.
+    pub(crate) fn can_keep_budget(&self, model: &str) -> bool {
+        self.limits.max_budget_usd.is_none() || facts(model).price.is_some()
+    }
+
     /// Sees to one message of the inbox.
     fn receive(&mut self, message: InboxMessage) -> Option<TurnReport> {
         match message {
@@ -525,14 +531,15 @@ impl Conversation {
             _ => {}
         }
         let has_answered = end.outcome == Outcome::Completed && end.round_trips > 0;
-        self.recorder.settle();
+        self.settle();
         self.tell_warnings();
         let denials = self.ctx.state.get().permission.denials.clone();
         let identity = self.ctx.identity.get();
         let now = self.env.clock.monotonic();
+        let totals = self.ctx.totals();
         let report = TurnReport {
             is_saved: !self.recorder.has_unsaved(),
-            ..self.run.tally.report(end, denials, &identity, self.fullness(), now)
+            ..self.run.tally.report(end, denials, &identity, totals, self.fullness(), now)
         };
         self.tell(EngineEvent::TurnEnded(Box::new(report.clone())));
         self.consider_notes(None);
@@ -541,6 +548,12 @@ impl Conversation {
             self.consider_memories();
         }
         report
+    }
+
+    /// Marks where the conversation stands and what the session used, and makes all of it safe on disk.
+    pub(crate) fn settle(&mut self) {
+        let cost = self.ctx.cost_state().filter(|_| self.agent.is_none());
+        self.recorder.settle(cost.as_ref());
     }
 
     /// Returns the conversation as the next request would send it.

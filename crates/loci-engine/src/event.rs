@@ -94,6 +94,13 @@ pub enum EngineEvent {
         /// The permission mode at the end.
         mode: Mode,
     },
+    /// Old results of calls are sent as a short marker from now on; the transcript keeps them.
+    ResultsCleared {
+        /// How many results.
+        n_results: usize,
+        /// About how many tokens that frees.
+        freed_tokens: u64,
+    },
     /// The conversation is being made shorter.
     Compacting,
     /// The conversation begins with a summary now.
@@ -327,6 +334,8 @@ pub struct FilesRewound {
     pub insertions: usize,
     /// Lines that went.
     pub deletions: usize,
+    /// What git ignores and what has changed since; it is not touched.
+    pub ignored: Vec<PathBuf>,
 }
 
 /// Where a conversation's events go.

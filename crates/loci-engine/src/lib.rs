@@ -10,6 +10,7 @@ mod client_request;
 mod command;
 mod config;
 mod conversation;
+mod earlier_totals;
 mod event;
 mod extension;
 mod file_history;
@@ -39,6 +40,7 @@ pub use config::{
     ReadInstructions, ReloadPoint, ReloadedSettings, SaveUpdate, SessionConfig, SessionMemory,
     SettingsApplier, SettingsPoller, SettingsReload, TurnLimits,
 };
+pub use earlier_totals::EarlierTotals;
 pub use event::{
     AgentRef, AssistantBlock, EngineEvent, FilesRewound, HookRunEnded, HookRunStarted, Question,
     ResumedHistory, TurnReport, TurnStart, UserMessage,

@@ -7,7 +7,8 @@ use loci_stdx::Vars;
 pub fn resolve_model(vars: &Vars, name: &str) -> String {
     resolve_alias(name, |alias| {
         let variable = match alias {
-            "opus" | "best" | "default" => "ANTHROPIC_DEFAULT_OPUS_MODEL",
+            "opus" | "default" => "ANTHROPIC_DEFAULT_OPUS_MODEL",
+            "fable" | "best" => "ANTHROPIC_DEFAULT_FABLE_MODEL",
             "sonnet" => "ANTHROPIC_DEFAULT_SONNET_MODEL",
             "haiku" => "ANTHROPIC_DEFAULT_HAIKU_MODEL",
             _ => return None,

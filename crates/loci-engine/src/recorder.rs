@@ -12,6 +12,7 @@ use crate::config::LoadedHistory;
 use crate::lost_tasks;
 use loci_context::{Clearing, Fold, Projection, Replaced};
 use loci_core::conversation::Repair;
+use loci_core::cost_state::CostState;
 use loci_core::entry::Entry;
 use loci_core::entry::draft::{ApiErrorFields, Draft, Metadata, Stamp};
 use loci_core::file_history::SnapshotEntry;
@@ -21,7 +22,7 @@ use loci_core::stream::{Ended, Failure, Started};
 use loci_core::tool::ToolOutcome;
 use loci_stdx::{Env, rfc3339_millis};
 use loci_storage::sessions::{LabelWatch, LogWarning, SessionLog, last_prompt_text};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 pub(crate) use compaction::Shortened;
 
@@ -36,6 +37,8 @@ pub(crate) struct Recorder {
     log: SessionLog,
     stamp: Stamp,
     tail: Option<EntryId>,
+    /// Whether the next entry begins a branch that nothing points at yet.
+    begins_branch: bool,
     repairs: Vec<Repair>,
     /// What is to be said of tasks that ended with the session.
     lost_tasks: Option<String>,
@@ -53,6 +56,8 @@ pub(crate) struct Recorder {
     inherited: Vec<Arc<Entry>>,
     title: Option<String>,
     labels: LabelWatch,
+    /// What was last said of the session's cost.
+    told_cost: Map<String, Value>,
     calls: HashMap<ToolUseId, EntryId>,
     reserved: HashMap<usize, EntryId>,
     trouble: Vec<String>,
@@ -71,6 +76,7 @@ impl Recorder {
             log,
             stamp,
             tail: past.leaf,
+            begins_branch: past.begins_branch,
             repairs: past.repairs,
             prompt: PromptId::new(""),
             next_prompt: None,
@@ -79,6 +85,7 @@ impl Recorder {
             inherited: past.inherited,
             title: past.title,
             labels: past.labels,
+            told_cost: Map::new(),
             calls: HashMap::new(),
             reserved: HashMap::new(),
             trouble: Vec::new(),
@@ -177,7 +184,12 @@ impl Recorder {
         }
         let title = self.title.take().map(|title| Metadata::CustomTitle { title });
         entries.extend(title.and_then(|title| self.metadata(&title)));
-        entries.extend(self.mend());
+        let left = self.tail.clone();
+        let mended = self.mend();
+        let fork_point = mended.first().map_or(left.as_ref(), |first| first.head().parent.as_ref());
+        let begins_branch = std::mem::take(&mut self.begins_branch) || fork_point != left.as_ref();
+        entries.extend(fork_point.filter(|_| begins_branch).and_then(|leaf| self.branch_pointer(leaf)));
+        entries.extend(mended);
         for attachment in std::mem::take(&mut self.before_prompt) {
             entries.extend(self.seal(&Draft::attachment(attachment), None));
         }
@@ -186,6 +198,12 @@ impl Recorder {
             entries.extend(self.seal(&Draft::task_notification(self.prompt.clone(), content), None));
         }
         entries
+    }
+
+    /// Returns the line that says that the conversation goes on from an entry which others hang from already: a reader
+    /// would take the branch that was pointed at last for the one that goes on.
+    fn branch_pointer(&self, fork_point: &EntryId) -> Option<Arc<Entry>> {
+        self.metadata(&Metadata::LastPrompt { prompt: None, leaf: fork_point.clone() })
     }
 
     /// Reserves the id of a block that is complete but not yet recorded, so that front ends can name it.
@@ -318,11 +336,12 @@ impl Recorder {
         entries
     }
 
-    /// Marks where the conversation stands and makes all of it safe on disk.
-    pub(crate) fn settle(&mut self) {
+    /// Marks where the conversation stands and what the session used, and makes all of it safe on disk.
+    pub(crate) fn settle(&mut self, cost: Option<&CostState>) {
         // An agent's transcript has one line of conversation and no names, so nothing points into it.
         if let Some(leaf) = self.tail.clone().filter(|_| self.stamp.agent.is_none()) {
             let mut lines = self.overdue_labels();
+            lines.extend(cost.and_then(|cost| self.cost_line(cost)));
             lines.push(Metadata::LastPrompt { prompt: self.last_prompt.clone(), leaf });
             let entries: Vec<Arc<Entry>> = lines.iter().filter_map(|line| self.metadata(line)).collect();
             self.write(&entries);
@@ -330,6 +349,21 @@ impl Recorder {
         // What could not be synced is kept by the log, which says so in its own words.
         drop(self.log.sync());
         self.collect_warnings();
+    }
+
+    /// Records what the session used since that was last said.
+    pub(crate) fn cost(&mut self, cost: &CostState) {
+        if self.tail.is_some() {
+            let entry = self.cost_line(cost).and_then(|line| self.metadata(&line));
+            self.write(entry.as_slice());
+        }
+    }
+
+    fn cost_line(&mut self, cost: &CostState) -> Option<Metadata> {
+        let fields = cost.to_fields();
+        let is_news = self.told_cost != fields;
+        self.told_cost.clone_from(&fields);
+        is_news.then_some(Metadata::CostState { fields })
     }
 
     /// Returns true while entries wait for a disk that takes them.

@@ -15,6 +15,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinHandle;
 
 use crate::command::{Command, Prompt};
+use crate::earlier_totals::EarlierTotals;
 use crate::event::EngineEvent;
 use crate::session::{Session, SessionEnd, SessionHandle};
 use crate::slash_command::{CommandAction, CommandRegistry};
@@ -70,6 +71,7 @@ pub struct SessionRunner {
     events: UnboundedReceiver<EngineEvent>,
     // Not its state, which holds the sender of its events: they would never end.
     identity: Arc<Store<SessionIdentity>>,
+    earlier: EarlierTotals,
     slash_commands: Arc<Store<CommandRegistry>>,
     tasks: Vec<JoinHandle<SessionEnd>>,
     /// What those that were left still have to say.
@@ -91,6 +93,7 @@ impl SessionRunner {
             handle,
             events,
             identity: session.identity(),
+            earlier: session.earlier_totals(),
             slash_commands: session.slash_commands(),
             tasks: vec![tokio::spawn(session.run())],
             left: Vec::new(),
@@ -104,6 +107,11 @@ impl SessionRunner {
     /// The identity of the session at hand, to watch.
     pub fn identity(&self) -> Arc<Store<SessionIdentity>> {
         Arc::clone(&self.identity)
+    }
+
+    /// What earlier runs of the session at hand used.
+    pub fn earlier_totals(&self) -> EarlierTotals {
+        self.earlier.clone()
     }
 
     /// The slash commands of the session at hand.
@@ -179,11 +187,12 @@ impl SessionRunner {
     fn renew(&mut self, mode: Mode, prompt: Prompt) -> Result<SessionId, String> {
         let identity = self.identity.get();
         let state =
-            RenewalState { mode, model: identity.model_override.clone(), totals: identity.totals.clone() };
+            RenewalState { mode, model: identity.model_override.clone(), totals: identity.process_totals() };
         let renew = self.renew.as_mut().ok_or("This session cannot be left for another")?;
         let NewSession { session, handle, events } = renew(state)?;
         self.left.push(std::mem::replace(&mut self.events, events));
         self.identity = session.identity();
+        self.earlier = session.earlier_totals();
         self.slash_commands = session.slash_commands();
         self.handle = handle;
         self.tasks.push(tokio::spawn(session.run()));

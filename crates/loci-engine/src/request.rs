@@ -119,7 +119,9 @@ impl RequestBase {
             system: self.system.clone(),
             tools: Arc::clone(&self.tools),
             thinking: thinking(&facts, model.max_thinking_tokens, max_tokens),
-            effort: model.effort.clone().filter(|_| facts.has_effort),
+            effort: facts
+                .has_effort
+                .then(|| model.effort.clone().unwrap_or_else(|| facts.default_effort.to_owned())),
             clear_results: self.clear_results(plan, model),
             edits_context: !self.refuses_edits.load(Ordering::Relaxed),
             betas: model.betas.clone(),

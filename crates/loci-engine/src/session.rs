@@ -19,6 +19,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
 use crate::command::{Command, Prompt};
 use crate::conversation::{Conversation, TurnInput};
+use crate::earlier_totals::EarlierTotals;
 use crate::event::{EngineEvent, TurnReport};
 use crate::extension::SessionBegin;
 use crate::slash_command::{CommandAction, CommandRegistry};
@@ -76,6 +77,11 @@ impl Session {
         Arc::clone(&self.conversation.ctx.slash_commands)
     }
 
+    /// What earlier runs of the session used.
+    pub fn earlier_totals(&self) -> EarlierTotals {
+        self.conversation.ctx.earlier.clone()
+    }
+
     /// The session's identity, to watch.
     pub fn identity(&self) -> Arc<Store<SessionIdentity>> {
         Arc::clone(&self.conversation.ctx.identity)
@@ -97,6 +103,10 @@ impl Session {
         let moment = self.conversation.hook_moment();
         self.conversation.ctx.turn_hooks.session_ends(self.end_reason, moment).await;
         self.conversation.record_background();
+        // Agents beside the conversation may have gone on after its last turn.
+        if let Some(cost) = self.conversation.ctx.cost_state() {
+            self.conversation.recorder.cost(&cost);
+        }
         let is_kept = self.conversation.recorder.close();
         self.conversation.tell_warnings();
         if is_kept { SessionEnd::Kept } else { SessionEnd::LinesLost }

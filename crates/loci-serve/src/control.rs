@@ -150,6 +150,9 @@ pub(crate) fn rewound(outcome: &Result<FilesRewound, String>) -> Result<Option<V
         let left = done.left.iter().map(|(path, reason)| json!({"path": path, "reason": reason}));
         answer["conflicts"] = left.collect();
     }
+    if !done.ignored.is_empty() {
+        answer["ignored"] = json!(done.ignored);
+    }
     Ok(Some(answer))
 }
 
@@ -170,9 +173,11 @@ pub(crate) fn response(id: &str, answer: Result<Option<Value>, String>) -> Value
 
 #[cfg(test)]
 mod tests {
+    use loci_core::cost_state::CostState;
     use loci_core::ids::SessionId;
     use loci_core::session::{NewSession, SessionIdentity, Totals};
     use loci_core::usage::Usage;
+    use loci_engine::EarlierTotals;
 
     use super::*;
 
@@ -201,7 +206,8 @@ mod tests {
             is_persistent: true,
         });
         identity.totals = totals.clone();
-        Cost::new(Arc::new(Store::new(identity)), Arc::new(move || totals.clone()))
+        let earlier = CostState { totals, ..CostState::default() };
+        Cost::new(Arc::new(Store::new(identity)), EarlierTotals::new(move || earlier.clone()))
     }
 
     #[test]

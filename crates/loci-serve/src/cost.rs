@@ -1,36 +1,28 @@
-//! What a session has cost, with what it cost before this process took it up.
-//!
-//! A result tells what this process used, as the protocol has it; clients that ask for the session's cost get all
-//! of it. What came before is read from the transcript when somebody asks for the first time.
+//! What a session has cost, with what it cost before this process took it up: what a result tells, for clients that ask.
 
-use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use loci_core::session::{SessionIdentity, Totals};
+use loci_engine::EarlierTotals;
 use loci_stdx::Store;
 use serde_json::{Value, json};
 
-use crate::frame::usage_by_model;
-
-/// Reads what earlier runs of a session used.
-pub type EarlierTotals = Arc<dyn Fn() -> Totals + Send + Sync>;
+use crate::frame::{is_price_unknown, usage_by_model};
 
 /// The accounts of one session.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct Cost {
     identity: Arc<Store<SessionIdentity>>,
-    read_earlier: EarlierTotals,
-    earlier: Arc<OnceLock<Totals>>,
+    earlier: EarlierTotals,
 }
 
 impl Cost {
-    pub(crate) fn new(identity: Arc<Store<SessionIdentity>>, read_earlier: EarlierTotals) -> Self {
-        Self { identity, read_earlier, earlier: Arc::default() }
+    pub(crate) fn new(identity: Arc<Store<SessionIdentity>>, earlier: EarlierTotals) -> Self {
+        Self { identity, earlier }
     }
 
     fn totals(&self) -> Totals {
-        let earlier = self.earlier.get_or_init(|| (self.read_earlier)());
-        earlier.clone().plus(&self.identity.get().totals)
+        self.earlier.plus(&self.identity.get().process_totals())
     }
 
     /// Returns the answer to `get_usage`.
@@ -48,21 +40,18 @@ impl Cost {
         let totals = self.totals();
         let mut text = format!("Total cost: ${:.4}", totals.cost_usd());
         for (model, usage) in &totals.by_model {
+            let price = match is_price_unknown(model, usage) {
+                true => "price unknown".to_owned(),
+                false => format!("${:.4}", usage.cost_usd),
+            };
             text.push_str(&format!(
-                "\n{model}: {} input, {} output, {} cache read, {} cache write (${:.4})",
+                "\n{model}: {} input, {} output, {} cache read, {} cache write ({price})",
                 usage.input_tokens,
                 usage.output_tokens,
                 usage.cache_read_input_tokens,
                 usage.cache_creation_input_tokens,
-                usage.cost_usd
             ));
         }
         json!({"text": text})
-    }
-}
-
-impl fmt::Debug for Cost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cost").field("earlier", &self.earlier).finish_non_exhaustive()
     }
 }

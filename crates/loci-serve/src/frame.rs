@@ -68,6 +68,10 @@ impl Frames {
             EngineEvent::ModeChanged(mode) => {
                 self.system("status", json!({"status": null, "permissionMode": mode.as_str()}))
             }
+            EngineEvent::ResultsCleared { n_results, freed_tokens } => self.system(
+                "results_cleared",
+                json!({"cleared_results": n_results, "freed_tokens": freed_tokens}),
+            ),
             EngineEvent::Compacting => self.system("status", json!({"status": "compacting"})),
             EngineEvent::CompactionEnded { failure } => {
                 self.system("status", compaction_status(failure.as_deref()))
@@ -198,6 +202,11 @@ impl Frames {
                 "level": report.context.level.as_str(),
             }},
         });
+        let unpriced = report.by_model.iter().filter(|(model, usage)| is_price_unknown(model, usage));
+        let unpriced: Vec<&str> = unpriced.map(|(model, _)| model.as_str()).collect();
+        if !unpriced.is_empty() {
+            frame["loci"]["price_unknown"] = json!(unpriced);
+        }
         for (key, after) in
             [("ttft_ms", report.first_event_after), ("time_to_request_ms", report.first_request_after)]
         {
@@ -322,6 +331,11 @@ pub(crate) fn outcome_text(report: &TurnReport) -> String {
     }
 }
 
+/// Tells whether what a model used could not be priced; a cost that somebody else recorded is one.
+pub(crate) fn is_price_unknown(model: &str, usage: &ModelUsage) -> bool {
+    facts(model).price.is_none() && usage.cost_usd == 0.0
+}
+
 /// Returns what each model used, as clients are told it.
 pub(crate) fn usage_by_model(by_model: &BTreeMap<String, ModelUsage>) -> Value {
     let row = |model: &str, usage: &ModelUsage| {
@@ -329,6 +343,9 @@ pub(crate) fn usage_by_model(by_model: &BTreeMap<String, ModelUsage>) -> Value {
         let mut value = serde_json::to_value(usage).unwrap_or_default();
         value["contextWindow"] = json!(facts.window);
         value["maxOutputTokens"] = json!(facts.default_output);
+        if is_price_unknown(model, usage) {
+            value["priceUnknown"] = json!(true);
+        }
         value
     };
     by_model.iter().map(|(model, usage)| (model.clone(), row(model, usage))).collect::<Map<_, _>>().into()

@@ -4,7 +4,6 @@ mod event_loop;
 mod terminal_prompt;
 
 use std::io::Write;
-use std::sync::Arc;
 use std::time::Duration;
 
 use loci_core::ids::SessionId;
@@ -14,7 +13,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::client_input::ClientInput;
 use crate::control::ControlContext;
-use crate::cost::{Cost, EarlierTotals};
+use crate::cost::Cost;
 use crate::frame::Frames;
 use crate::outgoing::OutgoingRequests;
 use crate::output::Output;
@@ -113,8 +112,6 @@ pub struct Headless {
     pub initialize: Option<InitializeRequest>,
     /// What the process asks of the client, where there is one.
     pub client_requests: Option<UnboundedReceiver<ClientMessage>>,
-    /// Reads what the session used before this process.
-    pub earlier_totals: EarlierTotals,
 }
 
 /// How long a slow reader is waited for at the end.
@@ -142,7 +139,7 @@ impl Headless {
             models: self.models.clone(),
             initialized: self.initialize.take(),
             commands: runner.slash_commands(),
-            cost: Cost::new(runner.identity(), Arc::clone(&self.earlier_totals)),
+            cost: Cost::new(runner.identity(), runner.earlier_totals()),
         };
         let output = Output::new(stdout);
         let client_requests = self.client_requests.take();

@@ -15,5 +15,4 @@ mod output;
 mod signals;
 
 pub use client_input::ClientInput;
-pub use cost::EarlierTotals;
 pub use headless::{Exit, Headless, InputFormat, OutputFormat, PermissionPrompter};

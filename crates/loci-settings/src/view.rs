@@ -199,7 +199,7 @@ impl From<&MergedSettings> for Settings {
             include_git_instructions: flag("includeGitInstructions"),
             claude_md_excludes: texts("claudeMdExcludes").unwrap_or_default(),
             claude_md: text("claudeMd"),
-            read_agents_md: flag("readAgentsMd") == Some(true),
+            read_agents_md: flag("readAgentsMd") != Some(false),
             api_key_helper: text("apiKeyHelper").filter(|command| !command.trim().is_empty()),
             force_login_method: text("forceLoginMethod"),
             forces_login_org: merged.value("forceLoginOrgUUID").is_some(),

@@ -33,7 +33,7 @@ pub use labels::{LabelError, LabelWatch, rename_session, tag_session, untag_sess
 pub use lease::{Lease, LeaseError, LeaseOwner};
 pub use listing::{
     Labels, MessageCount, SessionList, SessionMetadata, SessionSummary, list_all, list_newest, list_project,
-    list_rollouts, list_sessions, session_summary, session_totals,
+    list_rollouts, list_sessions, session_summary,
 };
 pub use remove::{RemoveError, remove_session, removed_sessions, restore_session};
 pub use session_file::{
@@ -41,6 +41,6 @@ pub use session_file::{
 };
 pub use session_log::{AppendError, LogWarning, MemorySink, SessionLog, Sink, last_prompt_text};
 pub use session_notes::{NotesCoverage, NotesError, SessionNotes, copy_notes};
-pub use statistics::{Statistics, StatisticsQuery, UsageRow, session_statistics};
+pub use statistics::{Statistics, StatisticsQuery, UsageRow, session_statistics, session_totals};
 pub use task_list::{TaskListDir, copy_tasks};
 pub use unsaved::{UnsavedError, recover_unsaved};

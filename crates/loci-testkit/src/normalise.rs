@@ -5,6 +5,7 @@
 //! | UUIDs | `<uuid-1>`, `<uuid-2>`, .. in order of appearance |
 //! | ids of the API (`msg_`, `toolu_`, `srvtoolu_`, `req_`, ..) | `<msg-1>`, `<toolu-1>`, .. |
 //! | RFC 3339 timestamps | `<time>` |
+//! | how long the API took (`totalAPIDuration`) | `<duration>` |
 //! | the temporary home and project | `<home>`, `<project>`, also in the spelling of directory names |
 //!
 //! The same id always becomes the same placeholder, so a golden transcript still shows who refers to whom.
@@ -85,7 +86,10 @@ impl Normaliser {
             Value::String(text) => Value::String(self.text(text)),
             Value::Array(items) => items.iter().map(|it| self.value(it)).collect(),
             Value::Object(fields) => {
-                let replace = |(key, value): (&String, &Value)| (self.text(key), self.value(value));
+                let replace = |(key, value): (&String, &Value)| match key.as_str() {
+                    "totalAPIDuration" => (key.clone(), Value::from("<duration>")),
+                    _ => (self.text(key), self.value(value)),
+                };
                 Value::Object(fields.iter().map(replace).collect::<Map<_, _>>())
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),

@@ -12,9 +12,8 @@ use loci_app::{
     COMPATIBLE_VERSION, RunOptions, TraceFilter, TraceLevel, TraceOptions, TraceTarget, resume, retention,
     start_trace,
 };
-use loci_core::session::Totals;
 use loci_engine::{ClientMessage, ClientRequests, NewSession, Prompt, RenewSession, Session};
-use loci_serve::{ClientInput, EarlierTotals, Headless, InputFormat, OutputFormat};
+use loci_serve::{ClientInput, Headless, InputFormat, OutputFormat};
 use loci_stdx::Env;
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -128,7 +127,6 @@ impl Run<'_> {
             api_key_source: composed.config.api_key_source.clone(),
             models: composed.models,
             may_bypass: composed.may_bypass,
-            earlier_totals: earlier_totals(identity.transcript_path(), composed.n_bytes_before),
             initialize,
             client_requests: self.client_requests,
             ..headless(self.env, self.args, prompt, identity.id().clone())
@@ -159,7 +157,7 @@ fn renewal(inherited: Env, options: RunOptions) -> RenewSession {
             config.rulebook.mode = state.mode;
             config.start_source = "clear";
             config.identity.model_override.clone_from(&state.model);
-            config.identity.totals.clone_from(&state.totals);
+            config.identity.carried.clone_from(&state.totals);
             Ok(Session::new(composed.config).into())
         };
         renew().map_err(|user_error| user_error.message().to_owned())
@@ -191,13 +189,7 @@ fn headless(env: &Env, args: &Args, prompt: Option<Prompt>, session: loci_core::
         prompt,
         initialize: None,
         client_requests: None,
-        earlier_totals: Arc::new(Totals::default),
     }
-}
-
-/// Reads what the first bytes of a transcript say the session used; a file that cannot be read says nothing.
-fn earlier_totals(file: PathBuf, n_bytes: u64) -> EarlierTotals {
-    Arc::new(move || loci_storage::sessions::session_totals(&file, n_bytes).unwrap_or_default())
 }
 
 /// A session that cannot be resumed is an error result for programs and a complaint for people.

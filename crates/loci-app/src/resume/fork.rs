@@ -61,7 +61,6 @@ pub(super) fn start(
         model: conversation.last_model().map(str::to_owned),
         mode,
         snapshots,
-        n_bytes: 0,
         place,
         history,
         warnings,

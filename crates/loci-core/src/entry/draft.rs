@@ -6,6 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{BadEntry, Entry};
+use crate::cost_state::COST_STATE;
 use crate::ids::{AgentId, EntryId, PromptId, RequestId, SessionId, ToolUseId};
 
 /// The fields every chain entry ends with.
@@ -319,6 +320,11 @@ pub enum Metadata {
         /// About how many tokens that frees.
         freed_tokens: u64,
     },
+    /// What the session has used so far ([`CostState`](crate::cost_state::CostState)).
+    CostState {
+        /// Its fields.
+        fields: Map<String, Value>,
+    },
     /// How input is read; the format has one value.
     Mode,
     /// The title a model made.
@@ -366,6 +372,13 @@ impl Metadata {
             Self::ContextCollapse { id, first, last, summary, said_tokens, after, freed_tokens } => {
                 let after = after.as_ref().map(EntryId::as_str);
                 json!({"type": "context-collapse", "sessionId": session, "collapseId": id.as_str(), "firstUuid": first.as_str(), "lastUuid": last.as_str(), "summary": summary, "saidTokens": said_tokens, "afterUuid": after, "freedTokens": freed_tokens})
+            }
+            Self::CostState { fields } => {
+                let mut line = json!({"type": COST_STATE, "sessionId": session, "timestamp": timestamp});
+                if let Value::Object(line) = &mut line {
+                    line.extend(fields.clone());
+                }
+                line
             }
             Self::Mode => json!({"type": "mode", "mode": "normal", "sessionId": session}),
             Self::GeneratedTitle { title } => {

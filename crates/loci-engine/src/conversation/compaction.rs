@@ -81,7 +81,13 @@ impl Conversation {
         loop {
             match next_context_action(&self.standing(plan)) {
                 ContextAction::Nothing => return false,
-                ContextAction::Clear(clearing) => self.recorder.clear(&clearing),
+                ContextAction::Clear(clearing) => {
+                    self.recorder.clear(&clearing);
+                    self.tell(EngineEvent::ResultsCleared {
+                        n_results: clearing.replacements.len(),
+                        freed_tokens: clearing.freed,
+                    });
+                }
                 ContextAction::Compact => return true,
                 ContextAction::NoHelp => {
                     if self.compactor.guard.take_news() {

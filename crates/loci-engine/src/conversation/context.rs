@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use loci_core::app_state::AppState;
+use loci_core::cost_state::CostState;
 use loci_core::hooks::HookEvent;
 use loci_core::permission::{Mode, Rulebook};
-use loci_core::session::SessionIdentity;
+use loci_core::session::{SessionIdentity, Totals};
 use loci_llm::Client;
 use loci_stdx::{Env, Store};
 use loci_storage::layout::{ConfigHome, SessionTmp};
@@ -21,6 +22,7 @@ use super::host::lock;
 use crate::background::BackgroundBudget;
 use crate::command::Answer;
 use crate::config::{Ambient, Grants, ReloadPoint, ReloadedSettings, SettingsPoller};
+use crate::earlier_totals::EarlierTotals;
 use crate::event::EngineEvent;
 use crate::extension::{Classifier, ClassifierBlocks, CompactionHooks, RestoreSource, TurnHooks};
 use crate::hooks::HookService;
@@ -35,6 +37,8 @@ pub(crate) struct SessionContext {
     pub(crate) client: Client,
     pub(crate) state: Arc<Store<AppState>>,
     pub(crate) identity: Arc<Store<SessionIdentity>>,
+    /// What earlier runs of the session used.
+    pub(crate) earlier: EarlierTotals,
     /// The world around the session; settings change it.
     pub(crate) ambient: Arc<Mutex<Ambient>>,
     pub(crate) tmp: SessionTmp,
@@ -102,9 +106,21 @@ impl SessionContext {
         self.state.get().permission.rulebook.mode
     }
 
-    /// Returns what the session has cost so far, in US dollars.
+    /// Returns what this process has spent so far, in US dollars: what a budget is held against.
     pub(crate) fn spent_usd(&self) -> f64 {
-        self.identity.get().totals.cost_usd()
+        self.identity.get().process_totals().cost_usd()
+    }
+
+    /// Returns what the session has used in all, earlier runs included, with what this process used before it.
+    pub(crate) fn totals(&self) -> Totals {
+        self.earlier.plus(&self.identity.get().process_totals())
+    }
+
+    /// Returns what the transcript is to say of it; nothing, as long as this process used nothing.
+    pub(crate) fn cost_state(&self) -> Option<CostState> {
+        let identity = self.identity.get();
+        let is_told = identity.is_persistent() && !identity.totals.by_model.is_empty();
+        is_told.then(|| self.earlier.cost_state(&identity.totals))
     }
 
     pub(crate) fn can_ask(&self) -> bool {

@@ -45,6 +45,7 @@ impl Conversation {
             "request"
         );
         let stream = self.ctx.client.stream(request, self.run.request.clone());
+        self.ctx.earlier.prefetch();
         let toolbox = self.toolbox.clone();
         tokio::spawn(forward(stream, toolbox, self.run.inbox.clone(), self.run.generation));
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use loci_context::Fullness;
 use loci_core::app_state::Denial;
-use loci_core::session::SessionIdentity;
+use loci_core::session::{SessionIdentity, Totals};
 use loci_core::tool::PathEffect;
 use loci_core::usage::Usage;
 
@@ -70,6 +70,7 @@ impl Tally {
         end: TurnEnd,
         denials: Vec<Denial>,
         identity: &SessionIdentity,
+        totals: Totals,
         context: Fullness,
         now: Duration,
     ) -> TurnReport {
@@ -79,8 +80,8 @@ impl Tally {
             stop_reason: end.stop_reason,
             round_trips: end.round_trips,
             usage: self.usage.clone(),
-            total_cost_usd: identity.totals.cost_usd(),
-            by_model: identity.totals.by_model.clone(),
+            total_cost_usd: totals.cost_usd(),
+            by_model: totals.by_model,
             denials,
             duration: now.saturating_sub(self.began),
             api_duration: self.api,

@@ -73,6 +73,7 @@ impl Session {
             client: config.client.clone(),
             state,
             identity,
+            earlier: config.history.earlier.clone(),
             ambient,
             tmp: config.tmp.clone(),
             events,

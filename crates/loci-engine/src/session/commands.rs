@@ -36,6 +36,12 @@ impl Session {
             Command::SetModel(model) => {
                 let vars = conversation.host.env().vars;
                 let model = model.map(|name| resolve_model(&vars, &name));
+                if let Some(name) = model.as_ref().filter(|name| !conversation.can_keep_budget(name)) {
+                    conversation.tell(EngineEvent::Warning(format!(
+                        "The price of `{name}` is unknown, so the budget of this run could not be kept; the model stays"
+                    )));
+                    return;
+                }
                 change(&conversation.ctx.state, |state| state.model.session_override.clone_from(&model));
                 conversation.tell(EngineEvent::ModelChanged(conversation.current_model()));
             }

@@ -56,6 +56,7 @@ fn answer(plan: &RewindPlan) -> FilesRewound {
         left: plan.conflicts.iter().map(|(step, why)| (path(step), why.reason().to_owned())).collect(),
         insertions: plan.insertions,
         deletions: plan.deletions,
+        ignored: plan.ignored.clone(),
     }
 }
 

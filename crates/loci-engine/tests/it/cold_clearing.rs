@@ -35,8 +35,9 @@ fn sent(request: &Request) -> String {
         .collect()
 }
 
-/// Has the files read, then sends a prompt after each pause; returns the last request of each turn.
-async fn play(clears_cold: bool, pauses: &[Duration]) -> Vec<String> {
+/// Has the files read, then sends a prompt after each pause; returns the last request of each turn, and how many results
+/// front ends heard to be cleared.
+async fn play(clears_cold: bool, pauses: &[Duration]) -> (Vec<String>, usize) {
     let root = tempfile::tempdir().unwrap();
     let cwd = root.path().canonicalize().unwrap();
     for n in 0..N_FILES {
@@ -64,16 +65,25 @@ async fn play(clears_cold: bool, pauses: &[Duration]) -> Vec<String> {
         ..usual
     });
     let engine = tokio::spawn(session.run());
-    let mut last = Vec::new();
+    let (mut last, mut n_told) = (Vec::new(), 0);
     for pause in std::iter::once(&Duration::ZERO).chain(pauses) {
         clock.advance(*pause);
         handle.send(Command::Prompt(Prompt::text("go on")));
-        while !matches!(events.recv().await.expect("the session goes on"), EngineEvent::TurnEnded(_)) {}
+        loop {
+            match events.recv().await.expect("the session goes on") {
+                EngineEvent::TurnEnded(_) => break,
+                EngineEvent::ResultsCleared { n_results, freed_tokens } => {
+                    assert!(freed_tokens > 0);
+                    n_told += n_results;
+                }
+                _ => {}
+            }
+        }
         last.push(requests.lock().unwrap().last().cloned().unwrap());
     }
     handle.send(Command::Close);
     engine.await.unwrap();
-    last
+    (last, n_told)
 }
 
 /// Up to an hour the cache may still be warm, and nothing is touched. Then all but the newest five go, and what was sent
@@ -81,7 +91,8 @@ async fn play(clears_cold: bool, pauses: &[Duration]) -> Vec<String> {
 #[tokio::test]
 async fn old_results_go_when_the_cache_is_cold() {
     let minutes = |n: u64| Duration::from_secs(n * 60);
-    let turns = play(true, &[minutes(59), minutes(61), minutes(1), minutes(61)]).await;
+    let (turns, n_told) = play(true, &[minutes(59), minutes(61), minutes(1), minutes(61)]).await;
+    assert_eq!(n_told, 3, "what is cleared is an event");
     let cleared: Vec<usize> = turns.iter().map(|request| request.matches(CLEARED).count()).collect();
     assert_eq!(cleared, [0, 0, 3, 3, 3]);
     for n in 0..N_FILES {
@@ -94,6 +105,6 @@ async fn old_results_go_when_the_cache_is_cold() {
 /// Invariant 21 of `docs/design/compaction.md`.
 #[tokio::test]
 async fn nothing_goes_after_a_pause_without_the_step() {
-    let turns = play(false, &[Duration::from_secs(100 * 60 * 60)]).await;
-    assert_eq!(turns[1].matches(CLEARED).count(), 0);
+    let (turns, n_told) = play(false, &[Duration::from_secs(100 * 60 * 60)]).await;
+    assert_eq!((turns[1].matches(CLEARED).count(), n_told), (0, 0));
 }

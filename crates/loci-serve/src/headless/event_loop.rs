@@ -1,11 +1,9 @@
 //! Between the client, the session and the signals.
 
 use std::io::Write;
-use std::sync::Arc;
 
 use loci_core::hooks::HookEvent;
 use loci_core::ids::SessionId;
-use loci_core::session::Totals;
 use loci_engine::turn::Outcome;
 use loci_engine::{Answer, ClientMessage, Command, EngineEvent, RunnerEvent, SessionRunner, TurnReport};
 use loci_stdx::printable;
@@ -88,7 +86,7 @@ impl EventLoop<'_> {
     /// Speaks of another session from now on.
     fn renewed(&mut self, id: SessionId) {
         self.frames = Frames::new(self.options.env.clone(), id, &self.options.version);
-        self.context.cost = Cost::new(self.session.identity(), Arc::new(Totals::default));
+        self.context.cost = Cost::new(self.session.identity(), self.session.earlier_totals());
         self.context.commands = self.session.slash_commands();
     }
 

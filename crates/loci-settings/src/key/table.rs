@@ -96,7 +96,7 @@ pub(super) const KEYS: &[Key] = &[
     key("sessionMemory.prepareSummary", Bool, "prepare a summary beside the conversation before the window is full").used(),
     key("sessionMemory.toolCalls", Integer(0, 1_000_000), "calls that are made before notes are written again").used(),
     key("claudeMd", Text, "the administrator's instructions").only(Managed).used(),
-    key("readAgentsMd", Bool, "whether AGENTS.md is read in directories without a CLAUDE.md").free().used(),
+    key("readAgentsMd", Bool, "whether AGENTS.md is read in directories without a CLAUDE.md; it is unless this is false").free().used(),
     key("claudeMdExcludes", Texts, "instruction files to leave out, as patterns on whole paths").used(),
     key("env", TextMap, "environment variables of loci and of all it runs").trust(Environment).used(),
     key("fileCheckpointingEnabled", Bool, "keep what files held before they were changed").used(),

@@ -257,6 +257,7 @@ proptest! {
 }
 
 /// A full disk took a part of what was appended; the next append is the same lines and perhaps more.
+/// Invariant 4 of `docs/design/session-log.md`.
 #[test]
 fn torn_beginning_of_what_is_appended_is_completed() {
     let lines = "{\"a\":1}\n{\"b\":22}\n{\"c\":3}\n";
@@ -278,6 +279,7 @@ fn torn_beginning_of_what_is_appended_is_completed() {
     }
 }
 
+/// Invariant 4 of `docs/design/session-log.md`.
 #[test]
 fn torn_line_of_somebody_else_is_left_alone() {
     for torn in ["{\"x\":", "{\"a\":1} and much longer than all that is to be appended"] {

@@ -13,6 +13,7 @@
 pub(crate) mod contents;
 mod conversation;
 mod disk;
+mod ignored;
 mod journal;
 mod shared;
 
@@ -22,6 +23,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use loci_core::conversation::millis;
 use loci_core::diff::{LineChange, line_changes};
 use loci_core::entry::Entry;
 use loci_core::file_history::{
@@ -35,6 +37,7 @@ use crate::history::tree_history::{append, has_call, log_path, read_log_since};
 use crate::layout::ConfigHome;
 use contents::Contents;
 use disk::Done;
+use ignored::ignored_changes;
 use journal::{Journal, Phase};
 
 pub(crate) use journal::journaled_steps;
@@ -70,6 +73,8 @@ pub struct RewindPlan {
     pub insertions: usize,
     /// Lines that would go.
     pub deletions: usize,
+    /// What git ignores and what has changed since: a rewind does not touch it.
+    pub ignored: Vec<PathBuf>,
     undoes: Option<Journal>,
 }
 
@@ -155,7 +160,10 @@ pub fn plan_rewind(
         None => shared::wanted(ctx, entries, prompt, &mut contents).ok_or(RewindError::NoCheckpoint)?,
     };
     let plan = assess(wanted, &mut contents)?;
-    Ok(RewindPlan { prompt: Some(prompt.clone()), ..plan })
+    let asked = entries.iter().find(|entry| entry.head().uuid.as_ref() == Some(prompt));
+    let since_ms = asked.and_then(|entry| millis(entry.head().timestamp.as_deref()?));
+    let ignored = since_ms.map(|since_ms| ignored_changes(ctx.cwd, since_ms, ctx.env)).unwrap_or_default();
+    Ok(RewindPlan { prompt: Some(prompt.clone()), ignored, ..plan })
 }
 
 /// Plans to undo the last rewind of a session that was not undone.

@@ -100,6 +100,15 @@ pub(crate) fn ignoring(file: &Path, env: &Env) -> Option<Ignoring> {
     })
 }
 
+/// Returns what git ignores below `dir`, relative to it; of directories that are ignored as a whole only themselves.
+pub(crate) fn ignored_paths(dir: &Path, env: &Env) -> Vec<PathBuf> {
+    let git = git_dir(dir).and_then(|git_dir| Git::new(dir, &git_dir, env));
+    let args = ["ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z"];
+    let paths = git.and_then(|git| git.read(&args)).unwrap_or_default();
+    let path = |text: &str| PathBuf::from(text.trim_end_matches('/'));
+    paths.split_terminator('\0').filter(|text| !text.is_empty()).map(path).collect()
+}
+
 /// Reads the main branch off references: where the remote's `HEAD` points, else `main`, else `master`.
 fn main_branch(refs: &str) -> Option<String> {
     let remote =

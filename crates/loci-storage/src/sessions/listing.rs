@@ -28,7 +28,7 @@ use std::thread;
 use cache::{CachedRecord, ListingCache};
 pub use head_tail::{Labels, SessionMetadata};
 pub use rollout::list_rollouts;
-pub use tally::{MessageCount, session_totals};
+pub use tally::MessageCount;
 
 use loci_stdx::in_parallel;
 

@@ -6,11 +6,15 @@
 //! 1. The blocks of one response repeat its usage; a response is known by its message id and request id.
 //! 2. A fork copies prompts and responses; they count in the session that comes first in the order of paths.
 //! 3. What was imported from another agent was paid for elsewhere and does not count.
+//! 4. Of a `cost-state` only that counts which no response before it has said ([`unrecorded`]): requests whose answers are
+//!    no part of the conversation.
 //!
 //! A session is counted wherever it has a message, its own or a copied one. It belongs to the project it began in: the
 //! repository around that directory, or the directory itself.
 
 mod line_reader;
+mod totals;
+mod unrecorded;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self};
@@ -31,6 +35,8 @@ use crate::sessions::archive::packed_transcripts;
 use crate::sessions::find::{FindError, ListedFile, SessionFiles, all_session_files};
 use crate::sessions::session_file::each_line;
 use line_reader::{LineReader, UsageKind, UsageRecord};
+pub use totals::session_totals;
+use unrecorded::unrecorded;
 
 /// How many read at once.
 const MOST_READERS: usize = 4;
@@ -161,7 +167,10 @@ fn subagents(place: &SessionPlace) -> Vec<TranscriptFile> {
 #[derive(Default)]
 struct SessionUsage {
     cwd: Option<String>,
-    records: Vec<UsageRecord>,
+    /// Of its own transcript.
+    own: Vec<UsageRecord>,
+    /// Of its agents'.
+    agents: Vec<UsageRecord>,
     unread: Vec<PathBuf>,
 }
 
@@ -206,9 +215,33 @@ fn read_session(session: &Session, reader: &mut LineReader<'_>) -> SessionUsage 
         }
         let (cwd, mut records) = reader.finish_file();
         usage.cwd = usage.cwd.or(cwd);
-        usage.records.append(&mut records);
+        let is_own = std::ptr::eq(source, &session.files[0]);
+        if is_own { &mut usage.own } else { &mut usage.agents }.append(&mut records);
     }
     usage
+}
+
+/// The rows of one session.
+struct SessionRows {
+    session: usize,
+    project: Arc<str>,
+    rows: BTreeMap<(Option<Date>, Option<Arc<str>>), UsageRow>,
+}
+
+impl SessionRows {
+    /// Returns the row that a record belongs to.
+    fn row(&mut self, record: &UsageRecord, price: Option<Price>) -> &mut UsageRow {
+        self.rows.entry((record.day, record.model.clone())).or_insert_with(|| UsageRow {
+            session: self.session,
+            day: record.day,
+            project: self.project.clone(),
+            model: record.model.clone(),
+            is_priced: price.is_some(),
+            n_turns: 0,
+            n_responses: 0,
+            usage: ModelUsage::default(),
+        })
+    }
 }
 
 /// What has been counted so far.
@@ -223,30 +256,32 @@ struct UsageCounter {
 impl UsageCounter {
     fn add(&mut self, session: usize, usage: &SessionUsage) {
         let project = self.project(usage.cwd.as_deref().unwrap_or_default());
-        let mut rows: BTreeMap<(Option<Date>, Option<&Arc<str>>), UsageRow> = BTreeMap::new();
-        for records in &usage.records {
-            let price = records.model.as_ref().and_then(|model| self.price(model));
-            let row = rows.entry((records.day, records.model.as_ref())).or_insert_with(|| UsageRow {
-                session,
-                day: records.day,
-                project: project.clone(),
-                model: records.model.clone(),
-                is_priced: price.is_some(),
-                n_turns: 0,
-                n_responses: 0,
-                usage: ModelUsage::default(),
-            });
-            if self.seen.insert(records.key) {
-                match &records.what {
-                    UsageKind::Turn => row.n_turns += 1,
-                    UsageKind::Response(usage) => {
+        let mut rows = SessionRows { session, project, rows: BTreeMap::new() };
+        for record in usage.own.iter().chain(&usage.agents).filter(|record| record.is_wanted) {
+            let price = record.model.as_ref().and_then(|model| self.price(model));
+            let is_new = self.seen.insert(record.key);
+            match &record.what {
+                UsageKind::State(_) => {}
+                UsageKind::Turn => rows.row(record, price).n_turns += u64::from(is_new),
+                UsageKind::Response(usage) => {
+                    let row = rows.row(record, price);
+                    if is_new {
                         row.n_responses += 1;
                         row.usage.add(usage, price.as_ref());
                     }
                 }
             }
         }
-        self.statistics.rows.extend(rows.into_values());
+        for beyond in unrecorded(&usage.own, &usage.agents) {
+            let state = &usage.own[beyond.at];
+            let model: Arc<str> = beyond.model.into();
+            let price = self.price(&model);
+            if state.is_wanted {
+                let record = UsageRecord { model: Some(model), ..state.clone() };
+                rows.row(&record, price).usage.add_all(&beyond.usage);
+            }
+        }
+        self.statistics.rows.extend(rows.rows.into_values());
     }
 
     /// Returns the directory that stands for the project of a session that began in `cwd`.

@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 
 use super::{SessionsContext, format, output};
 
+/// How many places of one kind of finding people are shown.
+const MOST_PLACES: usize = 3;
+
 /// The arguments of `loci sessions doctor`.
 #[derive(Debug, clap::Args)]
 pub(super) struct DoctorArgs {
@@ -66,7 +69,8 @@ fn to_json(check_up: &StoreReport) -> Value {
 }
 
 fn to_text(ctx: &SessionsContext<'_>, check_up: &StoreReport, is_repair: bool) -> String {
-    let mut text: String = check_up.findings.iter().map(|finding| paragraph(ctx, finding)).collect();
+    let groups = grouped(&check_up.findings);
+    let mut text: String = groups.iter().map(|group| paragraph(ctx, group)).collect();
     let n_sessions = counted(check_up.n_sessions as u64, "session", "sessions");
     let n_findings = counted(check_up.findings.len() as u64, "finding", "findings");
     text.push_str(&match (check_up.findings.len(), check_up.n_open()) {
@@ -80,14 +84,78 @@ fn to_text(ctx: &SessionsContext<'_>, check_up: &StoreReport, is_repair: bool) -
     text
 }
 
-fn paragraph(ctx: &SessionsContext<'_>, finding: &Finding) -> String {
-    let file = format::plain(&format::path(&ctx.env.home, &finding.file.to_string_lossy()));
-    let place = finding.offset.map(|offset| format!(" at byte {offset}")).unwrap_or_default();
-    let last = match &finding.outcome {
+/// Puts findings together that are of one kind and have come to the same, in the order of the first of each.
+fn grouped(findings: &[Finding]) -> Vec<Vec<&Finding>> {
+    let mut groups: Vec<Vec<&Finding>> = Vec::new();
+    for finding in findings {
+        let is_alike = |first: &&Finding| first.kind == finding.kind && outcome(first) == outcome(finding);
+        match groups.iter_mut().find(|group| group.first().is_some_and(is_alike)) {
+            Some(group) => group.push(finding),
+            None => groups.push(vec![finding]),
+        }
+    }
+    groups
+}
+
+fn outcome(finding: &Finding) -> String {
+    match &finding.outcome {
         RepairOutcome::Found => format!("repair: {}", finding.remedy),
         RepairOutcome::Mended(said) => format!("mended: {said}"),
         RepairOutcome::Left(why) => format!("not mended: {why}"),
+    }
+}
+
+/// Describes what was found once, with the first few places.
+fn paragraph(ctx: &SessionsContext<'_>, group: &[&Finding]) -> String {
+    let place = |finding: &&Finding| {
+        let file = format::plain(&format::path(&ctx.env.home, &finding.file.to_string_lossy()));
+        let at = finding.offset.map(|offset| format!(" at byte {offset}")).unwrap_or_default();
+        format!("{file}{at}")
     };
-    let (meaning, last) = (format::plain(&finding.meaning), format::plain(&last));
-    format!("{}  {file}{place}\n  {meaning}\n  {last}\n\n", finding.kind)
+    let Some((first, others)) = group.split_first() else { return String::new() };
+    let mut text = format!("{}  {}\n", first.kind, place(first));
+    for other in others.iter().take(MOST_PLACES - 1) {
+        text.push_str(&format!("{}  {}\n", " ".repeat(first.kind.name().len()), place(other)));
+    }
+    let n_more = group.len().saturating_sub(MOST_PLACES) as u64;
+    if n_more > 0 {
+        let more = counted(n_more, "more place", "more places");
+        text.push_str(&format!("{}  and {more} (--json has all)\n", " ".repeat(first.kind.name().len())));
+    }
+    let (meaning, last) = (format::plain(&first.meaning), format::plain(&outcome(first)));
+    let is_same = others.iter().all(|other| other.meaning == first.meaning);
+    let example = if is_same { "" } else { "the first: " };
+    format!("{text}  {example}{meaning}\n  {last}\n\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use loci_storage::doctor::FindingKind;
+
+    use super::*;
+
+    fn finding(kind: FindingKind, remedy: &str) -> Finding {
+        Finding {
+            kind,
+            session: None,
+            file: "/f".into(),
+            offset: Some(1),
+            meaning: "m".to_owned(),
+            remedy: remedy.to_owned(),
+            outcome: RepairOutcome::Found,
+        }
+    }
+
+    #[test]
+    fn findings_of_one_kind_and_remedy_are_one_group() {
+        use FindingKind::{BrokenLine, StaleLease};
+        let findings = [
+            finding(BrokenLine, "cut"),
+            finding(StaleLease, "remove"),
+            finding(BrokenLine, "cut"),
+            finding(BrokenLine, "keep"),
+        ];
+        let sizes: Vec<usize> = grouped(&findings).iter().map(Vec::len).collect();
+        assert_eq!(sizes, [2, 1, 1]);
+    }
 }

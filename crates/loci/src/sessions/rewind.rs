@@ -187,11 +187,15 @@ fn perform(
     }
 }
 
+/// How many paths that git ignores people are shown.
+const MOST_IGNORED: usize = 20;
+
 /// What is shown of a plan.
 struct Report<'a> {
     ctx: &'a SessionsContext<'a>,
     files: Vec<(PathBuf, &'static str)>,
     conflicts: Vec<(PathBuf, &'static str)>,
+    ignored: Vec<PathBuf>,
     lines: (usize, usize),
     has_conversation: bool,
     to: Option<String>,
@@ -209,6 +213,7 @@ impl<'a> Report<'a> {
             ctx,
             files: plan.steps.iter().map(|step| (path(step), action(step))).collect(),
             conflicts: plan.conflicts.iter().map(|(step, why)| (path(step), why.reason())).collect(),
+            ignored: plan.ignored.clone(),
             lines: (plan.insertions, plan.deletions),
             has_conversation,
             to: to.map(str::to_owned),
@@ -230,6 +235,13 @@ impl<'a> Report<'a> {
         for (path, reason) in &self.conflicts {
             text.push_str(&format!("  conflict {}: {reason}\n", self.shown(path)));
         }
+        for path in self.ignored.iter().take(MOST_IGNORED) {
+            text.push_str(&format!("  not touched, git ignores it: {}\n", self.shown(path)));
+        }
+        if let Some(n_more @ 1..) = self.ignored.len().checked_sub(MOST_IGNORED) {
+            let more = counted(n_more as u64, "more path", "more paths");
+            text.push_str(&format!("  not touched, git ignores them: {more} (--json has all)\n"));
+        }
         text
     }
 
@@ -242,6 +254,7 @@ impl<'a> Report<'a> {
             "isApplied": rewound.is_some(),
             "files": files.collect::<Vec<_>>(),
             "conflicts": conflicts.collect::<Vec<_>>(),
+            "ignored": self.ignored,
             "insertions": self.lines.0,
             "deletions": self.lines.1,
             "conversation": self.has_conversation,

@@ -43,7 +43,7 @@ impl Line<'_> {
             short(usage.output_tokens),
             short(usage.cache_read_input_tokens),
             short(usage.cache_creation_input_tokens),
-            if *has_cost { format::dollars(usage.cost_usd) } else { "-".to_owned() },
+            if *has_cost { format::dollars(usage.cost_usd) } else { "unknown".to_owned() },
         ]
     }
 }
@@ -157,9 +157,9 @@ mod tests {
         ];
         expect![[r#"
 
-            MODEL                 SESSIONS  TURNS  INPUT  OUTPUT  CACHE READ  CACHE WRITE   COST
-            sonnet                       2     30    12k       0           0            0  $3.00  ████████████████████████
-            other                        1      1      0       0           0            0      -  ████████████
+            MODEL                 SESSIONS  TURNS  INPUT  OUTPUT  CACHE READ  CACHE WRITE     COST
+            sonnet                       2     30    12k       0           0            0    $3.00  ████████████████████████
+            other                        1      1      0       0           0            0  unknown  ████████████
             (and 3 more; --json)
         "#]]
         .assert_eq(&table("MODEL", &lines, Measure::Cost));

@@ -5,13 +5,13 @@ use super::report::Report;
 const HEADER: &str = "day,project,model,sessions,turns,responses,input_tokens,output_tokens,cache_read_tokens,\
                       cache_creation_tokens,web_searches,cost_usd";
 
-/// Returns the header and all lines. All columns but `sessions` can be added up.
+/// Returns the header and all lines. All columns but `sessions` can be added up; a cost that is unknown is empty.
 pub(super) fn lines(report: &Report) -> String {
     let mut text = format!("{HEADER}\n");
     for ((day, project, model), used) in &report.by_cell {
         let usage = &used.usage;
         text.push_str(&format!(
-            "{},{},{},{},{},{},{},{},{},{},{},{:.6}\n",
+            "{},{},{},{},{},{},{},{},{},{},{},{}\n",
             day.map(|day| day.to_string()).unwrap_or_default(),
             field(project),
             field(model),
@@ -23,7 +23,7 @@ pub(super) fn lines(report: &Report) -> String {
             usage.cache_read_input_tokens,
             usage.cache_creation_input_tokens,
             usage.web_search_requests,
-            usage.cost_usd
+            if report.unpriced.contains(model) { String::new() } else { format!("{:.6}", usage.cost_usd) }
         ));
     }
     text

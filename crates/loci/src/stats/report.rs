@@ -73,7 +73,7 @@ pub(super) struct Report {
     by_day: BTreeMap<Option<Date>, Used>,
     pub(super) by_cell: BTreeMap<Cell, Used>,
     /// Models without a price.
-    unpriced: BTreeSet<String>,
+    pub(super) unpriced: BTreeSet<String>,
 }
 
 impl Report {
@@ -117,8 +117,13 @@ impl Report {
         };
         let mut whole = self.all.json();
         whole["unpricedModels"] = json!(self.unpriced);
-        whole["models"] =
-            self.by_model.iter().map(|(it, used)| with("model", json!(some(it)), used)).collect();
+        whole["priceUnknown"] = json!(!self.unpriced.is_empty());
+        let model = |(name, used): (&String, &Used)| {
+            let mut row = with("model", json!(some(name)), used);
+            row["priceUnknown"] = json!(self.unpriced.contains(name));
+            row
+        };
+        whole["models"] = self.by_model.iter().map(model).collect();
         whole["projects"] =
             self.by_project.iter().map(|(it, used)| with("project", json!(some(it)), used)).collect();
         whole["days"] = self
@@ -149,14 +154,14 @@ impl Report {
         }
         if !self.unpriced.is_empty() {
             let names: Vec<String> = self.unpriced.iter().map(|name| format::plain(name)).collect();
-            text.push_str(&format!("\nNo price is known of {}; they count as $0.00\n", names.join(", ")));
+            text.push_str(&format!("\nPrice unknown, counted as $0.00: {}\n", names.join(", ")));
         }
         text
     }
 
     fn models(&self) -> Vec<Line<'_>> {
         let named = self.by_model.iter().map(|(name, used)| match name.as_str() {
-            "" => ("(no answer)".to_owned(), used, false),
+            "" => ("(no answer)".to_owned(), used, true),
             _ => (name.clone(), used, !self.unpriced.contains(name)),
         });
         dearest(named.collect())

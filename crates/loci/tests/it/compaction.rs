@@ -102,7 +102,8 @@ async fn oversized_request_is_compacted_before_sending() {
         Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line; where you have the Recall tool, it finds and quotes any message of it.
         10 <- 9: attachment {"type":"file","filename":"<project>/notes.txt","content":{"type":"text","file":{"filePath":"<project>/notes.txt","content":"port=9000\n","numLines":1,"startLine":1,"totalLines":1}},"displayPath":"notes.txt"}
         11 <- 10: assistant Both are 9000.
-        12 last-prompt -> 11
+        12 cost-state
+        13 last-prompt -> 11
     "#]].assert_eq(&world.sketch());
     // The summary is asked for with the same beginning, so that the cache serves it.
     let (before, asked) = (body(&requests[1]), body(&requests[2]));

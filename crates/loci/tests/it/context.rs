@@ -95,8 +95,8 @@ async fn each_piece_has_its_source_size_and_reason() {
           Write  (a tool that --tools, a rule or a setting takes away)
           <project>/.claude/rules/ts.md  (Waits until a file is read that fits src/*.ts)
 
-        About # tokens in all, for claude-opus-4-8
-        The window holds 200000; it is compacted from # on. It is now: fine"#]]
+        About # tokens in all, for claude-opus-5-5
+        The window holds 1000000; it is compacted from # on. It is now: fine"#]]
     .assert_eq(&lines.join("\n"));
 }
 

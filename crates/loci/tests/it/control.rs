@@ -116,7 +116,7 @@ async fn set_permission_mode_and_set_model_hold_from_the_next_turn() {
         {"subtype":"keep_all"}: "default" "claude-sonnet-4-5" "claude-sonnet-4-5"
         {"subtype":"set_permission_mode","mode":"acceptEdits"}: "acceptEdits" "claude-sonnet-4-5" "claude-sonnet-4-5"
         {"subtype":"set_model","model":"claude-haiku-4-5"}: "acceptEdits" "claude-haiku-4-5" "claude-haiku-4-5"
-        {"subtype":"set_model","model":"opus"}: "acceptEdits" "claude-opus-4-8" "claude-opus-4-8"
+        {"subtype":"set_model","model":"opus"}: "acceptEdits" "claude-opus-5-5" "claude-opus-5-5"
         {"subtype":"set_model","model":null}: "acceptEdits" "claude-sonnet-4-5" "claude-sonnet-4-5"
     "#]].assert_eq(&told);
     let status = output.json_lines().into_iter().filter(|it| it["subtype"] == "status");

@@ -400,7 +400,8 @@ async fn a_call_that_was_not_whole_does_not_run() {
         The answer above may be incomplete.
         5 <- 4: user (isMeta) The connection broke in the middle of your answer. Go on from where it stopped; do not repeat what was said.
         6 <- 5: assistant Done.
-        7 last-prompt -> 6
+        7 cost-state
+        8 last-prompt -> 6
     "#]].assert_eq(&world.sketch());
 }
 

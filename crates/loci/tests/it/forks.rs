@@ -75,6 +75,7 @@ async fn a_fork_copies_the_chain_and_leaves_the_source_alone() {
             "custom-title",
             "user",
             "assistant",
+            "cost-state",
             "last-prompt"
         ]
     );
@@ -207,4 +208,26 @@ async fn unsaved_fork_writes_nothing() {
     assert_fine(&world.print(["Once more", "-r", &id, "--fork-session", "--no-session-persistence"]));
     assert_eq!(asked(&world), ["What does it say?", "Once more"]);
     assert_eq!(world.home.sessions().len(), 1);
+}
+
+/// Whoever leaves a branch says so before anything else, so that a crash does not bring the old one back.
+/// Invariant 7 of `docs/design/session-log.md`.
+#[tokio::test]
+async fn branch_from_an_earlier_message_outlasts_a_crash() {
+    let (world, id) = one_turn().await;
+    assert_fine(&world.print(["Second", "-r", &id]));
+    let file = file_of(&world, &id);
+    let entries = world.home.read_session(&file);
+    let answer =
+        entries.iter().rfind(|entry| entry["message"]["content"][0]["text"] == "It says hello.").unwrap();
+    let uuid = answer["uuid"].as_str().unwrap();
+    assert_fine(&world.print(["Instead", "-r", &id, "--resume-session-at", uuid]));
+    // It dies after the prompt.
+    let text = fs::read_to_string(&file).unwrap();
+    let kept = text.lines().position(|line| line.contains("Instead") && line.contains("parentUuid")).unwrap();
+    let kept: String = text.lines().take(kept + 1).map(|line| format!("{line}\n")).collect();
+    fs::write(&file, kept).unwrap();
+    let world = world.then([]).await;
+    assert_fine(&world.print(["Third", "-r", &id]));
+    assert_eq!(asked(&world), ["What does it say?", "Instead", "Third"]);
 }

@@ -174,12 +174,14 @@ async fn a_prompt_during_a_turn_waits_for_its_end() {
         1 queue-operation dequeue
         2 <- -: user A
         3 <- 2: assistant one
-        4 last-prompt -> 3
-        5 queue-operation enqueue
-        6 queue-operation dequeue
-        7 <- 3: user B
-        8 <- 7: assistant two
-        9 last-prompt -> 8
+        4 cost-state
+        5 last-prompt -> 3
+        6 queue-operation enqueue
+        7 queue-operation dequeue
+        8 <- 3: user B
+        9 <- 8: assistant two
+        10 cost-state
+        11 last-prompt -> 9
     "#]]
     .assert_eq(&world.sketch());
 }

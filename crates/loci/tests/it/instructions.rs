@@ -93,11 +93,11 @@ async fn a_file_shown_in_full_may_be_edited_and_one_shown_in_part_must_be_read()
 }
 
 #[tokio::test]
-async fn further_directories_and_agents_md_are_read_when_asked_for() {
+async fn further_directories_are_read_when_asked_for_and_agents_md_unless_refused() {
     for (variable, setting, expected) in [
-        ("", "{}", [false, false]),
-        ("1", "{}", [true, false]),
-        ("", r#"{"readAgentsMd": true}"#, [false, true]),
+        ("", "{}", [false, true]),
+        ("1", "{}", [true, true]),
+        ("", r#"{"readAgentsMd": false}"#, [false, false]),
     ] {
         let world = World::new(Step::text("hi")).await;
         world.home.write("AGENTS.md", "AGENTS");

@@ -239,7 +239,8 @@ async fn interrupt_during_a_command_kills_it() {
         8 <- 6: user answers #3 (error) Not run: the user interrupted before this call began.
         9 <- 5: user answers #2 (error) The command was interrupted before it ended.
         10 <- 9: user [Request interrupted by user for tool use]
-        11 last-prompt -> 10
+        11 cost-state
+        12 last-prompt -> 10
     "#]].assert_eq(&remains(&world, &output));
     assert!(!world.home.project().join("never").exists());
     check_continues(world, expect![[r#"
@@ -357,7 +358,8 @@ async fn sigterm_during_a_command_kills_it() {
         8 <- 6: user answers #3 (error) Not run: the user interrupted before this call began.
         9 <- 5: user answers #2 (error) The user interrupted before this call was done. It may have taken effect in part; check before relying on it.
         10 <- 9: user [Request interrupted by user for tool use]
-        11 last-prompt -> 10
+        11 cost-state
+        12 last-prompt -> 10
     "#]].assert_eq(&world.sketch());
     check_continues(world, expect![[r#"
         user: hi
@@ -456,13 +458,15 @@ async fn crash_during_commands_can_be_resumed() {
         7 <- 4: user answers #1 1	one
         8 queue-operation enqueue
         9 queue-operation dequeue
-        10 <- 5: user answers #2 (error) The session ended before the result of this call was recorded. The call may or may not have run, in whole or in part; check before relying on it or repeating it.
-        11 <- 6: user answers #3 (error) The session ended before the result of this call was recorded. The call may or may not have run, in whole or in part; check before relying on it or repeating it.
-        12 <- 11: user (isMeta) Continue from where you left off.
-        13 <- 12: assistant (synthetic) No response requested.
-        14 <- 13: user go on
-        15 <- 14: assistant Going on.
-        16 last-prompt -> 15
+        10 last-prompt -> 5
+        11 <- 5: user answers #2 (error) The session ended before the result of this call was recorded. The call may or may not have run, in whole or in part; check before relying on it or repeating it.
+        12 <- 6: user answers #3 (error) The session ended before the result of this call was recorded. The call may or may not have run, in whole or in part; check before relying on it or repeating it.
+        13 <- 12: user (isMeta) Continue from where you left off.
+        14 <- 13: assistant (synthetic) No response requested.
+        15 <- 14: user go on
+        16 <- 15: assistant Going on.
+        17 cost-state
+        18 last-prompt -> 16
     "#]].assert_eq(&world.sketch());
     expect![[r#"
         user: hi

@@ -221,7 +221,8 @@ async fn a_limit_of_round_trips_ends_the_turn() {
         5 <- 4: assistant calls Bash #2
         6 <- 5: user answers #2 (no output)
         7 <- 6: attachment {"type":"max_turns_reached","maxTurns":2,"turnCount":3}
-        8 last-prompt -> 7
+        8 cost-state
+        9 last-prompt -> 7
     "#]]
     .assert_eq(&world.sketch());
 
@@ -269,7 +270,8 @@ async fn a_spending_limit_ends_the_turn() {
         2 <- -: user hi
         3 <- 2: assistant calls Bash #1
         4 <- 3: user answers #1 (error) <tool_use_error>Not run: the spending limit of this session was reached before this call.</tool_use_error>
-        5 last-prompt -> 4
+        5 cost-state
+        6 last-prompt -> 4
     "#]].assert_eq(&world.sketch());
 
     // Below the limit the turn goes on.

@@ -135,17 +135,20 @@ async fn a_session_goes_on_in_its_own_file_with_its_own_model() {
         1 queue-operation dequeue
         2 <- -: user first
         3 <- 2: assistant one
-        4 last-prompt -> 3
-        5 queue-operation enqueue
-        6 queue-operation dequeue
-        7 <- 3: user second
-        8 <- 7: assistant two
-        9 last-prompt -> 8
-        10 queue-operation enqueue
-        11 queue-operation dequeue
-        12 <- 8: user third
-        13 <- 12: assistant three
-        14 last-prompt -> 13
+        4 cost-state
+        5 last-prompt -> 3
+        6 queue-operation enqueue
+        7 queue-operation dequeue
+        8 <- 3: user second
+        9 <- 8: assistant two
+        10 cost-state
+        11 last-prompt -> 9
+        12 queue-operation enqueue
+        13 queue-operation dequeue
+        14 <- 9: user third
+        15 <- 14: assistant three
+        16 cost-state
+        17 last-prompt -> 15
     "#]]
     .assert_eq(&world.sketch());
     let models: Vec<Value> = world.requests().iter().map(|it| it.json["model"].clone()).collect();
@@ -184,7 +187,8 @@ async fn what_a_session_cost_before_counts_when_its_cost_is_asked_for() {
     assert_eq!(ask(&mut session, "before")["total_cost_usd"], 3.0);
     session.write_json(&user("second"));
     let result = session.wait_for_json(is_result);
-    assert_eq!(result["total_cost_usd"], 3.0, "a result tells what its process used");
+    assert_eq!(result["total_cost_usd"], 6.0, "a result tells what the session used");
+    assert_eq!(result["modelUsage"][MODEL]["inputTokens"], 2_000_000);
     let usage = ask(&mut session, "after");
     assert_eq!(usage["total_cost_usd"], 6.0);
     assert_eq!(usage["model_usage"][MODEL]["inputTokens"], 2_000_000);

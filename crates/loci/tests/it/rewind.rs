@@ -405,3 +405,29 @@ async fn read_only_commands_record_no_change() {
     assert_eq!(fs::read_to_string(log).unwrap().lines().count(), 1);
     assert!(!world.home.config_home().join("loci/blobs").exists());
 }
+
+/// Invariant 18 of `docs/design/file-history.md`.
+#[tokio::test]
+async fn rewind_names_the_ignored_files_it_does_not_touch() {
+    let world = World::with_git([]).await;
+    world.home.write(".gitignore", "*.log\nbuild/\n");
+    world.home.write("old.log", "old\n");
+    let old = fs::File::options().append(true).open(world.home.project().join("old.log")).unwrap();
+    old.set_modified(std::time::SystemTime::now() - Duration::from_secs(3_600)).unwrap();
+    world.home.commit("begin");
+    let command = "echo x > a.txt; echo y > new.log; mkdir -p build/deep; echo z > build/deep/o";
+    let world = world.then([bash(command), Step::text("Done.")]).await;
+    assert_fine(&world.run(&keeping(["make it"])));
+    let session = id(&world);
+    let said = world.run(&sessions(["rewind", &session, "--to", "last", "--files", "--dry-run"]));
+    let lines: Vec<&str> = said.stdout.lines().filter(|line| line.contains("git ignores")).collect();
+    assert_eq!(
+        lines,
+        ["  not touched, git ignores it: build", "  not touched, git ignores it: new.log"],
+        "{said:?}"
+    );
+    let done = json_of(&world.run(&sessions(["rewind", &session, "--to", "last", "--files", "--json"])));
+    let project = world.home.project();
+    assert_eq!(done["ignored"], json!([project.join("build"), project.join("new.log")]), "{done}");
+    assert!(!project.join("a.txt").exists() && project.join("new.log").exists());
+}

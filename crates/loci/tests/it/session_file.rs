@@ -54,16 +54,18 @@ async fn two_turn_session_file_matches_snapshot() {
         9 <- 7: user answers #501 Updated `<project>/notes.txt`. The changed lines are now:
         10 <- 8: user answers #502 README.md
         11 <- 10: assistant Changed one line.
-        12 last-prompt -> 11
-        13 queue-operation enqueue
-        14 queue-operation dequeue
-        15 <- 11: user And now a file
-        16 <- 15: assistant calls Write #503
-        17 <- 16: assistant calls Bash #504
-        18 <- 16: user answers #503 Created `<project>/new.txt` (1 line).
-        19 <- 17: user answers #504 (error) Exit code 2
-        20 <- 19: assistant Made a file.
-        21 last-prompt -> 20
+        12 cost-state
+        13 last-prompt -> 11
+        14 queue-operation enqueue
+        15 queue-operation dequeue
+        16 <- 11: user And now a file
+        17 <- 16: assistant calls Write #503
+        18 <- 17: assistant calls Bash #504
+        19 <- 17: user answers #503 Created `<project>/new.txt` (1 line).
+        20 <- 18: user answers #504 (error) Exit code 2
+        21 <- 20: assistant Made a file.
+        22 cost-state
+        23 last-prompt -> 21
     "#]]
     .assert_eq(&world.sketch());
 }

@@ -120,7 +120,8 @@ async fn read_only_calls_run_together() {
         6 <- 5: user answers #2 second
         7 <- 4: user answers #1 first
         8 <- 7: assistant Both came.
-        9 last-prompt -> 8
+        9 cost-state
+        10 last-prompt -> 8
     "#]]
     .assert_eq(&world.sketch());
     expect![[r#"
@@ -175,7 +176,8 @@ async fn writing_call_waits_for_earlier_calls() {
         9 <- 5: user answers #502 1	written
         10 <- 6: user answers #503 out.txt:1:written
         11 <- 10: assistant Done.
-        12 last-prompt -> 11
+        12 cost-state
+        13 last-prompt -> 11
     "#]]
     .assert_eq(&world.sketch());
 }

@@ -55,6 +55,7 @@ fn a_pointer_at_the_end_chooses_the_branch() {
     check(&format!("{BRANCHES}\npointer u2"), "u1 a1 u2 | filler(u2)");
 }
 
+/// Invariant 7 of `docs/design/session-log.md`.
 #[test]
 fn pointer_to_the_leaf_of_a_branch_chooses_it_whatever_another_branch_said_later() {
     let table =

@@ -33,7 +33,7 @@ use crate::sessions::find::FileStamp;
 use record::Record;
 
 /// Changes when what is kept changes.
-const FORM: &[u8; 16] = b"loci listing 02\n";
+const FORM: &[u8; 16] = b"loci listing 03\n";
 /// How many bytes lie before the ends of the records.
 const HEAD: usize = FORM.len() + 8 + 4;
 /// How much older than this file a session must be: file systems count time in steps.

@@ -213,7 +213,7 @@ fn facts(ends: &HeadTail<'_>, size: u64, modified_ms: i64) -> SessionMetadata {
             Some(tally) => MessageCount::Exactly(tally.n_messages),
             None => MessageCount::About(estimate(ends.tail, size)),
         },
-        cost_usd: tally.map(|tally| tally.totals.cost_usd()),
+        cost_usd: tally.filter(|tally| !tally.has_unpriced).map(|tally| tally.totals.cost_usd()),
     }
 }
 
@@ -309,6 +309,9 @@ impl Labels {
     }
 }
 
+/// How lines begin that record what was sent to the model (`api-request`, `api-request-shape`, `api-request-blob`).
+const REQUEST_RECORD: &[u8] = br#"{"type":"api-request"#;
+
 /// What the beginning of a file says.
 #[derive(Default)]
 struct Beginning {
@@ -325,8 +328,8 @@ impl Beginning {
         let chain = first_chain_line(head).unwrap_or_default();
         let forked_from = scan::fields(chain).find(|(key, _)| *key == b"forkedFrom");
         Self {
-            created: scan::first_text(head, "timestamp").and_then(|text| text.parse().ok()),
-            cwd: scan::first_text(head, "cwd"),
+            created: first_text(head, "timestamp").and_then(|text| text.parse().ok()),
+            cwd: first_text(head, "cwd"),
             first_entry: scan::fields(chain)
                 .find(|(key, _)| *key == b"uuid")
                 .and_then(|(_, id)| scan::as_text(id)),
@@ -334,6 +337,15 @@ impl Beginning {
             is_sidechain: memchr::memmem::find(first_line, br#""isSidechain":true"#).is_some(),
         }
     }
+}
+
+/// Returns the first text under a key that is the session's own: what lines record of requests may have any key.
+fn first_text(head: &[u8], key: &str) -> Option<String> {
+    if memchr::memmem::find(head, REQUEST_RECORD).is_none() {
+        return scan::first_text(head, key);
+    }
+    let lines = loci_stdx::lines(head).map(|line| line.bytes);
+    lines.filter(|line| !line.starts_with(REQUEST_RECORD)).find_map(|line| scan::first_text(line, key))
 }
 
 /// Returns the first line that is an entry of the conversation, whole or cut by the window.

@@ -1,16 +1,12 @@
 //! How many messages a session has and what it cost.
 //!
 //! Of a file that was read as a whole both are exact: messages are the user and assistant entries that people
-//! see (not hidden ones, not subagents'), cost is the list price of every response once. Of a longer file the
-//! number of messages is estimated from its end and the cost is left out. [`session_totals`] reads a file of any
-//! length, a block at a time, for whoever wants to know.
+//! see (not hidden ones, not subagents'), cost is what the last `cost-state` says and the list price of every response
+//! behind it. Of a longer file the number of messages is estimated from its end and the cost is left out.
 
 use std::collections::HashSet;
-use std::io::{self, Read};
-use std::path::Path;
 
-use loci_stdx::open_regular;
-
+use loci_core::cost_state::{COST_STATE, CostState};
 use loci_core::model::facts;
 use loci_core::session::Totals;
 use loci_core::usage::Usage;
@@ -44,22 +40,14 @@ impl MessageCount {
     }
 }
 
-/// Returns what the responses in the first `n_bytes` of a session file used and cost, each counted once.
-pub fn session_totals(path: &Path, n_bytes: u64) -> io::Result<Totals> {
-    let mut tally = Tally::default();
-    crate::sessions::session_file::each_line(&mut open_regular(path)?.take(n_bytes), |line| {
-        tally.take(line.bytes);
-        true
-    })?;
-    Ok(tally.totals)
-}
-
 /// Messages and cost of a file.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Tally {
     pub(super) n_messages: u64,
     /// What the responses used, and cost as far as their models have a price.
     pub(super) totals: Totals,
+    /// Whether a model without a price answered.
+    pub(super) has_unpriced: bool,
     /// The blocks of one response repeat its usage.
     responses: HashSet<Box<[u8]>>,
 }
@@ -75,6 +63,10 @@ impl Tally {
     }
 
     fn take(&mut self, line: &[u8]) {
+        if scan::leading_type(line) == Some(COST_STATE.as_bytes()) {
+            self.totals = CostState::parse(line).map_or_else(|| self.totals.clone(), |state| state.totals);
+            return;
+        }
         match Shape::parse(line) {
             Shape::User => self.n_messages += 1,
             Shape::Assistant(message) => {
@@ -82,10 +74,20 @@ impl Tally {
                 let answer = AssistantMessage::parse(message);
                 // Without an id, each block is a response of its own.
                 if answer.id.is_empty() || self.responses.insert(Box::from(answer.id)) {
-                    add_usage(&answer, &mut self.totals);
+                    self.add_usage(&answer);
                 }
             }
             Shape::Nothing => {}
+        }
+    }
+
+    fn add_usage(&mut self, answer: &AssistantMessage<'_>) {
+        let model = scan::as_text(answer.model).filter(|model| model != SYNTHETIC);
+        let usage: Option<Usage> = model.as_ref().and_then(|_| serde_json::from_slice(answer.usage).ok());
+        if let Some((model, usage)) = model.zip(usage) {
+            let facts = facts(&model);
+            self.has_unpriced |= facts.price.is_none();
+            self.totals.add(&model, &facts, &usage);
         }
     }
 }
@@ -126,14 +128,6 @@ impl<'a> Shape<'a> {
     }
 }
 
-fn add_usage(answer: &AssistantMessage<'_>, totals: &mut Totals) {
-    let model = scan::as_text(answer.model).filter(|model| model != SYNTHETIC);
-    let usage: Option<Usage> = model.as_ref().and_then(|_| serde_json::from_slice(answer.usage).ok());
-    if let Some((model, usage)) = model.zip(usage) {
-        totals.add(&model, &facts(&model), &usage);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -163,14 +157,11 @@ mod tests {
         let tally = Tally::from_bytes(text.join("\n").as_bytes());
         assert_eq!(tally.n_messages, 4);
         assert!((tally.totals.cost_usd() - 6.0).abs() < 1e-9, "{:?}", tally.totals);
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("s.jsonl");
-        std::fs::write(&path, text.join("\n")).unwrap();
-        assert_eq!(session_totals(&path, u64::MAX).unwrap(), tally.totals);
-        let up_to_second: usize = text[..6].iter().map(|line| line.len() + 1).sum();
-        let first = session_totals(&path, up_to_second as u64).unwrap();
-        assert_eq!(first.by_model["claude-sonnet-4-5"].input_tokens, 2_000_000);
-        assert_eq!(session_totals(&path, 0).unwrap(), Totals::default());
+        let state = json!({"type": "cost-state", "modelUsage": {"claude-sonnet-4-5": {"costUSD": 7.5}}});
+        let more = [text.join("\n"), state.to_string(), answer("m3").to_string(), answer("m1").to_string()];
+        let tally = Tally::from_bytes(more.join("\n").as_bytes());
+        assert_eq!(tally.n_messages, 6);
+        assert!((tally.totals.cost_usd() - 10.5).abs() < 1e-9, "{:?}", tally.totals);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
+use loci_core::cost_state::{COST_STATE, CostState};
 use loci_core::usage::Usage;
 use loci_stdx::{Date, TimeZone, Timestamp};
 
@@ -30,7 +31,11 @@ const NOT_A_PROMPT: [&[u8]; 5] = [
 pub(super) struct UsageRecord {
     /// What it is known by. A hash: among ten million of them two are taken for one with a chance of one in 400,000.
     pub(super) key: u64,
+    /// When it was written, or what was written before it.
+    pub(super) time_ms: Option<i64>,
     pub(super) day: Option<Date>,
+    /// Whether it lies in the time that is asked for.
+    pub(super) is_wanted: bool,
     /// Of a prompt, the model that answered it.
     pub(super) model: Option<Arc<str>>,
     pub(super) what: UsageKind,
@@ -40,6 +45,8 @@ pub(super) struct UsageRecord {
 pub(super) enum UsageKind {
     Turn,
     Response(Box<Usage>),
+    /// What the session had used by then, all in all.
+    State(Box<CostState>),
 }
 
 /// Reads transcripts, one after another.
@@ -48,6 +55,8 @@ pub(super) struct LineReader<'a> {
     days: Days<'a>,
     model: Option<Arc<str>>,
     cwd: Option<String>,
+    /// The time of the last line that had one.
+    time_ms: Option<i64>,
     records: Vec<UsageRecord>,
     /// The prompt that no model has answered yet.
     prompt: Option<usize>,
@@ -64,6 +73,7 @@ impl<'a> LineReader<'a> {
             days: Days { zone: &query.zone, known: None },
             model: None,
             cwd: None,
+            time_ms: None,
             records: Vec::new(),
             prompt: None,
             command: None,
@@ -74,6 +84,7 @@ impl<'a> LineReader<'a> {
     /// Returns where the transcript began and what was said in it, and is ready for the next one.
     pub(super) fn finish_file(&mut self) -> (Option<String>, Vec<UsageRecord>) {
         (self.prompt, self.command, self.response) = (None, None, None);
+        self.time_ms = None;
         (self.cwd.take(), std::mem::take(&mut self.records))
     }
 
@@ -81,11 +92,13 @@ impl<'a> LineReader<'a> {
     pub(super) fn read_line(&mut self, line: &[u8]) {
         let line = trimmed(line);
         // A line that was torn says nothing to rely on.
-        let is_whole = line.ends_with(b"}");
-        if !is_whole
-            || matches!(scan::leading_type(line), Some(kind) if kind != b"user" && kind != b"assistant")
-        {
+        if !line.ends_with(b"}") {
             return;
+        }
+        match scan::leading_type(line) {
+            None | Some(b"user" | b"assistant") => {}
+            Some(kind) if kind == COST_STATE.as_bytes() => return self.read_state(line),
+            Some(_) => return,
         }
         let line = LineFields::parse(line);
         if self.cwd.is_none() {
@@ -120,7 +133,15 @@ impl<'a> LineReader<'a> {
 
     fn turn(&mut self, line: &LineFields<'_>) -> Option<UsageRecord> {
         let key = key(b"prompt", line.origin(), b"");
-        self.day(line).map(|day| UsageRecord { key, day, model: None, what: UsageKind::Turn })
+        Some(self.record(key, line.time, None, UsageKind::Turn)).filter(|turn| turn.is_wanted)
+    }
+
+    fn read_state(&mut self, line: &[u8]) {
+        let Some(state) = CostState::parse(line) else { return };
+        let time = scan::fields(line).find(|(key, _)| *key == b"timestamp");
+        let time = time.map_or(&b""[..], |(_, time)| time);
+        let record = self.record(key(b"state", line, b""), time, None, UsageKind::State(Box::new(state)));
+        self.records.push(record);
     }
 
     fn read_response(&mut self, line: &LineFields<'_>) {
@@ -132,7 +153,6 @@ impl<'a> LineReader<'a> {
         if let Some(command) = self.command.take_if(|_| !line.is_sidechain) {
             self.records.push(UsageRecord { model: Some(model.clone()), ..command });
         }
-        let Some(day) = self.day(line) else { return };
         let Ok(usage) = serde_json::from_slice::<Usage>(answer.usage) else { return };
         let key = match answer.id {
             b"" => key(b"entry", line.origin(), b""),
@@ -147,12 +167,9 @@ impl<'a> LineReader<'a> {
             }
             Some(_) | None => {
                 self.response = Some(self.records.len());
-                self.records.push(UsageRecord {
-                    key,
-                    day,
-                    model: Some(model),
-                    what: UsageKind::Response(Box::new(usage)),
-                });
+                let usage = UsageKind::Response(Box::new(usage));
+                let record = self.record(key, line.time, Some(model), usage);
+                self.records.push(record);
             }
         }
     }
@@ -168,16 +185,21 @@ impl<'a> LineReader<'a> {
         Some(model)
     }
 
-    /// Returns the day of a line, if the line is wanted; one without a time is, where no time is asked for.
-    fn day(&mut self, line: &LineFields<'_>) -> Option<Option<Date>> {
+    /// Makes a record of a line with this time, as written; one without a time is wanted where no time is asked for.
+    fn record(&mut self, key: u64, time: &[u8], model: Option<Arc<str>>, what: UsageKind) -> UsageRecord {
         let query = self.query;
-        let time = scan::as_text(line.time).and_then(|text| milliseconds(&text));
-        let Some(time) = time else {
-            return (query.since_ms.is_none() && query.until_ms.is_none()).then_some(None);
+        let own = scan::as_text(time).and_then(|text| milliseconds(&text));
+        self.time_ms = own.or(self.time_ms);
+        let dated = own.or_else(|| self.time_ms.filter(|_| matches!(what, UsageKind::State(_))));
+        let is_wanted = match dated {
+            None => query.since_ms.is_none() && query.until_ms.is_none(),
+            Some(time) => {
+                query.since_ms.is_none_or(|since| time >= since)
+                    && query.until_ms.is_none_or(|until| time < until)
+            }
         };
-        let is_wanted = query.since_ms.is_none_or(|since| time >= since)
-            && query.until_ms.is_none_or(|until| time < until);
-        is_wanted.then(|| self.days.day(time))
+        let day = dated.and_then(|time| self.days.day(time));
+        UsageRecord { key, time_ms: self.time_ms, day, is_wanted, model, what }
     }
 }
 
@@ -385,7 +407,7 @@ mod tests {
             .iter()
             .filter_map(|records| match &records.what {
                 UsageKind::Response(usage) => Some(usage.output_tokens),
-                UsageKind::Turn => None,
+                UsageKind::Turn | UsageKind::State(_) => None,
             })
             .collect();
         assert_eq!(outputs, [7, 2]);

@@ -1,0 +1,64 @@
+//! A model whose price nobody told us: its cost is unknown, not nothing.
+
+use loci_testkit::Step;
+use serde_json::{Value, json};
+
+use crate::support::{World, assert_fine, control, is_result, loci, stream, user};
+
+const MYSTERY: &str = "mystery-1";
+
+#[tokio::test]
+async fn unknown_price_is_said_in_result_stats_and_list() {
+    let world = World::new([Step::text("hi").usage(1_000, 100, 0, 0)]).await;
+    let output = world.run(&loci().args(["-p", "hello", "--model", MYSTERY, "--output-format", "json"]));
+    assert_fine(&output);
+    let result: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!(result["modelUsage"][MYSTERY]["priceUnknown"], true, "{result}");
+    assert_eq!(result["loci"]["price_unknown"], json!([MYSTERY]), "{result}");
+    let json = |args: &[&str]| -> Value {
+        let output = world.run(&loci().args(args.iter().copied()));
+        assert_fine(&output);
+        serde_json::from_str(&output.stdout).unwrap()
+    };
+    let stats = json(&["stats", "--json"]);
+    assert_eq!(
+        (&stats["priceUnknown"], &stats["models"][0]["priceUnknown"]),
+        (&json!(true), &json!(true)),
+        "{stats}"
+    );
+    let list = json(&["sessions", "list", "--json"]);
+    assert_eq!(list[0]["costUsd"], Value::Null, "{list}");
+    let text = world.run(&loci().arg("stats")).stdout;
+    assert!(
+        text.contains("Price unknown, counted as $0.00: mystery-1") && text.contains("unknown"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn budget_is_refused_for_a_model_without_a_price() {
+    let world = World::new([Step::text("hi")]).await;
+    for args in [["--model", MYSTERY].as_slice(), &["--model", "haiku", "--fallback-model", MYSTERY]] {
+        let output =
+            world.run(&loci().args(["-p", "hello", "--max-budget-usd", "1"]).args(args.iter().copied()));
+        assert_eq!(output.code, Some(1), "{output:?}");
+        assert!(
+            output.stderr.contains("The price of `mystery-1` is unknown, so a budget of $1 cannot be kept"),
+            "{output:?}"
+        );
+    }
+    assert!(world.requests().is_empty());
+}
+
+#[tokio::test]
+async fn run_with_a_budget_keeps_its_model_when_another_has_no_price() {
+    let world = World::new([Step::text("hi")]).await;
+    let mut session = world.start(&stream(["--max-budget-usd", "1"]));
+    session.write_json(&control("m", json!({"subtype": "set_model", "model": MYSTERY})));
+    session.wait_for_json(|frame| frame["response"]["request_id"] == "m");
+    session.write_json(&user("hello"));
+    session.wait_for_json(is_result);
+    let output = session.finish();
+    assert!(output.stderr.contains("The price of `mystery-1` is unknown"), "{output:?}");
+    assert_ne!(world.last_request().json["model"], MYSTERY);
+}
