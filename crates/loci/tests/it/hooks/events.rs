@@ -4,7 +4,7 @@ use loci_testkit::Step;
 use serde_json::{Value, json};
 
 use super::{KEEP, answering, command, configure, kept, last_message, run, specific};
-use crate::support::{World, assert_fine, loci, watched};
+use crate::support::{World, assert_fine, is_result, loci, stream, user, watched};
 
 /// Returns hooks that keep every payload of these events.
 fn keeping(events: &[&str]) -> Value {
@@ -229,5 +229,68 @@ async fn runs_of_hooks_are_told_where_that_is_asked_for() {
                 (&json!("no\n"), &json!(1), &json!("error"))
             );
         }
+    }
+}
+
+/// A command of the very turn may have written the file: what it says of hooks waits for the next prompt.
+#[tokio::test]
+async fn changed_hooks_count_from_the_next_prompt_on() {
+    let none =
+        "echo '{}' > \"$CLAUDE_CONFIG_DIR/settings.json\"; echo '{}' > ~/.claude/settings.json; touch first";
+    let steps = vec![
+        Step::call("Bash", json!({"command": none})),
+        Step::text("One."),
+        Step::call("Bash", json!({"command": "touch second"})),
+        Step::text("Two."),
+    ];
+    let world = World::new(steps).await;
+    configure(&world, json!({"PostToolUse": command("Bash", KEEP)}));
+    let binary = stream(["--permission-mode", "bypassPermissions"]).env("IS_SANDBOX", "1");
+    let mut session = world.start(&binary);
+    for prompt in ["one", "two"] {
+        session.write_json(&user(prompt));
+        session.wait_for_json(is_result);
+    }
+    session.close_stdin();
+    let output = session.finish();
+    assert_eq!(output.code, Some(0), "{output:?}");
+    assert!(world.home.project().join("second").exists());
+    let seen: Vec<Value> =
+        kept(&world, "kept.jsonl").iter().map(|it| it["tool_input"]["command"].clone()).collect();
+    assert_eq!(seen, [none], "the hook held to the end of its turn, and no longer");
+    assert!(output.stderr.contains("the hooks are now those of the files"), "{}", output.stderr);
+}
+
+#[tokio::test]
+async fn compaction_asks_before_and_tells_after_and_can_be_blocked() {
+    for (is_blocked, expected) in [
+        (false, vec!["PreCompact manual", "SessionStart compact", "PostCompact manual"]),
+        (true, vec!["PreCompact manual"]),
+    ] {
+        let steps = vec![Step::text("One."), Step::text("Two."), Step::text("<summary>Short.</summary>")];
+        let world = World::new(steps).await;
+        let keep = format!("{KEEP}{}", if is_blocked { "; echo not now >&2; exit 2" } else { "" });
+        configure(
+            &world,
+            json!({
+                "PreCompact": command("manual", &keep),
+                "PostCompact": command("", KEEP),
+                "SessionStart": command("compact", KEEP),
+            }),
+        );
+        let mut session = world.start(&stream([]));
+        for prompt in ["one", "two", "/compact keep the names"] {
+            session.write_json(&user(prompt));
+            session.wait_for_json(is_result);
+        }
+        session.close_stdin();
+        session.finish();
+        let payloads = kept(&world, "kept.jsonl");
+        let told = payloads.iter().map(|it| {
+            let subject = it["trigger"].as_str().or(it["source"].as_str()).unwrap();
+            format!("{} {subject}", it["hook_event_name"].as_str().unwrap())
+        });
+        assert_eq!(told.collect::<Vec<_>>(), expected, "blocked {is_blocked}");
+        assert_eq!(payloads[0]["custom_instructions"], "keep the names");
     }
 }
