@@ -1,11 +1,16 @@
 //! The repository around a directory, read without running anything of its own.
 //!
-//! [`head_branch`] reads `.git/HEAD` and spawns nothing. [`git_snapshot`] asks `git`, with everything switched
+//! [`head_branch`] reads `.git/HEAD` and spawns nothing. [`git_snapshot`] reads branches, commits and the user's name
+//! from files (`refs`, `log` with `objects`, `config`) and asks `git` for the rest, with everything switched
 //! off that a repository's configuration could use to run a command: fsmonitor, hooks, signature checks,
 //! pagers, filters; with no locks taken; without the variables that point git somewhere else; and each
 //! question with a deadline.
 
 mod command;
+mod config;
+mod log;
+mod objects;
+mod refs;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +18,15 @@ use std::thread;
 
 use loci_stdx::{Env, read_regular_to_string};
 
+use super::repository::common_dir;
 use command::Git;
+use config::{UserName, user_name};
+use log::last_commits;
+use objects::ObjectId;
+use refs::Refs;
+
+/// How many commits a snapshot lists.
+const N_COMMITS: usize = 5;
 
 /// A repository at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -54,29 +67,62 @@ pub(crate) fn git_dir(dir: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Asks git about the repository around `dir`; `None` outside one, or without git.
+/// Tells how the repository around `dir` stands; `None` outside one, or without git.
+///
+/// Only the state of the working tree is git's to tell; the rest is read from files while git looks, and git is asked
+/// for it where a file is not plain.
 pub fn git_snapshot(dir: &Path, env: &Env) -> Option<GitSnapshot> {
     let branch = head_branch(dir)?;
-    let git = Git::new(dir, &git_dir(dir)?, env)?;
-    let status = ["status", "--short", "--ignore-submodules=dirty"];
-    let log = ["log", "--oneline", "--no-decorate", "--no-color", "-n", "5"];
-    let refs = ["refs/remotes/origin/HEAD", "refs/heads/main", "refs/heads/master"];
-    let refs: Vec<&str> = ["for-each-ref", "--format=%(refname) %(symref)"].into_iter().chain(refs).collect();
+    let git_dir = git_dir(dir)?;
+    let git = Git::new(dir, &git_dir, env)?;
     thread::scope(|scope| {
-        let status = scope.spawn(|| git.read(&status));
-        let log = scope.spawn(|| git.read(&log));
-        let refs = scope.spawn(|| git.read(&refs));
-        let user = scope.spawn(|| git.read(&["config", "--get", "user.name"]));
-        let answer = |thread: thread::ScopedJoinHandle<'_, Option<String>>| thread.join().ok().flatten();
+        let status = scope.spawn(|| git.read(&["status", "--short", "--ignore-submodules=dirty"]));
+        let common = common_dir(&git_dir);
+        let refs = Refs::open(&common);
+        let user = match user_name(&common, env) {
+            UserName::Named(name) => Some(name),
+            UserName::Unnamed => None,
+            UserName::Unclear => git.read(&["config", "--get", "user.name"]),
+        };
+        let main_branch = match &refs {
+            Some(refs) => refs.main_branch(),
+            None => ask_main_branch(&git),
+        };
+        let log = refs.and_then(|refs| read_log(&git_dir, &common, &refs)).or_else(|| ask_log(&git));
         Some(GitSnapshot {
             branch,
-            main_branch: answer(refs).as_deref().and_then(main_branch),
+            main_branch,
             // Without a status there is no repository that git would talk about.
-            status: answer(status)?.trim_end().to_owned(),
-            log: answer(log).unwrap_or_default().trim_end().to_owned(),
-            user: answer(user).map(|user| user.trim().to_owned()).filter(|user| !user.is_empty()),
+            status: status.join().ok().flatten()?.trim_end().to_owned(),
+            log: log.unwrap_or_default().trim_end().to_owned(),
+            user: user.map(|user| user.trim().to_owned()).filter(|user| !user.is_empty()),
         })
     })
+}
+
+/// Lists the last commits from the repository's files; a branch without any has an empty list.
+fn read_log(git_dir: &Path, common: &Path, refs: &Refs<'_>) -> Option<String> {
+    let head = read_regular_to_string(git_dir.join("HEAD")).ok()?;
+    let id = match head.trim_end().strip_prefix("ref:").map(str::trim) {
+        Some(name) => match refs.target(name) {
+            Some(id) => id,
+            // Yet to be born, unless the name leads to another one.
+            None => return refs.is_absent(name).then(String::new),
+        },
+        None => ObjectId::parse(head.trim_end())?,
+    };
+    last_commits(common, id, N_COMMITS)
+}
+
+fn ask_log(git: &Git) -> Option<String> {
+    let n_commits = N_COMMITS.to_string();
+    git.read(&["log", "--oneline", "--no-decorate", "--no-color", "-n", &n_commits])
+}
+
+fn ask_main_branch(git: &Git) -> Option<String> {
+    let refs = ["refs/remotes/origin/HEAD", "refs/heads/main", "refs/heads/master"];
+    let args: Vec<&str> = ["for-each-ref", "--format=%(refname) %(symref)"].into_iter().chain(refs).collect();
+    git.read(&args).as_deref().and_then(main_branch)
 }
 
 /// What git says about leaving a file out.

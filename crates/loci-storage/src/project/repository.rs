@@ -51,7 +51,7 @@ fn git_dir_of(dir: &Path) -> Option<PathBuf> {
     Some(dir.join(text.trim_end().strip_prefix("gitdir:")?.trim()))
 }
 
-fn common_dir(git_dir: &Path) -> PathBuf {
+pub(super) fn common_dir(git_dir: &Path) -> PathBuf {
     let named = read_regular_to_string(git_dir.join("commondir")).ok();
     let common = named.map_or_else(|| git_dir.to_owned(), |name| git_dir.join(name.trim_end()));
     fs::canonicalize(&common).unwrap_or(common)

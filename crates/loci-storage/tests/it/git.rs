@@ -1,6 +1,7 @@
 //! Git state, from files and from git itself.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use loci_storage::project::{git_snapshot, head_branch};
@@ -91,6 +92,110 @@ fn variables_do_not_lead_git_elsewhere() {
     world.env.vars =
         world.env.vars.with("GIT_DIR", elsewhere.to_str().unwrap()).with("GIT_INDEX_FILE", "/nowhere/x");
     assert_eq!(git_snapshot(world.cwd(), &world.env).unwrap().status, "");
+}
+
+/// Asks git itself.
+fn git_log(world: &World, dir: &Path) -> String {
+    let mut command = Command::new("git");
+    command
+        .args(["log", "--oneline", "--no-decorate", "-n", "5"])
+        .current_dir(dir)
+        .env("HOME", &world.env.home);
+    String::from_utf8(command.output().unwrap().stdout).unwrap().trim_end().to_owned()
+}
+
+fn commit_all(world: &World, message: &str, time: u32) {
+    let date = format!("{time} +0000");
+    let mut command = Command::new("git");
+    command.args([
+        "-c",
+        "user.name=T",
+        "-c",
+        "user.email=t@e",
+        "commit",
+        "-q",
+        "--allow-empty",
+        "-m",
+        message,
+    ]);
+    command.current_dir(world.cwd()).env("HOME", &world.env.home);
+    command.env("GIT_COMMITTER_DATE", &date).env("GIT_AUTHOR_DATE", &date);
+    assert!(command.status().unwrap().success());
+}
+
+/// The reader of commits against git itself: branches that were merged, one second for all, loose and packed objects with
+/// deltas, a detached head, a shallow clone and a worktree.
+#[test]
+fn snapshot_lists_commits_as_git_log_does() {
+    let world = repository();
+    let check = |dir: &Path, case: &str| {
+        let log = git_snapshot(dir, &world.env).unwrap().log;
+        assert_eq!(log, git_log(&world, dir), "{case}");
+        assert!(!log.is_empty(), "{case}");
+    };
+    check(world.cwd(), "one commit");
+    for round in 0..3 {
+        let side = format!("side-{round}");
+        git(&world, &["checkout", "-q", "-b", &side]);
+        commit_all(
+            &world,
+            &format!("on the side {round}\nstill the subject\n\nand a body"),
+            1_700_000_000 + round * 100,
+        );
+        git(&world, &["checkout", "-q", "main"]);
+        commit_all(&world, &format!("on main {round}"), 1_700_000_000 + round * 60);
+        git(&world, &["merge", "-q", "--no-edit", "-m", &format!("joins {round}"), &side]);
+        check(world.cwd(), "merged, loose");
+    }
+    for n in 0..60 {
+        commit_all(
+            &world,
+            &format!(
+                "a commit with a long message that many others share, number {n}\n\n{}",
+                "text ".repeat(40)
+            ),
+            1_800_000_000,
+        );
+    }
+    check(world.cwd(), "all in one second");
+    git(&world, &["gc", "-q", "--aggressive", "--prune=now"]);
+    check(world.cwd(), "packed");
+    commit_all(&world, "loose over packed", 1_800_000_001);
+    check(world.cwd(), "both");
+    git(&world, &["checkout", "-q", "HEAD~3"]);
+    check(world.cwd(), "detached");
+    git(&world, &["worktree", "add", "-q", "../tree", "side-1"]);
+    check(&world.cwd().with_file_name("tree"), "worktree");
+    git(&world, &["clone", "-q", "--depth", "2", "--no-local", ".", "../shallow"]);
+    check(&world.cwd().with_file_name("shallow"), "shallow");
+    git(&world, &["clone", "-q", "--shared", ".", "../shared"]);
+    check(&world.cwd().with_file_name("shared"), "objects elsewhere");
+}
+
+#[test]
+fn snapshot_of_a_plain_repository_starts_git_once() {
+    let mut world = repository();
+    git(&world, &["config", "user.name", "Ada"]);
+    let calls = world.env.home.join("calls");
+    let real = Command::new("sh").args(["-c", "command -v git"]).output().unwrap();
+    let real = String::from_utf8(real.stdout).unwrap();
+    let script = format!("#!/bin/sh\necho \"$@\" >> '{}'\nexec {} \"$@\"\n", calls.display(), real.trim());
+    let wrapper = world.write("bin/git", script);
+    fs::set_permissions(&wrapper, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", wrapper.parent().unwrap().display(), world.env.vars.get("PATH").unwrap());
+    world.env.vars = world.env.vars.with("PATH", &path);
+    let snapshot = git_snapshot(world.cwd(), &world.env).unwrap();
+    assert_eq!((snapshot.user.as_deref(), snapshot.main_branch.as_deref()), (Some("Ada"), Some("main")));
+    let asked = fs::read_to_string(&calls).unwrap();
+    assert!(asked.lines().count() == 1 && asked.contains("status --short"), "{asked}");
+    for n in 0..20 {
+        commit_all(&world, &format!("number {n}\n\n{}", "the same words ".repeat(40)), 1_800_000_000);
+    }
+    git(&world, &["gc", "-q", "--aggressive", "--prune=now"]);
+    let snapshot = git_snapshot(world.cwd(), &world.env).unwrap();
+    assert_eq!(snapshot.log.lines().count(), 5);
+    let asked = fs::read_to_string(&calls).unwrap();
+    assert_eq!(asked.lines().count(), 2, "packed commits are read, too: {asked}");
 }
 
 /// A repository's own configuration must not get anything run (threat model, S-23).
