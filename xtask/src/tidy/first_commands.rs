@@ -4,7 +4,7 @@ use super::tree::{File, Tree};
 
 const README: &str = "README.md";
 const CI: &str = ".ci/run";
-const DEMO: &str = "cargo run --release -- demo";
+const DEMO: &str = "cargo run -- demo";
 
 /// Finds a README whose first command is not the demo, or whose second is not what CI runs.
 pub(crate) fn check(tree: &Tree) -> Vec<String> {
@@ -74,13 +74,13 @@ mod tests {
         expect_problems(
             check,
             &[(README, readme("cargo build", "cargo test").as_str()), ci],
-            &["README.md:4: `cargo build` is the first command; begin with `cargo run --release -- demo`"],
+            &["README.md:4: `cargo build` is the first command; begin with `cargo run -- demo`"],
         );
         expect_problems(
             check,
             &[(README, "# x\n"), ci],
             &[
-                "README.md:1: no command is shown; begin with `cargo run --release -- demo`",
+                "README.md:1: no command is shown; begin with `cargo run -- demo`",
                 "README.md:1: no second command is shown; say how every test is run",
             ],
         );
