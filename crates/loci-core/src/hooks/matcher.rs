@@ -13,6 +13,13 @@ pub enum Matcher {
     Names(Vec<String>),
     /// Those in which the pattern is found.
     Pattern(Box<Regex>),
+    /// The same, for patterns that look around or refer back, as those of JavaScript may.
+    LookAround {
+        /// The pattern.
+        pattern: Box<fancy_regex::Regex>,
+        /// Whether a search that takes too long counts as found.
+        when_too_long: bool,
+    },
     /// It cannot be read; whether it matches depends on what passing over it would let through.
     Unreadable {
         /// Whether it is taken to match everything.
@@ -22,6 +29,8 @@ pub enum Matcher {
 
 /// A pattern that is larger than this, compiled, is refused.
 const SIZE_LIMIT: usize = 1 << 20;
+/// How many steps a search may take back.
+const BACKTRACK_LIMIT: usize = 100_000;
 
 impl Matcher {
     /// Reads a matcher for an event; the error says what is wrong with it, and comes with what it is taken for.
@@ -37,6 +46,14 @@ impl Matcher {
             Ok(pattern) => (Self::Pattern(Box::new(pattern)), None),
             Err(error) => {
                 let matches = event.can_refuse();
+                if let Ok(pattern) = fancy_regex::RegexBuilder::new(text)
+                    .delegate_size_limit(SIZE_LIMIT)
+                    .backtrack_limit(BACKTRACK_LIMIT)
+                    .build()
+                {
+                    let pattern = Box::new(pattern);
+                    return (Self::LookAround { pattern, when_too_long: matches }, None);
+                }
                 let taken = if matches { "it is taken to match everything" } else { "it matches nothing" };
                 let why = error.to_string();
                 let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ").trim();
@@ -52,6 +69,9 @@ impl Matcher {
             Self::All => true,
             Self::Names(names) => names.iter().any(|name| name == subject),
             Self::Pattern(pattern) => pattern.is_match(subject),
+            Self::LookAround { pattern, when_too_long } => {
+                pattern.is_match(subject).unwrap_or(*when_too_long)
+            }
             Self::Unreadable { matches } => *matches,
         }
     }
@@ -95,6 +115,9 @@ mod tests {
             (PreToolUse, "mcp__my-server__get", "mcp__my-server__get", true),
             (PreToolUse, "Notebook.*", "NotebookEdit", true),
             (PreToolUse, ".*", "Anything", true),
+            (PreToolUse, "^(?!Read$).*", "Read", false),
+            (PreToolUse, "^(?!Read$).*", "Bash", true),
+            (PreToolUse, r"^(a+)\1$", "aaaa", true),
             (Notification, "idle_prompt", "idle_prompt", true),
             (FileChanged, "a.env", "a.env", true),
             (FileChanged, "a.env", "xaxenvx", true),
@@ -112,7 +135,7 @@ mod tests {
     #[test]
     fn unreadable_matcher_is_reported_and_fails_closed_where_a_handler_could_refuse() {
         for (event, matches) in [(HookEvent::PreToolUse, true), (HookEvent::PostToolUse, false)] {
-            for text in ["(", "^(?!Read)", "[z-a]"] {
+            for text in ["(", "^(?!Read", "[z-a]"] {
                 let (matcher, problem) = Matcher::parse(event, text);
                 assert!(problem.is_some_and(|problem| problem.contains(text)), "{text}");
                 assert_eq!(matcher.matches(Some("Bash")), matches, "{text}");

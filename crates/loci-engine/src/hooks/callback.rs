@@ -22,6 +22,12 @@ pub(crate) fn client_entries(hooks: &[ClientHook]) -> (Vec<Arc<HookEntry>>, Vec<
             problems.push(format!("The client has hooks for `{}`, which is no event here", hook.event));
             continue;
         };
+        if !event.is_built() {
+            problems.push(format!(
+                "The client has hooks for `{}`, which does not happen in this version yet: they are never asked",
+                hook.event
+            ));
+        }
         let text = hook.matcher.clone().unwrap_or_default();
         let (matcher, problem) = Matcher::parse(event, &text);
         problems.extend(problem.map(|problem| format!("A hook of the client: {problem}")));
@@ -73,6 +79,31 @@ impl HookService {
             Ok(Err(ClientRequestError::Gone)) if guards => HandlerEnd::TimedOut { blocks: true },
             Ok(Err(ClientRequestError::Gone)) => HandlerEnd::Failed("the client is gone".to_owned()),
             Err(_) => HandlerEnd::TimedOut { blocks: guards },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn callbacks_that_are_never_asked_are_reported() {
+        for (event, n_entries, expected) in [
+            ("PreToolUse", 1, None),
+            ("WorktreeCreate", 1, Some("does not happen in this version yet")),
+            ("BeforeLunch", 0, Some("no event here")),
+        ] {
+            let hook = ClientHook {
+                event: event.to_owned(),
+                matcher: None,
+                callback_ids: vec!["hook_0".to_owned()],
+                timeout: None,
+            };
+            let (entries, problems) = client_entries(&[hook]);
+            assert_eq!(entries.len(), n_entries, "{event}");
+            assert_eq!(problems.is_empty(), expected.is_none(), "{event}: {problems:?}");
+            assert!(expected.is_none_or(|words| problems[0].contains(words)), "{event}: {problems:?}");
         }
     }
 }
