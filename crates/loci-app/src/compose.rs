@@ -16,8 +16,8 @@ use std::time::Instant;
 use loci_core::model::facts;
 use loci_core::permission::Rulebook;
 use loci_engine::{
-    CommandRegistry, Grants, LoadedHistory, ModelConfig, SessionConfig, SessionMemory, SettingsReload,
-    TurnLimits,
+    CommandRegistry, CompactionConfig, Grants, LoadedHistory, ModelConfig, SessionConfig, SessionMemory,
+    SettingsReload, TurnLimits,
 };
 use loci_llm::{Client, RetryPolicy};
 use loci_stdx::{Env, Store};
@@ -108,9 +108,11 @@ pub fn compose(inputs: ComposeInputs<'_>) -> Result<Composed, UserError> {
     let instructions = instructions.map(|found| format!("{}: {}", found.path.display(), found.message));
     let mut warnings = std::mem::take(&mut resume.warnings);
     warnings.extend(run.warnings.iter().chain(&access.warnings).cloned().chain(instructions));
+    let mut compaction = compaction_config(&run.env, &run.settings, &model.main);
+    compaction.window = compaction.window.or_else(|| server_window(&run.env, &provider.client, &model.main));
     let models = std::iter::once(model.main.clone()).chain(model.fallbacks.clone()).collect();
     let may_bypass = may_bypass(&options.permissions, &run.settings.permissions);
-    let parts = Parts { provider, access, settings_reload, toolbox, model, prefetched, tmp };
+    let parts = Parts { provider, access, settings_reload, toolbox, model, compaction, prefetched, tmp };
     let config = assemble(options, run, resume, parts, started)?;
     Ok(Composed { config, warnings, models, may_bypass })
 }
@@ -170,6 +172,7 @@ struct Parts {
     settings_reload: Option<SettingsReload>,
     toolbox: Toolbox,
     model: ModelConfig,
+    compaction: CompactionConfig,
     prefetched: Prefetched,
     tmp: SessionTmp,
 }
@@ -182,7 +185,7 @@ fn assemble(
     parts: Parts,
     started: Instant,
 ) -> Result<SessionConfig, UserError> {
-    let Parts { provider, access, settings_reload, toolbox, model, prefetched, tmp } = parts;
+    let Parts { provider, access, settings_reload, toolbox, model, compaction, prefetched, tmp } = parts;
     let RunSettings { env, home, settings, in_force, instructions, hooks, is_bare, .. } = run;
     let Access { rulebook, memory, .. } = access;
     let place = &resume.place;
@@ -209,7 +212,7 @@ fn assemble(
         client: provider.client,
         prompt: prompt_parts(&env, options, &rulebook, &model.main, prefetched.git, memory_dir)?,
         limits: limits(&env, options)?,
-        compaction: compaction_config(&env, &settings, &model.main),
+        compaction,
         hooks: hooks.config,
         client_hooks: options.initialize.as_ref().map(|it| it.hooks.clone()).unwrap_or_default(),
         client_requests: options.client_requests.clone(),
@@ -247,6 +250,20 @@ fn start_source(options: &RunOptions, history: &LoadedHistory) -> &'static str {
 fn max_objections(env: &Env) -> u32 {
     let said = env.vars.non_empty("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP");
     said.and_then(|text| text.trim().parse().ok()).unwrap_or(MOST_OBJECTIONS)
+}
+
+/// Asks a local server how much a model can read of which we know nothing; where it does not say, that is assumed.
+fn server_window(env: &Env, client: &Client, model: &str) -> Option<u64> {
+    if facts(model).is_known || env.vars.non_empty("ANTHROPIC_BASE_URL").is_none() {
+        return None;
+    }
+    let (client, model) = (client.clone(), model.to_owned());
+    // A session may be composed within a runtime, which must not wait.
+    let ask = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
+        runtime.block_on(client.context_window(&model))
+    };
+    std::thread::spawn(ask).join().ok().flatten()
 }
 
 /// Refuses a budget that nothing could be held against.

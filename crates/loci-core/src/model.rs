@@ -56,6 +56,8 @@ pub enum ThinkingStyle {
 pub struct ModelFacts {
     /// The id that is sent, `[1m]` stripped.
     pub id: String,
+    /// Whether the table has it; what is said of others is assumed.
+    pub is_known: bool,
     /// Tokens the context can hold.
     pub window: u64,
     /// Whether the large window was asked for and exists.
@@ -135,6 +137,7 @@ pub fn facts(name: &str) -> ModelFacts {
     match row {
         Some(row) => ModelFacts {
             id: id.to_owned(),
+            is_known: true,
             window: if wants_large { row.large_window.unwrap_or(row.window) } else { row.window },
             is_large_window: wants_large && row.large_window.is_some(),
             max_output: row.max_output,
@@ -146,6 +149,7 @@ pub fn facts(name: &str) -> ModelFacts {
         },
         None => ModelFacts {
             id: id.to_owned(),
+            is_known: false,
             window: if wants_large { 1_000_000 } else { 200_000 },
             is_large_window: wants_large,
             max_output: 32_000,

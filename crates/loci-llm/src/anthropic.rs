@@ -20,7 +20,7 @@ use crate::request::Request;
 
 pub use self::block::UNPARSED_INPUT;
 
-const API_VERSION: &str = "2023-06-01";
+pub(crate) const API_VERSION: &str = "2023-06-01";
 
 /// The protocol of `POST /v1/messages`.
 #[derive(Debug)]

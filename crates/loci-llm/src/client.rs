@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::auth::AuthSource;
 use crate::config::ProviderConfig;
 use crate::exchange::{self, Shared};
+use crate::model_list;
 use crate::provider::Provider;
 use crate::request::Request;
 use crate::scripted::{Played, Scripted};
@@ -65,6 +66,18 @@ impl Client {
         match &self.kind {
             Kind::Remote(shared) => EventStream(Box::pin(exchange::events(shared.clone(), request, cancel))),
             Kind::Scripted(scripted) => EventStream(Box::pin(scripted.events(&request, cancel))),
+        }
+    }
+
+    /// Asks a server that is spoken to in the clear how much a model can read at once; `None` when it does not say. Must be awaited inside a tokio
+    /// runtime.
+    pub async fn context_window(&self, model: &str) -> Option<u64> {
+        match &self.kind {
+            // What is reached by TLS is hardly here, and far is slow.
+            Kind::Remote(shared) if !shared.transport.uses_tls() => {
+                model_list::context_window(shared.clone(), model.to_owned()).await
+            }
+            Kind::Remote(_) | Kind::Scripted(_) => None,
         }
     }
 

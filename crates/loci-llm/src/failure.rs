@@ -143,8 +143,28 @@ impl WireError {
         let beside =
             || [&json.message, &json.detail].into_iter().map(|it| text(Some(it))).find(|it| !it.is_empty());
         let message = if message.is_empty() { beside().unwrap_or_default() } else { message };
-        Self { kind, message: shorten(&message), request_id: json.request_id, is_json: true }
+        let overflow = local_overflow(&json.error, &message);
+        let message = match overflow {
+            Some((input, limit)) => {
+                format!("{} (prompt is too long: {input} tokens > {limit} maximum)", shorten(&message))
+            }
+            None => shorten(&message),
+        };
+        Self { kind, message, request_id: json.request_id, is_json: true }
     }
+}
+
+/// Reads how much was sent and how much fits off the errors of local servers: llama.cpp has both as fields, vLLM says
+/// them in words.
+fn local_overflow(error: &Value, message: &str) -> Option<(u64, u64)> {
+    let field = |name: &str| error.get(name).and_then(Value::as_u64);
+    if let (Some(input), Some(limit)) = (field("n_prompt_tokens"), field("n_ctx")) {
+        return Some((input, limit));
+    }
+    let (_, rest) = message.split_once("maximum context length is ")?;
+    let mut counts = numbers(rest);
+    let limit = counts.next()?;
+    Some((counts.next().unwrap_or(limit + 1), limit))
 }
 
 #[derive(Deserialize)]

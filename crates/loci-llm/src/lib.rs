@@ -20,6 +20,7 @@ mod exchange;
 mod failure;
 mod framing;
 mod json_post;
+mod model_list;
 mod provider;
 mod proxy;
 mod request;

@@ -19,12 +19,13 @@ use loci_core::stream::{Failure, FailureKind, StreamEvent};
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::anthropic::Anthropic;
+use crate::anthropic::{API_VERSION, Anthropic};
 use crate::auth::{Auth, AuthSource};
 use crate::config::ProviderConfig;
 use crate::endpoint::Endpoint;
 use crate::failure::RequestFacts;
 use crate::framing::{Frame, Framing};
+use crate::model_list::list_url;
 use crate::request::Request;
 use crate::secret::Secret;
 use crate::sse::SseReader;
@@ -122,6 +123,19 @@ impl Provider {
             headers.insert(name, value.clone());
         }
         Ok(Prepared { url: self.endpoint.url(request), headers, body: self.protocol.body(request) })
+    }
+
+    /// Returns the address and headers of a request for the list of models.
+    pub(crate) fn model_list(&self, auth: &Auth) -> Result<(Url, HeaderMap), Failure> {
+        let mut headers = HeaderMap::new();
+        headers.insert(reqwest::header::ACCEPT, HeaderValue::from_static("application/json"));
+        headers.insert(reqwest::header::USER_AGENT, self.user_agent.clone());
+        headers.insert("anthropic-version", HeaderValue::from_static(API_VERSION));
+        headers.extend(auth.headers()?);
+        for (name, value) in &self.custom_headers {
+            headers.insert(name, value.clone());
+        }
+        Ok((list_url(self.endpoint.base()), headers))
     }
 
     /// Masks credentials that a server or library repeated in its words; `auth` is what was sent.

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::Duration;
 
 use loci_core::stream::{Failure, FailureKind};
+use reqwest::header::HeaderMap;
 use reqwest::{Response, Url};
 
 use self::local::LocalServer;
@@ -87,6 +88,13 @@ impl Transport {
         })
     }
 
+    /// Asks for something small and returns the answer as soon as its head is there.
+    pub(crate) async fn get(self: &Arc<Self>, url: Url, headers: HeaderMap) -> Result<Response, Failure> {
+        // A client of its own: whoever asks may do so in a runtime that ends before the first request.
+        let sent = self.build()?.get(url).headers(headers).send();
+        sent.await.map_err(|error| connection::from_error(error, &self.route()))
+    }
+
     /// Returns the client without keeping an async thread busy.
     async fn ready(self: &Arc<Self>) -> Result<reqwest::Client, Failure> {
         match self.client.try_lock() {
@@ -114,7 +122,7 @@ impl Transport {
         }
     }
 
-    fn uses_tls(&self) -> bool {
+    pub(crate) fn uses_tls(&self) -> bool {
         self.server.scheme() == "https" || self.proxy.as_ref().is_some_and(|proxy| proxy.scheme() == "https")
     }
 

@@ -188,7 +188,7 @@ impl Frames {
             "session_id": self.session.as_str(),
             "total_cost_usd": report.total_cost_usd,
             "usage": report.usage.to_full_value(),
-            "modelUsage": usage_by_model(&report.by_model),
+            "modelUsage": usage_in_window(report),
             "permission_denials": report.denials.iter().map(|denial| json!({
                 "tool_name": denial.tool_name,
                 "tool_use_id": denial.tool_use_id,
@@ -334,6 +334,15 @@ pub(crate) fn outcome_text(report: &TurnReport) -> String {
 /// Tells whether what a model used could not be priced; a cost that somebody else recorded is one.
 pub(crate) fn is_price_unknown(model: &str, usage: &ModelUsage) -> bool {
     facts(model).price.is_none() && usage.cost_usd == 0.0
+}
+
+/// Returns what each model used; the window of one that we know nothing of is the one in force.
+fn usage_in_window(report: &TurnReport) -> Value {
+    let mut usage = usage_by_model(&report.by_model);
+    for model in report.by_model.keys().filter(|model| !facts(model).is_known) {
+        usage[model]["contextWindow"] = json!(report.context.window);
+    }
+    usage
 }
 
 /// Returns what each model used, as clients are told it.

@@ -6,7 +6,8 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use loci_core::message::{Block, BlockKind};
 use loci_core::model::facts;
-use loci_core::stream::StreamEvent;
+use loci_core::stream::{Failure, StreamEvent};
+use loci_llm::overflow;
 use loci_tools::Toolbox;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
@@ -76,9 +77,19 @@ impl Conversation {
             RequestEvent::Stream(event) => Event::Stream(event),
             RequestEvent::Failed(failure) => {
                 self.run.tally.request_ended(self.env.clock.monotonic());
+                self.learn_window(&failure);
                 Event::Failed { failure, jitter: self.env.random.unit_f64() }
             }
             RequestEvent::WaitOver => Event::WaitOver,
+        }
+    }
+
+    /// Believes a server that says how much a model can read of which we know nothing.
+    fn learn_window(&mut self, failure: &Failure) {
+        let model = &self.run.asked_model;
+        let Some(limit) = overflow(failure).map(|overflow| overflow.limit) else { return };
+        if !facts(model).is_known && limit > 0 && limit < self.window(&self.plan_for(model)).tokens {
+            self.compaction.window = Some(limit);
         }
     }
 

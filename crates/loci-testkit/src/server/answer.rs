@@ -111,6 +111,7 @@ fn models() -> Value {
         model("claude-opus-4-8", "Claude Opus 4.8", "2026-05-01T00:00:00Z"),
         model("claude-sonnet-4-5-20250929", "Claude Sonnet 4.5", "2025-09-29T00:00:00Z"),
         model("claude-haiku-4-5-20251001", "Claude Haiku 4.5", "2025-10-01T00:00:00Z"),
+        json!({"id": "local-7b", "object": "model", "owned_by": "llamacpp", "meta": {"n_ctx": 65_536}}),
     ];
-    json!({"data": data, "has_more": false, "first_id": data[0]["id"], "last_id": data[2]["id"]})
+    json!({"data": data, "has_more": false, "first_id": data[0]["id"], "last_id": data[3]["id"]})
 }

@@ -114,7 +114,7 @@ async fn counts_tokens_and_lists_models() {
         assert_eq!(seen, model.requests()[0].body.len() / 4);
     })
     .await;
-    check([], "models", |seen, _| assert_eq!(seen.as_array().unwrap().len(), 3)).await;
+    check([], "models", |seen, _| assert_eq!(seen.as_array().unwrap().len(), 4)).await;
 }
 
 #[tokio::test]

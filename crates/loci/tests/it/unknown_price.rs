@@ -62,3 +62,32 @@ async fn run_with_a_budget_keeps_its_model_when_another_has_no_price() {
     assert!(output.stderr.contains("The price of `mystery-1` is unknown"), "{output:?}");
     assert_ne!(world.last_request().json["model"], MYSTERY);
 }
+
+/// A local server says how much its model can read, and is believed.
+#[tokio::test]
+async fn window_of_a_local_server_is_believed() {
+    let world = World::new([Step::text("hi"), Step::text("hi")]).await;
+    for (model, window) in [("local-7b", 65_536), (MYSTERY, 200_000)] {
+        let output = world.run(&loci().args(["-p", "hello", "--model", model, "--output-format", "json"]));
+        assert_fine(&output);
+        let result: Value = serde_json::from_str(&output.stdout).unwrap();
+        assert_eq!(result["loci"]["context"]["window"], window, "{result}");
+        assert_eq!(result["modelUsage"][model]["contextWindow"], window, "{result}");
+    }
+}
+
+/// One that says it only when a prompt does not fit is believed from then on.
+#[tokio::test]
+async fn window_of_a_context_error_is_believed() {
+    let words = "This model's maximum context length is 65536 tokens. However, you requested 70000 tokens.";
+    let refusal = Step::status(400).error("BadRequestError", words);
+    let summary = "<summary>They said hello.</summary>";
+    let world = World::new([Step::text("hi"), refusal, Step::text(summary), Step::text("again")]).await;
+    let binary = |args: &[&str]| {
+        loci().args(["--model", MYSTERY, "--output-format", "json"]).args(args.iter().copied())
+    };
+    assert_fine(&world.run(&binary(&["-p", "hello"])));
+    let output = world.run(&binary(&["-p", "more", "-c"]));
+    let result: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!(result["loci"]["context"]["window"], 65_536, "{result}");
+}
