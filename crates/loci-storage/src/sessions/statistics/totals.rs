@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
+use std::time::UNIX_EPOCH;
 
 use loci_core::cost_state::CostState;
 use loci_core::model::facts;
@@ -74,15 +75,43 @@ fn read_lines(lines: &mut impl Read, reader: &mut LineReader<'_>) -> io::Result<
     Ok(reader.finish_file().1)
 }
 
-/// Reads what an agent used after a moment.
+/// Tells whether nothing was written to a file since a moment, with a second for clocks that disagree.
+fn is_older(path: &Path, since_ms: i64) -> bool {
+    let modified = std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+    let age = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    age.and_then(|age| i64::try_from(age.as_millis()).ok()).is_some_and(|time| time + 1_000 < since_ms)
+}
+
+/// Reads what an agent used after a moment; the file of one that was done by then is not opened.
 fn read_agent(
     agent: &TranscriptFile,
     since_ms: Option<i64>,
     reader: &mut LineReader<'_>,
 ) -> io::Result<Vec<UsageRecord>> {
+    if since_ms.is_some_and(|since| is_older(agent.path(), since)) {
+        return Ok(Vec::new());
+    }
     let mut records = read_lines(&mut agent.open()?, reader)?;
     records.retain(|record| {
         record.is_wanted && since_ms.is_none_or(|since| record.time_ms.is_some_and(|time| time > since))
     });
     Ok(records)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn only_files_that_nothing_was_written_to_since_are_older() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("agent.jsonl");
+        assert!(!is_older(&path, i64::MAX), "what cannot be looked at may be new");
+        File::create(&path).unwrap().set_modified(UNIX_EPOCH + Duration::from_secs(100)).unwrap();
+        for (since_ms, expected) in [(99_000, false), (100_500, false), (101_000, false), (102_000, true)] {
+            assert_eq!(is_older(&path, since_ms), expected, "{since_ms}");
+        }
+    }
 }
