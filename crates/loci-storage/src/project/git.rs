@@ -12,13 +12,12 @@ mod log;
 mod objects;
 mod refs;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
 
 use loci_stdx::{Env, read_regular_to_string};
 
-use super::repository::common_dir;
+use super::repository::{common_dir, git_dir_of};
 use command::Git;
 use config::{UserName, user_name};
 use log::last_commits;
@@ -56,15 +55,7 @@ pub fn head_branch(dir: &Path) -> Option<String> {
 
 /// Returns the git directory of the repository around `dir`; a worktree has its own.
 pub(crate) fn git_dir(dir: &Path) -> Option<PathBuf> {
-    dir.ancestors().find_map(|dir| {
-        let git = dir.join(".git");
-        let metadata = fs::metadata(&git).ok()?;
-        if metadata.is_dir() {
-            return git.join("HEAD").is_file().then_some(git);
-        }
-        let text = metadata.is_file().then(|| read_regular_to_string(&git).ok())??;
-        Some(dir.join(text.trim_end().strip_prefix("gitdir:")?.trim()))
-    })
+    dir.ancestors().find_map(git_dir_of)
 }
 
 /// Tells how the repository around `dir` stands; `None` outside one, or without git.

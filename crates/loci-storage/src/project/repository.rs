@@ -41,7 +41,7 @@ pub fn find_repository(real_dir: &Path) -> Option<Repository> {
 }
 
 /// Returns the git directory of the working tree whose root is `dir`.
-fn git_dir_of(dir: &Path) -> Option<PathBuf> {
+pub(super) fn git_dir_of(dir: &Path) -> Option<PathBuf> {
     let git = dir.join(".git");
     let metadata = fs::metadata(&git).ok()?;
     if metadata.is_dir() {
