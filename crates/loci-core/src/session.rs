@@ -40,7 +40,7 @@ pub struct Totals {
     pub api: Duration,
     /// Time spent in tools, this turn.
     pub tools: Duration,
-    /// Time spent in hooks, this turn.
+    /// Time spent in hooks.
     pub hooks: Duration,
 }
 

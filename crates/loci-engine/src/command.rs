@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use loci_core::ids::EntryId;
 use loci_core::message::Content;
-use loci_core::permission::{Mode, Update};
+use loci_core::permission::Mode;
 use loci_tools::Tool;
 use serde_json::Value;
+
+/// The answer to a permission question: a person's, or a hook's in their place.
+pub use loci_core::hooks::PermissionReply as Answer;
 
 /// A wish of the user, through whatever front end.
 #[derive(Debug, Clone, PartialEq)]
@@ -124,23 +127,4 @@ impl Prompt {
     pub fn text(text: &str) -> Self {
         Self::new(Content::Text(text.to_owned()), None)
     }
-}
-
-/// The answer to a permission question.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
-    /// Yes; with this input instead, if given.
-    Allow {
-        /// What runs.
-        input: Option<Value>,
-        /// What is to be asked about no more, or otherwise judged from now on.
-        updates: Vec<Update>,
-    },
-    /// No.
-    Deny {
-        /// What the model is told.
-        message: String,
-        /// Whether the turn stops here.
-        stops: bool,
-    },
 }

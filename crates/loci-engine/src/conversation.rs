@@ -33,7 +33,7 @@ use std::time::Duration;
 
 use loci_context::join_messages;
 use loci_core::entry::Entry;
-use loci_core::hooks::{HookEvent, PermissionReply, ToolBatchCall};
+use loci_core::hooks::{HookEvent, ToolBatchCall};
 use loci_core::ids::ToolUseId;
 use loci_core::message::Message;
 use loci_core::model::facts;
@@ -196,7 +196,7 @@ pub(crate) enum InboxMessage {
     CallGate(ToolUseId, CallGate),
     CallDone(ToolUseId, AfterCall),
     BatchGate(BatchGate),
-    HookReply(String, Option<PermissionReply>),
+    HookReply(String, Option<Answer>),
     Classified(ToolUseId, Option<Classified>),
     Answered(String, Answer),
     Machine(Event),

@@ -10,12 +10,13 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use loci_context::{Restorable, RestoreBudget, Trigger};
-use loci_core::hooks::{EventInput, HookEvent, PermissionReply, ToolBatchCall};
+use loci_core::hooks::{EventInput, HookEvent, ToolBatchCall};
 use loci_core::ids::ToolUseId;
 use loci_core::permission::{Classified, HookVerdict, Update};
 use loci_core::tool::{CallEffects, ToolOutcome};
 use serde_json::Value;
 
+use crate::command::Answer;
 use crate::event::AgentRef;
 use crate::turn::Objection;
 
@@ -186,7 +187,7 @@ pub trait TurnHooks: Send + Sync {
     fn before_call(&self, call: HookCall) -> HookFuture<CallGate>;
 
     /// Asked in the place of a person; none means that they have nothing to say.
-    fn permission_question(&self, question: PermissionQuestion) -> HookFuture<Option<PermissionReply>>;
+    fn permission_question(&self, question: PermissionQuestion) -> HookFuture<Option<Answer>>;
 
     /// Told what came of a call; returns what the model is told of it.
     fn after_call(&self, call: HookCall, outcome: ToolOutcome, taken: Duration) -> HookFuture<AfterCall>;

@@ -334,7 +334,7 @@ impl Conversation {
     fn account_summary(&mut self, pending: &PendingCompaction, ended: &Ended) {
         self.run.tally.usage.add(&ended.usage);
         let model = pending.asking.model();
-        self.ctx.background_budget.record(self.policy.is_some(), model, &ended.usage);
+        self.ctx.background_budget.record(self.is_background(), model, &ended.usage);
         change_identity(&self.ctx.identity, |identity| {
             identity.totals.add(model, &facts(model), &ended.usage);
         });

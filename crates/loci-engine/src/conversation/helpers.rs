@@ -114,6 +114,11 @@ impl Helpers {
 }
 
 impl Conversation {
+    /// Tells whether this is a helper's own conversation: those, and only those, are held to a policy.
+    pub(super) fn is_background(&self) -> bool {
+        self.policy.is_some()
+    }
+
     /// Has the notes brought up to date when it is time. `messages` are those of the request that is about to go out;
     /// at the end of a turn there is none. The conversation does not wait.
     pub(super) fn consider_notes(&mut self, messages: Option<&[Message]>) {

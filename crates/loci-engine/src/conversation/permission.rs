@@ -1,7 +1,7 @@
 //! Whether a call may run: judged by rules, put to a classifier or a person, answered, remembered.
 
 use loci_core::app_state::Denial;
-use loci_core::hooks::{EventInput, HookEvent, PermissionReply, ToolFields};
+use loci_core::hooks::{EventInput, HookEvent, ToolFields};
 use loci_core::ids::ToolUseId;
 use loci_core::message::ToolUse;
 use loci_core::permission::{
@@ -187,7 +187,7 @@ impl Conversation {
 
     /// Takes what hooks answered in the place of a person. Without an answer the person is waited for; where there is
     /// none, the call is refused.
-    pub(super) fn hook_replied(&mut self, question: &str, reply: Option<PermissionReply>) {
+    pub(super) fn hook_replied(&mut self, question: &str, reply: Option<Answer>) {
         let is_put = lock(&self.ctx.questions).contains_key(question);
         let answer = match reply {
             None if is_put => return,
@@ -197,12 +197,10 @@ impl Conversation {
                 let judged = check_permission(&self.toolbox, self.host.as_ref(), book, &call);
                 return self.refuse(&call, &judged);
             }
-            Some(PermissionReply::Allow { input, updates }) => Answer::Allow { input, updates },
-            Some(PermissionReply::Deny { message, stops }) => {
-                let usual = "A hook did not let this call run.";
-                let message = if message.trim().is_empty() { usual.to_owned() } else { message };
-                Answer::Deny { message, stops }
+            Some(Answer::Deny { message, stops }) if message.trim().is_empty() => {
+                Answer::Deny { message: "A hook did not let this call run.".to_owned(), stops }
             }
+            Some(answer) => answer,
         };
         if is_put {
             self.tell(EngineEvent::QuestionWithdrawn { question: question.to_owned() });

@@ -67,7 +67,7 @@ impl Conversation {
                 let taken = self.run.tally.request_ended(self.env.clock.monotonic());
                 self.run.tally.usage.add(&ended.usage);
                 let model = self.run.asked_model.clone();
-                self.ctx.background_budget.record(self.policy.is_some(), &model, &ended.usage);
+                self.ctx.background_budget.record(self.is_background(), &model, &ended.usage);
                 change_identity(&self.ctx.identity, |identity| {
                     identity.totals.add(&model, &facts(&model), &ended.usage);
                     identity.totals.api += taken;

@@ -3,19 +3,17 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use loci_core::hooks::{HandlerEnd, HookEntry, HookEvent, HookInput, Shell};
 use loci_tools::{ChildEnd, ChildLimits, ChildOutput, ChildSpec, run_child};
 use tokio_util::sync::CancellationToken;
 
 use super::HookService;
+use super::turn::LONGEST_END;
 use crate::conversation::host::lock;
 
 /// How much of each output of a command is kept.
 const OUTPUT_BYTES: usize = 1 << 20;
-/// What the longest limit of its own may raise the end of a session to.
-const LONGEST_END: Duration = Duration::from_secs(60);
 
 impl HookService {
     /// Runs a command to its end.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use loci_core::hooks::{EventInput, HookEvent, HookPermission, PermissionReply, ToolFields};
+use loci_core::hooks::{EventInput, HookEvent, HookPermission, ToolFields};
 use loci_core::permission::{HookVerdict, Update, Verdict};
 use loci_core::tool::{ToolAttachment, ToolContent, ToolOutcome};
 
@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::HookService;
 use super::tool_output::replace_output;
+use crate::command::Answer;
 use crate::event::EngineEvent;
 use crate::extension::{
     AfterCall, BatchGate, BatchResults, BeforeEnd, BeforePrompt, CallGate, HookCall, HookFuture, HookMoment,
@@ -20,7 +21,7 @@ use crate::turn::Objection;
 /// What the end of a session waits for its hooks, unless they say otherwise.
 const END_BUDGET: Duration = Duration::from_millis(1500);
 /// The most that they can say.
-const LONGEST_END: Duration = Duration::from_secs(60);
+pub(super) const LONGEST_END: Duration = Duration::from_secs(60);
 
 impl TurnHooks for HookService {
     fn listens_to(&self, event: HookEvent) -> bool {
@@ -109,7 +110,7 @@ impl TurnHooks for HookService {
         })
     }
 
-    fn permission_question(&self, question: PermissionQuestion) -> HookFuture<Option<PermissionReply>> {
+    fn permission_question(&self, question: PermissionQuestion) -> HookFuture<Option<Answer>> {
         let PermissionQuestion { call: HookCall { tool, input, effects, moment, .. }, suggestions } =
             question;
         let suggestions: Vec<_> = suggestions.iter().map(Update::to_value).collect();

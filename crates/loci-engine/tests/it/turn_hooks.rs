@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use loci_core::hooks::{EventInput, HookEvent, PermissionReply};
+use loci_core::hooks::{EventInput, HookEvent};
 use loci_core::ids::ToolUseId;
 use loci_core::message::{Block, Role};
 use loci_core::permission::{HookVerdict, Mode, RuleList, RuleOrigin, RuleSource, Rulebook, Verdict};
@@ -34,7 +34,7 @@ struct Hooks {
     /// Whether it looks at batches, and ends the turn behind them unless this is empty.
     halts_batch: Option<&'static str>,
     /// What it answers in the place of a person, where it listens to that.
-    reply: Option<Option<PermissionReply>>,
+    reply: Option<Option<Answer>>,
     /// Where it never answers, but tells that it was asked.
     hangs: Option<(&'static str, Arc<Notify>)>,
     asked: Arc<Mutex<Vec<String>>>,
@@ -102,7 +102,7 @@ impl TurnHooks for Hooks {
         self.answer("over", reason.to_owned(), ())
     }
 
-    fn permission_question(&self, question: PermissionQuestion) -> HookFuture<Option<PermissionReply>> {
+    fn permission_question(&self, question: PermissionQuestion) -> HookFuture<Option<Answer>> {
         self.answer("question", question.call.tool, self.reply.clone().flatten())
     }
 
@@ -280,8 +280,8 @@ async fn hooks_see_all_results_of_a_response_together() {
 
 #[tokio::test]
 async fn hook_answers_in_the_place_of_a_person() {
-    let allow = PermissionReply::Allow { input: Some(json!({"command": "touch b"})), updates: Vec::new() };
-    let deny = PermissionReply::Deny { message: "not today".to_owned(), stops: false };
+    let allow = Answer::Allow { input: Some(json!({"command": "touch b"})), updates: Vec::new() };
+    let deny = Answer::Deny { message: "not today".to_owned(), stops: false };
     let seen = play(Hooks { reply: Some(Some(allow)), ..Hooks::default() }, Mode::Default, &[]).await;
     assert_eq!(seen.made, ["b"]);
     let seen = play(Hooks { reply: Some(Some(deny)), ..Hooks::default() }, Mode::Default, &[]).await;
