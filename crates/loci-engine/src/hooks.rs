@@ -15,6 +15,7 @@ mod tool_output;
 pub(crate) mod trial;
 mod turn;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -55,6 +56,8 @@ struct HookState {
     detached: Mutex<JoinSet<()>>,
     /// Runs of handlers that were told of something; held to add one.
     told: Mutex<JoinSet<()>>,
+    /// The fields of answers that the user was told have no effect; held to add one.
+    without_effect: Mutex<BTreeSet<&'static str>>,
     /// How many files for variables were given out.
     n_env_files: AtomicUsize,
     /// What they said, until the next prompt takes it; held to add or to take.
@@ -98,6 +101,7 @@ impl HookService {
                 world,
                 detached: Mutex::default(),
                 told: Mutex::default(),
+                without_effect: Mutex::default(),
                 n_env_files: AtomicUsize::new(0),
                 late: Mutex::default(),
                 shutdown: CancellationToken::new(),

@@ -129,6 +129,17 @@ pub struct HookAnswer {
 }
 
 impl HookAnswer {
+    /// Returns the fields that it has and that nothing comes of in this version, by their names in an answer.
+    pub fn without_effect(&self) -> Vec<&'static str> {
+        let fields = [
+            (self.display.is_some(), "displayContent"),
+            (self.retries, "retry"),
+            (self.classifier_context.is_some(), "classifierContext"),
+            (self.watch_paths.is_some(), "watchPaths"),
+        ];
+        fields.into_iter().filter(|(is_there, _)| *is_there).map(|(_, name)| name).collect()
+    }
+
     /// Reads what a handler said about an event; `hook` and `label` name both in what the model is told.
     pub fn read(event: HookEvent, hook: &str, label: &str, end: &HandlerEnd) -> Self {
         match end {

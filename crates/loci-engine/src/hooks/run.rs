@@ -77,6 +77,7 @@ impl HookService {
         let labels: Vec<String> = runs.iter().map(|run| run.entry.label()).collect();
         let answers = labels.iter().map(String::as_str).zip(runs.iter().map(|run| run.answer.clone()));
         let decision = HookDecision::merge(input.event.event(), answers);
+        self.tell_without_effect(&runs);
         let taken = began.elapsed();
         crate::state::change_identity(&self.world().identity, |identity| identity.totals.hooks += taken);
         tracing::debug!(
@@ -89,6 +90,19 @@ impl HookService {
             "hooks answered"
         );
         (runs, decision)
+    }
+
+    /// Tells the user, once each, which fields of answers nothing comes of yet.
+    fn tell_without_effect(&self, runs: &[HookRun]) {
+        for run in runs {
+            for field in run.answer.without_effect() {
+                if lock(&self.inner.without_effect).insert(field) {
+                    let (event, label) = (run.entry.event.name(), run.entry.label());
+                    let text = format!("{event} hook [{label}]: `{field}` has no effect in this version yet");
+                    self.tell(EngineEvent::Warning(text));
+                }
+            }
+        }
     }
 
     /// Runs every handler that an event concerns; nobody waits for them but the end of the session.

@@ -294,3 +294,14 @@ async fn compaction_asks_before_and_tells_after_and_can_be_blocked() {
         assert_eq!(payloads[0]["custom_instructions"], "keep the names");
     }
 }
+
+#[tokio::test]
+async fn field_of_an_answer_without_effect_is_reported_once() {
+    let call = || Step::call("Bash", json!({"command": "true"}));
+    let world = World::new([call(), call(), Step::text("Done.")]).await;
+    let answer = specific("PostToolUse", json!({"classifierContext": "harmless"}));
+    configure(&world, json!({"PostToolUse": answering("Bash", &answer)}));
+    let output = run(&world);
+    let n_told = output.stderr.matches("`classifierContext` has no effect in this version yet").count();
+    assert_eq!(n_told, 1, "{}", output.stderr);
+}
