@@ -1,0 +1,108 @@
+//! The mailbox of the thread that draws: what was typed is taken out before anything else.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::key::InputEvent;
+
+/// A mailbox for input and for news of kind `N`. Clones are the same mailbox.
+#[derive(Debug)]
+pub struct Mailbox<N> {
+    shared: Arc<Shared<N>>,
+}
+
+#[derive(Debug)]
+struct Shared<N> {
+    /// Guards two queues; held for a push or a pop.
+    queues: Mutex<Queues<N>>,
+    arrived: Condvar,
+}
+
+#[derive(Debug)]
+struct Queues<N> {
+    input: VecDeque<InputEvent>,
+    news: VecDeque<N>,
+}
+
+/// What was in the mailbox.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Letter<N> {
+    /// Something was typed.
+    Input(InputEvent),
+    /// Something happened.
+    News(N),
+    /// Nothing came within the time.
+    Nothing,
+}
+
+impl<N> Clone for Mailbox<N> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<N> Default for Mailbox<N> {
+    fn default() -> Self {
+        let queues = Queues { input: VecDeque::new(), news: VecDeque::new() };
+        Self { shared: Arc::new(Shared { queues: Mutex::new(queues), arrived: Condvar::new() }) }
+    }
+}
+
+impl<N> Mailbox<N> {
+    /// Puts in what was typed, in its order.
+    pub fn put_input(&self, events: impl IntoIterator<Item = InputEvent>) {
+        self.lock().input.extend(events);
+        self.shared.arrived.notify_one();
+    }
+
+    /// Puts in news.
+    pub fn put(&self, news: N) {
+        self.lock().news.push_back(news);
+        self.shared.arrived.notify_one();
+    }
+
+    /// Takes out the next letter, input first; waits so long at most, or for ever.
+    pub fn take(&self, patience: Option<Duration>) -> Letter<N> {
+        let queues = self.lock();
+        let is_empty = |queues: &mut Queues<N>| queues.input.is_empty() && queues.news.is_empty();
+        let mut queues = match patience {
+            None => self.shared.arrived.wait_while(queues, is_empty).unwrap_or_else(PoisonError::into_inner),
+            Some(patience) => {
+                let waited = self.shared.arrived.wait_timeout_while(queues, patience, is_empty);
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            }
+        };
+        if let Some(event) = queues.input.pop_front() {
+            return Letter::Input(event);
+        }
+        queues.news.pop_front().map_or(Letter::Nothing, Letter::News)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queues<N>> {
+        // A panic elsewhere leaves whole events in the queues.
+        self.shared.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn input_is_taken_before_news_and_each_in_its_order() {
+        let mailbox = Mailbox::default();
+        mailbox.put(1);
+        mailbox.put_input([InputEvent::Focus(true), InputEvent::Closed]);
+        mailbox.put(2);
+        let taken: Vec<_> = std::iter::repeat_with(|| mailbox.take(Some(Duration::ZERO))).take(5).collect();
+        let expected = [
+            Letter::Input(InputEvent::Focus(true)),
+            Letter::Input(InputEvent::Closed),
+            Letter::News(1),
+            Letter::News(2),
+            Letter::Nothing,
+        ];
+        assert_eq!(taken, expected);
+    }
+}
