@@ -27,3 +27,4 @@ pub mod stream;
 pub mod task_list;
 pub mod tool;
 pub mod usage;
+pub mod user_question;

@@ -50,6 +50,17 @@ pub struct CallEffects {
     pub unclear: Vec<Unclear>,
     /// What could not be understood; anything here means the call is not known to be harmless.
     pub unknown: Vec<String>,
+    /// What a person has to say to it, whatever rules and modes allow.
+    pub interaction: Option<Interaction>,
+}
+
+/// What a call needs of a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interaction {
+    /// Answers to its questions.
+    Answers,
+    /// A yes to a plan.
+    PlanApproval,
 }
 
 impl CallEffects {
@@ -61,6 +72,11 @@ impl CallEffects {
     /// Returns the effects of writing one path.
     pub fn write(path: PathEffect) -> Self {
         Self { writes: vec![path], ..Self::default() }
+    }
+
+    /// Returns the effects of a call that does nothing but turn to a person.
+    pub fn interaction(interaction: Interaction) -> Self {
+        Self { interaction: Some(interaction), ..Self::default() }
     }
 
     /// Returns the effects of something nobody can tell.
@@ -75,6 +91,7 @@ impl CallEffects {
             && self.unclear.is_empty()
             && self.unknown.is_empty()
             && self.removals.is_empty()
+            && self.interaction.is_none()
             && self.commands.iter().all(|command| command.is_read_only)
     }
 }

@@ -12,8 +12,9 @@ use loci_core::hooks::{HandlerEnd, HookAnswer, HookEvent};
 use loci_core::ids::{AgentId, EntryId, RequestId, SessionId, ToolUseId};
 use loci_core::permission::{Mode, Update};
 use loci_core::stream::{Failure, StreamEvent};
-use loci_core::tool::PathEffect;
+use loci_core::tool::{CallEffects, Interaction, PathEffect};
 use loci_core::usage::{ModelUsage, Usage};
+use loci_core::user_question::{UserQuestion, parse_questions};
 use loci_tools::ToolProgress;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
@@ -223,6 +224,8 @@ pub struct Question {
     pub call: ToolUseId,
     /// The arguments.
     pub input: Value,
+    /// What a person is asked.
+    pub kind: QuestionKind,
     /// Why it is asked.
     pub reason: String,
     /// The kind of that reason, in one word.
@@ -233,6 +236,29 @@ pub struct Question {
     pub links: Vec<PathEffect>,
     /// What would let it run from now on; nothing when it should be asked about every time.
     pub suggestions: Vec<Update>,
+}
+
+/// What a person is asked about a call.
+#[derive(Debug, Clone, PartialEq)]
+pub enum QuestionKind {
+    /// Whether it may run.
+    Permission,
+    /// These questions of the model, in order. A yes takes the call's input with the answers in it
+    /// ([`loci_core::user_question::with_answers`], [`loci_core::user_question::with_response`]).
+    Answers(Vec<UserQuestion>),
+    /// Whether the plan in its input is good.
+    PlanApproval,
+}
+
+impl QuestionKind {
+    /// Says what a call needs of a person.
+    pub(crate) fn of(input: &Value, effects: &CallEffects) -> Self {
+        match effects.interaction {
+            None => Self::Permission,
+            Some(Interaction::Answers) => Self::Answers(parse_questions(input).unwrap_or_default()),
+            Some(Interaction::PlanApproval) => Self::PlanApproval,
+        }
+    }
 }
 
 /// How a turn went.

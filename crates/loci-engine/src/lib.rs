@@ -43,7 +43,7 @@ pub use config::{
 pub use earlier_totals::EarlierTotals;
 pub use event::{
     AgentRef, AssistantBlock, EngineEvent, FilesRewound, HookRunEnded, HookRunStarted, Question,
-    ResumedHistory, TurnReport, TurnStart, UserMessage,
+    QuestionKind, ResumedHistory, TurnReport, TurnStart, UserMessage,
 };
 pub use extension::{
     AfterCall, AfterCompaction, BatchGate, BatchResults, BeforeCompaction, BeforeEnd, BeforePrompt, CallGate,

@@ -3,7 +3,7 @@
 use loci_core::ids::ToolUseId;
 use loci_core::message::ToolUse;
 use loci_core::permission::{Call, Decision, HookVerdict, Rulebook, Update, decide, suggest};
-use loci_core::tool::{CallEffects, ToolFacts, ToolOutcome};
+use loci_core::tool::{CallEffects, Interaction, ToolFacts, ToolOutcome};
 use loci_llm::UNPARSED_INPUT;
 use loci_tools::{Host, Toolbox, Workspace};
 use serde_json::Value;
@@ -28,6 +28,8 @@ pub(crate) struct PreparedCall {
     pub(crate) effects: CallEffects,
     /// What hooks said about it; whoever judges it sees this.
     pub(crate) hook: Option<HookVerdict>,
+    /// Whether a hook has said yes in a person's place, and handed in what a person would have.
+    pub(crate) is_approved: bool,
 }
 
 impl PreparedCall {
@@ -81,7 +83,8 @@ pub(crate) fn prepare(
         if tool.is_concurrency_safe(&input) { Concurrency::Shared } else { Concurrency::Exclusive };
     let descriptor = tool.descriptor();
     let (id, tool, facts) = (call.id.clone(), descriptor.name.clone(), descriptor.facts);
-    Ok((PreparedCall { id, tool, facts, input, effects: CallEffects::default(), hook: None }, concurrency))
+    let (effects, hook) = (CallEffects::default(), None);
+    Ok((PreparedCall { id, tool, facts, input, effects, hook, is_approved: false }, concurrency))
 }
 
 /// Wraps [`prepare`] for the turn machine and keeps the calls that can go on.
@@ -93,7 +96,7 @@ pub(crate) fn prepare_all(
     let mut ready = Vec::new();
     let preparations = calls
         .iter()
-        .map(|call| match prepare(toolbox, host, call) {
+        .map(|call| match prepare(toolbox, host, &from_model(toolbox, call)) {
             Ok((prepared, concurrency)) => {
                 ready.push(prepared);
                 Preparation::Ready { call: call.id.clone(), concurrency }
@@ -102,6 +105,16 @@ pub(crate) fn prepare_all(
         })
         .collect();
     (ready, preparations)
+}
+
+/// Returns a call without what only people and hooks may put into it.
+fn from_model(toolbox: &Toolbox, call: &ToolUse) -> ToolUse {
+    let input = call.input.clone();
+    let input = match toolbox.find(&call.name) {
+        Some(tool) => tool.model_input(input),
+        None => input,
+    };
+    ToolUse { input, ..call.clone() }
 }
 
 /// Judges a prepared call by its effects.
@@ -121,10 +134,13 @@ pub(crate) fn check_permission_at(
     book: Rulebook,
     call: &PreparedCall,
 ) -> PermissionCheck {
-    let effects = match toolbox.find(&call.tool) {
+    let mut effects = match toolbox.find(&call.tool) {
         Some(tool) => tool.effects(&call.input, &place),
         None => CallEffects::unknown(format!("there is no tool `{}`", call.tool)),
     };
+    if call.is_approved {
+        effects.interaction = effects.interaction.filter(|needed| *needed != Interaction::PlanApproval);
+    }
     let command = call.input.get("command").and_then(Value::as_str);
     let book = Rulebook { cwd: place.cwd, ..book };
     let judged =

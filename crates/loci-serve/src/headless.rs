@@ -2,6 +2,7 @@
 
 mod event_loop;
 mod terminal_prompt;
+mod terminal_questions;
 
 use std::io::Write;
 use std::time::Duration;

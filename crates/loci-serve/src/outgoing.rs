@@ -262,6 +262,7 @@ mod tests {
             tool: "Bash".to_owned(),
             call: "toolu_1".into(),
             input: json!({}),
+            kind: loci_engine::QuestionKind::Permission,
             reason: String::new(),
             reason_kind: "other",
             blocked_path: None,

@@ -14,6 +14,7 @@ mod files;
 mod shell_tasks;
 mod todo;
 
+mod ask_user_question;
 mod bash;
 mod edit;
 mod glob;

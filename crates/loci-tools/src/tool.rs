@@ -27,6 +27,11 @@ pub trait Tool: Send + Sync {
     /// Returns true when the call only reads and may run beside others of its kind.
     fn is_concurrency_safe(&self, input: &Value) -> bool;
 
+    /// Returns what of an input the model may say itself; the rest is for people and hooks to fill in.
+    fn model_input(&self, input: Value) -> Value {
+        input
+    }
+
     /// Refuses input that fits the schema but can never work; the outcome goes to the model.
     fn validate(&self, _input: &Value, _host: &dyn Host) -> Result<(), Box<ToolOutcome>> {
         Ok(())

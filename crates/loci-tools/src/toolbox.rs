@@ -88,6 +88,7 @@ impl Toolbox {
             Arc::new(crate::shell_tasks::task_stop::TaskStop::default()),
             Arc::new(crate::todo::task_update::TaskUpdate::default()),
             Arc::new(crate::write::Write::default()),
+            Arc::new(crate::ask_user_question::AskUserQuestion::default()),
         ])
     }
 

@@ -29,6 +29,15 @@ pub fn toolbox(
         }
     }
     toolbox.retain(|tool| !rulebook.is_tool_denied(&tool.name));
+    if !options.can_ask {
+        let is_named = |name: &str| match &options.tools {
+            ToolChoice::Only(_) => true,
+            ToolChoice::Usual | ToolChoice::All => {
+                rulebook.is_tool_allowed(name) || run.hooks.config.answers_for(name)
+            }
+        };
+        toolbox.retain(|tool| !tool.facts.needs_person || is_named(&tool.name));
+    }
     // Without a record there is nothing to look up.
     if !options.is_persistent || run.settings.recall_enabled == Some(false) {
         toolbox.retain(|tool| tool.name != RECALL_TOOL);

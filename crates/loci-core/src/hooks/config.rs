@@ -333,6 +333,17 @@ impl HookConfig {
         self.entries.iter().any(|entry| entry.event == event)
     }
 
+    /// Tells whether a hook is there for calls of this tool in particular, who may answer in a person's place.
+    pub fn answers_for(&self, tool: &str) -> bool {
+        let answers = |event| matches!(event, HookEvent::PreToolUse | HookEvent::PermissionRequest);
+        let is_for = |entry: &&Arc<HookEntry>| {
+            answers(entry.event)
+                && !matches!(entry.matcher, Matcher::All)
+                && entry.matcher.matches(Some(tool))
+        };
+        self.entries.iter().any(|entry| is_for(&entry))
+    }
+
     /// Tells whether there are no hooks at all.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()

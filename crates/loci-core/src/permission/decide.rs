@@ -80,7 +80,10 @@ impl Decision {
     /// Returns true for a question that mode `auto` may put to a classifier: people's own rules and hooks that
     /// ask are answered by people.
     pub fn is_for_classifier(&self, mode: Mode) -> bool {
-        let is_peoples = matches!(self.reason, Reason::Rule(_) | Reason::MayMatch(..) | Reason::Hook(_));
+        let is_peoples = matches!(
+            self.reason,
+            Reason::Rule(_) | Reason::MayMatch(..) | Reason::Hook(_) | Reason::Interaction(_)
+        );
         mode == Mode::Auto && self.verdict == Verdict::Ask && !is_peoples
     }
 }
@@ -104,6 +107,7 @@ const STEPS: &[(&str, Check)] = &[
         rules.evaded.map(|rule| ask(may_match(rule, call)))
     }),
     ("critical removals", |call, book, _| critical_removal(call, book).map(Reason::CriticalRemoval).map(ask)),
+    ("what a person has to say", |call, _, _| call.effects.interaction.map(Reason::Interaction).map(ask)),
     ("bypassed permissions", |_, book, _| bypassed(book)),
     ("memories", |call, book, _| {
         written_memory(call.effects, book).map(|path| allow(Reason::Memory(path.to_owned())))

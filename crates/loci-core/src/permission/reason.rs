@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::{Mode, Rule};
+use crate::tool::Interaction;
 
 /// Why a call was judged as it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +37,8 @@ pub enum Reason {
     UnclearPath(String),
     /// Part of it could not be understood.
     NotUnderstood(String),
+    /// It turns to a person, in whose place nobody answers.
+    Interaction(Interaction),
     /// It changes something, and nothing allows that.
     NeedsApproval,
 }
@@ -55,6 +58,7 @@ impl Reason {
             | Self::Documentation(_)
             | Self::UnclearPath(_)
             | Self::NotUnderstood(_)
+            | Self::Interaction(_)
             | Self::NeedsApproval => "other",
         }
     }
@@ -103,6 +107,8 @@ impl fmt::Display for Reason {
             Self::StateEffects(path) => write!(f, "`{}` is outside the working directories", path.display()),
             Self::UnclearPath(text) => write!(f, "the path `{text}` is only known when the command runs"),
             Self::NotUnderstood(what) => write!(f, "it could not be fully understood: {what}"),
+            Self::Interaction(Interaction::Answers) => f.write_str("it asks the user something"),
+            Self::Interaction(Interaction::PlanApproval) => f.write_str("the user has to approve the plan"),
             Self::NeedsApproval => f.write_str("it changes something and no rule allows it"),
         }
     }

@@ -72,6 +72,11 @@ impl Rulebook {
         self.deny.iter().any(|rule| rule.is_bare() && rule.names(tool))
     }
 
+    /// Returns true when a rule that allows is for this tool.
+    pub fn is_tool_allowed(&self, tool: &str) -> bool {
+        self.allow.iter().any(|rule| rule.names(tool))
+    }
+
     pub(super) fn anchors(&self) -> Anchors {
         Anchors::new(self.dirs.first().unwrap_or(&self.cwd), &self.home)
     }

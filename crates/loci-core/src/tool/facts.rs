@@ -19,6 +19,8 @@ pub struct ToolFacts {
     pub keeps_files: bool,
     /// Whether a bare run offers it.
     pub is_bare: bool,
+    /// Whether it is of use only where somebody can be asked.
+    pub needs_person: bool,
     /// The argument with the path of the one file that a call reads for the model.
     pub read_argument: Option<&'static str>,
     /// How a call is written by hand; without it, only as JSON.
@@ -65,7 +67,14 @@ const fn foreign(is_clearable: bool, main: Option<&'static str>) -> ToolFacts {
         Some(name) => Some(MainArgument::alone(name)),
         None => None,
     };
-    ToolFacts { is_clearable, keeps_files: false, is_bare: false, read_argument: None, main_argument }
+    ToolFacts {
+        is_clearable,
+        keeps_files: false,
+        is_bare: false,
+        needs_person: false,
+        read_argument: None,
+        main_argument,
+    }
 }
 
 /// The facts of tools by their names.

@@ -66,8 +66,10 @@ impl Policy {
 
 /// Holds a permit against what the permission rules say; the error is for the model.
 pub(crate) fn admit(permit: Permit, decision: &Decision) -> Result<(), String> {
-    let is_peoples =
-        matches!(decision.reason.root(), Reason::Rule(_) | Reason::MayMatch(..) | Reason::Hook(_));
+    let is_peoples = matches!(
+        decision.reason.root(),
+        Reason::Rule(_) | Reason::MayMatch(..) | Reason::Hook(_) | Reason::Interaction(_)
+    );
     match (permit, decision.verdict) {
         (Permit::Refused(why), _) => Err(why),
         (_, Verdict::Allow) => Ok(()),

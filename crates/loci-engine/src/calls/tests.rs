@@ -67,6 +67,7 @@ async fn check(run_tool: fn() -> ToolFuture<'static>, is_cancelled: bool, expect
         env_dir: Arc::default(),
     });
     let call = PreparedCall {
+        is_approved: false,
         id: "toolu_1".into(),
         tool: "Odd".to_owned(),
         facts: ToolFacts::default(),

@@ -16,7 +16,7 @@ use super::{Conversation, InboxMessage};
 use crate::background::admit;
 use crate::command::Answer;
 use crate::config::ReloadPoint;
-use crate::event::{EngineEvent, Question};
+use crate::event::{EngineEvent, Question, QuestionKind};
 use crate::extension::{CallGate, ClassifierCall, PermissionQuestion};
 use crate::prepared_call::{PermissionCheck, PreparedCall, check_permission, prepare};
 use crate::state::change;
@@ -58,6 +58,8 @@ impl Conversation {
             self.run.post(InboxMessage::Machine(Event::Halt { reason }));
             return self.deny(&call, CallPermission::Refuse(ToolOutcome::error(text)));
         }
+        let says_yes = gate.verdict.as_ref().is_some_and(|said| said.verdict == Verdict::Allow);
+        let is_approved = says_yes && gate.input.is_some();
         let call = match gate.input.filter(|input| *input != call.input) {
             None => call,
             Some(input) => match self.prepare_changed(&call, input) {
@@ -65,7 +67,7 @@ impl Conversation {
                 Err(outcome) => return self.decided(&call, CallPermission::Refuse(*outcome)),
             },
         };
-        self.judge(PreparedCall { hook: gate.verdict, ..call });
+        self.judge(PreparedCall { hook: gate.verdict, is_approved, ..call });
     }
 
     /// Judges a call; what it would do is kept with it, so that what was judged is what runs.
@@ -146,6 +148,7 @@ impl Conversation {
             tool: call.tool.clone(),
             call: call.id.clone(),
             input: call.input.clone(),
+            kind: QuestionKind::of(&call.input, &judged.effects),
             reason: reason.to_string(),
             reason_kind: reason.kind(),
             links: links(&call.effects),
@@ -189,7 +192,10 @@ impl Conversation {
     /// none, the call is refused.
     pub(super) fn hook_replied(&mut self, question: &str, reply: Option<Answer>) {
         let is_put = lock(&self.ctx.questions).contains_key(question);
-        let answer = match reply {
+        // A plain yes answers nothing that a person is asked.
+        let asks_person = self.run.questions.get(question).is_some_and(|it| it.effects.interaction.is_some());
+        let is_plain = matches!(reply, Some(Answer::Allow { input: None, .. }));
+        let answer = match reply.filter(|_| !(asks_person && is_plain)) {
             None if is_put => return,
             None => {
                 let Some(call) = self.close_question(question) else { return };
@@ -249,7 +255,7 @@ impl Conversation {
     /// An answer with other input is a new call: checked and judged again, so that a deny rule holds against it.
     fn run_changed(&mut self, call: &PreparedCall, input: Value) {
         let changed = match self.prepare_changed(call, input) {
-            Ok(changed) => PreparedCall { hook: call.hook.clone(), ..changed },
+            Ok(changed) => PreparedCall { hook: call.hook.clone(), is_approved: call.is_approved, ..changed },
             Err(outcome) => return self.decided(call, CallPermission::Refuse(*outcome)),
         };
         let book = self.rules_now();

@@ -124,6 +124,7 @@ impl SandboxRunner {
             ..here
         };
         let there = PreparedCall {
+            is_approved: false,
             id: call.id.clone(),
             tool: tool.to_owned(),
             facts: self.toolbox.facts().facts(tool),

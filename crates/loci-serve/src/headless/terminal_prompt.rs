@@ -10,10 +10,13 @@ use std::io::{BufRead, BufReader};
 
 use loci_core::permission::Update;
 use loci_core::tool::PathEffect;
+use loci_core::user_question::UserAnswer;
 use loci_engine::{Answer, Question};
 use loci_stdx::{counted, visible};
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use super::terminal_questions::{self, AnswerLine};
 
 /// The most of a call that is shown; one that is longer can only be allowed once.
 const MOST_CHARS: usize = 4_000;
@@ -31,6 +34,8 @@ pub(super) struct LineOutcome {
 #[derive(Debug, Default)]
 pub(super) struct TerminalPrompt {
     waiting: VecDeque<Question>,
+    /// What was said so far to the questions of the call that is shown.
+    given: Vec<UserAnswer>,
     terminal: Option<TerminalLines>,
 }
 
@@ -54,6 +59,9 @@ impl TerminalPrompt {
     /// Drops a question that needs no answer any more; returns what to show.
     pub(super) fn withdraw(&mut self, id: &str) -> String {
         let is_shown = self.waiting.front().is_some_and(|question| question.id == id);
+        if is_shown {
+            self.given.clear();
+        }
         self.waiting.retain(|question| question.id != id);
         if is_shown { format!("\n(no answer is needed any more)\n{}", self.show()) } else { String::new() }
     }
@@ -61,9 +69,17 @@ impl TerminalPrompt {
     /// Takes a line as the answer to the question that is shown; `None` means that no more will come.
     pub(super) fn handle_line(&mut self, line: Option<&str>) -> LineOutcome {
         let Some(question) = self.waiting.front() else { return LineOutcome::default() };
-        let answer = match line {
-            Some(line) => parse_answer(line, question),
-            None => Some(deny("Nobody is left to ask whether this call may run.", false)),
+        let answer = match (line, terminal_questions::questions(question)) {
+            (Some(line), Some(asked)) => {
+                match terminal_questions::take_line(question, asked, &mut self.given, line) {
+                    AnswerLine::Done(answer) => Some(answer),
+                    AnswerLine::Next | AnswerLine::Again => {
+                        return LineOutcome { answer: None, shown: self.show() };
+                    }
+                }
+            }
+            (Some(line), None) => parse_answer(line, question),
+            (None, _) => Some(deny("Nobody is left to ask whether this call may run.", false)),
         };
         let Some(answer) = answer else {
             return LineOutcome {
@@ -72,6 +88,7 @@ impl TerminalPrompt {
             };
         };
         let id = question.id.clone();
+        self.given.clear();
         self.waiting.pop_front();
         LineOutcome { answer: Some((id, answer)), shown: self.show() }
     }
@@ -91,7 +108,10 @@ impl TerminalPrompt {
 
     fn show(&mut self) -> String {
         let Some(question) = self.waiting.front() else { return String::new() };
-        let text = text(question);
+        let text = match terminal_questions::questions(question) {
+            Some(asked) => terminal_questions::text(asked, self.given.len()),
+            None => text(question),
+        };
         self.terminal.get_or_insert_with(TerminalLines::open).discard_typed();
         text
     }
@@ -224,6 +244,7 @@ mod tests {
             tool: "Bash".to_owned(),
             call: "toolu_1".into(),
             input,
+            kind: loci_engine::QuestionKind::Permission,
             reason: "it changes something".to_owned(),
             reason_kind: "other",
             blocked_path: None,

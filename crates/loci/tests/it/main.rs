@@ -67,3 +67,4 @@ mod trust;
 mod turn;
 mod unknown_price;
 mod unreadable;
+mod user_questions;

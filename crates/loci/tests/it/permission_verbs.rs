@@ -71,6 +71,7 @@ async fn an_asked_call_is_explained_with_what_would_allow_it() {
           hooks that ask                       nothing to say
           rules that unknown parts may evade   nothing to say
           critical removals                    nothing to say
+          what a person has to say             nothing to say
           bypassed permissions                 nothing to say
           memories                             nothing to say
           protected paths                      nothing to say
@@ -323,6 +324,11 @@ async fn rules_are_added_and_removed_and_nothing_else_changes() {
             },
             {
               "check": "critical removals",
+              "verdict": null,
+              "reason": null
+            },
+            {
+              "check": "what a person has to say",
               "verdict": null,
               "reason": null
             },
