@@ -3,7 +3,17 @@
 //! Text in a [`Span`] is clean: no control characters, no escape sequences. `sanitize` makes it so, and whoever puts
 //! text of others (a model, a tool, a file name, a setting) into a span has passed it through there.
 
+mod ansi;
+mod sanitize;
+mod width;
+mod wrap;
+
 use std::sync::Arc;
+
+pub use ansi::parse_output;
+pub use sanitize::{expand_tabs, sanitize, sanitize_line};
+pub use width::{cells, clusters, is_uncertain, width};
+pub use wrap::{truncate, truncate_text, wrap};
 
 /// A colour. The terminal's own sixteen are the default everywhere, so that the user's theme decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
