@@ -216,6 +216,7 @@ fn assemble(
         hooks: hooks.config,
         client_hooks: options.initialize.as_ref().map(|it| it.hooks.clone()).unwrap_or_default(),
         client_requests: options.client_requests.clone(),
+        mcp_tools: None,
         max_objections: max_objections(&env),
         turn_hooks: None,
         compaction_hooks: None,

@@ -11,6 +11,7 @@ mod config;
 mod decision;
 mod entry_reader;
 mod event;
+mod field_template;
 mod input;
 mod matcher;
 mod url_pattern;
@@ -22,6 +23,7 @@ pub use config::{
 };
 pub use decision::HookDecision;
 pub use event::{BlockEffect, EventFacts, HandlerKinds, HookEvent};
+pub use field_template::fill_template;
 pub use input::{
     CommonInput, EffortLevel, EventInput, HookInput, TaskFields, ToolBatchCall, ToolFields, example,
 };

@@ -23,7 +23,7 @@ use serde_json::Value;
 
 use crate::client_request::ClientRequests;
 use crate::earlier_totals::EarlierTotals;
-use crate::extension::{Classifier, CompactionHooks, RestoreSource, TurnHooks};
+use crate::extension::{Classifier, CompactionHooks, McpToolCaller, RestoreSource, TurnHooks};
 use crate::file_history::FileHistoryStores;
 use crate::initialize::ClientHook;
 use crate::slash_command::CommandRegistry;
@@ -72,6 +72,8 @@ pub struct SessionConfig {
     pub client_hooks: Vec<ClientHook>,
     /// The way to that client.
     pub client_requests: ClientRequests,
+    /// The connected MCP servers, for hooks that are tools of theirs.
+    pub mcp_tools: Option<Arc<dyn McpToolCaller>>,
     /// How often hooks may make a turn go on; zero means as often as they like.
     pub max_objections: u32,
     /// `init` or `maintenance`, where hooks are to make the project ready first.

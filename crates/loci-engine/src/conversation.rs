@@ -109,6 +109,8 @@ pub(crate) struct Conversation {
     pub(crate) helpers: Helpers,
     /// Where the shell stood when hooks were last told.
     told_cwd: Option<PathBuf>,
+    /// Whether hooks were told that an agent begins.
+    has_told_begin: bool,
     run: RunningTurn,
 }
 
@@ -289,6 +291,7 @@ impl Conversation {
             checkpoints: parts.checkpoints,
             helpers: parts.helpers,
             told_cwd: None,
+            has_told_begin: false,
         }
     }
 
@@ -329,6 +332,10 @@ impl Conversation {
 
     /// Runs a turn to its end; `cancel` interrupts it.
     pub(crate) async fn run_turn(&mut self, input: TurnInput, cancel: &CancellationToken) -> TurnReport {
+        tokio::select! {
+            () = self.begin_agent_hooks() => {}
+            () = cancel.cancelled() => {}
+        }
         let mut report = self.begin(input);
         loop {
             if let Some(report) = report {
@@ -513,9 +520,9 @@ impl Conversation {
             max_budget_usd: self.limits.max_budget_usd,
             max_parallel: if self.limits.max_parallel == 0 { 10 } else { self.limits.max_parallel },
             retry: RetryRules { policy: self.limits.retry, allows_one_piece: self.limits.allows_one_piece },
-            asks_before_end: self.is_main() && self.ctx.listeners(HookEvent::Stop).is_some(),
+            asks_before_end: self.stop_event().is_some_and(|event| self.ctx.listeners(event).is_some()),
             max_objections: self.ctx.max_objections,
-            shows_batches: self.is_main() && self.ctx.listeners(HookEvent::PostToolBatch).is_some(),
+            shows_batches: self.is_told_to_hooks() && self.ctx.listeners(HookEvent::PostToolBatch).is_some(),
         }
     }
 

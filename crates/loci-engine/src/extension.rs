@@ -2,7 +2,9 @@
 //! compaction.
 //!
 //! Every hook is asked without blocking the conversation's driver: its answer arrives in the inbox, and an interrupt ends
-//! the wait. Without a hook nothing is awaited.
+//! the wait. Without a hook nothing is awaited. What features beside turns ask is in `extension/feature_hooks.rs`.
+
+mod feature_hooks;
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -19,6 +21,10 @@ use serde_json::Value;
 use crate::command::Answer;
 use crate::event::AgentRef;
 use crate::turn::Objection;
+pub use feature_hooks::{
+    ElicitationReply, ElicitationRequest, ExpansionGate, FeatureHooks, McpToolCaller, PromptExpansion,
+    ScopedHooks, ScopedHooksGuard, TaskStep,
+};
 
 /// An answer that takes a while.
 pub type HookFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -162,6 +168,8 @@ pub struct BeforeEnd {
     pub has_gone_on: bool,
     /// What runs in the background, as the payload has it.
     pub background_tasks: Vec<Value>,
+    /// Where the agent whose turn it is writes down what it does; none for the main line.
+    pub agent_transcript: Option<PathBuf>,
     /// How things stand.
     pub moment: HookMoment,
 }

@@ -2,15 +2,19 @@
 //!
 //! What is configured, what handlers read and what their answers mean is decided in `loci_core::hooks`; here it is done.
 //! [`HookService`] fills the seams that conversations ask (`extension`): turns in `hooks/turn.rs`, compactions in
-//! `hooks/compaction.rs`. What must stay true is numbered in `docs/design/hooks.md`.
+//! `hooks/compaction.rs`, features beside them in `hooks/features.rs`. What must stay true is numbered in `docs/design/hooks.md`.
 
 mod attachments;
 mod callback;
 mod command;
 mod compaction;
+mod features;
 mod http;
+mod mcp_tool;
 mod model;
 mod run;
+mod scoped;
+mod task_list;
 mod tool_output;
 pub(crate) mod trial;
 mod turn;
@@ -35,9 +39,11 @@ use crate::command::Command;
 use crate::config::Ambient;
 use crate::conversation::host::lock;
 use crate::event::EngineEvent;
-use crate::extension::HookMoment;
+use crate::extension::{HookMoment, McpToolCaller};
 use crate::initialize::ClientHook;
 use callback::client_entries;
+use scoped::ScopedHookList;
+pub(crate) use task_list::TaskHookLayer;
 
 /// Runs the hooks of a session. Copies are the same service.
 #[derive(Clone)]
@@ -51,6 +57,8 @@ struct HookState {
     config: Mutex<Arc<HookConfig>>,
     /// The client's own, which no settings change.
     client_hooks: Vec<Arc<HookEntry>>,
+    /// What skills and agents brought along; held to add, to take away, or to copy.
+    scoped: Mutex<ScopedHookList>,
     world: HookWorld,
     /// Commands in the background; held to add one.
     detached: Mutex<JoinSet<()>>,
@@ -78,6 +86,8 @@ pub(crate) struct HookWorld {
     pub(crate) client_requests: ClientRequests,
     /// The model provider, for handlers that ask one.
     pub(crate) client: Client,
+    /// The connected MCP servers, for handlers that are tools of theirs.
+    pub(crate) mcp_tools: Option<Arc<dyn McpToolCaller>>,
     pub(crate) home: ConfigHome,
     /// Where variables for commands are left, once there are any.
     pub(crate) env_dir: Arc<OnceLock<PathBuf>>,
@@ -98,6 +108,7 @@ impl HookService {
             inner: Arc::new(HookState {
                 config: Mutex::new(Arc::new(config)),
                 client_hooks,
+                scoped: Mutex::default(),
                 world,
                 detached: Mutex::default(),
                 told: Mutex::default(),
@@ -117,7 +128,7 @@ impl HookService {
 
     /// Tells whether any handler is there for an event.
     pub(crate) fn has(&self, event: HookEvent) -> bool {
-        lock(&self.inner.config).has(event)
+        lock(&self.inner.config).has(event) || lock(&self.inner.scoped).has(event)
     }
 
     fn config(&self) -> Arc<HookConfig> {

@@ -47,9 +47,10 @@ pub use event::{
 };
 pub use extension::{
     AfterCall, AfterCompaction, BatchGate, BatchResults, BeforeCompaction, BeforeEnd, BeforePrompt, CallGate,
-    Classifier, ClassifierCall, ClassifierFuture, CompactionGate, CompactionHooks, GateFuture, HookCall,
-    HookFuture, HookMoment, NoticesFuture, PermissionQuestion, PromptGate, RestoreSource, SessionAdditions,
-    SessionBegin, TurnHooks,
+    Classifier, ClassifierCall, ClassifierFuture, CompactionGate, CompactionHooks, ElicitationReply,
+    ElicitationRequest, ExpansionGate, FeatureHooks, GateFuture, HookCall, HookFuture, HookMoment,
+    McpToolCaller, NoticesFuture, PermissionQuestion, PromptExpansion, PromptGate, RestoreSource,
+    ScopedHooks, ScopedHooksGuard, SessionAdditions, SessionBegin, TaskStep, TurnHooks,
 };
 pub use file_history::FileHistoryStores;
 pub use hooks::trial::{HookTrial, HookTrialRun, HookTrialWorld, try_hooks};

@@ -164,6 +164,9 @@ impl Recorder {
     /// Records what an agent is to do.
     pub(crate) fn instruction(&mut self, text: &str) {
         self.prompt = PromptId::new(self.env.random.uuid_v4().to_string());
+        for attachment in std::mem::take(&mut self.before_prompt) {
+            self.append(&Draft::attachment(attachment));
+        }
         self.append(&Draft::meta(Some(self.prompt.clone()), Value::from(text)));
     }
 

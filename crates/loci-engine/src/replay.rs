@@ -223,6 +223,7 @@ impl Player {
             hooks: HookConfig::default(),
             client_hooks: Vec::new(),
             client_requests: ClientRequests::none(),
+            mcp_tools: None,
             max_objections: 0,
             setup: None,
             start_source: "startup",

@@ -21,7 +21,7 @@ use crate::command::{Command, Prompt};
 use crate::conversation::{Conversation, TurnInput};
 use crate::earlier_totals::EarlierTotals;
 use crate::event::{EngineEvent, TurnReport};
-use crate::extension::SessionBegin;
+use crate::extension::{FeatureHooks, SessionBegin};
 use crate::slash_command::{CommandAction, CommandRegistry};
 
 /// How long nothing is asked before hooks are told that the user is waited for.
@@ -75,6 +75,11 @@ impl Session {
     /// The slash commands, to list and to add to.
     pub fn slash_commands(&self) -> Arc<Store<CommandRegistry>> {
         Arc::clone(&self.conversation.ctx.slash_commands)
+    }
+
+    /// The user's hooks, for features that this crate does not hold.
+    pub fn feature_hooks(&self) -> Arc<dyn FeatureHooks> {
+        Arc::new(self.conversation.ctx.hooks.clone())
     }
 
     /// What earlier runs of the session used.

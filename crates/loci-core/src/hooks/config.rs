@@ -318,6 +318,17 @@ impl HookConfig {
         (Self { entries, ..Self::default() }, problems)
     }
 
+    /// Makes them hooks of an agent: what an agent calls the end of its turn is the end of a subagent.
+    #[must_use]
+    pub fn into_agent_hooks(mut self) -> Self {
+        for entry in &mut self.entries {
+            if entry.event == HookEvent::Stop {
+                *entry = Arc::new(HookEntry { event: HookEvent::SubagentStop, ..HookEntry::clone(entry) });
+            }
+        }
+        self
+    }
+
     /// Adds entries behind the others.
     pub fn extend_shared(&mut self, entries: impl IntoIterator<Item = Arc<HookEntry>>) {
         self.entries.extend(entries);

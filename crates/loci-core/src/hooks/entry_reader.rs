@@ -7,7 +7,8 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::{
-    Condition, Handler, HandlerKinds, HookEntry, HookEvent, HookProblem, HookSource, Matcher, RunMode, Shell,
+    Condition, Handler, HandlerKinds, HookEntry, HookEvent, HookProblem, HookScope, HookSource, Matcher,
+    RunMode, Shell,
 };
 use crate::permission::RuleCondition;
 
@@ -95,6 +96,10 @@ impl<'a> EntryReader<'a> {
             Ok(entry) => {
                 if let Some(why) = not_built(&entry) {
                     self.report_about(why, event.can_refuse());
+                }
+                if entry.is_once && !matches!(self.source.scope, HookScope::Skill(_)) {
+                    let why = "`once` counts for hooks of skills: this handler runs every time";
+                    self.report_about(why.to_owned(), false);
                 }
                 self.entries.push(Arc::new(entry));
             }

@@ -214,16 +214,13 @@ impl HookEvent {
     pub fn is_built(self) -> bool {
         use HookEvent::{
             ConfigChange, DirectoryAdded, Elicitation, ElicitationResult, FileChanged, SubagentStart,
-            SubagentStop, TaskCompleted, TaskCreated, TeammateIdle, UserPromptExpansion, WorktreeCreate,
-            WorktreeRemove,
+            SubagentStop, TeammateIdle, UserPromptExpansion, WorktreeCreate, WorktreeRemove,
         };
         !matches!(
             self,
             UserPromptExpansion
                 | SubagentStart
                 | SubagentStop
-                | TaskCreated
-                | TaskCompleted
                 | TeammateIdle
                 | ConfigChange
                 | DirectoryAdded

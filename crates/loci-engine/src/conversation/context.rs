@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use loci_core::app_state::AppState;
 use loci_core::cost_state::CostState;
 use loci_core::hooks::HookEvent;
+use loci_core::ids::AgentId;
 use loci_core::permission::{Mode, Rulebook};
 use loci_core::session::{SessionIdentity, Totals};
 use loci_llm::Client;
@@ -100,6 +101,11 @@ impl SessionContext {
     /// Returns whoever has a say in turns, if anybody listens to this event.
     pub(crate) fn listeners(&self, event: HookEvent) -> Option<Arc<dyn TurnHooks>> {
         self.turn_hooks.listens_to(event).then(|| Arc::clone(&self.turn_hooks))
+    }
+
+    /// Returns where an agent's transcript lies, or would.
+    pub(crate) fn agent_transcript(&self, agent: &AgentId) -> PathBuf {
+        self.identity.get().companion_dir().join("subagents").join(format!("agent-{agent}.jsonl"))
     }
 
     pub(crate) fn mode(&self) -> Mode {

@@ -13,10 +13,11 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{Conversation, InboxMessage, RunningCall};
-use crate::calls::Next;
+use crate::calls::{CallLayer, Next};
 use crate::command::Prompt;
 use crate::event::{AssistantBlock, EngineEvent, UserMessage};
 use crate::extension::{AfterCall, BatchResults, BeforeEnd, BeforePrompt, HookCall, PromptGate, TurnHooks};
+use crate::hooks::TaskHookLayer;
 use crate::prepared_call::{PreparedCall, prepare_all};
 use crate::turn::{Effect, Event, Interruption, Record, TurnEnd};
 
@@ -99,13 +100,14 @@ impl Conversation {
 
     /// Asks hooks whether the turn may end.
     fn ask_before_end(&mut self, has_gone_on: bool) {
-        let Some(hooks) = self.ctx.listeners(HookEvent::Stop) else {
+        let Some(hooks) = self.stop_event().and_then(|event| self.ctx.listeners(event)) else {
             return self.run.post(InboxMessage::Machine(Event::MayEnd { objection: None }));
         };
         let end = BeforeEnd {
             text: self.run.tally.text.clone(),
             has_gone_on,
             background_tasks: self.host.background_tasks(),
+            agent_transcript: self.agent.as_ref().map(|agent| self.ctx.agent_transcript(&agent.id)),
             moment: self.hook_moment(),
         };
         self.wait_for(async move {
@@ -239,7 +241,7 @@ impl Conversation {
         self.run.running.insert(call.id.clone(), running);
         let inbox = self.run.inbox.clone();
         let id = call.id.clone();
-        let (layers, tool) = (Arc::clone(&self.layers), self.toolbox.find_shared(&call.tool));
+        let (layers, tool) = (self.layers_of(&call), self.toolbox.find_shared(&call.tool));
         let (host, cancel) = (Arc::clone(&self.host), self.run.calls.child_token());
         let hooks = self.hooks_after_call(&call);
         tokio::spawn(async move {
@@ -262,6 +264,14 @@ impl Conversation {
             };
             drop(inbox.send(InboxMessage::CallDone(id, done)));
         });
+    }
+
+    /// Returns what wraps a call: what wraps them all, and hooks where it changes the task list.
+    fn layers_of(&self, call: &PreparedCall) -> Arc<[Arc<dyn CallLayer>]> {
+        match TaskHookLayer::for_call(&self.ctx.hooks, call, || self.hook_moment()) {
+            None => Arc::clone(&self.layers),
+            Some(layer) => std::iter::once(layer).chain(self.layers.iter().cloned()).collect(),
+        }
     }
 
     /// Returns whoever wants to know what comes of a call, and what they are told of it.

@@ -10,7 +10,7 @@ use loci_tools::Host;
 
 use super::Conversation;
 use super::host::lock;
-use crate::extension::HookMoment;
+use crate::extension::{FeatureHooks, HookMoment};
 
 /// How long a question is open before hooks are told that somebody is waited for.
 const QUESTION_PATIENCE: Duration = Duration::from_secs(6);
@@ -19,6 +19,28 @@ impl Conversation {
     /// Tells whether this is the conversation that people have.
     pub(super) fn is_main(&self) -> bool {
         self.agent.is_none()
+    }
+
+    /// Tells whether hooks hear of what happens here: in the main line, and in agents that work for a call of it.
+    pub(super) fn is_told_to_hooks(&self) -> bool {
+        self.agent.as_ref().is_none_or(|agent| agent.parent.is_some())
+    }
+
+    /// Returns the event of the end of a turn; agents that work beside the conversation have none.
+    pub(super) fn stop_event(&self) -> Option<HookEvent> {
+        let event = if self.is_main() { HookEvent::Stop } else { HookEvent::SubagentStop };
+        self.is_told_to_hooks().then_some(event)
+    }
+
+    /// Tells hooks, once, that an agent begins which works for a call; what they add stands before its first prompt.
+    pub(super) async fn begin_agent_hooks(&mut self) {
+        let is_first = !std::mem::replace(&mut self.has_told_begin, true);
+        let is_subagent = !self.is_main() && self.is_told_to_hooks();
+        if !(is_first && is_subagent && self.ctx.hooks.has(HookEvent::SubagentStart)) {
+            return;
+        }
+        let added = self.ctx.hooks.subagent_begins(self.hook_moment()).await;
+        self.recorder.add_before_prompt(added);
     }
 
     /// Returns how things stand, for hooks.
@@ -34,7 +56,8 @@ impl Conversation {
 
     /// Tells hooks of something, if any of them listens; `event` is made only then.
     pub(crate) fn notify_hooks(&self, kind: HookEvent, event: impl FnOnce() -> EventInput) {
-        if let Some(hooks) = self.ctx.listeners(kind).filter(|_| self.is_main()) {
+        let is_told = self.is_main() || (kind.is_about_a_tool() && self.is_told_to_hooks());
+        if let Some(hooks) = self.ctx.listeners(kind).filter(|_| is_told) {
             hooks.notify(event(), self.hook_moment());
         }
     }

@@ -30,6 +30,8 @@ pub(super) struct Fired {
     pub(super) decision: HookDecision,
     /// What the transcript keeps of it.
     pub(super) attachments: Vec<Value>,
+    /// What went wrong with handlers, for events whose messages do not count.
+    pub(super) errors: Vec<String>,
 }
 
 /// One handler's run.
@@ -39,6 +41,14 @@ pub(super) struct HookRun {
     pub(super) end: HandlerEnd,
     pub(super) answer: HookAnswer,
     pub(super) taken: Duration,
+}
+
+impl HookRun {
+    /// Says what went wrong, if something did.
+    fn error_text(&self) -> Option<String> {
+        let why = self.answer.error.as_ref()?;
+        Some(format!("{} hook [{}]: {why}", self.entry.event.name(), self.entry.label()))
+    }
 }
 
 impl HookService {
@@ -55,7 +65,8 @@ impl HookService {
         }
         let call_id = call_id.map_or_else(|| self.fresh_id(), str::to_owned);
         let attachments = attachments(input.event.event(), &input.hook_name(), &call_id, &runs);
-        Fired { decision, attachments }
+        let errors = runs.iter().filter_map(HookRun::error_text).collect();
+        Fired { decision, attachments, errors }
     }
 
     /// Runs them and returns what each did, and what their answers come to.
@@ -65,7 +76,8 @@ impl HookService {
         call_id: Option<&str>,
         effects: Option<&CallEffects>,
     ) -> (Vec<HookRun>, HookDecision) {
-        let entries = self.config().matching(input, &|rule| self.fits(rule, input, effects));
+        let config = self.config_for(input.common.agent_id.as_deref());
+        let entries = self.without_spent(config.matching(input, &|rule| self.fits(rule, input, effects)));
         if entries.is_empty() {
             return (Vec::new(), HookDecision::default());
         }
@@ -219,8 +231,9 @@ impl HookService {
             Handler::Command { command, args, shell, .. } => {
                 self.run_command(entry, input, json, (command, args.as_deref(), *shell), cancel).await
             }
-            Handler::McpTool { server, .. } => {
-                HandlerEnd::Failed(format!("the MCP server `{server}` is not connected"))
+            Handler::McpTool { server, tool, input: template } => {
+                let call = (server.as_str(), tool.as_str(), template);
+                self.run_mcp_tool(call, input, entry.time_limit(), cancel).await
             }
             Handler::Callback { id } => {
                 self.run_callback(id, input, call_id, entry.time_limit(), cancel).await

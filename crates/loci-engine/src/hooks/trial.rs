@@ -84,6 +84,7 @@ pub async fn try_hooks(
             events,
             client_requests: ClientRequests::none(),
             client: Client::scripted(|_| Vec::new(), Duration::ZERO),
+            mcp_tools: None,
             home,
             env_dir: Arc::new(OnceLock::new()),
             commands: commands.downgrade(),
@@ -92,4 +93,44 @@ pub async fn try_hooks(
     let (runs, decision) = service.run_all(&input, None, effects.as_ref()).await;
     let runs = runs.into_iter().map(|run| HookTrialRun { entry: run.entry, end: run.end, taken: run.taken });
     HookTrial { runs: runs.collect(), decision }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::extension::McpToolCaller;
+
+    /// Returns a service that stands in a directory, and whose news nobody hears.
+    pub(in crate::hooks) fn service(
+        config: HookConfig,
+        dir: &Path,
+        mcp_tools: Option<Arc<dyn McpToolCaller>>,
+    ) -> HookService {
+        let env = Env::for_test(dir.join("home"), dir);
+        let id = SessionId::parse("0a0a0a0a-0001-4000-8000-000000000001").unwrap();
+        let (home, path) = (ConfigHome::from_env(&env), std::env::var("PATH").unwrap_or_default());
+        let identity = SessionIdentity::new(NewSession {
+            id: id.clone(),
+            project_dir: dir.join("sessions"),
+            cwd: dir.to_owned(),
+            is_interactive: false,
+            is_persistent: false,
+        });
+        let world = HookWorld {
+            identity: Arc::new(Store::new(identity)),
+            state: Arc::new(Store::new(AppState::default())),
+            tmp: home.session_tmp(dir, &id),
+            ambient: Arc::new(Mutex::new(Ambient { env, child_env: vec![("PATH".to_owned(), path)] })),
+            events: unbounded_channel().0,
+            client_requests: ClientRequests::none(),
+            client: Client::scripted(|_| Vec::new(), Duration::ZERO),
+            mcp_tools,
+            home,
+            env_dir: Arc::new(OnceLock::new()),
+            commands: unbounded_channel().0.downgrade(),
+        };
+        HookService::new(config, &[], world)
+    }
 }

@@ -179,13 +179,23 @@ impl TurnHooks for HookService {
     }
 
     fn before_end(&self, end: BeforeEnd) -> HookFuture<Option<Objection>> {
-        let BeforeEnd { text, has_gone_on, background_tasks, moment } = end;
-        let event = EventInput::Stop {
-            stop_hook_active: has_gone_on,
-            last_assistant_message: text,
-            background_tasks,
-            session_crons: Vec::new(),
+        let BeforeEnd { text, has_gone_on, background_tasks, agent_transcript, moment } = end;
+        let event = match agent_transcript.filter(|_| moment.agent.is_some()) {
+            Some(agent_transcript_path) => EventInput::SubagentStop {
+                stop_hook_active: has_gone_on,
+                agent_transcript_path,
+                last_assistant_message: text,
+                background_tasks,
+                session_crons: Vec::new(),
+            },
+            None => EventInput::Stop {
+                stop_hook_active: has_gone_on,
+                last_assistant_message: text,
+                background_tasks,
+                session_crons: Vec::new(),
+            },
         };
+        let name = event.event().name();
         let (service, input) = (self.clone(), self.input(event, moment));
         Box::pin(async move {
             let fired = service.fire(input, None, None).await;
@@ -197,7 +207,7 @@ impl TurnHooks for HookService {
             if has_stopped || (decision.block.is_none() && decision.context.is_empty()) {
                 return None;
             }
-            let text = decision.block.map(|why| format!("Stop hook feedback:\n{why}")).unwrap_or_default();
+            let text = decision.block.map(|why| format!("{name} hook feedback:\n{why}")).unwrap_or_default();
             Some(Objection { text, attachments: fired.attachments })
         })
     }
@@ -238,7 +248,7 @@ fn verdict(word: HookPermission, reason: String) -> HookVerdict {
     }
 }
 
-fn or_usual(text: String, usual: &str) -> String {
+pub(super) fn or_usual(text: String, usual: &str) -> String {
     if text.trim().is_empty() { usual.to_owned() } else { text }
 }
 

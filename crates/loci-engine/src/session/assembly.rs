@@ -62,6 +62,7 @@ impl Session {
                 tmp: config.tmp.clone(),
                 client_requests: config.client_requests.clone(),
                 client: config.client.clone(),
+                mcp_tools: config.mcp_tools.take(),
                 home: config.home.clone(),
                 env_dir: Arc::clone(&env_dir),
                 commands: command_in.downgrade(),

@@ -305,3 +305,52 @@ async fn field_of_an_answer_without_effect_is_reported_once() {
     let n_told = output.stderr.matches("`classifierContext` has no effect in this version yet").count();
     assert_eq!(n_told, 1, "{}", output.stderr);
 }
+
+#[tokio::test]
+async fn task_is_made_and_marked_as_done_with_the_leave_of_hooks_only() {
+    let make =
+        |subject: &str| Step::call("TaskCreate", json!({"subject": subject, "description": "All of it"}));
+    let done = || Step::call("TaskUpdate", json!({"taskId": "1", "status": "completed"}));
+    let steps = vec![
+        make("[T-1] Sort"),
+        make("Sort"),
+        done(),
+        done(),
+        done(),
+        Step::call("TaskList", json!({})),
+        Step::text("Done."),
+    ];
+    let world = World::new(steps).await;
+    let named = "tee -a kept.jsonl | grep -q '\\[T-' || { echo no ticket >&2; exit 2; }";
+    let tested = format!("{KEEP}; [ -f tested ] || {{ touch tested; echo test it first >&2; exit 2; }}");
+    configure(&world, json!({"TaskCreated": command("", named), "TaskCompleted": command("", &tested)}));
+    run(&world);
+    let told: Vec<String> = kept(&world, "kept.jsonl")
+        .iter()
+        .map(|it| {
+            format!("{} {}", it["hook_event_name"].as_str().unwrap(), it["task_subject"].as_str().unwrap())
+        })
+        .collect();
+    // The last one changes nothing, so nobody is asked.
+    assert_eq!(
+        told,
+        [
+            "TaskCreated [T-1] Sort",
+            "TaskCreated Sort",
+            "TaskCompleted [T-1] Sort",
+            "TaskCompleted [T-1] Sort"
+        ]
+    );
+    let payload = &kept(&world, "kept.jsonl")[0];
+    let keys = payload.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
+    assert_eq!(
+        keys,
+        "session_id transcript_path cwd prompt_id hook_event_name task_id task_subject task_description"
+    );
+    let messages = world.last_request().json["messages"].to_string();
+    for words in ["no ticket", "test it first", "Task 1 is now completed"] {
+        assert_eq!(messages.matches(words).count(), 1, "{words}: {messages}");
+    }
+    let list = last_message(&world);
+    assert!(list.contains("[T-1] Sort") && !list.contains("2"), "{list}");
+}
