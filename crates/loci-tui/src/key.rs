@@ -20,8 +20,25 @@ pub enum InputEvent {
         /// Rows.
         height: u16,
     },
+    /// The process was told something from outside.
+    Signal(TerminalSignal),
     /// The terminal is gone.
     Closed,
+}
+
+/// What the system, or another process, told this one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TerminalSignal {
+    /// SIGTERM: end, and lose nothing. Told a second time, the process ends at once.
+    Terminate,
+    /// SIGHUP: the window or the connection is gone; there is a second left to end in.
+    HangUp,
+    /// SIGINT, which no key sends while the terminal is ours.
+    Interrupt,
+    /// SIGTSTP: the answer is `Terminal::suspend`.
+    Suspend,
+    /// SIGCONT after a stop that was not ours: the answer is `Terminal::set_up_again` and a repaint.
+    Continued,
 }
 
 /// A key with its modifiers.
@@ -134,6 +151,11 @@ pub enum Reply {
         osc: u16,
         /// The colour.
         rgb: (u8, u8, u8),
+    },
+    /// Whether the system's colours are dark or light now, told whenever they change.
+    ColorScheme {
+        /// They are dark.
+        is_dark: bool,
     },
     /// What the terminal is (DA1, XTVERSION), as it says it.
     Identity(String),

@@ -13,4 +13,6 @@ pub mod block;
 pub mod key;
 pub mod mailbox;
 pub mod screen;
+#[cfg(unix)]
+pub mod terminal;
 pub mod text;

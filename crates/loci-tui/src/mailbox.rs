@@ -1,10 +1,16 @@
 //! The mailbox of the thread that draws: what was typed is taken out before anything else.
+//!
+//! Putting in never blocks. Whoever reads the terminal asks [`Mailbox::wait_for_room`] first, so that the queue of what
+//! was typed stays bounded.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::key::InputEvent;
+
+/// More events than this are not read ahead.
+const INPUT_LIMIT: usize = 4096;
 
 /// A mailbox for input and for news of kind `N`. Clones are the same mailbox.
 #[derive(Debug)]
@@ -17,6 +23,8 @@ struct Shared<N> {
     /// Guards two queues; held for a push or a pop.
     queues: Mutex<Queues<N>>,
     arrived: Condvar,
+    /// There is room for input again.
+    taken: Condvar,
 }
 
 #[derive(Debug)]
@@ -45,7 +53,13 @@ impl<N> Clone for Mailbox<N> {
 impl<N> Default for Mailbox<N> {
     fn default() -> Self {
         let queues = Queues { input: VecDeque::new(), news: VecDeque::new() };
-        Self { shared: Arc::new(Shared { queues: Mutex::new(queues), arrived: Condvar::new() }) }
+        Self {
+            shared: Arc::new(Shared {
+                queues: Mutex::new(queues),
+                arrived: Condvar::new(),
+                taken: Condvar::new(),
+            }),
+        }
     }
 }
 
@@ -62,6 +76,13 @@ impl<N> Mailbox<N> {
         self.shared.arrived.notify_one();
     }
 
+    /// Tells whether there is room for input, waiting so long at most until there is.
+    pub fn wait_for_room(&self, patience: Duration) -> bool {
+        let is_full = |queues: &mut Queues<N>| queues.input.len() >= INPUT_LIMIT;
+        let waited = self.shared.taken.wait_timeout_while(self.lock(), patience, is_full);
+        waited.unwrap_or_else(PoisonError::into_inner).0.input.len() < INPUT_LIMIT
+    }
+
     /// Takes out the next letter, input first; waits so long at most, or for ever.
     pub fn take(&self, patience: Option<Duration>) -> Letter<N> {
         let queues = self.lock();
@@ -74,6 +95,9 @@ impl<N> Mailbox<N> {
             }
         };
         if let Some(event) = queues.input.pop_front() {
+            if queues.input.len() == INPUT_LIMIT - 1 {
+                self.shared.taken.notify_one();
+            }
             return Letter::Input(event);
         }
         queues.news.pop_front().map_or(Letter::Nothing, Letter::News)
@@ -104,5 +128,14 @@ mod tests {
             Letter::Nothing,
         ];
         assert_eq!(taken, expected);
+    }
+
+    #[test]
+    fn full_mailbox_has_room_again_once_something_was_taken() {
+        let mailbox = Mailbox::<()>::default();
+        mailbox.put_input(std::iter::repeat_n(InputEvent::Closed, INPUT_LIMIT));
+        assert!(!mailbox.wait_for_room(Duration::ZERO));
+        mailbox.take(None);
+        assert!(mailbox.wait_for_room(Duration::ZERO));
     }
 }
