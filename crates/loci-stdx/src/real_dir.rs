@@ -96,7 +96,7 @@ impl RealDir {
     }
 
     /// Looks at what lies under a name.
-    pub fn look(&self, name: &OsStr) -> io::Result<Option<Found>> {
+    pub fn stat(&self, name: &OsStr) -> io::Result<Option<Found>> {
         match rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(Found::of(&stat))),
             Err(Errno::NOENT) => Ok(None),
@@ -397,7 +397,7 @@ mod tests {
         for (below, opens) in [("", true), ("sub", true), ("up", false), ("..", false), ("file", false)] {
             assert_eq!(dir.dir_below(Path::new(below)).is_ok(), opens, "{below}");
         }
-        assert!(dir.look(OsStr::new("alias")).unwrap().unwrap().is_link);
+        assert!(dir.stat(OsStr::new("alias")).unwrap().unwrap().is_link);
     }
 
     #[test]
@@ -409,7 +409,7 @@ mod tests {
         std::fs::create_dir(path.join("trap")).unwrap();
         symlink("trap", path.join("real")).unwrap();
         let name = OsStr::new("file");
-        let before = dir.look(name).unwrap();
+        let before = dir.stat(name).unwrap();
         dir.replace(name, b"new", &WriteOptions::project(), before.as_ref()).unwrap();
         assert_eq!(std::fs::read(path.join("moved/file")).unwrap(), b"new");
         assert_eq!(std::fs::read_dir(path.join("trap")).unwrap().count(), 0);

@@ -51,12 +51,12 @@ fn measure(members: &Runtime, name: &str, database: &str, time: Duration) {
     let house = runtime(2);
     let address = house.block_on(serve(database));
     members.block_on(async {
-        let mut desks = join_all((0..MEMBERS).map(|n| Desk::connect(address, n))).await;
+        let mut clients = join_all((0..MEMBERS).map(|n| MemberClient::connect(address, n))).await;
         for n in 0..ENTRIES {
-            desks[n % MEMBERS].create(&format!("e{n}.md"), &text(n, 0)).await;
+            clients[n % MEMBERS].create(&format!("e{n}.md"), &text(n, 0)).await;
         }
         for work in [Work::Read, Work::List, Work::Write, Work::Mixed] {
-            report(name, work, time, &mut desks).await;
+            report(name, work, time, &mut clients).await;
         }
     });
     house.shutdown_background();
@@ -102,9 +102,10 @@ enum Work {
     Mixed,
 }
 
-async fn report(database: &str, work: Work, time: Duration, desks: &mut [Desk]) {
+async fn report(database: &str, work: Work, time: Duration, clients: &mut [MemberClient]) {
     let began = Instant::now();
-    let mut taken = join_all(desks.iter_mut().map(|desk| desk.keep_at(work, began + time))).await.concat();
+    let mut taken =
+        join_all(clients.iter_mut().map(|client| client.keep_at(work, began + time))).await.concat();
     let rate = taken.len() as f64 / began.elapsed().as_secs_f64();
     taken.sort_unstable();
     let within = |percent: usize| taken[(taken.len() * percent / 100).min(taken.len() - 1)].as_micros();
@@ -112,14 +113,14 @@ async fn report(database: &str, work: Work, time: Duration, desks: &mut [Desk]) 
 }
 
 /// A member and their connection.
-struct Desk {
+struct MemberClient {
     stream: BufReader<TcpStream>,
     member: usize,
     n_asked: usize,
     n_written: usize,
 }
 
-impl Desk {
+impl MemberClient {
     async fn connect(address: SocketAddr, member: usize) -> Self {
         let stream = TcpStream::connect(address).await.unwrap();
         stream.set_nodelay(true).unwrap();

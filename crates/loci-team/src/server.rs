@@ -37,7 +37,7 @@ use store::{Deed, Member, Sent, Written};
 /// A server that is not running yet.
 #[derive(Debug)]
 pub struct Server {
-    desk: Arc<Desk>,
+    state: Arc<ServerState>,
 }
 
 /// Why the server stopped.
@@ -49,7 +49,7 @@ pub enum ServeError {
 }
 
 #[derive(Debug)]
-struct Desk {
+struct ServerState {
     database: Database,
     clock: Arc<dyn Clock>,
     limits: Limits,
@@ -59,7 +59,7 @@ struct Desk {
 impl Server {
     /// Makes a server of a database.
     pub fn new(database: Database, clock: Arc<dyn Clock>, limits: Limits) -> Self {
-        Self { desk: Arc::new(Desk { database, clock, limits, counter: Counter::default() }) }
+        Self { state: Arc::new(ServerState { database, clock, limits, counter: Counter::default() }) }
     }
 
     /// Answers requests until `stop` is done; those under way are finished.
@@ -73,7 +73,7 @@ impl Server {
             .route(entries, get(list))
             .route(&format!("{entries}/{{*name}}"), get(read).put(write))
             .layer(DefaultBodyLimit::max(TEAM_ENTRY_BYTES))
-            .with_state(self.desk);
+            .with_state(self.state);
         // Small answers must not wait for the acknowledgement of the one before.
         let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
         Ok(axum::serve(listener, router).with_graceful_shutdown(stop).await?)
@@ -116,31 +116,35 @@ fn refusal(status: StatusCode, words: impl Into<String>) -> Refusal {
 
 type Answer = Result<Response, Refusal>;
 
-async fn list(State(desk): State<Arc<Desk>>, Path(repository): Path<String>, headers: HeaderMap) -> Answer {
-    let member = desk.admit(&repository, &headers).await?;
-    let entries = desk.database.store().list(&member.repository).await?;
+async fn list(
+    State(state): State<Arc<ServerState>>,
+    Path(repository): Path<String>,
+    headers: HeaderMap,
+) -> Answer {
+    let member = state.admit(&repository, &headers).await?;
+    let entries = state.database.store().list(&member.repository).await?;
     Ok(axum::Json(serde_json::json!({ "entries": entries })).into_response())
 }
 
 async fn read(
-    State(desk): State<Arc<Desk>>,
+    State(state): State<Arc<ServerState>>,
     Path((repository, name)): Path<(String, String)>,
     headers: HeaderMap,
 ) -> Answer {
-    let member = desk.admit(&repository, &headers).await?;
+    let member = state.admit(&repository, &headers).await?;
     let name = entry_name(&name)?;
-    let text = desk.database.store().text(&member.repository, &name).await?;
+    let text = state.database.store().text(&member.repository, &name).await?;
     let text = text.ok_or_else(|| refusal(StatusCode::NOT_FOUND, format!("There is no `{name}`")))?;
     Ok(([(ETAG, format!("\"{}\"", ContentHash::of(&text)))], text).into_response())
 }
 
 async fn write(
-    State(desk): State<Arc<Desk>>,
+    State(state): State<Arc<ServerState>>,
     Path((repository, name)): Path<(String, String)>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Answer {
-    let member = desk.admit(&repository, &headers).await?;
+    let member = state.admit(&repository, &headers).await?;
     let name = entry_name(&name)?;
     let expected = expected(&headers).ok_or_else(|| {
         refusal(StatusCode::PRECONDITION_REQUIRED, "Say If-Match: \"<hash>\" or If-None-Match: *")
@@ -150,7 +154,7 @@ async fn write(
         text.ok_or_else(|| refusal(StatusCode::UNPROCESSABLE_ENTITY, "It is not UTF-8 without NUL"))?;
     let (text, found) = scanned(&name, text).await?;
     if let Some(found) = found {
-        desk.refused(&member, &member.repository, "secret").await?;
+        state.refused(&member, &member.repository, "secret").await?;
         let words = match found.line {
             0 => format!("The name holds a secret by rule `{}`", found.rule),
             line => format!("Line {line} of `{name}` holds a secret by rule `{}`", found.rule),
@@ -158,9 +162,9 @@ async fn write(
         return Err(refusal(StatusCode::UNPROCESSABLE_ENTITY, words));
     }
     let hash = ContentHash::of(&text);
-    let sent = Sent { member, name: name.clone(), text, hash: hash.clone(), expected, now: desk.now() };
-    let written = desk.database.store().write(sent).await?;
-    Ok(said(&name, &hash, &written))
+    let sent = Sent { member, name: name.clone(), text, hash: hash.clone(), expected, now: state.now() };
+    let written = state.database.store().write(sent).await?;
+    Ok(written_response(&name, &hash, &written))
 }
 
 /// Looks for secrets on a thread that may take its time.
@@ -176,7 +180,7 @@ async fn scanned(name: &EntryName, text: String) -> Result<(String, Option<Secre
 }
 
 /// Says what became of a text.
-fn said(name: &EntryName, hash: &ContentHash, written: &Written) -> Response {
+fn written_response(name: &EntryName, hash: &ContentHash, written: &Written) -> Response {
     let tagged =
         |status: StatusCode, hash: &ContentHash| (status, [(ETAG, format!("\"{hash}\""))]).into_response();
     match written {
@@ -194,7 +198,7 @@ fn said(name: &EntryName, hash: &ContentHash, written: &Written) -> Response {
     }
 }
 
-impl Desk {
+impl ServerState {
     /// Finds out who asks, and whether they may.
     async fn admit(&self, repository: &str, headers: &HeaderMap) -> Result<Member, Refusal> {
         let member = match bearer(headers) {

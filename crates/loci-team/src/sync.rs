@@ -62,7 +62,7 @@ pub enum SyncError {
 
 /// Fetches what the server has and this side has not; where both changed, the server wins.
 pub async fn pull<R: Remote>(env: &Env, journal: &MemoryJournal, remote: &R) -> Result<Vec<Line>, SyncError> {
-    let mut here = Here::look(journal, remote)?;
+    let mut here = Here::read(journal, remote)?;
     let server = remote.list().await?;
     let plan = here.pull_plan(&server);
     let mut lines = std::mem::take(&mut here.skipped);
@@ -83,7 +83,7 @@ pub async fn pull<R: Remote>(env: &Env, journal: &MemoryJournal, remote: &R) -> 
 
 /// Sends what changed here since the last agreement, if the server still has that, and if it holds no secret.
 pub async fn push<R: Remote>(journal: &MemoryJournal, remote: &R) -> Result<Vec<Line>, SyncError> {
-    let mut here = Here::look(journal, remote)?;
+    let mut here = Here::read(journal, remote)?;
     let server = remote.list().await?;
     let mut lines = std::mem::take(&mut here.skipped);
     here.agree_where_alike(&server);
@@ -103,7 +103,7 @@ pub async fn push<R: Remote>(journal: &MemoryJournal, remote: &R) -> Result<Vec<
 
 /// Says what a pull and then a push would do; changes nothing.
 pub async fn status<R: Remote>(journal: &MemoryJournal, remote: &R) -> Result<Vec<Line>, SyncError> {
-    let mut here = Here::look(journal, remote)?;
+    let mut here = Here::read(journal, remote)?;
     let server = remote.list().await?;
     let pulls = here.pull_plan(&server).into_iter().filter_map(|(name, step)| {
         let outcome = match step {
@@ -136,7 +136,7 @@ struct Here<'a> {
 }
 
 impl<'a> Here<'a> {
-    fn look<R: Remote>(journal: &'a MemoryJournal, remote: &R) -> Result<Self, SyncError> {
+    fn read<R: Remote>(journal: &'a MemoryJournal, remote: &R) -> Result<Self, SyncError> {
         let area = TeamMemory::lock(journal, TEAM_DIR)?;
         let server = remote.id();
         let mut here = Self {

@@ -14,7 +14,7 @@ mod tls;
 
 use crate::recorded::Recorded;
 use crate::script::Script;
-use answer::Desk;
+use answer::ScriptState;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A running scripted model.
 #[derive(Debug)]
 pub struct ScriptedModel {
-    desk: Arc<Desk>,
+    script_state: Arc<ScriptState>,
     base_url: String,
     ca_pem: Option<String>,
     stop: Option<oneshot::Sender<()>>,
@@ -58,11 +58,11 @@ impl ScriptedModel {
             Door::Plain => "http",
             Door::Tls(_) => "https",
         };
-        let desk = Arc::new(Desk::new(script));
+        let script_state = Arc::new(ScriptState::new(script));
         let (stop, stopped) = oneshot::channel();
-        let thread = spawn(listener, door, desk.clone(), stopped);
+        let thread = spawn(listener, door, script_state.clone(), stopped);
         let base_url = format!("{scheme}://{address}");
-        Self { desk, base_url, ca_pem, stop: Some(stop), thread: Some(thread) }
+        Self { script_state, base_url, ca_pem, stop: Some(stop), thread: Some(thread) }
     }
 
     /// Returns the base address for clients, without a trailing slash.
@@ -81,7 +81,7 @@ impl ScriptedModel {
 
     /// Returns all requests so far.
     pub fn requests(&self) -> Vec<Recorded> {
-        self.desk.requests()
+        self.script_state.requests()
     }
 
     /// Returns the requests to the Messages API that offer tools.
@@ -95,7 +95,7 @@ impl ScriptedModel {
     ///
     /// If they have not come after half a minute.
     pub async fn wait_for_requests(&self, n: usize) -> Vec<Recorded> {
-        let mut arrived = self.desk.arrived.subscribe();
+        let mut arrived = self.script_state.arrived.subscribe();
         let waited = tokio::time::timeout(PATIENCE, arrived.wait_for(|seen| *seen >= n)).await;
         assert!(waited.is_ok(), "waited for {n} requests, saw {}", self.requests().len());
         self.requests()
@@ -107,7 +107,7 @@ impl ScriptedModel {
     ///
     /// If they have not after half a minute.
     pub async fn wait_for_hang_ups(&self, n: usize) {
-        let mut hung_up = self.desk.hung_up.subscribe();
+        let mut hung_up = self.script_state.hung_up.subscribe();
         let waited = tokio::time::timeout(PATIENCE, hung_up.wait_for(|seen| *seen >= n)).await;
         assert!(waited.is_ok(), "waited for {n} clients to hang up");
     }
@@ -146,14 +146,14 @@ enum Door {
 fn spawn(
     listener: std::net::TcpListener,
     door: Door,
-    desk: Arc<Desk>,
+    script_state: Arc<ScriptState>,
     stopped: oneshot::Receiver<()>,
 ) -> thread::JoinHandle<()> {
     let serve = async move {
         listener.set_nonblocking(true).expect("set the listener non-blocking");
         let listener = TcpListener::from_std(listener).expect("register the listener");
         tokio::select! {
-            () = accept(listener, door, desk) => {}
+            () = accept(listener, door, script_state) => {}
             _ = stopped => {}
         }
     };
@@ -165,14 +165,14 @@ fn spawn(
 }
 
 /// Accepts connections for ever; the connections end with this future.
-async fn accept(listener: TcpListener, door: Door, desk: Arc<Desk>) {
+async fn accept(listener: TcpListener, door: Door, script_state: Arc<ScriptState>) {
     let mut connections = JoinSet::new();
     for number in 0.. {
         let stream = accept_one(&listener).await;
-        let desk = desk.clone();
+        let script_state = script_state.clone();
         match door.clone() {
-            Door::Plain => connections.spawn(http1::serve(stream, number, desk)),
-            Door::Tls(acceptor) => connections.spawn(tls::serve(stream, acceptor, number, desk)),
+            Door::Plain => connections.spawn(http1::serve(stream, number, script_state)),
+            Door::Tls(acceptor) => connections.spawn(tls::serve(stream, acceptor, number, script_state)),
         };
         while connections.try_join_next().is_some() {}
     }

@@ -168,7 +168,7 @@ impl MemoryContext {
             match deal(&file) {
                 Ok(words) => said.push_str(&words),
                 Err(user_error) => {
-                    say(&said, json)?;
+                    print_text(&said, json)?;
                     return Err(user_error);
                 }
             }
@@ -221,7 +221,7 @@ fn with_suffix(name: &str) -> String {
 }
 
 /// Somebody else has dealt with a proposal meanwhile.
-fn gone(file: &str) -> UserError {
+fn no_such_proposal(file: &str) -> UserError {
     UserError::new(format!("No such proposal any more: `{file}`"))
         .hint("`loci memory history` shows what became of it.")
 }
@@ -265,12 +265,12 @@ pub(crate) fn run(env: &Env, args: &MemoryArgs) -> Result<u8, UserError> {
         Verb::Doctor(args) => doctor::run(&ctx, args)?,
         Verb::Team(args) => team::run(&ctx, args)?,
     };
-    say(&text, args.verb.is_json())?;
+    print_text(&text, args.verb.is_json())?;
     Ok(code)
 }
 
 /// Names and texts come from anywhere: at a terminal they are read, and do nothing.
-fn say(text: &str, json: bool) -> Result<(), UserError> {
+fn print_text(text: &str, json: bool) -> Result<(), UserError> {
     match json {
         true => crate::config::write(text),
         false => crate::config::write(&loci_stdx::printable(text)),

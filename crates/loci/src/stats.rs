@@ -47,14 +47,14 @@ pub(crate) fn run(env: &Env, args: &StatsArgs) -> Result<u8, UserError> {
     let statistics =
         session_statistics(&home, &wish(env, args)?).map_err(|error| UserError::from_error(&error))?;
     for file in &statistics.unread {
-        output::say(&format!("Could not be read and was not counted: `{}`", file.display()));
+        output::print_message(&format!("Could not be read and was not counted: `{}`", file.display()));
     }
     let report = Report::of(&statistics);
     match (args.json, args.csv) {
         (true, _) => output::print_json(&report.json()),
         (false, true) => output::print(&csv::lines(&report)),
         (false, false) if report.is_empty() => {
-            output::say("There is nothing to count");
+            output::print_message("There is nothing to count");
             Ok(())
         }
         (false, false) => output::print(&report.text(&env.home)),

@@ -127,13 +127,13 @@ pub(crate) fn prompt(entry: &Entry) -> Option<String> {
 
 fn former(boundary: &Entry) -> CompactionCarryover {
     let metadata: Value = boundary.fields().read("compactMetadata").unwrap_or_default();
-    kept(&metadata[KEY])
+    parse_carryover(&metadata[KEY])
 }
 
 /// Returns what an entry that stands for a folded stretch carries; nothing for any other.
 fn folded(entry: &Entry) -> CompactionCarryover {
     match is_fold(entry) {
-        true => kept(&entry.fields().read(KEY).unwrap_or_default()),
+        true => parse_carryover(&entry.fields().read(KEY).unwrap_or_default()),
         false => CompactionCarryover::default(),
     }
 }
@@ -144,7 +144,7 @@ pub(crate) fn is_fold(entry: &Entry) -> bool {
     head.kind == EntryKind::User && head.is_meta && entry.fields().get(KEY).is_some()
 }
 
-fn kept(object: &Value) -> CompactionCarryover {
+fn parse_carryover(object: &Value) -> CompactionCarryover {
     let paths = object["changedPaths"].as_array().into_iter().flatten();
     CompactionCarryover {
         prompt: object["lastPrompt"].as_str().map(str::to_owned),

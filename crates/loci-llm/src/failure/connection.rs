@@ -22,7 +22,7 @@ pub(crate) struct Route {
 }
 
 impl Route {
-    fn shown(&self) -> String {
+    fn describe(&self) -> String {
         match &self.proxy {
             Some(proxy) => format!("`{}` through the proxy `{proxy}`", self.server),
             None => format!("`{}`", self.server),
@@ -49,7 +49,7 @@ fn sorted(error: &(dyn Error + 'static), what: &str, route: &Route) -> Failure {
         return tls_failure(tls, route);
     }
     let (why, next) = reason(error, route);
-    Failure::new(FailureKind::Connect, format!("{what} {}: {why}", route.shown())).with_hint(next)
+    Failure::new(FailureKind::Connect, format!("{what} {}: {why}", route.describe())).with_hint(next)
 }
 
 fn reason(error: &(dyn Error + 'static), route: &Route) -> (String, String) {
@@ -87,7 +87,7 @@ fn reason(error: &(dyn Error + 'static), route: &Route) -> (String, String) {
 
 /// Says that a connection or the head of an answer did not come in time.
 pub(crate) fn no_answer(route: &Route, waited: Duration) -> Failure {
-    let message = format!("No answer from {} for {}", route.shown(), shown_time(waited));
+    let message = format!("No answer from {} for {}", route.describe(), shown_time(waited));
     Failure::new(FailureKind::Stalled, message).with_hint(general_hint(FailureKind::Stalled))
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn root_words(error: &(dyn Error + 'static)) -> String {
 }
 
 fn tls_failure(error: &rustls::Error, route: &Route) -> Failure {
-    let server = route.shown();
+    let server = route.describe();
     let message = match error {
         rustls::Error::InvalidCertificate(_) => {
             format!("The certificate of {server} is not trusted: {error}")

@@ -16,7 +16,7 @@ async fn a_plain_answer() {
         0 text | Hello, you.
         0 {"type":"text","text":"Hello, you."}
         ended end_turn out=20"#]]
-    .assert_eq(&outcome.shown());
+    .assert_eq(&outcome.render());
 }
 
 #[tokio::test]
@@ -32,7 +32,7 @@ async fn thinking_and_parallel_tool_calls() {
         2 {"type":"tool_use","id":"toolu_010000000000000000000001","name":"Read","input":{"file_path":"/a","limit":3}}
         3 tool_use Read| {"file_path":"/b"}
         3 {"type":"tool_use","id":"toolu_010000000000000000000002","name":"Read","input":{"file_path":"/b"}}
-        ended tool_use out=45"#]].assert_eq(&outcome.shown());
+        ended tool_use out=45"#]].assert_eq(&outcome.render());
 }
 
 #[tokio::test]
@@ -63,7 +63,7 @@ async fn a_whole_answer_equals_a_streamed_one() {
 async fn unknown_events_change_nothing() {
     let plain = run_steps(rich_step()).await;
     let strewn = run_steps(rich_step().unknown_events()).await;
-    assert_eq!(strewn.shown(), plain.shown());
+    assert_eq!(strewn.render(), plain.render());
 }
 
 #[tokio::test]

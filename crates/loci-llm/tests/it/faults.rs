@@ -114,7 +114,7 @@ async fn a_cut_between_any_two_events_is_noticed_and_keeps_what_came() {
         let outcome = run_wired(rich_step().cut_after_events(n)).await;
         let failure = outcome.failure();
         assert_eq!((failure.kind, failure.is_retryable()), (FailureKind::Cut, true), "{n}: {failure:?}");
-        assert!(whole.shown().starts_with(&outcome.shown()), "{n}: {}", outcome.shown());
+        assert!(whole.render().starts_with(&outcome.render()), "{n}: {}", outcome.render());
         n_blocks.push(outcome.blocks().len());
     }
     assert!(

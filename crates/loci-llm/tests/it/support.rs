@@ -92,7 +92,7 @@ impl Outcome {
     }
 
     /// Renders one line an event, deltas of a block joined.
-    pub(crate) fn shown(&self) -> String {
+    pub(crate) fn render(&self) -> String {
         let mut lines: Vec<String> = Vec::new();
         for event in &self.events {
             match event {

@@ -149,7 +149,7 @@ impl<'a> RepairRun<'a> {
         for path in paths {
             let closed = self.fs.run(|| fs::set_permissions(path, Permissions::from_mode(mode(path))));
             // What is gone by now is nobody's.
-            if let Err(error) = closed.or_else(|error| gone(path, error)) {
+            if let Err(error) = closed.or_else(|error| ok_if_missing(path, error)) {
                 return Err(io::Error::new(error.kind(), format!("`{}`: {error}", path.display())));
             }
         }
@@ -243,7 +243,7 @@ fn own_temporary(path: &Path) -> PathBuf {
     path.with_file_name(format!("{OWN_TEMPORARY}{name}.part"))
 }
 
-fn gone(path: &Path, error: io::Error) -> io::Result<()> {
+fn ok_if_missing(path: &Path, error: io::Error) -> io::Result<()> {
     if fs::symlink_metadata(path).is_err_and(|it| it.kind() == io::ErrorKind::NotFound) {
         return Ok(());
     }

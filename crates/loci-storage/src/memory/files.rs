@@ -102,7 +102,7 @@ pub(super) fn write(dir: &Path, file: &str, bytes: &[u8]) -> io::Result<()> {
     };
     let options = WriteOptions::private();
     let dir = RealDir::create_all(parent, options.dir_mode)?;
-    let found = dir.look(name)?;
+    let found = dir.stat(name)?;
     if found.is_some_and(|found| !found.is_file) {
         return Err(io::Error::other("there is something else than a file"));
     }
@@ -118,7 +118,7 @@ pub(super) fn remove(dir: &Path, file: &str) -> io::Result<()> {
     };
     // Opened without following a link, so that what is removed lies where it seems to.
     let dir = RealDir::open(parent)?;
-    match dir.look(name)? {
+    match dir.stat(name)? {
         Some(found) if found.is_file => dir.remove(name),
         Some(_) => Err(io::Error::other("there is something else than a file")),
         None => Ok(()),

@@ -30,7 +30,7 @@ fn entry(display: &str, project: &str, timestamp: i64) -> InputEntry {
     }
 }
 
-fn shown(history: &InputHistory, scope: InputScope<'_>, limit: usize) -> Vec<String> {
+fn recent_prompts(history: &InputHistory, scope: InputScope<'_>, limit: usize) -> Vec<String> {
     history.recent(scope, limit).unwrap().into_iter().map(|entry| entry.display).collect()
 }
 
@@ -38,16 +38,16 @@ fn shown(history: &InputHistory, scope: InputScope<'_>, limit: usize) -> Vec<Str
 fn input_history_is_newest_first_without_duplicates() {
     let world = World::new();
     let history = InputHistory::new(&world.home);
-    assert_eq!(shown(&history, InputScope::Everywhere, 9), [""; 0], "before the first prompt");
+    assert_eq!(recent_prompts(&history, InputScope::Everywhere, 9), [""; 0], "before the first prompt");
     for (n, (text, project)) in
         [("a", "/p"), ("b", "/p"), ("a", "/p"), ("c", "/q"), ("b", "/q")].into_iter().enumerate()
     {
         history.append(&entry(text, project, n as i64)).unwrap();
     }
-    assert_eq!(shown(&history, InputScope::Everywhere, 9), ["b", "c", "a"]);
-    assert_eq!(shown(&history, InputScope::Everywhere, 2), ["b", "c"]);
-    assert_eq!(shown(&history, InputScope::Project(Path::new("/p")), 9), ["a", "b"]);
-    assert_eq!(shown(&history, InputScope::Project(Path::new("/other")), 9), [""; 0]);
+    assert_eq!(recent_prompts(&history, InputScope::Everywhere, 9), ["b", "c", "a"]);
+    assert_eq!(recent_prompts(&history, InputScope::Everywhere, 2), ["b", "c"]);
+    assert_eq!(recent_prompts(&history, InputScope::Project(Path::new("/p")), 9), ["a", "b"]);
+    assert_eq!(recent_prompts(&history, InputScope::Project(Path::new("/other")), 9), [""; 0]);
 }
 
 #[test]
@@ -63,7 +63,11 @@ fn input_history_line_matches_the_format() {
     assert_eq!(history.recent(InputScope::Everywhere, 1).unwrap(), [prompt.clone()]);
     prompt.pasted_contents["1"]["content"] = "other".into();
     history.append(&prompt).unwrap();
-    assert_eq!(shown(&history, InputScope::Everywhere, 9).len(), 2, "another paste is another prompt");
+    assert_eq!(
+        recent_prompts(&history, InputScope::Everywhere, 9).len(),
+        2,
+        "another paste is another prompt"
+    );
 }
 
 #[test]
@@ -73,7 +77,7 @@ fn input_history_skips_lines_that_are_no_prompt() {
     world.write(".claude/history.jsonl", lines);
     let history = InputHistory::new(&world.home);
     history.append(&entry("new", "/p", 1)).unwrap();
-    assert_eq!(shown(&history, InputScope::Project(Path::new("/p")), 9), ["new", "old"]);
+    assert_eq!(recent_prompts(&history, InputScope::Project(Path::new("/p")), 9), ["new", "old"]);
 }
 
 /// A process of its own appends from several threads; without the variables this does nothing.
@@ -117,5 +121,8 @@ fn concurrent_input_history_appends_lose_nothing() {
     let broken = text.lines().filter(|line| serde_json::from_str::<Value>(line).is_err()).count();
     assert_eq!((text.lines().count(), broken), (PROCESSES * THREADS * WRITES, 0));
     let history = InputHistory::new(&world.home);
-    assert_eq!(shown(&history, InputScope::Everywhere, usize::MAX).len(), PROCESSES * THREADS * WRITES);
+    assert_eq!(
+        recent_prompts(&history, InputScope::Everywhere, usize::MAX).len(),
+        PROCESSES * THREADS * WRITES
+    );
 }

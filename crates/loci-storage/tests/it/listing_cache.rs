@@ -69,7 +69,7 @@ fn happen(world: &World, n: usize, step: &Step) {
         Step::Rewrite(session, words) => write(world, *session, &line(words), 1_000 + n as u64),
         Step::Remove(session) => drop(fs::remove_file(file_of(world, *session))),
         Step::Spoil(at) => {
-            let path = kept(world);
+            let path = cache_file(world);
             if let Ok(mut bytes) = fs::read(&path) {
                 let at = at % bytes.len().max(1);
                 bytes.truncate(at);
@@ -80,12 +80,12 @@ fn happen(world: &World, n: usize, step: &Step) {
     }
 }
 
-fn kept(world: &World) -> PathBuf {
+fn cache_file(world: &World) -> PathBuf {
     world.home.loci_dir().join("listing.bin")
 }
 
-fn without_kept(world: &World) -> Vec<SessionSummary> {
-    drop(fs::remove_file(kept(world)));
+fn list_without_cache(world: &World) -> Vec<SessionSummary> {
+    drop(fs::remove_file(cache_file(world)));
     list_all(&world.home).unwrap()
 }
 
@@ -106,7 +106,7 @@ proptest! {
         let warm = list_all(&world.home).unwrap();
         let newest = list_newest(&world.home, 5).unwrap();
         prop_assert_eq!(&newest[..], &warm[..warm.len().min(5)]);
-        prop_assert_eq!(warm, without_kept(&world));
+        prop_assert_eq!(warm, list_without_cache(&world));
     }
 }
 
@@ -138,11 +138,11 @@ fn damaged_listing_cache_is_ignored() {
         write(&world, n, &line(&format!("prompt {n}")), u64::from(n));
     }
     let plain = list_all(&world.home).unwrap();
-    let whole = fs::read(kept(&world)).unwrap();
+    let whole = fs::read(cache_file(&world)).unwrap();
     for at in (0..whole.len()).step_by(whole.len() / 29) {
         let mut bytes = whole.clone();
         bytes[at] ^= 1 << (at % 8);
-        fs::write(kept(&world), bytes).unwrap();
+        fs::write(cache_file(&world), bytes).unwrap();
         assert_eq!(list_all(&world.home).unwrap(), plain, "byte {at}");
     }
 }

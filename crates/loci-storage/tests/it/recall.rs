@@ -25,7 +25,7 @@ fn search(query: &str) -> RecallSearch {
     RecallSearch { query: query.to_owned(), voice: None, skip: 0, limit: 8, excerpt: 400 }
 }
 
-fn look(file: &Path, search: RecallSearch) -> (usize, Vec<RecallHit>) {
+fn search_file(file: &Path, search: RecallSearch) -> (usize, Vec<RecallHit>) {
     let recalled = recall(file, &RecallQuery::Search(search), &AtomicBool::new(false)).unwrap();
     let found = match recalled {
         RecallResult::Found { n_found, hits, .. } => Some((n_found, hits)),
@@ -68,7 +68,7 @@ fn compacted(world: &World) -> PathBuf {
 fn recall_prefers_messages_before_a_compaction() {
     let world = World::new();
     let file = compacted(&world);
-    let (n_found, hits) = look(&file, search("staging port"));
+    let (n_found, hits) = search_file(&file, search("staging port"));
     assert_eq!(n_found, 6, "the lookup's own call and result are left out");
     let mut best = ids(&hits)[..2].to_vec();
     best.sort_unstable();
@@ -98,7 +98,7 @@ fn recall_marks_messages_that_are_still_sent() {
         (0..40).map(|n| line(&format!("u{n}-"), "user", json!(like(n)))).chain([boundary("b")]).collect();
     lines.push(line("exact", "user", json!("The port of the amber falcon is 48213.")));
     let file = write(&world, &lines);
-    let (n_found, hits) = look(&file, search("what was the port of the amber falcon"));
+    let (n_found, hits) = search_file(&file, search("what was the port of the amber falcon"));
     assert_eq!(n_found, 41);
     assert!(ids(&hits)[..4].contains(&"exact"), "{:?}", ids(&hits));
     assert!(hits[0].is_compacted, "what it no longer sees comes first");
@@ -116,7 +116,7 @@ fn an_excerpt_shows_where_the_words_stand_together() {
         "x ".repeat(600)
     );
     let file = write(&world, &[line("u1", "user", json!(text))]);
-    let (_, hits) = look(&file, search("what was the port of the amber falcon"));
+    let (_, hits) = search_file(&file, search("what was the port of the amber falcon"));
     assert!(hits[0].excerpt.contains("48213"), "{}", hits[0].excerpt);
     assert!(hits[0].excerpt.len() <= 400);
 }
@@ -145,7 +145,7 @@ fn every_fact_is_found_by_one_lookup() {
     let file = write(&world, &lines);
     for n in (4..200).step_by(10) {
         let (place, thing) = fact(n / 10);
-        let (_, hits) = look(&file, search(&format!("which key has the {place} {thing}")));
+        let (_, hits) = search_file(&file, search(&format!("which key has the {place} {thing}")));
         assert!(hits.iter().any(|hit| hit.excerpt.contains(&format!("is k{n}."))), "{n}: {:?}", ids(&hits));
     }
 }
@@ -155,15 +155,15 @@ fn a_search_can_be_narrowed_and_gone_on_with() {
     let world = World::new();
     let file = compacted(&world);
     let calls = RecallSearch { voice: Some(Voice::Call), ..search("port") };
-    assert_eq!(ids(&look(&file, calls).1), ["a1"]);
-    let quoted = look(&file, search("\"STAGING port, never\""));
+    assert_eq!(ids(&search_file(&file, calls).1), ["a1"]);
+    let quoted = search_file(&file, search("\"STAGING port, never\""));
     assert_eq!((quoted.0, ids(&quoted.1)), (1, vec!["u1"]));
-    let (_, all) = look(&file, search("port"));
+    let (_, all) = search_file(&file, search("port"));
     let pages: Vec<RecallHit> = (0..4)
-        .flat_map(|page| look(&file, RecallSearch { skip: page * 2, limit: 2, ..search("port") }).1)
+        .flat_map(|page| search_file(&file, RecallSearch { skip: page * 2, limit: 2, ..search("port") }).1)
         .collect();
     assert_eq!(pages, all);
-    assert_eq!(look(&file, search("absent")), (0, vec![]));
+    assert_eq!(search_file(&file, search("absent")), (0, vec![]));
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn a_fork_finds_what_its_source_had_before_a_compaction() {
     for (file, expected) in
         [(&child_file, vec!["k1", "u1", "u2", "x2"]), (&grandchild_file, vec!["k1", "u1", "u2"])]
     {
-        let (n_found, hits) = look(file, search("staging"));
+        let (n_found, hits) = search_file(file, search("staging"));
         let mut found = ids(&hits);
         found.sort_unstable();
         assert_eq!((n_found, found), (expected.len(), expected), "{}", file.display());
@@ -243,10 +243,10 @@ fn a_fork_finds_what_its_source_had_before_a_compaction() {
     for place in ["/h/p/source", "/h/q/source", "../q/source", "liar"] {
         let liar = [boundary("b9"), summary("s9", place), say("u9", "staging")];
         let liar = write_as(&world, "liar", &liar);
-        assert_eq!(ids(&look(&liar, search("staging")).1), ["u9"], "{place}");
+        assert_eq!(ids(&search_file(&liar, search("staging")).1), ["u9"], "{place}");
     }
     std::fs::remove_file(child_file.with_file_name("source.jsonl")).unwrap();
-    let (_, hits) = look(&grandchild_file, search("staging"));
+    let (_, hits) = search_file(&grandchild_file, search("staging"));
     assert_eq!(ids(&hits), ["k1", "u2"], "what is gone is gone, and that is no error");
 }
 
@@ -256,7 +256,7 @@ fn recall_skips_only_broken_lines() {
     let good = line("u1", "user", json!("the port"));
     let file = world
         .write("s.jsonl", format!("null\n{{\"type\":\"user\",\"uu\n{good}{good}\n\0\0\n[1]\n{{\"type\""));
-    let (n_found, hits) = look(&file, search("port"));
+    let (n_found, hits) = search_file(&file, search("port"));
     assert_eq!((n_found, ids(&hits)), (1, vec!["u1"]), "the same message twice is one");
 }
 
@@ -274,7 +274,7 @@ proptest! {
         let at = at % texts.len();
         let word = loci_core::search::words(&texts[at]).remove(0);
         let wish = RecallSearch { limit: 100, excerpt: 4_000, ..search(&format!("\"{word}\"")) };
-        let (n_found, hits) = look(&file, wish);
+        let (n_found, hits) = search_file(&file, wish);
         let expected = texts.iter().filter(|text| loci_core::search::words(text).contains(&word)).count();
         prop_assert_eq!(n_found, expected);
         let hit = hits.iter().find(|hit| hit.source.message == format!("m{at}-")).unwrap();

@@ -46,7 +46,7 @@ fn import(world: &World, id: &str, under: ImportId) -> Result<ImportedSession, I
 }
 
 /// What a session says, a line an entry.
-fn told(entries: &[std::sync::Arc<Entry>]) -> Vec<String> {
+fn render_entries(entries: &[std::sync::Arc<Entry>]) -> Vec<String> {
     let block = |block: &loci_core::message::Block| match block.kind() {
         BlockKind::Text => block.text().unwrap(),
         BlockKind::ToolUse => {
@@ -143,7 +143,7 @@ fn an_import_is_a_session_like_any_other() {
     let loaded = load_transcript(imported.place.file()).unwrap();
     let failing = "user: failed: ls: cannot access '/nowhere-at-all': No such file or directory";
     assert_eq!(
-        told(&loaded.entries),
+        render_entries(&loaded.entries),
         [
             "user: What does the README say?",
             "assistant: I will look at the file first.",
@@ -212,7 +212,7 @@ fn a_summary_stands_for_what_it_covers() {
     let summary = "The conversation was compacted in Codex. The summary:\n\nelided:\nTwo.\n\n\
                    What the user said, word for word:\n\nRemember the word heron.\n\nAnd the word gull.";
     assert_eq!(
-        told(conversation.path()),
+        render_entries(conversation.path()),
         [
             "system: ".to_owned(),
             format!("user: {summary}"),
@@ -229,7 +229,7 @@ fn imported_interrupt_stays_an_interrupt() {
     let place = find_rollout(&world.home, world.cwd(), INTERRUPTED).unwrap().unwrap();
     let (entries, n_skipped) = load_rollout(&world.home, &place).unwrap();
     assert_eq!(
-        told(&entries),
+        render_entries(&entries),
         [
             "user: Sleep a little",
             "assistant: Bash {\"command\":\"sleep 20\"}",
@@ -249,7 +249,7 @@ fn item(payload: Value) -> String {
     )
 }
 
-fn said(role: &str, text: &str) -> String {
+fn message_line(role: &str, text: &str) -> String {
     let kind = if role == "user" { "input_text" } else { "output_text" };
     item(json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]}))
 }
@@ -268,7 +268,9 @@ fn meta(more: Value) -> String {
 
 fn imported(world: &World, text: &str) -> Vec<String> {
     put(world, TOOLS, text);
-    told(&load_transcript(import(world, TOOLS, ImportId::Same).unwrap().place.file()).unwrap().entries)
+    render_entries(
+        &load_transcript(import(world, TOOLS, ImportId::Same).unwrap().place.file()).unwrap().entries,
+    )
 }
 
 #[test]
@@ -279,7 +281,9 @@ fn rolled_back_turns_are_not_imported() {
             json!({"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": n}})
         )
     };
-    let turn = |n: u32| [said("user", &format!("p{n}")), said("assistant", &format!("a{n}"))].concat();
+    let turn = |n: u32| {
+        [message_line("user", &format!("p{n}")), message_line("assistant", &format!("a{n}"))].concat()
+    };
     for (lines, expected) in [
         ([turn(1), turn(2), rolled(1)].concat(), vec!["user: p1", "assistant: a1"]),
         (
@@ -305,12 +309,12 @@ fn imported_calls_and_results_are_paired() {
     let output = |id: &str| item(json!({"type": "function_call_output", "call_id": id, "output": "y"}));
     let text = [
         meta(json!({})),
-        said("assistant", "I was here first."),
+        message_line("assistant", "I was here first."),
         call("a b"),
         output("nobody"),
         output("a b"),
         call("a_b"),
-        said("user", "Stop"),
+        message_line("user", "Stop"),
         call("a b"),
     ];
     let world = World::new();
@@ -346,7 +350,7 @@ fn missing_result_of_a_rollout_costs_only_itself() {
     let world = World::new();
     put(&world, TOOLS, &kept.join("\n"));
     let place = import(&world, TOOLS, ImportId::Same).unwrap().place;
-    let told = told(Conversation::build(load_transcript(place.file()).unwrap().entries).path());
+    let told = render_entries(Conversation::build(load_transcript(place.file()).unwrap().entries).path());
     assert_eq!(told.len(), 11);
     assert_eq!(told.last().unwrap(), "assistant: You are welcome.");
 }
@@ -354,8 +358,10 @@ fn missing_result_of_a_rollout_costs_only_itself() {
 #[test]
 fn a_rollout_goes_on_from_another() {
     let world = World::new();
-    let base = [meta(json!({"id": COMPACTED})), said("user", "one"), said("assistant", "two")].concat();
-    let end = base.len() - said("assistant", "two").len();
+    let base =
+        [meta(json!({"id": COMPACTED})), message_line("user", "one"), message_line("assistant", "two")]
+            .concat();
+    let end = base.len() - message_line("assistant", "two").len();
     // The directory has the same length everywhere in this test, so offsets hold.
     let file = world
         .write(&format!(".codex/sessions/2026/11/16/rollout-2026-11-16T04-00-00-{COMPACTED}.jsonl"), &base);
@@ -363,7 +369,7 @@ fn a_rollout_goes_on_from_another() {
         json!({"history_base": {"thread_id": COMPACTED, "end_ordinal_exclusive": 2, "end_byte_offset": end}}),
     );
     assert_eq!(
-        imported(&world, &[going_on, said("assistant", "three")].concat()),
+        imported(&world, &[going_on, message_line("assistant", "three")].concat()),
         ["user: one", "assistant: three"]
     );
     fs::remove_file(file).unwrap();
@@ -380,7 +386,7 @@ fn import_error_names_the_reason() {
     let wish = ImportOptions { version: "2.1.197", under: ImportId::Same };
     let error = import_rollout(&world.home, &world.env, &nothing, wish).unwrap_err();
     assert!(matches!(error, ImportError::Nothing { .. }), "{error}");
-    for text in ["", "nonsense", "null\n", "{\"type\":\"user\"}\n", &said("user", "no meta")] {
+    for text in ["", "nonsense", "null\n", "{\"type\":\"user\"}\n", &message_line("user", "no meta")] {
         let path = file("x.jsonl", text);
         assert_eq!(find_rollout(&world.home, world.cwd(), &path).unwrap(), None, "{text}");
     }

@@ -63,7 +63,7 @@ impl PostgresStore {
         let [find, lock, count, put, version, audit] =
             connection.statements([FIND, LOCK, COUNT, PUT, VERSION, AUDIT]).await?;
         let transaction = connection.transaction().await?;
-        let (found, n_entries) = look(&transaction, &sent, [&find, &lock, &count]).await?;
+        let (found, n_entries) = find_replaced(&transaction, &sent, [&find, &lock, &count]).await?;
         let written = decide(&sent, found, n_entries);
         let deed = Deed::about_text(&sent, &written);
         let noted = note(&transaction, &audit, &deed, &sent.now);
@@ -212,7 +212,7 @@ impl Store for PostgresStore {
 
 /// Returns the entry whose place a text would take, held until the transaction ends, and how many there are. Where there
 /// is none, the repository is held, and looked at once more.
-async fn look(
+async fn find_replaced(
     transaction: &Transaction<'_>,
     sent: &Sent,
     [find, lock, count]: [&Statement; 3],

@@ -146,7 +146,7 @@ impl Store for SqliteStore {
 
     fn write(&self, sent: Sent) -> Answer<'_, Written> {
         self.change(move |connection| {
-            let (found, n_entries) = look(connection, &sent)?;
+            let (found, n_entries) = find_replaced(connection, &sent)?;
             let written = decide(&sent, found, n_entries);
             if written.is_change() {
                 put(connection, &sent)?;
@@ -227,7 +227,7 @@ fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
 }
 
 /// Returns the entry whose place a text would take, and how many there are.
-fn look(connection: &Connection, sent: &Sent) -> Result<(Found, usize), StoreError> {
+fn find_replaced(connection: &Connection, sent: &Sent) -> Result<(Found, usize), StoreError> {
     let repository = &sent.member.repository;
     let found = connection
         .prepare_cached("SELECT name, hash FROM entries WHERE repository = ?1 AND case_key = ?2")?

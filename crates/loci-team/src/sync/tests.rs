@@ -115,19 +115,19 @@ impl Person {
     }
 
     async fn pull(&self, twin: &Twin) -> Vec<String> {
-        shown(pull(&self.env, &self.journal, twin).await)
+        render_lines(pull(&self.env, &self.journal, twin).await)
     }
 
     async fn push(&self, twin: &Twin) -> Vec<String> {
-        shown(push(&self.journal, twin).await)
+        render_lines(push(&self.journal, twin).await)
     }
 
     async fn status(&self, twin: &Twin) -> Vec<String> {
-        shown(status(&self.journal, twin).await)
+        render_lines(status(&self.journal, twin).await)
     }
 }
 
-fn shown(lines: Result<Vec<Line>, SyncError>) -> Vec<String> {
+fn render_lines(lines: Result<Vec<Line>, SyncError>) -> Vec<String> {
     match lines {
         Ok(lines) => lines.into_iter().map(|line| format!("{} {:?}", line.name, line.outcome)).collect(),
         Err(error) => vec![format!("error: {error}")],

@@ -56,7 +56,7 @@ const WHO: &str =
 const NAMES: [&str; 2] = ["127.0.0.1", "db.example.com"];
 
 static CLUSTER: LazyLock<Result<Cluster, String>> =
-    LazyLock::new(|| Cluster::start().inspect_err(|why| say(why)));
+    LazyLock::new(|| Cluster::start().inspect_err(|why| print_skipped(why)));
 static N_DATABASES: AtomicUsize = AtomicUsize::new(0);
 
 struct Cluster {
@@ -90,7 +90,7 @@ pub(crate) async fn execute(address: &str, sql: &str) {
 }
 
 /// Says what is left out, past the harness, which shows only what failed tests print.
-fn say(why: &str) {
+fn print_skipped(why: &str) {
     drop(writeln!(std::io::stderr(), "not tried with PostgreSQL: {why}"));
 }
 

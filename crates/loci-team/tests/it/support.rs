@@ -220,19 +220,19 @@ impl Person {
     }
 
     pub(crate) async fn push(&self) -> Result<Vec<String>, String> {
-        shown(loci_team::push(&self.journal, &self.remote).await)
+        render_lines(loci_team::push(&self.journal, &self.remote).await)
     }
 
     pub(crate) async fn pull(&self) -> Result<Vec<String>, String> {
-        shown(loci_team::pull(&self.env, &self.journal, &self.remote).await)
+        render_lines(loci_team::pull(&self.env, &self.journal, &self.remote).await)
     }
 
     pub(crate) async fn status(&self) -> Result<Vec<String>, String> {
-        shown(loci_team::status(&self.journal, &self.remote).await)
+        render_lines(loci_team::status(&self.journal, &self.remote).await)
     }
 }
 
-fn shown(lines: Result<Vec<loci_team::Line>, loci_team::SyncError>) -> Result<Vec<String>, String> {
+fn render_lines(lines: Result<Vec<loci_team::Line>, loci_team::SyncError>) -> Result<Vec<String>, String> {
     let lines = lines.map_err(|error| error.to_string())?;
     Ok(lines.into_iter().map(|line| format!("{} {:?}", line.name, line.outcome)).collect())
 }

@@ -110,7 +110,7 @@ async fn a_password_is_proven_to_the_owner_of_the_certificate() {
 }
 
 /// Listens in the place of a database without TLS, and returns what it was told by the one connection it takes.
-async fn told(address: impl Fn(u16) -> String) -> (String, Vec<u8>) {
+async fn received_bytes(address: impl Fn(u16) -> String) -> (String, Vec<u8>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let heard = Arc::new(Mutex::new(Vec::new()));
@@ -140,15 +140,15 @@ async fn nothing_is_said_in_the_clear_to_another_machine_unasked() {
         move |port| format!("postgres://loci:hunter2@db.example.com:{port}/team?hostaddr=127.0.0.1&{query}")
     };
     for query in ["", "sslmode=prefer", "sslmode=require"] {
-        let (error, heard) = told(far(query)).await;
+        let (error, heard) = received_bytes(far(query)).await;
         assert!(error.contains("because it offers none"), "{query}: {error}");
         assert_eq!(heard, WANTS_TLS, "{query}: it was asked for TLS, and told nothing else");
     }
     let has_role = |heard: &[u8]| heard.windows(4).any(|it| it == b"loci");
-    let (_, heard) = told(far("sslmode=disable")).await;
+    let (_, heard) = received_bytes(far("sslmode=disable")).await;
     assert!(has_role(&heard) && !heard.starts_with(&WANTS_TLS), "{heard:?}");
     let near = |port| format!("postgres://loci:hunter2@127.0.0.1:{port}/team");
-    let (_, heard) = told(near).await;
+    let (_, heard) = received_bytes(near).await;
     assert!(
         has_role(&heard) && heard.starts_with(&WANTS_TLS),
         "on this machine it goes on without: {heard:?}"

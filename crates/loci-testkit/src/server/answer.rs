@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 /// Where requests arrive and are answered; shared by all connections.
 #[derive(Debug)]
-pub(crate) struct Desk {
+pub(crate) struct ScriptState {
     /// Guards the script's position and the record, which must move together.
     state: Mutex<State>,
     lenient: bool,
@@ -25,7 +25,7 @@ struct State {
     requests: Vec<Recorded>,
 }
 
-impl Desk {
+impl ScriptState {
     pub(crate) fn new(script: Script) -> Self {
         let lenient = script.lenient;
         let ids = Ids::starting_at(script.first_id);

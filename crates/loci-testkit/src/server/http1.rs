@@ -4,7 +4,7 @@
 //! it had buffered, before it closed the connection. It knows just what clients of the API send: a head, and
 //! a body by `content-length` or in chunks, one request after the other.
 
-use super::answer::Desk;
+use super::answer::ScriptState;
 use super::perform::{End, Transport, perform};
 use crate::recorded::{HttpVersion, Recorded};
 use crate::wire::Reply;
@@ -17,17 +17,17 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// Answers the requests of one connection until either side ends it.
-pub(crate) async fn serve(stream: TcpStream, number: usize, desk: Arc<Desk>) {
+pub(crate) async fn serve(stream: TcpStream, number: usize, script_state: Arc<ScriptState>) {
     let mut connection = Connection { stream, unread: BytesMut::new(), is_chunked: false };
     while let Ok(Some(request)) = connection.read_request(number).await {
         let is_head = request.method == "HEAD";
         let is_last = request.header("connection").is_some_and(|it| it.eq_ignore_ascii_case("close"));
-        let reply = desk.answer(request);
+        let reply = script_state.answer(request);
         match connection.write_reply(reply, is_head).await {
             End::Done if !is_last => {}
             End::Done => return,
             End::Cut { reset } => return connection.close(reset).await,
-            End::Gone => return desk.note_hang_up(),
+            End::Gone => return script_state.note_hang_up(),
         }
     }
 }
@@ -169,7 +169,7 @@ impl Transport for Connection {
         self.stream.write_all(&bytes).await
     }
 
-    async fn gone(&mut self) {
+    async fn client_gone(&mut self) {
         // A client that sends its next request early is still there; one that has closed is not.
         while self.stream.read_buf(&mut self.unread).await.is_ok_and(|n| n > 0) {}
     }

@@ -14,7 +14,7 @@ pub(crate) trait Transport: Send {
     fn send_torn(&mut self, whole: Bytes, keep: usize) -> impl Future<Output = io::Result<()>> + Send;
 
     /// Waits until the client has gone away.
-    fn gone(&mut self) -> impl Future<Output = ()> + Send;
+    fn client_gone(&mut self) -> impl Future<Output = ()> + Send;
 }
 
 /// How a list of acts ended.
@@ -50,6 +50,6 @@ pub(crate) async fn perform(acts: Vec<Act>, transport: &mut impl Transport) -> E
 async fn unless_gone(transport: &mut impl Transport, event: impl Future<Output = ()>) -> bool {
     tokio::select! {
         () = event => true,
-        () = transport.gone() => false,
+        () = transport.client_gone() => false,
     }
 }

@@ -3,7 +3,7 @@
 //! Here hyper speaks HTTP, so faults fall between frames: a cut closes the whole connection, with every
 //! stream on it and without a TLS farewell, after what was sent before it has been flushed.
 
-use super::answer::Desk;
+use super::answer::ScriptState;
 use super::perform::{End, Transport, perform};
 use crate::recorded::{HttpVersion, Recorded};
 use crate::wire::Act;
@@ -63,11 +63,16 @@ fn authority() -> CertifiedIssuer<'static, KeyPair> {
 }
 
 /// Answers the requests of one connection until either side ends it.
-pub(crate) async fn serve(stream: TcpStream, acceptor: TlsAcceptor, number: usize, desk: Arc<Desk>) {
+pub(crate) async fn serve(
+    stream: TcpStream,
+    acceptor: TlsAcceptor,
+    number: usize,
+    script_state: Arc<ScriptState>,
+) {
     // A client that does not trust the authority ends the handshake; that is its good right.
     let Ok(stream) = acceptor.accept(stream).await else { return };
     let cut = Arc::new(Notify::new());
-    let service = service_fn(|request| handle(request, number, desk.clone(), cut.clone()));
+    let service = service_fn(|request| handle(request, number, script_state.clone(), cut.clone()));
     let builder = auto::Builder::new(TokioExecutor::new());
     tokio::select! {
         // How a connection ended is the client's to judge.
@@ -79,12 +84,12 @@ pub(crate) async fn serve(stream: TcpStream, acceptor: TlsAcceptor, number: usiz
 async fn handle(
     request: Request<Incoming>,
     number: usize,
-    desk: Arc<Desk>,
+    script_state: Arc<ScriptState>,
     cut: Arc<Notify>,
 ) -> Result<Response<Frames>, hyper::Error> {
     let recorded = record(request, number).await?;
-    let reply = desk.answer(recorded);
-    let mut in_flight = InFlight { desk, is_over: false };
+    let reply = script_state.answer(recorded);
+    let mut in_flight = InFlight { script_state, is_over: false };
     if let End::Cut { .. } = perform(reply.before, &mut NoBody).await {
         in_flight.is_over = true;
         cut.notify_one();
@@ -148,14 +153,14 @@ async fn flush() {
 
 /// An answer under way; dropped before it is over, it counts as a client that hung up.
 struct InFlight {
-    desk: Arc<Desk>,
+    script_state: Arc<ScriptState>,
     is_over: bool,
 }
 
 impl Drop for InFlight {
     fn drop(&mut self) {
         if !self.is_over {
-            self.desk.note_hang_up();
+            self.script_state.note_hang_up();
         }
     }
 }
@@ -172,7 +177,7 @@ impl Transport for NoBody {
         unreachable!("nothing is sent before the headers")
     }
 
-    async fn gone(&mut self) {
+    async fn client_gone(&mut self) {
         std::future::pending::<()>().await;
     }
 }
@@ -189,7 +194,7 @@ impl Transport for BodySender {
         self.send(whole.slice(..keep)).await
     }
 
-    async fn gone(&mut self) {
+    async fn client_gone(&mut self) {
         self.0.closed().await;
     }
 }

@@ -46,7 +46,7 @@ pub(crate) fn safe_write(
     };
     let options = WriteOptions::project();
     let dir = RealDir::create_all(parent, options.dir_mode).map_err(moved)?;
-    let found = dir.look(name)?;
+    let found = dir.stat(name)?;
     match (expected, found.as_ref()) {
         (Expected::Absent, None) => {}
         (Expected::Absent, Some(_)) => return Err(SafeWriteError::Appeared),
@@ -57,7 +57,7 @@ pub(crate) fn safe_write(
         }
     }
     dir.replace(name, bytes, &options, found.as_ref())?;
-    match dir.look(name)? {
+    match dir.stat(name)? {
         Some(found) => Ok(found.modified_at()),
         None => Err(SafeWriteError::Changed),
     }

@@ -249,6 +249,6 @@ impl SecondLook<'_> {
             self.parent = Some((parent.to_path_buf(), self.root.dir_below(parent).ok()?));
         }
         let (_, dir) = self.parent.as_ref()?;
-        dir.look(name).ok().flatten()
+        dir.stat(name).ok().flatten()
     }
 }

@@ -17,7 +17,7 @@ pub(super) fn run(ctx: &SettingsContext, args: &ListArgs) -> String {
     if args.json {
         let rows: Vec<Value> = settings
             .iter()
-            .map(|setting| json!({"key": setting.key.path, "value": shown(setting), "sources": sources(setting)}))
+            .map(|setting| json!({"key": setting.key.path, "value": value_without_secrets(setting), "sources": sources(setting)}))
             .collect();
         return pretty(&Value::Array(rows));
     }
@@ -28,13 +28,13 @@ pub(super) fn run(ctx: &SettingsContext, args: &ListArgs) -> String {
 }
 
 fn row(setting: &Setting) -> String {
-    match shown(setting) {
+    match value_without_secrets(setting) {
         Some(value) => format!("{} = {value}  ({})\n", setting.key.path, sources(setting).join(", ")),
         None => format!("{}: set, but does not count; see `loci config explain {0}`\n", setting.key.path),
     }
 }
 
-fn shown(setting: &Setting) -> Option<Value> {
+fn value_without_secrets(setting: &Setting) -> Option<Value> {
     setting.value.as_ref().map(|value| without_secrets(setting.key, value))
 }
 

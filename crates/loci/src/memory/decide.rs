@@ -7,7 +7,7 @@ use loci_context::{
 use loci_stdx::rfc3339_millis;
 use loci_storage::memory::{ChangeKind, Edit, MemoryArea, MemoryContent};
 
-use super::{MemoryContext, done, gone, to_user_error};
+use super::{MemoryContext, done, no_such_proposal, to_user_error};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ProposalArgs {
@@ -43,7 +43,7 @@ pub(super) fn accept(ctx: &MemoryContext, args: &ProposalArgs) -> Result<String,
 pub(super) fn reject(ctx: &MemoryContext, args: &ProposalArgs) -> Result<String, UserError> {
     let files = ctx.chosen(&args.names, args.all)?;
     ctx.each(files, args.json, |file| {
-        let content = ctx.content(MemoryArea::Pending, file)?.ok_or_else(|| gone(file))?;
+        let content = ctx.content(MemoryArea::Pending, file)?.ok_or_else(|| no_such_proposal(file))?;
         let id = ctx.apply(ChangeKind::Reject, vec![Edit::pending(file, Some(content), None)])?;
         Ok(done(&format!("`{file}` is turned down"), id, args.json))
     })
@@ -60,7 +60,7 @@ pub(super) fn forget(ctx: &MemoryContext, args: &ForgetArgs) -> Result<String, U
 }
 
 fn accept_one(ctx: &MemoryContext, file: &str) -> Result<u64, UserError> {
-    let text = ctx.exact_text(MemoryArea::Pending, file)?.ok_or_else(|| gone(file))?;
+    let text = ctx.exact_text(MemoryArea::Pending, file)?.ok_or_else(|| no_such_proposal(file))?;
     let now = ctx.content(MemoryArea::Memory, file)?;
     if base(ctx, file)?.is_some_and(|base| base != now) {
         return Err(UserError::new(format!(

@@ -33,7 +33,7 @@ pub(super) fn run(ctx: &MemoryContext, args: &ReviewArgs) -> Result<String, User
     }
     let mut text = String::new();
     for it in &all {
-        text.push_str(&shown(it, ctx.text(MemoryArea::Memory, &it.file)?.as_deref()));
+        text.push_str(&render_proposal(it, ctx.text(MemoryArea::Memory, &it.file)?.as_deref()));
     }
     text.push_str(
         "`loci memory accept FILE` lets one count, `reject FILE` turns it down; --all means all of them\n",
@@ -41,7 +41,7 @@ pub(super) fn run(ctx: &MemoryContext, args: &ReviewArgs) -> Result<String, User
     Ok(text)
 }
 
-fn shown(it: &Known, old: Option<&str>) -> String {
+fn render_proposal(it: &Known, old: Option<&str>) -> String {
     let what = if old.is_some() { "changes a memory" } else { "is new" };
     let origin =
         it.origin.as_ref().map(|origin| format!("from: {}\n", origin.in_words())).unwrap_or_default();

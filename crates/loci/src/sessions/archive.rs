@@ -58,7 +58,10 @@ fn named(ctx: &SessionsContext<'_>, args: &ArchiveArgs) -> Result<(), UserError>
             archive_session(&ctx.home, &place, ctx.env.clock.now()).map_err(|error| to_user_error(&error))?;
         values.push(json!({"sessionId": place.id().as_str(), "archive": dir}));
         if !args.json {
-            output::say(&format!("Archived {}; `loci sessions restore {0}` brings it back", place.id()));
+            output::print_message(&format!(
+                "Archived {}; `loci sessions restore {0}` brings it back",
+                place.id()
+            ));
         }
     }
     if args.json { output::print_json(&Value::from(values)) } else { Ok(()) }
@@ -74,10 +77,14 @@ fn older(ctx: &SessionsContext<'_>, days: u64, is_json: bool) -> Result<(), User
         return output::print_json(&swept.iter().map(value).collect());
     }
     for stayed in swept.iter().filter(|swept| swept.result.is_err()) {
-        output::say(&format!("Stays: {}: {}", stayed.place.id(), reason(stayed).unwrap_or_default()));
+        output::print_message(&format!(
+            "Stays: {}: {}",
+            stayed.place.id(),
+            reason(stayed).unwrap_or_default()
+        ));
     }
     let n_archived = swept.iter().filter(|swept| swept.result.is_ok()).count() as u64;
-    output::say(&format!(
+    output::print_message(&format!(
         "Archived {} in which nothing was said for {}",
         counted(n_archived, "session", "sessions"),
         counted(days, "day", "days")
@@ -95,7 +102,7 @@ fn list(ctx: &SessionsContext<'_>, is_json: bool) -> Result<(), UserError> {
         return output::print_json(&values.collect());
     }
     if archived.is_empty() {
-        output::say("Nothing is archived");
+        output::print_message("Nothing is archived");
     }
     let line = |it: &loci_storage::sessions::ArchivedSession| {
         let about = single_line(it.headline.as_deref().unwrap_or("(no prompt)"), 60);

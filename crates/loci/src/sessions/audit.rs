@@ -31,7 +31,7 @@ pub(super) fn run(ctx: &SessionsContext<'_>, args: &AuditArgs) -> Result<(), Use
         return output::print_json(&Value::from(lines));
     }
     if lines.is_empty() {
-        output::say("Nothing was archived, removed or mended yet");
+        output::print_message("Nothing was archived, removed or mended yet");
         return Ok(());
     }
     let field = |line: &Value, name: &str| single_line(line[name].as_str().unwrap_or("-"), 200);

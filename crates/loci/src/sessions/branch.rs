@@ -52,13 +52,13 @@ pub(super) fn run(ctx: &SessionsContext<'_>, args: &BranchArgs) -> Result<(), Us
     let lines = with_labels(ctx, args, &session, &conversation, &id, copied)?;
     write_fork(&place, &lines).map_err(failed)?;
     if let Err(error) = link_backups(&ctx.home, source.id(), &id) {
-        output::say(&format!("File checkpoints could not be taken over: {error}"));
+        output::print_message(&format!("File checkpoints could not be taken over: {error}"));
     }
     if let Err(error) = copy_tasks(&ctx.home, source.id(), &id) {
-        output::say(&format!("The task list could not be taken over: {error}"));
+        output::print_message(&format!("The task list could not be taken over: {error}"));
     }
     if let Err(error) = copy_notes(&source, &place, &lines) {
-        output::say(&format!("The session's notes could not be taken over: {error}"));
+        output::print_message(&format!("The session's notes could not be taken over: {error}"));
     }
     let resume = format!("loci -r {id}");
     if args.json {
@@ -71,7 +71,7 @@ pub(super) fn run(ctx: &SessionsContext<'_>, args: &BranchArgs) -> Result<(), Us
         }));
     }
     output::print(&format!("{id}\n"))?;
-    output::say(&format!("Continue it with `{resume}`"));
+    output::print_message(&format!("Continue it with `{resume}`"));
     Ok(())
 }
 

@@ -85,7 +85,7 @@ pub(super) fn run(ctx: &SessionsContext<'_>, args: &ExportArgs) -> Result<(), Us
             &json!({"sessionId": place.id().as_str(), "file": file, "bytes": text.len()}),
         );
     }
-    output::say(&format!("Wrote `{}`", file.display()));
+    output::print_message(&format!("Wrote `{}`", file.display()));
     Ok(())
 }
 

@@ -51,9 +51,9 @@ pub(super) fn run(ctx: &SessionsContext<'_>, args: &ImportArgs) -> Result<(), Us
     }
     output::print(&format!("{}\n", imported.place.id()))?;
     if imported.n_left_out > 0 {
-        output::say(&format!("{} of its lines could not be taken over", imported.n_left_out));
+        output::print_message(&format!("{} of its lines could not be taken over", imported.n_left_out));
     }
-    output::say(&format!("Continue it with `{resume}`"));
+    output::print_message(&format!("Continue it with `{resume}`"));
     Ok(())
 }
 

@@ -70,7 +70,7 @@ pub(super) fn run(ctx: &SessionsContext<'_>, args: &ListArgs) -> Result<(), User
         let own = list_sessions(&ctx.home, project.as_ref(), most);
         let own = own.map_err(|error| UserError::from_error(&error))?;
         for path in &own.unread {
-            output::say(&format!("Could not be read and is not listed: `{}`", path.display()));
+            output::print_message(&format!("Could not be read and is not listed: `{}`", path.display()));
         }
         sessions = own.sessions;
     }
@@ -88,7 +88,7 @@ pub(super) fn run(ctx: &SessionsContext<'_>, args: &ListArgs) -> Result<(), User
         return Ok(());
     }
     if sessions.is_empty() {
-        output::say(&match args.all {
+        output::print_message(&match args.all {
             _ if args.origin == Some(Origin::Codex) => format!(
                 "There are no sessions of Codex in `{}` that were not imported",
                 ctx.home.codex_home().display()

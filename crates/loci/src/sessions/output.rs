@@ -27,8 +27,8 @@ pub(crate) fn print_json(value: &Value) -> Result<(), UserError> {
     print(&format!("{value}\n"))
 }
 
-/// Says something to people.
-pub(crate) fn say(text: &str) {
+/// Prints a line for people, on stderr.
+pub(crate) fn print_message(text: &str) {
     // A closed stderr leaves nobody to tell.
     drop(writeln!(io::stderr(), "{text}"));
 }

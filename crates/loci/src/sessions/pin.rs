@@ -38,6 +38,10 @@ pub(super) fn run(ctx: &SessionsContext<'_>, args: &PinArgs) -> Result<(), UserE
     if args.json {
         return output::print_json(&json!({"sessionId": place.id().as_str(), "isPinned": !args.off}));
     }
-    output::say(&format!("{} {}", if args.off { "No longer pinned:" } else { "Pinned:" }, place.id()));
+    output::print_message(&format!(
+        "{} {}",
+        if args.off { "No longer pinned:" } else { "Pinned:" },
+        place.id()
+    ));
     Ok(())
 }

@@ -27,6 +27,6 @@ pub(super) fn run(ctx: &SessionsContext<'_>, args: &RenameArgs) -> Result<(), Us
     if args.json {
         return output::print_json(&json!({"sessionId": place.id().as_str(), "title": title}));
     }
-    output::say(&format!("Session {} is now called `{title}`", place.id()));
+    output::print_message(&format!("Session {} is now called `{title}`", place.id()));
     Ok(())
 }

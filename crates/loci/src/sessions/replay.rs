@@ -101,13 +101,16 @@ fn finish(place: &SessionPlace, played: Played, args: &ReplayArgs) -> Result<u8,
         true => output::print_json(&show::json(place, &played, args.keep))?,
         false => output::print(&show::text(&played, args.keep))?,
     }
-    played.warnings.iter().for_each(|note| output::say(note));
+    played.warnings.iter().for_each(|note| output::print_message(note));
     match played.scratch {
         Some((_, mut scratch)) if args.keep => scratch.keep(),
         Some((_, scratch)) => {
             let root = scratch.root().to_owned();
             if let Err(error) = scratch.discard() {
-                output::say(&format!("The copy could not be removed: `{}`: {error}", root.display()));
+                output::print_message(&format!(
+                    "The copy could not be removed: `{}`: {error}",
+                    root.display()
+                ));
             }
         }
         None => {}

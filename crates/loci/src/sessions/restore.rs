@@ -29,7 +29,7 @@ pub(super) fn run(ctx: &SessionsContext<'_>, args: &RestoreArgs) -> Result<(), U
     if args.json {
         return output::print_json(&json!({"sessionId": id.as_str(), "file": place.file()}));
     }
-    output::say(&format!("Brought back: `{}`", place.file().display()));
+    output::print_message(&format!("Brought back: `{}`", place.file().display()));
     Ok(())
 }
 

@@ -137,7 +137,7 @@ fn open(
         true => None,
         false => Some(Lease::acquire(&ctx.home, place.id(), ctx.env).map_err(|error| in_use(&error))?),
     };
-    recover_rewinds(&ctx.home, ctx.env).iter().for_each(|note| output::say(note));
+    recover_rewinds(&ctx.home, ctx.env).iter().for_each(|note| output::print_message(note));
     Ok((lease, target::entries(place)?))
 }
 
@@ -180,7 +180,7 @@ fn perform(
             output::print(&report.text("Changed"))?;
             // What changed nothing leaves nothing to take back.
             if turns_back || !rewound.changed.is_empty() {
-                output::say(&format!("`loci sessions undo-rewind {}` takes this back", place.id()));
+                output::print_message(&format!("`loci sessions undo-rewind {}` takes this back", place.id()));
             }
             Ok(())
         }
@@ -220,7 +220,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    fn shown(&self, path: &Path) -> String {
+    fn display_path(&self, path: &Path) -> String {
         let inside = path.strip_prefix(&self.ctx.env.cwd).unwrap_or(path);
         format::plain(&inside.to_string_lossy())
     }
@@ -230,13 +230,13 @@ impl<'a> Report<'a> {
         let n_files = counted(self.files.len() as u64, "path", "paths");
         let mut text = format!("{verb} {n_files} (+{insertions} -{deletions} lines)\n");
         for (path, action) in &self.files {
-            text.push_str(&format!("  {action:<7} {}\n", self.shown(path)));
+            text.push_str(&format!("  {action:<7} {}\n", self.display_path(path)));
         }
         for (path, reason) in &self.conflicts {
-            text.push_str(&format!("  conflict {}: {reason}\n", self.shown(path)));
+            text.push_str(&format!("  conflict {}: {reason}\n", self.display_path(path)));
         }
         for path in self.ignored.iter().take(MOST_IGNORED) {
-            text.push_str(&format!("  not touched, git ignores it: {}\n", self.shown(path)));
+            text.push_str(&format!("  not touched, git ignores it: {}\n", self.display_path(path)));
         }
         if let Some(n_more @ 1..) = self.ignored.len().checked_sub(MOST_IGNORED) {
             let more = counted(n_more as u64, "more path", "more paths");
@@ -316,7 +316,10 @@ fn prompt_of_message(
             .hint(listed(place, prompts))
     })?;
     let text = format::first_lines(&format::plain(&prompt.text), 1).0;
-    output::say(&format!("The message belongs to the prompt {}, which is gone back to: {text}", prompt.id));
+    output::print_message(&format!(
+        "The message belongs to the prompt {}, which is gone back to: {text}",
+        prompt.id
+    ));
     Ok(prompt.clone())
 }
 

@@ -40,7 +40,7 @@ fn remove(ctx: &SessionsContext<'_>, args: &RmArgs, session: &str) -> Result<(),
     if args.json {
         return output::print_json(&json!({"sessionId": id.as_str(), "path": place.file(), "trash": trash}));
     }
-    output::say(&format!(
+    output::print_message(&format!(
         "Session {id} was moved to the trash; `loci sessions rm --restore {id}` brings it back"
     ));
     Ok(())
@@ -53,7 +53,7 @@ fn restore(ctx: &SessionsContext<'_>, args: &RmArgs, id: &str) -> Result<(), Use
     if args.json {
         return output::print_json(&json!({"sessionId": id.as_str(), "path": place.file()}));
     }
-    output::say(&format!("Session {id} is back: `{}`", place.file().display()));
+    output::print_message(&format!("Session {id} is back: `{}`", place.file().display()));
     Ok(())
 }
 

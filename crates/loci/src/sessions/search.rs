@@ -93,11 +93,13 @@ pub(super) fn run(ctx: &SessionsContext<'_>, args: &SearchArgs) -> Result<u8, Us
     progress.finish();
     let found = found.map_err(|error| to_user_error(&error))?;
     if !found.is_whole {
-        output::say("Interrupted; what was indexed so far is kept, and the next search goes on from there");
+        output::print_message(
+            "Interrupted; what was indexed so far is kept, and the next search goes on from there",
+        );
         return Ok(INTERRUPTED);
     }
     for file in &found.unread {
-        output::say(&format!("Could not be read and was not searched: `{}`", file.display()));
+        output::print_message(&format!("Could not be read and was not searched: `{}`", file.display()));
     }
     let shown = show::Shown::new(ctx, &wish);
     if args.json {
@@ -105,7 +107,7 @@ pub(super) fn run(ctx: &SessionsContext<'_>, args: &SearchArgs) -> Result<u8, Us
         let count = json!({"number": found.n_found, "isExact": found.is_exact});
         output::print_json(&json!({"found": count, "hits": hits, "unread": found.unread}))?;
     } else if found.hits.is_empty() {
-        output::say(nothing_to_show(found.n_found, &wish.filter));
+        output::print_message(nothing_to_show(found.n_found, &wish.filter));
     } else {
         output::print(&shown.text(&found))?;
     }

@@ -36,7 +36,7 @@ pub(super) fn run(ctx: &SessionsContext<'_>, args: &TagArgs) -> Result<(), UserE
     if args.json {
         return output::print_json(&json!({"sessionId": place.id().as_str(), "tag": tag}));
     }
-    output::say(&match tag {
+    output::print_message(&match tag {
         Some(tag) => format!("Session {} is tagged `{tag}`", place.id()),
         None => format!("Session {} has no tag", place.id()),
     });

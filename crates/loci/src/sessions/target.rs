@@ -78,7 +78,7 @@ pub(super) fn entries_to_read(
     let (entries, n_skipped) = load_rollout(&ctx.home, place).map_err(|error| to_user_error(&error))?;
     if n_skipped > 0 {
         let lines = counted(n_skipped as u64, "line", "lines");
-        output::say(&format!("{lines} of `{}` could not be read", place.file().display()));
+        output::print_message(&format!("{lines} of `{}` could not be read", place.file().display()));
     }
     Ok(entries)
 }
@@ -88,7 +88,7 @@ pub(super) fn entries(place: &SessionPlace) -> Result<Vec<Arc<Entry>>, UserError
     let LoadedTranscript { entries, skipped } =
         load_transcript(place.file()).map_err(|error| UserError::from_error(&error))?;
     if let Some(first) = skipped.first() {
-        output::say(&format!(
+        output::print_message(&format!(
             "{} of `{}` could not be read, first at byte {}",
             match skipped.len() {
                 1 => "One line".to_owned(),

@@ -32,7 +32,7 @@ fn too_long() -> Step {
 }
 
 /// Renders what a client saw, without what the model said in between.
-fn told(world: &World, output: &Output) -> String {
+fn render_run(world: &World, output: &Output) -> String {
     let frames: Vec<Value> = output.json_lines();
     world.normaliser().text(&format!("{}exit {:?}\n{}", shape(&frames), output.code, output.stderr))
 }
@@ -63,7 +63,7 @@ async fn oversized_request_is_compacted_before_sending() {
         assistant Both are 9000.
         result success completed
         exit Some(0)
-    "#]].assert_eq(&told(&world, &output));
+    "#]].assert_eq(&render_run(&world, &output));
     let requests = world.requests();
     assert_eq!(requests.len(), 4);
     expect![[r#"
@@ -156,7 +156,7 @@ async fn prompt_too_long_error_is_compacted_and_retried() {
         assistant Done.
         result success completed
         exit Some(0)
-    "#]].assert_eq(&told(&world, &output));
+    "#]].assert_eq(&render_run(&world, &output));
     expect![[r#"
         user: This conversation was compacted to make room. Its earlier part is summarised here; the messages after this one are as they were.
 
@@ -209,7 +209,7 @@ async fn a_refusal_that_compacting_does_not_mend_is_told() {
         Compact the conversation, or start a new one.
         result success (error) 400 completed
         exit Some(1)
-    "#]].assert_eq(&told(&world, &output));
+    "#]].assert_eq(&render_run(&world, &output));
     assert_eq!(world.requests().len(), 6);
 }
 
@@ -225,7 +225,7 @@ async fn too_little_cannot_be_compacted() {
         Compact the conversation, or start a new one.
         result success (error) 400 completed
         exit Some(1)
-    "#]].assert_eq(&told(&world, &output));
+    "#]].assert_eq(&render_run(&world, &output));
     assert_eq!(world.requests().len(), 1);
 }
 

@@ -172,7 +172,7 @@ async fn interrupt_ends_the_turn_and_keeps_the_session() {
         assistant Again.
         result success completed
     "#]]
-    .assert_eq(&told(&world, &output));
+    .assert_eq(&render_frames(&world, &output));
     expect![[r#"
         user: hi
         assistant: Bash {"command":"touch ran"} <toolu-1>
@@ -210,7 +210,7 @@ async fn interrupt_kills_a_running_command() {
         assistant Again.
         result success completed
     "#]]
-    .assert_eq(&told(&world, &output));
+    .assert_eq(&render_frames(&world, &output));
     expect![[r#"
         user: hi
         assistant: Bash {"command":"sleep 600 > alive.pipe"} <toolu-1>
@@ -222,7 +222,7 @@ async fn interrupt_kills_a_running_command() {
 }
 
 /// Renders what a client was told, without partial messages.
-fn told(world: &World, output: &Output) -> String {
+fn render_frames(world: &World, output: &Output) -> String {
     let frames = output.json_lines().into_iter().filter(|it| it["type"] != "stream_event");
     world.normaliser().text(&shape(&frames.collect::<Vec<_>>()))
 }
@@ -242,7 +242,7 @@ async fn check_answer(answer: Value, frames: Expect, result: Expect) -> World {
     session.write_json(&json!({"type": "control_response", "response": response}));
     let last = session.wait_for_json(is_result);
     let output = session.finish();
-    frames.assert_eq(&told(&world, &output));
+    frames.assert_eq(&render_frames(&world, &output));
     result.assert_eq(&world.normaliser().value(&last["permission_denials"]).to_string());
     world.requests();
     world.session();
@@ -434,7 +434,7 @@ async fn open_question_is_denied_when_the_client_closes_stdin() {
         user <toolu-2> error: Permission to use Bash was not granted: it changes something and no rule allows it. The rule `Bash(touch again)` under permissions.allow would allow it. This run cannot ask anyone. Take another way, or tell the user which permission is needed.
         assistant I see.
         result success completed
-    "#]].assert_eq(&told(&world, &output));
+    "#]].assert_eq(&render_frames(&world, &output));
     assert!(!world.home.project().join("asked").exists() && !world.home.project().join("again").exists());
     world.session();
 }
@@ -469,7 +469,7 @@ async fn interrupt_withdraws_the_open_question() {
         assistant Again.
         result success completed
     "#]]
-    .assert_eq(&told(&world, &output));
+    .assert_eq(&render_frames(&world, &output));
     assert!(!world.home.project().join("asked").exists());
     world.requests();
     world.session();
@@ -548,5 +548,5 @@ async fn question_of_a_session_that_is_left_is_denied_when_the_client_goes() {
         assistant New.
         result success completed
     "#]]
-    .assert_eq(&told(&world, &output));
+    .assert_eq(&render_frames(&world, &output));
 }

@@ -41,7 +41,7 @@ impl Run {
     }
 
     /// Says a prompt and waits for its answer.
-    fn say(&mut self, prompt: &str) -> Value {
+    fn send_prompt(&mut self, prompt: &str) -> Value {
         self.session.write_json(&user(prompt));
         self.session.wait_for_json(is_result)["result"].clone()
     }
@@ -143,16 +143,16 @@ fn working() -> Vec<Step> {
 #[tokio::test]
 async fn full_disk_is_reported_and_the_turn_goes_on() {
     let Some(mut run) = Run::start("size=256k", working()).await else { return };
-    assert_eq!(run.say("one"), "first");
+    assert_eq!(run.send_prompt("one"), "first");
     run.fill();
-    assert_eq!((run.say("two"), run.say("three")), (json!("second"), json!("third")));
+    assert_eq!((run.send_prompt("two"), run.send_prompt("three")), (json!("second"), json!("third")));
     let n_before = run.entries().iter().filter(|entry| entry["promptSource"] == "sdk").count();
     assert!(n_before < 3, "the disk was full");
     run.make_room();
     // Nobody says anything; what waited is written all the same.
     let entries = run.saved(3);
     assert_calls_answered(&entries);
-    assert_eq!(run.say("four"), "fourth");
+    assert_eq!(run.send_prompt("four"), "fourth");
     run.saved(4);
     assert_eq!(run.world.home.read("ran.log"), "ran\nran\n", "nothing is run twice");
     let said = run.finish();
@@ -178,11 +178,11 @@ async fn a_boundary_that_finds_the_disk_full_is_written_later() {
         Step::text("fourth"),
     ];
     let Some(mut run) = Run::start("size=256k", steps).await else { return };
-    run.say("The falcon port is 48213.");
-    run.say("two");
+    run.send_prompt("The falcon port is 48213.");
+    run.send_prompt("two");
     run.fill();
-    assert_eq!(run.say("/compact"), "The conversation goes on from its summary.");
-    assert_eq!(run.say("three"), "third");
+    assert_eq!(run.send_prompt("/compact"), "The conversation goes on from its summary.");
+    assert_eq!(run.send_prompt("three"), "third");
     let sent = run.world.last_request().json["messages"].to_string();
     assert!(sent.contains("The ports were compared.") && !sent.contains("48213") && sent.contains("three"));
     let is_summary = |entry: &&Value| entry["isCompactSummary"] == true;
@@ -198,7 +198,7 @@ async fn a_boundary_that_finds_the_disk_full_is_written_later() {
     let summary = at(&|entry| entry["isCompactSummary"] == true);
     assert_eq!(entries[summary]["parentUuid"], entries[boundary]["uuid"]);
     assert!(boundary < summary && summary < at(&|entry| entry["message"]["content"] == "three"));
-    assert_eq!(run.say("four"), "fourth");
+    assert_eq!(run.send_prompt("four"), "fourth");
     let said = run.finish();
     assert!(said.contains("Failed to save the session (No space left on device"), "{said}");
     assert!(said.ends_with("The session is being saved again\n"), "{said}");
@@ -212,7 +212,7 @@ async fn read_only_home_is_reported_and_the_turn_goes_on() {
     let result = run.session.wait_for_json(is_result);
     assert_eq!((&result["result"], &result["loci"]["session_saved"]), (&json!("first"), &json!(false)));
     for (prompt, answer) in [("two", "second"), ("three", "third")] {
-        assert_eq!(run.say(prompt), answer);
+        assert_eq!(run.send_prompt(prompt), answer);
     }
     assert_eq!(run.entries(), Vec::<Value>::new());
     run.remount("rw");

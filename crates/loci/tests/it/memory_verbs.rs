@@ -10,7 +10,7 @@ fn run(world: &World, args: &[&str]) -> Output {
     world.run(&loci().arg("memory").args(args.iter().copied()))
 }
 
-fn said(world: &World, args: &[&str]) -> String {
+fn run_and_render(world: &World, args: &[&str]) -> String {
     let output = run(world, args);
     let text = format!("exit {:?}\n{}{}", output.code, output.stdout, output.stderr);
     world.normaliser().text(&text)
@@ -51,7 +51,7 @@ async fn memory_list_flags_problems() {
         MEMORY.md:2: `gone.md` is not there
         3 memories, 9 to look at: `loci memory edit` or `loci memory forget` them
     "#]]
-    .assert_eq(&said(&world, &["doctor"]));
+    .assert_eq(&run_and_render(&world, &["doctor"]));
     let list: Value = serde_json::from_str(&run(&world, &["list", "--json"]).stdout).unwrap();
     assert_eq!(list.as_array().map(Vec::len), Some(3));
     assert_eq!(list[2]["flags"].as_array().map(Vec::len), Some(3));
@@ -67,9 +67,9 @@ async fn sentences_that_disagree_are_shown() {
     remember(&world, "b.md", &text("staging notes", "Staging runs on port 9090."));
     let (one, other) = ("The staging server listens on port 8080.", "Staging runs on port 9090.");
     let found = format!("a.md: it says \"{one}\", `b.md` says \"{other}\"\n");
-    let doctor = said(&world, &["doctor"]);
+    let doctor = run_and_render(&world, &["doctor"]);
     assert!(doctor.starts_with("exit Some(1)\n") && doctor.contains(&found), "{doctor}");
-    let listed = said(&world, &["list"]);
+    let listed = run_and_render(&world, &["list"]);
     assert!(listed.contains(&format!("! it says \"{other}\", `a.md` says \"{one}\"\n")), "{listed}");
 
     // A proposal is held against what counts already, but not against what it would replace.
@@ -79,7 +79,7 @@ async fn sentences_that_disagree_are_shown() {
     std::fs::create_dir_all(&pending).unwrap();
     std::fs::write(pending.join("new.md"), text("ports", "The staging server is on port 7070.")).unwrap();
     std::fs::write(pending.join("b.md"), text("staging notes", "Staging runs on port 8080.")).unwrap();
-    let review = said(&world, &["review"]);
+    let review = run_and_render(&world, &["review"]);
     let (new, changed) = review.split_once("== new.md").map(|(before, after)| (after, before)).unwrap();
     assert!(new.contains("it says \"The staging server is on port 7070.\", `a.md` says"), "{review}");
     assert!(new.contains("`b.md` says \"Staging runs on port 8080.\""), "{review}");
@@ -92,14 +92,17 @@ async fn sentences_that_disagree_are_shown() {
 async fn memories_are_shown_found_changed_and_forgotten() {
     let world = world().await;
     assert_eq!(
-        said(&world, &["search", "WORDS", "other"]),
+        run_and_render(&world, &["search", "WORDS", "other"]),
         "exit Some(0)\nother.md:3: description: other words\n"
     );
-    assert!(said(&world, &["show", "tests.md"]).contains("from: not known"), "written by other means");
+    assert!(
+        run_and_render(&world, &["show", "tests.md"]).contains("from: not known"),
+        "written by other means"
+    );
     assert_eq!(run(&world, &["edit", "tests.md", "--text", "New text."]).code, Some(0));
     let text = read(&world, "tests.md");
     assert!(text.contains("\nmodified: ") && text.ends_with("---\nNew text.\n"), "{text}");
-    assert!(said(&world, &["show", "tests.md"]).contains("by person"));
+    assert!(run_and_render(&world, &["show", "tests.md"]).contains("by person"));
     assert_eq!(run(&world, &["forget", "tests.md"]).code, Some(0));
     assert_eq!(read(&world, "tests.md"), "");
     assert_eq!(read(&world, "MEMORY.md"), "- [gone](gone.md): nothing\n");
@@ -108,7 +111,7 @@ async fn memories_are_shown_found_changed_and_forgotten() {
     assert_eq!(run(&world, &["undo"]).code, Some(0));
     assert_eq!(read(&world, "tests.md"), text);
     assert!(read(&world, "MEMORY.md").contains("tests.md"));
-    let missing = said(&world, &["show", "nothing"]);
+    let missing = run_and_render(&world, &["show", "nothing"]);
     assert!(
         missing.contains("No such memory: `nothing`") && missing.contains("loci memory list"),
         "{missing}"
@@ -123,7 +126,7 @@ async fn a_text_that_is_too_long_for_a_memory_is_refused() {
     let output = world.run_with_stdin(&loci().args(["memory", "edit", "tests.md"]), &"x".repeat(1024 * 1024));
     assert!(output.code == Some(1) && output.stderr.contains("larger than 1 MiB"), "{output:?}");
     assert_eq!(read(&world, "tests.md"), before);
-    let history = said(&world, &["history"]);
+    let history = run_and_render(&world, &["history"]);
     assert!(history.contains("No change is known"), "{history}");
 }
 
@@ -133,10 +136,10 @@ async fn an_edit_by_hand_is_never_undone() {
     let world = world().await;
     run(&world, &["edit", "tests.md", "--text", "New text."]);
     remember(&world, "tests.md", "by hand");
-    let refused = said(&world, &["undo"]);
+    let refused = run_and_render(&world, &["undo"]);
     assert!(refused.contains("edited meanwhile: `tests.md`"), "{refused}");
     assert_eq!(read(&world, "tests.md"), "by hand");
-    assert!(said(&world, &["show", "tests.md"]).contains("edited by hand since"));
+    assert!(run_and_render(&world, &["show", "tests.md"]).contains("edited by hand since"));
 }
 
 /// Many processes at once: each change is made once and numbered once, and none is lost.
@@ -185,8 +188,8 @@ async fn unreadable_memory_is_reported_and_others_are_listed() {
         -          MEMORY.md
                    ! Failed to read memory: `MEMORY.md`: it is not a file
     "#]]
-    .assert_eq(&said(&world, &["list"]));
-    let doctor = said(&world, &["doctor"]);
+    .assert_eq(&run_and_render(&world, &["list"]));
+    let doctor = run_and_render(&world, &["doctor"]);
     assert!(doctor.contains("large.md: Failed") && doctor.contains("1 memory, 2 to look at"), "{doctor}");
     for (args, expected) in [
         (&["show", "large"][..], "`large.md`: it is larger than 1 MiB"),
@@ -196,7 +199,7 @@ async fn unreadable_memory_is_reported_and_others_are_listed() {
         (&["show", "../fine"], "No such memory: `../fine`"),
         (&["show", "/etc/hosts"], "No such memory: `/etc/hosts`"),
     ] {
-        let said = said(&world, args);
+        let said = run_and_render(&world, args);
         assert!(said.starts_with("exit Some(1)\n") && said.contains(expected), "{args:?}: {said}");
     }
     assert!(dir.join("fine.md").is_file() && dir.join("MEMORY.md").is_dir(), "and nothing is changed");
@@ -247,7 +250,7 @@ async fn every_file_encoding_is_shown_and_preserved() {
     assert_eq!(read(&world, "MEMORY.md").lines().count(), 2);
     // Nor is an index that is no text.
     std::fs::write(path("MEMORY.md"), b"- [caf\xe9](open.md): a\r\n").unwrap();
-    let refused = said(&world, &["forget", "open.md"]);
+    let refused = run_and_render(&world, &["forget", "open.md"]);
     assert!(refused.contains("it is not UTF-8 and would not stay as it is: `MEMORY.md`"), "{refused}");
     assert!(path("open.md").exists());
     assert_eq!(run(&world, &["forget", "crlf.md"]).code, Some(0), "no line of it changes");
@@ -261,7 +264,7 @@ async fn memories_in_directories_are_found_by_their_path() {
     remember(&world, "logs/2026/01/2026-01-02.md", "a day\n");
     std::fs::write(world.home.home().join("outside.md"), "theirs").unwrap();
     std::os::unix::fs::symlink(world.home.home(), memory_dir(&world).join("team/link")).unwrap();
-    assert!(said(&world, &["show", "team/ops/deploy"]).contains("description: on Mondays"));
+    assert!(run_and_render(&world, &["show", "team/ops/deploy"]).contains("description: on Mondays"));
     assert_eq!(run(&world, &["edit", "team/ops/deploy.md", "--text", "On Fridays."]).code, Some(0));
     assert!(read(&world, "team/ops/deploy.md").ends_with("---\nOn Fridays.\n"));
     assert_eq!(run(&world, &["forget", "logs/2026/01/2026-01-02.md"]).code, Some(0));
@@ -274,7 +277,7 @@ async fn memories_in_directories_are_found_by_their_path() {
         ["team/link/outside.md", "team/../../../../outside.md", "../outside.md", &outside, "team/none"]
     {
         for verb in ["show", "forget"] {
-            let refused = said(&world, &[verb, name]);
+            let refused = run_and_render(&world, &[verb, name]);
             assert!(refused.starts_with("exit Some(1)\nError: No such memory"), "{verb} {name}: {refused}");
         }
     }
@@ -290,7 +293,7 @@ async fn a_name_that_several_have_is_refused() {
     remember(&world, "c.md.md", &memory("c", "third"));
     remember(&world, "\u{fc}ber.md", &memory("\u{dc}bung", "fourth"));
     for verb in ["show", "forget"] {
-        let refused = said(&world, &[verb, "release steps"]);
+        let refused = run_and_render(&world, &[verb, "release steps"]);
         assert!(refused.starts_with("exit Some(1)\n"), "{refused}");
         assert!(refused.contains("Several are called `release steps`: `a.md`, `b.md`"), "{refused}");
     }

@@ -23,7 +23,7 @@ async fn compacted(more: Vec<Step>) -> World {
 }
 
 /// The transcript's entry that says this.
-fn said(world: &World, text: &str) -> Value {
+fn entry_with_text(world: &World, text: &str) -> Value {
     let entries = world.home.only_session();
     let is_it = |entry: &&Value| {
         let content = &entry["message"]["content"];
@@ -45,7 +45,7 @@ async fn a_compacted_message_is_recalled_word_for_word() {
     let results = world.last_request().tool_results();
     let text = &results[0].text;
     assert!(text.contains("The falcon port is 48213.") && text.contains("before a compaction"), "{text}");
-    let uuid = said(&world, "The falcon port is 48213.")["uuid"].as_str().unwrap().to_owned();
+    let uuid = entry_with_text(&world, "The falcon port is 48213.")["uuid"].as_str().unwrap().to_owned();
     assert!(text.contains(&format!("[{uuid}] user")), "{text}");
     assert!(!results[0].is_error);
 }
@@ -108,7 +108,7 @@ async fn a_session_is_shown_as_it_was_before_a_compaction() {
 async fn a_session_is_resumed_from_before_a_compaction() {
     let world = compacted(vec![Step::text("Again."), Step::text("More.")]).await;
     let id = world.home.sessions()[0].file_stem().unwrap().to_str().unwrap().to_owned();
-    let uuid = said(&world, "Noted.")["uuid"].as_str().unwrap().to_owned();
+    let uuid = entry_with_text(&world, "Noted.")["uuid"].as_str().unwrap().to_owned();
     assert_fine(&world.run(&print(["Instead", "-r", &id, "--resume-session-at", &uuid])));
     let texts = |world: &World| -> Vec<String> {
         let messages = world.last_request().json["messages"].clone();

@@ -14,7 +14,7 @@ fn list() -> Step {
 }
 
 /// Returns what the last request's last result says.
-fn told(world: &World) -> String {
+fn last_result(world: &World) -> String {
     world.requests().last().unwrap().tool_results().last().unwrap().text.clone()
 }
 
@@ -25,11 +25,11 @@ async fn a_resumed_session_has_its_tasks_and_a_fork_has_a_copy() {
     assert_eq!(world.print(["go"]).code, Some(0));
     let world = world.then([list(), Step::text("2")]).await;
     assert_eq!(world.print(["go on", "-c"]).code, Some(0));
-    assert_eq!(told(&world), "1. [completed] Parse\n2. [pending] Print");
+    assert_eq!(last_result(&world), "1. [completed] Parse\n2. [pending] Print");
 
     let world = world.then([create("Fork"), list(), Step::text("3")]).await;
     assert_eq!(world.print(["elsewhere", "-c", "--fork-session"]).code, Some(0));
-    assert_eq!(told(&world), "1. [completed] Parse\n2. [pending] Print\n3. [pending] Fork");
+    assert_eq!(last_result(&world), "1. [completed] Parse\n2. [pending] Print\n3. [pending] Fork");
     let lists = std::fs::read_dir(world.home.config_home().join("tasks")).unwrap();
     let mut sizes: Vec<usize> = lists
         .map(|list| {
@@ -47,7 +47,7 @@ async fn a_resumed_session_has_its_tasks_and_a_fork_has_a_copy() {
 async fn without_persistence_the_list_stays_in_memory() {
     let world = World::new([create("Parse"), list(), Step::text("1")]).await;
     let output = world.run(&print(["go", "--no-session-persistence"]));
-    assert_eq!((output.code, told(&world).as_str()), (Some(0), "1. [pending] Parse"), "{output:?}");
+    assert_eq!((output.code, last_result(&world).as_str()), (Some(0), "1. [pending] Parse"), "{output:?}");
     assert!(!world.home.config_home().join("tasks").exists());
 }
 

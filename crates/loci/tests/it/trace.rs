@@ -7,7 +7,7 @@ use serde_json::json;
 use std::time::Duration;
 
 /// Renders a trace without times, ids and numbers that differ.
-fn shown(world: &World, trace: &str) -> String {
+fn render_trace(world: &World, trace: &str) -> String {
     let lines = trace.lines().map(|line| {
         let (_, rest) = line.split_once(' ').unwrap();
         let words = rest.split(' ').map(|word| match word.split_once('=') {
@@ -39,7 +39,7 @@ async fn each_step_of_a_call_is_a_line_of_its_category() {
         [api] credential asked for
         [api] request sent n_bytes=*
         [api] head of the answer status=200 request_id=* after_ms=*
-    "#]].assert_eq(&shown(&world, &world.home.read("trace.txt")));
+    "#]].assert_eq(&render_trace(&world, &world.home.read("trace.txt")));
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;

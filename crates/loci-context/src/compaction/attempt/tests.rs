@@ -44,7 +44,7 @@ fn input(text: &str) -> CompactionInput {
     }
 }
 
-fn kept(attempt: &CompactionAttempt) -> String {
+fn preserved_ids(attempt: &CompactionAttempt) -> String {
     let ids = attempt.plan.preserved_ids(&attempt.input.path);
     ids.iter().map(|id| id.as_str().split('@').next().unwrap()).collect::<Vec<_>>().join(" ")
 }
@@ -55,7 +55,7 @@ fn check(text: &str, keep: KeepRecent, expected: Option<&str>) {
         let plan = &attempt.plan;
         assert_eq!((plan.summarised.start, plan.summarised.end), (0, plan.preserved.start));
     }
-    assert_eq!(attempt.as_ref().map(kept).as_deref(), expected, "{text}");
+    assert_eq!(attempt.as_ref().map(preserved_ids).as_deref(), expected, "{text}");
 }
 
 /// Invariant 2 of `docs/design/compaction.md`.
@@ -239,7 +239,7 @@ fn notes_are_taken_before_a_model_is_asked() {
     let attempt = CompactionAttempt::new(input(text), KeepRecent::LastRound, Some(&notes), None).unwrap();
     let CompactionStep::Record(result) = attempt.begin() else { panic!("nothing is asked") };
     assert_eq!((result.source, result.summary.as_str()), (SummarySource::Notes, "Noted."));
-    assert_eq!(kept(&attempt), "a3 u a4 u a5 u a6 u a7");
+    assert_eq!(preserved_ids(&attempt), "a3 u a4 u a5 u a6 u a7");
     let focused = CompactionInput { focus: Some("ports".to_owned()), ..input(text) };
     let attempt = CompactionAttempt::new(focused, KeepRecent::LastRound, Some(&notes), None).unwrap();
     assert!(matches!(attempt.begin(), CompactionStep::Ask(_)));

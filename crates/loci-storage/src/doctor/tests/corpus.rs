@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::damage::{ALL, Class, Damage, id_of, is_gone_after};
-use super::lab::{Lab, Said, every_file, said};
+use super::lab::{Lab, TranscriptTexts, every_file, load_texts};
 use crate::doctor::finding::{Finding, RepairOutcome};
 use crate::doctor::{check_store, repair_store};
 
@@ -125,7 +125,7 @@ fn check_settled(lab: &Lab, n_left: usize, what: &str) {
 /// Every session is in a place where it can be resumed.
 pub(super) fn check_present(lab: &Lab, damages: &[Damage], what: &str) {
     if !damages.iter().any(|damage| is_gone_after(*damage)) {
-        lab.places.iter().for_each(|place| assert!(said(lab, place.id()).is_some(), "{what}"));
+        lab.places.iter().for_each(|place| assert!(load_texts(lab, place.id()).is_some(), "{what}"));
     }
 }
 
@@ -143,14 +143,16 @@ fn clash(one: Damage, other: Damage) -> bool {
 
 /// What there was before a repair.
 pub(super) struct Before {
-    said: BTreeMap<String, Said>,
+    said: BTreeMap<String, TranscriptTexts>,
     files: BTreeMap<PathBuf, Vec<u8>>,
 }
 
 impl Before {
     pub(super) fn from_lab(lab: &Lab) -> Self {
-        let said =
-            lab.places.iter().filter_map(|place| Some((place.id().to_string(), said(lab, place.id())?)));
+        let said = lab
+            .places
+            .iter()
+            .filter_map(|place| Some((place.id().to_string(), load_texts(lab, place.id())?)));
         Self { said: said.collect(), files: every_file(&lab.env.home) }
     }
 
@@ -158,7 +160,8 @@ impl Before {
     pub(super) fn check(&self, lab: &Lab, what: &str) {
         for place in &lab.places {
             let Some(before) = self.said.get(id_of(place).as_str()) else { continue };
-            let after = said(lab, place.id()).unwrap_or_else(|| panic!("{what}: {} is gone", place.id()));
+            let after =
+                load_texts(lab, place.id()).unwrap_or_else(|| panic!("{what}: {} is gone", place.id()));
             assert!(is_within(&before.path, &after.path), "{what}: {before:#?} {after:#?}");
             let mut all = after.all.clone();
             for message in &before.all {

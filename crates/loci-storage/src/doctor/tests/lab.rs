@@ -242,13 +242,13 @@ impl Writer<'_> {
 
 /// What a session says: every message there is, and those that a resume would send.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct TranscriptTexts {
     pub(super) all: Vec<String>,
     pub(super) path: Vec<String>,
 }
 
 /// Loads a transcript, wherever it lies by now; none when it is nowhere.
-pub(super) fn said(lab: &Lab, id: &SessionId) -> Option<Said> {
+pub(super) fn load_texts(lab: &Lab, id: &SessionId) -> Option<TranscriptTexts> {
     let file = every_file(&lab.home.projects_dir())
         .into_keys()
         .find(|path| path.file_name().is_some_and(|name| *name == *format!("{id}.jsonl")))?;
@@ -258,7 +258,7 @@ pub(super) fn said(lab: &Lab, id: &SessionId) -> Option<Said> {
     let entries = load_transcript(&file).unwrap().entries;
     let all = entries.iter().filter_map(|entry| content(entry)).collect();
     let path = Conversation::build(entries).into_path().iter().filter_map(|entry| content(entry)).collect();
-    Some(Said { all, path })
+    Some(TranscriptTexts { all, path })
 }
 
 /// Every file below a directory with its bytes.

@@ -93,7 +93,7 @@ impl Converter<'_> {
                 self.push(&Draft::marker(self.prompt.clone(), content)).map(drop)
             }
             RolloutItem::Answer(text) if text.is_empty() => Ok(()),
-            RolloutItem::Answer(text) => self.say(json!({"type": "text", "text": text})).map(drop),
+            RolloutItem::Answer(text) => self.push_block(json!({"type": "text", "text": text})).map(drop),
             RolloutItem::Call(call) => self.add_call(call),
             RolloutItem::CallOutput(output) => self.add_output(output),
             RolloutItem::Compacted { summary, prompts } => self.add_summary(summary, prompts),
@@ -123,7 +123,7 @@ impl Converter<'_> {
     }
 
     /// Adds a block to the message of the model.
-    fn say(&mut self, block: Value) -> Result<EntryId, BadEntry> {
+    fn push_block(&mut self, block: Value) -> Result<EntryId, BadEntry> {
         if self.converted.entries.is_empty() {
             // A conversation begins with the user.
             self.push(&Draft::meta(Some(self.prompt.clone()), json!(BEGINNING)))?;
@@ -155,7 +155,7 @@ impl Converter<'_> {
     fn add_call(&mut self, call: &Call) -> Result<(), BadEntry> {
         let id = self.call_id(&call.id);
         let block = json!({"type": "tool_use", "id": id, "name": call.name, "input": call.input});
-        let entry = self.say(block)?;
+        let entry = self.push_block(block)?;
         self.calls.insert(call.id.clone(), (id, entry, call.name.clone()));
         Ok(())
     }

@@ -81,7 +81,7 @@ fn picture(url: &str) -> Value {
 mod tests {
     use super::*;
 
-    fn said(parts: Value, kinds: Value) -> RolloutItem {
+    fn prompt_item(parts: Value, kinds: Value) -> RolloutItem {
         prompt(
             &json!({"content": parts, "internal_chat_message_metadata_passthrough": {"content_item_kinds": kinds}}),
         )
@@ -121,7 +121,7 @@ mod tests {
             (json!([text(" \n")]), json!(null), RolloutItem::Nothing),
             (json!("odd"), json!(null), RolloutItem::Nothing),
         ] {
-            assert_eq!(said(parts.clone(), kinds), expected, "{parts}");
+            assert_eq!(prompt_item(parts.clone(), kinds), expected, "{parts}");
         }
     }
 
@@ -137,9 +137,9 @@ mod tests {
         let source = json!({"type": "base64", "media_type": "image/png", "data": "AAAA"});
         let expected =
             vec![json!({"type": "image", "source": source}), json!({"type": "text", "text": "look"})];
-        assert_eq!(said(parts, json!(null)), RolloutItem::Prompt(expected));
+        assert_eq!(prompt_item(parts, json!(null)), RolloutItem::Prompt(expected));
         for url in ["https://example.com/x.png", "data:image/tiff;base64,AA", "data:image/png;base64,", ""] {
-            let RolloutItem::Prompt(blocks) = said(json!([picture(url)]), json!(null)) else {
+            let RolloutItem::Prompt(blocks) = prompt_item(json!([picture(url)]), json!(null)) else {
                 panic!("{url}")
             };
             assert_eq!(blocks[0]["type"], "text", "{url}");

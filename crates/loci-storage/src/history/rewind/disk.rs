@@ -41,7 +41,7 @@ pub(super) fn current_state(path: &Path) -> io::Result<CurrentState> {
         Err(error) => return Err(error),
     };
     let name = name_of(path)?;
-    if dir.look(name)?.is_none() {
+    if dir.stat(name)?.is_none() {
         return Ok(nothing(false));
     }
     let (state, has_other_names) = state_of(&dir, name, path)?;

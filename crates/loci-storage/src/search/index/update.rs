@@ -121,7 +121,7 @@ impl Work<'_> {
                 (true, true) => break,
                 // A line longer than a stretch.
                 (true, false) => limit *= 2,
-                (false, _) => self.took(next.start - rest.start),
+                (false, _) => self.report_progress(next.start - rest.start),
             }
             rest = next;
             self.write_if_full(builder)?;
@@ -133,7 +133,7 @@ impl Work<'_> {
     fn read_compressed(&self, body: &Body, rest: &UnindexedTail, builder: &mut Builder) -> io::Result<()> {
         let on_disk = &self.files[rest.file];
         read_stretch(body, on_disk, rest, (body.end(on_disk), LastLine::Read), builder)?;
-        self.took(on_disk.size);
+        self.report_progress(on_disk.size);
         self.write_if_full(builder)
     }
 
@@ -144,7 +144,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    fn took(&self, n_bytes: u64) {
+    fn report_progress(&self, n_bytes: u64) {
         let n_read = self.n_read.fetch_add(n_bytes, Ordering::Relaxed) + n_bytes;
         self.observer.progress(n_read, self.n_total);
     }

@@ -174,11 +174,11 @@ impl Lab {
 
     /// Runs a command as the session does.
     pub(super) fn run(&mut self, command: &str) {
-        assert_eq!(self.told(command), [""; 0]);
+        assert_eq!(self.warnings_of(command), [""; 0]);
     }
 
     /// Does the same and returns what the user is told.
-    pub(super) fn told(&mut self, command: &str) -> Vec<String> {
+    pub(super) fn warnings_of(&mut self, command: &str) -> Vec<String> {
         self.history().scan_before_call();
         self.shell(command);
         let origin = ChangeOrigin { call: None, by: "Bash".to_owned() };

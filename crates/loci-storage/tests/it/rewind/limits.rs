@@ -8,10 +8,10 @@ use loci_storage::history::{OnConflict, TreeLimits};
 use super::lab::Lab;
 
 /// Runs a command twice and returns what was told, which must be told once.
-fn told(lab: &mut Lab, command: &str) -> String {
-    let mut told = lab.told(command);
+fn warnings_of(lab: &mut Lab, command: &str) -> String {
+    let mut told = lab.warnings_of(command);
     assert_eq!(told.len(), 1, "{told:?}");
-    assert_eq!(lab.told("true"), [""; 0], "it is told once");
+    assert_eq!(lab.warnings_of("true"), [""; 0], "it is told once");
     told.remove(0)
 }
 
@@ -31,7 +31,7 @@ fn too_large_tree_is_not_tracked_and_is_reported() {
     let mut lab = Lab::within(TreeLimits { paths: 20, ..TreeLimits::default() });
     let point = lab.point();
     lab.run("touch a b c");
-    let text = told(&mut lab, "seq 1 30 | split -l 1 -a 2 - f");
+    let text = warnings_of(&mut lab, "seq 1 30 | split -l 1 -a 2 - f");
     let root = lab.project().display().to_string();
     assert_eq!(
         text,
@@ -54,7 +54,7 @@ fn home_directory_is_not_tracked_and_is_reported() {
         fs::create_dir_all(&place).unwrap();
         let mut lab = lab.standing_in(place.clone());
         lab.point();
-        let text = told(&mut lab, "touch a");
+        let text = warnings_of(&mut lab, "touch a");
         let start = "Changes by shell commands are not kept and cannot be rewound here";
         let why = "it is not a project but a whole home or disk";
         assert_eq!(text, format!("{start}: `{}`: {why}", place.display()));
@@ -75,7 +75,7 @@ fn content_beyond_the_limit_is_not_kept_and_is_reported() {
     ] {
         lab.shell("git rm -q README && git commit -qm empty; echo 'more than five' > large; echo 'as large' > other");
         let point = lab.point();
-        assert_eq!(told(&mut lab, "echo gone > large"), format!("{start}{expected}"));
+        assert_eq!(warnings_of(&mut lab, "echo gone > large"), format!("{start}{expected}"));
         // The change is noted, so that nothing is taken for what it is not.
         let plan = lab.plan(&point);
         let conflicts: Vec<(String, Conflict)> =

@@ -9,7 +9,7 @@ use loci_storage::sessions::{SessionMetadata, list_rollouts, load_transcript};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use serde_json::json;
 
-use super::{TOOLS, World, fixture, import, meta, put, said, search, told};
+use super::{TOOLS, World, fixture, import, message_line, meta, put, render_entries, search};
 
 /// Compresses a file in its place, as Codex does with old ones.
 fn compress(file: &Path) -> PathBuf {
@@ -37,7 +37,7 @@ fn check(id: &str, text: &str, words: &[&str]) {
     let file = put(&world, id, text);
     let shown = |world: &World| {
         let place = find_rollout(&world.home, world.cwd(), id).unwrap().unwrap();
-        told(&load_rollout(&world.home, &place).unwrap().0)
+        render_entries(&load_rollout(&world.home, &place).unwrap().0)
     };
     let found = |world: &World, how: IndexUse| -> Vec<_> {
         words.iter().map(|word| passages(&search(world, word, how))).collect()
@@ -58,7 +58,7 @@ fn check(id: &str, text: &str, words: &[&str]) {
     let n_segments = index.filter(|it| it.path().extension().is_some_and(|it| it == "seg")).count();
     assert_eq!(n_segments, 1, "what is indexed is not read again");
     let imported = import(&world, id, ImportId::Same).unwrap();
-    assert_eq!(told(&load_transcript(imported.place.file()).unwrap().entries), plain.1);
+    assert_eq!(render_entries(&load_transcript(imported.place.file()).unwrap().entries), plain.1);
     assert_eq!(fs::read(&packed).unwrap(), before, "it is only read");
 }
 
@@ -73,8 +73,8 @@ fn a_compressed_rollout_is_read_like_a_plain_one() {
 fn a_long_compressed_rollout_is_read_to_its_end() {
     let mut text = meta(json!({"id": TOOLS}));
     for n in 0..100 {
-        text.push_str(&said("user", &format!("prompt {n} {}", "water".repeat(300))));
-        text.push_str(&said("assistant", &format!("answer{n}")));
+        text.push_str(&message_line("user", &format!("prompt {n} {}", "water".repeat(300))));
+        text.push_str(&message_line("assistant", &format!("answer{n}")));
     }
     check(TOOLS, text.trim_end(), &["answer99", "\"prompt 7\"", "answer0"]);
 }

@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     /// Says how an address is used.
-    fn said(address: &str) -> String {
+    fn describe_address(address: &str) -> String {
         match Address::parse(address) {
             Err(error) => error.to_string(),
             Ok(Address { config, trust }) => format!("{:?} {trust:?}", config.get_ssl_mode()),
@@ -211,7 +211,7 @@ mod tests {
             ("postgres://loci@/team?hostaddr=192.0.2.1", "Require Some(Anyone)"),
             ("postgres://loci@localhost/team?sslmode=require", "Require Some(Anyone)"),
         ] {
-            assert_eq!(said(address), expected, "{address}");
+            assert_eq!(describe_address(address), expected, "{address}");
         }
     }
 
@@ -229,7 +229,11 @@ mod tests {
             ("sslrootcert=ca.pem", "Prefer Some(SignedBy(File(\"ca.pem\")))"),
             ("sslmode=disable&sslrootcert=ca.pem", "Disable None"),
         ] {
-            assert_eq!(said(&format!("postgres://loci@localhost/team?{query}")), expected, "{query}");
+            assert_eq!(
+                describe_address(&format!("postgres://loci@localhost/team?{query}")),
+                expected,
+                "{query}"
+            );
         }
     }
 
@@ -246,7 +250,7 @@ mod tests {
             ("localhost/team?sslcert=me.pem", "`sslcert`: client certificates are not supported; members"),
             ("localhost/team?sslkey=me.key", "`sslkey`: client certificates are not supported"),
         ] {
-            let said = said(&format!("postgres://loci:hunter2@{rest}"));
+            let said = describe_address(&format!("postgres://loci:hunter2@{rest}"));
             assert!(
                 said.starts_with("The address of the database cannot be used")
                     && said.contains(expected)

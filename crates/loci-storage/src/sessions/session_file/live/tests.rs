@@ -14,7 +14,7 @@ use generated::{Step, session, step};
 
 /// Everything a resumed session takes from a conversation.
 #[derive(Debug, PartialEq)]
-struct Seen {
+struct ConversationView {
     path: Vec<String>,
     leaf: Option<EntryId>,
     repairs: Vec<loci_core::conversation::Repair>,
@@ -22,8 +22,8 @@ struct Seen {
     usage: Option<Usage>,
 }
 
-fn seen(conversation: &Conversation) -> Seen {
-    Seen {
+fn observe(conversation: &Conversation) -> ConversationView {
+    ConversationView {
         path: conversation.path().iter().map(|entry| entry.line().to_owned()).collect(),
         leaf: conversation.leaf().cloned(),
         repairs: conversation.repairs().to_vec(),
@@ -42,7 +42,7 @@ fn check(file: &[u8]) -> Result<u64, TestCaseError> {
         whole.skipped.into_iter().filter(|part| part.offset >= live.start).collect();
     prop_assert_eq!(&live.skipped, &skipped);
     let full = Conversation::build(whole.entries);
-    prop_assert_eq!(seen(&live.conversation), seen(&full), "{}", String::from_utf8_lossy(file));
+    prop_assert_eq!(observe(&live.conversation), observe(&full), "{}", String::from_utf8_lossy(file));
     Ok(live.start)
 }
 
@@ -50,8 +50,8 @@ fn check_at(file: &[u8], leaf: &EntryId) -> Result<(), TestCaseError> {
     let whole = super::super::read(&mut Cursor::new(file)).unwrap();
     let full = Conversation::build_at(whole.entries, leaf);
     let live = read(Cursor::new(file), Goal::Entry(leaf), SMALL).unwrap();
-    let live = live.map(|live| seen(&live.conversation));
-    prop_assert_eq!(live, full.map(|full| seen(&full)), "{} {}", leaf, String::from_utf8_lossy(file));
+    let live = live.map(|live| observe(&live.conversation));
+    prop_assert_eq!(live, full.map(|full| observe(&full)), "{} {}", leaf, String::from_utf8_lossy(file));
     Ok(())
 }
 
