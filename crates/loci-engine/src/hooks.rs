@@ -30,6 +30,7 @@ use loci_core::session::SessionIdentity;
 use loci_llm::Client;
 use loci_stdx::Store;
 use loci_storage::layout::{ConfigHome, SessionTmp};
+use loci_tools::DeathWatch;
 use tokio::sync::mpsc::{UnboundedSender, WeakUnboundedSender};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -72,6 +73,8 @@ struct HookState {
     late: Mutex<Vec<serde_json::Value>>,
     /// Ends them.
     shutdown: CancellationToken,
+    /// Ends every command should the session be killed.
+    death_watch: DeathWatch,
 }
 
 /// What of a session hooks are told, and what they are run in.
@@ -116,6 +119,7 @@ impl HookService {
                 n_env_files: AtomicUsize::new(0),
                 late: Mutex::default(),
                 shutdown: CancellationToken::new(),
+                death_watch: DeathWatch::default(),
             }),
         }
     }

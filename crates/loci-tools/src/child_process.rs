@@ -15,6 +15,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::bash::death_watch::DeathWatch;
 use crate::bash::process_tree::{MARK_VARIABLE, ProcessTree};
 use crate::bash::shell::own_session;
 
@@ -39,6 +40,8 @@ pub struct ChildSpec {
     pub stdin: Vec<u8>,
     /// What no other program has: it marks the processes of this one.
     pub mark: String,
+    /// Ends it, with everything it started, should we be killed.
+    pub death_watch: DeathWatch,
 }
 
 /// What a program may take.
@@ -107,9 +110,10 @@ impl RunningChild {
         command.env_clear().envs(spec.env).env(MARK_VARIABLE, &spec.mark);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         own_session(&mut command);
+        let watched = spec.death_watch.watch(&spec.mark);
         let mut child = command.spawn()?;
         tracing::debug!(target: "loci::process", pid = child.id(), program = spec.program, "child started");
-        let tree = ProcessTree::new(child.id(), spec.mark);
+        let tree = ProcessTree::new(child.id(), spec.mark).watched(watched);
         Ok(Self {
             stdin: child.stdin.take().map(|stdin| (stdin, spec.stdin)),
             stdout: Pipe::new(child.stdout.take(), limit),
@@ -237,6 +241,7 @@ mod tests {
             env: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
             stdin: stdin.to_vec(),
             mark: format!("loci-test-{}", fastrand_mark()),
+            death_watch: DeathWatch::default(),
         };
         run_child(spec, ChildLimits { time, n_bytes: 1000 }, &CancellationToken::new()).await
     }
@@ -309,6 +314,7 @@ mod tests {
             env: Vec::new(),
             stdin: Vec::new(),
             mark: fastrand_mark(),
+            death_watch: DeathWatch::default(),
         };
         let limits = ChildLimits { time: LONG, n_bytes: 10 };
         assert!(matches!(run_child(spec, limits, &CancellationToken::new()).await.end, ChildEnd::Failed(_)));

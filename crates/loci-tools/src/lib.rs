@@ -27,6 +27,7 @@ mod write;
 #[cfg(test)]
 mod testing;
 
+pub use bash::death_watch::DeathWatch;
 pub use bash::shell::HOOK_ENV_VARIABLE;
 pub use child_process::{ChildEnd, ChildLimits, ChildOutput, ChildSpec, run_child};
 pub use files::file_state::{FileState, FileStates};

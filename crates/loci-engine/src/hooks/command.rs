@@ -48,6 +48,7 @@ impl HookService {
             env: self.command_env(input, &root),
             stdin,
             mark: format!("loci-hook-{}", self.fresh_id()),
+            death_watch: self.inner.death_watch.clone(),
         };
         let limits = ChildLimits { time: limit, n_bytes: OUTPUT_BYTES };
         end_of(run_child(spec, limits, cancel).await)

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 
-use super::death_watch::{DeathWatch, WatchedCommand};
+use super::death_watch::WatchedCommand;
 
 /// The environment variable that marks the processes of one command.
 pub(crate) const MARK_VARIABLE: &str = "LOCI_PROCESS_MARK";
@@ -41,9 +41,11 @@ impl ProcessTree {
     }
 
     /// Has it killed should we be.
-    pub(crate) fn watched_by(mut self, death_watch: &DeathWatch) -> Self {
-        let root = self.root.and_then(|root| u32::try_from(root.as_raw_nonzero().get()).ok());
-        self.watched = death_watch.watch(root, &self.mark);
+    pub(crate) fn watched(mut self, mut watched: WatchedCommand) -> Self {
+        if let Some(root) = self.root.and_then(|root| u32::try_from(root.as_raw_nonzero().get()).ok()) {
+            watched.started(root);
+        }
+        self.watched = Some(watched);
         self
     }
 

@@ -58,9 +58,10 @@ pub(crate) fn launch(launch: Launch<'_>) -> io::Result<Running> {
     command.env("CLAUDECODE", "1").env("GIT_EDITOR", "true");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     own_session(&mut command);
+    let watched = launch.death_watch.watch(&mark);
     let child = command.spawn()?;
     tracing::debug!(target: "loci::process", pid = child.id(), n_bytes = launch.command.len(), "bash started");
-    let tree = ProcessTree::new(child.id(), mark).watched_by(launch.death_watch);
+    let tree = ProcessTree::new(child.id(), mark).watched(watched);
     Ok(Running::new(child, tree, launch.cwd_file))
 }
 

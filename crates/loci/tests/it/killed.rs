@@ -50,6 +50,28 @@ async fn command_and_its_children_die_when_loci_is_killed() {
     }
 }
 
+/// A hook that runs, and one that goes on beside the turn.
+#[tokio::test]
+async fn hooks_and_their_children_die_when_loci_is_killed() {
+    let command = "echo $$ >> pids; sleep 1000 & echo $! >> pids; \
+                   setsid sh -c 'echo $$ >> pids; exec sleep 1000' & wait";
+    for is_async in [false, true] {
+        // Beside an asynchronous hook, a command keeps the turn going.
+        let world = World::new([Step::call("Bash", json!({"command": "cat held.pipe"}))]).await;
+        let _held = Pipe::new(&world.home, "held.pipe");
+        let handler = json!({"type": "command", "command": command, "async": is_async});
+        crate::hooks::configure(&world, json!({"UserPromptSubmit": [{"hooks": [handler]}]}));
+        let session = world.start_closed(&watched(["hi", "--allowedTools", "Bash"]));
+        let file = world.home.project().join("pids");
+        wait_until(|| process_ids(&file).len() == 3, "the hook has started");
+        let started = process_ids(&file);
+        session.crash();
+        for pid in started {
+            wait_until(|| !loci_stdx::is_alive(pid), "a process of the hook is left");
+        }
+    }
+}
+
 /// A process that was left on purpose, by a command that has ended, is not the session's any more.
 #[tokio::test]
 async fn daemon_left_by_an_ended_command_outlives_loci() {
