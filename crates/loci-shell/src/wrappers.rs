@@ -6,8 +6,8 @@ use loci_core::tool::HOLE;
 
 use crate::value::Value;
 use programs::{
-    CODE_TAKERS, CODE_VARIABLES, COMMANDED, COMPILERS, FLAG_RUNNERS, INTERPRETERS, KNOWN, LOOSE, SHELLS,
-    TRANSPARENT, Wrapper,
+    CODE_TAKERS, CODE_VARIABLES, COMMANDED, COMPILERS, FLAG_RUNNERS, INTERPRETERS, KNOWN, LOOKUPS, LOOSE,
+    SHELLS, TRANSPARENT, Wrapper,
 };
 
 /// How many letters of a cluster of flags are looked behind.
@@ -120,10 +120,18 @@ pub(crate) fn inner(values: &[Value]) -> Vec<Inner> {
         _ if INTERPRETERS.contains(&family) => interpreter(arguments),
         _ if CODE_TAKERS.iter().any(is_named) => commanded(base, arguments),
         _ if COMPILERS.contains(&family) => listed(arguments),
+        _ if looks_up(base, arguments) => Vec::new(),
         _ if LOOSE.contains(&base) || is_loader(base) => commanded(base, arguments),
         _ if FLAG_RUNNERS.contains(&base) => spaced(arguments),
         _ => Vec::new(),
     }
+}
+
+/// Returns true where a package manager only looks something up: what is behind its verb is a name, not a command.
+fn looks_up(base: &str, arguments: &[Value]) -> bool {
+    let verb = arguments.first().and_then(Value::known);
+    let verbs = LOOKUPS.iter().find(|(name, _)| *name == base).map(|(_, verbs)| *verbs);
+    verbs.zip(verb).is_some_and(|(verbs, verb)| verbs.contains(&verb))
 }
 
 /// Returns where a wrapper goes before it runs its command.

@@ -71,6 +71,14 @@ pub(super) const LOOSE: &[&str] = &[
     "just", "doppler", "op", "dotenv", "aws-vault", "chpst", "softlimit", "setuidgid", "run-parts", "cmake", "compgen", "fc",
 ];
 
+/// Verbs of package managers that ask a registry, or what is installed, and run nothing of what follows them.
+#[rustfmt::skip]
+pub(super) const LOOKUPS: &[(&str, &[&str])] = &[
+    ("npm", &["view", "info", "show", "v", "ls", "list", "ll", "la", "search", "find", "s", "se", "outdated", "why", "explain"]),
+    ("pnpm", &["view", "info", "show", "ls", "list", "ll", "la", "outdated", "why"]),
+    ("yarn", &["info", "list", "why", "outdated"]),
+];
+
 /// Compilers and linkers, which take the parts of a command with commas in between.
 pub(super) const COMPILERS: &[&str] = &["gcc", "g++", "cc", "c++", "clang", "clang++", "rustc", "ld"];
 
