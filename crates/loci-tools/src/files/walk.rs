@@ -8,6 +8,9 @@
 //! symlink would have its target listed. So every find is looked at once more, inside the directory that was opened
 //! at the start and past no symlink, and what does not lie there was never found (S-29).
 //!
+//! The library opens ignore files by their name, and would wait for ever on one that is a FIFO. So a directory with such
+//! a one is walked by itself, without regard to ignore files ([`ignore_file`]).
+//!
 //! Directories of version control systems are never entered on the way, nor are the kernel's own trees; naming
 //! one as the root is asking for it.
 
@@ -27,6 +30,7 @@ use tokio::sync::mpsc;
 
 use crate::Host;
 
+mod ignore_file;
 mod limit;
 #[cfg(test)]
 pub(crate) mod trip_clock;
@@ -156,9 +160,23 @@ pub(crate) fn is_hidden_by_rule(host: &dyn Host, root: &PathEffect, found: &Walk
 }
 
 fn walk_blocking(walk: &Walk, limit: &Limit, sender: &mpsc::Sender<WalkEntry>) -> Ending {
+    // Guards the directories that are to be walked by themselves.
+    let apart = Arc::new(Mutex::new(Vec::new()));
+    let heeds = walk.ignores != Ignores::Nothing && !ignore_file::would_block_above(&walk.root);
+    let mut ending = run(walk, builder(walk, &walk.root, heeds.then_some(&apart)), limit, sender);
+    let dirs = std::mem::take(&mut *apart.lock().unwrap_or_else(PoisonError::into_inner));
+    for dir in dirs {
+        if ending == Ending::Complete {
+            ending = run(walk, builder(walk, &dir, None), limit, sender);
+        }
+    }
+    ending
+}
+
+fn run(walk: &Walk, builder: WalkBuilder, limit: &Limit, sender: &mpsc::Sender<WalkEntry>) -> Ending {
     // Guards the reason of whichever thread stopped first.
     let ending = Mutex::new(Ending::Complete);
-    builder(walk).build_parallel().run(|| {
+    builder.build_parallel().run(|| {
         let mut second_look = SecondLook { root: &walk.dir, parent: None };
         let ending = &ending;
         Box::new(move |entry| {
@@ -179,23 +197,34 @@ fn walk_blocking(walk: &Walk, limit: &Limit, sender: &mpsc::Sender<WalkEntry>) -
     ending.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn builder(walk: &Walk) -> WalkBuilder {
-    let heeds = walk.ignores != Ignores::Nothing;
-    let mut builder = WalkBuilder::new(&walk.root);
+/// Makes the walk from `top` on. Ignore files are heeded where there is a place for the directories that have to be walked
+/// without.
+fn builder(walk: &Walk, top: &Path, apart: Option<&Arc<Mutex<Vec<PathBuf>>>>) -> WalkBuilder {
+    let heeds = apart.is_some();
+    let n_above = top.components().count() - walk.root.components().count();
+    let mut builder = WalkBuilder::new(top);
     builder
         .standard_filters(heeds)
         // The library would read the real home for this; the user's file is added below instead.
         .git_global(false)
         .hidden(walk.skip_hidden)
-        .max_depth(walk.max_depth)
+        .max_depth(walk.max_depth.map(|depth| depth.saturating_sub(n_above)))
         .overrides(walk.overrides.clone())
         .types(walk.types.clone())
         .current_dir(&walk.root)
         .threads(thread_count());
-    if heeds {
-        builder.add_custom_ignore_filename(".rgignore");
+    if let Some(apart) = apart.cloned() {
+        builder.add_custom_ignore_filename(ignore_file::CUSTOM);
+        builder.filter_entry(move |entry| {
+            let would_block =
+                entry.file_type().is_some_and(|kind| kind.is_dir()) && ignore_file::would_block(entry.path());
+            if would_block {
+                apart.lock().unwrap_or_else(PoisonError::into_inner).push(entry.path().to_path_buf());
+            }
+            !would_block
+        });
     }
-    if let Ignores::Project { users: Some(file) } = &walk.ignores {
+    if let (true, Ignores::Project { users: Some(file) }) = (heeds, &walk.ignores) {
         // Globs that are wrong are left out and the others count; nothing is to be said about them here.
         drop(builder.add_ignore(file));
     }

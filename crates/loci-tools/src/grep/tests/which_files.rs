@@ -179,3 +179,38 @@ async fn files_that_cannot_be_read_are_mentioned() {
         text(&outcome)
     );
 }
+
+/// A FIFO or a device in the place of an ignore file is not opened: the search ends, and what lies there is found, with the
+/// ignore files of other directories still heeded.
+#[tokio::test]
+async fn special_ignore_file_does_not_block_the_search() {
+    let fifo = |path: &Path| rustix::fs::mkfifoat(rustix::fs::CWD, path, rustix::fs::Mode::RUSR).unwrap();
+    for place in [".gitignore", ".ignore", ".rgignore", ".git/info/exclude"] {
+        for below in ["", "sub/"] {
+            let host = project(&[
+                ("sub/inner/a.txt", "run"),
+                ("sub/b.txt", "run"),
+                ("plain/.ignore", "hidden.txt\n"),
+                ("plain/hidden.txt", "run"),
+            ]);
+            let path = host.project().join(below).join(place);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fifo(&path);
+            let found = grep(&host, json!({"pattern": "run"})).await;
+            let expected = match below {
+                "" => "Found 3 files\nsub/inner/a.txt\nsub/b.txt\nplain/hidden.txt",
+                _ => "Found 2 files\nsub/inner/a.txt\nsub/b.txt",
+            };
+            assert_eq!(found, expected, "{below}{place}");
+        }
+    }
+    let host = project(&[("a.txt", "run")]);
+    symlink("/dev/zero", host.project().join(".gitignore")).unwrap();
+    check(&host, json!({"pattern": "run"}), "Found 1 file\na.txt").await;
+    // The `.git` file of a worktree leads to others.
+    let host = project(&[("work/a.txt", "run"), ("git/HEAD", "")]);
+    let git_dir = host.project().join("git");
+    host.write("work/.git", &format!("gitdir: {}\n", git_dir.display()));
+    fifo(&git_dir.join("commondir"));
+    check(&host, json!({"pattern": "run"}), "Found 1 file\nwork/a.txt").await;
+}
