@@ -46,7 +46,7 @@ pub use random::{OsRandom, Random, SeededRandom, Uuid};
 pub use readable::wait_readable;
 #[cfg(unix)]
 pub use real_dir::{Found, RealDir, is_symlink_error, open_real};
-pub use regular::{open_regular, open_regular_with, read_regular, read_regular_to_string};
+pub use regular::{copy_regular, open_regular, open_regular_with, read_regular, read_regular_to_string};
 pub use sorted::{in_all_lists, nth_largest};
 pub use store::{Listener, Store, Subscription};
 pub use text::{counted, printable, single_line, truncate_chars, utf16_len, visible};

@@ -42,6 +42,23 @@ pub fn read_regular_to_string(path: impl AsRef<Path>) -> io::Result<String> {
     Ok(text)
 }
 
+/// Copies a regular file with its permissions, as [`std::fs::copy`] does, and returns the copy, which is not synced yet.
+pub fn copy_regular(from: &Path, to: &Path) -> io::Result<File> {
+    let mut source = open_regular(from)?;
+    let permissions = source.metadata()?.permissions();
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(
+        &mut options,
+        std::os::unix::fs::PermissionsExt::mode(&permissions),
+    );
+    let mut copy = open_regular_with(&mut options, to)?;
+    copy.set_permissions(permissions)?;
+    io::copy(&mut source, &mut copy)?;
+    Ok(copy)
+}
+
 fn irregular() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")
 }
@@ -104,6 +121,21 @@ mod tests {
         }
         assert_eq!(open_regular(dir).unwrap_err().kind(), io::ErrorKind::IsADirectory);
         assert_eq!(open_regular(dir.join("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn copy_has_content_and_mode_and_a_fifo_is_not_copied() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let (file, copy) = (dir.path().join("file"), dir.path().join("copy"));
+        std::fs::write(&file, "text").unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o400)).unwrap();
+        copy_regular(&file, &copy).unwrap();
+        assert_eq!(std::fs::read_to_string(&copy).unwrap(), "text");
+        assert_eq!(copy.metadata().unwrap().permissions().mode() & 0o777, 0o400);
+        let other = dir.path().join("other");
+        assert_eq!(copy_regular(&fifo(dir.path()), &other).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        assert!(!other.exists(), "nothing is made for what cannot be copied");
     }
 
     #[test]

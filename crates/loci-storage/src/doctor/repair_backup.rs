@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use loci_core::ids::SessionId;
-use loci_stdx::{create_private_dir_all, open_regular};
+use loci_stdx::{copy_regular, create_private_dir_all};
 
 use super::fs_ops::FsOps;
 use super::store::files_in;
@@ -39,10 +39,7 @@ impl<'a> RepairBackup<'a> {
         }
         let to = self.free_place(session, path)?;
         self.fs.run(|| match fs::hard_link(path, &to) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                fs::copy(path, &to)?;
-                open_regular(&to)?.sync_all()
-            }
+            Err(error) if error.kind() != io::ErrorKind::NotFound => copy_regular(path, &to)?.sync_all(),
             result => result,
         })?;
         Ok(to)

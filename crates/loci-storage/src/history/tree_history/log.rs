@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use loci_core::file_history::HistoryLine;
 use loci_core::ids::{EntryId, SessionId, ToolUseId};
-use loci_stdx::{AppendError, AppendFile, open_regular};
+use loci_stdx::{AppendError, AppendFile, copy_regular, open_regular};
 use memchr::memmem;
 
 use crate::layout::ConfigHome;
@@ -95,7 +95,7 @@ pub(crate) fn copy_log(home: &ConfigHome, from: &SessionId, to: &SessionId) -> i
     if !fs::exists(&old)? || fs::exists(&new)? {
         return Ok(());
     }
-    fs::copy(old, new).map(drop)
+    copy_regular(&old, &new).map(drop)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 
 use loci_core::ids::SessionId;
-use loci_stdx::create_private_dir_all;
+use loci_stdx::{copy_regular, create_private_dir_all};
 
 use crate::layout::ConfigHome;
 
@@ -34,7 +34,7 @@ pub fn link_backups(home: &ConfigHome, from: &SessionId, to: &SessionId) -> io::
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             // Another file system, or one without links.
-            Err(_) => drop(fs::copy(&old, &new)?),
+            Err(_) => drop(copy_regular(&old, &new)?),
         }
         n_backups += 1;
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use loci_stdx::{create_private_dir, open_regular};
+use loci_stdx::{copy_regular, create_private_dir};
 
 /// Moves `from` to `to`, which must not exist.
 ///
@@ -21,8 +21,7 @@ pub(crate) fn move_path(from: &Path, to: &Path) -> io::Result<()> {
 
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     if !from.is_dir() {
-        fs::copy(from, to)?;
-        return open_regular(to)?.sync_all();
+        return copy_regular(from, to)?.sync_all();
     }
     create_private_dir(to)?;
     for entry in fs::read_dir(from)? {
@@ -46,5 +45,9 @@ mod tests {
         assert_eq!(fs::read_to_string(to.join("sub/x")).unwrap(), "text");
         move_path(&to, &dir.path().join("c")).unwrap();
         assert!(!to.exists() && dir.path().join("c/sub/x").exists());
+        // A FIFO among them is an error, not a wait.
+        let fifo = from.join("sub/fifo");
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        assert_eq!(copy(&from, &dir.path().join("d")).unwrap_err().kind(), io::ErrorKind::InvalidInput);
     }
 }
