@@ -21,6 +21,8 @@ use crate::usage::ModelUsage;
 pub const COST_STATE: &str = "cost-state";
 
 const TOTAL_COST: &str = "totalCostUSD";
+/// No document names this key, and no recorded line that we have holds it: it is a guess by the names beside it. A line that
+/// calls it otherwise counts as one without it, and its own key is kept among the others.
 const API_DURATION: &str = "totalAPIDuration";
 const MODEL_USAGE: &str = "modelUsage";
 /// Fields that belong to a line, not to what it says.

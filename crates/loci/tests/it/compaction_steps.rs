@@ -1,6 +1,6 @@
 //! Each step that makes a conversation shorter has a switch in the settings.
 
-use crate::support::{World, assert_fine, print};
+use crate::support::{World, assert_fine, print, watched};
 use loci_testkit::{Recorded, Step};
 use serde_json::{Value, json};
 
@@ -42,6 +42,28 @@ async fn disabled_snip_summarises_at_once() {
     assert_fine(&world.run(&print(["compare"]).env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000")));
     assert!(!world.last_request().json.to_string().contains(CLEARED));
     assert!(world.sketch().contains("This conversation was compacted"));
+}
+
+/// A client is told how many results went and what that freed, before the request that is sent without them.
+#[tokio::test]
+async fn cleared_results_are_a_frame() {
+    let mut steps: Vec<Step> = (0..5).map(|n| read(n, 12_000 * (n + 1))).collect();
+    steps.push(Step::text("Done."));
+    let world = world(steps, &json!({})).await;
+    let output = world.run(&watched(["compare"]).env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000"));
+    assert_fine(&output);
+    let frames = output.json_lines();
+    let cleared: Vec<usize> = (0..frames.len())
+        .filter(|at| frames[*at]["type"] == "system" && frames[*at]["subtype"] == "results_cleared")
+        .collect();
+    let [at] = cleared[..] else { panic!("one frame: {frames:?}") };
+    let frame = &frames[at];
+    let n_sent = world.last_request().json["messages"].to_string().matches(CLEARED).count();
+    assert_eq!((frame["cleared_results"].as_u64(), n_sent), (Some(4), 4));
+    assert!(frame["freed_tokens"].as_u64().unwrap() > 0, "{frame}");
+    assert!(frame["session_id"].is_string() && frame["uuid"].is_string(), "{frame}");
+    let answer = frames.iter().rposition(|frame| frame["type"] == "assistant").unwrap();
+    assert!(at < answer, "it is told when it happens");
 }
 
 fn too_long() -> Step {

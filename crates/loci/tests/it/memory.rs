@@ -1,6 +1,6 @@
 //! Memories between sessions: what the model is shown, what it writes, and what is found beside the conversation.
 
-use crate::support::{MODEL, World, is_result, loci, print, stream, user};
+use crate::support::{MODEL, World, is_result, loci, print, stream, user, watched};
 use loci_testkit::{Gate, Recorded, Script, Step};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -334,6 +334,23 @@ async fn extraction_is_skipped_in_plan_mode() {
     let binary = print(["hi", "--permission-mode", "plan"]).env("LOCI_MEMORY_EXTRACTION", "1");
     assert_eq!(world.run(&binary).code, Some(0));
     assert_eq!(world.requests().len(), 1);
+}
+
+/// What was asked for by name is waited for, behind the result and never before it.
+#[tokio::test]
+async fn result_of_a_single_prompt_comes_before_the_wait_for_extraction() {
+    let world = World::new([]).await;
+    let hold = Gate::new();
+    let step = looking(&world, hold.clone());
+    let world = world.then(Script::new([long_answer()]).answer_when(step, is_looking)).await;
+    let mut session = world.start_closed(&watched(["hi"]).env("LOCI_MEMORY_EXTRACTION", "1"));
+    session.wait_for_json(is_result);
+    hold.reached().await;
+    assert!(!memory_dir(&world).join("small.md").exists(), "the agent is still held");
+    hold.release();
+    let output = session.finish();
+    assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""));
+    assert!(read(&world, "small.md").contains("one idea"));
 }
 
 /// A model that never answers does not keep the process.
