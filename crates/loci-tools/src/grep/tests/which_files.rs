@@ -210,7 +210,7 @@ async fn special_ignore_file_does_not_block_the_search() {
     // The `.git` file of a worktree leads to others.
     let host = project(&[("work/a.txt", "run"), ("git/HEAD", "")]);
     let git_dir = host.project().join("git");
-    host.write("work/.git", &format!("gitdir: {}\n", git_dir.display()));
+    host.write("work/.git", format!("gitdir: {}\n", git_dir.display()));
     fifo(&git_dir.join("commondir"));
     check(&host, json!({"pattern": "run"}), "Found 1 file\nwork/a.txt").await;
 }
