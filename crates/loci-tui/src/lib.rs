@@ -16,3 +16,4 @@ pub mod screen;
 #[cfg(unix)]
 pub mod terminal;
 pub mod text;
+pub mod theme;

@@ -1,6 +1,28 @@
-//! What a frame is.
+//! What a frame is, and the writers that show it.
+//!
+//! [`Writer`] draws inline: final rows go to the terminal's own scrollback, a live region stays at the bottom.
+//! [`FullScreen`] draws a whole screen, for pagers and pickers. Both write only what differs from the last frame, and
+//! neither does any input or output: they return the bytes, which the caller writes in one write.
+//! `docs/design/terminal.md` has the invariants.
+
+mod fullscreen;
+mod pen;
+mod row_diff;
+mod writer;
+
+pub use fullscreen::FullScreen;
+pub use writer::{CURSOR_POSITION_QUERY, Writer, WriterOptions, live_limit};
 
 use crate::text::Row;
+
+/// The size of a terminal, in cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Columns.
+    pub width: u16,
+    /// Rows.
+    pub height: u16,
+}
 
 /// What the terminal is to show next.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -13,4 +35,8 @@ pub struct Frame {
     pub caret: Option<(usize, u16)>,
     /// Whether the caret is to be seen.
     pub is_caret_visible: bool,
+    /// Whether the live region may take the whole screen, as a dialog may; else it is cut to [`live_limit`] at its top.
+    pub is_tall: bool,
+    /// Whether the live region keeps the height it had, as it does within a turn: blank rows above it fill the gap.
+    pub keeps_height: bool,
 }

@@ -11,6 +11,7 @@ mod wrap;
 use std::sync::Arc;
 
 pub use ansi::parse_output;
+pub(crate) use sanitize::is_harmful_in_row;
 pub use sanitize::{expand_tabs, sanitize, sanitize_line};
 pub use width::{cells, clusters, is_uncertain, width};
 pub use wrap::{truncate, truncate_text, wrap};

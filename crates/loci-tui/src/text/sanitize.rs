@@ -43,6 +43,12 @@ pub(crate) fn is_harmful(c: char) -> bool {
     }
 }
 
+/// Whether a character may not stand in a row: harmful, a newline or a tab.
+pub(crate) fn is_harmful_in_row(c: char) -> bool {
+    // Most of what is written is ASCII or a letter: one comparison each.
+    !(' '..'\u{7f}').contains(&c) && (is_harmful(c) || matches!(c, '\n' | '\t'))
+}
+
 /// Writes a mark for a harmful character.
 pub(crate) fn push_mark(c: char, out: &mut String) {
     let picture = match c {

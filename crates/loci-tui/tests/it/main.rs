@@ -1,4 +1,4 @@
-//! Programs at a real terminal: a pty, looked at from both sides.
+//! What a terminal shows and gets: programs at a real one (a pty, looked at from both sides), and frames on virtual ones.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail loudly")]
 
@@ -6,3 +6,5 @@
 mod pty;
 #[cfg(unix)]
 mod terminal;
+mod virtual_terminal;
+mod writer;

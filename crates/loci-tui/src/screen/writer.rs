@@ -1,0 +1,365 @@
+//! The inline writer: what the terminal shows of the live region, and the bytes from there to the next frame.
+//!
+//! Final rows and the live region are one list of rows that begins where the live region began; it is compared with what
+//! the terminal shows there. So a row that becomes final where it already stands costs nothing. Rows that are new are
+//! fed at the bottom, where the terminal scrolls, in order: nothing leaves the screen before it is what it shall stay.
+
+use super::pen::Pen;
+use super::{Frame, Size, row_diff};
+use crate::text::{Row, clusters};
+
+/// Asks the terminal where its cursor is. The answer to one that was written after a resize is for [`Writer::report_cursor`].
+pub const CURSOR_POSITION_QUERY: &[u8] = b"\x1b[6n";
+
+/// What a terminal can do, as far as drawing is concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WriterOptions {
+    /// It paints a frame at once (mode 2026), as it said when asked.
+    pub is_synchronized: bool,
+    /// It wraps rows anew when its width changes. xterm, screen and the Linux console do not.
+    pub reflows: bool,
+    /// It inserts rows (`CSI L`) well. Otherwise what moves down is written again.
+    pub inserts_rows: bool,
+    /// It takes links (OSC 8).
+    pub has_hyperlinks: bool,
+    /// Rows that differ are written whole: for ConPTY.
+    pub writes_whole_rows: bool,
+}
+
+impl Default for WriterOptions {
+    fn default() -> Self {
+        Self {
+            is_synchronized: false,
+            reflows: true,
+            inserts_rows: !cfg!(windows),
+            has_hyperlinks: true,
+            writes_whole_rows: cfg!(windows),
+        }
+    }
+}
+
+/// Returns how many rows the live region may have on a screen when no dialog needs more.
+pub fn live_limit(height: u16) -> usize {
+    let height = usize::from(height);
+    (height / 2).max(height.min(5)).max(1)
+}
+
+/// Draws frames inline.
+#[derive(Debug)]
+pub struct Writer {
+    options: WriterOptions,
+    size: Size,
+    /// The rows of the live region as the terminal shows them, each no longer than the width; never empty.
+    shown: Vec<Row>,
+    /// Where the cursor is: row of `shown`, and column.
+    cursor: (usize, usize),
+    is_cursor_visible: bool,
+    /// Where the terminal said its cursor is, since its size changed.
+    report: Option<(u16, u16)>,
+}
+
+impl Writer {
+    /// Makes a writer for a terminal whose cursor is at the start of an empty row.
+    pub fn new(size: Size, options: WriterOptions) -> Self {
+        let shown = vec![Row::default()];
+        Self { options, size, shown, cursor: (0, 0), is_cursor_visible: true, report: None }
+    }
+
+    /// Changes what is known of the terminal, as its answers come.
+    pub fn set_options(&mut self, options: WriterOptions) {
+        self.options = options;
+    }
+
+    /// Returns what is known of the terminal.
+    pub fn options(&self) -> WriterOptions {
+        self.options
+    }
+
+    /// Takes the terminal's answer about its cursor, from zero, that came after a resize and before the next frame.
+    pub fn report_cursor(&mut self, row: u16, column: u16) {
+        self.report = Some((row, column));
+    }
+
+    /// Returns the bytes that bring the terminal from what it shows to a frame; none where nothing differs.
+    pub fn draw(&mut self, frame: &Frame, size: Size) -> Vec<u8> {
+        let mut pen = Pen::new(self.cursor.0, self.cursor.1, self.options.has_hyperlinks);
+        if size != self.size {
+            self.take_size(size, &mut pen);
+        }
+        self.report = None;
+        let width = self.width();
+        let committed: Vec<Vec<Row>> =
+            frame.committed.iter().map(|row| row_diff::split(row, width)).collect();
+        let n_committed: usize = committed.iter().map(Vec::len).sum();
+        let (live, caret) = self.live_rows(frame, n_committed);
+        let target = Target { final_rows: &frame.committed, parts: &committed, live: &live };
+        self.insert_rows(&mut pen, &target);
+        self.write_rows(&mut pen, &target);
+        let n_rows = n_committed + live.len();
+        if self.shown.len() > n_rows {
+            pen.move_to_row(n_rows);
+            pen.move_to_column(0);
+            pen.erase_below();
+        }
+        let (row, column) = caret.unwrap_or((live.len() - 1, 0));
+        pen.move_to_row(n_committed + row);
+        pen.move_to_column(column);
+        self.shown = live;
+        self.cursor = (row, column);
+        self.finish_frame(pen, frame.is_caret_visible && caret.is_some())
+    }
+
+    /// Returns the bytes that take the live region away, with the cursor visible where it began: on the way out, before
+    /// another program gets the terminal, and before the process is stopped.
+    pub fn leave(&mut self) -> Vec<u8> {
+        let mut pen = Pen::new(self.cursor.0, self.cursor.1, self.options.has_hyperlinks);
+        if self.shown != [Row::default()] {
+            pen.move_to_row(0);
+            pen.move_to_column(0);
+            pen.erase_below();
+        }
+        self.shown = vec![Row::default()];
+        self.cursor = (0, 0);
+        self.finish_frame(pen, true)
+    }
+
+    /// Returns the bytes that start the live region below whatever another program wrote: in the row of the cursor if
+    /// that is empty, else in the next.
+    pub fn start_below(&mut self, size: Size) -> Vec<u8> {
+        self.size = size;
+        self.shown = vec![Row::default()];
+        self.cursor = (0, 0);
+        self.is_cursor_visible = true;
+        // Blanks up to the last column wrap into the next row, unless the cursor was in the first column.
+        let mut bytes = vec![b' '; self.width() - 1];
+        bytes.extend_from_slice(b"\r\x1b[K");
+        bytes
+    }
+
+    /// Returns the bytes that scroll everything on the screen into the scrollback and start at its top: for `/clear`
+    /// and a wholly repainted history.
+    pub fn scroll_away(&mut self) -> Vec<u8> {
+        let mut bytes = self.leave();
+        bytes.extend(std::iter::repeat_n(b'\n', usize::from(self.size.height)));
+        bytes.extend_from_slice(b"\x1b[H");
+        bytes
+    }
+
+    fn width(&self) -> usize {
+        usize::from(self.size.width).max(1)
+    }
+
+    /// Cuts the live region to its rows on the screen, fills it up where it keeps its height, and says where the caret is.
+    fn live_rows(&self, frame: &Frame, n_committed: usize) -> (Vec<Row>, Option<(usize, usize)>) {
+        let width = self.width();
+        let height = usize::from(self.size.height).max(1);
+        let mut live = Vec::with_capacity(frame.live.len());
+        let mut caret = None;
+        for (idx, row) in frame.live.iter().enumerate() {
+            if let Some((caret_row, column)) = frame.caret
+                && caret_row == idx
+            {
+                let column = usize::from(column);
+                let last = row.width().saturating_sub(1) / width;
+                let part = (column / width).min(last);
+                caret = Some((live.len() + part, (column - part * width).min(width - 1)));
+            }
+            live.extend(row_diff::split(row, width));
+        }
+        if live.is_empty() {
+            live.push(Row::default());
+        }
+        let limit = if frame.is_tall { height } else { live_limit(self.size.height).min(height) };
+        if live.len() > limit {
+            // The caret's row stays in view.
+            let start = caret.map_or(usize::MAX, |(row, _)| row).min(live.len() - limit);
+            live = live.drain(start..start + limit).collect();
+            caret = caret.map(|(row, column)| (row - start, column));
+        }
+        let n_rows = n_committed + live.len();
+        if frame.keeps_height && n_rows < self.shown.len() {
+            let gap = self.shown.len() - n_rows;
+            live.splice(0..0, std::iter::repeat_n(Row::default(), gap));
+            caret = caret.map(|(row, column)| (row + gap, column));
+        }
+        (live, caret)
+    }
+
+    /// Makes room for new rows above some that only move down, where that is cheaper than writing these again.
+    fn insert_rows(&mut self, pen: &mut Pen, target: &Target<'_>) {
+        let n_rows = target.n_rows();
+        let n_new = n_rows.saturating_sub(self.shown.len());
+        let fits =
+            n_rows <= usize::from(self.size.height) && target.parts.iter().all(|parts| parts.len() == 1);
+        if n_new == 0 || !fits || !self.options.inserts_rows {
+            return;
+        }
+        let at = cheapest_insertion(&self.shown, &target.rows());
+        if at == self.shown.len() {
+            return;
+        }
+        pen.move_to_row(self.shown.len() - 1);
+        pen.feed_rows(n_new);
+        pen.move_to_row(at);
+        pen.insert_rows(n_new);
+        self.shown.splice(at..at, std::iter::repeat_n(Row::default(), n_new));
+    }
+
+    fn write_rows(&self, pen: &mut Pen, target: &Target<'_>) {
+        let blank = Row::default();
+        let mut at = 0;
+        let mut n_existing = self.shown.len();
+        for (row, parts) in target.final_rows.iter().zip(target.parts) {
+            if let [part] = parts.as_slice() {
+                let old = self.shown.get(at);
+                self.write_row(pen, at, old.unwrap_or(&blank), part, &mut n_existing);
+            } else {
+                self.erase_gaps(pen, at, parts);
+                go_to(pen, at, &mut n_existing);
+                row_diff::write_wrapped(pen, row, self.width());
+                n_existing = n_existing.max(at + parts.len());
+            }
+            at += parts.len();
+        }
+        for row in target.live {
+            self.write_row(pen, at, self.shown.get(at).unwrap_or(&blank), row, &mut n_existing);
+            at += 1;
+        }
+    }
+
+    /// Erases what shows in the cells that a wrapped row leaves alone: the last of a row in which a wide sign had no room.
+    fn erase_gaps(&self, pen: &mut Pen, at: usize, parts: &[Row]) {
+        for (idx, part) in parts.iter().enumerate().take(parts.len() - 1) {
+            if part.width() < self.width() && at + idx < self.shown.len() {
+                pen.move_to_row(at + idx);
+                pen.move_to_column(part.width());
+                pen.erase_to_row_end();
+            }
+        }
+    }
+
+    fn write_row(&self, pen: &mut Pen, at: usize, old: &Row, new: &Row, n_existing: &mut usize) {
+        if at < *n_existing && old == new {
+            return;
+        }
+        go_to(pen, at, n_existing);
+        row_diff::write_difference(pen, old, new, self.width(), self.options.writes_whole_rows);
+    }
+
+    /// Takes the live region as a terminal of the old size left it away, for a terminal of the new size.
+    fn take_size(&mut self, size: Size, pen: &mut Pen) {
+        let width = usize::from(size.width).max(1);
+        let (row, column) = self.cursor;
+        let reflows = match self.report {
+            // The cursor tells: wrapped with its row, or pushed to the last column.
+            Some((_, reported)) if column >= width && column % width != width - 1 => {
+                usize::from(reported) == column % width
+            }
+            _ => self.options.reflows,
+        };
+        let above: usize = if reflows {
+            let rows = self.shown.iter().take(row);
+            rows.map(|row| row_diff::split(row, width).len()).sum::<usize>() + column / width
+        } else {
+            row
+        };
+        let reachable = self.report.map_or(size.height.saturating_sub(1), |(row, _)| row);
+        pen.row = above.min(usize::from(reachable));
+        pen.column = None;
+        pen.move_to_row(0);
+        pen.move_to_column(0);
+        pen.erase_below();
+        self.size = size;
+        self.shown = vec![Row::default()];
+        self.cursor = (0, 0);
+    }
+
+    fn finish_frame(&mut self, pen: Pen, is_cursor_visible: bool) -> Vec<u8> {
+        let has_moved_rows = pen.has_moved_rows;
+        let mut bytes = pen.finish();
+        let hides = self.is_cursor_visible
+            && (!is_cursor_visible || (has_moved_rows && !self.options.is_synchronized));
+        if hides {
+            bytes.splice(0..0, *b"\x1b[?25l");
+        }
+        if is_cursor_visible && (hides || !self.is_cursor_visible) {
+            bytes.extend_from_slice(b"\x1b[?25h");
+        }
+        self.is_cursor_visible = is_cursor_visible;
+        synchronized(bytes, self.options.is_synchronized)
+    }
+}
+
+/// Moves to a row, which is fed if it is the one below the last that exists.
+fn go_to(pen: &mut Pen, at: usize, n_existing: &mut usize) {
+    if at < *n_existing {
+        pen.move_to_row(at);
+    } else {
+        pen.move_to_row(at.saturating_sub(1));
+        pen.feed_row();
+        *n_existing = at + 1;
+    }
+}
+
+/// Puts a frame between the marks of synchronized output.
+pub(super) fn synchronized(mut bytes: Vec<u8>, is_synchronized: bool) -> Vec<u8> {
+    if is_synchronized && !bytes.is_empty() {
+        bytes.splice(0..0, *b"\x1b[?2026h");
+        bytes.extend_from_slice(b"\x1b[?2026l");
+    }
+    bytes
+}
+
+/// What is to be shown from the top of the old live region on.
+struct Target<'a> {
+    final_rows: &'a [Row],
+    /// The rows that the terminal makes of each final row.
+    parts: &'a [Vec<Row>],
+    live: &'a [Row],
+}
+
+impl Target<'_> {
+    fn n_rows(&self) -> usize {
+        self.parts.iter().map(Vec::len).sum::<usize>() + self.live.len()
+    }
+
+    fn rows(&self) -> Vec<&Row> {
+        self.parts.iter().flatten().chain(self.live).collect()
+    }
+}
+
+/// Returns where rows are best inserted into `shown` on the way to the longer `target`; its length is: nowhere.
+fn cheapest_insertion(shown: &[Row], target: &[&Row]) -> usize {
+    const INSERTION: usize = 16;
+    let n_new = target.len() - shown.len();
+    // From `at` on, rows are compared with their places further down; so all start there.
+    let mut cost: usize = shown.iter().zip(&target[n_new..]).map(|(old, new)| cost_of(old, new)).sum();
+    let (mut best, mut best_cost) = (0, cost + INSERTION);
+    for at in 1..=shown.len() {
+        cost -= cost_of(&shown[at - 1], target[at - 1 + n_new]);
+        cost += cost_of(&shown[at - 1], target[at - 1]);
+        let total = if at == shown.len() { cost } else { cost + INSERTION };
+        if total <= best_cost {
+            (best, best_cost) = (at, total);
+        }
+    }
+    best
+}
+
+/// About how many bytes it takes to write a row over another.
+fn cost_of(old: &Row, new: &Row) -> usize {
+    if old == new {
+        return 0;
+    }
+    let same = old.spans.iter().zip(&new.spans).take_while(|(old, new)| old == new).count();
+    let bytes = |row: &Row| row.spans.iter().skip(same).map(|span| span.text.len()).sum::<usize>();
+    let common = match (old.spans.get(same), new.spans.get(same)) {
+        (Some(old), Some(new)) if old.style == new.style => clusters(&old.text)
+            .zip(clusters(&new.text))
+            .take_while(|(a, b)| a == b)
+            .map(|(a, _)| a.len())
+            .sum(),
+        _ => 0,
+    };
+    8 + bytes(new).saturating_sub(common)
+}
