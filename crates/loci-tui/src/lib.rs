@@ -10,7 +10,9 @@
 //! the difference in one write.
 
 pub mod block;
+pub mod input;
 pub mod key;
+pub mod keymap;
 pub mod mailbox;
 pub mod screen;
 #[cfg(unix)]

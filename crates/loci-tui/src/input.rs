@@ -1,0 +1,18 @@
+//! The input: what is typed before it is sent.
+//!
+//! [`Editor`] is the text with its caret, pure: commands change it, [`Editor::rows`] shows it. `history` and `completion`
+//! bring text into it; they read files on threads of their own and never on the one that draws.
+
+mod buffer;
+mod chip;
+mod command;
+mod editor;
+mod kill_ring;
+mod layout;
+mod undo;
+mod words;
+
+pub use chip::{Chip, ChipContent, Draft, InputMode, PastedImage};
+pub use command::{EditCommand, edit_command};
+pub use editor::{EditOutcome, Editor, EnterOutcome, InputStyles, InputView};
+pub use words::Flavor;

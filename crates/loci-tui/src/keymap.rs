@@ -1,0 +1,127 @@
+//! Which key does what, where: a table from context and keys to an action.
+//!
+//! Contexts and actions have the names that `keybindings.json` uses. A key is looked up in the contexts that are active,
+//! the innermost first; a key that begins a chord in any of them waits for the next one. Keys that edit the text
+//! (`input::edit_command`) are not here: they cannot be bound to anything else.
+
+use std::time::{Duration, Instant};
+
+use crate::key::Key;
+
+mod action;
+mod defaults;
+mod keystroke;
+mod overrides;
+#[cfg(test)]
+mod tests;
+
+pub use action::{Action, Context};
+pub use keystroke::{parse_chord, parse_key, show_chord};
+
+/// Within this time a second Ctrl+D exits.
+pub const EXIT_TIME: Duration = Duration::from_millis(800);
+/// Within this time a second Escape clears the input or opens the rewind menu.
+pub const ESCAPE_TIME: Duration = Duration::from_millis(800);
+/// Within this time a second Ctrl+X Ctrl+K stops all agents.
+pub const KILL_AGENTS_TIME: Duration = Duration::from_secs(3);
+
+/// The table, and a chord that has begun.
+#[derive(Debug, Clone)]
+pub struct Keymap {
+    bindings: Vec<Binding>,
+    pending: Vec<Key>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Binding {
+    context: Context,
+    chord: Vec<Key>,
+    action: Action,
+}
+
+/// What a key is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resolution {
+    /// It does this.
+    Action(Action),
+    /// It begins a chord: the next key says what it does.
+    Pending,
+    /// It ended a chord that nothing is bound to, and does nothing.
+    ChordFailed,
+    /// Nothing is bound to it.
+    Unbound,
+}
+
+impl Default for Keymap {
+    fn default() -> Self {
+        Self { bindings: defaults::bindings(), pending: Vec::new() }
+    }
+}
+
+impl Keymap {
+    /// Makes the default table with what a `keybindings.json` changes in it. What cannot be used is told, one sentence
+    /// each, and everything else applies.
+    pub fn with_overrides(json: &str) -> (Self, Vec<String>) {
+        let mut keymap = Self::default();
+        let warnings = overrides::apply(json, &mut keymap.bindings);
+        (keymap, warnings)
+    }
+
+    /// Says what a key does in these contexts, the innermost first.
+    pub fn resolve(&mut self, contexts: &[Context], key: Key) -> Resolution {
+        self.pending.push(key);
+        let is_active = |binding: &&Binding| contexts.contains(&binding.context);
+        let begins = |binding: &Binding| {
+            binding.chord.len() > self.pending.len() && binding.chord.starts_with(&self.pending)
+        };
+        if self.bindings.iter().filter(is_active).any(begins) {
+            return Resolution::Pending;
+        }
+        let pending = std::mem::take(&mut self.pending);
+        let in_context = |context: &Context| {
+            self.bindings.iter().find(|binding| binding.context == *context && binding.chord == pending)
+        };
+        match contexts.iter().find_map(in_context) {
+            Some(binding) => Resolution::Action(binding.action),
+            None if pending.len() > 1 => Resolution::ChordFailed,
+            None => Resolution::Unbound,
+        }
+    }
+
+    /// Returns the keys of a chord that has begun, to be shown while the next one is waited for.
+    pub fn pending(&self) -> Option<String> {
+        (!self.pending.is_empty()).then(|| show_chord(&self.pending))
+    }
+
+    /// Forgets a chord that has begun.
+    pub fn cancel_chord(&mut self) {
+        self.pending.clear();
+    }
+
+    /// Returns the keys that do something, as people read them, for hints and help.
+    pub fn keys_of(&self, context: Context, action: Action) -> Vec<String> {
+        let bound =
+            self.bindings.iter().filter(|binding| binding.context == context && binding.action == action);
+        bound.map(|binding| show_chord(&binding.chord)).collect()
+    }
+}
+
+/// Something that takes two presses within a time.
+#[derive(Debug, Clone, Default)]
+pub struct DoublePress {
+    first: Option<Instant>,
+}
+
+impl DoublePress {
+    /// Notes a press and tells whether it is the second within this time.
+    pub fn press(&mut self, now: Instant, time: Duration) -> bool {
+        let is_second = self.first.is_some_and(|first| now.saturating_duration_since(first) <= time);
+        self.first = (!is_second).then_some(now);
+        is_second
+    }
+
+    /// Forgets a first press, since something else was pressed.
+    pub fn forget(&mut self) {
+        self.first = None;
+    }
+}

@@ -1,0 +1,73 @@
+//! What a `keybindings.json` changes.
+//!
+//! ```text
+//! {"bindings":[{"context":"Chat","bindings":{"ctrl+e":"chat:externalEditor","ctrl+u":null}}]}
+//! ```
+
+use serde_json::Value;
+
+use super::action::{Action, Context};
+use super::{Binding, parse_chord, show_chord};
+
+/// Keys that cannot be bound: they interrupt, exit, and are Enter.
+const RESERVED: &[&str] = &["ctrl+c", "ctrl+d", "ctrl+m"];
+
+/// Changes a table as a file says, and returns a sentence for each entry that cannot be used.
+pub(super) fn apply(json: &str, bindings: &mut Vec<Binding>) -> Vec<String> {
+    let value: Value = match serde_json::from_str(json) {
+        Ok(value) => value,
+        Err(error) => {
+            return vec![format!("keybindings.json is not JSON, and nothing of it applies: {error}")];
+        }
+    };
+    let Some(blocks) = value.get("bindings").and_then(Value::as_array) else {
+        return vec!["keybindings.json has no list `bindings`".to_owned()];
+    };
+    let mut warnings = Vec::new();
+    for block in blocks {
+        apply_block(block, bindings, &mut warnings);
+    }
+    warnings
+}
+
+fn apply_block(block: &Value, bindings: &mut Vec<Binding>, warnings: &mut Vec<String>) {
+    let name = block.get("context").and_then(Value::as_str).unwrap_or_default();
+    let Some(context) = Context::from_name(name) else {
+        warnings.push(format!("keybindings.json names a context that does not exist: `{name}`"));
+        return;
+    };
+    let Some(entries) = block.get("bindings").and_then(Value::as_object) else {
+        warnings.push(format!("keybindings.json has no `bindings` for the context `{name}`"));
+        return;
+    };
+    let mut seen: Vec<Vec<crate::key::Key>> = Vec::new();
+    for (keys, action) in entries {
+        match entry(keys, action) {
+            Ok((chord, action)) => {
+                if seen.contains(&chord) {
+                    warnings
+                        .push(format!("keybindings.json binds `{}` twice in `{name}`", show_chord(&chord)));
+                }
+                bindings.retain(|binding| binding.context != context || binding.chord != chord);
+                seen.push(chord.clone());
+                bindings.extend(action.map(|action| Binding { context, chord, action }));
+            }
+            Err(warning) => warnings.push(format!("keybindings.json, context `{name}`: {warning}")),
+        }
+    }
+}
+
+fn entry(keys: &str, action: &Value) -> Result<(Vec<crate::key::Key>, Option<Action>), String> {
+    let chord = parse_chord(keys).ok_or_else(|| format!("`{keys}` is no key"))?;
+    if RESERVED.iter().any(|reserved| parse_chord(reserved).as_ref() == Some(&chord)) {
+        return Err(format!("`{keys}` is reserved and cannot be bound"));
+    }
+    match action {
+        Value::Null => Ok((chord, None)),
+        Value::String(name) => match Action::from_name(name) {
+            Some(action) => Ok((chord, Some(action))),
+            None => Err(format!("`{name}` is no action")),
+        },
+        _ => Err(format!("`{keys}` is bound to neither an action nor null")),
+    }
+}
