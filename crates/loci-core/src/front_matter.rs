@@ -1,5 +1,9 @@
 //! Front matter: the lines between two fences at the beginning of a Markdown file.
 
+mod yaml;
+
+pub use yaml::parse;
+
 /// Splits front matter from what follows; `None` where the text does not begin with it.
 pub fn split(text: &str) -> Option<(&str, &str)> {
     let rest = text.strip_prefix("---")?;

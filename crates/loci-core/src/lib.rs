@@ -4,6 +4,7 @@
 //! The crate is pure: no file, network, process, environment, clock or randomness. Whatever comes from the
 //! world arrives as an argument, so every rule here can be tested with plain data.
 
+pub mod agent;
 pub mod app_state;
 pub mod conversation;
 pub mod cost_state;

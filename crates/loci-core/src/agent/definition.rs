@@ -1,0 +1,501 @@
+//! What an agent is: the fields of a definition, from the front matter of a Markdown file or from JSON.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde_json::{Map, Value};
+
+use crate::front_matter;
+use crate::permission::Mode;
+
+/// An agent that can be sent out, or be what the main conversation runs as.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentDefinition {
+    /// What calls name it by.
+    pub name: String,
+    /// When to use it, for the model.
+    pub description: String,
+    /// Its system prompt.
+    pub prompt: String,
+    /// The tools it has; all of them without a list.
+    pub tools: Option<Vec<String>>,
+    /// Tools it does not have, whatever the list says.
+    pub disallowed_tools: Vec<String>,
+    /// The model, by alias or id; that of the conversation without one.
+    pub model: Option<String>,
+    /// The permission mode it asks for.
+    pub permission_mode: Option<Mode>,
+    /// The most round trips to the model.
+    pub max_turns: Option<u32>,
+    /// How hard it thinks.
+    pub effort: Option<String>,
+    /// The colour it is shown in.
+    pub color: Option<String>,
+    /// Whether it always works in the background.
+    pub is_background: bool,
+    /// Skills whose text it begins with.
+    pub skills: Vec<String>,
+    /// MCP servers of its own: names, or definitions.
+    pub mcp_servers: Vec<Value>,
+    /// Hooks that hold while it runs, as settings have them.
+    pub hooks: Option<Value>,
+    /// Where it keeps memories of its own.
+    pub memory: Option<MemoryScope>,
+    /// Whether it works in a worktree of its own.
+    pub is_isolated: bool,
+    /// The first prompt, where the main conversation runs as it.
+    pub initial_prompt: Option<String>,
+    /// Whether it is told the instruction files and the state of the repository.
+    pub has_project_context: bool,
+    /// Whether it can go on after it has answered.
+    pub is_resumable: bool,
+    /// Where it comes from.
+    pub source: AgentSource,
+    /// What it asks for in vain, or says that nobody understands.
+    pub notes: Vec<String>,
+}
+
+/// Where an agent's memories lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemoryScope {
+    /// With the user's things.
+    User,
+    /// With the project, for all who work on it.
+    Project,
+    /// With the project, for this machine alone.
+    Local,
+}
+
+/// Whose definition it is. An earlier one wins over a later one of the same name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AgentScope {
+    /// The administrator's.
+    Managed,
+    /// Given with the start of this run.
+    Flag,
+    /// The project's.
+    Project,
+    /// The user's.
+    User,
+    /// A plugin's.
+    Plugin,
+    /// Our own.
+    BuiltIn,
+}
+
+impl AgentScope {
+    /// Returns the word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Managed => "managed",
+            Self::Flag => "flag",
+            Self::Project => "project",
+            Self::User => "user",
+            Self::Plugin => "plugin",
+            Self::BuiltIn => "built-in",
+        }
+    }
+}
+
+/// Where a definition comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentSource {
+    /// Whose it is.
+    pub scope: AgentScope,
+    /// The file, if it is one.
+    pub file: Option<PathBuf>,
+    /// Whether the user trusts the folder that it lies in.
+    pub is_trusted: bool,
+}
+
+impl AgentSource {
+    /// A source that is no file and needs no trust.
+    pub fn inline(scope: AgentScope) -> Self {
+        Self { scope, file: None, is_trusted: true }
+    }
+}
+
+impl fmt::Display for AgentSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.file {
+            Some(file) => write!(f, "{}", file.display()),
+            None => f.write_str(self.scope.as_str()),
+        }
+    }
+}
+
+/// A definition that is no agent, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Where it was found.
+    pub source: AgentSource,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`: {}", self.source, self.message)
+    }
+}
+
+/// The fields that have a meaning, in a file and in JSON.
+const FIELDS: [&str; 19] = [
+    "name",
+    "description",
+    "prompt",
+    "tools",
+    "disallowedTools",
+    "model",
+    "permissionMode",
+    "maxTurns",
+    "effort",
+    "color",
+    "background",
+    "skills",
+    "mcpServers",
+    "hooks",
+    "memory",
+    "isolation",
+    "initialPrompt",
+    "metadata",
+    "license",
+];
+
+/// Reads a Markdown file: front matter, then the system prompt.
+pub fn parse_agent(text: &str, source: AgentSource) -> Result<AgentDefinition, Problem> {
+    let problem = |message: String| Problem { source: source.clone(), message };
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let (head, body) = front_matter::split(text)
+        .ok_or_else(|| problem("there is no front matter between two lines `---`".to_owned()))?;
+    let fields = front_matter::parse(head)
+        .map_err(|why| problem(format!("the front matter cannot be read: {why}")))?;
+    let name = fields.get("name").and_then(text_of).unwrap_or_default();
+    AgentDefinition::from_fields(&name, &fields, body.trim().to_owned(), source.clone()).map_err(problem)
+}
+
+/// Reads `{name: {description, prompt, ..}}`; what cannot be read is told beside what can.
+pub fn parse_agents_json(
+    agents: &Map<String, Value>,
+    scope: AgentScope,
+) -> (Vec<AgentDefinition>, Vec<Problem>) {
+    let (mut found, mut problems) = (Vec::new(), Vec::new());
+    for (name, fields) in agents {
+        let source = AgentSource::inline(scope);
+        let parsed = match fields {
+            Value::Object(fields) => {
+                let prompt = fields.get("prompt").and_then(text_of).unwrap_or_default();
+                AgentDefinition::from_fields(name, fields, prompt, source.clone())
+            }
+            _ => Err(format!("the agent `{name}` is not an object")),
+        };
+        match parsed {
+            Ok(agent) => found.push(agent),
+            Err(message) => problems.push(Problem { source, message: format!("agent `{name}`: {message}") }),
+        }
+    }
+    (found, problems)
+}
+
+impl AgentDefinition {
+    /// An agent with nothing out of the ordinary.
+    pub fn new(name: &str, description: &str, prompt: &str, source: AgentSource) -> Self {
+        Self {
+            name: name.to_owned(),
+            description: description.to_owned(),
+            prompt: prompt.to_owned(),
+            tools: None,
+            disallowed_tools: Vec::new(),
+            model: None,
+            permission_mode: None,
+            max_turns: None,
+            effort: None,
+            color: None,
+            is_background: false,
+            skills: Vec::new(),
+            mcp_servers: Vec::new(),
+            hooks: None,
+            memory: None,
+            is_isolated: false,
+            initial_prompt: None,
+            has_project_context: true,
+            is_resumable: true,
+            source,
+            notes: Vec::new(),
+        }
+    }
+
+    fn from_fields(
+        name: &str,
+        fields: &Map<String, Value>,
+        prompt: String,
+        source: AgentSource,
+    ) -> Result<Self, String> {
+        check_name(name, source.scope)?;
+        let description = fields.get("description").and_then(text_of).unwrap_or_default();
+        if description.trim().is_empty() {
+            return Err("there is no `description`".to_owned());
+        }
+        let mut reader = Reader { fields, notes: Vec::new() };
+        let agent = Self::new(name.trim(), description.trim(), &prompt, source);
+        let mut agent = Self {
+            tools: reader.names("tools").filter(|names| !names.iter().any(|name| name == "*")),
+            disallowed_tools: reader.names("disallowedTools").unwrap_or_default(),
+            model: reader.text("model").filter(|model| model != "inherit"),
+            permission_mode: reader.parsed("permissionMode", |text| text.parse::<Mode>().ok()),
+            max_turns: reader.count("maxTurns"),
+            effort: reader.parsed("effort", |text| {
+                matches!(text, "low" | "medium" | "high" | "xhigh" | "max").then(|| text.to_owned())
+            }),
+            color: reader.text("color"),
+            is_background: reader.switch("background"),
+            skills: reader.names("skills").unwrap_or_default(),
+            mcp_servers: match fields.get("mcpServers") {
+                Some(Value::Array(servers)) => servers.clone(),
+                Some(Value::Object(servers)) => {
+                    let named = |(name, server): (&String, &Value)| {
+                        Value::Object(Map::from_iter([(name.clone(), server.clone())]))
+                    };
+                    servers.iter().map(named).collect()
+                }
+                Some(Value::String(_)) => {
+                    reader.names("mcpServers").unwrap_or_default().into_iter().map(Value::from).collect()
+                }
+                _ => Vec::new(),
+            },
+            hooks: fields.get("hooks").filter(|hooks| hooks.is_object()).cloned(),
+            memory: reader.parsed("memory", |text| match text {
+                "user" => Some(MemoryScope::User),
+                "project" => Some(MemoryScope::Project),
+                "local" => Some(MemoryScope::Local),
+                _ => None,
+            }),
+            is_isolated: reader.parsed("isolation", |text| (text == "worktree").then_some(())).is_some(),
+            initial_prompt: reader.text("initialPrompt"),
+            ..agent
+        };
+        agent.notes = reader.notes;
+        let unknown = fields.keys().filter(|key| !FIELDS.contains(&key.as_str()));
+        agent.notes.extend(unknown.map(|key| format!("`{key}` has no meaning here")));
+        agent.restrict();
+        Ok(agent)
+    }
+
+    /// Takes away what this source may not ask for, and says so.
+    fn restrict(&mut self) {
+        let is_plugin = self.source.scope == AgentScope::Plugin;
+        if is_plugin && self.permission_mode.take().is_some() {
+            self.notes.push("`permissionMode` of a plugin's agent has no effect".to_owned());
+        }
+        let is_held = is_plugin || !self.source.is_trusted;
+        let why = if is_plugin {
+            "of a plugin's agent have no effect"
+        } else {
+            "wait until this folder is trusted"
+        };
+        if is_held && self.hooks.take().is_some() {
+            self.notes.push(format!("`hooks` {why}"));
+        }
+        let n_before = self.mcp_servers.len();
+        self.mcp_servers.retain(|server| !is_plugin && (!is_held || server.is_string()));
+        if self.mcp_servers.len() < n_before {
+            self.notes.push(format!("`mcpServers` {why}"));
+        }
+    }
+}
+
+fn check_name(name: &str, scope: AgentScope) -> Result<(), String> {
+    let name = name.trim();
+    if name.is_empty() {
+        return Err("there is no `name`".to_owned());
+    }
+    if name.starts_with('-') || (name.contains(':') && scope != AgentScope::Plugin) {
+        return Err(format!("`{name}` is no name: it begins with `-` or has a `:`"));
+    }
+    if name.chars().any(char::is_control) {
+        return Err("the name has a control character".to_owned());
+    }
+    Ok(())
+}
+
+/// Reads fields and notes what they do not mean.
+struct Reader<'a> {
+    fields: &'a Map<String, Value>,
+    notes: Vec<String>,
+}
+
+impl Reader<'_> {
+    fn text(&self, key: &str) -> Option<String> {
+        self.fields.get(key).and_then(text_of).filter(|text| !text.trim().is_empty())
+    }
+
+    fn parsed<T>(&mut self, key: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
+        let text = self.text(key)?;
+        let parsed = parse(text.trim());
+        if parsed.is_none() {
+            self.notes.push(format!("`{key}: {text}` is not understood and has no effect"));
+        }
+        parsed
+    }
+
+    fn count(&mut self, key: &str) -> Option<u32> {
+        self.parsed(key, |text| text.parse().ok().filter(|n| *n > 0))
+    }
+
+    /// Booleans may be written in words.
+    fn switch(&mut self, key: &str) -> bool {
+        let word = |text: &str| match text.to_ascii_lowercase().as_str() {
+            "true" | "yes" | "on" | "1" => Some(true),
+            "false" | "no" | "off" | "0" => Some(false),
+            _ => None,
+        };
+        self.parsed(key, word).unwrap_or(false)
+    }
+
+    /// A list, or one text with commas outside parentheses.
+    fn names(&self, key: &str) -> Option<Vec<String>> {
+        let names = match self.fields.get(key)? {
+            Value::Array(items) => items.iter().filter_map(text_of).collect(),
+            Value::String(text) => split_names(text),
+            _ => return None,
+        };
+        Some(names.into_iter().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect())
+    }
+}
+
+fn split_names(text: &str) -> Vec<String> {
+    let mut depth = 0usize;
+    let is_separator = |c: char| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 && c == ','
+    };
+    text.split(is_separator).map(str::to_owned).collect()
+}
+
+fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(is_so) => Some(is_so.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn source(scope: AgentScope, is_trusted: bool) -> AgentSource {
+        AgentSource { scope, file: Some("/p/.claude/agents/a.md".into()), is_trusted }
+    }
+
+    fn parse(text: &str) -> Result<AgentDefinition, String> {
+        parse_agent(text, source(AgentScope::User, true)).map_err(|problem| problem.message)
+    }
+
+    #[test]
+    fn every_field_of_a_file_is_read() {
+        let agent = parse(
+            "---\nname: reviewer\ndescription: Reviews: code [carefully\ntools: Read, Bash(git diff, git log), mcp__db\n\
+             disallowedTools: [Write, mcp__*]\nmodel: opus\npermissionMode: plan\nmaxTurns: 7\neffort: low\ncolor: blue\n\
+             background: yes\nskills:\n  - pdf\n  - xlsx\nmcpServers:\n  - github\n  - own:\n      command: x\n\
+             hooks:\n  Stop:\n    - hooks:\n        - type: command\n          command: \"true\"\nmemory: project\n\
+             isolation: worktree\ninitialPrompt: Begin.\nfuture: 1\n---\n\nYou review.\n",
+        )
+        .unwrap();
+        let expected = AgentDefinition {
+            tools: Some(["Read", "Bash(git diff, git log)", "mcp__db"].map(str::to_owned).to_vec()),
+            disallowed_tools: ["Write", "mcp__*"].map(str::to_owned).to_vec(),
+            model: Some("opus".to_owned()),
+            permission_mode: Some(Mode::Plan),
+            max_turns: Some(7),
+            effort: Some("low".to_owned()),
+            color: Some("blue".to_owned()),
+            is_background: true,
+            skills: ["pdf", "xlsx"].map(str::to_owned).to_vec(),
+            mcp_servers: vec![json!("github"), json!({"own": {"command": "x"}})],
+            hooks: Some(json!({"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]})),
+            memory: Some(MemoryScope::Project),
+            is_isolated: true,
+            initial_prompt: Some("Begin.".to_owned()),
+            notes: vec!["`future` has no meaning here".to_owned()],
+            ..AgentDefinition::new(
+                "reviewer",
+                "Reviews: code [carefully",
+                "You review.",
+                source(AgentScope::User, true),
+            )
+        };
+        assert_eq!(agent, expected);
+    }
+
+    #[test]
+    fn files_that_are_no_agents_are_problems() {
+        for (text, expected) in [
+            ("You review.", "no front matter"),
+            ("---\nname: a\n", "no front matter"),
+            ("---\ndescription: d\n---\n", "no `name`"),
+            ("---\nname: a\n---\n", "no `description`"),
+            ("---\nname: -a\ndescription: d\n---\n", "is no name"),
+            ("---\nname: a:b\ndescription: d\n---\n", "is no name"),
+            ("---\nname: a\nnonsense\n---\n", "line 2"),
+        ] {
+            let message = parse(text).unwrap_err();
+            assert!(message.contains(expected), "{text:?}: {message}");
+        }
+    }
+
+    #[test]
+    fn values_that_mean_nothing_are_noted_and_left_out() {
+        let agent = parse("---\nname: a\ndescription: d\nmodel: inherit\ntools: '*'\nmaxTurns: 0\neffort: extreme\npermissionMode: yolo\nmemory: world\n---\n").unwrap();
+        assert_eq!((agent.model, agent.tools, agent.max_turns, agent.memory), (None, None, None, None));
+        assert_eq!(agent.notes.len(), 4, "{:?}", agent.notes);
+        let empty = parse("---\nname: a\ndescription: d\ntools: []\n---\n").unwrap();
+        assert_eq!(empty.tools, Some(Vec::new()));
+    }
+
+    #[test]
+    fn hooks_and_servers_of_untrusted_folders_and_plugins_are_held_back() {
+        let text = "---\nname: a\ndescription: d\npermissionMode: plan\nhooks: {Stop: []}\nmcpServers: [one, {two: {}}]\n---\n";
+        for (scope, is_trusted, hooks, servers, mode, n_notes) in [
+            (AgentScope::Project, true, true, 2, true, 0),
+            (AgentScope::Project, false, false, 1, true, 2),
+            (AgentScope::Plugin, true, false, 0, false, 3),
+        ] {
+            let agent = parse_agent(text, source(scope, is_trusted)).unwrap();
+            let found = (
+                agent.hooks.is_some(),
+                agent.mcp_servers.len(),
+                agent.permission_mode.is_some(),
+                agent.notes.len(),
+            );
+            assert_eq!(found, (hooks, servers, mode, n_notes), "{scope:?} {is_trusted}");
+        }
+    }
+
+    #[test]
+    fn agents_of_json_are_read_and_bad_ones_are_told() {
+        let json = json!({
+            "a": {"description": "d", "prompt": "p", "tools": ["Read"], "maxTurns": 3},
+            "b": {"prompt": "p"},
+            "c": 5,
+        });
+        let (found, problems) = parse_agents_json(json.as_object().unwrap(), AgentScope::Flag);
+        assert_eq!(found.len(), 1);
+        assert_eq!((found[0].prompt.as_str(), found[0].max_turns), ("p", Some(3)));
+        let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            problems,
+            [
+                "`flag`: agent `b`: there is no `description`",
+                "`flag`: agent `c`: the agent `c` is not an object"
+            ]
+        );
+    }
+}

@@ -1,0 +1,208 @@
+//! Which tools an agent has.
+
+use super::definition::AgentDefinition;
+use crate::permission::Mode;
+
+/// Tools that no agent has: they speak to the user, or steer the main conversation.
+const NEVER: [&str; 8] = [
+    "AskUserQuestion",
+    "EndConversation",
+    "EnterPlanMode",
+    "ExitPlanMode",
+    "ScheduleWakeup",
+    "TaskOutput",
+    "WaitForMcpServers",
+    "Workflow",
+];
+
+/// Tools that an agent in the background has, besides those of MCP servers.
+const IN_BACKGROUND: [&str; 20] = [
+    "Agent",
+    "Read",
+    "Grep",
+    "Glob",
+    "Bash",
+    "PowerShell",
+    "Edit",
+    "Write",
+    "NotebookEdit",
+    "Recall",
+    "WebFetch",
+    "WebSearch",
+    "TodoWrite",
+    "Skill",
+    "ToolSearch",
+    "EnterWorktree",
+    "ExitWorktree",
+    "Monitor",
+    "TaskStop",
+    "SendMessage",
+];
+
+/// Tools that an agent with memories has, whatever its list says.
+const FOR_MEMORY: [&str; 3] = ["Read", "Write", "Edit"];
+
+/// Where an agent works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AgentPlace {
+    /// Whether it works in the background.
+    pub is_background: bool,
+    /// Whether it may send out agents of its own.
+    pub may_spawn: bool,
+    /// The mode of its calls.
+    pub mode: Mode,
+    /// Whether it keeps memories.
+    pub has_memory: bool,
+}
+
+/// Says of each tool whether an agent has it.
+#[derive(Debug, Clone)]
+pub struct ToolAccess<'a> {
+    agent: &'a AgentDefinition,
+    /// Where it works; nowhere for the main conversation.
+    place: Option<AgentPlace>,
+}
+
+impl<'a> ToolAccess<'a> {
+    /// For an agent that was sent out.
+    pub fn new(agent: &'a AgentDefinition, place: AgentPlace) -> Self {
+        Self { agent, place: Some(place) }
+    }
+
+    /// For the main conversation that runs as an agent: only the definition counts.
+    pub fn main(agent: &'a AgentDefinition) -> Self {
+        Self { agent, place: None }
+    }
+
+    /// Tells whether the agent has a tool.
+    pub fn has(&self, tool: &str) -> bool {
+        if self.place.is_some_and(|place| !place.offers(tool)) {
+            return false;
+        }
+        let is_memory = self.place.is_some_and(|place| place.has_memory) && FOR_MEMORY.contains(&tool);
+        let is_disallowed = self.agent.disallowed_tools.iter().any(|entry| matches(entry, tool));
+        let is_listed =
+            self.agent.tools.as_ref().is_none_or(|list| list.iter().any(|entry| matches(entry, tool)));
+        is_memory || (is_listed && !is_disallowed)
+    }
+
+    /// Returns the entries of the list that name none of these tools.
+    pub fn unknown_entries<'t>(&self, tools: impl Iterator<Item = &'t str> + Clone) -> Vec<&'a str> {
+        let list = self.agent.tools.iter().flatten();
+        list.filter(|entry| !tools.clone().any(|tool| matches(entry, tool))).map(String::as_str).collect()
+    }
+
+    /// Returns the only types that may be sent out, where the main conversation runs as an agent that names them.
+    pub fn spawnable(&self) -> Option<Vec<String>> {
+        let entries = self.agent.tools.iter().flatten().filter_map(|entry| {
+            let inner = entry.strip_prefix("Agent(").or_else(|| entry.strip_prefix("Task("))?;
+            inner.strip_suffix(')')
+        });
+        let names: Vec<String> =
+            entries.flat_map(|list| list.split(',')).map(|name| name.trim().to_owned()).collect();
+        (!names.is_empty()).then_some(names)
+    }
+}
+
+impl AgentPlace {
+    fn offers(self, tool: &str) -> bool {
+        let is_never = NEVER.contains(&tool) && !(tool == "ExitPlanMode" && self.mode == Mode::Plan);
+        let is_spawn = tool == "Agent" && !self.may_spawn;
+        let is_kept = !self.is_background || tool.starts_with("mcp__") || IN_BACKGROUND.contains(&tool);
+        !is_never && !is_spawn && is_kept
+    }
+}
+
+/// Compares an entry of a list with a tool's name: `Read`, `Bash(git *)`, `mcp__server`, `mcp__*`.
+fn matches(entry: &str, tool: &str) -> bool {
+    let entry = entry.split_once('(').map_or(entry, |(name, _)| name).trim();
+    let entry = if entry == "Task" { "Agent" } else { entry };
+    if let Some(start) = entry.strip_suffix('*') {
+        return tool.starts_with(start);
+    }
+    let is_server = entry.starts_with("mcp__") && !entry["mcp__".len()..].contains("__");
+    entry == tool || (is_server && tool.strip_prefix(entry).is_some_and(|rest| rest.starts_with("__")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::{AgentScope, AgentSource, builtin_agents};
+
+    const ALL: [&str; 12] = [
+        "Agent",
+        "AskUserQuestion",
+        "Bash",
+        "Edit",
+        "ExitPlanMode",
+        "Read",
+        "SendMessage",
+        "TaskCreate",
+        "TaskOutput",
+        "Write",
+        "mcp__db__query",
+        "mcp__db2__query",
+    ];
+
+    fn place() -> AgentPlace {
+        AgentPlace { is_background: false, may_spawn: true, mode: Mode::Default, has_memory: false }
+    }
+
+    fn agent(tools: Option<&[&str]>, disallowed: &[&str]) -> AgentDefinition {
+        let texts = |list: &[&str]| list.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        AgentDefinition {
+            tools: tools.map(texts),
+            disallowed_tools: texts(disallowed),
+            ..AgentDefinition::new("a", "d", "p", AgentSource::inline(AgentScope::User))
+        }
+    }
+
+    fn has(agent: &AgentDefinition, place: AgentPlace) -> String {
+        let access = ToolAccess::new(agent, place);
+        ALL.iter().filter(|tool| access.has(tool)).copied().collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn agents_have_the_tools_of_their_definition_and_place() {
+        let everything = "Agent Bash Edit Read SendMessage TaskCreate Write mcp__db__query mcp__db2__query";
+        for (tools, disallowed, place, expected) in [
+            (None, &[][..], place(), everything),
+            (None, &[], AgentPlace { may_spawn: false, ..place() }, &everything["Agent ".len()..]),
+            (
+                None,
+                &[],
+                AgentPlace { mode: Mode::Plan, ..place() },
+                "Agent Bash Edit ExitPlanMode Read SendMessage TaskCreate Write mcp__db__query mcp__db2__query",
+            ),
+            (
+                None,
+                &[],
+                AgentPlace { is_background: true, ..place() },
+                "Agent Bash Edit Read SendMessage Write mcp__db__query mcp__db2__query",
+            ),
+            (
+                Some(&["Read", "Bash(git *)", "mcp__db", "TaskOutput"][..]),
+                &[],
+                place(),
+                "Bash Read mcp__db__query",
+            ),
+            (Some(&["mcp__*", "Task"]), &["mcp__db2__*"], place(), "Agent mcp__db__query"),
+            (None, &["mcp__*", "Write", "Agent"], place(), "Bash Edit Read SendMessage TaskCreate"),
+            (Some(&["Read"]), &["Write"], AgentPlace { has_memory: true, ..place() }, "Edit Read Write"),
+            (Some(&[]), &[], place(), ""),
+        ] {
+            assert_eq!(has(&agent(tools, disallowed), place), expected, "{tools:?} {disallowed:?} {place:?}");
+        }
+        let explore = builtin_agents().into_iter().find(|agent| agent.name == "Explore").unwrap();
+        assert_eq!(has(&explore, place()), "Bash Read SendMessage TaskCreate mcp__db__query mcp__db2__query");
+    }
+
+    #[test]
+    fn entries_that_name_nothing_and_types_are_found() {
+        let agent = agent(Some(&["Read", "Reed", "Agent(a, b)", "mcp__x"]), &[]);
+        let access = ToolAccess::main(&agent);
+        assert_eq!(access.unknown_entries(ALL.iter().copied()), ["Reed", "mcp__x"]);
+        assert_eq!(access.spawnable(), Some(vec!["a".to_owned(), "b".to_owned()]));
+        assert!(access.has("Agent"));
+    }
+}
