@@ -128,6 +128,13 @@ pub enum BadEntry {
 }
 
 impl Entry {
+    /// Returns the same line as part of a conversation of its own: an agent's file is one, though each of its entries
+    /// says that it stands beside another.
+    pub fn as_main_line(&self) -> Self {
+        let head = Head { is_sidechain: false, ..self.head.clone() };
+        Self { line: Arc::clone(&self.line), head, weight: OnceLock::new() }
+    }
+
     /// Reads a line; only the head is looked at.
     pub fn parse(line: impl Into<Arc<str>>) -> Result<Self, BadEntry> {
         let line = line.into();

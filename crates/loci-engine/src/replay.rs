@@ -189,6 +189,7 @@ impl Player {
                 git_branch: "HEAD".to_owned(),
                 entrypoint: "replay".to_owned(),
                 agent: None,
+                agent_type: None,
             },
             history: past,
             toolbox: self.toolbox.clone(),

@@ -2,6 +2,7 @@
 //!
 //! - `settings` finds, reads, watches and edits `settings.json` and its kin, and says whether a folder is trusted.
 //! - `state_file` reads and edits `.claude.json`.
+//! - `agents` finds and follows definitions of agents.
 //! - `credentials` reads a stored login.
 //! - `instructions` discovers `CLAUDE.md`, rules and what they import.
 //! - `input_history` keeps what was typed.
@@ -9,12 +10,14 @@
 //! Finding and watching is done here; what the files mean is decided by pure code. A file that is edited keeps every
 //! key it had.
 
+mod agents;
 mod credentials;
 mod input_history;
 pub(crate) mod instructions;
 pub(crate) mod settings;
 mod state_file;
 
+pub use agents::{AgentPlaces, AgentWatch, FoundAgents, discover_agents};
 pub use credentials::{StoredLogin, StoredLoginError, stored_login, team_token};
 pub use input_history::{InputEntry, InputHistory, InputHistoryError, InputScope};
 pub use instructions::{

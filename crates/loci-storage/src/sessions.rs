@@ -5,10 +5,12 @@
 //!   of a project or of the store, with a cache; `statistics` counts what they used.
 //! - `fork` begins a session with a copy of another; `labels` writes titles, names and tags.
 //! - `remove` and `archive` take sessions out of the way and bring them back.
+//! - `agent_files` are the transcripts of a session's agents.
 //! - `session_notes` and `task_list` are files that belong to one session.
 //!
 //! `docs/design/session-log.md` has the bytes and the invariants.
 
+mod agent_files;
 pub(crate) mod archive;
 pub(crate) mod find;
 mod fork;
@@ -23,6 +25,10 @@ mod statistics;
 mod task_list;
 mod unsaved;
 
+pub use agent_files::{
+    AgentFile, AgentMeta, AgentProgressEnd, agent_end, agent_log, agent_transcript, find_agent_file,
+    list_agent_files, load_agent, write_agent_meta,
+};
 pub use archive::{
     ArchiveError, ArchiveSweep, ArchivedSession, archive_older, archive_session, archived_sessions,
     pin_session, pinned_sessions, unarchive_session, unpin_session,

@@ -51,5 +51,6 @@ pub(super) fn stamp(env: &Env, place: &SessionPlace) -> Stamp {
         git_branch: head_branch(&env.cwd).unwrap_or_else(|| "HEAD".to_owned()),
         entrypoint: env.vars.non_empty("CLAUDE_CODE_ENTRYPOINT").unwrap_or("sdk-cli").to_owned(),
         agent: None,
+        agent_type: None,
     }
 }

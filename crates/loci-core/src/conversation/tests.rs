@@ -115,6 +115,7 @@ fn repaired(mut entries: Vec<Arc<Entry>>) -> Vec<Arc<Entry>> {
         git_branch: "HEAD".to_owned(),
         entrypoint: "cli".to_owned(),
         agent: None,
+        agent_type: None,
     };
     let conversation = Conversation::build(entries.clone());
     let mut previous: Option<EntryId> = None;

@@ -24,6 +24,8 @@ pub struct Stamp {
     pub entrypoint: String,
     /// The agent whose conversation it is; none for the main line. An agent's entries are a sidechain.
     pub agent: Option<AgentId>,
+    /// The type of that agent, which its answers name.
+    pub agent_type: Option<String>,
 }
 
 /// A chain entry in the making.
@@ -34,16 +36,46 @@ pub struct Draft {
 
 #[derive(Debug, Clone, PartialEq)]
 enum DraftBody {
-    Prompt { prompt: PromptId, content: Value, mode: String, source: &'static str },
-    Meta { prompt: Option<PromptId>, content: Value, origin: Option<&'static str> },
-    Marker { prompt: PromptId, content: Value },
-    ToolResult { prompt: PromptId, block: Value, structured: Value, source: EntryId },
-    Assistant { message: Value, request: Option<RequestId> },
-    Synthetic { message: Value, error: Option<ApiErrorFields> },
+    Prompt {
+        prompt: PromptId,
+        content: Value,
+        mode: String,
+        origin: Option<&'static str>,
+        source: &'static str,
+    },
+    Meta {
+        prompt: Option<PromptId>,
+        content: Value,
+        origin: Option<&'static str>,
+    },
+    Marker {
+        prompt: PromptId,
+        content: Value,
+    },
+    ToolResult {
+        prompt: PromptId,
+        block: Value,
+        structured: Value,
+        source: EntryId,
+    },
+    Assistant {
+        message: Value,
+        request: Option<RequestId>,
+    },
+    Synthetic {
+        message: Value,
+        error: Option<ApiErrorFields>,
+    },
     Attachment(Value),
     System(Map<String, Value>),
-    Boundary { after: Option<EntryId>, metadata: Value },
-    Summary { prompt: PromptId, text: String },
+    Boundary {
+        after: Option<EntryId>,
+        metadata: Value,
+    },
+    Summary {
+        prompt: PromptId,
+        text: String,
+    },
 }
 
 impl DraftBody {
@@ -76,7 +108,13 @@ pub struct ApiErrorFields {
 impl Draft {
     /// A prompt a person (or an SDK) submitted.
     pub fn prompt(prompt: PromptId, content: Value, mode: &str, source: &'static str) -> Self {
-        Self { body: DraftBody::Prompt { prompt, content, mode: mode.to_owned(), source } }
+        Self { body: DraftBody::Prompt { prompt, content, mode: mode.to_owned(), origin: None, source } }
+    }
+
+    /// News of background work that begins a turn by itself.
+    pub fn notification_prompt(prompt: PromptId, content: Value, mode: &str) -> Self {
+        let origin = Some("task-notification");
+        Self { body: DraftBody::Prompt { prompt, content, mode: mode.to_owned(), origin, source: "sdk" } }
     }
 
     /// Text for the model that people are not shown.
@@ -159,11 +197,14 @@ impl Draft {
         }
         let identity = [("uuid", Value::from(uuid.as_str())), ("timestamp", Value::from(timestamp))];
         match &self.body {
-            DraftBody::Prompt { content, mode, source, .. } => {
+            DraftBody::Prompt { content, mode, origin, source, .. } => {
                 put("type", Value::from("user"));
                 put("message", json!({"role": "user", "content": content}));
                 identity.into_iter().for_each(|(key, value)| put(key, value));
                 put("permissionMode", Value::from(mode.as_str()));
+                if let Some(origin) = origin {
+                    put("origin", json!({"kind": origin}));
+                }
                 put("promptSource", Value::from(*source));
             }
             DraftBody::Meta { content, origin, .. } => {
@@ -184,13 +225,19 @@ impl Draft {
                 put("type", Value::from("user"));
                 put("message", json!({"role": "user", "content": [block]}));
                 identity.into_iter().for_each(|(key, value)| put(key, value));
-                put("toolUseResult", structured.clone());
+                // An agent's file has what was said, and no more.
+                if stamp.agent.is_none() {
+                    put("toolUseResult", structured.clone());
+                }
                 put("sourceToolAssistantUUID", Value::from(source.as_str()));
             }
             DraftBody::Assistant { message, request } => {
                 put("message", message.clone());
                 if let Some(request) = request {
                     put("requestId", Value::from(request.as_str()));
+                }
+                if let Some(kind) = &stamp.agent_type {
+                    put("attributionAgent", Value::from(kind.as_str()));
                 }
                 put("type", Value::from("assistant"));
                 identity.into_iter().for_each(|(key, value)| put(key, value));

@@ -13,6 +13,7 @@ fn stamp() -> Stamp {
         git_branch: "main".to_owned(),
         entrypoint: "sdk-cli".to_owned(),
         agent: None,
+        agent_type: None,
     }
 }
 

@@ -21,6 +21,8 @@ pub struct ToolFacts {
     pub is_bare: bool,
     /// Whether it is of use only where somebody can be asked.
     pub needs_person: bool,
+    /// Whether a call may take as long as it takes: it has limits of its own, such as an agent's.
+    pub is_unbounded: bool,
     /// The argument with the path of the one file that a call reads for the model.
     pub read_argument: Option<&'static str>,
     /// How a call is written by hand; without it, only as JSON.
@@ -54,8 +56,7 @@ impl MainArgument {
 
 /// Tools that no toolbox here has, but that transcripts and rules of other programs name. A tool that is built here
 /// takes its row along into its descriptor.
-const FOREIGN: [(&str, ToolFacts); 5] = [
-    ("Agent", foreign(false, Some("subagent_type"))),
+const FOREIGN: [(&str, ToolFacts); 4] = [
     ("Skill", foreign(false, Some("skill"))),
     ("Task", foreign(false, Some("subagent_type"))),
     ("WebFetch", foreign(true, Some("url"))),
@@ -72,6 +73,7 @@ const fn foreign(is_clearable: bool, main: Option<&'static str>) -> ToolFacts {
         keeps_files: false,
         is_bare: false,
         needs_person: false,
+        is_unbounded: false,
         read_argument: None,
         main_argument,
     }

@@ -134,6 +134,7 @@ pub(crate) fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) 
             git_branch: "HEAD".to_owned(),
             entrypoint: "test".to_owned(),
             agent: None,
+            agent_type: None,
         },
         history: LoadedHistory::default(),
         toolbox: Toolbox::builtin(),

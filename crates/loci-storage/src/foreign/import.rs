@@ -121,6 +121,7 @@ pub fn import_rollout(
         git_branch: read.head.branch.clone().unwrap_or_else(|| "HEAD".to_owned()),
         entrypoint: "cli".to_owned(),
         agent: None,
+        agent_type: None,
     };
     let mut new_id = || EntryId::new(env.random.uuid_v4().to_string());
     let failed = |source| ImportError::Entry { path: path(), source };

@@ -41,6 +41,7 @@ impl Running {
             git_branch: "HEAD".to_owned(),
             entrypoint: "cli".to_owned(),
             agent: None,
+            agent_type: None,
         };
         let file = world.write("s.jsonl", "");
         let (path, projection) = (Vec::new(), Projection::default());

@@ -11,7 +11,7 @@ use super::discovery::Discovery;
 use super::{Diagnostic, InstructionFile, InstructionPlaces, Instructions, PathRule, patterns};
 
 /// Instructions that wait until a file is read.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct LazyInstructions {
     places: InstructionPlaces,
     /// Rules that were found at the start.

@@ -170,6 +170,7 @@ pub fn load_rollout(
         git_branch: read.head.branch.clone().unwrap_or_default(),
         entrypoint: read.head.originator.clone().unwrap_or_default(),
         agent: None,
+        agent_type: None,
     };
     let mut n_ids = 0;
     let mut id = || {

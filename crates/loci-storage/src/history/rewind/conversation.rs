@@ -92,5 +92,6 @@ fn stamp(text: &[u8], session: &SessionId) -> Stamp {
         git_branch: read("gitBranch", "HEAD"),
         entrypoint: read("entrypoint", "cli"),
         agent: None,
+        agent_type: None,
     }
 }
