@@ -27,6 +27,7 @@ pub fn prompt_parts(
         model: model.to_owned(),
     };
     Ok(PromptParts {
+        agent: None,
         replacement: text_of(options.system_prompt.as_ref())?,
         appendix: text_of(options.appended_prompt.as_ref())?,
         surroundings,

@@ -24,6 +24,8 @@ pub struct Fragment {
 pub struct PromptParts {
     /// Replaces our own prompt; an empty text leaves one line of identity.
     pub replacement: Option<String>,
+    /// The agent that the conversation runs as, in the place of our own prompt.
+    pub agent: Option<AgentPrompt>,
     /// Added behind it.
     pub appendix: Option<String>,
     /// Where the session runs.
@@ -34,13 +36,38 @@ pub struct PromptParts {
     pub git: Option<GitContext>,
 }
 
+/// What makes a conversation an agent's.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AgentPrompt {
+    /// Its system prompt.
+    pub text: String,
+    /// Its memories: where they lie, and what is in their index.
+    pub memory: Option<AgentMemory>,
+    /// Whether another conversation has sent it out and waits for its answer.
+    pub is_sent_out: bool,
+}
+
+/// The memories of an agent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AgentMemory {
+    /// Where they lie.
+    pub dir: String,
+    /// What the index says; empty as long as nothing is remembered.
+    pub index: String,
+}
+
 /// Returns the system prompt: what never changes first, what depends on the machine last.
 pub fn system_prompt(parts: &PromptParts) -> Vec<Fragment> {
     let mut fragments = vec![identity()];
-    match &parts.replacement {
-        Some(text) if text.trim().is_empty() => {}
-        Some(text) => fragments.push(Fragment { name: "replacement", text: text.clone() }),
-        None => {
+    match (&parts.replacement, &parts.agent) {
+        (Some(text), _) if text.trim().is_empty() => {}
+        (Some(text), _) => fragments.push(Fragment { name: "replacement", text: text.clone() }),
+        (None, Some(agent)) => {
+            fragments.extend(agent_fragments(agent));
+            fragments.push(environment::fragment(&parts.surroundings));
+            fragments.extend(parts.git.as_ref().map(git::fragment));
+        }
+        (None, None) => {
             fragments.push(working());
             fragments.extend(parts.memory_dir.as_deref().map(memory));
             fragments.push(environment::fragment(&parts.surroundings));
@@ -75,6 +102,23 @@ fn identity() -> Fragment {
 /// Says how to work: the fixed part of the prompt, as prose in `working.md`.
 fn working() -> Fragment {
     Fragment { name: "working", text: include_str!("fragment/working.md").trim_end().to_owned() }
+}
+
+/// Says what an agent is, how it answers, and what it remembers.
+fn agent_fragments(agent: &AgentPrompt) -> Vec<Fragment> {
+    let fragment = |name, text: String| Fragment { name, text };
+    let own = (!agent.text.trim().is_empty()).then(|| fragment("agent", agent.text.trim_end().to_owned()));
+    let sent_out = include_str!("fragment/sent_out.md").trim_end().to_owned();
+    let sent_out = agent.is_sent_out.then(|| fragment("sent_out", sent_out));
+    let memory = agent.memory.as_ref().map(|memory| {
+        let index = match memory.index.trim() {
+            "" => "(nothing yet)",
+            index => index,
+        };
+        let text = include_str!("fragment/agent_memory.md").trim_end();
+        fragment("agent_memory", text.replace("{dir}", &memory.dir).replace("{index}", index))
+    });
+    own.into_iter().chain(sent_out).chain(memory).collect()
 }
 
 /// Says how memories are kept in `dir`: the prose is in `memory.md`. Nothing here changes from day to day, so the prefix
@@ -124,6 +168,24 @@ mod tests {
                 ..PromptParts::default()
             };
             assert_eq!(names(&parts), expected);
+        }
+    }
+
+    #[test]
+    fn agent_prompt_takes_the_place_of_ours() {
+        let memory = Some(AgentMemory { dir: "/m".to_owned(), index: String::new() });
+        for (agent, expected) in [
+            (AgentPrompt::default(), "identity environment"),
+            (
+                AgentPrompt { text: "You review.".to_owned(), ..AgentPrompt::default() },
+                "identity agent environment",
+            ),
+            (
+                AgentPrompt { text: "You review.".to_owned(), memory, is_sent_out: true },
+                "identity agent sent_out agent_memory environment",
+            ),
+        ] {
+            assert_eq!(names(&PromptParts { agent: Some(agent), ..PromptParts::default() }), expected);
         }
     }
 

@@ -30,7 +30,8 @@ pub use compaction::{
     summary_text,
 };
 pub use fragment::{
-    EnvironmentContext, Fragment, GitContext, Instruction, PromptParts, system_prompt, user_context,
+    AgentMemory, AgentPrompt, EnvironmentContext, Fragment, GitContext, Instruction, PromptParts,
+    system_prompt, user_context,
 };
 pub use ledger::context_tokens;
 pub use memory::{

@@ -49,6 +49,8 @@ pub(crate) struct Next<'a> {
     pub(crate) tool: Arc<dyn Tool>,
     pub(crate) host: &'a Arc<ConversationHost>,
     pub(crate) cancel: CancellationToken,
+    /// Fires when the call is to go on in the background.
+    pub(crate) to_background: CancellationToken,
 }
 
 impl<'a> Next<'a> {
@@ -56,7 +58,7 @@ impl<'a> Next<'a> {
     pub(crate) fn run(self, call: PreparedCall) -> OutcomeFuture<'a> {
         match self.layers.split_first() {
             Some((layer, rest)) => layer.run(call, Next { layers: rest, ..self }),
-            None => Box::pin(run_tool(self.tool, self.host, call, self.cancel)),
+            None => Box::pin(run_tool(self.tool, self.host, call, self.cancel, self.to_background)),
         }
     }
 }
@@ -67,12 +69,19 @@ async fn run_tool(
     host: &Arc<ConversationHost>,
     call: PreparedCall,
     cancel: CancellationToken,
+    to_background: CancellationToken,
 ) -> ToolOutcome {
     let (name, begun) = (call.tool.clone(), tokio::time::Instant::now());
     tracing::debug!(target: "loci::tools", call = %call.id, tool = name, "call begun");
     let limit = tool.descriptor().max_result_chars;
-    let tool_call =
-        ToolCall { id: call.id.clone(), input: call.input, effects: call.effects, cancel: cancel.clone() };
+    let has_ceiling = !tool.descriptor().facts.is_unbounded;
+    let tool_call = ToolCall {
+        id: call.id.clone(),
+        input: call.input,
+        effects: call.effects,
+        cancel: cancel.clone(),
+        to_background,
+    };
     let task_host = Arc::clone(host);
     let mut task = tokio::spawn(async move { tool.run(tool_call, task_host.as_ref()).await });
     let outcome = tokio::select! {
@@ -84,7 +93,7 @@ async fn run_tool(
             task.abort();
             interrupted()
         }
-        () = tokio::time::sleep(CEILING) => {
+        () = tokio::time::sleep(CEILING), if has_ceiling => {
             task.abort();
             ToolOutcome::error(format!("{name} did not end within an hour and was given up"))
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use loci_core::ids::EntryId;
+use loci_core::ids::{EntryId, ToolUseId};
 use loci_core::message::Content;
 use loci_core::permission::Mode;
 use loci_tools::Tool;
@@ -57,6 +57,11 @@ pub enum Command {
         /// What the model is told.
         text: String,
     },
+    /// Have calls of the turn at hand go on in the background: this one, or all that can.
+    MoveToBackground {
+        /// Which.
+        call: Option<ToolUseId>,
+    },
     /// Bring tools and take tools away; the next request offers what is there then.
     ChangeTools(ToolChanges),
 }
@@ -76,6 +81,7 @@ impl Command {
             Self::RewindFiles { .. } => "rewind files",
             Self::SetModel(_) => "set model",
             Self::Wake { .. } => "wake",
+            Self::MoveToBackground { .. } => "move to background",
             Self::ChangeTools(_) => "change tools",
         }
     }

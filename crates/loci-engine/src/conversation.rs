@@ -184,6 +184,8 @@ struct RunningCall {
     /// The file that it reads, if that may bring instructions with it.
     reads: Option<PathBuf>,
     effects: CallEffects,
+    /// Has it go on in the background.
+    to_background: CancellationToken,
 }
 
 /// What tasks of a turn report; a request's events count only while it is the current one.

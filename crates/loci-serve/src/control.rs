@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use loci_core::ids::ToolUseId;
 use loci_core::permission::Mode;
 use loci_engine::{Command, CommandRegistry, FilesRewound, InitializeRequest};
 use loci_stdx::Store;
@@ -56,6 +57,10 @@ pub(crate) fn handle_request(id: &str, request: &Value, context: &ControlContext
             },
             None => refuse("rewind_files needs user_message_id".to_owned()),
         },
+        "background_tasks" => {
+            let call = text("tool_use_id").map(ToolUseId::new);
+            say(Some(Command::MoveToBackground { call }), Some(json!({})))
+        }
         "mcp_status" => say(None, Some(json!({"mcpServers": []}))),
         "get_session_cost" => say(None, Some(context.cost.text())),
         "get_usage" => say(None, Some(context.cost.usage())),
@@ -230,6 +235,11 @@ mod tests {
             (json!({"subtype": "set_model", "model": "x"}), Some(Command::SetModel(Some("x".to_owned())))),
             (json!({"subtype": "set_model", "model": null}), Some(Command::SetModel(None))),
             (json!({"subtype": "initialize", "hooks": null}), None),
+            (json!({"subtype": "background_tasks"}), Some(Command::MoveToBackground { call: None })),
+            (
+                json!({"subtype": "background_tasks", "tool_use_id": "t"}),
+                Some(Command::MoveToBackground { call: Some(ToolUseId::new("t")) }),
+            ),
         ] {
             let outcome = handle_request("r", &request, &context());
             assert_eq!(outcome.command, command, "{request}");

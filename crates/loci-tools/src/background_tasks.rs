@@ -1,16 +1,19 @@
-//! Background tasks of a session: commands that run on while the conversation goes on, and the tools that show and
-//! stop them.
+//! The one table of work that goes on beside a conversation: commands in the background, agents, and whatever else has
+//! a beginning, an output file and an end.
 //!
-//! Each task has one follower, a tokio task that writes its output to a file and notes how it ended. What must
-//! stay true: a task ends with the session. [`ShellTasks::shutdown`] ends them all and waits; dropping [`ShellTasks`]
-//! drops the followers, and with each follower goes its process tree.
+//! A task is started, may move from the foreground to the background, and ends once, in one of the ways of
+//! [`BackgroundStatus`]; whoever looks at the session is told of each step by the observer. The conversation that a task
+//! belongs to hears of its end once: by a tool that shows or stops it, or by [`BackgroundTasks::drain_finished`].
+//!
+//! What must stay true: a task ends with the session. [`BackgroundTasks::shutdown`] ends all tasks of a conversation and
+//! waits; dropping its handle drops their followers, and with each follower goes its process tree.
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use loci_core::ids::ToolUseId;
+use loci_core::ids::{AgentId, ToolUseId};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -20,153 +23,160 @@ use crate::bash::death_watch::DeathWatch;
 use crate::bash::run::Running;
 
 mod follower;
+mod task;
 pub(crate) mod task_output;
 pub(crate) mod task_stop;
 
 #[cfg(test)]
 mod tests;
 
+pub use task::{BackgroundStatus, BackgroundTask, NewTask, TaskKind, TaskNews, TaskReport, TaskUsage};
+
 /// How long a stopped task is waited for; killing takes about a second at most.
 const STOP_WAIT: Duration = Duration::from_secs(10);
 
-/// The tasks of one session.
+/// The tasks of one conversation, in the table of its session.
 #[derive(Debug, Default)]
-pub struct ShellTasks {
+pub struct BackgroundTasks {
     shared: Arc<Shared>,
+    /// The agent whose conversation it is; none for the main line.
+    owner: Option<AgentId>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Shared {
     /// Guards the list of tasks and the queue of news; held for a few lines.
     state: Mutex<State>,
     /// Counts the tasks that have ended.
     n_finished: watch::Sender<u64>,
-    /// Fires at shutdown.
+    /// Fires at the end of the session.
     shutdown: CancellationToken,
     /// Ends commands should the session be killed.
     death_watch: DeathWatch,
+    /// Told of every step of every task.
+    observer: OnceLock<Observer>,
 }
+
+type Observer = Box<dyn Fn(TaskNews) + Send + Sync>;
 
 #[derive(Debug, Default)]
 struct State {
     tasks: Vec<Task>,
-    /// Ended tasks nobody has been told of.
+    /// Ended tasks in the background that their conversation has not been told of.
     finished: Vec<String>,
-    followers: Vec<JoinHandle<()>>,
+    followers: Vec<(Option<AgentId>, JoinHandle<()>)>,
 }
 
 #[derive(Debug)]
 struct Task {
     about: NewTask,
-    status: watch::Receiver<ShellTaskStatus>,
+    owner: Option<AgentId>,
+    status: watch::Sender<BackgroundStatus>,
+    report: Option<TaskReport>,
     stop: CancellationToken,
+    is_background: bool,
     /// How much of the output has been shown to the model.
     n_shown: u64,
 }
 
-/// A task to be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct NewTask {
-    pub(crate) id: String,
-    pub(crate) tool_use_id: ToolUseId,
-    pub(crate) command: String,
-    pub(crate) description: String,
-    pub(crate) output: PathBuf,
-}
-
-/// How a task is doing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ShellTaskStatus {
-    /// It has not ended.
-    Running,
-    /// Its command ended with exit code 0.
-    Completed,
-    /// Its command ended with another exit code.
-    Failed(i32),
-    /// It was stopped, by request or for a reason given here.
-    Killed(String),
-}
-
-impl ShellTaskStatus {
-    /// Returns the word of the protocol for it.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Completed => "completed",
-            Self::Failed(_) => "failed",
-            Self::Killed(_) => "killed",
-        }
-    }
-
-    /// Returns the exit code, if the command ended by itself.
-    pub fn exit_code(&self) -> Option<i32> {
-        match self {
-            Self::Completed => Some(0),
-            Self::Failed(code) => Some(*code),
-            Self::Running | Self::Killed(_) => None,
-        }
-    }
-}
-
-/// A task as others see it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ShellTaskView {
-    /// Its id, nine letters and digits.
+/// The hold that whoever does a task's work has on it.
+#[derive(Debug)]
+pub struct TaskHandle {
+    /// Its id.
     pub id: String,
-    /// The call that started it.
-    pub tool_use_id: ToolUseId,
-    /// The command line.
-    pub command: String,
-    /// What the model said it does; may be empty.
-    pub description: String,
-    /// The file that collects its output.
-    pub output: PathBuf,
-    /// How it is doing.
-    pub status: ShellTaskStatus,
+    /// Fires when it is to stop.
+    pub stop: CancellationToken,
+    shared: Arc<Shared>,
 }
 
-impl ShellTasks {
-    /// Returns all tasks of the session, oldest first.
-    pub fn list(&self) -> Vec<ShellTaskView> {
-        self.shared.state().tasks.iter().map(Task::view).collect()
+impl BackgroundTasks {
+    /// Returns the tasks of an agent's conversation in the same table.
+    pub fn of_agent(&self, agent: &AgentId) -> Self {
+        Self { shared: Arc::clone(&self.shared), owner: Some(agent.clone()) }
     }
 
-    /// Returns one task.
-    pub fn find(&self, id: &str) -> Option<ShellTaskView> {
+    /// Has somebody told of every step of every task of the session; only the first can.
+    pub fn observe(&self, observer: impl Fn(TaskNews) + Send + Sync + 'static) {
+        // A second observer would be a mistake of ours; the first stays.
+        drop(self.shared.observer.set(Box::new(observer)));
+    }
+
+    /// Returns all tasks of the conversation, oldest first; the main one has all of the session.
+    pub fn list(&self) -> Vec<BackgroundTask> {
+        let state = self.shared.state();
+        let own = state.tasks.iter().filter(|task| self.owner.is_none() || task.owner == self.owner);
+        own.map(Task::view).collect()
+    }
+
+    /// Returns the tasks that the conversation itself started and that go on beside it.
+    pub fn running(&self) -> Vec<BackgroundTask> {
+        let is_running = |task: &&Task| task.owner == self.owner && task.is_background && task.is_running();
+        self.shared.state().tasks.iter().filter(is_running).map(Task::view).collect()
+    }
+
+    /// Returns one task of the session.
+    pub fn find(&self, id: &str) -> Option<BackgroundTask> {
         self.shared.state().find(id).map(|task| task.view())
     }
 
-    /// Returns the tasks that have ended since the last time, each once.
-    pub fn drain_finished(&self) -> Vec<ShellTaskView> {
-        let mut state = self.shared.state();
-        let finished = std::mem::take(&mut state.finished);
-        finished.iter().filter_map(|id| state.find(id).map(|task| task.view())).collect()
+    /// Returns the task that a call of the conversation started and still waits for.
+    pub fn find_by_call(&self, call: &ToolUseId) -> Option<BackgroundTask> {
+        let state = self.shared.state();
+        let task =
+            state.tasks.iter().find(|task| task.about.tool_use_id == *call && task.owner == self.owner);
+        task.map(Task::view)
     }
 
-    /// Returns a counter that changes whenever a task ends.
+    /// Returns the conversation's tasks that have ended in the background since the last time, each once.
+    pub fn drain_finished(&self) -> Vec<BackgroundTask> {
+        let mut state = self.shared.state();
+        let (own, others): (Vec<String>, Vec<String>) = std::mem::take(&mut state.finished)
+            .into_iter()
+            .partition(|id| state.find(id).is_some_and(|task| task.owner == self.owner));
+        state.finished = others;
+        own.iter().filter_map(|id| state.find(id).map(|task| task.view())).collect()
+    }
+
+    /// Tells whether there is something to drain.
+    pub fn has_finished(&self) -> bool {
+        let state = self.shared.state();
+        state.finished.iter().any(|id| state.find(id).is_some_and(|task| task.owner == self.owner))
+    }
+
+    /// Returns a counter that changes whenever a task of the session ends.
     pub fn finished(&self) -> watch::Receiver<u64> {
         self.shared.n_finished.subscribe()
     }
 
     /// Waits until a task has ended, at most for `timeout`; returns how it is doing then.
-    pub async fn wait(&self, id: &str, timeout: Duration) -> Option<ShellTaskView> {
-        let mut status = self.shared.state().find(id)?.status.clone();
-        let ended = status.wait_for(|status| *status != ShellTaskStatus::Running);
+    pub async fn wait(&self, id: &str, timeout: Duration) -> Option<BackgroundTask> {
+        let mut status = self.shared.state().find(id)?.status.subscribe();
+        let ended = status.wait_for(|status| *status != BackgroundStatus::Running);
         // Out of time or ended: the view tells.
         tokio::time::timeout(timeout, ended).await.ok();
         self.find(id)
     }
 
     /// Ends a task and everything it started; returns how it is doing then.
-    pub async fn stop(&self, id: &str) -> Option<ShellTaskView> {
+    pub async fn stop(&self, id: &str) -> Option<BackgroundTask> {
         self.shared.state().find(id)?.stop.cancel();
         self.wait(id, STOP_WAIT).await
     }
 
-    /// Ends all tasks and waits until nothing of them is left.
+    /// Ends all tasks of the conversation and waits until nothing of them is left; with the main one, the session's.
     pub async fn shutdown(&self) {
-        self.shared.shutdown.cancel();
-        let followers = std::mem::take(&mut self.shared.state().followers);
+        match &self.owner {
+            None => self.shared.shutdown.cancel(),
+            Some(_) => {
+                let state = self.shared.state();
+                state
+                    .tasks
+                    .iter()
+                    .filter(|task| task.owner == self.owner)
+                    .for_each(|task| task.stop.cancel());
+            }
+        }
+        let followers = self.shared.state().take_followers(self.owner.as_ref());
         for follower in followers {
             // A follower that panicked has dropped its process tree, which kills it.
             follower.await.ok();
@@ -178,6 +188,37 @@ impl ShellTasks {
         &self.shared.death_watch
     }
 
+    /// Puts work of any kind into the table; whoever does it ends it by the handle.
+    pub fn register(&self, about: NewTask, is_background: bool) -> TaskHandle {
+        let stop = self.shared.shutdown.child_token();
+        let (status, _) = watch::channel(BackgroundStatus::Running);
+        let id = about.id.clone();
+        let task = Task {
+            about,
+            owner: self.owner.clone(),
+            status,
+            report: None,
+            stop: stop.clone(),
+            is_background,
+            n_shown: 0,
+        };
+        let view = task.view();
+        {
+            let mut state = self.shared.state();
+            // Work that goes on again takes the place of what it was.
+            state.tasks.retain(|task| task.about.id != id);
+            state.finished.retain(|finished| *finished != id);
+            state.tasks.push(task);
+        }
+        self.shared.tell(TaskNews::Started(view));
+        TaskHandle { id, stop, shared: Arc::clone(&self.shared) }
+    }
+
+    /// Keeps what follows a task, so that a shutdown can wait for it.
+    pub fn keep(&self, follower: JoinHandle<()>) {
+        self.shared.state().keep(self.owner.clone(), follower);
+    }
+
     /// Makes a running command a task; what it has written so far goes to the task's file first.
     pub(crate) async fn start(
         &self,
@@ -186,14 +227,10 @@ impl ShellTasks {
         mut capture: Capture,
     ) -> io::Result<PathBuf> {
         capture.move_to(&about.output).await?;
-        let (status, receiver) = watch::channel(ShellTaskStatus::Running);
-        let stop = self.shared.shutdown.child_token();
         let output = about.output.clone();
-        let end = follower::TaskEnd { id: about.id.clone(), status, shared: Arc::clone(&self.shared) };
-        let follower = tokio::spawn(follower::follow(running, capture, stop.clone(), end));
-        let mut state = self.shared.state();
-        state.tasks.push(Task { about, status: receiver, stop, n_shown: 0 });
-        state.keep(follower);
+        let handle = self.register(about, true);
+        let stop = handle.stop.clone();
+        self.keep(tokio::spawn(follower::follow(running, capture, stop, handle)));
         Ok(output)
     }
 
@@ -201,8 +238,7 @@ impl ShellTasks {
     /// do not block, and end with the session.
     pub(crate) fn adopt(&self, running: Running) {
         let stop = self.shared.shutdown.clone();
-        let follower = tokio::spawn(async move { running.outlive(None, &stop).await });
-        self.shared.state().keep(follower);
+        self.keep(tokio::spawn(async move { running.outlive(None, &stop).await }));
     }
 
     /// Returns how many bytes of a task's output the model has been shown.
@@ -218,14 +254,52 @@ impl ShellTasks {
     }
 
     /// Notes that the model knows of a task's end, so that it is not told again.
-    pub(crate) fn mark_known(&self, id: &str) {
+    pub fn mark_known(&self, id: &str) {
         self.shared.state().finished.retain(|finished| finished != id);
     }
 }
 
-impl Drop for ShellTasks {
+impl TaskHandle {
+    /// The task goes on in the background from now on: its end is news for its conversation.
+    pub fn move_to_background(&self) {
+        let view = self.shared.state().find_mut(&self.id).map(|task| {
+            task.is_background = true;
+            task.view()
+        });
+        if let Some(view) = view {
+            self.shared.tell(TaskNews::Backgrounded(view));
+        }
+    }
+
+    /// Says that it is getting on.
+    pub fn progress(&self, description: String, last_tool: Option<String>, usage: TaskUsage) {
+        let view = self.shared.state().find(&self.id).map(Task::view);
+        if let Some(task) = view {
+            self.shared.tell(TaskNews::Progress { task, description, last_tool, usage });
+        }
+    }
+
+    /// Says that it has ended, and what came of it.
+    pub fn end(&self, status: BackgroundStatus, report: Option<TaskReport>) {
+        let view = {
+            let mut state = self.shared.state();
+            let Some(task) = state.find_mut(&self.id).filter(|task| task.is_running()) else { return };
+            task.report = report;
+            task.status.send_replace(status);
+            let (view, is_news) = (task.view(), task.is_background);
+            if is_news {
+                state.finished.push(self.id.clone());
+            }
+            view
+        };
+        self.shared.tell(TaskNews::Ended(view));
+        self.shared.n_finished.send_modify(|n_finished| *n_finished += 1);
+    }
+}
+
+impl Drop for BackgroundTasks {
     fn drop(&mut self) {
-        for follower in self.shared.state().followers.drain(..) {
+        for follower in self.shared.state().take_followers(self.owner.as_ref()) {
             follower.abort();
         }
     }
@@ -234,6 +308,18 @@ impl Drop for ShellTasks {
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, news: TaskNews) {
+        if let Some(observer) = self.observer.get() {
+            observer(news);
+        }
+    }
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("state", &self.state).finish_non_exhaustive()
     }
 }
 
@@ -246,15 +332,33 @@ impl State {
         self.tasks.iter_mut().find(|task| task.about.id == id)
     }
 
-    fn keep(&mut self, follower: JoinHandle<()>) {
-        self.followers.retain(|follower| !follower.is_finished());
-        self.followers.push(follower);
+    fn keep(&mut self, owner: Option<AgentId>, follower: JoinHandle<()>) {
+        self.followers.retain(|(_, follower)| !follower.is_finished());
+        self.followers.push((owner, follower));
+    }
+
+    /// Takes the followers of an agent's tasks; of the main conversation, all.
+    fn take_followers(&mut self, owner: Option<&AgentId>) -> Vec<JoinHandle<()>> {
+        let all = std::mem::take(&mut self.followers);
+        let is_own = |(of, _): &(Option<AgentId>, _)| owner.is_none() || of.as_ref() == owner;
+        let (own, others): (Vec<_>, Vec<_>) = all.into_iter().partition(is_own);
+        self.followers = others;
+        own.into_iter().map(|(_, follower)| follower).collect()
     }
 }
 
 impl Task {
-    fn view(&self) -> ShellTaskView {
-        let NewTask { id, tool_use_id, command, description, output } = self.about.clone();
-        ShellTaskView { id, tool_use_id, command, description, output, status: self.status.borrow().clone() }
+    fn is_running(&self) -> bool {
+        *self.status.borrow() == BackgroundStatus::Running
+    }
+
+    fn view(&self) -> BackgroundTask {
+        BackgroundTask {
+            about: self.about.clone(),
+            owner: self.owner.clone(),
+            status: self.status.borrow().clone(),
+            is_background: self.is_background,
+            report: self.report.clone(),
+        }
     }
 }

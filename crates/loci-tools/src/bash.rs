@@ -29,14 +29,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::shell_tasks::NewTask;
+use crate::background_tasks::{NewTask, TaskKind};
 use crate::{Host, Tool, ToolCall, ToolFuture, ToolProgress, Workspace};
 use capture::{Capture, SpillPath, decode};
 use limits::Limits;
 use run::{End, Running, Watch};
 
 /// The switch that keeps commands out of the background.
-const DISABLE_BACKGROUND: &str = "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS";
+pub(crate) const DISABLE_BACKGROUND: &str = "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS";
 
 /// The Bash tool.
 pub(crate) struct Bash {
@@ -235,6 +235,7 @@ impl Foreground<'_> {
         let watch = Watch {
             deadline: Some(Instant::now() + limits.timeout),
             cancel: &call.cancel,
+            to_background: may_background(host).then_some(&call.to_background),
             max_bytes: limits.max_bytes,
             spill: &|| host.spill_path(&call.id),
             progress: &|news| host.progress(&call.id, ToolProgress::Output(decode(news))),
@@ -247,6 +248,14 @@ impl Foreground<'_> {
             End::TimedOut if may_linger(&input.command, host) => {
                 let what = format!("After {seconds} s the command goes on in the background");
                 return to_background(&what, input, call, host, running, capture).await;
+            }
+            End::Backgrounded => {
+                let what = "The user moved the command to the background, where it goes on";
+                let mut outcome = to_background(what, input, call, host, running, capture).await;
+                if outcome.structured.is_object() {
+                    outcome.structured["backgroundedByUser"] = Value::Bool(true);
+                }
+                return outcome;
             }
             End::TimedOut => {
                 format!(
@@ -325,8 +334,13 @@ fn start(input: &Input, host: &dyn Host) -> io::Result<(Cwd, Running)> {
     Ok((Cwd { path, is_moved }, running))
 }
 
+/// Tells whether anything may run in the background.
+fn may_background(host: &dyn Host) -> bool {
+    !host.env().vars.is_truthy(DISABLE_BACKGROUND)
+}
+
 fn may_linger(command: &str, host: &dyn Host) -> bool {
-    !host.env().vars.is_truthy(DISABLE_BACKGROUND) && !exit_code::must_not_linger(command)
+    may_background(host) && !exit_code::must_not_linger(command)
 }
 
 /// Makes a running command a background task and tells the model.
@@ -342,6 +356,7 @@ async fn to_background(
     let task = host.task_dir().map(|dir| NewTask {
         output: dir.join(format!("{id}.output")),
         id: id.clone(),
+        kind: TaskKind::Shell,
         tool_use_id: call.id.clone(),
         command: input.command.clone(),
         description: input.description.clone().unwrap_or_default(),

@@ -10,7 +10,7 @@ use loci_core::ids::ToolUseId;
 use loci_core::recall::{RecallQuery, RecallResult};
 use loci_stdx::Env;
 
-use crate::{FileStates, ShellTasks, TaskStore, Workspace};
+use crate::{AgentHost, BackgroundTasks, FileStates, TaskStore, Workspace};
 
 /// An answer that takes a while.
 pub type HostFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -46,13 +46,18 @@ pub trait Host: Send + Sync {
     fn task_dir(&self) -> io::Result<PathBuf>;
 
     /// Background tasks of this session.
-    fn tasks(&self) -> &ShellTasks;
+    fn tasks(&self) -> &BackgroundTasks;
 
     /// Looks up earlier messages of this conversation; the error says why that cannot be done.
     fn recall(&self, wish: RecallQuery) -> HostFuture<'_, Result<RecallResult, String>>;
 
     /// The task list of the conversation.
     fn task_store(&self) -> Arc<dyn TaskStore>;
+
+    /// The agents that can be sent out from this conversation, where any can.
+    fn agents(&self) -> Option<&dyn AgentHost> {
+        None
+    }
 
     /// Tells the front ends how a call is getting on.
     fn progress(&self, call: &ToolUseId, progress: ToolProgress);

@@ -10,8 +10,9 @@ mod spill;
 mod tool;
 mod toolbox;
 
+mod agents;
+mod background_tasks;
 mod files;
-mod shell_tasks;
 mod todo;
 
 mod ask_user_question;
@@ -27,6 +28,15 @@ mod write;
 #[cfg(test)]
 mod testing;
 
+pub use agents::agent::{agent_tool, requested_type};
+pub use agents::{
+    AgentHost, AgentReply, AgentRequest, AgentRow, FinishedAgent, KeptWorktree, LaunchedAgent,
+    MessageReceipt, ToolStats,
+};
+pub use background_tasks::{
+    BackgroundStatus, BackgroundTask, BackgroundTasks, NewTask, TaskHandle, TaskKind, TaskNews, TaskReport,
+    TaskUsage,
+};
 pub use bash::death_watch::DeathWatch;
 pub use bash::shell::HOOK_ENV_VARIABLE;
 pub use child_process::{ChildEnd, ChildLimits, ChildOutput, ChildSpec, run_child};
@@ -35,7 +45,6 @@ pub use files::workspace::{Workspace, real_path};
 pub use host::{Host, HostFuture, ToolProgress};
 pub use input_check::InputCheck;
 pub use recall::RecordDirs;
-pub use shell_tasks::{ShellTaskStatus, ShellTaskView, ShellTasks};
 pub use spill::spill_preview;
 pub use todo::task_store::{MemoryTaskStore, TaskStore};
 pub use tool::{Tool, ToolCall, ToolFuture};

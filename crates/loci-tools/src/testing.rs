@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    FileStates, Host, HostFuture, MemoryTaskStore, ShellTasks, TaskStore, Tool, ToolCall, ToolProgress,
+    BackgroundTasks, FileStates, Host, HostFuture, MemoryTaskStore, TaskStore, Tool, ToolCall, ToolProgress,
     Workspace,
 };
 
@@ -22,7 +22,7 @@ pub(crate) struct TestHost {
     env: Env,
     place: Mutex<Workspace>,
     files: Mutex<FileStates>,
-    tasks: ShellTasks,
+    tasks: BackgroundTasks,
     task_store: Arc<MemoryTaskStore>,
     /// Paths the tool asked to be kept before changing them.
     pub(crate) checkpoints: Mutex<Vec<PathBuf>>,
@@ -56,7 +56,7 @@ impl TestHost {
             env: Env::for_test(home, project),
             place: Mutex::new(place),
             files: Mutex::default(),
-            tasks: ShellTasks::default(),
+            tasks: BackgroundTasks::default(),
             task_store: Arc::default(),
             checkpoints: Mutex::default(),
             denied: Mutex::default(),
@@ -103,7 +103,13 @@ impl TestHost {
             return *outcome;
         }
         let effects = tool.effects(&checked, &self.workspace());
-        let call = ToolCall { id: ToolUseId::new("toolu_test"), input: checked, effects, cancel };
+        let call = ToolCall {
+            id: ToolUseId::new("toolu_test"),
+            input: checked,
+            effects,
+            cancel,
+            to_background: CancellationToken::new(),
+        };
         (self.between.lock().unwrap())();
         tool.run(call, self).await
     }
@@ -147,7 +153,7 @@ impl Host for TestHost {
         Ok(self.env.home.with_file_name("tasks"))
     }
 
-    fn tasks(&self) -> &ShellTasks {
+    fn tasks(&self) -> &BackgroundTasks {
         &self.tasks
     }
 

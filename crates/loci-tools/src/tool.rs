@@ -52,6 +52,8 @@ pub struct ToolCall {
     pub effects: CallEffects,
     /// Fires on interrupt.
     pub cancel: CancellationToken,
+    /// Fires when the user wants it to go on in the background; a tool that cannot takes no notice.
+    pub to_background: CancellationToken,
 }
 
 impl ToolCall {

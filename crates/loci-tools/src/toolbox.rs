@@ -84,8 +84,8 @@ impl Toolbox {
             Arc::new(crate::todo::task_create::TaskCreate::default()),
             Arc::new(crate::todo::task_get::TaskGet::default()),
             Arc::new(crate::todo::task_list::TaskList::default()),
-            Arc::new(crate::shell_tasks::task_output::TaskOutput::default()),
-            Arc::new(crate::shell_tasks::task_stop::TaskStop::default()),
+            Arc::new(crate::background_tasks::task_output::TaskOutput::default()),
+            Arc::new(crate::background_tasks::task_stop::TaskStop::default()),
             Arc::new(crate::todo::task_update::TaskUpdate::default()),
             Arc::new(crate::write::Write::default()),
             Arc::new(crate::ask_user_question::AskUserQuestion::default()),
@@ -108,6 +108,14 @@ impl Toolbox {
             Some(_) => return Err(AppendError::Changed(name)),
         }
         Ok(())
+    }
+
+    /// Puts a tool in the place of the one of its name, where there is one; for the time before anything was sent.
+    pub fn replace(&mut self, tool: Arc<dyn Tool>) {
+        let name = tool.descriptor().name.clone();
+        if let Some(offer) = self.offers.iter_mut().find(|offer| offer.has_name(&name)) {
+            *offer = Offer { entry: Arc::new(Entry { tool, check: OnceLock::new() }), is_retired: false };
+        }
     }
 
     /// Takes a tool away and leaves its descriptor where it is; false when it is not on offer.

@@ -57,6 +57,12 @@ fn blocks(attachment: &Value) -> Vec<Block> {
     let text = |key: &str| attachment.get(key).and_then(Value::as_str).unwrap_or_default();
     match text("type") {
         "queued_command" => match attachment.get("prompt") {
+            Some(Value::String(news)) if text("commandMode") == "task-notification" => vec![reminder(news)],
+            Some(Value::String(message)) if text("commandMode") == "agent-message" => {
+                vec![reminder(&format!(
+                    "While you were working this message came from the conversation that sent you out:\n{message}"
+                ))]
+            }
             Some(Value::String(prompt)) => vec![reminder(&format!(
                 "While you were working the user sent this message. Take it into account:\n{prompt}"
             ))],

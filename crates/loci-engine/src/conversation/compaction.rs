@@ -15,7 +15,7 @@ use loci_core::model::facts;
 use loci_core::stream::{Ended, Failure, FailureKind};
 use loci_core::task_list;
 use loci_core::tool::{ToolContent, ToolOutcome};
-use loci_tools::{Host, ShellTaskStatus, spill_preview};
+use loci_tools::{BackgroundStatus, Host, spill_preview};
 use serde_json::json;
 
 use super::summary_request::SummaryRequest;
@@ -265,7 +265,7 @@ impl Conversation {
     pub(super) fn subject(&self, request: &CompactionRequest) -> CompactionInput {
         let (path, replaced) = (self.recorder.path(), self.recorder.replaced());
         let running =
-            self.host.tasks().list().into_iter().filter(|task| task.status == ShellTaskStatus::Running);
+            self.host.tasks().list().into_iter().filter(|task| task.status == BackgroundStatus::Running);
         let elsewhere = self.ctx.restore_sources.iter().flat_map(|source| source.running());
         CompactionInput {
             path: path.to_vec(),

@@ -237,7 +237,9 @@ impl Conversation {
     fn run_call(&mut self, call: &ToolUseId) {
         let Some(call) = self.run.prepared.remove(call) else { return };
         let reads = read_path(&call).map(|file| self.host.workspace().resolve(file).requested);
-        let running = RunningCall { reads, effects: call.effects.clone() };
+        let to_background = CancellationToken::new();
+        let running =
+            RunningCall { reads, effects: call.effects.clone(), to_background: to_background.clone() };
         self.run.running.insert(call.id.clone(), running);
         let inbox = self.run.inbox.clone();
         let id = call.id.clone();
@@ -248,7 +250,9 @@ impl Conversation {
             let began = tokio::time::Instant::now();
             let outcome = match tool {
                 Some(tool) => {
-                    Next { layers: &layers, tool, host: &host, cancel: cancel.clone() }.run(call).await
+                    Next { layers: &layers, tool, host: &host, cancel: cancel.clone(), to_background }
+                        .run(call)
+                        .await
                 }
                 None => ToolOutcome::error(format!("{} is no longer available", call.tool)),
             };
@@ -272,6 +276,12 @@ impl Conversation {
             None => Arc::clone(&self.layers),
             Some(layer) => std::iter::once(layer).chain(self.layers.iter().cloned()).collect(),
         }
+    }
+
+    /// Has calls that can go on in the background: one of them, or all. A call that cannot takes no notice.
+    pub(crate) fn move_to_background(&self, call: Option<&ToolUseId>) {
+        let running = self.run.running.iter().filter(|(id, _)| call.is_none_or(|call| call == *id));
+        running.for_each(|(_, running)| running.to_background.cancel());
     }
 
     /// Returns whoever wants to know what comes of a call, and what they are told of it.

@@ -13,7 +13,7 @@ use loci_stdx::{Env, Store};
 use loci_storage::layout::{ConfigHome, SessionTmp};
 use loci_storage::search::{ProjectRecord, recall};
 use loci_tools::{
-    FileState, FileStates, HOOK_ENV_VARIABLE, Host, HostFuture, ShellTaskStatus, ShellTasks, TaskStore,
+    BackgroundStatus, BackgroundTasks, FileState, FileStates, HOOK_ENV_VARIABLE, Host, HostFuture, TaskStore,
     ToolProgress, Workspace,
 };
 
@@ -31,7 +31,7 @@ pub(crate) struct ConversationHost {
     place: Mutex<Workspace>,
     /// What the model has read.
     files: Mutex<FileStates>,
-    tasks: ShellTasks,
+    tasks: BackgroundTasks,
     spill: Spill,
     tmp: SessionTmp,
     events: EventSink,
@@ -79,7 +79,7 @@ impl ConversationHost {
             ambient: parts.ambient,
             place: Mutex::new(parts.place),
             files: Mutex::default(),
-            tasks: ShellTasks::default(),
+            tasks: BackgroundTasks::default(),
             spill: parts.spill,
             tmp: parts.tmp,
             events: parts.events,
@@ -148,12 +148,12 @@ impl ConversationHost {
 
     /// Tells whether a background command is running.
     pub(crate) fn has_background(&self) -> bool {
-        self.tasks.list().iter().any(|task| task.status == ShellTaskStatus::Running)
+        self.tasks.list().iter().any(|task| task.status == BackgroundStatus::Running)
     }
 
     /// Returns what runs in the background, as hooks are told.
     pub(crate) fn background_tasks(&self) -> Vec<serde_json::Value> {
-        let running = self.tasks.list().into_iter().filter(|task| task.status == ShellTaskStatus::Running);
+        let running = self.tasks.list().into_iter().filter(|task| task.status == BackgroundStatus::Running);
         running
             .map(|task| {
                 serde_json::json!({
@@ -231,7 +231,7 @@ impl Host for ConversationHost {
         Ok(self.tmp.create_tasks_dir()?)
     }
 
-    fn tasks(&self) -> &ShellTasks {
+    fn tasks(&self) -> &BackgroundTasks {
         &self.tasks
     }
 

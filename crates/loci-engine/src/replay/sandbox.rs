@@ -19,8 +19,8 @@ use loci_core::tool::ToolOutcome;
 use loci_stdx::Env;
 use loci_storage::layout::SessionTmp;
 use loci_tools::{
-    FileStates, Host, HostFuture, MemoryTaskStore, ShellTasks, TaskStore, ToolCall, ToolProgress, Toolbox,
-    Workspace,
+    BackgroundTasks, FileStates, Host, HostFuture, MemoryTaskStore, TaskStore, ToolCall, ToolProgress,
+    Toolbox, Workspace,
 };
 use serde_json::Value;
 
@@ -77,7 +77,7 @@ impl SandboxRunner {
             child_env: sandbox.child_env,
             place: Mutex::new(place),
             files: Mutex::default(),
-            tasks: ShellTasks::default(),
+            tasks: BackgroundTasks::default(),
             task_store: Arc::new(MemoryTaskStore::default()),
             rulebook: sandbox.rulebook,
             elsewhere: sandbox.places.into_iter().map(|it| Elsewhere::new(&sandbox.project, it)).collect(),
@@ -110,6 +110,7 @@ impl SandboxRunner {
             input: prepared.input,
             effects: judged.effects,
             cancel: call.cancel.clone(),
+            to_background: call.to_background.clone(),
         };
         let outcome = found.run(here, &self.host).await;
         self.compared(recorded, &spill(outcome, limit, &self.host, &call.id))
@@ -191,7 +192,7 @@ struct SandboxHost {
     child_env: Vec<(String, String)>,
     place: Mutex<Workspace>,
     files: Mutex<FileStates>,
-    tasks: ShellTasks,
+    tasks: BackgroundTasks,
     task_store: Arc<MemoryTaskStore>,
     rulebook: Rulebook,
     elsewhere: Vec<Elsewhere>,
@@ -239,7 +240,7 @@ impl Host for SandboxHost {
         Ok(self.tmp.create_tasks_dir()?)
     }
 
-    fn tasks(&self) -> &ShellTasks {
+    fn tasks(&self) -> &BackgroundTasks {
         &self.tasks
     }
 

@@ -49,6 +49,7 @@ impl Session {
             Command::RewindFiles { request, prompt, is_trial } => {
                 self.rewind_files(request, prompt, is_trial);
             }
+            Command::MoveToBackground { call } => conversation.move_to_background(call.as_ref()),
             Command::Close => self.close(),
             Command::Quit => {
                 self.queue.clear();

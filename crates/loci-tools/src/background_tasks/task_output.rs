@@ -1,7 +1,7 @@
 //! TaskOutput: how a background task is doing, and what is new in its output.
 
 use std::io::{self, Read as _, Seek as _, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use loci_stdx::open_regular;
@@ -10,9 +10,9 @@ use loci_core::tool::{CallEffects, ToolDescriptor, ToolFacts, ToolOutcome};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::background_tasks::BackgroundStatus;
 use crate::bash::capture::decode;
-use crate::shell_tasks::ShellTaskStatus;
-use crate::{Host, ShellTaskView, ShellTasks, Tool, ToolCall, ToolFuture, Workspace};
+use crate::{BackgroundTask, BackgroundTasks, Host, Tool, ToolCall, ToolFuture, Workspace};
 
 const DEFAULT_OUTPUT_CHARS: usize = 32_000;
 const MAX_OUTPUT_CHARS: usize = 160_000;
@@ -103,7 +103,7 @@ async fn run(input: &Input, call: &ToolCall, host: &dyn Host) -> ToolOutcome {
     let Some(view) = view else { return ToolOutcome::refusal(unknown_task(tasks, &input.task_id)) };
     let max_chars = max_chars(host);
     let (path, from) = (view.output.clone(), tasks.n_shown(&view.id));
-    let is_final = view.status != ShellTaskStatus::Running;
+    let is_final = view.status != BackgroundStatus::Running;
     let read = tokio::task::spawn_blocking(move || News::read(&path, from, max_chars, is_final)).await;
     match read.map_err(io::Error::other).and_then(|news| news) {
         Ok(news) => {
@@ -120,50 +120,62 @@ async fn run(input: &Input, call: &ToolCall, host: &dyn Host) -> ToolOutcome {
     }
 }
 
-fn outcome(view: &ShellTaskView, news: &News, was_waited_for: bool) -> ToolOutcome {
-    let text = match (news.text.is_empty(), news.n_skipped) {
+fn outcome(view: &BackgroundTask, news: &News, was_waited_for: bool) -> ToolOutcome {
+    let said = text_of(view, news);
+    let text = match (said.is_empty(), news.n_skipped) {
         (true, _) => "(no new output)".to_owned(),
-        (false, 0) => news.text.clone(),
-        (false, n_skipped) => format!("[{n_skipped} earlier bytes are in the output file]\n{}", news.text),
-    };
-    let content = format!(
-        "Task {} {}. Output file: {}\n\n{text}",
-        view.id,
-        describe(&view.status),
-        view.output.display()
-    );
-    let retrieval = match (&view.status, was_waited_for) {
-        (ShellTaskStatus::Running, true) => "timeout",
-        (ShellTaskStatus::Running, false) => "not_ready",
-        (ShellTaskStatus::Completed | ShellTaskStatus::Failed(_) | ShellTaskStatus::Killed(_), _) => {
-            "success"
+        (false, n_skipped) if n_skipped > 0 && view.report.is_none() => {
+            format!("[{n_skipped} earlier bytes are in the output file]\n{said}")
         }
+        (false, _) => said.to_owned(),
     };
-    let structured = json!({
+    let content =
+        format!("Task {} {}. Output file: {}\n\n{text}", view.id, describe(view), view.output.display());
+    let retrieval = match (&view.status, was_waited_for) {
+        (BackgroundStatus::Running, true) => "timeout",
+        (BackgroundStatus::Running, false) => "not_ready",
+        (
+            BackgroundStatus::Completed
+            | BackgroundStatus::Failed(_)
+            | BackgroundStatus::Broken(_)
+            | BackgroundStatus::Killed(_),
+            _,
+        ) => "success",
+    };
+    let mut structured = json!({
         "retrieval_status": retrieval,
         "task": {
             "task_id": view.id,
-            "task_type": "local_bash",
+            "task_type": view.kind.name(),
             "status": view.status.name(),
-            "description": if view.description.is_empty() { &view.command } else { &view.description },
-            "output": news.text,
-            "exitCode": view.status.exit_code(),
+            "description": view.label(),
+            "output": text_of(view, news),
         },
     });
+    if view.agent_type().is_none() {
+        structured["task"]["exitCode"] = json!(view.status.exit_code());
+    }
     ToolOutcome::text(content, structured)
 }
 
-fn describe(status: &ShellTaskStatus) -> String {
-    match status {
-        ShellTaskStatus::Running => "is still running".to_owned(),
-        ShellTaskStatus::Completed => "has completed (exit code 0)".to_owned(),
-        ShellTaskStatus::Failed(code) => format!("has failed (exit code {code})"),
-        ShellTaskStatus::Killed(why) => format!("was killed ({why})"),
+/// Returns what a task has to tell: an agent that is done its answer, anything else what is new in its file.
+fn text_of<'a>(view: &'a BackgroundTask, news: &'a News) -> &'a str {
+    view.report.as_ref().map_or(&news.text, |report| &report.text)
+}
+
+fn describe(view: &BackgroundTask) -> String {
+    match &view.status {
+        BackgroundStatus::Running => "is still running".to_owned(),
+        BackgroundStatus::Completed if view.agent_type().is_some() => "has completed".to_owned(),
+        BackgroundStatus::Completed => "has completed (exit code 0)".to_owned(),
+        BackgroundStatus::Failed(code) => format!("has failed (exit code {code})"),
+        BackgroundStatus::Broken(why) => format!("has failed ({why})"),
+        BackgroundStatus::Killed(why) => format!("was killed ({why})"),
     }
 }
 
 /// Says that there is no such task, and which there are.
-pub(crate) fn unknown_task(tasks: &ShellTasks, id: &str) -> String {
+pub(crate) fn unknown_task(tasks: &BackgroundTasks, id: &str) -> String {
     let known: Vec<String> =
         tasks.list().iter().map(|task| format!("{} ({})", task.id, task.status.name())).collect();
     if known.is_empty() {
@@ -190,8 +202,13 @@ impl News {
     /// Reads a file from a place on, its last `max_chars` bytes at most. A character that is only half there is
     /// left for later, unless this is the end.
     fn read(path: &Path, from: u64, max_chars: usize, is_final: bool) -> io::Result<Self> {
-        let path: PathBuf = path.to_path_buf();
-        let mut file = open_regular(path)?;
+        let mut file = match open_regular(path) {
+            // Nothing has been written yet.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Self { text: String::new(), n_skipped: 0, end: from });
+            }
+            opened => opened?,
+        };
         let length = file.metadata()?.len();
         let start = from.max(length.saturating_sub(max_chars as u64));
         file.seek(SeekFrom::Start(start))?;

@@ -3,8 +3,8 @@
 use loci_core::tool::{CallEffects, ToolDescriptor, ToolFacts, ToolOutcome};
 use serde_json::{Value, json};
 
-use crate::shell_tasks::ShellTaskStatus;
-use crate::shell_tasks::task_output::unknown_task;
+use crate::background_tasks::BackgroundStatus;
+use crate::background_tasks::task_output::unknown_task;
 use crate::{Host, Tool, ToolCall, ToolFuture, Workspace};
 
 /// The TaskStop tool.
@@ -52,9 +52,10 @@ impl Tool for TaskStop {
         let Some(id) = task_id(input) else {
             return refusal("`task_id` is missing. Give the id of the task to stop.".to_owned());
         };
+        let id = &host.agents().and_then(|agents| agents.resolve(id)).unwrap_or_else(|| id.to_owned());
         match host.tasks().find(id) {
             None => refusal(unknown_task(host.tasks(), id)),
-            Some(task) if task.status != ShellTaskStatus::Running => {
+            Some(task) if task.status != BackgroundStatus::Running => {
                 refusal(format!("Task `{id}` is not running: it is {}.", task.status.name()))
             }
             Some(_) => Ok(()),
@@ -63,19 +64,25 @@ impl Tool for TaskStop {
 
     fn run<'a>(&'a self, call: ToolCall, host: &'a dyn Host) -> ToolFuture<'a> {
         Box::pin(async move {
-            let id = task_id(&call.input).unwrap_or_default();
+            let named = task_id(&call.input).unwrap_or_default();
+            let id =
+                &host.agents().and_then(|agents| agents.resolve(named)).unwrap_or_else(|| named.to_owned());
             match host.tasks().stop(id).await {
-                Some(task) if task.status == ShellTaskStatus::Running => {
+                Some(task) if task.status == BackgroundStatus::Running => {
                     ToolOutcome::error(format!("Task {id} was told to stop but still runs."))
                 }
                 Some(task) => {
                     host.tasks().mark_known(id);
-                    let message = format!("Task {id} has been stopped: {}", task.command);
+                    let what = match task.agent_type() {
+                        Some(_) => task.label(),
+                        None => &task.command,
+                    };
+                    let message = format!("Task {id} has been stopped: {what}");
                     let structured = json!({
                         "message": message,
                         "task_id": id,
-                        "task_type": "local_bash",
-                        "command": task.command,
+                        "task_type": task.kind.name(),
+                        "command": what,
                     });
                     ToolOutcome::text(message, structured)
                 }

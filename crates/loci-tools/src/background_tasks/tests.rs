@@ -5,12 +5,12 @@ use std::time::Duration;
 use loci_core::tool::ToolOutcome;
 use serde_json::{Value, json};
 
-use super::ShellTaskStatus;
+use super::BackgroundStatus;
 use crate::Host as _;
+use crate::background_tasks::task_output::TaskOutput;
+use crate::background_tasks::task_stop::TaskStop;
 use crate::bash::Bash;
 use crate::bash::tests::{Ready, ShellHost, assert_all_gone, is_gone, text};
-use crate::shell_tasks::task_output::TaskOutput;
-use crate::shell_tasks::task_stop::TaskStop;
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -38,9 +38,9 @@ async fn a_task_runs_to_its_end() {
     let host = ShellHost::new();
     let mut finished = host.tasks().finished();
     for (command, status, word, output_text) in [
-        ("echo out; echo err >&2", ShellTaskStatus::Completed, "has completed (exit code 0)", "out\nerr"),
-        ("echo a; exit 4", ShellTaskStatus::Failed(4), "has failed (exit code 4)", "a"),
-        ("true", ShellTaskStatus::Completed, "has completed (exit code 0)", "(no new output)"),
+        ("echo out; echo err >&2", BackgroundStatus::Completed, "has completed (exit code 0)", "out\nerr"),
+        ("echo a; exit 4", BackgroundStatus::Failed(4), "has failed (exit code 4)", "a"),
+        ("true", BackgroundStatus::Completed, "has completed (exit code 0)", "(no new output)"),
     ] {
         let id = start(&host, command).await;
         let outcome = output(&host, json!({"task_id": id})).await;
@@ -99,7 +99,7 @@ async fn finished_task_is_reported_once() {
     host.tasks().wait(&id, LONG).await.unwrap();
     let news = host.tasks().drain_finished();
     assert_eq!(news.len(), 1);
-    assert_eq!((news[0].id.as_str(), &news[0].status), (id.as_str(), &ShellTaskStatus::Failed(2)));
+    assert_eq!((news[0].id.as_str(), &news[0].status), (id.as_str(), &BackgroundStatus::Failed(2)));
     assert_eq!((news[0].command.as_str(), news[0].description.as_str()), ("exit 2", "a test"));
     assert!(host.tasks().drain_finished().is_empty());
 }
@@ -157,7 +157,7 @@ async fn shutdown_ends_everything_and_waits() {
     host.tasks().shutdown().await;
     assert_eq!(all.split_whitespace().count(), 7);
     assert_all_gone(&all);
-    assert_eq!(host.tasks().find(&id).unwrap().status, ShellTaskStatus::Completed);
+    assert_eq!(host.tasks().find(&id).unwrap().status, BackgroundStatus::Completed);
 }
 
 #[test]

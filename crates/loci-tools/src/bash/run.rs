@@ -53,6 +53,8 @@ pub(crate) enum End {
     Exited(ExitStatus),
     TimedOut,
     Cancelled,
+    /// The user wants it to go on in the background.
+    Backgrounded,
     /// It wrote more than [`Watch::max_bytes`].
     TooMuch,
     /// The system would not tell.
@@ -63,6 +65,8 @@ pub(crate) enum End {
 pub(crate) struct Watch<'a> {
     pub(crate) deadline: Option<Instant>,
     pub(crate) cancel: &'a CancellationToken,
+    /// Fires when it is to go on in the background, where it can.
+    pub(crate) to_background: Option<&'a CancellationToken>,
     pub(crate) max_bytes: u64,
     pub(crate) spill: SpillPath<'a>,
     /// Told of new output a few times a second.
@@ -91,6 +95,7 @@ impl Running {
         loop {
             let event = tokio::select! {
                 () = watch.cancel.cancelled() => return End::Cancelled,
+                () = fired(watch.to_background) => return End::Backgrounded,
                 () = until(watch.deadline) => return End::TimedOut,
                 _ = ticks.tick() => {
                     if !news.is_empty() {
@@ -216,6 +221,14 @@ async fn read(pipe: &mut Option<impl AsyncRead + Unpin>, buffer: &mut [u8]) -> u
         *pipe = None;
     }
     n_bytes
+}
+
+/// Waits for a signal; for ever, where there is none.
+async fn fired(signal: Option<&CancellationToken>) {
+    match signal {
+        Some(signal) => signal.cancelled().await,
+        None => std::future::pending().await,
+    }
 }
 
 async fn until(deadline: Option<Instant>) {

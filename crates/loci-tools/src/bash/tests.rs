@@ -12,10 +12,11 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::Bash;
-use crate::shell_tasks::ShellTaskStatus;
+use crate::background_tasks::BackgroundStatus;
 use crate::testing::TestHost;
 use crate::{
-    FileStates, Host, HostFuture, InputCheck, ShellTasks, TaskStore, Tool, ToolCall, ToolProgress, Workspace,
+    BackgroundTasks, FileStates, Host, HostFuture, InputCheck, TaskStore, Tool, ToolCall, ToolProgress,
+    Workspace,
 };
 
 /// A test host with variables of its own that remembers progress.
@@ -52,7 +53,17 @@ impl ShellHost {
             return *outcome;
         }
         let effects = tool.effects(&input, &self.workspace());
-        tool.run(ToolCall { id: ToolUseId::new("toolu_test"), input, effects, cancel }, self).await
+        tool.run(
+            ToolCall {
+                id: ToolUseId::new("toolu_test"),
+                input,
+                effects,
+                cancel,
+                to_background: CancellationToken::new(),
+            },
+            self,
+        )
+        .await
     }
 
     pub(crate) async fn bash(&self, command: &str) -> ToolOutcome {
@@ -116,7 +127,7 @@ impl Host for ShellHost {
     fn task_dir(&self) -> io::Result<PathBuf> {
         self.inner.task_dir()
     }
-    fn tasks(&self) -> &ShellTasks {
+    fn tasks(&self) -> &BackgroundTasks {
         self.inner.tasks()
     }
     fn recall(&self, wish: RecallQuery) -> HostFuture<'_, Result<RecallResult, String>> {
@@ -513,8 +524,8 @@ async fn timed_out_command_becomes_a_background_task_where_allowed() {
     assert!(text(&outcome).contains(&id));
     tokio::fs::write(go, "went\n").await.unwrap();
     let task = host.tasks().wait(&id, std::time::Duration::from_secs(60)).await.unwrap();
-    assert_eq!(task.status, ShellTaskStatus::Failed(3));
-    assert_eq!(std::fs::read_to_string(task.output).unwrap(), "started\nwent\ndone\n");
+    assert_eq!(task.status, BackgroundStatus::Failed(3));
+    assert_eq!(std::fs::read_to_string(&task.output).unwrap(), "started\nwent\ndone\n");
     for command in ["sleep 1000", "git() { sleep 1000; }; git status"] {
         let outcome = host.call(&Bash::default(), json!({"command": command, "timeout": 100})).await;
         assert!(text(&outcome).starts_with("The command did not end within 0.1 s"), "{command}: {outcome:?}");
@@ -617,4 +628,32 @@ fn effects_follow_the_shell_analysis() {
     std::fs::create_dir(host.project().join(".git")).unwrap();
     std::fs::write(host.project().join(".git/config"), "[core]\n fsmonitor = ./evil\n").unwrap();
     assert!(!bash.effects(&json!({"command": "git status"}), &host.workspace()).is_read_only());
+}
+
+#[tokio::test]
+async fn user_moves_a_running_command_to_the_background() {
+    let host = ShellHost::new();
+    let mut ready = Ready::new(&host);
+    let to_background = CancellationToken::new();
+    let input = json!({"command": "echo started; echo > ready; cat go; echo done"});
+    let go = host.fifo("go");
+    let bash = Bash::default();
+    let call = ToolCall {
+        id: ToolUseId::new("toolu_test"),
+        effects: bash.effects(&input, &host.workspace()),
+        input,
+        cancel: CancellationToken::new(),
+        to_background: to_background.clone(),
+    };
+    let (outcome, ()) = tokio::join!(bash.run(call, &host), async {
+        ready.line().await;
+        to_background.cancel();
+    });
+    assert_eq!(outcome.structured["backgroundedByUser"], json!(true), "{outcome:?}");
+    let id = outcome.structured["backgroundTaskId"].as_str().unwrap();
+    assert_eq!(host.tasks().running().len(), 1);
+    tokio::fs::write(go, "went\n").await.unwrap();
+    let task = host.tasks().wait(id, std::time::Duration::from_secs(60)).await.unwrap();
+    assert_eq!(task.status, BackgroundStatus::Completed);
+    assert_eq!(std::fs::read_to_string(&task.output).unwrap(), "started\nwent\ndone\n");
 }

@@ -14,7 +14,7 @@ use crate::edit::Edit;
 use crate::read::Read;
 use crate::testing::TestHost;
 use crate::write::Write;
-use crate::{FileStates, HostFuture, ShellTasks, TaskStore, Tool, ToolCall, ToolProgress, Workspace};
+use crate::{BackgroundTasks, FileStates, HostFuture, TaskStore, Tool, ToolCall, ToolProgress, Workspace};
 
 /// A host where something happens while the copy is being kept.
 struct BusyHost {
@@ -60,7 +60,7 @@ impl Host for BusyHost {
         self.inner.task_dir()
     }
 
-    fn tasks(&self) -> &ShellTasks {
+    fn tasks(&self) -> &BackgroundTasks {
         self.inner.tasks()
     }
 
@@ -94,6 +94,7 @@ async fn edit_while(
         effects: Edit::default().effects(&input, &host.workspace()),
         input,
         cancel: CancellationToken::new(),
+        to_background: CancellationToken::new(),
     };
     let outcome = Edit::default().run(call, &host).await;
     let ToolContent::Text(text) = outcome.content else { panic!("blocks") };
