@@ -80,7 +80,9 @@ async fn check(run_tool: fn() -> ToolFuture<'static>, is_cancelled: bool, expect
         cancel.cancel();
     }
     let (tool, host) = (Arc::new(Odd { descriptor, run: run_tool }), Arc::new(host));
-    let outcome = Next { layers: &[], tool, host: &host, cancel }.run(call).await;
+    let outcome = Next { layers: &[], tool, host: &host, cancel, to_background: CancellationToken::new() }
+        .run(call)
+        .await;
     let ToolContent::Text(text) = &outcome.content else { panic!("expected text: {outcome:?}") };
     expected.assert_eq(&format!("{:?} {text}", outcome.is_error));
 }

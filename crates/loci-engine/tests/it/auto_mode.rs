@@ -163,6 +163,7 @@ pub(crate) fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) 
         background: BackgroundConfig::default(),
         prompt: PromptParts {
             replacement: Some(String::new()),
+            agent: None,
             appendix: None,
             memory_dir: None,
             surroundings: EnvironmentContext {
