@@ -26,7 +26,7 @@ impl AgentRegistry {
                 Some(_) => registry.shadowed.push(agent),
             }
         }
-        registry.agents.sort_by(|a, b| a.name.to_lowercase().cmp(&b.name.to_lowercase()));
+        registry.agents.sort_by_key(|agent| agent.name.to_lowercase());
         registry
     }
 
