@@ -7,6 +7,9 @@ mod buffer;
 mod chip;
 mod command;
 mod editor;
+#[cfg(unix)]
+mod external_editor;
+mod history;
 mod kill_ring;
 mod layout;
 mod undo;
@@ -15,4 +18,10 @@ mod words;
 pub use chip::{Chip, ChipContent, Draft, InputMode, PastedImage};
 pub use command::{EditCommand, edit_command};
 pub use editor::{EditOutcome, Editor, EnterOutcome, InputStyles, InputView};
+#[cfg(unix)]
+pub use external_editor::{ExternalEditorError, edit_draft, editor_command};
+pub use history::{
+    HistoryFile, HistoryNews, HistorySearch, PastPrompt, PromptHistory, SearchScope, SearchStyles,
+    past_prompt,
+};
 pub use words::Flavor;

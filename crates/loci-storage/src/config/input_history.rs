@@ -7,9 +7,7 @@
 //!
 //! Lines are appended under a lock, whole, after a torn one on a line of their own. Reading goes from the end and
 //! gives each prompt once, the latest; lines that are none are passed over. Fields we do not know are left alone,
-//! since nothing is ever written again.
-//!
-//! Nothing in loci calls this yet but its tests: the terminal front end, which is next, is its user.
+//! since nothing is ever written again. The terminal front end is its user.
 
 use std::collections::HashSet;
 use std::io;

@@ -1,7 +1,7 @@
 //! Shows what a terminal sends, an event a line, as loci understands it; the tests drive it through every way out.
 //!
 //! `cargo run -p loci-tui --bin terminal-keys`. Ctrl+C ends it, Ctrl+Z stops it, `e` lends the terminal to `$EDITOR` or `true`,
-//! `p` panics, `t` panics on another thread, `a` aborts, `h` hangs without listening any more, `m` and `s` switch the
+//! `g` a draft to the editor, `p` panics, `t` panics on another thread, `a` aborts, `h` hangs without listening any more, `m` and `s` switch the
 //! mouse and the alternate screen on, `!` ends with an error.
 
 #![expect(clippy::print_stdout, reason = "it is a front end of its own")]
@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use std::process::{Command, ExitCode};
 
 use loci_stdx::Env;
+use loci_tui::input::{Draft, InputMode, edit_draft};
 use loci_tui::key::{InputEvent, Key, KeyCode, TerminalSignal};
 use loci_tui::mailbox::{Letter, Mailbox};
 use loci_tui::terminal::{Terminal, TerminalOptions};
@@ -71,6 +72,13 @@ fn act(char: char, terminal: &mut Terminal, output: &mut impl Write, env: &Env) 
             let editor = env.vars.non_empty("EDITOR").unwrap_or("true").to_owned();
             let status = terminal.lend(|| Command::new("sh").args(["-c", &editor]).status())??;
             write!(output, "back: {status}\r\n")
+        }
+        'g' => {
+            let draft = Draft::plain(InputMode::Prompt, "a draft");
+            match edit_draft(terminal, &env.vars, &draft) {
+                Ok(edited) => write!(output, "edited: {}\r\n", edited.display()),
+                Err(error) => write!(output, "not edited: {error}\r\n"),
+            }
         }
         'p' => panic!("on purpose"),
         't' => {

@@ -243,6 +243,20 @@ fn child_gets_the_terminal_as_it_was_found_and_gives_it_back() {
 }
 
 #[test]
+fn draft_goes_to_the_editor_and_comes_back() {
+    let mut pty = Pty::keys(&[("TERM", "xterm"), ("VISUAL", "sed -i -e s/draft/letter/")], "");
+    pty.wait_for("ready");
+    pty.send("g");
+    pty.wait_for("edited: a letter");
+    let mut pty = Pty::keys(&[("TERM", "xterm"), ("EDITOR", "false")], "");
+    pty.wait_for("ready");
+    pty.send("g");
+    pty.wait_for("not edited: The editor did not end well");
+    pty.send("x");
+    pty.wait_for("Char('x')");
+}
+
+#[test]
 fn stopped_process_gives_the_terminal_back_and_takes_it_again() {
     let mut bash = Command::new("bash");
     bash.args(["--norc", "--noprofile", "--noediting", "-i"])

@@ -1,0 +1,131 @@
+//! The text of the input in the person's own editor (Ctrl+G).
+
+use std::io::{self, Write};
+use std::process::{Command, ExitStatus};
+
+use loci_stdx::Vars;
+
+use super::chip::Draft;
+use crate::terminal::Terminal;
+
+/// Why the text did not come back from the editor.
+#[derive(Debug, thiserror::Error)]
+pub enum ExternalEditorError {
+    /// The file for the editor could not be made, or not read again.
+    #[error("Failed to hand the text to the editor through a file in `{directory}`")]
+    File {
+        /// The directory of temporary files.
+        directory: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The editor could not be started, or the terminal not be given to it.
+    #[error("Failed to start the editor: `{command}`; set `VISUAL` or `EDITOR` to the one you use")]
+    Start {
+        /// What was run.
+        command: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The editor ended badly: the text is as it was.
+    #[error("The editor did not end well, so the text is left as it was: `{command}`, {status}")]
+    Status {
+        /// What was run.
+        command: String,
+        /// How it ended.
+        status: ExitStatus,
+    },
+}
+
+/// Returns the editor of the person: `VISUAL`, `EDITOR`, or `vi`. It may have arguments, such as `code --wait`.
+pub fn editor_command(vars: &Vars) -> &str {
+    vars.non_empty("VISUAL").or_else(|| vars.non_empty("EDITOR")).unwrap_or("vi")
+}
+
+/// Lets the person edit a draft in an editor that gets the terminal, and returns what became of it.
+///
+/// Chips stand in the text by their labels and are chips again afterwards, where the labels are still there. The file is
+/// readable by its owner alone and is gone afterwards.
+pub fn edit_draft(terminal: &mut Terminal, vars: &Vars, draft: &Draft) -> Result<Draft, ExternalEditorError> {
+    let command = editor_command(vars);
+    let edited = edit_text(vars, &draft.display(), |path| {
+        // The shell takes the command apart; the path is an argument of its own.
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("{command} \"$@\""), "sh"]).arg(path);
+        terminal.lend(|| shell.status()).and_then(|status| status)
+    })?;
+    Ok(Draft::from_display(draft.mode, &edited, draft.chips()))
+}
+
+fn edit_text(
+    vars: &Vars,
+    text: &str,
+    run: impl FnOnce(&std::path::Path) -> io::Result<ExitStatus>,
+) -> Result<String, ExternalEditorError> {
+    let command = || editor_command(vars).to_owned();
+    let directory = vars.non_empty("TMPDIR").unwrap_or("/tmp");
+    let failed = |source| ExternalEditorError::File { directory: directory.to_owned(), source };
+    let mut file = tempfile::Builder::new()
+        .prefix("loci-prompt-")
+        .suffix(".md")
+        .tempfile_in(directory)
+        .map_err(failed)?;
+    file.write_all(text.as_bytes()).map_err(failed)?;
+    let status =
+        run(file.path()).map_err(|source| ExternalEditorError::Start { command: command(), source })?;
+    if !status.success() {
+        return Err(ExternalEditorError::Status { command: command(), status });
+    }
+    // Editors may put another file in its place, so it is opened by its name again.
+    let edited = std::fs::read(file.path()).map_err(failed)?;
+    let edited = String::from_utf8_lossy(&edited).replace("\r\n", "\n");
+    // Editors end the last line.
+    Ok(edited.strip_suffix('\n').unwrap_or(&edited).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::ExitStatusExt;
+
+    use super::*;
+
+    #[test]
+    fn editor_is_the_persons_own() {
+        let vars = |pairs: &[(&str, &str)]| {
+            pairs.iter().fold(Vars::default(), |vars, (name, value)| vars.with(*name, *value))
+        };
+        assert_eq!(editor_command(&vars(&[("VISUAL", "code --wait"), ("EDITOR", "nano")])), "code --wait");
+        assert_eq!(editor_command(&vars(&[("VISUAL", ""), ("EDITOR", "nano")])), "nano");
+        assert_eq!(editor_command(&vars(&[])), "vi");
+    }
+
+    #[test]
+    fn text_goes_through_a_private_file_that_is_gone_afterwards() {
+        let directory = tempfile::tempdir().unwrap();
+        let vars = Vars::default().with("TMPDIR", directory.path().to_str().unwrap());
+        let edited = edit_text(&vars, "one\ntwo", |path| {
+            assert_eq!(std::fs::metadata(path)?.permissions().mode() & 0o777, 0o600);
+            assert_eq!(std::fs::read_to_string(path)?, "one\ntwo");
+            // As editors do that write beside and rename.
+            std::fs::write(directory.path().join("new"), "three\r\nfour\n")?;
+            std::fs::rename(directory.path().join("new"), path)?;
+            Ok(ExitStatus::from_raw(0))
+        });
+        assert_eq!(edited.unwrap(), "three\nfour");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn editor_that_fails_leaves_the_text_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let vars = Vars::default().with("TMPDIR", directory.path().to_str().unwrap()).with("EDITOR", "ed");
+        let failed = edit_text(&vars, "text", |_| Ok(ExitStatus::from_raw(256))).unwrap_err();
+        assert!(failed.to_string().contains("`ed`"), "{failed}");
+        let missing = Vars::default().with("TMPDIR", "/nonexistent");
+        assert!(matches!(
+            edit_text(&missing, "text", |_| Ok(ExitStatus::from_raw(0))),
+            Err(ExternalEditorError::File { .. })
+        ));
+    }
+}
