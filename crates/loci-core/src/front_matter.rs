@@ -1,7 +1,9 @@
 //! Front matter: the lines between two fences at the beginning of a Markdown file.
 
+mod fields;
 mod yaml;
 
+pub(crate) use fields::{FieldReader, text_of};
 pub use yaml::parse;
 
 /// Splits front matter from what follows; `None` where the text does not begin with it.

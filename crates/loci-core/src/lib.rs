@@ -24,6 +24,7 @@ pub mod raw;
 pub mod recall;
 pub mod search;
 pub mod session;
+pub mod skill;
 pub mod stream;
 pub mod task_list;
 pub mod tool;

@@ -52,6 +52,8 @@ pub struct CallEffects {
     pub unknown: Vec<String>,
     /// What a person has to say to it, whatever rules and modes allow.
     pub interaction: Option<Interaction>,
+    /// Rules for later calls that it would let run unasked.
+    pub grants: Vec<String>,
 }
 
 /// What a call needs of a person.
@@ -92,6 +94,7 @@ impl CallEffects {
             && self.unknown.is_empty()
             && self.removals.is_empty()
             && self.interaction.is_none()
+            && self.grants.is_empty()
             && self.commands.iter().all(|command| command.is_read_only)
     }
 }

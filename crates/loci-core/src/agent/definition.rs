@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-use crate::front_matter;
+use crate::front_matter::{self, FieldReader, text_of};
 use crate::permission::Mode;
 
 /// An agent that can be sent out, or be what the main conversation runs as.
@@ -236,7 +236,7 @@ impl AgentDefinition {
         if description.trim().is_empty() {
             return Err("there is no `description`".to_owned());
         }
-        let mut reader = Reader { fields, notes: Vec::new() };
+        let mut reader = FieldReader::new(fields);
         let agent = Self::new(name.trim(), description.trim(), &prompt, source);
         let mut agent = Self {
             tools: reader.names("tools").filter(|names| !names.iter().any(|name| name == "*")),
@@ -244,11 +244,9 @@ impl AgentDefinition {
             model: reader.text("model").filter(|model| model != "inherit"),
             permission_mode: reader.parsed("permissionMode", |text| text.parse::<Mode>().ok()),
             max_turns: reader.count("maxTurns"),
-            effort: reader.parsed("effort", |text| {
-                matches!(text, "low" | "medium" | "high" | "xhigh" | "max").then(|| text.to_owned())
-            }),
+            effort: reader.effort("effort"),
             color: reader.text("color"),
-            is_background: reader.switch("background"),
+            is_background: reader.switch("background").unwrap_or(false),
             skills: reader.names("skills").unwrap_or_default(),
             mcp_servers: match fields.get("mcpServers") {
                 Some(Value::Array(servers)) => servers.clone(),
@@ -274,7 +272,7 @@ impl AgentDefinition {
             initial_prompt: reader.text("initialPrompt"),
             ..agent
         };
-        agent.notes = reader.notes;
+        agent.notes = reader.into_notes();
         let unknown = fields.keys().filter(|key| !FIELDS.contains(&key.as_str()));
         agent.notes.extend(unknown.map(|key| format!("`{key}` has no meaning here")));
         agent.restrict();
@@ -316,73 +314,6 @@ fn check_name(name: &str, scope: AgentScope) -> Result<(), String> {
         return Err("the name has a control character".to_owned());
     }
     Ok(())
-}
-
-/// Reads fields and notes what they do not mean.
-struct Reader<'a> {
-    fields: &'a Map<String, Value>,
-    notes: Vec<String>,
-}
-
-impl Reader<'_> {
-    fn text(&self, key: &str) -> Option<String> {
-        self.fields.get(key).and_then(text_of).filter(|text| !text.trim().is_empty())
-    }
-
-    fn parsed<T>(&mut self, key: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
-        let text = self.text(key)?;
-        let parsed = parse(text.trim());
-        if parsed.is_none() {
-            self.notes.push(format!("`{key}: {text}` is not understood and has no effect"));
-        }
-        parsed
-    }
-
-    fn count(&mut self, key: &str) -> Option<u32> {
-        self.parsed(key, |text| text.parse().ok().filter(|n| *n > 0))
-    }
-
-    /// Booleans may be written in words.
-    fn switch(&mut self, key: &str) -> bool {
-        let word = |text: &str| match text.to_ascii_lowercase().as_str() {
-            "true" | "yes" | "on" | "1" => Some(true),
-            "false" | "no" | "off" | "0" => Some(false),
-            _ => None,
-        };
-        self.parsed(key, word).unwrap_or(false)
-    }
-
-    /// A list, or one text with commas outside parentheses.
-    fn names(&self, key: &str) -> Option<Vec<String>> {
-        let names = match self.fields.get(key)? {
-            Value::Array(items) => items.iter().filter_map(text_of).collect(),
-            Value::String(text) => split_names(text),
-            _ => return None,
-        };
-        Some(names.into_iter().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect())
-    }
-}
-
-fn split_names(text: &str) -> Vec<String> {
-    let mut depth = 0usize;
-    let is_separator = |c: char| {
-        match c {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        depth == 0 && c == ','
-    };
-    text.split(is_separator).map(str::to_owned).collect()
-}
-
-fn text_of(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Bool(is_so) => Some(is_so.to_string()),
-        Value::Null | Value::Array(_) | Value::Object(_) => None,
-    }
 }
 
 #[cfg(test)]

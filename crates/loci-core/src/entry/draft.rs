@@ -47,6 +47,7 @@ enum DraftBody {
         prompt: Option<PromptId>,
         content: Value,
         origin: Option<&'static str>,
+        call: Option<ToolUseId>,
     },
     Marker {
         prompt: PromptId,
@@ -119,12 +120,18 @@ impl Draft {
 
     /// Text for the model that people are not shown.
     pub fn meta(prompt: Option<PromptId>, content: Value) -> Self {
-        Self { body: DraftBody::Meta { prompt, content, origin: None } }
+        Self { body: DraftBody::Meta { prompt, content, origin: None, call: None } }
     }
 
     /// News of background tasks for the model, which people are not shown.
     pub fn task_notification(prompt: PromptId, content: Value) -> Self {
-        Self { body: DraftBody::Meta { prompt: Some(prompt), content, origin: Some("task-notification") } }
+        let origin = Some("task-notification");
+        Self { body: DraftBody::Meta { prompt: Some(prompt), content, origin, call: None } }
+    }
+
+    /// The text of a skill that a call has used, for the model.
+    pub fn skill_text(prompt: PromptId, content: Value, call: ToolUseId) -> Self {
+        Self { body: DraftBody::Meta { prompt: Some(prompt), content, origin: None, call: Some(call) } }
     }
 
     /// Words in the user's name that the program wrote and people see, such as the mark of an interrupt.
@@ -207,12 +214,15 @@ impl Draft {
                 }
                 put("promptSource", Value::from(*source));
             }
-            DraftBody::Meta { content, origin, .. } => {
+            DraftBody::Meta { content, origin, call, .. } => {
                 put("type", Value::from("user"));
                 put("message", json!({"role": "user", "content": content}));
                 put("isMeta", Value::Bool(true));
                 if let Some(origin) = origin {
                     put("origin", json!({"kind": origin}));
+                }
+                if let Some(call) = call {
+                    put("sourceToolUseID", Value::from(call.as_str()));
                 }
                 identity.into_iter().for_each(|(key, value)| put(key, value));
             }

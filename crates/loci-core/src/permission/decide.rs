@@ -212,6 +212,9 @@ fn by_mode(call: &Call<'_>, book: &Rulebook) -> Decision {
     if effects.commands.iter().any(|command| command.runs_unknown) {
         return ask(Reason::NotUnderstood("what it runs is only known when it runs".to_owned()));
     }
+    if !effects.grants.is_empty() {
+        return ask(Reason::Grants(effects.grants.join(", ")));
+    }
     let accepts = book.mode == Mode::AcceptEdits;
     let may_write = |path| {
         let is_redirect = effects.redirects.contains(path);

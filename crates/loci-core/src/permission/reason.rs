@@ -39,6 +39,8 @@ pub enum Reason {
     NotUnderstood(String),
     /// It turns to a person, in whose place nobody answers.
     Interaction(Interaction),
+    /// It would let later calls run unasked; the rules, joined.
+    Grants(String),
     /// It changes something, and nothing allows that.
     NeedsApproval,
 }
@@ -59,6 +61,7 @@ impl Reason {
             | Self::UnclearPath(_)
             | Self::NotUnderstood(_)
             | Self::Interaction(_)
+            | Self::Grants(_)
             | Self::NeedsApproval => "other",
         }
     }
@@ -109,6 +112,7 @@ impl fmt::Display for Reason {
             Self::NotUnderstood(what) => write!(f, "it could not be fully understood: {what}"),
             Self::Interaction(Interaction::Answers) => f.write_str("it asks the user something"),
             Self::Interaction(Interaction::PlanApproval) => f.write_str("the user has to approve the plan"),
+            Self::Grants(rules) => write!(f, "it would let calls run unasked: {rules}"),
             Self::NeedsApproval => f.write_str("it changes something and no rule allows it"),
         }
     }

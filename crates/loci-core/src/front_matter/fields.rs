@@ -1,0 +1,98 @@
+//! Reading fields of front matter as people write them, and noting what they do not mean.
+
+use serde_json::{Map, Value};
+
+/// Reads fields; what is not understood becomes a note.
+pub(crate) struct FieldReader<'a> {
+    fields: &'a Map<String, Value>,
+    notes: Vec<String>,
+}
+
+impl<'a> FieldReader<'a> {
+    /// Reads these fields.
+    pub(crate) fn new(fields: &'a Map<String, Value>) -> Self {
+        Self { fields, notes: Vec::new() }
+    }
+
+    /// Returns what was not understood.
+    pub(crate) fn into_notes(self) -> Vec<String> {
+        self.notes
+    }
+
+    /// Returns a text that says something.
+    pub(crate) fn text(&self, key: &str) -> Option<String> {
+        self.fields.get(key).and_then(text_of).filter(|text| !text.trim().is_empty())
+    }
+
+    /// Returns a text that `parse` understands.
+    pub(crate) fn parsed<T>(&mut self, key: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
+        let text = self.text(key)?;
+        let parsed = parse(text.trim());
+        if parsed.is_none() {
+            self.notes.push(format!("`{key}: {text}` is not understood and has no effect"));
+        }
+        parsed
+    }
+
+    /// Returns a number above zero.
+    pub(crate) fn count(&mut self, key: &str) -> Option<u32> {
+        self.parsed(key, |text| text.parse().ok().filter(|n| *n > 0))
+    }
+
+    /// Returns yes or no, which may be written in words.
+    pub(crate) fn switch(&mut self, key: &str) -> Option<bool> {
+        self.parsed(key, |text| match text.to_ascii_lowercase().as_str() {
+            "true" | "yes" | "on" | "1" => Some(true),
+            "false" | "no" | "off" | "0" => Some(false),
+            _ => None,
+        })
+    }
+
+    /// Returns a level of effort.
+    pub(crate) fn effort(&mut self, key: &str) -> Option<String> {
+        let is_level = |text: &str| matches!(text, "low" | "medium" | "high" | "xhigh" | "max");
+        self.parsed(key, |text| is_level(text).then(|| text.to_owned()))
+    }
+
+    /// Returns a list, or one text with commas outside parentheses.
+    pub(crate) fn names(&self, key: &str) -> Option<Vec<String>> {
+        self.list(key, |c| c == ',')
+    }
+
+    /// Returns a list of permission rules, or one text with commas or spaces outside parentheses.
+    pub(crate) fn rules(&self, key: &str) -> Option<Vec<String>> {
+        self.list(key, |c| c == ',' || c.is_whitespace())
+    }
+
+    fn list(&self, key: &str, is_separator: fn(char) -> bool) -> Option<Vec<String>> {
+        let names = match self.fields.get(key)? {
+            Value::Array(items) => items.iter().filter_map(text_of).collect(),
+            Value::String(text) => split_outside_parentheses(text, is_separator),
+            _ => return None,
+        };
+        Some(names.into_iter().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect())
+    }
+}
+
+fn split_outside_parentheses(text: &str, is_separator: fn(char) -> bool) -> Vec<String> {
+    let mut depth = 0usize;
+    let separates = |c: char| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 && is_separator(c)
+    };
+    text.split(separates).map(str::to_owned).collect()
+}
+
+/// Returns a plain value as text.
+pub(crate) fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(is_so) => Some(is_so.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}

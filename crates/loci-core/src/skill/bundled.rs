@@ -1,0 +1,33 @@
+//! Skills that are part of loci.
+
+use super::{SkillDefinition, SkillSource, parse_skill};
+
+/// Their names and texts.
+const TEXTS: [(&str, &str); 5] = [
+    ("init", include_str!("bundled/init.md")),
+    ("code-review", include_str!("bundled/code-review.md")),
+    ("security-review", include_str!("bundled/security-review.md")),
+    ("simplify", include_str!("bundled/simplify.md")),
+    ("verify", include_str!("bundled/verify.md")),
+];
+
+/// Other names that they can be called by.
+pub(super) const BUNDLED_ALIASES: [(&str, &str); 1] = [("review", "code-review")];
+
+/// Returns the skills that are part of loci.
+pub fn bundled_skills() -> Vec<SkillDefinition> {
+    TEXTS.iter().map(|(name, text)| parse_skill(text, name, SkillSource::bundled())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bundled_skills_read_without_a_note_and_take_arguments() {
+        for skill in bundled_skills() {
+            assert!(skill.notes.is_empty(), "{}: {:?}", skill.name, skill.notes);
+            assert!(!skill.description.is_empty() && skill.body.contains("$ARGUMENTS"), "{}", skill.name);
+        }
+    }
+}

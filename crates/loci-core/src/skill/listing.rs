@@ -1,0 +1,123 @@
+//! What the model is told of the skills there are, within a budget.
+//!
+//! Each has a line with its name and what it is for. Where all of that is too long, descriptions go, those of the skills
+//! that come last first; names stay, so that none is hidden.
+
+use super::SkillDefinition;
+
+/// How long a listing may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListingBudget {
+    /// All of it, in characters.
+    pub chars: usize,
+    /// One description, in characters.
+    pub description_chars: usize,
+}
+
+/// A listing of skills.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SkillListing {
+    /// The lines.
+    pub text: String,
+    /// The names in them, in order.
+    pub names: Vec<String>,
+    /// How many are named without saying what they are for, since there was no room.
+    pub n_without_description: usize,
+}
+
+/// How a skill is listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listed {
+    /// Name and description.
+    Whole,
+    /// The name alone.
+    NameOnly,
+}
+
+/// Makes a listing, in the order given.
+pub fn list_skills<'a>(
+    skills: impl IntoIterator<Item = (&'a SkillDefinition, Listed)>,
+    budget: ListingBudget,
+) -> SkillListing {
+    let skills: Vec<_> = skills.into_iter().collect();
+    let names_take: usize = skills.iter().map(|(skill, _)| name_line(skill).chars().count() + 1).sum();
+    let mut room = budget.chars.saturating_sub(names_take);
+    let mut listing = SkillListing::default();
+    for (skill, listed) in skills {
+        let mut line = name_line(skill);
+        let description = description(skill, budget.description_chars);
+        let takes = description.chars().count() + 2;
+        match listed {
+            Listed::Whole if description.is_empty() => {}
+            Listed::Whole if takes <= room => {
+                room -= takes;
+                line.push_str(": ");
+                line.push_str(&description);
+            }
+            Listed::Whole => {
+                room = 0;
+                listing.n_without_description += 1;
+            }
+            Listed::NameOnly => {}
+        }
+        if !listing.text.is_empty() {
+            listing.text.push('\n');
+        }
+        listing.text.push_str(&line);
+        listing.names.push(skill.name.clone());
+    }
+    listing
+}
+
+fn name_line(skill: &SkillDefinition) -> String {
+    format!("- {}", skill.name)
+}
+
+/// Returns what a skill is for, on one line and not too long.
+fn description(skill: &SkillDefinition, most: usize) -> String {
+    let text = skill.summary();
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if text.chars().count() <= most {
+        return text;
+    }
+    let cut: String = text.chars().take(most.saturating_sub(1)).collect();
+    format!("{}…", cut.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::skill::{SkillSource, parse_skill};
+
+    fn skill(name: &str, text: &str) -> SkillDefinition {
+        parse_skill(text, name, SkillSource::bundled())
+    }
+
+    fn check(chars: usize, description_chars: usize, expected: &str, n_without: usize) {
+        let skills = [
+            skill("one", "---\ndescription: First\nwhen_to_use: often\n---\n"),
+            skill("two", "Second\nthing."),
+            skill("three", "---\nname: x\n---\n"),
+        ];
+        let listed = skills.iter().map(|skill| (skill, Listed::Whole));
+        let listing = list_skills(listed, ListingBudget { chars, description_chars });
+        assert_eq!((listing.text.as_str(), listing.n_without_description), (expected, n_without));
+        assert_eq!(listing.names, ["one", "two", "three"]);
+    }
+
+    #[test]
+    fn names_stay_when_descriptions_have_no_room() {
+        check(1000, 100, "- one: First often\n- two: Second thing.\n- three", 0);
+        check(1000, 8, "- one: First o…\n- two: Second…\n- three", 0);
+        check(36, 100, "- one: First often\n- two\n- three", 1);
+        check(30, 100, "- one\n- two\n- three", 2);
+        check(0, 100, "- one\n- two\n- three", 2);
+    }
+
+    #[test]
+    fn overridden_skill_has_its_name_alone() {
+        let one = skill("one", "First");
+        let budget = ListingBudget { chars: 100, description_chars: 100 };
+        assert_eq!(list_skills([(&one, Listed::NameOnly)], budget).text, "- one");
+    }
+}

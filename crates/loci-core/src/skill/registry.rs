@@ -1,0 +1,176 @@
+//! The skills that can be used, by name, and which of several of one name counts.
+//!
+//! A skill wins over a command file; then the administrator's, the user's and the project's, in this order, and of a
+//! project the closest directory; all of them over those that are part of loci.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::bundled::BUNDLED_ALIASES;
+use super::{Listed, SkillDefinition, SkillScope};
+
+/// How settings let a skill be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SkillOverride {
+    /// As it says itself.
+    #[default]
+    On,
+    /// The model is told its name alone.
+    NameOnly,
+    /// The model is told nothing of it.
+    UserInvocableOnly,
+    /// Not at all.
+    Off,
+}
+
+impl SkillOverride {
+    /// Reads the word that settings have for it.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "on" => Some(Self::On),
+            "name-only" => Some(Self::NameOnly),
+            "user-invocable-only" => Some(Self::UserInvocableOnly),
+            "off" => Some(Self::Off),
+            _ => None,
+        }
+    }
+}
+
+/// Skills by name.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SkillRegistry {
+    /// Those that count, in the order in which they are listed.
+    skills: Vec<Arc<SkillDefinition>>,
+    /// Those that another of the same name hides.
+    hidden: Vec<Arc<SkillDefinition>>,
+    overrides: BTreeMap<String, SkillOverride>,
+}
+
+impl SkillRegistry {
+    /// Chooses among definitions; those found first win over others of the same scope and kind.
+    pub fn new(found: Vec<SkillDefinition>, overrides: BTreeMap<String, SkillOverride>) -> Self {
+        let mut found: Vec<_> = found.into_iter().map(Arc::new).collect();
+        found.sort_by_key(|skill| {
+            (skill.source.scope == SkillScope::Bundled, skill.source.kind, skill.source.scope)
+        });
+        let mut registry = Self { overrides, ..Self::default() };
+        for skill in found {
+            match registry.exact(&skill.name) {
+                Some(_) => registry.hidden.push(skill),
+                None => registry.skills.push(skill),
+            }
+        }
+        registry
+    }
+
+    /// Returns a skill that can be used, by its name or another one of it.
+    pub fn find(&self, name: &str) -> Option<&Arc<SkillDefinition>> {
+        let alias = BUNDLED_ALIASES.iter().find(|(alias, _)| *alias == name);
+        let meant = alias
+            .and_then(|(_, name)| self.exact(name))
+            .filter(|skill| skill.source.scope == SkillScope::Bundled);
+        self.exact(name).or(meant).filter(|skill| self.override_of(&skill.name) != SkillOverride::Off)
+    }
+
+    /// Iterates over the skills that can be used.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<SkillDefinition>> {
+        self.skills.iter().filter(|skill| self.override_of(&skill.name) != SkillOverride::Off)
+    }
+
+    /// Iterates over all skills that no other hides, those too that settings turn off.
+    pub fn all(&self) -> impl Iterator<Item = &SkillDefinition> {
+        self.skills.iter().map(Arc::as_ref)
+    }
+
+    /// Iterates over the skills that people can call.
+    pub fn for_people(&self) -> impl Iterator<Item = &Arc<SkillDefinition>> {
+        self.iter().filter(|skill| skill.is_for_people)
+    }
+
+    /// Iterates over the skills that the model is told of, and how.
+    pub fn for_model(&self) -> impl Iterator<Item = (&SkillDefinition, Listed)> {
+        self.iter().filter(|skill| skill.is_for_model).filter_map(|skill| {
+            match self.override_of(&skill.name) {
+                SkillOverride::On => Some((skill.as_ref(), Listed::Whole)),
+                SkillOverride::NameOnly => Some((skill.as_ref(), Listed::NameOnly)),
+                SkillOverride::UserInvocableOnly | SkillOverride::Off => None,
+            }
+        })
+    }
+
+    /// Returns what settings say of a skill.
+    pub fn override_of(&self, name: &str) -> SkillOverride {
+        self.overrides.get(name).copied().unwrap_or_default()
+    }
+
+    /// Iterates over definitions that are hidden, each with the one that hides it.
+    pub fn hidden(&self) -> impl Iterator<Item = (&SkillDefinition, &SkillDefinition)> {
+        self.hidden.iter().filter_map(|skill| Some((skill.as_ref(), self.exact(&skill.name)?.as_ref())))
+    }
+
+    fn exact(&self, name: &str) -> Option<&Arc<SkillDefinition>> {
+        self.skills.iter().find(|skill| skill.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::skill::{SkillKind, SkillSource, bundled_skills, parse_skill};
+
+    fn skill(name: &str, scope: SkillScope, kind: SkillKind, body: &str) -> SkillDefinition {
+        let source = SkillSource { scope, kind, ..SkillSource::bundled() };
+        parse_skill(body, name, source)
+    }
+
+    fn registry(overrides: &[(&str, SkillOverride)]) -> SkillRegistry {
+        use {SkillKind::CommandFile, SkillKind::Skill, SkillScope::Project, SkillScope::User};
+        let mut found = bundled_skills();
+        found.extend([
+            skill("ship", Project, Skill, "near"),
+            skill("ship", Project, Skill, "far"),
+            skill("ship", User, CommandFile, "command"),
+            skill("test", Project, CommandFile, "project"),
+            skill("test", User, CommandFile, "user"),
+            skill("verify", Project, CommandFile, "own"),
+            skill("quiet", User, Skill, "---\ndisable-model-invocation: true\n---\nq"),
+        ]);
+        SkillRegistry::new(found, overrides.iter().map(|(name, it)| ((*name).to_owned(), *it)).collect())
+    }
+
+    #[test]
+    fn skill_wins_over_command_then_scope_then_distance() {
+        let registry = registry(&[]);
+        let body = |name: &str| registry.find(name).map(|skill| skill.body.clone());
+        assert_eq!(body("ship").as_deref(), Some("near"));
+        assert_eq!(body("test").as_deref(), Some("user"));
+        assert_eq!(body("verify").as_deref(), Some("own"));
+        let hidden: Vec<_> =
+            registry.hidden().map(|(lost, won)| format!("{} by {}", lost.body.len(), won.body)).collect();
+        assert_eq!(hidden.len(), 4, "{hidden:?}");
+    }
+
+    #[test]
+    fn alias_means_the_bundled_skill_and_no_other_of_its_name() {
+        assert_eq!(registry(&[]).find("review").map(|skill| skill.name.as_str()), Some("code-review"));
+        let own = skill("code-review", SkillScope::User, SkillKind::Skill, "own");
+        let registry = SkillRegistry::new([bundled_skills(), vec![own]].concat(), BTreeMap::new());
+        assert_eq!(registry.find("code-review").map(|skill| skill.body.as_str()), Some("own"));
+        assert!(registry.find("review").is_none());
+    }
+
+    #[test]
+    fn overrides_say_who_is_told() {
+        use SkillOverride::{NameOnly, Off, UserInvocableOnly};
+        let registry = registry(&[("ship", NameOnly), ("test", UserInvocableOnly), ("verify", Off)]);
+        let told: Vec<_> =
+            registry.for_model().filter(|(skill, _)| skill.source.scope != SkillScope::Bundled).collect();
+        assert_eq!(
+            told.iter().map(|(skill, listed)| (skill.name.as_str(), *listed)).collect::<Vec<_>>(),
+            [("ship", Listed::NameOnly)]
+        );
+        let people: Vec<_> = registry.for_people().map(|skill| skill.name.as_str()).collect();
+        assert!(people.contains(&"test") && people.contains(&"quiet") && !people.contains(&"verify"));
+        assert!(registry.find("verify").is_none());
+    }
+}
