@@ -3,6 +3,7 @@
 //! - `settings` finds, reads, watches and edits `settings.json` and its kin, and says whether a folder is trusted.
 //! - `state_file` reads and edits `.claude.json`.
 //! - `agents` finds and follows definitions of agents.
+//! - `skills` finds and follows skills and command files, with the help of `definition_files`.
 //! - `credentials` reads a stored login.
 //! - `instructions` discovers `CLAUDE.md`, rules and what they import.
 //! - `input_history` keeps what was typed.
@@ -12,13 +13,16 @@
 
 mod agents;
 mod credentials;
+mod definition_files;
 mod input_history;
 pub(crate) mod instructions;
 pub(crate) mod settings;
+mod skills;
 mod state_file;
 
-pub use agents::{AgentPlaces, AgentWatch, FoundAgents, discover_agents};
+pub use agents::{AgentWatch, FoundAgents, discover_agents};
 pub use credentials::{StoredLogin, StoredLoginError, stored_login, team_token};
+pub use definition_files::DefinitionPlaces;
 pub use input_history::{InputEntry, InputHistory, InputHistoryError, InputScope};
 pub use instructions::{
     Diagnostic, InstructionFile, InstructionPlaces, InstructionScope, Instructions, LazyInstructions,
@@ -29,6 +33,7 @@ pub use settings::{
     SettingsFile, SettingsPlaces, SettingsSources, SettingsWatch, TrustState, edit_settings,
     exclude_local_settings, load_settings,
 };
+pub use skills::{FoundSkills, SkillWatch, discover_nested_skills, discover_skills};
 pub use state_file::{
     StateFileError, edit_state, external_imports, known_user_id, set_external_imports, set_trust, user_id,
 };
