@@ -17,7 +17,7 @@ use loci_core::model::facts;
 use loci_core::permission::Rulebook;
 use loci_engine::{
     CommandRegistry, CompactionConfig, Grants, LoadedHistory, ModelConfig, SessionConfig, SessionMemory,
-    SettingsReload, TurnLimits,
+    SessionSkills, SettingsReload, TurnLimits,
 };
 use loci_llm::{Client, RetryPolicy};
 use loci_stdx::{Env, Store};
@@ -35,6 +35,7 @@ use crate::resume::{self, Resume};
 use crate::save_permission::save_to_settings;
 use crate::settings::RunSettings;
 use crate::settings_reload::{ReloadBaseline, watch_settings};
+use crate::skills::SkillOptions;
 use crate::system_prompt::{change_prompts, prompt_parts};
 use crate::user_error::UserError;
 
@@ -99,20 +100,25 @@ pub fn compose(inputs: ComposeInputs<'_>) -> Result<Composed, UserError> {
         sessions: identity::project_dir(&resume.place),
         memory: access.memory.as_ref().map(|memory| memory.place.dir.clone()),
     };
-    let toolbox = toolbox(options, &run, &access.rulebook, record)?;
     let mut model = choose_model::choose(&run.env, &options.model, &run.settings, resume.model.as_deref())?;
     check_budget(options, &model)?;
     model.user_id = loci_storage::config::known_user_id(&run.home);
-    let prefetched = prefetch.join();
+    let mut prefetched = prefetch.join();
     let instructions = prefetched.instructions.diagnostics.iter();
     let instructions = instructions.map(|found| format!("{}: {}", found.path.display(), found.message));
     let mut warnings = std::mem::take(&mut resume.warnings);
+    let skills = std::mem::take(&mut prefetched.skills);
+    warnings.extend(skills.warnings());
     warnings.extend(run.warnings.iter().chain(&access.warnings).cloned().chain(instructions));
     let mut compaction = compaction_config(&run.env, &run.settings, &model.main);
     compaction.window = compaction.window.or_else(|| server_window(&run.env, &provider.client, &model.main));
+    let window = compaction.window.unwrap_or(facts(&model.main).window);
+    let skills = Arc::new(skills.into_session(SkillOptions::new(&run), window));
+    let toolbox = toolbox(options, &run, &access.rulebook, record, &skills)?;
     let models = std::iter::once(model.main.clone()).chain(model.fallbacks.clone()).collect();
     let may_bypass = may_bypass(&options.permissions, &run.settings.permissions);
-    let parts = Parts { provider, access, settings_reload, toolbox, model, compaction, prefetched, tmp };
+    let parts =
+        Parts { provider, access, settings_reload, toolbox, skills, model, compaction, prefetched, tmp };
     let config = assemble(options, run, resume, parts, started)?;
     Ok(Composed { config, warnings, models, may_bypass })
 }
@@ -171,6 +177,7 @@ struct Parts {
     access: Access,
     settings_reload: Option<SettingsReload>,
     toolbox: Toolbox,
+    skills: Arc<SessionSkills>,
     model: ModelConfig,
     compaction: CompactionConfig,
     prefetched: Prefetched,
@@ -185,7 +192,8 @@ fn assemble(
     parts: Parts,
     started: Instant,
 ) -> Result<SessionConfig, UserError> {
-    let Parts { provider, access, settings_reload, toolbox, model, compaction, prefetched, tmp } = parts;
+    let Parts { provider, access, settings_reload, toolbox, skills, model, compaction, prefetched, tmp } =
+        parts;
     let RunSettings { env, home, settings, in_force, instructions, hooks, is_bare, .. } = run;
     let Access { rulebook, memory, .. } = access;
     let place = &resume.place;
@@ -221,6 +229,7 @@ fn assemble(
         turn_hooks: None,
         compaction_hooks: None,
         restore_sources: Vec::new(),
+        skills,
         background: background_config(&env, options, &settings, is_bare, memory.as_ref()),
         memory: memory
             .map(|memory| SessionMemory { journal: memory.journal, shows_team: instructions.is_trusted() }),

@@ -20,6 +20,7 @@ pub mod rules;
 mod save_permission;
 pub mod settings;
 mod settings_reload;
+pub mod skills;
 pub mod system_prompt;
 mod trace;
 pub mod transcript;

@@ -6,8 +6,8 @@ use loci_core::hooks::SettingsHooks;
 use loci_settings::{Settings, jsonc};
 use loci_stdx::{Env, counted};
 use loci_storage::config::{
-    GivenSettings, InstructionPlaces, LoadedSettings, MANAGED_DIR, MANAGED_INSTRUCTIONS, SETTINGS_LIMIT,
-    SettingsPlaces, SettingsSources, SettingsWatch, TrustState, external_imports,
+    DefinitionPlaces, GivenSettings, InstructionPlaces, LoadedSettings, MANAGED_DIR, MANAGED_INSTRUCTIONS,
+    SETTINGS_LIMIT, SettingsPlaces, SettingsSources, SettingsWatch, TrustState, external_imports,
 };
 use loci_storage::layout::ConfigHome;
 
@@ -85,13 +85,28 @@ impl InstructionOptions {
         self.trust.is_trusted
     }
 
+    /// Returns where definitions of skills and the like are looked for.
+    pub fn definition_places(&self, env: &Env, home: &ConfigHome) -> DefinitionPlaces {
+        DefinitionPlaces {
+            managed_dir: PathBuf::from(MANAGED_DIR),
+            user: home.root().to_owned(),
+            cwd: env.cwd.clone(),
+            root: self.root.clone(),
+            extra_dirs: self.extra_dirs.iter().filter_map(|dir| self.real_dir(env, dir)).collect(),
+            sources: self.sources,
+            is_trusted: self.trust.is_trusted,
+        }
+    }
+
+    fn real_dir(&self, env: &Env, dir: &Path) -> Option<PathBuf> {
+        env.cwd.join(loci_core::path::expand_home(&env.home, &dir.to_string_lossy())).canonicalize().ok()
+    }
+
     /// Returns where to look; `env` has the variables of the settings.
     pub fn places(&self, env: &Env, home: &ConfigHome) -> InstructionPlaces {
         let wants_extra = env.vars.is_truthy("CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD");
-        let real = |dir: &PathBuf| {
-            env.cwd.join(loci_core::path::expand_home(&env.home, &dir.to_string_lossy())).canonicalize().ok()
-        };
-        let extra_dirs = self.extra_dirs.iter().filter(|_| wants_extra).filter_map(real).collect();
+        let extra_dirs = self.extra_dirs.iter().filter(|_| wants_extra);
+        let extra_dirs = extra_dirs.filter_map(|dir| self.real_dir(env, dir)).collect();
         InstructionPlaces {
             managed: PathBuf::from(MANAGED_INSTRUCTIONS),
             managed_text: self.managed_text.clone(),

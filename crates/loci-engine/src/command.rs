@@ -121,12 +121,19 @@ pub struct Prompt {
     pub id: Option<EntryId>,
     /// Context that is recorded behind it, as the transcript has it (`{"type": …}`).
     pub attachments: Vec<Value>,
+    /// What was typed, where that stands for what is asked.
+    pub typed: Option<String>,
 }
 
 impl Prompt {
     /// Makes a prompt with nothing attached.
     pub fn new(content: Content, id: Option<EntryId>) -> Self {
-        Self { content, id, attachments: Vec::new() }
+        Self { content, id, attachments: Vec::new(), typed: None }
+    }
+
+    /// Returns what was typed.
+    pub(crate) fn typed_text(&self) -> String {
+        self.typed.clone().unwrap_or_else(|| self.content.text())
     }
 
     /// Makes a prompt of plain text.

@@ -26,6 +26,7 @@ use crate::earlier_totals::EarlierTotals;
 use crate::extension::{Classifier, CompactionHooks, McpToolCaller, RestoreSource, TurnHooks};
 use crate::file_history::FileHistoryStores;
 use crate::initialize::ClientHook;
+use crate::skills::SessionSkills;
 use crate::slash_command::CommandRegistry;
 
 /// What a session is started with.
@@ -86,6 +87,8 @@ pub struct SessionConfig {
     pub compaction_hooks: Option<Arc<dyn CompactionHooks>>,
     /// What outlasts it besides files.
     pub restore_sources: Vec<Arc<dyn RestoreSource>>,
+    /// The skills there are.
+    pub skills: Arc<SessionSkills>,
     /// The memories of the project, if any are kept.
     pub memory: Option<SessionMemory>,
     /// What is done beside the conversation.

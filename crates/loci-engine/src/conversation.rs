@@ -13,6 +13,7 @@ mod compaction;
 mod compaction_gate;
 pub(crate) mod context;
 mod effects;
+mod expansion;
 mod fork;
 mod helpers;
 mod hook_events;
@@ -58,11 +59,14 @@ use crate::file_history::Checkpoints;
 use crate::prepared_call::PreparedCall;
 use crate::recorder::Recorder;
 use crate::request::RequestBase;
+use crate::skills::layer::UsedSkill;
+use crate::skills::use_skill::TurnGrants;
 use crate::slash_command::{CommandAction, CommandCall};
 use crate::state::change;
 use crate::turn::{CompactionOutcome, CompactionRequest, Event, Limits, Outcome, RetryRules, Turn, TurnEnd};
 use compaction::{Compactor, PendingCompaction};
 pub(crate) use context::SessionContext;
+use expansion::ExpandedPrompt;
 pub(crate) use fork::{AgentSetup, ForkPoint};
 pub(crate) use helpers::Helpers;
 use host::ConversationHost;
@@ -111,6 +115,8 @@ pub(crate) struct Conversation {
     told_cwd: Option<PathBuf>,
     /// Whether hooks were told that an agent begins.
     has_told_begin: bool,
+    /// What skills change about the turn at hand.
+    grants: TurnGrants,
     run: RunningTurn,
 }
 
@@ -162,6 +168,10 @@ struct RunningTurn {
     answering: Option<Started>,
     /// The prompt, until it is recorded.
     prompt: Option<Prompt>,
+    /// The command that makes the prompt, until it has.
+    expansion: Option<CommandCall>,
+    /// Texts of skills that calls have used, until the calls' results are recorded.
+    skill_texts: HashMap<ToolUseId, String>,
     prepared: HashMap<ToolUseId, PreparedCall>,
     running: HashMap<ToolUseId, RunningCall>,
     /// What the results of the calls at hand take of the window so far.
@@ -196,6 +206,8 @@ pub(crate) enum InboxMessage {
     Collapsed(CompactionRequest),
     CompactionOver(CompactionOutcome),
     CompactionHooksDone(CompactionOutcome, Vec<Value>),
+    Expanded(Result<Box<ExpandedPrompt>, String>),
+    SkillUsed(Box<UsedSkill>),
     PromptGate(PromptGate),
     CallGate(ToolUseId, CallGate),
     CallDone(ToolUseId, AfterCall),
@@ -226,6 +238,8 @@ impl RunningTurn {
             asked_model: String::new(),
             answering: None,
             prompt: None,
+            expansion: None,
+            skill_texts: HashMap::new(),
             prepared: HashMap::new(),
             running: HashMap::new(),
             result_tokens: 0,
@@ -294,12 +308,15 @@ impl Conversation {
             helpers: parts.helpers,
             told_cwd: None,
             has_told_begin: false,
+            grants: TurnGrants::default(),
         }
     }
 
     /// Begins a turn; the report, when it is over at once.
     pub(crate) fn begin(&mut self, input: TurnInput) -> Option<TurnReport> {
         self.take_up_settings();
+        self.take_up_skills();
+        self.grants = TurnGrants::default();
         self.run = RunningTurn::new(self.turn_limits(), self.env.clock.monotonic());
         self.start_turn();
         match self.open(input) {
@@ -395,6 +412,8 @@ impl Conversation {
                 let spent_usd = self.ctx.spent_usd();
                 return self.handle(Event::Compacted { end, spent_usd });
             }
+            InboxMessage::Expanded(expanded) => self.expanded(expanded),
+            InboxMessage::SkillUsed(used) => self.skill_called(*used),
             InboxMessage::PromptGate(gate) => {
                 tracing::debug!(target: "loci::hooks", "prompt hooks answered");
                 let event = self.prompt_gate_passed(gate)?;
@@ -486,11 +505,13 @@ impl Conversation {
                 }
                 return Ok(Event::Compact { focus });
             }
-            Some((CommandAction::Clear, _)) | None => {}
+            Some((CommandAction::Clear | CommandAction::Skill, _)) | None => {}
         }
         if let Some(text) = self.refusal_of_prompts() {
             return Err(text);
         }
+        self.run.expansion =
+            self.slash_command(&prompt).filter(|call| call.command.action == CommandAction::Skill);
         self.run.prompt = Some(prompt);
         Ok(Event::Prompt)
     }

@@ -27,6 +27,7 @@ mod replay;
 mod request;
 mod restore;
 mod session;
+mod skills;
 mod slash_command;
 mod state;
 mod state_effects;
@@ -63,5 +64,6 @@ pub use replay::{
     CallCheck, CallOutcome, ReplayOptions, ReplayReport, ReplaySandbox, RequestCheck, TakenOver, replay,
 };
 pub use session::{Session, SessionEnd, SessionHandle};
+pub use skills::{SessionSkills, SkillPoller};
 pub use slash_command::{CommandAction, CommandCall, CommandRegistry, CommandSource, SlashCommand};
 pub use state::{StateEffects, change, change_identity, connect};

@@ -8,6 +8,7 @@ mod compaction;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::command::Prompt;
 use crate::config::LoadedHistory;
 use crate::lost_tasks;
 use loci_context::{Clearing, Fold, Projection, Replaced};
@@ -17,7 +18,7 @@ use loci_core::entry::Entry;
 use loci_core::entry::draft::{ApiErrorFields, Draft, Metadata, Stamp};
 use loci_core::file_history::SnapshotEntry;
 use loci_core::ids::{EntryId, PromptId, ToolUseId};
-use loci_core::message::{Block, Content, Message};
+use loci_core::message::{Block, Message};
 use loci_core::stream::{Ended, Failure, Started};
 use loci_core::tool::ToolOutcome;
 use loci_stdx::{Env, rfc3339_millis};
@@ -138,18 +139,13 @@ impl Recorder {
     }
 
     /// Records a prompt: queued, taken, said.
-    pub(crate) fn prompt(
-        &mut self,
-        content: &Content,
-        id: Option<EntryId>,
-        mode: &str,
-    ) -> Option<Arc<Entry>> {
-        let text = content.text();
+    pub(crate) fn prompt(&mut self, prompt: &Prompt, mode: &str) -> Option<Arc<Entry>> {
+        let text = prompt.typed_text();
         let mut entries = self.opening(&text);
         self.last_prompt = Some(last_prompt_text(&text));
-        let value = serde_json::to_value(content).unwrap_or_else(|_| Value::from(text));
+        let value = serde_json::to_value(&prompt.content).unwrap_or_else(|_| Value::from(text));
         let draft = Draft::prompt(self.prompt.clone(), value, mode, "sdk");
-        let entry = self.seal(&draft, id);
+        let entry = self.seal(&draft, prompt.id.clone());
         entries.extend(entry.clone());
         self.write(&entries);
         entry
@@ -246,6 +242,12 @@ impl Recorder {
         }
         self.write(&entries);
         entries.into_iter().next()
+    }
+
+    /// Records the text of a skill behind the result of the call that used it.
+    pub(crate) fn skill_text(&mut self, call: &ToolUseId, text: &str) {
+        let content = json!([{"type": "text", "text": text}]);
+        self.append(&Draft::skill_text(self.prompt.clone(), content, call.clone()));
     }
 
     /// Records words to the model that no person wrote.

@@ -51,6 +51,7 @@ use crate::config::{
 use crate::conversation::host::lock;
 use crate::event::EngineEvent;
 use crate::session::{Session, SessionEnd, SessionHandle};
+use crate::skills::SessionSkills;
 use crate::slash_command::CommandRegistry;
 use recorded_tools::{ReplayState, recorded_tools};
 use report::ReplayReport as Report;
@@ -231,6 +232,7 @@ impl Player {
             turn_hooks: None,
             compaction_hooks: None,
             restore_sources: Vec::new(),
+            skills: Arc::new(SessionSkills::none()),
             memory: None,
             background: BackgroundConfig { drain: Duration::ZERO, ..BackgroundConfig::default() },
             prompt: PromptParts { replacement: Some(String::new()), ..PromptParts::default() },

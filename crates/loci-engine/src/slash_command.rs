@@ -1,4 +1,4 @@
-//! Slash commands: prompts that ask something of the session itself, and not of the model.
+//! Slash commands: prompts that ask something of the session itself, or stand for a longer prompt.
 //!
 //! There is one registry of them. The engine reads prompts by it, front ends list it (`init`, `initialize`, help),
 //! and whoever brings more commands appends to it between turns. An entry never changes its place and is never
@@ -36,6 +36,14 @@ impl SlashCommand {
 pub enum CommandSource {
     /// It is part of loci.
     Builtin,
+    /// The administrator's.
+    Managed,
+    /// The user's.
+    User,
+    /// The project's.
+    Project,
+    /// A plugin's.
+    Plugin,
 }
 
 /// What a command does.
@@ -45,6 +53,8 @@ pub enum CommandAction {
     Clear,
     /// Makes the conversation shorter; the argument is what should be kept above all.
     Compact,
+    /// Becomes the prompt that the skill of its name makes of the arguments.
+    Skill,
 }
 
 /// A prompt that is a command.

@@ -23,6 +23,7 @@ mod grep;
 mod notebook_edit;
 mod read;
 mod recall;
+mod skill;
 mod write;
 
 #[cfg(test)]
@@ -45,6 +46,7 @@ pub use files::workspace::{Workspace, real_path};
 pub use host::{Host, HostFuture, ToolProgress};
 pub use input_check::InputCheck;
 pub use recall::RecordDirs;
+pub use skill::{SKILL_TOOL, SkillCatalog, SkillTool, skill_name};
 pub use spill::spill_preview;
 pub use todo::task_store::{MemoryTaskStore, TaskStore};
 pub use tool::{Tool, ToolCall, ToolFuture};

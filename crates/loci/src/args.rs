@@ -226,6 +226,8 @@ pub(crate) enum Subcommand {
     Sessions(crate::sessions::SessionsArgs),
     /// Be a server for others.
     Serve(crate::serve::ServeArgs),
+    /// List skills and custom commands, where each comes from and who may use it.
+    Skills(crate::skills::SkillsArgs),
     /// Count sessions, turns, tokens and cost by model, project and day.
     Stats(crate::stats::StatsArgs),
 }

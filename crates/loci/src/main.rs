@@ -22,6 +22,7 @@ mod permissions;
 mod runtime;
 mod serve;
 mod sessions;
+mod skills;
 mod stats;
 
 use std::io::Write;
@@ -67,6 +68,7 @@ fn run(args: Args, started: std::time::Instant) -> Result<u8, UserError> {
         Some(Subcommand::Permissions(permissions)) => permissions::run(&env, permissions),
         Some(Subcommand::Serve(serve)) => serve::run(&env, serve),
         Some(Subcommand::Sessions(sessions)) => sessions::run(&env, sessions),
+        Some(Subcommand::Skills(skills)) => skills::run(&env, skills),
         Some(Subcommand::Stats(stats)) => stats::run(&env, stats),
         None if args.rewind_files.is_some() => sessions::rewind_files(&env, &args),
         None if args.is_headless() => headless::run(env, args, started),

@@ -1,4 +1,5 @@
-//! What is read from the project while other things are made ready: git's state and instruction files, a thread each.
+//! What is read from the project while other things are made ready: git's state on one thread, instruction files and
+//! skills on another.
 
 use std::thread::JoinHandle;
 
@@ -8,6 +9,7 @@ use loci_storage::project::{GitSnapshot, git_snapshot};
 
 use crate::options::RunOptions;
 use crate::settings::RunSettings;
+use crate::skills::{ReadSkills, SkillOptions};
 
 /// Instruction files, and those that wait for their time.
 type Found = (Instructions, Option<LazyInstructions>);
@@ -15,7 +17,7 @@ type Found = (Instructions, Option<LazyInstructions>);
 /// Reading that is under way.
 pub struct Prefetch {
     git: JoinHandle<Option<GitSnapshot>>,
-    instructions: JoinHandle<(Found, ReadInstructions)>,
+    instructions: JoinHandle<(Found, ReadInstructions, ReadSkills)>,
 }
 
 /// What was read.
@@ -29,23 +31,26 @@ pub struct Prefetched {
     pub lazy_instructions: Option<LazyInstructions>,
     /// Reads them anew.
     pub read_instructions: Option<ReadInstructions>,
+    /// Skills.
+    pub skills: ReadSkills,
 }
 
 impl Prefetch {
     /// Starts asking git and reading instruction files.
     pub fn start(options: &RunOptions, run: &RunSettings) -> Self {
-        let mut read = instruction_reader(run);
-        Self { git: ask_git(options, run), instructions: std::thread::spawn(move || (read(), read)) }
+        let (mut read, skills) = (instruction_reader(run), SkillOptions::new(run));
+        let instructions = std::thread::spawn(move || (read(), read, ReadSkills::read(&skills)));
+        Self { git: ask_git(options, run), instructions }
     }
 
     /// Waits for both.
     pub fn join(self) -> Prefetched {
         let read = self.instructions.join().ok();
-        let (found, read_instructions) =
-            read.map_or_else(Default::default, |(found, read)| (found, Some(read)));
+        let (found, read_instructions, skills) =
+            read.map_or_else(Default::default, |(found, read, skills)| (found, Some(read), skills));
         let (instructions, lazy_instructions) = found;
         let git = self.git.join().ok().flatten();
-        Prefetched { git, instructions, lazy_instructions, read_instructions }
+        Prefetched { git, instructions, lazy_instructions, read_instructions, skills }
     }
 }
 

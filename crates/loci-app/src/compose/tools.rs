@@ -1,8 +1,11 @@
 //! The tools that a session offers.
 
+use std::sync::Arc;
+
 use loci_core::permission::Rulebook;
+use loci_engine::SessionSkills;
 use loci_storage::search::RECALL_TOOL;
-use loci_tools::{RecordDirs, Toolbox};
+use loci_tools::{RecordDirs, SKILL_TOOL, SkillCatalog, SkillTool, Toolbox};
 
 use crate::options::{RunOptions, ToolChoice};
 use crate::settings::RunSettings;
@@ -14,8 +17,15 @@ pub fn toolbox(
     run: &RunSettings,
     rulebook: &Rulebook,
     record: RecordDirs,
+    skills: &Arc<SessionSkills>,
 ) -> Result<Toolbox, UserError> {
     let mut toolbox = Toolbox::with_record(Some(record));
+    if skills.has_any_for_model() || is_asked_for(options, SKILL_TOOL) {
+        let catalog: Arc<dyn SkillCatalog> = Arc::clone(skills) as _;
+        if let Err(error) = toolbox.append(Arc::new(SkillTool::new(catalog))) {
+            tracing::debug!(target: "loci::skills", %error, "the tool is not offered");
+        }
+    }
     match &options.tools {
         ToolChoice::Usual if run.is_bare => {
             toolbox.retain(|tool| tool.facts.is_bare);
@@ -43,4 +53,8 @@ pub fn toolbox(
         toolbox.retain(|tool| tool.name != RECALL_TOOL);
     }
     Ok(toolbox)
+}
+
+fn is_asked_for(options: &RunOptions, tool: &str) -> bool {
+    matches!(&options.tools, ToolChoice::Only(names) if names.iter().any(|name| name == tool))
 }

@@ -9,13 +9,14 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use loci_core::app_state::AppState;
 use loci_core::cost_state::CostState;
-use loci_core::hooks::HookEvent;
+use loci_core::hooks::{HookConfig, HookEvent, HookScope, HookSource};
 use loci_core::ids::AgentId;
 use loci_core::permission::{Mode, Rulebook};
 use loci_core::session::{SessionIdentity, Totals};
 use loci_llm::Client;
 use loci_stdx::{Env, Store};
 use loci_storage::layout::{ConfigHome, SessionTmp};
+use loci_tools::SkillCatalog;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::InboxMessage;
@@ -25,9 +26,12 @@ use crate::command::Answer;
 use crate::config::{Ambient, Grants, ReloadPoint, ReloadedSettings, SettingsPoller};
 use crate::earlier_totals::EarlierTotals;
 use crate::event::EngineEvent;
-use crate::extension::{Classifier, ClassifierBlocks, CompactionHooks, RestoreSource, TurnHooks};
+use crate::extension::{
+    Classifier, ClassifierBlocks, CompactionHooks, FeatureHooks, RestoreSource, ScopedHooks, TurnHooks,
+};
 use crate::hooks::HookService;
 use crate::memory::MemoryService;
+use crate::skills::SessionSkills;
 use crate::slash_command::CommandRegistry;
 use crate::state::change;
 
@@ -72,6 +76,8 @@ pub(crate) struct SessionContext {
     pub(crate) restore_sources: Vec<Arc<dyn RestoreSource>>,
     /// What agents beside the conversation may cost.
     pub(crate) background_budget: Arc<BackgroundBudget>,
+    /// The skills there are.
+    pub(crate) skills: Arc<SessionSkills>,
     /// The memories of the project.
     pub(crate) memory: Option<Arc<MemoryService>>,
     /// The conversation that waits for each open question; held to look one up.
@@ -96,6 +102,27 @@ impl SessionContext {
             }
             None => book,
         }
+    }
+
+    /// Adds what people can type to the commands.
+    pub(crate) fn add_skill_commands(&self) {
+        self.slash_commands.update_eq(|commands| {
+            let mut commands = CommandRegistry::clone(commands);
+            self.skills.add_commands(&mut commands);
+            Arc::new(commands)
+        });
+    }
+
+    /// Lets the hooks of a skill that was used count until the session ends; returns what is wrong with them.
+    pub(crate) fn register_skill_hooks(&self, name: &str) -> Option<String> {
+        let skill = self.skills.find(name)?;
+        let hooks = skill.hooks.as_ref().filter(|_| self.skills.is_first_use_of_hooks(name))?;
+        let (scope, file) = (HookScope::Skill(name.to_owned()), Arc::from(skill.source.to_string()));
+        let source = HookSource { scope, file, line: 0 };
+        let (config, problems) = HookConfig::parse(hooks, source, &self.env.cwd);
+        self.hooks.add_scoped(ScopedHooks { config, agent: None }).keep();
+        let problems: Vec<String> = problems.iter().map(|problem| problem.to_string()).collect();
+        (!problems.is_empty()).then(|| format!("Hooks of the skill `{name}`: {}", problems.join("; ")))
     }
 
     /// Returns whoever has a say in turns, if anybody listens to this event.

@@ -44,8 +44,16 @@ impl Conversation {
         None
     }
 
-    /// Records the prompt that a turn begins with, as soon as hooks have let it pass.
+    /// Records the prompt that a turn begins with, as soon as it is made and hooks have let it pass.
     fn open_prompt(&mut self) {
+        match self.run.expansion.take() {
+            Some(call) => self.expand(call),
+            None => self.submit_prompt(),
+        }
+    }
+
+    /// Records the prompt as soon as hooks have let it pass.
+    pub(super) fn submit_prompt(&mut self) {
         let Some(hooks) = self.ctx.listeners(HookEvent::UserPromptSubmit).filter(|_| self.agent.is_none())
         else {
             // Nobody has a say: it is on disk before anything else happens.
@@ -53,7 +61,7 @@ impl Conversation {
             let event = self.prompt_gate_passed(PromptGate::Go { attachments, title: None });
             return event.into_iter().for_each(|event| self.run.post(InboxMessage::Machine(event)));
         };
-        let prompt = self.run.prompt.as_ref().map(|prompt| prompt.content.text()).unwrap_or_default();
+        let prompt = self.run.prompt.as_ref().map(Prompt::typed_text).unwrap_or_default();
         self.recorder.reserve_prompt();
         let title = self.ctx.state.get().session.title.clone();
         let before = BeforePrompt { prompt, title, moment: self.hook_moment() };
@@ -70,6 +78,7 @@ impl Conversation {
                 }
                 self.record_prompt(&prompt);
                 self.tell_date();
+                self.tell_skills();
                 let attachments = prompt.attachments.into_iter().chain(attachments);
                 attachments.for_each(|attachment| self.recorder.attachment(attachment));
                 Some(Event::Begin)
@@ -83,7 +92,7 @@ impl Conversation {
 
     fn record_prompt(&mut self, prompt: &Prompt) {
         let mode = self.ctx.mode();
-        let entry = self.recorder.prompt(&prompt.content, prompt.id.clone(), mode.as_str());
+        let entry = self.recorder.prompt(prompt, mode.as_str());
         if let Some(entry) = entry {
             let head = entry.head();
             self.tell(EngineEvent::PromptRecorded {
@@ -160,6 +169,9 @@ impl Conversation {
                 }
                 let entry = self.recorder.tool_result(&call, &outcome);
                 self.tell_user(entry.as_deref(), Some(outcome.structured));
+                if let Some(text) = self.run.skill_texts.remove(&call) {
+                    self.recorder.skill_text(&call, &text);
+                }
             }
             Record::Nudge(text) => self.recorder.nudge(text),
             Record::Objection(objection) => {
@@ -271,7 +283,10 @@ impl Conversation {
     }
 
     /// Returns what wraps a call: what wraps them all, and hooks where it changes the task list.
-    fn layers_of(&self, call: &PreparedCall) -> Arc<[Arc<dyn CallLayer>]> {
+    fn layers_of(&mut self, call: &PreparedCall) -> Arc<[Arc<dyn CallLayer>]> {
+        if let Some(layer) = self.skill_layer(call) {
+            return Arc::new([layer]);
+        }
         match TaskHookLayer::for_call(&self.ctx.hooks, call, || self.hook_moment()) {
             None => Arc::clone(&self.layers),
             Some(layer) => std::iter::once(layer).chain(self.layers.iter().cloned()).collect(),

@@ -24,8 +24,8 @@ use crate::turn::{CallPermission, Event};
 
 impl Conversation {
     /// Returns the rules in force, with what changed in the settings since the last call.
-    fn rules_now(&self) -> Rulebook {
-        self.ctx.reload_settings(ReloadPoint::Call)
+    pub(super) fn rules_now(&self) -> Rulebook {
+        self.grants.apply(self.ctx.reload_settings(ReloadPoint::Call))
     }
 
     /// Checks whether a call may run, as soon as hooks have said what they think of it.

@@ -8,12 +8,14 @@ use loci_core::message::{Block, BlockKind};
 use loci_core::model::facts;
 use loci_core::stream::{Failure, StreamEvent};
 use loci_llm::overflow;
-use loci_tools::Toolbox;
+use loci_tools::{Host, Toolbox};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 
 use super::{Conversation, InboxMessage, RequestEvent};
+use crate::config::ModelConfig;
 use crate::event::{AssistantBlock, EngineEvent};
+use crate::model_name::resolve_model;
 use crate::recorder::assistant_message;
 use crate::state::change_identity;
 use crate::turn::{Event, Notice, RequestPlan};
@@ -21,6 +23,7 @@ use crate::turn::{Event, Notice, RequestPlan};
 impl Conversation {
     /// Asks the model, or says that the conversation is too long for it.
     pub(super) fn request(&mut self, plan: &RequestPlan) {
+        let plan = &self.granted_plan(plan);
         self.apply_tool_changes();
         self.commit_collapse();
         if self.needs_room(plan) {
@@ -32,7 +35,10 @@ impl Conversation {
         self.consider_summary(Some(&messages));
         self.consider_collapse();
         let n_messages = messages.len();
-        let request = Arc::new(self.base.request(plan, &self.model, messages));
+        let request = Arc::new(match self.grants.effort.clone() {
+            None => self.base.request(plan, &self.model, messages),
+            effort => self.base.request(plan, &ModelConfig { effort, ..self.model.clone() }, messages),
+        });
         self.run.asked_model.clone_from(&plan.model);
         self.run.generation += 1;
         self.run.request = CancellationToken::new();
@@ -49,6 +55,15 @@ impl Conversation {
         self.ctx.earlier.prefetch();
         let toolbox = self.toolbox.clone();
         tokio::spawn(forward(stream, toolbox, self.run.inbox.clone(), self.run.generation));
+    }
+
+    /// Returns a plan with the model that a skill of this turn asks for, unless another has taken over already or its
+    /// price is unknown to a run that has a budget.
+    fn granted_plan(&self, plan: &RequestPlan) -> RequestPlan {
+        let granted = self.grants.model.as_ref().filter(|_| plan.model == self.current_model());
+        let model = granted.map(|name| resolve_model(&self.host.env().vars, name));
+        let model = model.filter(|name| self.can_keep_budget(name));
+        RequestPlan { model: model.unwrap_or_else(|| plan.model.clone()), ..plan.clone() }
     }
 
     /// Has the machine hear, after a while, that it may ask again.

@@ -20,6 +20,7 @@ use crate::conversation::{
     Conversation, ConversationParts, Helpers, InstructionState, Prelude, SessionContext,
 };
 use crate::event::{EngineEvent, EventSink, ResumedHistory};
+use crate::extension::RestoreSource;
 use crate::file_history::Checkpoints;
 use crate::hooks::{HookService, HookWorld};
 use crate::memory::MemoryService;
@@ -90,7 +91,8 @@ impl Session {
             compaction_hooks: config.compaction_hooks.take().unwrap_or_else(|| Arc::new(hooks.clone())),
             max_objections: config.max_objections,
             hooks,
-            restore_sources: std::mem::take(&mut config.restore_sources),
+            restore_sources: restore_sources(&mut config),
+            skills: Arc::clone(&config.skills),
             background_budget: Arc::new(BackgroundBudget::new(
                 config.background.max_share,
                 config.background.small_model.take(),
@@ -99,6 +101,7 @@ impl Session {
             memory: memory.map(Arc::new),
             questions: Mutex::default(),
         });
+        ctx.add_skill_commands();
         let (drain, start_source) = (config.background.drain, config.start_source);
         let setup_trigger = config.setup;
         let conversation = Conversation::main(ctx, config, place);
@@ -179,6 +182,13 @@ impl Conversation {
             ctx,
         })
     }
+}
+
+/// Returns what outlasts a compaction: skills that were used, and whatever else was plugged in.
+fn restore_sources(config: &mut SessionConfig) -> Vec<Arc<dyn RestoreSource>> {
+    let mut sources = std::mem::take(&mut config.restore_sources);
+    sources.push(Arc::clone(&config.skills) as _);
+    sources
 }
 
 /// Says where the session is, and where else it may work.

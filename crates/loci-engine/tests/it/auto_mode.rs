@@ -13,7 +13,7 @@ use loci_core::session::{NewSession, SessionIdentity};
 use loci_engine::{
     Answer, BackgroundConfig, Classifier, ClassifierCall, ClassifierFuture, ClientRequests, Command,
     CommandRegistry, CompactionConfig, EngineEvent, Grants, LoadedHistory, ModelConfig, Prompt, Session,
-    SessionConfig, TurnLimits,
+    SessionConfig, SessionSkills, TurnLimits,
 };
 use loci_llm::Client;
 use loci_stdx::{Env, Store};
@@ -159,6 +159,7 @@ pub(crate) fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) 
         turn_hooks: None,
         compaction_hooks: None,
         restore_sources: Vec::new(),
+        skills: Arc::new(SessionSkills::none()),
         memory: None,
         background: BackgroundConfig::default(),
         prompt: PromptParts {

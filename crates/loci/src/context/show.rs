@@ -1,5 +1,7 @@
 //! `loci context show`: every fragment that would be sent, with source, tokens and why it is there.
 
+use std::sync::Arc;
+
 use clap::Parser;
 use loci_app::UserError;
 use loci_app::choose_model;
@@ -7,6 +9,7 @@ use loci_app::compaction::compaction_config;
 use loci_app::compose::{Permissions, Prefetch, Prefetched, toolbox};
 use loci_app::memory::open_memory;
 use loci_app::settings::RunSettings;
+use loci_app::skills::SkillOptions;
 use loci_app::system_prompt::prompt_parts;
 use loci_app::{RunOptions, resume};
 use loci_context::{
@@ -112,13 +115,14 @@ impl Context {
         let (env, home, settings) = (&run.env, &run.home, &run.settings);
         let rulebook = Permissions::new(env, &options.permissions, &settings.permissions, None)?.rulebook;
         let record = RecordDirs { sessions: home.project_dir(&env.cwd), memory: None };
-        let tools = toolbox(options, &run, &rulebook, record)?;
         let start = resume::read_named(env, home, options)?;
         let used = start.as_ref().and_then(|start| start.model.as_deref());
         let model = choose_model::choose(env, &options.model, settings, used)?;
         let (memory, _) = open_memory(env, home, run.is_bare, settings, run.instructions.memory_root());
         let window = window(env, settings, &model);
-        let Prefetched { git, instructions: found, .. } = Prefetch::start(options, &run).join();
+        let Prefetched { git, instructions: found, skills, .. } = Prefetch::start(options, &run).join();
+        let skills = Arc::new(skills.into_session(SkillOptions::new(&run), window.tokens));
+        let tools = toolbox(options, &run, &rulebook, record, &skills)?;
         let memory_dir = memory.as_ref().map(|memory| memory.place.dir.as_path());
         let prompt = prompt_parts(env, options, &rulebook, &model.main, git, memory_dir)?;
         let shows_team = run.instructions.is_trusted();

@@ -3,6 +3,7 @@
 mod show;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use loci_app::UserError;
 use loci_app::child_env::child_env;
@@ -11,7 +12,7 @@ use loci_app::settings::RunSettings;
 use loci_app::{PermissionOptions, RunOptions};
 use loci_core::ids::SessionId;
 use loci_core::permission::Mode;
-use loci_engine::{ReplayOptions, ReplayReport, ReplaySandbox};
+use loci_engine::{ReplayOptions, ReplayReport, ReplaySandbox, SessionSkills};
 use loci_stdx::Env;
 use loci_storage::history::{ScratchCopy, ScratchError, ScratchLimits};
 use loci_storage::layout::{SessionPlace, SessionTmp};
@@ -151,7 +152,7 @@ fn open_sandbox(
     let warnings = run.warnings.iter().cloned().chain(of_project.warnings).collect();
     let sessions = place.file().parent().map(Path::to_path_buf).unwrap_or_default();
     let record = RecordDirs { sessions, memory: None };
-    let toolbox = toolbox(&options, &run, &scratch_rulebook, record)?;
+    let toolbox = toolbox(&options, &run, &scratch_rulebook, record, &Arc::new(SessionSkills::none()))?;
     let sandbox = ReplaySandbox {
         child_env: child_env(&env),
         toolbox,

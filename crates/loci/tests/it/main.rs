@@ -55,6 +55,7 @@ mod session_file;
 mod sessions;
 mod sessions_doctor;
 mod settings;
+mod skills;
 mod stats;
 mod summarising;
 mod support;
