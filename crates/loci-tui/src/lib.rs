@@ -14,6 +14,7 @@ pub mod input;
 pub mod key;
 pub mod keymap;
 pub mod mailbox;
+pub mod render;
 pub mod screen;
 #[cfg(unix)]
 pub mod terminal;

@@ -1,0 +1,322 @@
+//! Markdown as rows, also while it streams.
+//!
+//! A [`StreamingMarkdown`] takes deltas and gives rows in two kinds: those that are final, each once, and those that may
+//! still change. What a delta costs depends on the block that is open, not on the answer. However a text was cut into
+//! deltas, the final rows are the same; and the same as for the text at once.
+
+mod blocks;
+pub(crate) mod inline;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use blocks::{BlockParser, LONGEST_PARAGRAPH, Mark, Piece, PieceKind};
+
+use super::RenderContext;
+use crate::text::{Row, Span, Style, expand_tabs, sanitize, wrap};
+use crate::theme::Role;
+
+/// Blanks for a tab in code.
+const TAB_WIDTH: usize = 4;
+
+/// Markdown that arrives in parts.
+#[derive(Debug, Clone)]
+pub struct StreamingMarkdown {
+    parser: BlockParser,
+    /// The line that has not ended.
+    line: String,
+    /// What is final and was not taken.
+    pieces: VecDeque<Piece>,
+    /// How many characters of the open paragraph were taken before it ended.
+    n_taken_chars: usize,
+}
+
+impl Default for StreamingMarkdown {
+    fn default() -> Self {
+        Self { parser: BlockParser::new(), line: String::new(), pieces: VecDeque::new(), n_taken_chars: 0 }
+    }
+}
+
+/// Returns the rows of a whole document.
+pub fn render_markdown(source: &str, ctx: &RenderContext) -> Vec<Row> {
+    let mut markdown = StreamingMarkdown::default();
+    markdown.push(source);
+    markdown.finish();
+    markdown.take_committed(ctx)
+}
+
+impl StreamingMarkdown {
+    /// Takes what came.
+    pub fn push(&mut self, delta: &str) {
+        for part in delta.split_inclusive('\n') {
+            match part.strip_suffix('\n') {
+                Some(rest) => {
+                    self.line.push_str(rest);
+                    self.end_line();
+                }
+                None => self.line.push_str(part),
+            }
+            self.cut_long_line();
+        }
+        self.pieces.extend(self.parser.take_pieces());
+    }
+
+    /// Takes the end.
+    pub fn finish(&mut self) {
+        if !self.line.is_empty() {
+            self.end_line();
+        }
+        self.parser.finish();
+        self.pieces.extend(self.parser.take_pieces());
+    }
+
+    /// Returns the rows that became final since the last time.
+    pub fn take_committed(&mut self, ctx: &RenderContext) -> Vec<Row> {
+        let mut rows = Vec::new();
+        while let Some(piece) = self.pieces.pop_front() {
+            let n_taken = if matches!(piece.kind, PieceKind::Paragraph(_)) {
+                std::mem::take(&mut self.n_taken_chars)
+            } else {
+                0
+            };
+            rows.extend(render_piece(&piece, n_taken, ctx));
+        }
+        rows
+    }
+
+    /// Returns the first rows of a paragraph that is longer than the live region, as far as nothing can change them.
+    pub fn take_overflow(&mut self, max_live: usize, ctx: &RenderContext) -> Vec<Row> {
+        if !self.pieces.is_empty() {
+            return Vec::new();
+        }
+        let mut preview = self.preview();
+        // Marks at the very end may get longer, and then mean something else for what is before them.
+        preview.map_open_paragraph(|text| text.trim_end_matches(['*', '_', '~', '`', '\\']).to_owned());
+        let Some(text) = preview.open_paragraph() else { return Vec::new() };
+        let inline = inline::render(text, Style::default(), ctx);
+        let rendered: Vec<char> = inline.spans.iter().flat_map(|span| span.text.chars()).collect();
+        let n_stable = inline.n_stable_chars.min(start_of_header(text, &rendered));
+        let Some(piece) = last_piece(preview) else { return Vec::new() };
+        let mut rows = render_piece(&piece, self.n_taken_chars, ctx);
+        if rows.len() <= max_live {
+            return Vec::new();
+        }
+        let n_blank_rows = usize::from(piece.has_blank_before && self.n_taken_chars == 0);
+        let mut n_rows = 0;
+        let mut taken = self.n_taken_chars;
+        while n_rows + max_live < rows.len() {
+            if n_rows < n_blank_rows {
+                n_rows += 1;
+                continue;
+            }
+            let after = end_of_row(&rendered, taken, &rows[n_rows], &piece);
+            // The word after a row decides that the row ended there: it must be stable, too.
+            let word_end = rendered[after..]
+                .iter()
+                .position(|c| c.is_whitespace())
+                .map_or(rendered.len(), |at| after + at);
+            if word_end > n_stable {
+                break;
+            }
+            taken = after;
+            n_rows += 1;
+        }
+        if n_rows <= n_blank_rows {
+            return Vec::new();
+        }
+        self.n_taken_chars = taken;
+        rows.truncate(n_rows);
+        rows
+    }
+
+    /// Returns the rows that may still change, with open marks shown as they will most likely end.
+    pub fn live(&self, ctx: &RenderContext) -> Vec<Row> {
+        let mut n_taken = self.n_taken_chars;
+        let mut preview = self.preview();
+        let mut pieces: Vec<Piece> = self.pieces.iter().cloned().collect();
+        pieces.extend(preview.take_pieces());
+        preview.map_open_paragraph(inline::complete);
+        preview.finish();
+        pieces.extend(preview.take_pieces());
+        let mut rows = Vec::new();
+        for piece in &pieces {
+            let is_paragraph = matches!(piece.kind, PieceKind::Paragraph(_));
+            let n_taken = if is_paragraph { std::mem::take(&mut n_taken) } else { 0 };
+            rows.extend(render_piece(piece, n_taken, ctx));
+        }
+        rows
+    }
+
+    fn end_line(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        self.parser.push_line(line.strip_suffix('\r').unwrap_or(&line));
+    }
+
+    /// Ends a line that is too long to be parsed with each delta, unless it is code.
+    fn cut_long_line(&mut self) {
+        while self.line.len() > LONGEST_PARAGRAPH && !self.parser.is_in_code() {
+            let end = self.line.floor_char_boundary(LONGEST_PARAGRAPH);
+            let cut = self.line[..end].rfind(' ').map_or(end, |blank| blank + 1);
+            let rest = self.line.split_off(cut);
+            self.end_line();
+            self.line = rest;
+        }
+    }
+
+    /// The state as if the open line ended here.
+    fn preview(&self) -> BlockParser {
+        let mut preview = self.parser.clone();
+        if !is_bare_mark(&self.line) {
+            preview.push_line(&self.line);
+        }
+        preview
+    }
+}
+
+/// Whether a line is only the start of a mark: what it will be is not known yet.
+fn is_bare_mark(line: &str) -> bool {
+    let text = line.trim();
+    let is_number = text.trim_end_matches(['.', ')']).bytes().all(|byte| byte.is_ascii_digit());
+    text.is_empty()
+        || is_number
+        || text.chars().all(|c| matches!(c, '`' | '~' | '#' | '-' | '*' | '+' | '_' | '>' | '|' | ':' | ' '))
+}
+
+fn last_piece(mut preview: BlockParser) -> Option<Piece> {
+    let has_other = !preview.take_pieces().is_empty();
+    preview.finish();
+    let mut pieces = preview.take_pieces();
+    (pieces.len() == 1 && !has_other).then(|| pieces.pop()).flatten()
+}
+
+/// Where the last line starts, if it may become the header of a table: from there on nothing is stable.
+fn start_of_header(text: &str, rendered: &[char]) -> usize {
+    let last_line = text.rsplit('\n').next().unwrap_or_default();
+    if !last_line.contains('|') {
+        return usize::MAX;
+    }
+    rendered.iter().rposition(|c| *c == '\n').map_or(0, |at| at + 1)
+}
+
+/// Returns how many characters of a paragraph are behind once a row of it is written.
+fn end_of_row(rendered: &[char], start: usize, row: &Row, piece: &Piece) -> usize {
+    let prefix: usize = piece.prefix.iter().map(Mark::width).sum();
+    let body: Vec<char> = row.text().chars().skip(prefix).collect();
+    let mut at = start;
+    let is_blank = |at: usize| rendered.get(at) == Some(&' ');
+    while is_blank(at) && body.first() != Some(&' ') {
+        at += 1;
+    }
+    at += body.len();
+    while is_blank(at) {
+        at += 1;
+    }
+    if rendered.get(at) == Some(&'\n') { at + 1 } else { at }
+}
+
+impl Mark {
+    fn width(&self) -> usize {
+        match self {
+            Self::Quote => 2,
+            Self::Bullet(text) => text.len(),
+            Self::Indent(width) => *width,
+        }
+    }
+
+    fn spans(&self, is_first: bool, ctx: &RenderContext) -> Span {
+        match self {
+            Self::Quote if ctx.is_screen_reader => Span::plain("> "),
+            Self::Quote => Span::styled("│ ", ctx.theme.style(Role::Faint)),
+            Self::Bullet(text) if is_first => Span::plain(text.clone()),
+            Self::Bullet(_) | Self::Indent(_) => Span::plain(" ".repeat(self.width())),
+        }
+    }
+}
+
+/// Returns the rows of a piece, without the first characters if they were taken before.
+fn render_piece(piece: &Piece, n_taken: usize, ctx: &RenderContext) -> Vec<Row> {
+    let prefix = |is_first: bool| -> Vec<Span> {
+        piece.prefix.iter().map(|mark| mark.spans(is_first && n_taken == 0, ctx)).collect()
+    };
+    let (first, rest) = (prefix(true), prefix(false));
+    let prefix_width = piece.prefix.iter().map(Mark::width).sum::<usize>();
+    let mut rows = Vec::new();
+    if piece.has_blank_before && n_taken == 0 {
+        rows.push(Row::default());
+    }
+    match &piece.kind {
+        PieceKind::Paragraph(text) => {
+            let base = if piece.prefix.contains(&Mark::Quote) {
+                ctx.theme.style(Role::Quote)
+            } else {
+                Style::default()
+            };
+            let spans = skip_chars(inline::spans(text, base, ctx), n_taken);
+            if n_taken == 0 || !spans.is_empty() {
+                rows.extend(wrap(&spans, ctx.width, &first, &rest));
+            }
+        }
+        PieceKind::Heading { text } => {
+            let spans = inline::spans(text, ctx.theme.style(Role::Heading), ctx);
+            rows.extend(wrap(&spans, ctx.width, &first, &rest));
+        }
+        PieceKind::CodeLine { text, .. } => rows.push(code_row(text, first, prefix_width, ctx)),
+        PieceKind::Table(table) => {
+            let room = ctx.width.saturating_sub(prefix_width);
+            let table_rows = table::render(table, room, ctx);
+            rows.extend(table_rows.into_iter().enumerate().map(|(idx, row)| {
+                let mut prefixed = Row::new(if idx == 0 { first.clone() } else { rest.clone() });
+                row.spans.into_iter().for_each(|span| prefixed.push(span));
+                prefixed.is_overlong = row.is_overlong;
+                prefixed
+            }));
+        }
+        PieceKind::Rule => {
+            let mut row = Row::new(first);
+            let width = ctx.width.saturating_sub(prefix_width).min(40);
+            row.push(Span::styled("─".repeat(width), ctx.theme.style(Role::Faint)));
+            rows.push(row);
+        }
+        PieceKind::HtmlLine(text) => {
+            let mut row = Row::new(first);
+            row.push(Span::plain(expand_tabs(&sanitize(text), 0, TAB_WIDTH)));
+            row.is_overlong = row.width() > ctx.width;
+            rows.push(row);
+        }
+        PieceKind::Empty => rows.push(Row::new(first)),
+    }
+    rows
+}
+
+/// A row of code: indented by two columns, or by what it is in; left to the terminal to wrap.
+fn code_row(text: &str, prefix: Vec<Span>, prefix_width: usize, ctx: &RenderContext) -> Row {
+    let has_mark = prefix.iter().any(|span| !span.text.trim().is_empty());
+    if text.trim().is_empty() && !has_mark {
+        return Row::default();
+    }
+    let mut row = Row::new(prefix);
+    if prefix_width == 0 && !ctx.is_screen_reader {
+        row.push(Span::plain("  "));
+    }
+    row.push(Span::plain(expand_tabs(&sanitize(text), 0, TAB_WIDTH)));
+    row.is_overlong = row.width() > ctx.width;
+    row
+}
+
+fn skip_chars(spans: Vec<Span>, n_chars: usize) -> Vec<Span> {
+    let mut left = n_chars;
+    let mut out = Vec::new();
+    for mut span in spans {
+        let count = span.text.chars().count();
+        if left >= count {
+            left -= count;
+            continue;
+        }
+        span.text = span.text.chars().skip(left).collect();
+        left = 0;
+        out.push(span);
+    }
+    out
+}
