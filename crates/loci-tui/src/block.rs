@@ -82,6 +82,8 @@ pub struct CallBlock {
     pub summary: String,
     /// The agent whose call it is, if it is not the main line's.
     pub agent: Option<String>,
+    /// Whether it only looks, as reading and searching do: such calls in a row are told in one line.
+    pub is_read_only: bool,
     /// How it stands.
     pub state: CallState,
     /// What it changes in a file, where that is known.

@@ -153,7 +153,7 @@ impl Rendering<'_> {
         self.n_chars += span.text.chars().count();
         match self.spans.last_mut() {
             Some(last) if last.style == span.style && last.link == span.link => {
-                last.text.push_str(&span.text)
+                last.text.push_str(&span.text);
             }
             _ if span.text.is_empty() => {}
             _ => self.spans.push(span),
