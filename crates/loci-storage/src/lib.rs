@@ -10,6 +10,7 @@
 //! | [`config`] | settings, global state, logins, instruction files, input history |
 //! | [`memory`] | the memory directory and the journal of its changes |
 //! | [`doctor`] | finding and mending what is wrong with the store |
+//! | [`worktree`] | working copies of a repository: made, and removed when nothing is lost |
 //! | [`foreign`] | sessions of Codex: reading and importing |
 //!
 //! The crate is blocking and knows no runtime; whoever waits for the network calls it from the side. It reads
@@ -32,3 +33,4 @@ pub mod memory;
 pub mod project;
 pub mod search;
 pub mod sessions;
+pub mod worktree;

@@ -40,6 +40,20 @@ pub fn find_repository(real_dir: &Path) -> Option<Repository> {
     Some(Repository { root: root.to_owned(), worktrees })
 }
 
+/// Returns the main checkout of the repository that `real_dir` lies in, whichever of its working trees that is. A git
+/// file that claims a repository which does not know it is not believed.
+pub fn main_checkout(real_dir: &Path) -> Option<PathBuf> {
+    let (root, git_dir) = real_dir.ancestors().find_map(|dir| Some((dir, git_dir_of(dir)?)))?;
+    let root = fs::canonicalize(root).ok()?;
+    let common = common_dir(&git_dir);
+    if git_dir.is_dir() && fs::canonicalize(&git_dir).ok()? == common {
+        return Some(root);
+    }
+    let is_known = worktree_at(&git_dir).and_then(|path| fs::canonicalize(path).ok()) == Some(root);
+    let main = common.file_name().filter(|name| *name == ".git").and_then(|_| common.parent())?;
+    is_known.then(|| main.to_owned())
+}
+
 /// Returns the git directory of the working tree whose root is `dir`.
 pub(super) fn git_dir_of(dir: &Path) -> Option<PathBuf> {
     let git = dir.join(".git");
