@@ -16,8 +16,8 @@ use std::time::Instant;
 use loci_core::model::facts;
 use loci_core::permission::Rulebook;
 use loci_engine::{
-    CommandRegistry, CompactionConfig, Grants, LoadedHistory, ModelConfig, SessionConfig, SessionMemory,
-    SessionSkills, SettingsReload, TurnLimits,
+    CommandRegistry, CompactionConfig, Grants, LoadedHistory, ModelConfig, PlanConfig, SessionConfig,
+    SessionMemory, SessionSkills, SettingsReload, TurnLimits,
 };
 use loci_llm::{Client, RetryPolicy};
 use loci_stdx::{Env, Store};
@@ -31,6 +31,7 @@ use crate::choose_model;
 use crate::compaction::compaction_config;
 use crate::memory::{Memory, open_memory};
 use crate::options::RunOptions;
+use crate::plans::plan_config;
 use crate::resume::{self, Resume};
 use crate::save_permission::save_to_settings;
 use crate::settings::RunSettings;
@@ -84,6 +85,7 @@ impl Composed {
         resume::name_history(&mut self.config.history, options);
         if let Some(request) = &options.initialize {
             self.config.client_hooks.clone_from(&request.hooks);
+            self.config.plans.instructions.clone_from(&request.plan_mode_instructions);
         }
         Ok(())
     }
@@ -117,8 +119,20 @@ pub fn compose(inputs: ComposeInputs<'_>) -> Result<Composed, UserError> {
     let toolbox = toolbox(options, &run, &access.rulebook, record, &skills)?;
     let models = std::iter::once(model.main.clone()).chain(model.fallbacks.clone()).collect();
     let may_bypass = may_bypass(&options.permissions, &run.settings.permissions);
-    let parts =
-        Parts { provider, access, settings_reload, toolbox, skills, model, compaction, prefetched, tmp };
+    let (plans, warning) = plan_config(&run.env, &run.home, options, &run.settings, &tmp);
+    warnings.extend(warning);
+    let parts = Parts {
+        provider,
+        access,
+        settings_reload,
+        toolbox,
+        skills,
+        model,
+        compaction,
+        prefetched,
+        tmp,
+        plans,
+    };
     let config = assemble(options, run, resume, parts, started)?;
     Ok(Composed { config, warnings, models, may_bypass })
 }
@@ -182,6 +196,7 @@ struct Parts {
     compaction: CompactionConfig,
     prefetched: Prefetched,
     tmp: SessionTmp,
+    plans: PlanConfig,
 }
 
 /// Puts all together.
@@ -192,8 +207,18 @@ fn assemble(
     parts: Parts,
     started: Instant,
 ) -> Result<SessionConfig, UserError> {
-    let Parts { provider, access, settings_reload, toolbox, skills, model, compaction, prefetched, tmp } =
-        parts;
+    let Parts {
+        provider,
+        access,
+        settings_reload,
+        toolbox,
+        skills,
+        model,
+        compaction,
+        prefetched,
+        tmp,
+        plans,
+    } = parts;
     let RunSettings { env, home, settings, in_force, instructions, hooks, is_bare, .. } = run;
     let Access { rulebook, memory, .. } = access;
     let place = &resume.place;
@@ -230,6 +255,7 @@ fn assemble(
         compaction_hooks: None,
         restore_sources: Vec::new(),
         skills,
+        plans,
         background: background_config(&env, options, &settings, is_bare, memory.as_ref()),
         memory: memory
             .map(|memory| SessionMemory { journal: memory.journal, shows_team: instructions.is_trusted() }),

@@ -14,6 +14,7 @@ pub mod compose;
 mod credentials;
 pub mod memory;
 mod options;
+mod plans;
 pub mod resume;
 pub mod retention;
 pub mod rules;

@@ -9,6 +9,7 @@
 //! 3. Stored API failures, blank text and responses of nothing but reasoning are not sent; what was said before them is.
 //! 4. A message that has been followed by one of the other role never changes again, unless a result in it is replaced.
 
+mod plan_reminder;
 mod reminder;
 
 use std::sync::Arc;

@@ -34,6 +34,8 @@ pub struct ModelChoice {
 pub struct PermissionState {
     /// Mode and rules.
     pub rulebook: Rulebook,
+    /// The mode before planning began.
+    pub before_plan: Option<Mode>,
     /// Calls that were denied.
     pub denials: Vec<Denial>,
 }

@@ -25,6 +25,7 @@ pub mod recall;
 pub mod search;
 pub mod session;
 pub mod skill;
+pub mod slug_words;
 pub mod stream;
 pub mod task_list;
 pub mod tool;

@@ -26,6 +26,7 @@ use crate::earlier_totals::EarlierTotals;
 use crate::extension::{Classifier, CompactionHooks, McpToolCaller, RestoreSource, TurnHooks};
 use crate::file_history::FileHistoryStores;
 use crate::initialize::ClientHook;
+use crate::plan::PlanConfig;
 use crate::skills::SessionSkills;
 use crate::slash_command::CommandRegistry;
 
@@ -91,6 +92,8 @@ pub struct SessionConfig {
     pub skills: Arc<SessionSkills>,
     /// The memories of the project, if any are kept.
     pub memory: Option<SessionMemory>,
+    /// Where plans are made, and how.
+    pub plans: PlanConfig,
     /// What is done beside the conversation.
     pub background: BackgroundConfig,
     /// The parts of the system prompt.

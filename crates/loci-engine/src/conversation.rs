@@ -20,6 +20,7 @@ mod hook_events;
 pub(crate) mod host;
 mod instructions;
 mod permission;
+mod plan;
 mod questions;
 mod requests;
 mod summary_request;

@@ -20,6 +20,7 @@ mod instructions;
 mod lost_tasks;
 mod memory;
 mod model_name;
+mod plan;
 mod prepared_call;
 mod recorder;
 mod renewal;
@@ -59,6 +60,7 @@ pub use initialize::{ClientHook, InitializeRequest};
 pub use instructions::shown_instructions;
 pub use memory::shown_memory_indexes;
 pub use model_name::resolve_model;
+pub use plan::PlanConfig;
 pub use renewal::{NewSession, RenewSession, RenewalState, RunnerEvent, SessionRunner};
 pub use replay::{
     CallCheck, CallOutcome, ReplayOptions, ReplayReport, ReplaySandbox, RequestCheck, TakenOver, replay,

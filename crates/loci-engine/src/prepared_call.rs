@@ -96,7 +96,7 @@ pub(crate) fn prepare_all(
     let mut ready = Vec::new();
     let preparations = calls
         .iter()
-        .map(|call| match prepare(toolbox, host, &from_model(toolbox, call)) {
+        .map(|call| match prepare(toolbox, host, &from_model(toolbox, host, call)) {
             Ok((prepared, concurrency)) => {
                 ready.push(prepared);
                 Preparation::Ready { call: call.id.clone(), concurrency }
@@ -107,11 +107,11 @@ pub(crate) fn prepare_all(
     (ready, preparations)
 }
 
-/// Returns a call without what only people and hooks may put into it.
-fn from_model(toolbox: &Toolbox, call: &ToolUse) -> ToolUse {
+/// Returns a call without what only people and hooks may put into it, and with what the house knows.
+fn from_model(toolbox: &Toolbox, host: &dyn Host, call: &ToolUse) -> ToolUse {
     let input = call.input.clone();
     let input = match toolbox.find(&call.name) {
-        Some(tool) => tool.model_input(input),
+        Some(tool) => tool.model_input(input, host),
         None => input,
     };
     ToolUse { input, ..call.clone() }

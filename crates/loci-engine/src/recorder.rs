@@ -123,6 +123,11 @@ impl Recorder {
         self.stamp.git_branch = branch;
     }
 
+    /// Notes the session's name of three words, which later entries carry.
+    pub(crate) fn set_slug(&mut self, slug: String) {
+        self.stamp.slug = Some(slug);
+    }
+
     /// Adds context that is recorded before the next prompt.
     pub(crate) fn add_before_prompt(&mut self, attachments: Vec<Value>) {
         self.before_prompt.extend(attachments);
@@ -398,6 +403,12 @@ impl Recorder {
             return;
         }
         let entry = self.metadata(&Metadata::CustomTitle { title });
+        self.write(entry.as_slice());
+    }
+
+    /// Records a name that nobody chose.
+    pub(crate) fn generated_title(&mut self, title: String) {
+        let entry = self.metadata(&Metadata::GeneratedTitle { title });
         self.write(entry.as_slice());
     }
 

@@ -46,6 +46,22 @@ pub fn change(store: &Store<AppState>, edit: impl FnOnce(&mut AppState)) {
     });
 }
 
+/// Changes the permission mode. What it was before planning is remembered, to go back to.
+pub(crate) fn set_mode(store: &Store<AppState>, mode: Mode) {
+    change(store, |state| {
+        let before = state.permission.rulebook.mode;
+        state.permission.rulebook.mode = mode;
+        remember_mode(state, before);
+    });
+}
+
+/// Notes the mode that planning took the place of.
+pub(crate) fn remember_mode(state: &mut AppState, before: Mode) {
+    if state.permission.rulebook.mode == Mode::Plan && before != Mode::Plan {
+        state.permission.before_plan = Some(before);
+    }
+}
+
 /// Changes the session's identity; listeners hear of it.
 pub fn change_identity(store: &Store<SessionIdentity>, edit: impl FnOnce(&mut SessionIdentity)) {
     store.update_eq(|identity| {

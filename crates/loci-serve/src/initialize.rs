@@ -140,7 +140,6 @@ pub(crate) fn check_support(request: &InitializeRequest) -> Option<String> {
         ("promptSuggestions", flag(request.wants_prompt_suggestions)),
         ("forwardSubagentText", flag(request.forwards_subagent_text)),
         ("agentProgressSummaries", flag(request.wants_agent_summaries)),
-        ("planModeInstructions", flag(request.plan_mode_instructions.is_some())),
         ("toolAliases", names(request.tool_aliases.keys().map(String::as_str).collect())),
     ];
     let known =

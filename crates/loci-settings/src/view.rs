@@ -37,6 +37,8 @@ pub struct Settings {
     pub auto_memory: AutoMemorySettings,
     /// Memories that are shared.
     pub team_memory: TeamMemorySettings,
+    /// Where plans are kept, relative to the project.
+    pub plans_directory: Option<String>,
     /// Days that sessions are kept.
     pub cleanup_period_days: Option<u64>,
     /// Whether the prompt tells about git.
@@ -195,6 +197,7 @@ impl From<&MergedSettings> for Settings {
                 extraction: flag("memoryExtraction.enabled"),
                 least_tokens: number("memoryExtraction.leastTokens"),
             },
+            plans_directory: text("plansDirectory"),
             cleanup_period_days: number("cleanupPeriodDays"),
             include_git_instructions: flag("includeGitInstructions"),
             claude_md_excludes: texts("claudeMdExcludes").unwrap_or_default(),

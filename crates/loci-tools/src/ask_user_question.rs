@@ -86,7 +86,7 @@ impl Tool for AskUserQuestion {
         true
     }
 
-    fn model_input(&self, input: Value) -> Value {
+    fn model_input(&self, input: Value, _host: &dyn Host) -> Value {
         without_answers(input)
     }
 
@@ -133,7 +133,7 @@ mod tests {
         let mut filled = input();
         filled["answers"] = json!({"Tabs?": "Tabs"});
         assert_eq!(needs(&filled), None);
-        assert_eq!(needs(&tool.model_input(filled)), Some(Interaction::Answers));
+        assert_eq!(needs(&tool.model_input(filled, &host)), Some(Interaction::Answers));
         assert!(!tool.effects(&input(), &host.workspace()).is_read_only());
     }
 

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use loci_core::ids::ToolUseId;
 use loci_core::recall::{RecallQuery, RecallResult};
 use loci_stdx::Env;
+use serde_json::Value;
 
 use crate::{AgentHost, BackgroundTasks, FileStates, TaskStore, Workspace};
 
@@ -59,8 +60,32 @@ pub trait Host: Send + Sync {
         None
     }
 
+    /// How things stand with plans; nothing is planned where there is no plan mode.
+    fn plan(&self) -> PlanView {
+        PlanView::default()
+    }
+
+    /// Begins to plan; returns what the model is told, as an attachment. The error says why that cannot be.
+    fn begin_plan(&self) -> Result<Value, String> {
+        Err("there is no plan mode here".to_owned())
+    }
+
+    /// Ends planning, since this plan was approved; returns what the model is told, as an attachment.
+    fn end_plan(&self, _plan: &str) -> Option<Value> {
+        None
+    }
+
     /// Tells the front ends how a call is getting on.
     fn progress(&self, call: &ToolUseId, progress: ToolProgress);
+}
+
+/// How things stand with plans.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PlanView {
+    /// Whether one is being made.
+    pub is_active: bool,
+    /// The file that it is made in, once there is one.
+    pub file: Option<PathBuf>,
 }
 
 /// News of a running call.

@@ -12,8 +12,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    BackgroundTasks, FileStates, Host, HostFuture, MemoryTaskStore, TaskStore, Tool, ToolCall, ToolProgress,
-    Workspace,
+    BackgroundTasks, FileStates, Host, HostFuture, MemoryTaskStore, PlanView, TaskStore, Tool, ToolCall,
+    ToolProgress, Workspace,
 };
 
 /// A project in a temporary directory, and everything a tool asks for.
@@ -30,6 +30,7 @@ pub(crate) struct TestHost {
     pub(crate) denied: Mutex<Vec<PathBuf>>,
     /// Environment of children.
     pub(crate) child_env: Mutex<Vec<(String, String)>>,
+    is_planning: Mutex<bool>,
     /// What was said earlier; nothing is kept unless it is set.
     pub(crate) recalled: Mutex<Option<RecallResult>>,
     /// What happens between the verdict and the run.
@@ -61,6 +62,7 @@ impl TestHost {
             checkpoints: Mutex::default(),
             denied: Mutex::default(),
             child_env: Mutex::new(vec![("PATH".to_owned(), path)]),
+            is_planning: Mutex::default(),
             recalled: Mutex::default(),
             between: Mutex::new(Box::new(|| {})),
         }
@@ -164,6 +166,21 @@ impl Host for TestHost {
 
     fn task_store(&self) -> Arc<dyn TaskStore> {
         Arc::clone(&self.task_store) as Arc<dyn TaskStore>
+    }
+
+    fn plan(&self) -> PlanView {
+        let is_active = *self.is_planning.lock().unwrap();
+        PlanView { is_active, file: Some(self.env.home.join("plan.md")) }
+    }
+
+    fn begin_plan(&self) -> Result<Value, String> {
+        *self.is_planning.lock().unwrap() = true;
+        Ok(serde_json::json!({"type": "plan_mode"}))
+    }
+
+    fn end_plan(&self, _plan: &str) -> Option<Value> {
+        *self.is_planning.lock().unwrap() = false;
+        None
     }
 
     fn progress(&self, _call: &ToolUseId, _progress: ToolProgress) {}

@@ -27,8 +27,9 @@ pub trait Tool: Send + Sync {
     /// Returns true when the call only reads and may run beside others of its kind.
     fn is_concurrency_safe(&self, input: &Value) -> bool;
 
-    /// Returns what of an input the model may say itself; the rest is for people and hooks to fill in.
-    fn model_input(&self, input: Value) -> Value {
+    /// Returns the input of a call that the model made: without what only people and hooks fill in, and with what the
+    /// house knows.
+    fn model_input(&self, input: Value, _host: &dyn Host) -> Value {
         input
     }
 

@@ -89,6 +89,8 @@ impl Toolbox {
             Arc::new(crate::todo::task_update::TaskUpdate::default()),
             Arc::new(crate::write::Write::default()),
             Arc::new(crate::ask_user_question::AskUserQuestion::default()),
+            Arc::new(crate::enter_plan_mode::EnterPlanMode::default()),
+            Arc::new(crate::exit_plan_mode::ExitPlanMode::default()),
         ])
     }
 

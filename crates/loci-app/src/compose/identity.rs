@@ -50,6 +50,7 @@ pub(super) fn stamp(env: &Env, place: &SessionPlace) -> Stamp {
         version: COMPATIBLE_VERSION.to_owned(),
         git_branch: head_branch(&env.cwd).unwrap_or_else(|| "HEAD".to_owned()),
         entrypoint: env.vars.non_empty("CLAUDE_CODE_ENTRYPOINT").unwrap_or("sdk-cli").to_owned(),
+        slug: None,
         agent: None,
         agent_type: None,
     }

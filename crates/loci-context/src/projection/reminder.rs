@@ -7,6 +7,7 @@ use loci_core::entry::Entry;
 use loci_core::message::Block;
 use serde_json::Value;
 
+use super::plan_reminder;
 use crate::compaction::{RESTORED, restored_text};
 
 /// The record of the system prompt behind an answer; it is no part of the conversation.
@@ -80,6 +81,8 @@ fn blocks(attachment: &Value) -> Vec<Block> {
             let part = |key: &str| content.get(key).and_then(Value::as_str).unwrap_or_default();
             vec![reminder(&format!("Contents of {}:\n\n{}", part("path"), part("content")))]
         }
+        "plan_mode" => vec![reminder(&plan_reminder::plan_mode(attachment))],
+        "plan_mode_exit" => vec![reminder(&plan_reminder::plan_mode_exit(attachment))],
         RESTORED => vec![reminder(&restored_text(text("name"), text("content")))],
         "date_change" => vec![reminder(&format!("The date is now {}.", text("newDate")))],
         "hook_additional_context" => {

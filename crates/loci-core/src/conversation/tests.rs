@@ -114,6 +114,7 @@ fn repaired(mut entries: Vec<Arc<Entry>>) -> Vec<Arc<Entry>> {
         version: "2.1.197".to_owned(),
         git_branch: "HEAD".to_owned(),
         entrypoint: "cli".to_owned(),
+        slug: None,
         agent: None,
         agent_type: None,
     };

@@ -22,6 +22,8 @@ pub struct Stamp {
     pub git_branch: String,
     /// `sdk-cli` for headless runs, `cli` for the terminal, or what an SDK says of itself.
     pub entrypoint: String,
+    /// The session's name of three words, once a plan has made one.
+    pub slug: Option<String>,
     /// The agent whose conversation it is; none for the main line. An agent's entries are a sidechain.
     pub agent: Option<AgentId>,
     /// The type of that agent, which its answers name.
@@ -298,6 +300,9 @@ impl Draft {
         put("sessionId", Value::from(stamp.session_id.as_str()));
         put("version", Value::from(stamp.version.as_str()));
         put("gitBranch", Value::from(stamp.git_branch.as_str()));
+        if let Some(slug) = &stamp.slug {
+            put("slug", Value::from(slug.as_str()));
+        }
         Entry::parse(Value::Object(line).to_string())
     }
 

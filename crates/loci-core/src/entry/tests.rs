@@ -11,6 +11,7 @@ fn stamp() -> Stamp {
         cwd: "/home/dev/project".to_owned(),
         version: "2.1.197".to_owned(),
         git_branch: "main".to_owned(),
+        slug: None,
         entrypoint: "sdk-cli".to_owned(),
         agent: None,
         agent_type: None,

@@ -8,6 +8,7 @@ use super::critical::critical_removal;
 use super::host::is_documentation;
 use super::matching::{Restrictions, allowing, may_match, restrictions};
 use super::memory::written_memory;
+use super::plan::written_plan;
 use super::protected::{is_protected, is_protected_target};
 use super::{Mode, Reason, Rule, Rulebook};
 use crate::tool::{CallEffects, Unclear};
@@ -109,6 +110,9 @@ const STEPS: &[(&str, Check)] = &[
     ("critical removals", |call, book, _| critical_removal(call, book).map(Reason::CriticalRemoval).map(ask)),
     ("what a person has to say", |call, _, _| call.effects.interaction.map(Reason::Interaction).map(ask)),
     ("bypassed permissions", |_, book, _| bypassed(book)),
+    ("the plan", |call, book, _| {
+        written_plan(call.effects, book).map(|path| allow(Reason::Plan(path.to_owned())))
+    }),
     ("memories", |call, book, _| {
         written_memory(call.effects, book).map(|path| allow(Reason::Memory(path.to_owned())))
     }),
@@ -169,7 +173,13 @@ fn by_hook(verdict: Verdict, call: &Call<'_>) -> Option<Decision> {
 }
 
 fn bypassed(book: &Rulebook) -> Option<Decision> {
-    (book.mode == Mode::BypassPermissions).then(|| allow(Reason::Mode(book.mode)))
+    let is_on = match book.mode {
+        Mode::BypassPermissions => true,
+        // Who may bypass permissions is asked to plan, and not held to it.
+        Mode::Plan => book.may_bypass,
+        Mode::Default | Mode::AcceptEdits | Mode::Auto | Mode::DontAsk => false,
+    };
+    is_on.then(|| allow(Reason::Mode(book.mode)))
 }
 
 fn protected_write(effects: &CallEffects) -> Option<Decision> {

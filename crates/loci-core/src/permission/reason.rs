@@ -19,6 +19,8 @@ pub enum Reason {
     MayMatch(Rule, String),
     /// Only reading, in the session's directories.
     ReadOnly,
+    /// It writes the plan that is being made.
+    Plan(PathBuf),
     /// It writes a memory, in the directory that is there for them.
     Memory(PathBuf),
     /// Fetching from the built-in list of documentation.
@@ -56,6 +58,7 @@ impl Reason {
             Self::CriticalRemoval(_) | Self::ProtectedPath(_) => "safetyCheck",
             Self::StateEffects(_) => "workingDir",
             Self::ReadOnly
+            | Self::Plan(_)
             | Self::Memory(_)
             | Self::Documentation(_)
             | Self::UnclearPath(_)
@@ -101,6 +104,7 @@ impl fmt::Display for Reason {
             Self::Classifier(said) => write!(f, "the classifier: {said}"),
             Self::MayMatch(rule, what) => write!(f, "the rule {rule} may apply: {what}"),
             Self::ReadOnly => f.write_str("it only reads, inside the working directories"),
+            Self::Plan(path) => write!(f, "`{}` is the plan", path.display()),
             Self::Memory(path) => write!(f, "`{}` is a memory", path.display()),
             Self::Documentation(host) => write!(f, "`{host}` is documentation that may be fetched"),
             Self::Mode(mode) => write!(f, "permission mode {mode}"),

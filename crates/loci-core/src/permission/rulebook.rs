@@ -26,6 +26,10 @@ pub struct Rulebook {
     pub read_dirs: Vec<PathBuf>,
     /// Where memories lie, in every spelling; tools write them without a question.
     pub memory_dirs: Vec<PathBuf>,
+    /// The file that plans are made in, once there is one.
+    pub plan_file: Option<PathEffect>,
+    /// Whether the session was started so that permissions could be bypassed.
+    pub may_bypass: bool,
     /// Where the shell stands.
     pub cwd: PathBuf,
     /// The user's home.

@@ -64,6 +64,7 @@ async fn check(run_tool: fn() -> ToolFuture<'static>, is_cancelled: bool, expect
         transcript: None,
         memory: None,
         task_store: Arc::new(loci_tools::MemoryTaskStore::default()),
+        plans: None,
         env_dir: Arc::default(),
     });
     let call = PreparedCall {

@@ -370,6 +370,7 @@ impl Conversation {
         }
         self.drop_retired_tools();
         self.reread_instructions();
+        self.restore_plan();
         self.restore_used(&pending.room);
         self.restore_files(RestoreBudget::FILES.within(self.room_left(&pending.room)));
         self.compactor.guard.succeeded();
@@ -390,7 +391,11 @@ impl Conversation {
     /// Puts the files that were read last before the model again: the summary does not hold their text.
     /// Instructions of the start are sent all the same; those met on the way come back with their files.
     fn restore_files(&mut self, budget: RestoreBudget) {
-        let is_told = |path: &Path| self.instructions.lazy.as_ref().is_some_and(|lazy| lazy.has(path));
+        let plan = self.ctx.plans.file();
+        let is_told = |path: &Path| {
+            plan.as_deref() == Some(path)
+                || self.instructions.lazy.as_ref().is_some_and(|lazy| lazy.has(path))
+        };
         let files = self.host.files_to_restore(budget, is_told);
         if let Some(lazy) = &mut self.instructions.lazy {
             lazy.forget();

@@ -31,6 +31,7 @@ use crate::extension::{
 };
 use crate::hooks::HookService;
 use crate::memory::MemoryService;
+use crate::plan::PlanService;
 use crate::skills::SessionSkills;
 use crate::slash_command::CommandRegistry;
 use crate::state::change;
@@ -80,6 +81,8 @@ pub(crate) struct SessionContext {
     pub(crate) skills: Arc<SessionSkills>,
     /// The memories of the project.
     pub(crate) memory: Option<Arc<MemoryService>>,
+    /// Its plan.
+    pub(crate) plans: Arc<PlanService>,
     /// The conversation that waits for each open question; held to look one up.
     pub(crate) questions: Mutex<HashMap<String, UnboundedSender<InboxMessage>>>,
 }

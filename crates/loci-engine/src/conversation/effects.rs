@@ -79,6 +79,7 @@ impl Conversation {
                 self.record_prompt(&prompt);
                 self.tell_date();
                 self.tell_skills();
+                self.tell_plan();
                 let attachments = prompt.attachments.into_iter().chain(attachments);
                 attachments.for_each(|attachment| self.recorder.attachment(attachment));
                 Some(Event::Begin)
@@ -167,11 +168,13 @@ impl Conversation {
                 if let Some(told) = self.run.batch.iter_mut().find(|it| it.tool_use_id == call.as_str()) {
                     told.tool_response = outcome.content.to_value();
                 }
+                self.stamp_slug();
                 let entry = self.recorder.tool_result(&call, &outcome);
                 self.tell_user(entry.as_deref(), Some(outcome.structured));
                 if let Some(text) = self.run.skill_texts.remove(&call) {
                     self.recorder.skill_text(&call, &text);
                 }
+                self.title_by_plan();
             }
             Record::Nudge(text) => self.recorder.nudge(text),
             Record::Objection(objection) => {

@@ -139,6 +139,7 @@ fn side_host(
         memory: None,
         // The conversation's list is not its own.
         task_store: Arc::new(MemoryTaskStore::default()),
+        plans: None,
         env_dir: Arc::clone(&ctx.env_dir),
     });
     *lock(host.files()) = files;

@@ -13,13 +13,15 @@ use loci_stdx::{Env, Store};
 use loci_storage::layout::{ConfigHome, SessionTmp};
 use loci_storage::search::{ProjectRecord, recall};
 use loci_tools::{
-    BackgroundStatus, BackgroundTasks, FileState, FileStates, HOOK_ENV_VARIABLE, Host, HostFuture, TaskStore,
-    ToolProgress, Workspace,
+    BackgroundStatus, BackgroundTasks, FileState, FileStates, HOOK_ENV_VARIABLE, Host, HostFuture, PlanView,
+    TaskStore, ToolProgress, Workspace,
 };
+use serde_json::Value;
 
 use crate::config::Ambient;
 use crate::event::{EngineEvent, EventSink};
 use crate::file_history::FileHistoryRecorder;
+use crate::plan::PlanService;
 
 /// What the calls of a conversation share.
 pub(crate) struct ConversationHost {
@@ -44,6 +46,8 @@ pub(crate) struct ConversationHost {
     /// The project's memories, where they are on.
     memory: Option<PathBuf>,
     task_store: Arc<dyn TaskStore>,
+    /// The session's plan, for the main line.
+    plans: Option<Arc<PlanService>>,
     /// Where hooks leave variables for commands, once there are any.
     env_dir: Arc<OnceLock<PathBuf>>,
 }
@@ -69,6 +73,7 @@ pub(crate) struct HostParts {
     pub(crate) transcript: Option<PathBuf>,
     pub(crate) memory: Option<PathBuf>,
     pub(crate) task_store: Arc<dyn TaskStore>,
+    pub(crate) plans: Option<Arc<PlanService>>,
     pub(crate) env_dir: Arc<OnceLock<PathBuf>>,
 }
 
@@ -88,6 +93,7 @@ impl ConversationHost {
             transcript: parts.transcript,
             memory: parts.memory,
             task_store: parts.task_store,
+            plans: parts.plans,
             env_dir: parts.env_dir,
         }
     }
@@ -251,6 +257,23 @@ impl Host for ConversationHost {
 
     fn task_store(&self) -> Arc<dyn TaskStore> {
         Arc::clone(&self.task_store)
+    }
+
+    fn plan(&self) -> PlanView {
+        let plans = self.plans.as_ref();
+        PlanView {
+            is_active: plans.is_some_and(|plans| plans.is_active()),
+            file: plans.and_then(|plans| plans.file()),
+        }
+    }
+
+    fn begin_plan(&self) -> Result<Value, String> {
+        let plans = self.plans.as_ref().ok_or("an agent has no plan of its own")?;
+        plans.begin().map_err(|error| error.to_string())
+    }
+
+    fn end_plan(&self, plan: &str) -> Option<Value> {
+        self.plans.as_ref().map(|plans| plans.end(plan))
     }
 
     fn progress(&self, call: &ToolUseId, progress: ToolProgress) {

@@ -7,7 +7,7 @@ use loci_core::message::ToolUse;
 use loci_core::permission::{
     Classified, Decision, Destination, Mode, Reason, RuleList, Rulebook, Update, Verdict,
 };
-use loci_core::tool::{CallEffects, PathEffect, ToolOutcome};
+use loci_core::tool::{CallEffects, Interaction, PathEffect, ToolOutcome};
 use loci_tools::Host;
 use serde_json::Value;
 
@@ -19,13 +19,19 @@ use crate::config::ReloadPoint;
 use crate::event::{EngineEvent, Question, QuestionKind};
 use crate::extension::{CallGate, ClassifierCall, PermissionQuestion};
 use crate::prepared_call::{PermissionCheck, PreparedCall, check_permission, prepare};
-use crate::state::change;
+use crate::state::{change, remember_mode};
 use crate::turn::{CallPermission, Event};
 
 impl Conversation {
     /// Returns the rules in force, with what changed in the settings since the last call.
     pub(super) fn rules_now(&self) -> Rulebook {
-        self.grants.apply(self.ctx.reload_settings(ReloadPoint::Call))
+        let mut book = self.grants.apply(self.ctx.reload_settings(ReloadPoint::Call));
+        book.may_bypass = lock(&self.ctx.grants).may_bypass;
+        book.plan_file = self.ctx.plans.judged_file().filter(|_| self.is_main());
+        if let Some(plan) = &book.plan_file {
+            book.read_dirs.extend([plan.requested.clone(), plan.real.clone()]);
+        }
+        book
     }
 
     /// Checks whether a call may run, as soon as hooks have said what they think of it.
@@ -153,12 +159,25 @@ impl Conversation {
             reason_kind: reason.kind(),
             links: links(&call.effects),
             blocked_path: reason.path().map(std::path::Path::to_path_buf),
-            suggestions: if self.may_grant() { judged.suggestions.clone() } else { Vec::new() },
+            suggestions: self.suggestions(judged),
         };
         let id = question.id.clone();
         self.put_question(question, call.clone());
         self.tell_hooks_of_question(&id, &call.tool);
         self.ask_hooks(id, call, judged);
+    }
+
+    /// Returns what would let a call run from now on; for a plan, the mode that its changes are made in.
+    fn suggestions(&self, judged: &PermissionCheck) -> Vec<Update> {
+        if judged.effects.interaction == Some(Interaction::PlanApproval) {
+            let mode = match (lock(&self.ctx.grants).may_bypass, self.ctx.classifier.is_some()) {
+                (true, _) => Mode::BypassPermissions,
+                (false, true) => Mode::Auto,
+                (false, false) => Mode::AcceptEdits,
+            };
+            return vec![Update::SetMode(mode, Destination::Session)];
+        }
+        if self.may_grant() { judged.suggestions.clone() } else { Vec::new() }
     }
 
     /// Asks hooks in the place of a person, while nobody else can be asked; false when there are none.
@@ -174,7 +193,7 @@ impl Conversation {
     /// Asks hooks in the place of a person; whoever answers first counts.
     fn ask_hooks(&mut self, question: String, call: &PreparedCall, judged: &PermissionCheck) -> bool {
         let Some(hooks) = self.ctx.listeners(HookEvent::PermissionRequest) else { return false };
-        let suggestions = if self.may_grant() { judged.suggestions.clone() } else { Vec::new() };
+        let suggestions = self.suggestions(judged);
         let call = call.for_hooks(&self.host.workspace(), self.hook_moment());
         let (inbox, cancel) = (self.run.inbox.clone(), self.run.calls.clone());
         tokio::spawn(async move {
@@ -301,7 +320,10 @@ impl Conversation {
         let mut book = self.ctx.state.get().permission.rulebook.clone();
         let complaints = update.apply(&mut book);
         self.host.set_dirs(&book.dirs);
-        change(&self.ctx.state, |state| state.permission.rulebook = book.clone());
+        change(&self.ctx.state, |state| {
+            let before = std::mem::replace(&mut state.permission.rulebook, book.clone()).mode;
+            remember_mode(state, before);
+        });
         for bad in &complaints {
             self.tell(EngineEvent::Warning(format!("A permission was not changed: {bad}")));
         }

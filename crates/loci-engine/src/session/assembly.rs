@@ -24,6 +24,7 @@ use crate::extension::RestoreSource;
 use crate::file_history::Checkpoints;
 use crate::hooks::{HookService, HookWorld};
 use crate::memory::MemoryService;
+use crate::plan::PlanService;
 use crate::recorder::Recorder;
 use crate::request::RequestBase;
 use crate::state::connect;
@@ -69,6 +70,11 @@ impl Session {
                 commands: command_in.downgrade(),
             },
         );
+        // A fork begins with the words of another session, not with its plan.
+        let past = if config.history.inherited.is_empty() { &config.history.path[..] } else { &[] };
+        let can_exit = config.toolbox.find("ExitPlanMode").is_some();
+        let plan_config = std::mem::take(&mut config.plans);
+        let plans = PlanService::new(plan_config, config.env.clone(), Arc::clone(&state), past, can_exit);
         let ctx = Arc::new(SessionContext {
             env: config.env.clone(),
             home: config.home.clone(),
@@ -99,6 +105,7 @@ impl Session {
             )),
             env_dir,
             memory: memory.map(Arc::new),
+            plans: Arc::new(plans),
             questions: Mutex::default(),
         });
         ctx.add_skill_commands();
@@ -140,6 +147,7 @@ impl Conversation {
             transcript: config.log.path().map(Path::to_path_buf),
             memory: ctx.memory.as_ref().map(|memory| memory.dir().to_owned()),
             task_store: task_store(&config.home, &who, &config.env),
+            plans: Some(Arc::clone(&ctx.plans)),
             env_dir: Arc::clone(&ctx.env_dir),
         });
         let (prompt, toolbox, id) = (&config.prompt, &config.toolbox, who.id().as_str());

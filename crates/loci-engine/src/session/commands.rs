@@ -9,7 +9,7 @@ use crate::command::Command;
 use crate::conversation::TurnInput;
 use crate::event::{EngineEvent, TurnReport};
 use crate::model_name::resolve_model;
-use crate::state::change;
+use crate::state::{change, set_mode};
 
 impl Session {
     /// Takes a command that needs no turn.
@@ -31,7 +31,7 @@ impl Session {
                 }
             }
             Command::SetMode(mode) => {
-                change(&conversation.ctx.state, |state| state.permission.rulebook.mode = mode);
+                set_mode(&conversation.ctx.state, mode);
             }
             Command::SetModel(model) => {
                 let vars = conversation.host.env().vars;

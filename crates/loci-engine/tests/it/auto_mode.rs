@@ -133,6 +133,7 @@ pub(crate) fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) 
             version: "1".to_owned(),
             git_branch: "HEAD".to_owned(),
             entrypoint: "test".to_owned(),
+            slug: None,
             agent: None,
             agent_type: None,
         },
@@ -161,6 +162,7 @@ pub(crate) fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) 
         restore_sources: Vec::new(),
         skills: Arc::new(SessionSkills::none()),
         memory: None,
+        plans: loci_engine::PlanConfig::default(),
         background: BackgroundConfig::default(),
         prompt: PromptParts {
             replacement: Some(String::new()),

@@ -120,6 +120,7 @@ pub fn import_rollout(
         version: options.version.to_owned(),
         git_branch: read.head.branch.clone().unwrap_or_else(|| "HEAD".to_owned()),
         entrypoint: "cli".to_owned(),
+        slug: None,
         agent: None,
         agent_type: None,
     };

@@ -40,6 +40,7 @@ impl Running {
             version: "2.1.197".to_owned(),
             git_branch: "HEAD".to_owned(),
             entrypoint: "cli".to_owned(),
+            slug: None,
             agent: None,
             agent_type: None,
         };

@@ -40,6 +40,7 @@ mod outgrowing;
 mod permission_verbs;
 #[cfg(unix)]
 mod permissions;
+mod plan_mode;
 mod prefix;
 mod private_files;
 mod recall;

@@ -73,6 +73,7 @@ async fn an_asked_call_is_explained_with_what_would_allow_it() {
           critical removals                    nothing to say
           what a person has to say             nothing to say
           bypassed permissions                 nothing to say
+          the plan                             nothing to say
           memories                             nothing to say
           protected paths                      nothing to say
           allow rules                          nothing to say
@@ -334,6 +335,11 @@ async fn rules_are_added_and_removed_and_nothing_else_changes() {
             },
             {
               "check": "bypassed permissions",
+              "verdict": null,
+              "reason": null
+            },
+            {
+              "check": "the plan",
               "verdict": null,
               "reason": null
             },

@@ -169,6 +169,7 @@ pub fn load_rollout(
         version: String::new(),
         git_branch: read.head.branch.clone().unwrap_or_default(),
         entrypoint: read.head.originator.clone().unwrap_or_default(),
+        slug: None,
         agent: None,
         agent_type: None,
     };

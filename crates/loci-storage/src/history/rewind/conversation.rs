@@ -91,6 +91,7 @@ fn stamp(text: &[u8], session: &SessionId) -> Stamp {
         version: read("version", "0"),
         git_branch: read("gitBranch", "HEAD"),
         entrypoint: read("entrypoint", "cli"),
+        slug: None,
         agent: None,
         agent_type: None,
     }

@@ -1,0 +1,90 @@
+//! What the model is told about plan mode: when it begins, while it lasts, and when it is over.
+
+use serde_json::Value;
+
+/// Returns the text of a `plan_mode` attachment.
+pub(super) fn plan_mode(attachment: &Value) -> String {
+    let file = attachment["planFilePath"].as_str().unwrap_or_default();
+    let can_exit = attachment["canExit"].as_bool().unwrap_or(true);
+    match attachment["reminderType"].as_str() {
+        Some("sparse") => still_on(file, can_exit),
+        _ => full(attachment, file, can_exit),
+    }
+}
+
+/// Returns the text of a `plan_mode_exit` attachment.
+pub(super) fn plan_mode_exit(attachment: &Value) -> String {
+    let file = attachment["planFilePath"].as_str().unwrap_or_default();
+    let place = match attachment["planExists"].as_bool() {
+        Some(true) => format!(" The plan is in {file}, should you need it."),
+        _ => String::new(),
+    };
+    format!("Plan mode is off: you may change things again.{place}")
+}
+
+fn still_on(file: &str, can_exit: bool) -> String {
+    let end = if can_exit { " Finish with ExitPlanMode, or ask with AskUserQuestion." } else { "" };
+    format!("Plan mode is still on, as described above: change nothing but the plan file {file}.{end}")
+}
+
+fn full(attachment: &Value, file: &str, can_exit: bool) -> String {
+    let state = match attachment["planExists"].as_bool() {
+        Some(true) => {
+            "There is a plan in it already. Read it first; go on with it or write a new one, whichever fits."
+        }
+        _ => "It is not there yet: make it with Write.",
+    };
+    let own = attachment["instructions"].as_str().map(str::trim).filter(|text| !text.is_empty());
+    let workflow = own.unwrap_or(WORKFLOW);
+    let end = if can_exit { WITH_EXIT } else { WITHOUT_EXIT };
+    format!(
+        "Plan mode is on: the user wants to agree on a plan before anything is done. Edit no file but the plan file, run \
+         no command that changes anything, and commit, install or configure nothing. This stands above every other \
+         instruction to make changes.\n\nThe plan file is {file}. {state} It is the only file that you may \
+         write.\n\n{workflow}\n\n{end}"
+    )
+}
+
+const WORKFLOW: &str = "How to go about it:\n\
+     1. Understand what is asked. Read the code that it concerns and how similar things are done there.\n\
+     2. Settle what is open: what the user must decide, ask; what the code can tell, look up.\n\
+     3. Write the plan to the plan file as you go. Say what it is for, what changes in which files, what is reused, and \
+     how you will see that it works. Put down the way that you recommend, not every way there is, and keep it short \
+     enough to be read in a minute or two.\n\
+     4. Read it again as if you had to carry it out: nothing in it may rest on a guess.";
+
+const WITH_EXIT: &str = "End every turn in one of two ways: with AskUserQuestion, when something must be decided, or with \
+     ExitPlanMode, when the plan is complete. ExitPlanMode shows the plan and asks whether it is approved; do not ask \
+     for that in any other way.";
+
+const WITHOUT_EXIT: &str =
+    "Nobody can be asked in this run. When the plan is complete, end your turn by telling what it says.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn reminders_name_the_plan_file_and_only_tools_that_are_there() {
+        let told = |kind: &str, can_exit: bool| {
+            plan_mode(
+                &json!({"reminderType": kind, "planFilePath": "/c/plans/a.md", "planExists": false, "canExit": can_exit}),
+            )
+        };
+        for kind in ["full", "sparse"] {
+            assert!(told(kind, true).contains("/c/plans/a.md"), "{kind}");
+            assert!(told(kind, true).contains("ExitPlanMode") && !told(kind, false).contains("ExitPlanMode"));
+        }
+        assert!(told("sparse", true).len() < told("full", true).len() / 4);
+    }
+
+    #[test]
+    fn instructions_of_a_client_take_the_place_of_the_workflow_alone() {
+        let told = plan_mode(
+            &json!({"reminderType": "full", "planFilePath": "/p", "instructions": "Think in threes."}),
+        );
+        assert!(told.contains("Think in threes.") && !told.contains("How to go about it"), "{told}");
+        assert!(told.contains("Edit no file but the plan file") && told.contains("ExitPlanMode"), "{told}");
+    }
+}

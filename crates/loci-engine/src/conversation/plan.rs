@@ -1,0 +1,54 @@
+//! Plans in a conversation: what the model is told of them, and what outlasts a compaction.
+
+use loci_tools::Host;
+
+use super::Conversation;
+use crate::event::EngineEvent;
+use crate::plan::plan_attachment;
+
+impl Conversation {
+    /// Tells the model, beside a prompt, that a plan is being made, or no longer.
+    pub(super) fn tell_plan(&mut self) {
+        if !self.is_main() {
+            return;
+        }
+        match self.ctx.plans.news() {
+            Ok(news) => {
+                self.stamp_slug();
+                news.into_iter().for_each(|attachment| self.recorder.attachment(attachment));
+            }
+            Err(error) => {
+                let text = format!("Plan mode has no file to plan in: {error}; see `plansDirectory`");
+                self.tell(EngineEvent::Warning(text));
+            }
+        }
+    }
+
+    /// Lets later entries carry the name of the plan file, once it has one.
+    pub(super) fn stamp_slug(&mut self) {
+        if let Some(slug) = self.ctx.plans.slug() {
+            self.recorder.set_slug(slug);
+        }
+    }
+
+    /// Calls the session what the plan is called that was just approved, unless it has a name.
+    pub(super) fn title_by_plan(&mut self) {
+        let title = self.ctx.plans.take_title();
+        if self.ctx.state.get().session.title.is_none() {
+            title.into_iter().for_each(|title| self.recorder.generated_title(title));
+        }
+    }
+
+    /// Puts the plan before the model again, and that it is being made, if it is.
+    pub(super) fn restore_plan(&mut self) {
+        if !self.is_main() {
+            return;
+        }
+        self.ctx.plans.forget_told();
+        let plan = self.host.plan().file.and_then(|file| plan_attachment(&file));
+        plan.into_iter().for_each(|attachment| self.recorder.attachment(attachment));
+        if self.ctx.plans.is_active() {
+            self.tell_plan();
+        }
+    }
+}
