@@ -6,6 +6,7 @@
 mod buffer;
 mod chip;
 mod command;
+mod completion;
 mod editor;
 #[cfg(unix)]
 mod external_editor;
@@ -17,6 +18,10 @@ mod words;
 
 pub use chip::{Chip, ChipContent, Draft, InputMode, PastedImage};
 pub use command::{EditCommand, edit_command};
+pub use completion::{
+    CommandItem, CommandMatches, FileAnswer, FileCompleter, FileSource, Mention, Menu, MenuItem, MenuStyles,
+    Token, TokenKind, match_commands,
+};
 pub use editor::{EditOutcome, Editor, EnterOutcome, InputStyles, InputView};
 #[cfg(unix)]
 pub use external_editor::{ExternalEditorError, edit_draft, editor_command};

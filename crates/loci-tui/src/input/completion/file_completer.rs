@@ -1,0 +1,197 @@
+//! The threads that find files for mentions and paths.
+//!
+//! One thread answers queries, always the latest one only; another walks the project, once a mention begins, and hands a
+//! new index over when it is done. A query is answered from the index there is, and again from the new one, so that files
+//! that were just made are found. Nothing runs while nothing is asked.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+
+use super::file_index::FileIndex;
+use super::{TokenKind, paths, suggestion_command};
+
+/// How many are offered.
+const OFFERED: usize = 15;
+
+/// Where files come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileSource {
+    /// The files of the project.
+    Project,
+    /// A command that suggests them (`fileSuggestion`).
+    Command(String),
+}
+
+/// Something other than a file that can be mentioned: an agent, a resource, a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mention {
+    /// What stands behind `@`.
+    pub name: String,
+    /// What it is, for the menu.
+    pub detail: String,
+}
+
+/// What was found for a query.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileAnswer {
+    /// The kind of token that it was asked for.
+    pub kind: TokenKind,
+    /// The query. An answer to another query than the one at the caret is out of date.
+    pub query: String,
+    /// What fits, the best first: a path or a name, and what it is.
+    pub found: Vec<(String, String)>,
+    /// The project is still being read for the first time: more may come.
+    pub is_reading: bool,
+    /// Why nothing was found, where something failed.
+    pub failure: Option<String>,
+}
+
+enum Job {
+    Ask(TokenKind, String),
+    Mentions(Vec<Mention>),
+    Indexed(FileIndex),
+    Stop,
+}
+
+/// Finds files beside the thread that draws. Dropping it ends its threads when they are done.
+#[derive(Debug)]
+pub struct FileCompleter {
+    jobs: Sender<Job>,
+}
+
+impl FileCompleter {
+    /// Starts the thread that answers; `tell` is called on it.
+    pub fn start(
+        cwd: PathBuf,
+        home: PathBuf,
+        source: FileSource,
+        tell: impl Fn(FileAnswer) + Send + 'static,
+    ) -> io::Result<Self> {
+        let (jobs, waiting) = mpsc::channel();
+        // The walker hands its index over through it; the thread ends by being told, not by a closed channel.
+        let own_jobs = jobs.clone();
+        let finder =
+            Finder { cwd, home, source, mentions: Vec::new(), index: None, is_walking: false, last: None };
+        thread::Builder::new()
+            .name("file completion".to_owned())
+            .spawn(move || finder.run(&waiting, &own_jobs, &tell))?;
+        Ok(Self { jobs })
+    }
+
+    /// Asks what fits; the answer comes through `tell`, perhaps twice, unless another question comes before.
+    pub fn ask(&self, kind: TokenKind, query: &str) {
+        self.send(Job::Ask(kind, query.to_owned()));
+    }
+
+    /// Says what else can be mentioned.
+    pub fn set_mentions(&self, mentions: Vec<Mention>) {
+        self.send(Job::Mentions(mentions));
+    }
+
+    fn send(&self, job: Job) {
+        // The thread lives as long as this.
+        self.jobs.send(job).ok();
+    }
+}
+
+impl Drop for FileCompleter {
+    fn drop(&mut self) {
+        self.send(Job::Stop);
+    }
+}
+
+struct Finder {
+    cwd: PathBuf,
+    home: PathBuf,
+    source: FileSource,
+    mentions: Vec<Mention>,
+    index: Option<FileIndex>,
+    is_walking: bool,
+    last: Option<(TokenKind, String)>,
+}
+
+impl Finder {
+    fn run(mut self, jobs: &Receiver<Job>, own_jobs: &Sender<Job>, tell: &impl Fn(FileAnswer)) {
+        while let Ok(job) = jobs.recv() {
+            let mut question = None;
+            let mut is_new_index = false;
+            // Only the latest question is worth an answer.
+            for job in std::iter::once(job).chain(jobs.try_iter()) {
+                match job {
+                    Job::Stop => return,
+                    Job::Ask(kind, query) => question = Some((kind, query)),
+                    Job::Mentions(mentions) => self.mentions = mentions,
+                    Job::Indexed(index) => {
+                        self.index = Some(index);
+                        self.is_walking = false;
+                        is_new_index = true;
+                    }
+                }
+            }
+            if let Some((kind, query)) = &question {
+                self.walk_if_needed(*kind, query, own_jobs);
+            }
+            if let Some((kind, query)) = question.or_else(|| self.last.clone().filter(|_| is_new_index)) {
+                tell(self.answer(kind, &query));
+                self.last = Some((kind, query));
+            }
+        }
+    }
+
+    /// Reads the project anew when a mention begins: the query is not what a letter more or less makes of the last one.
+    fn walk_if_needed(&mut self, kind: TokenKind, query: &str, own_jobs: &Sender<Job>) {
+        let is_wanted =
+            kind == TokenKind::Mention && self.source == FileSource::Project && !paths::is_explicit(query);
+        let begins = self.last.as_ref().is_none_or(|(last_kind, last)| {
+            *last_kind != kind
+                || !(last.starts_with(query) || query.starts_with(last.as_str()))
+                || query.is_empty()
+        });
+        if !is_wanted || self.is_walking || (self.index.is_some() && !begins) {
+            return;
+        }
+        let (root, jobs) = (self.cwd.clone(), own_jobs.clone());
+        let walk = move || {
+            // Nobody waits for it once the completer is gone.
+            jobs.send(Job::Indexed(FileIndex::build(&root))).ok();
+        };
+        self.is_walking = thread::Builder::new().name("file index".to_owned()).spawn(walk).is_ok();
+    }
+
+    fn answer(&self, kind: TokenKind, query: &str) -> FileAnswer {
+        let mut failure = None;
+        let is_explicit = kind == TokenKind::ShellPath || paths::is_explicit(query);
+        let files: Vec<String> = match &self.source {
+            _ if is_explicit => paths::list(query, &self.cwd, &self.home, OFFERED),
+            FileSource::Command(command) => suggestion_command::suggest(command, &self.cwd, query)
+                .unwrap_or_else(|why| {
+                    failure = Some(why);
+                    Vec::new()
+                }),
+            FileSource::Project => {
+                let found = self.index.as_ref().map(|index| index.search(query, OFFERED));
+                found.unwrap_or_default().into_iter().map(str::to_owned).collect()
+            }
+        };
+        let mut found: Vec<(String, String)> = Vec::new();
+        if kind == TokenKind::Mention && !query.is_empty() && !is_explicit {
+            let names: Vec<&str> = self.mentions.iter().map(|mention| mention.name.as_str()).collect();
+            let fitting = FileIndex::from_paths(&names);
+            let details = |name: &str| {
+                self.mentions.iter().find(|mention| mention.name == name).map(|m| m.detail.clone())
+            };
+            found.extend(
+                fitting
+                    .search(query, 5)
+                    .into_iter()
+                    .filter_map(|name| Some((name.to_owned(), details(name)?))),
+            );
+        }
+        found.extend(files.into_iter().map(|path| (path, String::new())));
+        found.truncate(OFFERED);
+        let is_reading = self.is_walking && self.index.is_none();
+        FileAnswer { kind, query: query.to_owned(), found, is_reading, failure }
+    }
+}
