@@ -31,6 +31,7 @@ use crate::choose_model;
 use crate::compaction::compaction_config;
 use crate::memory::{Memory, open_memory};
 use crate::options::RunOptions;
+use crate::output_style::choose_style;
 use crate::plans::plan_config;
 use crate::resume::{self, Resume};
 use crate::save_permission::save_to_settings;
@@ -133,7 +134,10 @@ pub fn compose(inputs: ComposeInputs<'_>) -> Result<Composed, UserError> {
         tmp,
         plans,
     };
-    let config = assemble(options, run, resume, parts, started)?;
+    let style = choose_style(&run);
+    warnings.extend(style.warnings);
+    let mut config = assemble(options, run, resume, parts, started)?;
+    config.prompt.style = style.prompt;
     Ok(Composed { config, warnings, models, may_bypass })
 }
 

@@ -14,6 +14,7 @@ pub mod compose;
 mod credentials;
 pub mod memory;
 mod options;
+pub mod output_style;
 mod plans;
 pub mod resume;
 pub mod retention;

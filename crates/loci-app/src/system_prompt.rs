@@ -28,6 +28,7 @@ pub fn prompt_parts(
     };
     Ok(PromptParts {
         agent: None,
+        style: None,
         replacement: text_of(options.system_prompt.as_ref())?,
         appendix: text_of(options.appended_prompt.as_ref())?,
         surroundings,

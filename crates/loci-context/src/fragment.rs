@@ -26,6 +26,8 @@ pub struct PromptParts {
     pub replacement: Option<String>,
     /// The agent that the conversation runs as, in the place of our own prompt.
     pub agent: Option<AgentPrompt>,
+    /// How to work and talk, beside our own prompt or in the place of a part of it.
+    pub style: Option<StylePrompt>,
     /// Added behind it.
     pub appendix: Option<String>,
     /// Where the session runs.
@@ -34,6 +36,15 @@ pub struct PromptParts {
     pub memory_dir: Option<String>,
     /// What git says, inside a repository.
     pub git: Option<GitContext>,
+}
+
+/// An output style, as the model is told it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StylePrompt {
+    /// What it says.
+    pub text: String,
+    /// Whether what we say about doing the work stays.
+    pub keeps_coding: bool,
 }
 
 /// What makes a conversation an agent's.
@@ -68,7 +79,10 @@ pub fn system_prompt(parts: &PromptParts) -> Vec<Fragment> {
             fragments.extend(parts.git.as_ref().map(git::fragment));
         }
         (None, None) => {
-            fragments.push(working());
+            let keeps_coding = parts.style.as_ref().is_none_or(|style| style.keeps_coding);
+            fragments.push(if keeps_coding { working() } else { working_without_coding() });
+            let style = parts.style.as_ref().filter(|style| !style.text.is_empty());
+            fragments.extend(style.map(|style| Fragment { name: "style", text: style.text.clone() }));
             fragments.extend(parts.memory_dir.as_deref().map(memory));
             fragments.push(environment::fragment(&parts.surroundings));
             fragments.extend(parts.git.as_ref().map(git::fragment));
@@ -102,6 +116,22 @@ fn identity() -> Fragment {
 /// Says how to work: the fixed part of the prompt, as prose in `working.md`.
 fn working() -> Fragment {
     Fragment { name: "working", text: include_str!("fragment/working.md").trim_end().to_owned() }
+}
+
+/// The sections of it that a style of the user's takes the place of.
+const CODING_SECTIONS: [&str; 2] = ["Doing the work\n", "Talking\n"];
+
+/// Says how to use tools, and leaves the rest to a style.
+fn working_without_coding() -> Fragment {
+    let text = working().text;
+    let mut sections = text.split("\n# ");
+    // What stands before the first heading speaks of software tasks, too.
+    let kept = sections
+        .by_ref()
+        .skip(1)
+        .filter(|section| !CODING_SECTIONS.iter().any(|head| section.starts_with(head)));
+    let kept: Vec<String> = kept.map(|section| format!("# {}", section.trim_end())).collect();
+    Fragment { name: "working", text: kept.join("\n\n") }
 }
 
 /// Says what an agent is, how it answers, and what it remembers.
@@ -169,6 +199,21 @@ mod tests {
             };
             assert_eq!(names(&parts), expected);
         }
+    }
+
+    #[test]
+    fn style_stands_behind_ours_or_in_the_place_of_its_coding_part() {
+        let with = |keeps_coding: bool| {
+            let style = StylePrompt { text: "Talk like a pirate.".to_owned(), keeps_coding };
+            system_prompt(&PromptParts { style: Some(style), ..PromptParts::default() })
+        };
+        let (beside, instead) = (with(true), with(false));
+        assert_eq!(beside[1], working());
+        assert_eq!((beside[2].name, beside[2].text.as_str()), ("style", "Talk like a pirate."));
+        let kept = &instead[1].text;
+        assert!(kept.starts_with("# Care") && kept.contains("# Tools") && kept.contains("is data"), "{kept}");
+        assert!(!kept.contains("# Doing the work") && !kept.contains("# Talking"), "{kept}");
+        assert_eq!(instead[2].name, "style");
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub mod ids;
 mod lenient;
 pub mod message;
 pub mod model;
+pub mod output_style;
 pub mod passage;
 pub mod path;
 pub mod permission;

@@ -4,6 +4,7 @@
 //! - `state_file` reads and edits `.claude.json`.
 //! - `agents` finds and follows definitions of agents.
 //! - `skills` finds and follows skills and command files, with the help of `definition_files`.
+//! - `output_styles` finds output styles.
 //! - `credentials` reads a stored login.
 //! - `instructions` discovers `CLAUDE.md`, rules and what they import.
 //! - `input_history` keeps what was typed.
@@ -16,6 +17,7 @@ mod credentials;
 mod definition_files;
 mod input_history;
 pub(crate) mod instructions;
+mod output_styles;
 pub(crate) mod settings;
 mod skills;
 mod state_file;
@@ -28,6 +30,7 @@ pub use instructions::{
     Diagnostic, InstructionFile, InstructionPlaces, InstructionScope, Instructions, LazyInstructions,
     MANAGED_INSTRUCTIONS, PathRule, TriggeredInstructions, discover_instructions, strip_html_comments,
 };
+pub use output_styles::discover_output_styles;
 pub use settings::{
     FILE_LIMIT as SETTINGS_LIMIT, GivenSettings, LoadedSettings, MANAGED_DIR, SettingsEditError,
     SettingsFile, SettingsPlaces, SettingsSources, SettingsWatch, TrustState, edit_settings,

@@ -167,6 +167,7 @@ pub(crate) fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) 
         prompt: PromptParts {
             replacement: Some(String::new()),
             agent: None,
+            style: None,
             appendix: None,
             memory_dir: None,
             surroundings: EnvironmentContext {

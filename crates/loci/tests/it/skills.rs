@@ -265,3 +265,20 @@ async fn list_says_where_skills_come_from_who_may_use_them_and_what_hides_anothe
     let unknown = world.run(&loci().args(["skills", "show", "nothing"]));
     assert!(unknown.code == Some(1) && unknown.stderr.contains("loci skills list"), "{unknown:?}");
 }
+
+#[tokio::test]
+async fn output_style_of_settings_is_told_and_an_unknown_one_is_named() {
+    for (style, told, keeps_coding) in [
+        ("Explanatory", "Output style: explanatory", true),
+        ("Pirate", "Say arr.", false),
+        ("Gone", "", true),
+    ] {
+        let world = World::new(Step::text("done")).await;
+        world.home.write(".claude/output-styles/p.md", "---\nname: Pirate\n---\nSay arr.");
+        world.home.write_config("settings.json", json!({"outputStyle": style}).to_string());
+        let output = world.print(["go"]);
+        let system = world.last_request().json["system"].to_string();
+        assert!(system.contains(told) && system.contains("# Doing the work") == keeps_coding, "{style}");
+        assert_eq!(output.stderr.contains("There is no output style `Gone`"), style == "Gone", "{output:?}");
+    }
+}

@@ -1,0 +1,59 @@
+//! The output style of a run: the one that settings name, among those of loci and those of files.
+
+use loci_context::StylePrompt;
+use loci_core::output_style::{DEFAULT_STYLE, OutputStyle, builtin_styles, find_style};
+use loci_storage::config::discover_output_styles;
+use serde_json::Value;
+
+use crate::settings::RunSettings;
+
+/// The style that settings choose.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChosenStyle {
+    /// Its name, as settings have it.
+    pub name: String,
+    /// What the model is told; nothing for the usual way.
+    pub prompt: Option<StylePrompt>,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+}
+
+/// Chooses the style of a run. No file is read for the usual one.
+pub fn choose_style(run: &RunSettings) -> ChosenStyle {
+    let named = run.in_force.get("outputStyle").and_then(Value::as_str).unwrap_or(DEFAULT_STYLE);
+    let name = named.to_owned();
+    if run.is_bare || named.eq_ignore_ascii_case(DEFAULT_STYLE) {
+        return ChosenStyle { name, prompt: None, warnings: Vec::new() };
+    }
+    let (styles, mut warnings) = all_styles(run);
+    let found = find_style(&styles, named);
+    if found.is_none() {
+        let known: Vec<&str> = styles.iter().map(|style| style.name.as_str()).collect();
+        warnings.push(format!(
+            "There is no output style `{named}`, so the usual one counts; there are: {DEFAULT_STYLE}, {}",
+            known.join(", ")
+        ));
+    }
+    let prompt =
+        found.map(|style| StylePrompt { text: style.text.clone(), keeps_coding: style.keeps_coding });
+    ChosenStyle { name, prompt, warnings }
+}
+
+/// Returns the names of all styles, the usual one first.
+pub fn style_names(run: &RunSettings) -> Vec<String> {
+    let mut names = vec![DEFAULT_STYLE.to_owned()];
+    for style in all_styles(run).0 {
+        if !names.contains(&style.name) {
+            names.push(style.name);
+        }
+    }
+    names
+}
+
+/// Files come first: they may take the place of those of loci.
+fn all_styles(run: &RunSettings) -> (Vec<OutputStyle>, Vec<String>) {
+    let places = run.instructions.definition_places(&run.env, &run.home);
+    let (mut styles, problems) = discover_output_styles(&places);
+    styles.extend(builtin_styles());
+    (styles, problems)
+}
