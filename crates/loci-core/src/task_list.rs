@@ -81,6 +81,37 @@ pub struct NewTask {
     pub metadata: Option<Map<String, Value>>,
 }
 
+/// One line of a list that is written whole, by TodoWrite.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Todo {
+    /// What is to be done.
+    pub content: String,
+    /// How far it is.
+    pub status: TaskStatus,
+    /// What is shown while it is being done.
+    #[serde(default)]
+    pub active_form: String,
+}
+
+impl Todo {
+    /// Returns it as a task of this number.
+    pub fn to_task(&self, number: usize) -> Task {
+        Task {
+            id: number.to_string(),
+            subject: self.content.clone(),
+            description: String::new(),
+            active_form: Some(self.active_form.clone()).filter(|text| !text.is_empty()),
+            owner: None,
+            status: self.status,
+            blocks: Vec::new(),
+            blocked_by: Vec::new(),
+            metadata: None,
+            rest: Map::new(),
+        }
+    }
+}
+
 /// What is to become of a task; what is absent stays.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -137,6 +168,14 @@ pub enum TaskListError {
         /// Which there are.
         known: String,
     },
+    /// Somebody else does it.
+    #[error("Task {id} is taken by {owner}; only when it is released (an empty owner) can another take it")]
+    Taken {
+        /// The task.
+        id: String,
+        /// Who does it.
+        owner: String,
+    },
     /// Tasks would wait for each other.
     #[error("Task {id} cannot wait for task {other}, which waits for it")]
     Circle {
@@ -149,7 +188,11 @@ pub enum TaskListError {
 
 /// A list of tasks, in the order of their numbers.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct TaskList(Vec<Task>);
+pub struct TaskList {
+    tasks: Vec<Task>,
+    /// The highest number that was ever given; none is given twice.
+    last_number: u64,
+}
 
 impl TaskList {
     /// Makes a list of tasks in any order. Links that one side alone knows of are mended, those to tasks that are not
@@ -164,23 +207,34 @@ impl TaskList {
             links.extend(task.blocks.iter().map(|other| (task.id.clone(), other.clone())));
             links.extend(task.blocked_by.iter().map(|other| (other.clone(), task.id.clone())));
         }
-        let mut list = Self(tasks);
+        let last_number = tasks.last().map_or(0, number);
+        let mut list = Self { tasks, last_number };
         for (first, then) in links {
             list.add_link(&first, &then);
         }
         list
     }
 
+    /// Takes note of a number that was given to a task which is gone.
+    pub fn with_last_number(self, number: u64) -> Self {
+        Self { last_number: self.last_number.max(number), ..self }
+    }
+
+    /// Returns the highest number that was ever given.
+    pub fn last_number(&self) -> u64 {
+        self.last_number
+    }
+
     /// Returns the tasks in order.
     pub fn tasks(&self) -> &[Task] {
-        &self.0
+        &self.tasks
     }
 
     /// Finds a task. The `#` that people write before the number does no harm.
     pub fn find(&self, id: &str) -> Result<&Task, TaskListError> {
         let wanted = id.trim().trim_start_matches('#');
-        self.0.iter().find(|task| task.id == wanted).ok_or_else(|| {
-            let ids: Vec<&str> = self.0.iter().map(|task| task.id.as_str()).collect();
+        self.tasks.iter().find(|task| task.id == wanted).ok_or_else(|| {
+            let ids: Vec<&str> = self.tasks.iter().map(|task| task.id.as_str()).collect();
             let known = match ids.is_empty() {
                 true => "the list is empty".to_owned(),
                 false => format!("there are: {}", ids.join(", ")),
@@ -192,7 +246,7 @@ impl TaskList {
     /// Returns the tasks this one still waits for.
     pub fn open_blockers<'a>(&'a self, task: &'a Task) -> impl Iterator<Item = &'a str> {
         let is_open = |id: &&String| {
-            self.0.iter().any(|other| other.id == **id && other.status != TaskStatus::Completed)
+            self.tasks.iter().any(|other| other.id == **id && other.status != TaskStatus::Completed)
         };
         task.blocked_by.iter().filter(is_open).map(String::as_str)
     }
@@ -210,7 +264,8 @@ impl TaskList {
 
     /// Adds a task and returns it.
     pub fn add(&mut self, new: NewTask) -> &Task {
-        let id = self.0.last().map_or(0, number) + 1;
+        self.last_number += 1;
+        let id = self.last_number;
         let task = Task {
             id: id.to_string(),
             subject: new.subject,
@@ -223,9 +278,9 @@ impl TaskList {
             metadata: new.metadata,
             rest: Map::new(),
         };
-        let at = self.0.len();
-        self.0.push(task);
-        &self.0[at]
+        let at = self.tasks.len();
+        self.tasks.push(task);
+        &self.tasks[at]
     }
 
     /// Changes a task; nothing is changed when something cannot be.
@@ -234,9 +289,10 @@ impl TaskList {
         if change.status == Some(NextStatus::Deleted) {
             return Ok(self.delete(&id));
         }
+        self.check_claim(&id, &change)?;
         let mut next = self.clone();
         let mut fields = next.link(&id, &change)?;
-        let Some(task) = next.0.iter_mut().find(|task| task.id == id) else {
+        let Some(task) = next.tasks.iter_mut().find(|task| task.id == id) else {
             return Ok(Changed { fields, status: None });
         };
         let before = task.status;
@@ -247,10 +303,22 @@ impl TaskList {
         Ok(Changed { fields, status })
     }
 
+    /// Refuses to give a task to another owner while one has it: of several who claim it at once, one does.
+    fn check_claim(&self, id: &str, change: &TaskChange) -> Result<(), TaskListError> {
+        let task = self.find(id)?;
+        let wanted = change.owner.as_deref().map(str::trim).filter(|owner| !owner.is_empty());
+        match (&task.owner, wanted) {
+            (Some(owner), Some(wanted)) if owner != wanted && task.status != TaskStatus::Completed => {
+                Err(TaskListError::Taken { id: id.to_owned(), owner: owner.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn delete(&mut self, id: &str) -> Changed {
         let before = self.find(id).map_or("pending", |task| task.status.as_str());
-        self.0.retain(|task| task.id != id);
-        for task in &mut self.0 {
+        self.tasks.retain(|task| task.id != id);
+        for task in &mut self.tasks {
             task.blocks.retain(|other| other != id);
             task.blocked_by.retain(|other| other != id);
         }
@@ -281,7 +349,7 @@ impl TaskList {
 
     fn add_link(&mut self, first: &str, then: &str) -> bool {
         let mut is_new = false;
-        for task in &mut self.0 {
+        for task in &mut self.tasks {
             let (side, other) = match task.id.as_str() {
                 id if id == first => (&mut task.blocks, then),
                 id if id == then => (&mut task.blocked_by, first),
@@ -306,7 +374,7 @@ impl TaskList {
                 continue;
             }
             seen.push(id);
-            let blockers = self.0.iter().filter(|task| task.id == id).flat_map(|task| &task.blocked_by);
+            let blockers = self.tasks.iter().filter(|task| task.id == id).flat_map(|task| &task.blocked_by);
             open.extend(blockers.map(String::as_str));
         }
         false
@@ -324,7 +392,8 @@ fn apply(task: &mut Task, change: TaskChange) -> Vec<&'static str> {
     set(replace(&mut task.subject, change.subject), "subject");
     set(replace(&mut task.description, change.description), "description");
     set(replace(&mut task.active_form, change.active_form.map(Some)), "activeForm");
-    set(replace(&mut task.owner, change.owner.map(Some)), "owner");
+    let owner = change.owner.map(|owner| Some(owner.trim().to_owned()).filter(|owner| !owner.is_empty()));
+    set(replace(&mut task.owner, owner), "owner");
     set(replace(&mut task.status, change.status.and_then(NextStatus::kept)), "status");
     if let Some(notes) = change.metadata {
         let mut metadata = task.metadata.clone().unwrap_or_default();

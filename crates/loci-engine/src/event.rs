@@ -12,6 +12,7 @@ use loci_core::hooks::{HandlerEnd, HookAnswer, HookEvent};
 use loci_core::ids::{AgentId, EntryId, RequestId, SessionId, ToolUseId};
 use loci_core::permission::{Mode, Update};
 use loci_core::stream::{Failure, StreamEvent};
+use loci_core::task_list::Task;
 use loci_core::tool::{CallEffects, Interaction, PathEffect};
 use loci_core::usage::{ModelUsage, Usage};
 use loci_core::user_question::{UserQuestion, parse_questions};
@@ -137,6 +138,8 @@ pub enum EngineEvent {
         /// What it says.
         progress: ToolProgress,
     },
+    /// The task list is another now; all of it, as the conversation sees it.
+    TasksChanged(Vec<Task>),
     /// The permission mode changed.
     ModeChanged(Mode),
     /// The model changed.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use loci_core::entry::{Entry, EntryKind};
+use loci_core::task_list::Todo;
 use loci_tools::{FileState, FileStates};
 use serde_json::Value;
 
@@ -35,6 +36,14 @@ pub(crate) fn file_states(path: &[Arc<Entry>]) -> FileStates {
         states.insert(file, state);
     }
     states
+}
+
+/// Returns the list that TodoWrite wrote last.
+pub(crate) fn last_todos(path: &[Arc<Entry>]) -> Option<Vec<Todo>> {
+    let users = path.iter().rev().filter(|entry| entry.head().kind == EntryKind::User);
+    let mut results = users.filter_map(|entry| entry.fields().read::<Value>("toolUseResult"));
+    let written = results.find_map(|result| result.get("newTodos").cloned())?;
+    serde_json::from_value(written).ok()
 }
 
 /// Returns the file that a tool result showed the model, and what it showed.

@@ -98,6 +98,7 @@ impl Session {
         self.setup_hooks().await;
         self.begin_hooks().await;
         self.conversation.tell_hooks_of_instructions("session_start");
+        self.conversation.tell_tasks();
         while let Some(input) = self.next_input().await {
             self.turn(input).await;
         }

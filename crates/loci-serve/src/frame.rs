@@ -89,6 +89,7 @@ impl Frames {
             | EngineEvent::QuestionWithdrawn { .. }
             | EngineEvent::Context(_)
             | EngineEvent::Progress { .. }
+            | EngineEvent::TasksChanged(_)
             | EngineEvent::FilesRewound { .. }
             | EngineEvent::ModelChanged(_)
             | EngineEvent::TurnsOver { .. }

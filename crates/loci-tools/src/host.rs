@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use loci_core::ids::ToolUseId;
 use loci_core::recall::{RecallQuery, RecallResult};
+use loci_core::task_list::Todo;
 use loci_stdx::Env;
 use serde_json::Value;
 
@@ -58,6 +59,11 @@ pub trait Host: Send + Sync {
     /// The agents that can be sent out from this conversation, where any can.
     fn agents(&self) -> Option<&dyn AgentHost> {
         None
+    }
+
+    /// Puts another list in the place of the one that TodoWrite keeps; returns the one before.
+    fn set_todos(&self, _todos: Vec<Todo>) -> Vec<Todo> {
+        Vec::new()
     }
 
     /// How things stand with plans; nothing is planned where there is no plan mode.

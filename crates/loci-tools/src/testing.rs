@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use loci_core::ids::ToolUseId;
 use loci_core::recall::{RecallQuery, RecallResult};
+use loci_core::task_list::Todo;
 use loci_core::tool::ToolOutcome;
 use loci_stdx::Env;
 use serde_json::Value;
@@ -31,6 +32,7 @@ pub(crate) struct TestHost {
     /// Environment of children.
     pub(crate) child_env: Mutex<Vec<(String, String)>>,
     is_planning: Mutex<bool>,
+    todos: Mutex<Vec<Todo>>,
     /// What was said earlier; nothing is kept unless it is set.
     pub(crate) recalled: Mutex<Option<RecallResult>>,
     /// What happens between the verdict and the run.
@@ -63,6 +65,7 @@ impl TestHost {
             denied: Mutex::default(),
             child_env: Mutex::new(vec![("PATH".to_owned(), path)]),
             is_planning: Mutex::default(),
+            todos: Mutex::default(),
             recalled: Mutex::default(),
             between: Mutex::new(Box::new(|| {})),
         }
@@ -166,6 +169,10 @@ impl Host for TestHost {
 
     fn task_store(&self) -> Arc<dyn TaskStore> {
         Arc::clone(&self.task_store) as Arc<dyn TaskStore>
+    }
+
+    fn set_todos(&self, todos: Vec<Todo>) -> Vec<Todo> {
+        std::mem::replace(&mut *self.todos.lock().unwrap(), todos)
     }
 
     fn plan(&self) -> PlanView {

@@ -7,3 +7,4 @@ pub(crate) mod task_get;
 pub(crate) mod task_list;
 pub(crate) mod task_store;
 pub(crate) mod task_update;
+pub(crate) mod todo_write;

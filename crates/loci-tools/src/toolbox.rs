@@ -91,6 +91,7 @@ impl Toolbox {
             Arc::new(crate::ask_user_question::AskUserQuestion::default()),
             Arc::new(crate::enter_plan_mode::EnterPlanMode::default()),
             Arc::new(crate::exit_plan_mode::ExitPlanMode::default()),
+            Arc::new(crate::todo::todo_write::TodoWrite::default()),
         ])
     }
 

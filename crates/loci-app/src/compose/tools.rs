@@ -7,9 +7,15 @@ use loci_engine::SessionSkills;
 use loci_storage::search::RECALL_TOOL;
 use loci_tools::{RecordDirs, SKILL_TOOL, SkillCatalog, SkillTool, Toolbox};
 
+use crate::background_agents::switch;
 use crate::options::{RunOptions, ToolChoice};
 use crate::settings::RunSettings;
 use crate::user_error::UserError;
+
+/// The tools of a list that is written whole.
+const TODO_TOOL: &str = "TodoWrite";
+/// Those of a list that is kept in files, a task each.
+const TASK_TOOLS: [&str; 4] = ["TaskCreate", "TaskGet", "TaskList", "TaskUpdate"];
 
 /// Returns the tools on offer.
 pub fn toolbox(
@@ -47,6 +53,15 @@ pub fn toolbox(
             }
         };
         toolbox.retain(|tool| !tool.facts.needs_person || is_named(&tool.name));
+    }
+    // One list is enough: the model is offered the tasks, or the list that is written whole.
+    let has_tasks = switch(&run.env, "CLAUDE_CODE_ENABLE_TASKS").unwrap_or(true);
+    let is_left_out = |name: &str| match has_tasks {
+        true => name == TODO_TOOL,
+        false => TASK_TOOLS.contains(&name),
+    };
+    if !matches!(options.tools, ToolChoice::Only(_)) {
+        toolbox.retain(|tool| !is_left_out(&tool.name) || rulebook.is_tool_allowed(&tool.name));
     }
     // Without a record there is nothing to look up.
     if !options.is_persistent || run.settings.recall_enabled == Some(false) {

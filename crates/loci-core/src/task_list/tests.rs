@@ -104,3 +104,33 @@ fn unknown_task_fields_are_kept() {
     let task: Task = serde_json::from_value(text).unwrap();
     assert_eq!(serde_json::to_value(&task).unwrap()["theirs"]["x"], 1);
 }
+
+#[test]
+fn claimed_task_is_given_to_nobody_else_until_it_is_released() {
+    let mut list = list(1);
+    assert_eq!(
+        change(&mut list, "1", json!({"owner": "a", "status": "in_progress"})).unwrap().fields,
+        ["owner", "status"]
+    );
+    assert_eq!(
+        change(&mut list, "1", json!({"owner": "a"})).unwrap().fields,
+        [""; 0],
+        "one's own claim is no news"
+    );
+    let taken = TaskListError::Taken { id: "1".to_owned(), owner: "a".to_owned() };
+    for status in ["in_progress", "pending", "completed"] {
+        assert_eq!(change(&mut list, "1", json!({"owner": "b", "status": status})), Err(taken.clone()));
+    }
+    change(&mut list, "1", json!({"owner": ""})).unwrap();
+    assert_eq!(list.tasks()[0].owner, None);
+    change(&mut list, "1", json!({"owner": "b", "status": "completed"})).unwrap();
+    change(&mut list, "1", json!({"owner": "c"})).unwrap();
+}
+
+#[test]
+fn number_of_a_deleted_task_is_not_given_again() {
+    let mut list = list(2);
+    change(&mut list, "2", json!({"status": "deleted"})).unwrap();
+    assert_eq!(list.add(NewTask::default()).id, "3");
+    assert_eq!(TaskList::new(Vec::new()).with_last_number(7).add(NewTask::default()).id, "8");
+}

@@ -282,7 +282,10 @@ impl Conversation {
     fn to_do(&self) -> Vec<String> {
         let list = self.host.task_store().read().unwrap_or_default();
         let open = list.tasks().iter().filter(|task| task.status != task_list::TaskStatus::Completed);
-        open.map(|task| list.line(task)).collect()
+        let todos = self.host.todos();
+        let noted = todos.iter().filter(|todo| todo.status != task_list::TaskStatus::Completed);
+        let noted = noted.map(|todo| format!("[{}] {}", todo.status.as_str(), todo.content));
+        open.map(|task| list.line(task)).chain(noted).collect()
     }
 
     /// Takes what the model said when it was asked for a summary: records it, asks on, or makes do without.

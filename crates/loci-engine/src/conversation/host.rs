@@ -9,6 +9,7 @@ use loci_context::{RestoreBudget, prose_tokens};
 use loci_core::app_state::AppState;
 use loci_core::ids::ToolUseId;
 use loci_core::recall::{RecallQuery, RecallResult};
+use loci_core::task_list::Todo;
 use loci_stdx::{Env, Store};
 use loci_storage::layout::{ConfigHome, SessionTmp};
 use loci_storage::search::{ProjectRecord, recall};
@@ -46,6 +47,8 @@ pub(crate) struct ConversationHost {
     /// The project's memories, where they are on.
     memory: Option<PathBuf>,
     task_store: Arc<dyn TaskStore>,
+    /// What TodoWrite keeps; held to look or to replace it.
+    todos: Mutex<Vec<Todo>>,
     /// The session's plan, for the main line.
     plans: Option<Arc<PlanService>>,
     /// Where hooks leave variables for commands, once there are any.
@@ -93,6 +96,7 @@ impl ConversationHost {
             transcript: parts.transcript,
             memory: parts.memory,
             task_store: parts.task_store,
+            todos: Mutex::default(),
             plans: parts.plans,
             env_dir: parts.env_dir,
         }
@@ -171,6 +175,16 @@ impl ConversationHost {
                 })
             })
             .collect()
+    }
+
+    /// Returns what TodoWrite keeps.
+    pub(crate) fn todos(&self) -> Vec<Todo> {
+        lock(&self.todos).clone()
+    }
+
+    /// Takes over the list that an earlier process had written.
+    pub(crate) fn restore_todos(&self, todos: Vec<Todo>) {
+        self.set_todos(todos);
     }
 
     /// Tells people what they should know.
@@ -257,6 +271,12 @@ impl Host for ConversationHost {
 
     fn task_store(&self) -> Arc<dyn TaskStore> {
         Arc::clone(&self.task_store)
+    }
+
+    fn set_todos(&self, todos: Vec<Todo>) -> Vec<Todo> {
+        let tasks = todos.iter().enumerate().map(|(n, todo)| todo.to_task(n + 1)).collect();
+        self.events.send(EngineEvent::TasksChanged(tasks));
+        std::mem::replace(&mut *lock(&self.todos), todos)
     }
 
     fn plan(&self) -> PlanView {

@@ -16,7 +16,7 @@ use super::host::lock;
 use crate::config::ReadInstructions;
 use crate::event::EngineEvent;
 use crate::instructions::{Opening, note, remember, resume, shown_instructions};
-use crate::restore::file_states;
+use crate::restore::{file_states, last_todos};
 
 /// The instruction files of a conversation.
 #[derive(Default)]
@@ -93,6 +93,9 @@ impl Conversation {
     pub(super) fn remember_files(&mut self, past: &[Arc<Entry>]) {
         if !past.is_empty() {
             self.host.restore_files(&file_states(past));
+            if self.toolbox.find("TodoWrite").is_some() {
+                last_todos(past).into_iter().for_each(|todos| self.host.restore_todos(todos));
+            }
         }
         remember(&mut lock(self.host.files()), &self.instructions.files.files);
         if let Some(lazy) = &mut self.instructions.lazy {

@@ -24,6 +24,17 @@ impl Conversation {
         }
     }
 
+    /// Tells front ends what is on the task list of a session that goes on.
+    pub(crate) fn tell_tasks(&self) {
+        if self.recorder.path().is_empty() {
+            return;
+        }
+        let tasks = self.host.task_store().read().map(|list| list.tasks().to_vec()).unwrap_or_default();
+        if !tasks.is_empty() {
+            self.tell(EngineEvent::TasksChanged(tasks));
+        }
+    }
+
     /// Lets later entries carry the name of the plan file, once it has one.
     pub(super) fn stamp_slug(&mut self) {
         if let Some(slug) = self.ctx.plans.slug() {

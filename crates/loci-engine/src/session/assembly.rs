@@ -146,7 +146,7 @@ impl Conversation {
             keeper: checkpoints.keeper(),
             transcript: config.log.path().map(Path::to_path_buf),
             memory: ctx.memory.as_ref().map(|memory| memory.dir().to_owned()),
-            task_store: task_store(&config.home, &who, &config.env),
+            task_store: task_store(&config.home, &who, &config.env, events.clone()),
             plans: Some(Arc::clone(&ctx.plans)),
             env_dir: Arc::clone(&ctx.env_dir),
         });

@@ -23,6 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The variable that names a list several sessions share.
 const LIST_ID: &str = "CLAUDE_CODE_TASK_LIST_ID";
 const LONGEST_NAME: usize = 64;
+/// Holds the highest number that was given, once the task that had it is gone.
+const HIGH_WATERMARK: &str = ".highwatermark";
 
 /// A task list in its directory, which exists from the first task on.
 #[derive(Debug, Clone)]
@@ -43,7 +45,13 @@ impl TaskListDir {
         for file in self.files()? {
             tasks.extend(read_task(&file)?);
         }
-        Ok(TaskList::new(tasks))
+        Ok(TaskList::new(tasks).with_last_number(self.high_watermark()))
+    }
+
+    /// Returns the highest number of a task that is gone, where one is.
+    fn high_watermark(&self) -> u64 {
+        let text = read_regular(self.dir.join(HIGH_WATERMARK)).unwrap_or_default();
+        String::from_utf8_lossy(&text).trim().parse().unwrap_or(0)
     }
 
     /// Changes the list while nobody else does.
@@ -58,6 +66,13 @@ impl TaskListDir {
             let text = serde_json::to_vec_pretty(task)?;
             let file = self.dir.join(format!("{}.json", task.id));
             write_atomic(&file, &text, &WriteOptions::private()).map_err(io::Error::other)?;
+        }
+        let is_held = |number: u64| after.tasks().iter().any(|task| task.id == number.to_string());
+        if after.last_number() > self.high_watermark() && !is_held(after.last_number()) {
+            // First: a number that is free for an instant could be given again.
+            let text = after.last_number().to_string();
+            let file = self.dir.join(HIGH_WATERMARK);
+            write_atomic(&file, text.as_bytes(), &WriteOptions::private()).map_err(io::Error::other)?;
         }
         let is_gone = |task: &&Task| !after.tasks().iter().any(|other| other.id == task.id);
         for task in before.tasks().iter().filter(is_gone) {

@@ -52,7 +52,8 @@ impl Tool for TaskGet {
             };
             match list.find(call.input["taskId"].as_str().unwrap_or_default()) {
                 Ok(task) => ToolOutcome::text(told(task), json!({"task": shown(task)})),
-                Err(error) => ToolOutcome::refusal(format!("{error}.")),
+                // A task that is not there is no failure of the call.
+                Err(error) => ToolOutcome::text(format!("{error}."), json!({"task": null})),
             }
         })
     }

@@ -1,6 +1,6 @@
 //! TaskUpdate: changes a task of the list.
 
-use loci_core::task_list::{Changed, TaskChange};
+use loci_core::task_list::{Changed, TaskChange, TaskListError};
 use loci_core::tool::{CallEffects, ToolDescriptor, ToolFacts, ToolOutcome};
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ impl Default for TaskUpdate {
                     "subject": {"type": "string", "description": "A new subject"},
                     "description": {"type": "string", "description": "A new description"},
                     "activeForm": {"type": "string", "description": "What is shown while it is being done"},
-                    "owner": {"type": "string", "description": "Who does it"},
+                    "owner": {"type": "string", "description": "Who does it; empty releases the task"},
                     "addBlocks": ids("Numbers of tasks that have to wait for this one"),
                     "addBlockedBy": ids("Numbers of tasks that this one has to wait for"),
                     "metadata": {"type": "object", "description": "Notes to add; null takes one away"},
@@ -66,11 +66,18 @@ impl Tool for TaskUpdate {
             let wanted = id.clone();
             match task_store::edit(host, move |list| list.change(&wanted, change)).await {
                 Ok(Ok(changed)) => ToolOutcome::text(told(&id, &changed), shown(&id, &changed)),
+                Ok(Err(error @ TaskListError::Unknown { .. })) => not_found(&id, &error),
                 Ok(Err(error)) => ToolOutcome::refusal(format!("{error}.")),
                 Err(outcome) => outcome,
             }
         })
     }
+}
+
+/// A task that is not there is no failure of the call.
+fn not_found(id: &str, error: &TaskListError) -> ToolOutcome {
+    let structured = json!({"success": false, "taskId": id, "updatedFields": [], "error": "Task not found"});
+    ToolOutcome::text(format!("{error}."), structured)
 }
 
 fn shown(id: &str, changed: &Changed) -> Value {

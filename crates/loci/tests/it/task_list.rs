@@ -65,3 +65,76 @@ async fn files_have_the_shared_form() {
     });
     assert_eq!(task, expected);
 }
+
+#[tokio::test]
+async fn deleted_number_is_not_given_again_even_by_another_process() {
+    let delete = Step::call("TaskUpdate", json!({"taskId": "2", "status": "deleted"}));
+    let world = World::new([create("Parse"), create("Print"), delete, Step::text("1")]).await;
+    assert_eq!(world.print(["go", "--session-id", "0a0a0a0a-0001-4000-8000-000000000001"]).code, Some(0));
+    let dir = world.home.config_home().join("tasks/0a0a0a0a-0001-4000-8000-000000000001");
+    assert_eq!(std::fs::read_to_string(dir.join(".highwatermark")).unwrap(), "2");
+    let world = world.then([create("Test"), list(), Step::text("2")]).await;
+    assert_eq!(world.print(["go on", "-c"]).code, Some(0));
+    assert_eq!(last_result(&world), "1. [pending] Parse\n3. [pending] Test");
+}
+
+/// Claims task 1 of the list that all processes share.
+fn claim(owner: &str) -> Step {
+    Step::call("TaskUpdate", json!({"taskId": "1", "owner": owner, "status": "in_progress"}))
+}
+
+#[tokio::test]
+async fn of_32_processes_that_claim_a_task_one_gets_it() {
+    const N: usize = 32;
+    let shared = World::new([create("Parse"), Step::text("1")]).await;
+    let config = shared.home.config_home();
+    let in_list = |binary: loci_testkit::Binary| {
+        binary.env("CLAUDE_CODE_TASK_LIST_ID", "team").env("CLAUDE_CONFIG_DIR", config.display().to_string())
+    };
+    assert_eq!(shared.run(&in_list(print(["go"]))).code, Some(0));
+    let mut worlds = Vec::new();
+    for n in 0..N {
+        worlds.push(
+            World::new([claim(&format!("p{n}")), create(&format!("of p{n}")), Step::text("done")]).await,
+        );
+    }
+    let running: Vec<_> = worlds.iter().map(|world| world.start_closed(&in_list(print(["go"])))).collect();
+    for session in running {
+        let output = session.finish();
+        assert_eq!(output.code, Some(0), "{output:?}");
+    }
+    let answers: Vec<String> =
+        worlds.iter().map(|world| world.requests()[1].tool_results()[0].text.clone()).collect();
+    let winners = answers.iter().filter(|text| text.contains("is now in_progress")).count();
+    let losers = answers.iter().filter(|text| text.contains("Task 1 is taken by p")).count();
+    assert_eq!((winners, losers), (1, N - 1), "{answers:?}");
+    let dir = config.join("tasks/team");
+    let task: Value = serde_json::from_slice(&std::fs::read(dir.join("1.json")).unwrap()).unwrap();
+    let winner = answers.iter().position(|text| text.contains("is now in_progress")).unwrap();
+    assert_eq!(task["owner"], format!("p{winner}"));
+    let files = std::fs::read_dir(dir).unwrap().map(|it| it.unwrap().file_name().into_string().unwrap());
+    assert_eq!(files.filter(|name| name.ends_with(".json")).count(), N + 1, "no number is given twice");
+}
+
+#[tokio::test]
+async fn todo_write_takes_the_place_of_tasks_and_is_there_again_after_a_resume() {
+    let write = |status: &str| {
+        let item = json!({"content": "Build", "status": status, "activeForm": "Building"});
+        Step::call("TodoWrite", json!({"todos": [item]}))
+    };
+    let off = |args: loci_testkit::Binary| args.env("CLAUDE_CODE_ENABLE_TASKS", "0");
+    let world = World::new([write("pending"), Step::text("1")]).await;
+    assert_eq!(world.run(&off(print(["go"]))).code, Some(0));
+    let offered = world.requests()[0].tool_names().join(" ");
+    assert!(offered.contains("TodoWrite") && !offered.contains("TaskCreate"), "{offered}");
+    let world = world.then([write("completed"), Step::text("2")]).await;
+    assert_eq!(world.run(&off(print(["go on", "-c"]))).code, Some(0));
+    let results: Vec<Value> =
+        world.session().iter().map(|it| it["toolUseResult"].clone()).filter(|it| !it.is_null()).collect();
+    assert_eq!(results[1]["oldTodos"], results[0]["newTodos"]);
+    assert_eq!(results[1]["newTodos"][0]["status"], "completed");
+    // Usually there are tasks.
+    let world = world.then([Step::text("3")]).await;
+    assert_eq!(world.print(["go on", "-c"]).code, Some(0));
+    assert!(!world.requests()[0].tool_names().contains(&"TodoWrite"));
+}

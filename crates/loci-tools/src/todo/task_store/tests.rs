@@ -76,14 +76,31 @@ async fn a_list_is_written_and_read() {
 async fn impossible_task_changes_are_refused() {
     let host = TestHost::new();
     call(&host, "TaskCreate", json!({"subject": "a", "description": "b"})).await;
+    call(&host, "TaskUpdate", json!({"taskId": "1", "owner": "a"})).await;
     for (name, input, says) in [
         ("TaskCreate", json!({"subject": " ", "description": ""}), "`subject` is empty"),
-        ("TaskGet", json!({"taskId": "7"}), "There is no task 7; there are: 1."),
-        ("TaskUpdate", json!({"taskId": "7", "status": "completed"}), "There is no task 7"),
         ("TaskUpdate", json!({"taskId": "1", "addBlocks": ["1"]}), "Task 1 cannot wait for task 1"),
         ("TaskUpdate", json!({"taskId": "1", "status": "done"}), "status"),
+        ("TaskUpdate", json!({"taskId": "1", "owner": "b"}), "Task 1 is taken by a"),
     ] {
         let outcome = call(&host, name, input).await;
         assert!(outcome.is_failure() && text(&outcome).contains(says), "{name}: {}", text(&outcome));
+    }
+}
+
+#[tokio::test]
+async fn unknown_tasks_are_told_without_an_error() {
+    let host = TestHost::new();
+    for (name, input, structured) in [
+        ("TaskGet", json!({"taskId": "7"}), json!({"task": null})),
+        (
+            "TaskUpdate",
+            json!({"taskId": "7", "status": "completed"}),
+            json!({"success": false, "taskId": "7", "updatedFields": [], "error": "Task not found"}),
+        ),
+    ] {
+        let outcome = call(&host, name, input).await;
+        assert!(!outcome.is_failure() && text(&outcome).contains("There is no task 7"), "{name}");
+        assert_eq!(outcome.structured, structured);
     }
 }
