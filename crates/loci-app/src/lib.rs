@@ -28,6 +28,7 @@ mod trace;
 pub mod transcript;
 pub mod trust;
 mod user_error;
+pub mod worktree;
 
 pub use options::{
     ModelOptions, PermissionOptions, RunOptions, SessionOptions, SessionSource, TextSource, ToolChoice,

@@ -37,7 +37,7 @@ pub use merge::{MergedSettings, Part, Role, Setting, merge};
 pub use schema::json_schema;
 pub use view::{
     AutoMemorySettings, CompactionSteps, PermissionSettings, SessionMemorySettings, Settings, Sourced,
-    TeamMemorySettings,
+    TeamMemorySettings, WorktreeSettings,
 };
 
 /// Whose settings they are, lowest precedence first.

@@ -39,6 +39,8 @@ pub struct Settings {
     pub team_memory: TeamMemorySettings,
     /// Where plans are kept, relative to the project.
     pub plans_directory: Option<String>,
+    /// Working copies of the repository.
+    pub worktree: WorktreeSettings,
     /// Days that sessions are kept.
     pub cleanup_period_days: Option<u64>,
     /// Whether the prompt tells about git.
@@ -55,6 +57,17 @@ pub struct Settings {
     pub force_login_method: Option<String>,
     /// Whether only some organisations may be logged in to.
     pub forces_login_org: bool,
+}
+
+/// How working copies of the repository are made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WorktreeSettings {
+    /// What they begin with: `fresh` or `head`.
+    pub base_ref: Option<String>,
+    /// Directories that they share with the main checkout.
+    pub symlink_directories: Vec<String>,
+    /// The only directories that are checked out.
+    pub sparse_paths: Vec<String>,
 }
 
 /// Which steps make a conversation shorter, where somebody says so.
@@ -198,6 +211,11 @@ impl From<&MergedSettings> for Settings {
                 least_tokens: number("memoryExtraction.leastTokens"),
             },
             plans_directory: text("plansDirectory"),
+            worktree: WorktreeSettings {
+                base_ref: text("worktree.baseRef"),
+                symlink_directories: texts("worktree.symlinkDirectories").unwrap_or_default(),
+                sparse_paths: texts("worktree.sparsePaths").unwrap_or_default(),
+            },
             cleanup_period_days: number("cleanupPeriodDays"),
             include_git_instructions: flag("includeGitInstructions"),
             claude_md_excludes: texts("claudeMdExcludes").unwrap_or_default(),

@@ -136,6 +136,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SOURCES", num_args = 0..=1, default_missing_value = "")]
     pub(crate) setting_sources: Option<String>,
 
+    /// Work in a worktree of this name (or of `#NUMBER`, a pull request), which is made if it is not there.
+    #[arg(short, long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
+    pub(crate) worktree: Option<String>,
+
     /// Continue the newest session of this directory, or of the repository around it.
     #[arg(short, long = "continue", conflicts_with = "resume")]
     pub(crate) continue_newest: bool,

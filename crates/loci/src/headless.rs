@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use loci_app::UserError;
 use loci_app::compose::{ComposeInputs, Composed, Prefetch, compose};
 use loci_app::settings::RunSettings;
+use loci_app::worktree::{enter_worktree, worktree_of_session};
 use loci_app::{
-    COMPATIBLE_VERSION, RunOptions, TraceFilter, TraceLevel, TraceOptions, TraceTarget, resume, retention,
-    start_trace,
+    COMPATIBLE_VERSION, RunOptions, SessionSource, TraceFilter, TraceLevel, TraceOptions, TraceTarget,
+    resume, retention, start_trace,
 };
 use loci_engine::{ClientMessage, ClientRequests, NewSession, Prompt, RenewSession, Session};
 use loci_serve::{ClientInput, Headless, InputFormat, OutputFormat};
@@ -25,24 +26,36 @@ use crate::runtime;
 const STDIN_LIMIT: u64 = 10 * 1024 * 1024;
 
 /// Runs without a terminal and returns the exit code.
-pub(crate) fn run(inherited: Env, args: Args, started: Instant) -> Result<u8, UserError> {
+pub(crate) fn run(mut inherited: Env, args: Args, started: Instant) -> Result<u8, UserError> {
     args.check().map_err(UserError::new)?;
     let mut options = args.options()?;
+    if let Some(name) = &args.worktree {
+        inherited = enter_worktree(&inherited, &options, name)?;
+    }
     let client_requests = connect_client(&inherited, &args, &mut options);
-    let run = RunSettings::load(&inherited, &options)?;
-    let (env, home) = (run.env.clone(), run.home.clone());
-    let keeps_days = run.settings.cleanup_period_days.filter(|_| options.is_persistent);
-    let prefetch = Prefetch::start(&options, &run);
+    let mut run = RunSettings::load(&inherited, &options)?;
+    let mut prefetch = Prefetch::start(&options, &run);
     let prompt = match args.input_format {
         Input::Text if args.init_only => None,
-        Input::Text => Some(Prompt::text(&read_prompt(&env, args.prompt.as_deref())?)),
+        Input::Text => Some(Prompt::text(&read_prompt(&run.env, args.prompt.as_deref())?)),
         Input::StreamJson => args.prompt.as_deref().map(Prompt::text),
     };
-    let resume = match resume::find(&env, &home, &options) {
+    let mut resume = match resume::find(&run.env, &run.home, &options) {
         Ok(resume) => resume,
-        Err(user_error) if args.continues() => return report(&env, &args, prompt, user_error),
+        Err(user_error) if args.continues() => return report(&run.env, &args, prompt, user_error),
         Err(user_error) => return Err(user_error),
     };
+    if let Some(worktree) = worktree_of_session(&run.env, &run.home, &options, &resume) {
+        // It goes on where it was: with the settings, instructions and files of its own working copy.
+        options.session.source = SessionSource::Named(resume.place.id().to_string());
+        drop(resume);
+        inherited.cwd = worktree;
+        run = RunSettings::load(&inherited, &options)?;
+        prefetch = Prefetch::start(&options, &run);
+        resume = resume::find(&run.env, &run.home, &options)?;
+    }
+    let (env, home) = (run.env.clone(), run.home.clone());
+    let keeps_days = run.settings.cleanup_period_days.filter(|_| options.is_persistent);
     if let Some(trace) = trace_options(&env, &args) {
         let file = home.root().join("debug").join(format!("{}.txt", resume.place.id()));
         start_trace(&trace, &env, &file)?;

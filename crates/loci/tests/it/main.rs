@@ -70,3 +70,4 @@ mod turn;
 mod unknown_price;
 mod unreadable;
 mod user_questions;
+mod worktrees;

@@ -1,0 +1,100 @@
+//! Runs in a worktree of their own, and sessions that are found from either side.
+
+use loci_testkit::Step;
+use serde_json::{Value, json};
+
+use crate::support::{World, assert_fine, print};
+
+fn write(path: &str) -> Step {
+    Step::call("Write", json!({"file_path": path, "content": "x"}))
+}
+
+#[tokio::test]
+async fn run_in_a_worktree_changes_nothing_in_the_main_checkout() {
+    let world = World::with_git([Step::text("x")]).await;
+    let world = world.then([write("made.txt"), Step::text("Done.")]).await;
+    let run = print(["go", "--worktree", "calm", "--permission-mode", "acceptEdits"]);
+    assert_fine(&world.run(&run));
+    let copy = world.home.project().join(".claude/worktrees/calm");
+    assert!(copy.join("made.txt").exists() && copy.join("README.md").exists());
+    assert!(!world.home.project().join("made.txt").exists());
+    let entries = world.session();
+    let cwd = entries.iter().find_map(|it| it["cwd"].as_str()).unwrap();
+    assert_eq!(cwd, copy.canonicalize().unwrap().display().to_string());
+    assert!(entries.iter().any(|it| it["gitBranch"] == "worktree-calm"));
+    // A second time it is the same one, with what is in it.
+    let world = world.then([write("more.txt"), Step::text("Done.")]).await;
+    assert_fine(&world.run(&print(["go", "-w", "calm", "--permission-mode", "acceptEdits"])));
+    assert!(copy.join("made.txt").exists() && copy.join("more.txt").exists());
+}
+
+#[tokio::test]
+async fn session_of_a_worktree_goes_on_there_from_either_side() {
+    let world = World::with_git([Step::text("1")]).await;
+    const SESSION: &str = "0a0a0a0a-0001-4000-8000-000000000001";
+    assert_fine(&world.run(&print(["go", "-w", "calm", "--session-id", SESSION])));
+    let copy = world.home.project().join(".claude/worktrees/calm");
+    let world = world.then([write("made.txt"), Step::text("Done.")]).await;
+    assert_fine(&world.run(&print(["go on", "--resume", SESSION, "--permission-mode", "acceptEdits"])));
+    assert!(copy.join("made.txt").exists(), "resumed from the main checkout, it is in its worktree again");
+    assert!(world.requests()[0].messages().len() > 1, "and knows what was said");
+    // A copy of it begins where it was started.
+    let world = world.then([write("fork.txt"), Step::text("Done.")]).await;
+    let fork = print(["go on", "--resume", SESSION, "--fork-session", "--permission-mode", "acceptEdits"]);
+    assert_fine(&world.run(&fork));
+    assert!(world.home.project().join("fork.txt").exists());
+    // One whose worktree is gone goes on where it was started.
+    std::fs::remove_dir_all(&copy).unwrap();
+    let world = world.then([write("late.txt"), Step::text("Done.")]).await;
+    assert_fine(&world.run(&print(["go on", "--resume", SESSION, "--permission-mode", "acceptEdits"])));
+    assert!(world.home.project().join("late.txt").exists());
+}
+
+#[tokio::test]
+async fn worktree_without_repository_or_with_a_bad_name_ends_before_any_request() {
+    for (world, name) in
+        [(World::new([Step::text("x")]).await, "calm"), (World::with_git([Step::text("x")]).await, "../calm")]
+    {
+        let output = world.run(&print(["go", "--worktree", name]));
+        assert_eq!(output.code, Some(1), "{output:?}");
+        assert!(output.stderr.to_lowercase().contains("worktree"), "{output:?}");
+        assert_eq!(world.model.main_requests().len(), 0);
+    }
+}
+
+#[tokio::test]
+async fn worktree_is_made_by_a_hook_where_there_is_one() {
+    let world = World::new([write("made.txt"), Step::text("Done.")]).await;
+    let place = world.home.project().with_file_name("copies");
+    let seen = world.home.project().with_file_name("seen.json");
+    let command = format!(
+        "cat > {} && mkdir -p {}/one && echo {}/one",
+        seen.display(),
+        place.display(),
+        place.display()
+    );
+    let hook = json!({"type": "command", "command": command});
+    let hooks = json!({"hooks": {"WorktreeCreate": [{"hooks": [hook]}]}});
+    world.home.write_config("settings.json", hooks.to_string());
+    assert_fine(&world.run(&print(["go", "-w", "calm", "--permission-mode", "acceptEdits"])));
+    assert!(place.join("one/made.txt").exists());
+    let seen: Value = serde_json::from_slice(&std::fs::read(seen).unwrap()).unwrap();
+    assert_eq!((&seen["hook_event_name"], &seen["name"]), (&json!("WorktreeCreate"), &json!("calm")));
+    let failing =
+        json!({"hooks": {"WorktreeCreate": [{"hooks": [{"type": "command", "command": "exit 1"}]}]}});
+    world.home.write_config("settings.json", failing.to_string());
+    let output = world.run(&print(["go", "-w", "calm"]));
+    assert_eq!(output.code, Some(1), "{output:?}");
+}
+
+#[tokio::test]
+async fn worktree_settings_say_what_a_copy_begins_with_and_shares() {
+    let world = World::with_git([Step::text("1")]).await;
+    world.home.write("node_modules/pkg.js", "x");
+    let settings = json!({"worktree": {"baseRef": "head", "symlinkDirectories": ["node_modules"]}});
+    world.home.write_config("settings.json", settings.to_string());
+    assert_fine(&world.run(&print(["go", "--worktree"]).args(["--permission-mode", "plan"])));
+    let copies: Vec<_> = std::fs::read_dir(world.home.project().join(".claude/worktrees")).unwrap().collect();
+    assert_eq!(copies.len(), 1, "a name is made up");
+    assert!(copies[0].as_ref().unwrap().path().join("node_modules").is_symlink());
+}
