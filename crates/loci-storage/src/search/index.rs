@@ -15,6 +15,7 @@ mod phrase;
 mod scan;
 mod search;
 mod segment;
+mod source;
 mod update;
 
 pub(crate) use check::{IndexFault, index_faults};
@@ -158,10 +159,19 @@ pub fn search_sessions(
     observer: &dyn SearchObserver,
 ) -> Result<SearchResults, SearchError> {
     let pattern = pattern(query)?;
-    let (files, unlisted) = files_on_disk(home)?;
     let dir = home.loci_dir().join("index");
     let uses_index = how != IndexUse::None && !query.is_regex;
-    let mut segments = if uses_index { open_all(&dir).0 } else { Vec::new() };
+    // Listing the files and reading what is known of them have nothing to do with each other.
+    let (listed, opened) = std::thread::scope(|scope| {
+        let opening = uses_index.then(|| scope.spawn(|| open_all(&dir).0));
+        (files_on_disk(home), opening.map(|opening| opening.join()))
+    });
+    let (files, unlisted) = listed?;
+    let mut segments = match opened {
+        Some(Ok(segments)) => segments,
+        Some(Err(panic)) => std::panic::resume_unwind(panic),
+        None => Vec::new(),
+    };
     let mut coverage = Coverage::from_segments(&files, &segments);
     let n_unknown = coverage.n_unknown(&files);
     // An index that cannot be written costs speed, never a result.

@@ -19,7 +19,9 @@ use loci_core::entry::Entry;
 use loci_core::ids::SessionId;
 use loci_stdx::{open_regular, single_line};
 
-pub(crate) use file_stamp::{FileStamp, ListedFile, SessionFiles, all_session_files, session_files_in};
+pub(crate) use file_stamp::{
+    FileStamp, ListedFile, SessionFiles, all_session_files, all_session_files_with, session_files_in,
+};
 
 use crate::layout::{ConfigHome, SessionPlace};
 use crate::project::Project;

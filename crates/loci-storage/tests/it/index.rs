@@ -189,3 +189,30 @@ fn one_process_indexes_and_others_scan() {
     update(&world, "c");
     assert_eq!(segments(&world).len(), 1);
 }
+
+/// Which passages have the words of a phrase in its order is told by positions: files in which they stand otherwise are not
+/// read. Those here are changed behind the index's back, so that whoever reads them finds the phrase.
+#[test]
+fn phrase_is_answered_from_positions_without_reading_other_files() {
+    let world = World::new();
+    add(&world, 0, &[prompt("u0", "here alpha beta gamma stands")]);
+    let decoys: Vec<PathBuf> = (1..40)
+        .map(|n| add(&world, n, &[prompt(&format!("u{n}"), "alpha here gamma stands beta")]))
+        .collect();
+    update(&world, "a");
+    let found = search(&world, &wish("\"alpha beta gamma\""), IndexUse::AsItIs);
+    assert_eq!((messages(&found), found.n_found), (vec!["u0".to_owned()], 1));
+    for decoy in &decoys {
+        let modified = fs::metadata(decoy).unwrap().modified().unwrap();
+        let text = fs::read_to_string(decoy).unwrap();
+        let changed = text.replace("alpha here gamma stands beta", "here alpha beta gamma stands");
+        assert_eq!(changed.len(), text.len());
+        fs::write(decoy, changed).unwrap();
+        fs::File::options().write(true).open(decoy).unwrap().set_modified(modified).unwrap();
+    }
+    let found = search(&world, &wish("\"alpha beta gamma\""), IndexUse::AsItIs);
+    assert_eq!((messages(&found), found.n_found), (vec!["u0".to_owned()], 1), "no decoy was read");
+    // The same words without quotes do lead there.
+    assert_eq!(search(&world, &wish("alpha beta gamma"), IndexUse::AsItIs).n_found, 40);
+    assert_eq!(search(&world, &wish("\"alpha beta gamma\""), IndexUse::None).n_found, 40);
+}

@@ -10,7 +10,8 @@ use loci_stdx::{Packed, checksum, create_private, put_number, put_text};
 use rustc_hash::FxHashMap;
 
 use super::passage_reader::{LocatedPassage, Spot, voice_number};
-use super::segment::{FILE_MARK, HEAD, MAGIC, Outline, Part, Segment, SegmentSource, damaged};
+use super::segment::{FILE_MARK, HEAD, MAGIC, Outline, Part, Segment, damaged};
+use super::source::{SegmentSource, put_sources};
 
 /// How many words a block has.
 const BLOCK: usize = 64;
@@ -199,6 +200,7 @@ impl Builder {
         }
         self.outline.blocks = write_words(&mut out, &entries)?;
         self.write_columns(&mut out)?;
+        self.outline.source_bytes = out.put(&put_sources(&self.outline.sources))?;
         let text = serde_json::to_vec(&self.outline)?;
         let part = out.put(&text)?;
         let mut file = out.file.into_inner().map_err(io::IntoInnerError::into_error)?;

@@ -61,11 +61,10 @@ fn fault_of(
     }
     let known = segment.outline.sources.iter().zip(live);
     for (source, file) in known.filter_map(|(source, file)| Some((source, files.get((*file)? as usize)?))) {
-        let Some(sum) = source.sum else { continue };
         let now = Body::open(file).and_then(|body| stretch_sum(&body, source.start, source.end));
         // A file that cannot be read is no matter of the index.
-        if now.is_ok_and(|now| now != sum) {
-            return Some(IndexFault::Wrong { segment: path, file: file.file.clone() });
+        if now.is_ok_and(|now| now != source.sum) {
+            return Some(IndexFault::Wrong { segment: path, file: file.file().to_owned() });
         }
     }
     None

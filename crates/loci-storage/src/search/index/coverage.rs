@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 
 use loci_core::passage::CallNames;
 use loci_stdx::checksum;
-use rustc_hash::FxHashMap;
 
 use super::passage_reader::Body;
-use super::segment::{Segment, SegmentSource};
+use super::segment::Segment;
+use super::source::SegmentSource;
 use crate::foreign::rollout::{is_compressed, rollouts};
 use crate::layout::{ConfigHome, Dialect, SessionPlace};
 use crate::sessions::archive::{PackedTranscript, packed_transcripts};
-use crate::sessions::find::{FileStamp, FindError, ListedFile, SessionFiles, all_session_files};
+use crate::sessions::find::{FileStamp, FindError, ListedFile, all_session_files_with};
 
 /// How many bytes before the end of a stretch are compared.
 const TAIL: u64 = 256;
@@ -28,10 +28,9 @@ const TAIL: u64 = 256;
 pub(super) struct IndexableFile {
     /// Relative to the directory of all projects.
     pub(super) path: String,
-    pub(super) file: PathBuf,
     pub(super) session: SessionPlace,
-    /// The subagent whose transcript it is.
-    pub(super) agent: Option<String>,
+    /// The subagent whose transcript it is, and where that lies.
+    pub(super) agent: Option<(String, PathBuf)>,
     /// The packed file, of a session that was put away.
     pub(super) pack: Option<PathBuf>,
     /// How many bytes it has on disk.
@@ -40,9 +39,17 @@ pub(super) struct IndexableFile {
 }
 
 impl IndexableFile {
+    /// Returns where it lies, or lay before it was put away.
+    pub(super) fn file(&self) -> &Path {
+        match &self.agent {
+            Some((_, file)) => file,
+            None => self.session.file(),
+        }
+    }
+
     /// Returns true when the file is a rollout that Codex compressed.
     pub(super) fn is_compressed(&self) -> bool {
-        self.session.dialect() == Dialect::Codex && is_compressed(&self.file)
+        self.session.dialect() == Dialect::Codex && is_compressed(self.file())
     }
 }
 
@@ -50,14 +57,13 @@ impl IndexableFile {
 /// listed.
 pub(super) fn files_on_disk(home: &ConfigHome) -> Result<(Vec<IndexableFile>, Vec<PathBuf>), FindError> {
     let root = home.projects_dir();
-    let mut files = Vec::new();
-    let SessionFiles { sessions, unread } = all_session_files(home)?;
-    for ListedFile { place, stamp, has_companion } in sessions {
-        if has_companion {
-            files.extend(subagents(&root, &place));
-        }
-        files.extend(on_disk(&root, place.file().to_owned(), stamp, place, None));
-    }
+    let (mut files, unread) =
+        all_session_files_with(home, |ListedFile { place, stamp, has_companion }, files| {
+            if has_companion {
+                files.extend(subagents(&root, &place));
+            }
+            files.extend(on_disk(&root, stamp, place, None));
+        })?;
     files.extend(packed_transcripts(home).into_iter().filter_map(packed));
     let foreign = rollouts(home);
     if !foreign.is_empty() {
@@ -77,7 +83,7 @@ fn subagents(root: &Path, session: &SessionPlace) -> Vec<IndexableFile> {
         let agent = name.strip_suffix(".jsonl")?.to_owned();
         // One that is gone by now, or cannot be looked at, is no file.
         let stamp = FileStamp::read(&entry.path())?;
-        on_disk(root, entry.path(), stamp, session.clone(), Some(agent))
+        on_disk(root, stamp, session.clone(), Some((agent, entry.path())))
     });
     found.collect()
 }
@@ -89,9 +95,8 @@ fn packed(packed: PackedTranscript) -> Option<IndexableFile> {
     }
     Some(IndexableFile {
         path: format!("archive:{}", packed.pack.display()),
-        file: packed.session.file().to_owned(),
+        agent: packed.agent.map(|agent| (agent, packed.session.file().to_owned())),
         session: packed.session,
-        agent: packed.agent,
         pack: Some(packed.pack),
         size: packed.size,
         modified_ns: packed.modified_ms,
@@ -103,7 +108,6 @@ fn rollout(session: SessionPlace) -> Option<IndexableFile> {
     let stamp = FileStamp::read(session.file())?;
     Some(IndexableFile {
         path: format!("codex:{}", session.file().display()),
-        file: session.file().to_owned(),
         session,
         agent: None,
         pack: None,
@@ -114,20 +118,13 @@ fn rollout(session: SessionPlace) -> Option<IndexableFile> {
 
 fn on_disk(
     root: &Path,
-    file: PathBuf,
     stamp: FileStamp,
     session: SessionPlace,
-    agent: Option<String>,
+    agent: Option<(String, PathBuf)>,
 ) -> Option<IndexableFile> {
-    Some(IndexableFile {
-        path: below(root, &file)?,
-        session,
-        agent,
-        pack: None,
-        size: stamp.size,
-        modified_ns: modified_ns(stamp),
-        file,
-    })
+    let path = below(root, agent.as_ref().map_or(session.file(), |(_, file)| file))?;
+    let (size, modified_ns) = (stamp.size, modified_ns(stamp));
+    Some(IndexableFile { path, session, agent, pack: None, size, modified_ns })
 }
 
 /// Returns a path relative to a directory that it begins with. There are ten thousand of them, so it is not taken apart.
@@ -162,22 +159,26 @@ pub(super) struct UnindexedTail {
 }
 
 impl Coverage {
-    /// Holds segments against files.
+    /// Holds segments against files, which are in the order of their paths.
     pub(super) fn from_segments(files: &[IndexableFile], segments: &[Segment]) -> Self {
-        let mut known: FxHashMap<&str, Vec<(usize, usize)>> = FxHashMap::default();
+        let mut known: Vec<(&str, (usize, usize))> = Vec::new();
         for (segment, it) in segments.iter().enumerate() {
-            for (source, stretch) in it.outline.sources.iter().enumerate() {
-                known.entry(&stretch.path).or_default().push((segment, source));
-            }
+            let sources = it.outline.sources.iter().enumerate();
+            known.extend(sources.map(|(source, stretch)| (stretch.path.as_str(), (segment, source))));
         }
+        known.sort_by_key(|(path, _)| *path);
+        let mut known = known.as_slice();
         let mut coverage = Self {
             live: segments.iter().map(|it| vec![None; it.outline.sources.len()]).collect(),
             rest: Vec::new(),
         };
         let source = |(segment, source): (usize, usize)| &segments[segment].outline.sources[source];
         for (idx, file) in files.iter().enumerate() {
-            let stretches = known.remove(file.path.as_str()).unwrap_or_default();
-            let chain = chain(stretches, source);
+            known = &known[known.iter().take_while(|(path, _)| *path < file.path.as_str()).count()..];
+            let n_here = known.iter().take_while(|(path, _)| *path == file.path).count();
+            let (here, after) = known.split_at(n_here);
+            known = after;
+            let chain = chain(here.iter().map(|(_, at)| *at).collect(), source);
             let last = chain.last().map(|at| source(*at)).filter(|last| is_unchanged(file, last));
             let start = last.map_or(0, |last| last.end);
             if last.is_some() {

@@ -189,8 +189,8 @@ impl Body {
     /// Opens a file as it is now.
     pub(super) fn open(on_disk: &IndexableFile) -> io::Result<Self> {
         let bytes = match &on_disk.pack {
-            None if on_disk.is_compressed() => Bytes::Unpacked(rollout_bytes(&on_disk.file)?),
-            None => Bytes::Plain(open_regular(&on_disk.file)?),
+            None if on_disk.is_compressed() => Bytes::Unpacked(rollout_bytes(on_disk.file())?),
+            None => Bytes::Plain(open_regular(on_disk.file())?),
             Some(pack) => {
                 let mut bytes = Vec::new();
                 GzDecoder::new(open_regular(pack)?).read_to_end(&mut bytes)?;

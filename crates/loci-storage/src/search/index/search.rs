@@ -429,7 +429,7 @@ impl Ranking<'_> {
             n_found: n_all - n_wrong,
             is_exact: n_wrong == 0 && !has_literals(pattern) || n_taken == n_all,
             hits: hits.into_iter().skip(query.skip).collect(),
-            unread: self.scanned.unread.iter().map(|file| self.ctx.files[*file].file.clone()).collect(),
+            unread: self.scanned.unread.iter().map(|file| self.ctx.files[*file].file().to_owned()).collect(),
             is_whole: true,
         })
     }
@@ -470,7 +470,7 @@ impl Ranking<'_> {
         passage.tool = passage.tool.or_else(|| self.tool_of(candidate));
         Ok(Some(Hit {
             session: on_disk.session.clone(),
-            agent: on_disk.agent.clone(),
+            agent: on_disk.agent.as_ref().map(|(agent, _)| agent.clone()),
             is_archived: on_disk.pack.is_some(),
             message: entry.head().uuid.as_ref().map(|uuid| uuid.to_string()),
             time: entry.head().timestamp.as_deref().map(str::to_owned),

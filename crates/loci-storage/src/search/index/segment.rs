@@ -2,12 +2,13 @@
 //! changed.
 //!
 //! ```text
-//! head       "LOCIIDX2", where the outline is, how long it is, its checksum (four times eight bytes)
+//! head       "LOCIIDX3", where the outline is, how long it is, its checksum (four times eight bytes)
 //! lists      for each word the passages that have it: the step from the passage before, and how often; then for each
 //!            of them where it stands among the passage's words: the step from the one before
 //! words      blocks of up to 64 words in order: what a word shares with the one before, the rest, its list
 //! columns    for each passage: how many words, time, voice, tool, branch, source and place
-//! outline    JSON: sources, names, where blocks and columns are
+//! sources    which stretches of which files it covers ([`super::source`])
+//! outline    JSON: names, where sources, blocks and columns are
 //! ```
 //!
 //! Everything that is read has a checksum in what pointed to it, the places of passages aside: those are held against
@@ -24,8 +25,9 @@ use loci_stdx::{Packed, checksum, in_parallel, open_regular};
 use serde::{Deserialize, Serialize};
 
 use super::passage_reader::Spot;
+use super::source::{SegmentSource, read_sources};
 
-pub(super) const MAGIC: &[u8; 8] = b"LOCIIDX2";
+pub(super) const MAGIC: &[u8; 8] = b"LOCIIDX3";
 pub(super) const HEAD: usize = 32;
 /// How many bytes of `places` a passage has.
 pub(super) const PLACE: usize = 16;
@@ -33,29 +35,6 @@ pub(super) const PLACE: usize = 16;
 const MOST_OPENERS: usize = 4;
 /// What the names of files begin with.
 pub(super) const FILE_MARK: char = '\u{1}';
-
-/// A stretch of a session file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct SegmentSource {
-    /// The file, relative to the directory of all projects.
-    pub(super) path: String,
-    /// The stretch.
-    pub(super) start: u64,
-    pub(super) end: u64,
-    /// What the file was when it was read.
-    pub(super) size: u64,
-    pub(super) modified_ns: i64,
-    /// The checksum of the last bytes of the stretch.
-    pub(super) tail: u64,
-    /// The checksum of the whole stretch; segments that were written before there was one have none.
-    #[serde(default)]
-    pub(super) sum: Option<u64>,
-    /// How many passages and words it has.
-    pub(super) n_passages: u32,
-    pub(super) n_words: u64,
-    /// Calls whose results come after it.
-    pub(super) calls: Vec<(String, String)>,
-}
 
 /// A part of the file, with its checksum.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,7 +48,10 @@ pub(super) struct Part {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Outline {
     pub(super) n_passages: u32,
+    #[serde(skip)]
     pub(super) sources: Vec<SegmentSource>,
+    /// Where the sources are.
+    pub(super) source_bytes: Part,
     /// Segments that this one takes the place of.
     pub(super) replaces: Vec<String>,
     /// Names of tools and branches; the number in a column is the place here, counted from one.
@@ -156,7 +138,8 @@ impl Segment {
             return Err(damaged());
         }
         let text = read(&file, Part { at: number(8)?, len: number(16)?, sum: number(24)? })?;
-        let outline: Outline = serde_json::from_slice(&text).map_err(|_| damaged())?;
+        let mut outline: Outline = serde_json::from_slice(&text).map_err(|_| damaged())?;
+        outline.sources = read_sources(&read(&file, outline.source_bytes)?).ok_or_else(damaged)?;
         let blocks = read(&file, outline.blocks)?;
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         Ok(Self {

@@ -14,7 +14,8 @@ use loci_stdx::{FileLock, create_private_dir_all};
 use super::builder::Builder;
 use super::coverage::{Coverage, IndexableFile, UnindexedTail, stretch_sum, tail_of};
 use super::passage_reader::{Body, LastLine, each_passage};
-use super::segment::{SegmentSource, open_all};
+use super::segment::open_all;
+use super::source::SegmentSource;
 use super::{SearchObserver, merge};
 
 /// How much of a file is read before somebody who no longer waits is noticed.
@@ -186,7 +187,7 @@ fn read_stretch(
         size: on_disk.size,
         modified_ns: on_disk.modified_ns,
         tail: tail_of(body, next.start)?,
-        sum: Some(stretch_sum(body, rest.start, next.start)?),
+        sum: stretch_sum(body, rest.start, next.start)?,
         n_passages,
         n_words,
         calls,

@@ -81,9 +81,26 @@ pub(crate) fn all_session_files(home: &ConfigHome) -> Result<SessionFiles, FindE
     Ok(session_files_in(&subdirectories(&home.projects_dir())?))
 }
 
+/// Hands every session file of all projects to `take`, which adds what it makes of it to a list, and returns all that was
+/// made and the directories that could not be listed. `take` is called on several threads.
+pub(crate) fn all_session_files_with<T: Send>(
+    home: &ConfigHome,
+    take: impl Fn(ListedFile, &mut Vec<T>) + Sync,
+) -> Result<(Vec<T>, Vec<PathBuf>), FindError> {
+    Ok(session_files_with(&subdirectories(&home.projects_dir())?, take))
+}
+
 /// Returns the session files of some directories, those of each in order. A link counts as what it leads to; a file that is
 /// gone by now is none. A directory that cannot be listed does not hide the others.
 pub(crate) fn session_files_in(dirs: &[PathBuf]) -> SessionFiles {
+    let (sessions, unread) = session_files_with(dirs, |listed, sessions| sessions.push(listed));
+    SessionFiles { sessions, unread }
+}
+
+fn session_files_with<T: Send>(
+    dirs: &[PathBuf],
+    take: impl Fn(ListedFile, &mut Vec<T>) + Sync,
+) -> (Vec<T>, Vec<PathBuf>) {
     let named = in_parallel(dirs.len(), MOST_LISTERS, |idx| Names::read(&dirs[idx]));
     let unread = named.iter().zip(dirs).filter(|(names, _)| names.is_err()).map(|(_, dir)| dir.clone());
     let unread = unread.collect();
@@ -96,9 +113,11 @@ pub(crate) fn session_files_in(dirs: &[PathBuf]) -> SessionFiles {
         // A directory that cannot be opened any more is looked into by its path, which says how it is.
         #[expect(clippy::disallowed_methods, reason = "a directory that was just listed")]
         let dir = File::open(names.dir).ok();
-        part.iter().filter_map(|name| names.listed(dir.as_ref(), name)).collect::<Vec<ListedFile>>()
+        let mut made = Vec::with_capacity(part.len());
+        part.iter().filter_map(|name| names.listed(dir.as_ref(), name)).for_each(|it| take(it, &mut made));
+        made
     });
-    SessionFiles { sessions: listed.into_iter().flatten().collect(), unread }
+    (listed.into_iter().flatten().collect(), unread)
 }
 
 /// The names in a directory that matter here.
