@@ -1,4 +1,5 @@
-//! `cargo xtask bench search`: the index over a gigabyte of transcripts, and ripgrep over the same files.
+//! `cargo xtask bench search`: the index over a gigabyte of transcripts, or over many sessions, and ripgrep over the same
+//! files.
 
 use super::{machine, page};
 use anyhow::{Context, bail};
@@ -6,11 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-const USAGE: &str = "Usage: cargo xtask bench search [--write] [--megabytes N] [--ripgrep PATH]";
+const USAGE: &str =
+    "Usage: cargo xtask bench search [--write] [--megabytes N] [--sessions N] [--ripgrep PATH]";
 
 struct Args {
     writes: bool,
     megabytes: u32,
+    sessions: u32,
     ripgrep: PathBuf,
 }
 
@@ -19,7 +22,7 @@ pub(crate) fn run(root: &Path, words: &[String]) -> anyhow::Result<()> {
     let args = parse(words)?;
     let machine = machine::describe();
     let dir = std::env::temp_dir().join(format!("loci-bench-search-{}", std::process::id()));
-    let measured = measure(root, &dir, args.megabytes).map(|table| match ripgrep(&args.ripgrep, &dir) {
+    let measured = measure(root, &dir, &args).map(|table| match ripgrep(&args.ripgrep, &dir) {
         Some(row) => format!("{table}\n\n{row}"),
         None => format!("{table}\n\nripgrep is not there: `{}`", args.ripgrep.display()),
     });
@@ -27,7 +30,8 @@ pub(crate) fn run(root: &Path, words: &[String]) -> anyhow::Result<()> {
     let table = measured?;
     println!("{table}");
     if args.writes {
-        let command = "```sh\ncargo xtask bench search --write\n```".to_owned();
+        let words = words.join(" ");
+        let command = format!("```sh\ncargo xtask bench search {words}\n```");
         page::write(root, page::SEARCH, &[machine, command, table].join("\n\n"))?;
         println!("wrote {}", page::PATH);
     }
@@ -35,12 +39,13 @@ pub(crate) fn run(root: &Path, words: &[String]) -> anyhow::Result<()> {
 }
 
 fn parse(words: &[String]) -> anyhow::Result<Args> {
-    let mut args = Args { writes: false, megabytes: 1_000, ripgrep: "rg".into() };
+    let mut args = Args { writes: false, megabytes: 1_000, sessions: 2_000, ripgrep: "rg".into() };
     let mut words = words.iter();
     while let Some(word) = words.next() {
         match (word.as_str(), words.as_slice().first()) {
             ("--write", _) => args.writes = true,
             ("--megabytes", Some(number)) => args.megabytes = number.parse().context(USAGE)?,
+            ("--sessions", Some(number)) => args.sessions = number.parse().context(USAGE)?,
             ("--ripgrep", Some(path)) => args.ripgrep = path.into(),
             _ => bail!("{USAGE}"),
         }
@@ -51,12 +56,12 @@ fn parse(words: &[String]) -> anyhow::Result<Args> {
     Ok(args)
 }
 
-fn measure(root: &Path, dir: &Path, megabytes: u32) -> anyhow::Result<String> {
+fn measure(root: &Path, dir: &Path, args: &Args) -> anyhow::Result<String> {
     std::fs::create_dir_all(dir).context("Failed to make a directory for the transcripts")?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(["run", "--quiet", "--release", "-p", "loci-storage", "--example", "search", "--"]);
-    command.arg(dir.join("home")).arg(megabytes.to_string());
+    command.arg(dir.join("home")).arg(args.megabytes.to_string()).arg(args.sessions.to_string());
     let output =
         command.current_dir(root).stderr(Stdio::inherit()).output().context("Failed to run cargo")?;
     if !output.status.success() {
