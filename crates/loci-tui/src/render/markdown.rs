@@ -91,6 +91,8 @@ impl StreamingMarkdown {
         if !self.pieces.is_empty() {
             return Vec::new();
         }
+        // The last row may always go on.
+        let max_live = max_live.max(1);
         let mut preview = self.preview();
         // Marks at the very end may get longer, and then mean something else for what is before them.
         preview.map_open_paragraph(|text| text.trim_end_matches(['*', '_', '~', '`', '\\']).to_owned());

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail loudly")]
 
+mod conversation;
 #[cfg(unix)]
 mod pty;
 #[cfg(unix)]

@@ -360,7 +360,7 @@ proptest! {
         fragments in prop::collection::vec(fragment(), 0..60),
         cuts in prop::collection::vec(1usize..7, 1..20),
         width in 10usize..60,
-        max_live in 1usize..6,
+        max_live in 0usize..6,
     ) {
         let source = fragments.concat();
         let ctx = ctx(width);
