@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn four_letters_of_prose_and_two_of_json() {
+    fn token_is_four_letters_of_prose_or_two_of_json() {
         for (text, prose, json) in [("", 0, 0), ("a", 1, 1), ("abcd", 1, 2), ("abcde", 2, 3), ("éééé", 1, 2)]
         {
             assert_eq!((prose_tokens(text), json_tokens(text)), (prose, json), "{text}");

@@ -108,7 +108,7 @@ mod tests {
     /// The anchors that are documented or were measured on the reference.
     /// Invariant 7 of `docs/design/compaction.md`.
     #[test]
-    fn the_trigger_is_the_references() {
+    fn compaction_trigger_matches_the_reference() {
         for (tokens, max_output, percent, expected) in [
             (200_000, 32_000, None, 167_000),
             (1_000_000, 64_000, None, 967_000),
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_follow_each_other() {
+    fn context_levels_follow_each_other() {
         let window = window(200_000, 32_000, None);
         for (tokens, expected) in [
             (0, Level::Fine),

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses() {
+    fn base_url_becomes_the_messages_url() {
         let request = Request::new("m", 1, Vec::new());
         for (base, expected) in [
             ("https://api.anthropic.com", "https://api.anthropic.com/v1/messages?beta=true"),

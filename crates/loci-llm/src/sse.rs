@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn events_in_all_spellings() {
+    fn sse_events_are_parsed_in_all_spellings() {
         check("event: a\ndata: 1\n\nevent: b\ndata: 2\n\n", expect![[r#"a="1" b="2""#]]);
         check("event:a\r\ndata:1\r\n\r\ndata: 2\r\n\r\n", expect![[r#"a="1" ="2""#]]);
         check("event: a\rdata: 1\r\rdata: 2\r\r", expect![[r#"a="1" ="2""#]]);

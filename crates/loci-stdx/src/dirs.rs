@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn parents_of_bare_names_and_roots() {
+    fn parent_of_bare_names_and_roots_is_the_current_directory() {
         for (path, parent) in [("a/b", "a"), ("b", "."), ("/b", "/"), ("/", "."), ("", ".")] {
             assert_eq!(parent_of(Path::new(path)), Path::new(parent), "{path}");
         }

@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_that_share_most_words_are_chosen() {
+    fn memories_that_share_most_words_are_related() {
         let files = || ["a.md", "deploy-day.md", "deploys-on-staging.md", "z.md"].map(str::to_owned).to_vec();
         let texts = ["Staging deploys", "on port 80"];
         assert_eq!(most_related(files(), &texts, 1), ["deploys-on-staging.md"]);

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::support::{client, model, request, rich_step, run, run_steps};
 
 #[tokio::test]
-async fn a_plain_answer() {
+async fn text_answer_streams_its_events() {
     let outcome = run_steps(Step::text("Hello, you.").chunk(4)).await;
     expect![[r#"
         started msg_010000000000000000000001 claude-sonnet-4-5 in=100 req_010000000000000000000001
@@ -20,7 +20,7 @@ async fn a_plain_answer() {
 }
 
 #[tokio::test]
-async fn thinking_and_parallel_tool_calls() {
+async fn thinking_and_parallel_tool_calls_stream_as_blocks() {
     let outcome = run_steps(rich_step()).await;
     expect![[r#"
         started msg_010000000000000000000001 claude-sonnet-4-5 in=123 req_010000000000000000000001

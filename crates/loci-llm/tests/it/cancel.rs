@@ -24,7 +24,7 @@ async fn cancelling_in_mid_stream_ends_it_and_hangs_up() {
 }
 
 #[tokio::test]
-async fn cancelling_before_the_head_of_the_answer() {
+async fn cancelling_before_the_response_head_ends_the_request() {
     let model = model(Step::new().hang_before_headers()).await;
     let cancel = CancellationToken::new();
     let mut stream = client(&model).stream(Arc::new(request()), cancel.clone());

@@ -25,7 +25,7 @@ async fn tls_model(steps: impl Into<Script>) -> (ScriptedModel, ProviderConfig, 
 }
 
 #[tokio::test]
-async fn an_extra_authority_and_http2() {
+async fn extra_authority_is_trusted_over_http2() {
     let (model, config, _dir) = tls_model([Step::text("1"), Step::text("2")]).await;
     let client = Client::new(config).unwrap();
     client.warm_up();
@@ -38,7 +38,7 @@ async fn an_extra_authority_and_http2() {
 }
 
 #[tokio::test]
-async fn a_cut_and_a_stall_over_http2() {
+async fn cut_and_stall_over_http2_are_failures() {
     let steps = [Step::text("Hello").cut_after_events(4), Step::text("Hello").stall_after_events(4)];
     let (model, mut config, _dir) = tls_model(steps).await;
     config.timeouts.byte_idle = Duration::from_secs(1);
@@ -84,7 +84,7 @@ async fn plain_http_reads_no_certificates() {
 }
 
 #[tokio::test]
-async fn tls_to_a_server_that_speaks_none() {
+async fn tls_to_a_plain_server_is_explained() {
     let address = start_without_tls().await;
     let mut config = config(&format!("https://{address}"));
     config.cert_store = CertStore::Bundled;
@@ -94,7 +94,7 @@ async fn tls_to_a_server_that_speaks_none() {
 }
 
 #[tokio::test]
-async fn a_refused_connection() {
+async fn refused_connection_is_explained() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base_url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
@@ -207,7 +207,7 @@ async fn exempt_hosts_go_around_the_proxy() {
 }
 
 #[tokio::test]
-async fn a_proxy_that_wants_credentials_or_refuses() {
+async fn refusal_of_a_proxy_is_explained() {
     for (answer, hint) in [
         ("HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n", "user and password"),
         ("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", "HTTPS_PROXY"),
@@ -224,7 +224,7 @@ async fn a_proxy_that_wants_credentials_or_refuses() {
 }
 
 #[tokio::test]
-async fn a_proxy_that_is_not_there() {
+async fn missing_proxy_is_explained() {
     let model = model(Step::text("never")).await;
     let proxy = {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

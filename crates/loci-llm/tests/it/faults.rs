@@ -21,7 +21,7 @@ async fn check(step: Step, expected: Expect) {
 }
 
 #[tokio::test]
-async fn statuses() {
+async fn error_statuses_are_classified() {
     for (step, expected) in [
         (
             Step::status(400).error("invalid_request_error", "prompt is too long: 2 tokens > 1 maximum"),
@@ -80,14 +80,14 @@ async fn statuses() {
 }
 
 #[tokio::test]
-async fn a_wish_to_wait_is_passed_on() {
+async fn retry_after_header_is_passed_on() {
     let outcome = run_steps(Step::status(429).header("retry-after", "7")).await;
     assert_eq!(outcome.failure().retry_after, Some(Duration::from_secs(7)));
     assert!(outcome.failure().request_id.is_some());
 }
 
 #[tokio::test]
-async fn broken_streams() {
+async fn broken_stream_is_a_failure() {
     check(
         Step::text("Hello").error_event("overloaded_error", "Overloaded"),
         expect!["Overloaded 0: The model is overloaded: Overloaded"],

@@ -27,7 +27,7 @@ fn shown_headers(recorded: &Recorded) -> String {
 }
 
 #[tokio::test]
-async fn path_and_headers() {
+async fn request_has_the_path_and_headers_of_the_api() {
     let mut full = request();
     full.model.push_str("[1m]");
     full.thinking = Thinking::Budget(2000);
@@ -74,13 +74,13 @@ async fn a_bearer_token_and_headers_of_the_users_own() {
 }
 
 #[tokio::test]
-async fn no_credentials_no_header() {
+async fn request_without_credentials_has_no_auth_header() {
     let recorded = recorded(|config| config.auth = Auth::None, request()).await;
     assert_eq!((recorded.header("x-api-key"), recorded.header("authorization")), (None, None));
 }
 
 #[tokio::test]
-async fn stable_features_only() {
+async fn stable_features_send_no_beta_header() {
     let mut full = request();
     full.thinking = Thinking::Budget(2000);
     full.effort = Some("high".to_owned());

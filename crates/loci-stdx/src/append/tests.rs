@@ -30,7 +30,7 @@ fn check(content: &str, appends: &[&str], expected: &str) {
 }
 
 #[test]
-fn lines_follow_each_other() {
+fn appended_lines_follow_each_other() {
     check("", &["a\n", "b\nc\n"], "a\nb\nc\n");
     check("a\n", &["b\n"], "a\nb\n");
 }

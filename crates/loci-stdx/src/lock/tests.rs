@@ -11,7 +11,7 @@ use super::*;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]
-fn one_holder_at_a_time() {
+fn lock_has_one_holder_at_a_time() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a/b/lock");
     let lock = FileLock::try_acquire(&path).unwrap().unwrap();
@@ -33,7 +33,7 @@ fn lock_files_and_their_directories_are_private() {
 }
 
 #[test]
-fn waiting_is_bounded() {
+fn waiting_for_a_lock_is_bounded() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("lock");
     let _lock = FileLock::acquire(&path, Duration::ZERO).unwrap();

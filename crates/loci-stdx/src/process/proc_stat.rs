@@ -54,14 +54,14 @@ mod tests {
     }
 
     #[test]
-    fn names_may_hold_anything() {
+    fn process_name_in_proc_stat_may_hold_anything() {
         for name in ["sh", "", "a b", "a) R 1 2 3", "((", "tmux: server", "x)\ny"] {
             check(&format!("77 ({name}) S {REST}"), Some(b'S'));
         }
     }
 
     #[test]
-    fn broken_lines_are_no_process() {
+    fn broken_proc_stat_line_is_no_process() {
         for line in ["", "77", "77 (sh)", "77 (sh) S", "77 (sh) S 1 x 3", "77 (sh) S 1 4242 4242 0"] {
             check(line, None);
         }

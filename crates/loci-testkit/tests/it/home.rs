@@ -36,7 +36,7 @@ fn git_sees_no_configuration_but_the_project_s() {
 }
 
 #[test]
-fn finds_and_reads_sessions() {
+fn test_home_finds_and_reads_sessions() {
     let home = TestHome::new();
     let session = home.write_config("projects/-p/b.jsonl", "{\"n\":1}\n{\"n\":2}\n");
     assert_eq!(home.only_session(), [json!({"n": 1}), json!({"n": 2})]);
@@ -46,7 +46,7 @@ fn finds_and_reads_sessions() {
 }
 
 #[test]
-fn variables_are_few() {
+fn test_home_sets_few_variables() {
     let home = TestHome::new();
     let vars = home.env_vars("http://127.0.0.1:1");
     assert_eq!(vars["HOME"], home.home().display().to_string());

@@ -22,7 +22,7 @@ async fn check(script: impl Into<Script>, scenario: &str, compare: impl FnOnce(V
 }
 
 #[tokio::test]
-async fn streams() {
+async fn official_client_streams() {
     let step = Step::text("Hello, wörld").thinking("Let me think", "c2ln");
     let step = step.tool("Read", json!({"path": "a.txt", "n": [1, 2]})).chunk(5).usage(11, 22, 33, 44);
     for step in [step.clone(), step.unknown_events()] {
@@ -52,7 +52,7 @@ async fn streams() {
 }
 
 #[tokio::test]
-async fn sees_every_event() {
+async fn official_client_sees_every_event() {
     check(Step::text("hi"), "raw_events", |seen, _| {
         let expected = [
             "message_start",
@@ -68,7 +68,7 @@ async fn sees_every_event() {
 }
 
 #[tokio::test]
-async fn answers_whole() {
+async fn official_client_gets_whole_answers() {
     let step = Step::text("cut sh").stop_reason("max_tokens").usage(11, 22, 33, 44);
     check(step, "whole", |seen, _| {
         let message = &seen["message"];
@@ -81,7 +81,7 @@ async fn answers_whole() {
 }
 
 #[tokio::test]
-async fn retries_an_overload() {
+async fn official_client_retries_an_overload() {
     let overloaded = Step::status(529).header("retry-after-ms", "1").times(2);
     check([overloaded, Step::text("at last")], "whole", |seen, model| {
         assert_eq!(seen["message"]["content"][0]["text"], "at last");
@@ -94,7 +94,7 @@ async fn retries_an_overload() {
 }
 
 #[tokio::test]
-async fn goes_round_a_tool_loop() {
+async fn official_client_runs_a_tool_loop() {
     let calls = Step::call("Read", json!({"path": "a.txt"})).tool("Read", json!({"path": "b.txt"}));
     check([calls, Step::text("They agree.")], "tool_loop", |seen, model| {
         let ids = ["toolu_010000000000000000000001", "toolu_010000000000000000000002"];
@@ -109,7 +109,7 @@ async fn goes_round_a_tool_loop() {
 }
 
 #[tokio::test]
-async fn counts_tokens_and_lists_models() {
+async fn official_client_counts_tokens_and_lists_models() {
     check([], "count_tokens", |seen, model| {
         assert_eq!(seen, model.requests()[0].body.len() / 4);
     })
@@ -118,7 +118,7 @@ async fn counts_tokens_and_lists_models() {
 }
 
 #[tokio::test]
-async fn raises_on_failures() {
+async fn official_client_raises_on_failures() {
     let text = || Step::text("abcdef").chunk(3);
     let api_error =
         |kind: &str, message: &str| json!({"type": "error", "error": {"type": kind, "message": message}});
@@ -151,7 +151,7 @@ async fn raises_on_failures() {
 }
 
 #[tokio::test]
-async fn is_refused_what_the_api_refuses() {
+async fn official_client_is_refused_what_the_api_refuses() {
     check([], "refused", |seen, model| {
         assert_eq!(
             (&seen["raised"], &seen["type"]),

@@ -46,7 +46,7 @@ fn text(text: &str) -> Value {
 }
 
 #[test]
-fn fields() {
+fn request_fields_are_checked() {
     let tool = json!({"name": "Read", "input_schema": {}});
     let thinking = |budget: u32| json!({"type": "enabled", "budget_tokens": budget});
     check(json!({}), &[]);
@@ -67,7 +67,7 @@ fn fields() {
 }
 
 #[test]
-fn cache_marks() {
+fn cache_marks_are_checked() {
     let marked = |n: usize| {
         let block = json!({"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}});
         Value::Array(vec![block; n])
@@ -80,7 +80,7 @@ fn cache_marks() {
 }
 
 #[test]
-fn order_and_content() {
+fn order_and_content_of_messages_are_checked() {
     let q = user(json!("q"));
     check_messages(json!([assistant(json!("a")), q]), &["first message"]);
     check_messages(json!([q, q, assistant(json!("a")), q]), &[]);
@@ -97,7 +97,7 @@ fn order_and_content() {
 }
 
 #[test]
-fn tool_pairs() {
+fn tool_calls_and_results_must_pair() {
     let q = user(json!("q"));
     let calls = assistant(json!([text("t"), call("a"), call("b")]));
     check_messages(json!([q, calls, user(json!([result("b"), result("a"), text("t")]))]), &[]);

@@ -10,7 +10,7 @@ fn shell(script: &str) -> Binary {
 }
 
 #[test]
-fn runs_to_the_end() {
+fn run_returns_code_and_output() {
     let home = TestHome::new();
     let cases = [
         ("cat; echo loud >&2; exit 3", "in", "in", "loud\n", Some(3), None),
@@ -47,7 +47,7 @@ fn json_lines_are_parsed() {
 }
 
 #[test]
-fn a_limit_kills_and_tells() {
+fn time_limit_kills_the_run_and_says_so() {
     let run = || {
         let binary = shell("echo started; exec sleep 1000").limit(Duration::from_millis(100));
         binary.run(&TestHome::new(), "http://x", "")

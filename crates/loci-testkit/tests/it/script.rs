@@ -87,7 +87,7 @@ async fn a_dynamic_step_sees_the_request() {
 }
 
 #[tokio::test]
-async fn plays_the_json_form() {
+async fn script_in_json_is_played() {
     let script = Script::from_json(
         r#"[
             {"repeat": {"text": "again"}, "n": 2},

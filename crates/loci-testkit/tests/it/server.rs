@@ -189,7 +189,7 @@ async fn a_client_that_leaves_at_a_gate_is_noticed() {
 }
 
 #[tokio::test]
-async fn pauses_before_and_between() {
+async fn scripted_server_pauses_before_and_between_events() {
     let short = Duration::from_millis(5);
     let step = Step::text("abc").chunk(1).delay(short).chunk_delay(short);
     let model = ScriptedModel::start(step).await;

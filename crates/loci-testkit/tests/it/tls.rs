@@ -32,7 +32,7 @@ async fn read(response: Response) -> (String, bool) {
 }
 
 #[tokio::test]
-async fn streams_over_either_version() {
+async fn tls_server_streams_over_http1_and_http2() {
     for (version, only_http1) in [(HttpVersion::Http2, false), (HttpVersion::Http11, true)] {
         let model = ScriptedModel::start_tls([Step::text("one"), Step::text("two")]).await;
         let client = client(&model);
@@ -82,7 +82,7 @@ async fn notices_a_client_that_leaves() {
 }
 
 #[tokio::test]
-async fn refusals_and_statuses() {
+async fn tls_server_sends_refusals_and_statuses() {
     let steps = [Step::text("a").refuse(), Step::status(529).header("retry-after", "0")];
     let model = ScriptedModel::start_tls(steps).await;
     let client = client(&model).retry(reqwest::retry::never()).build().unwrap();

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_becomes_sentences() {
+    fn text_is_split_into_sentences() {
         let text = "# Heading.\n\nUse tabs. Never `a. b`; it is v1.2 now!\n- one item\n2. Second? Yes, e.g. this.\n\
                     ```\nlet x = 1. ;\n```\n| a | b |\n> quoted\n\nOver two\n  lines.\n- and\n  one.";
         let expected = [

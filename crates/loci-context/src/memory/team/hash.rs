@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_has_the_hash_everybody_gives_it() {
+    fn content_hash_is_sha256_in_hex() {
         let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(ContentHash::of("abc").as_str(), abc);
         assert_eq!(ContentHash::parse(abc), Some(ContentHash::of("abc")));

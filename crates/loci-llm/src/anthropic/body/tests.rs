@@ -29,7 +29,7 @@ fn check(change: impl FnOnce(&mut Request), expected: Expect) {
 }
 
 #[test]
-fn the_smallest_body() {
+fn minimal_request_has_the_smallest_body() {
     check(
         |_| {},
         expect![[

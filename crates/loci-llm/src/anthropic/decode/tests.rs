@@ -105,7 +105,7 @@ fn whole(middle: &[Value]) -> Vec<Value> {
 }
 
 #[test]
-fn a_whole_answer() {
+fn whole_stream_is_decoded_to_events() {
     check(
         &whole(&[
             json!({"type":"ping"}),
@@ -223,7 +223,7 @@ fn an_open_block_is_closed_by_the_end() {
 }
 
 #[test]
-fn broken_streams() {
+fn broken_stream_is_a_failure() {
     for (stream, expected) in [
         (
             "data: nonsense\n\n",
