@@ -40,6 +40,7 @@ use crate::settings_reload::{ReloadBaseline, watch_settings};
 use crate::skills::SkillOptions;
 use crate::system_prompt::{change_prompts, prompt_parts};
 use crate::user_error::UserError;
+use crate::worktree::worktree_options;
 
 use permissions::may_bypass;
 use provider::{Provider, provider};
@@ -260,6 +261,7 @@ fn assemble(
         restore_sources: Vec::new(),
         skills,
         plans,
+        worktree: worktree_options(&settings.worktree),
         background: background_config(&env, options, &settings, is_bare, memory.as_ref()),
         memory: memory
             .map(|memory| SessionMemory { journal: memory.journal, shows_team: instructions.is_trusted() }),

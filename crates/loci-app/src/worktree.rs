@@ -8,7 +8,6 @@ use loci_core::slug_words::slug_words;
 use loci_engine::{HookTrialWorld, try_hooks};
 use loci_settings::WorktreeSettings;
 use loci_stdx::Env;
-use loci_storage::layout::ConfigHome;
 use loci_storage::project::main_checkout;
 use loci_storage::worktree::{
     WorktreeBase, WorktreeOptions, create_worktree, open_worktree, parse_worktree_name,
@@ -103,16 +102,10 @@ fn check_hook_path(cwd: &Path, path: &Path) -> Result<(), String> {
 
 /// Returns the worktree that a session was in last, when it is another working copy of the repository at hand; the
 /// session goes on there. A fork begins where it is made.
-pub fn worktree_of_session(
-    env: &Env,
-    home: &ConfigHome,
-    options: &RunOptions,
-    resume: &Resume,
-) -> Option<PathBuf> {
-    let is_elsewhere = resume.place.file().parent() != Some(home.project_dir(&env.cwd).as_path());
+pub fn worktree_of_session(env: &Env, options: &RunOptions, resume: &Resume) -> Option<PathBuf> {
     let cwd: String = resume.history.path.last()?.fields().read("cwd")?;
     let cwd = Path::new(&cwd);
-    if options.session.is_fork || !is_elsewhere || cwd == env.cwd || !cwd.is_absolute() {
+    if options.session.is_fork || cwd == env.cwd || !cwd.is_absolute() {
         return None;
     }
     open_worktree(env, &env.cwd, cwd).map(|found| found.path)

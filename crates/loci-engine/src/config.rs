@@ -18,6 +18,7 @@ use loci_storage::config::{Instructions, LazyInstructions};
 use loci_storage::layout::{ConfigHome, SessionTmp};
 use loci_storage::memory::MemoryJournal;
 use loci_storage::sessions::{LabelWatch, SessionLog};
+use loci_storage::worktree::WorktreeOptions;
 use loci_tools::Toolbox;
 use serde_json::Value;
 
@@ -94,6 +95,8 @@ pub struct SessionConfig {
     pub memory: Option<SessionMemory>,
     /// Where plans are made, and how.
     pub plans: PlanConfig,
+    /// How working copies are made.
+    pub worktree: WorktreeOptions,
     /// What is done beside the conversation.
     pub background: BackgroundConfig,
     /// The parts of the system prompt.

@@ -34,6 +34,7 @@ mod state;
 mod state_effects;
 mod task_list;
 pub mod turn;
+mod worktrees;
 
 pub use client_request::{ClientAnswer, ClientMessage, ClientRequest, ClientRequestError, ClientRequests};
 pub use command::{Answer, Command, Prompt, ToolChanges};

@@ -6,6 +6,7 @@
 mod compaction;
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::command::Prompt;
@@ -121,6 +122,16 @@ impl Recorder {
     /// Notes the branch that later entries are stamped with.
     pub(crate) fn set_branch(&mut self, branch: String) {
         self.stamp.git_branch = branch;
+    }
+
+    /// Records that the session works elsewhere from now on: in a worktree, or no longer.
+    pub(crate) fn moved(&mut self, cwd: &Path, worktree: Value) {
+        self.stamp.cwd = cwd.display().to_string();
+        if let Some(branch) = loci_storage::project::head_branch(cwd) {
+            self.stamp.git_branch = branch;
+        }
+        let entry = self.metadata(&Metadata::WorktreeState { worktree });
+        self.log(entry.as_slice());
     }
 
     /// Notes the session's name of three words, which later entries carry.

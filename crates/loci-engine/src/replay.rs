@@ -236,6 +236,7 @@ impl Player {
             skills: Arc::new(SessionSkills::none()),
             memory: None,
             plans: crate::plan::PlanConfig::default(),
+            worktree: loci_storage::worktree::WorktreeOptions::default(),
             background: BackgroundConfig { drain: Duration::ZERO, ..BackgroundConfig::default() },
             prompt: PromptParts { replacement: Some(String::new()), ..PromptParts::default() },
             instructions: Instructions::default(),

@@ -81,6 +81,16 @@ pub trait Host: Send + Sync {
         None
     }
 
+    /// Moves the session into a working copy of its own; the error says why not.
+    fn enter_worktree(&self, _wish: WorktreeWish) -> HostFuture<'_, Result<EnteredWorktree, String>> {
+        Box::pin(async { Err("This conversation stays where it is.".to_owned()) })
+    }
+
+    /// Leads it back, and removes the copy where that is asked for; the error says why not.
+    fn exit_worktree(&self, _removes: bool, _discards: bool) -> HostFuture<'_, Result<LeftWorktree, String>> {
+        Box::pin(async { Err("The session has entered no worktree, so there is none to leave.".to_owned()) })
+    }
+
     /// Tells the front ends how a call is getting on.
     fn progress(&self, call: &ToolUseId, progress: ToolProgress);
 }
@@ -92,6 +102,43 @@ pub struct PlanView {
     pub is_active: bool,
     /// The file that it is made in, once there is one.
     pub file: Option<PathBuf>,
+}
+
+/// The working copy that a session is to move into.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WorktreeWish {
+    /// A new one of this name; without one it is made up.
+    New(Option<String>),
+    /// One that is there already.
+    Existing(PathBuf),
+}
+
+/// A working copy that a session has moved into.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EnteredWorktree {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its branch, where git made it.
+    pub branch: Option<String>,
+    /// Whether it was made for this.
+    pub is_new: bool,
+}
+
+/// A working copy that a session has left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftWorktree {
+    /// Where it is, or was.
+    pub path: PathBuf,
+    /// Its branch, where git made it.
+    pub branch: Option<String>,
+    /// Where the session is again.
+    pub original_cwd: PathBuf,
+    /// Uncommitted files that went with it.
+    pub discarded_files: usize,
+    /// Commits that went with it.
+    pub discarded_commits: usize,
+    /// The reference that keeps both.
+    pub kept_as: Option<String>,
 }
 
 /// News of a running call.

@@ -92,6 +92,8 @@ impl Toolbox {
             Arc::new(crate::enter_plan_mode::EnterPlanMode::default()),
             Arc::new(crate::exit_plan_mode::ExitPlanMode::default()),
             Arc::new(crate::todo::todo_write::TodoWrite::default()),
+            Arc::new(crate::enter_worktree::EnterWorktree::default()),
+            Arc::new(crate::exit_worktree::ExitWorktree::default()),
         ])
     }
 

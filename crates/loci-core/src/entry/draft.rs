@@ -387,6 +387,11 @@ pub enum Metadata {
         /// Its fields.
         fields: Map<String, Value>,
     },
+    /// The worktree that the session works in, or nothing when it has left it.
+    WorktreeState {
+        /// What is known of it.
+        worktree: Value,
+    },
     /// How input is read; the format has one value.
     Mode,
     /// The title a model made.
@@ -443,6 +448,9 @@ impl Metadata {
                 line
             }
             Self::Mode => json!({"type": "mode", "mode": "normal", "sessionId": session}),
+            Self::WorktreeState { worktree } => {
+                json!({"type": "worktree-state", "worktreeSession": worktree, "sessionId": session})
+            }
             Self::GeneratedTitle { title } => {
                 json!({"type": "ai-title", "aiTitle": title, "sessionId": session})
             }

@@ -214,7 +214,7 @@ impl HookEvent {
     pub fn is_built(self) -> bool {
         use HookEvent::{
             ConfigChange, DirectoryAdded, Elicitation, ElicitationResult, FileChanged, SubagentStart,
-            SubagentStop, TeammateIdle, UserPromptExpansion, WorktreeRemove,
+            SubagentStop, TeammateIdle, UserPromptExpansion,
         };
         !matches!(
             self,
@@ -225,7 +225,6 @@ impl HookEvent {
                 | ConfigChange
                 | DirectoryAdded
                 | FileChanged
-                | WorktreeRemove
                 | Elicitation
                 | ElicitationResult
         )

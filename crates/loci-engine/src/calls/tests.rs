@@ -65,6 +65,7 @@ async fn check(run_tool: fn() -> ToolFuture<'static>, is_cancelled: bool, expect
         memory: None,
         task_store: Arc::new(loci_tools::MemoryTaskStore::default()),
         plans: None,
+        worktrees: None,
         env_dir: Arc::default(),
     });
     let call = PreparedCall {

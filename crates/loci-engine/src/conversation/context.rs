@@ -35,6 +35,7 @@ use crate::plan::PlanService;
 use crate::skills::SessionSkills;
 use crate::slash_command::CommandRegistry;
 use crate::state::change;
+use crate::worktrees::WorktreeService;
 
 /// What the conversations of a session share.
 pub(crate) struct SessionContext {
@@ -81,6 +82,8 @@ pub(crate) struct SessionContext {
     pub(crate) skills: Arc<SessionSkills>,
     /// The memories of the project.
     pub(crate) memory: Option<Arc<MemoryService>>,
+    /// Its working copies.
+    pub(crate) worktrees: Arc<WorktreeService>,
     /// Its plan.
     pub(crate) plans: Arc<PlanService>,
     /// The conversation that waits for each open question; held to look one up.

@@ -169,6 +169,7 @@ impl Conversation {
                     told.tool_response = outcome.content.to_value();
                 }
                 self.stamp_slug();
+                self.follow_place();
                 let entry = self.recorder.tool_result(&call, &outcome);
                 self.tell_user(entry.as_deref(), Some(outcome.structured));
                 if let Some(text) = self.run.skill_texts.remove(&call) {
@@ -251,6 +252,7 @@ impl Conversation {
 
     fn run_call(&mut self, call: &ToolUseId) {
         let Some(call) = self.run.prepared.remove(call) else { return };
+        self.host.set_moment(self.hook_moment());
         let reads = read_path(&call).map(|file| self.host.workspace().resolve(file).requested);
         let to_background = CancellationToken::new();
         let running =

@@ -140,6 +140,7 @@ fn side_host(
         // The conversation's list is not its own.
         task_store: Arc::new(MemoryTaskStore::default()),
         plans: None,
+        worktrees: None,
         env_dir: Arc::clone(&ctx.env_dir),
     });
     *lock(host.files()) = files;

@@ -14,15 +14,17 @@ use loci_stdx::{Env, Store};
 use loci_storage::layout::{ConfigHome, SessionTmp};
 use loci_storage::search::{ProjectRecord, recall};
 use loci_tools::{
-    BackgroundStatus, BackgroundTasks, FileState, FileStates, HOOK_ENV_VARIABLE, Host, HostFuture, PlanView,
-    TaskStore, ToolProgress, Workspace,
+    BackgroundStatus, BackgroundTasks, EnteredWorktree, FileState, FileStates, HOOK_ENV_VARIABLE, Host,
+    HostFuture, LeftWorktree, PlanView, TaskStore, ToolProgress, Workspace, WorktreeWish,
 };
 use serde_json::Value;
 
 use crate::config::Ambient;
 use crate::event::{EngineEvent, EventSink};
+use crate::extension::HookMoment;
 use crate::file_history::FileHistoryRecorder;
 use crate::plan::PlanService;
+use crate::worktrees::WorktreeService;
 
 /// What the calls of a conversation share.
 pub(crate) struct ConversationHost {
@@ -49,6 +51,10 @@ pub(crate) struct ConversationHost {
     task_store: Arc<dyn TaskStore>,
     /// What TodoWrite keeps; held to look or to replace it.
     todos: Mutex<Vec<Todo>>,
+    /// The session's working copies, for the main line.
+    worktrees: Option<Arc<WorktreeService>>,
+    /// How things stand, for hooks that are told of them; held to look or to note it.
+    moment: Mutex<HookMoment>,
     /// The session's plan, for the main line.
     plans: Option<Arc<PlanService>>,
     /// Where hooks leave variables for commands, once there are any.
@@ -77,6 +83,7 @@ pub(crate) struct HostParts {
     pub(crate) memory: Option<PathBuf>,
     pub(crate) task_store: Arc<dyn TaskStore>,
     pub(crate) plans: Option<Arc<PlanService>>,
+    pub(crate) worktrees: Option<Arc<WorktreeService>>,
     pub(crate) env_dir: Arc<OnceLock<PathBuf>>,
 }
 
@@ -98,6 +105,8 @@ impl ConversationHost {
             task_store: parts.task_store,
             todos: Mutex::default(),
             plans: parts.plans,
+            worktrees: parts.worktrees,
+            moment: Mutex::default(),
             env_dir: parts.env_dir,
         }
     }
@@ -185,6 +194,15 @@ impl ConversationHost {
     /// Takes over the list that an earlier process had written.
     pub(crate) fn restore_todos(&self, todos: Vec<Todo>) {
         self.set_todos(todos);
+    }
+
+    /// Notes how things stand, for hooks that tools have told.
+    pub(crate) fn set_moment(&self, moment: HookMoment) {
+        *lock(&self.moment) = moment;
+    }
+
+    fn moment(&self) -> HookMoment {
+        HookMoment { cwd: self.workspace().cwd, ..lock(&self.moment).clone() }
     }
 
     /// Tells people what they should know.
@@ -277,6 +295,20 @@ impl Host for ConversationHost {
         let tasks = todos.iter().enumerate().map(|(n, todo)| todo.to_task(n + 1)).collect();
         self.events.send(EngineEvent::TasksChanged(tasks));
         std::mem::replace(&mut *lock(&self.todos), todos)
+    }
+
+    fn enter_worktree(&self, wish: WorktreeWish) -> HostFuture<'_, Result<EnteredWorktree, String>> {
+        Box::pin(async move {
+            let worktrees = self.worktrees.as_ref().ok_or("An agent stays where it was sent.")?;
+            worktrees.enter(&self.place, wish, self.moment()).await
+        })
+    }
+
+    fn exit_worktree(&self, removes: bool, discards: bool) -> HostFuture<'_, Result<LeftWorktree, String>> {
+        Box::pin(async move {
+            let worktrees = self.worktrees.as_ref().ok_or("An agent stays where it was sent.")?;
+            worktrees.exit(&self.place, removes, discards, self.moment()).await
+        })
     }
 
     fn plan(&self) -> PlanView {

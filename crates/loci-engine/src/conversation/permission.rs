@@ -26,6 +26,9 @@ impl Conversation {
     /// Returns the rules in force, with what changed in the settings since the last call.
     pub(super) fn rules_now(&self) -> Rulebook {
         let mut book = self.grants.apply(self.ctx.reload_settings(ReloadPoint::Call));
+        // Settings that were read anew know nothing of a worktree that was entered.
+        let project = self.host.workspace().project;
+        book.dirs.iter_mut().take(1).filter(|_| self.is_main()).for_each(|dir| dir.clone_from(&project));
         book.may_bypass = lock(&self.ctx.grants).may_bypass;
         book.plan_file = self.ctx.plans.judged_file().filter(|_| self.is_main());
         if let Some(plan) = &book.plan_file {

@@ -1,4 +1,5 @@
-//! Plans in a conversation: what the model is told of them, and what outlasts a compaction.
+//! Plans, tasks and places of a conversation: what the model and the transcript are told of them, and what outlasts a
+//! compaction.
 
 use loci_tools::Host;
 
@@ -32,6 +33,15 @@ impl Conversation {
         let tasks = self.host.task_store().read().map(|list| list.tasks().to_vec()).unwrap_or_default();
         if !tasks.is_empty() {
             self.tell(EngineEvent::TasksChanged(tasks));
+        }
+    }
+
+    /// Lets later entries and requests know of the worktree that a call has entered or left.
+    pub(super) fn follow_place(&mut self) {
+        let project = self.host.workspace().project;
+        if self.is_main() && project != self.env.cwd {
+            self.env.cwd.clone_from(&project);
+            self.recorder.moved(&project, self.ctx.worktrees.record());
         }
     }
 

@@ -91,7 +91,7 @@ mod tests {
     fn callbacks_that_are_never_asked_are_reported() {
         for (event, n_entries, expected) in [
             ("PreToolUse", 1, None),
-            ("WorktreeRemove", 1, Some("does not happen in this version yet")),
+            ("TeammateIdle", 1, Some("does not happen in this version yet")),
             ("BeforeLunch", 0, Some("no event here")),
         ] {
             let hook = ClientHook {

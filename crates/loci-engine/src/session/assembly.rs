@@ -30,6 +30,7 @@ use crate::request::RequestBase;
 use crate::state::connect;
 use crate::state_effects::SessionStateEffects;
 use crate::task_list::task_store;
+use crate::worktrees::WorktreeService;
 
 impl Session {
     /// Makes a session; nothing happens until it is run.
@@ -75,6 +76,8 @@ impl Session {
         let can_exit = config.toolbox.find("ExitPlanMode").is_some();
         let plan_config = std::mem::take(&mut config.plans);
         let plans = PlanService::new(plan_config, config.env.clone(), Arc::clone(&state), past, can_exit);
+        let options = std::mem::take(&mut config.worktree);
+        let worktrees = WorktreeService::new(config.env.clone(), hooks.clone(), options, Arc::clone(&state));
         let ctx = Arc::new(SessionContext {
             env: config.env.clone(),
             home: config.home.clone(),
@@ -105,6 +108,7 @@ impl Session {
             )),
             env_dir,
             memory: memory.map(Arc::new),
+            worktrees: Arc::new(worktrees),
             plans: Arc::new(plans),
             questions: Mutex::default(),
         });
@@ -148,6 +152,7 @@ impl Conversation {
             memory: ctx.memory.as_ref().map(|memory| memory.dir().to_owned()),
             task_store: task_store(&config.home, &who, &config.env, events.clone()),
             plans: Some(Arc::clone(&ctx.plans)),
+            worktrees: Some(Arc::clone(&ctx.worktrees)),
             env_dir: Arc::clone(&ctx.env_dir),
         });
         let (prompt, toolbox, id) = (&config.prompt, &config.toolbox, who.id().as_str());

@@ -163,6 +163,7 @@ pub(crate) fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) 
         skills: Arc::new(SessionSkills::none()),
         memory: None,
         plans: loci_engine::PlanConfig::default(),
+        worktree: loci_storage::worktree::WorktreeOptions::default(),
         background: BackgroundConfig::default(),
         prompt: PromptParts {
             replacement: Some(String::new()),

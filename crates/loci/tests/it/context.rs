@@ -94,6 +94,11 @@ async fn each_piece_has_its_source_size_and_reason() {
           TaskUpdate  (a tool that --tools, a rule or a setting takes away)
           Write  (a tool that --tools, a rule or a setting takes away)
           AskUserQuestion  (a tool that --tools, a rule or a setting takes away)
+          EnterPlanMode  (a tool that --tools, a rule or a setting takes away)
+          ExitPlanMode  (a tool that --tools, a rule or a setting takes away)
+          TodoWrite  (a tool that --tools, a rule or a setting takes away)
+          EnterWorktree  (a tool that --tools, a rule or a setting takes away)
+          ExitWorktree  (a tool that --tools, a rule or a setting takes away)
           <project>/.claude/rules/ts.md  (Waits until a file is read that fits src/*.ts)
 
         About # tokens in all, for claude-opus-5-5

@@ -194,9 +194,9 @@ async fn disallowed_tool_is_not_offered() {
     let init = &output.json_lines()[0];
     let request = world.last_request();
     assert_eq!(init["tools"], json!(request.tool_names()));
-    expect!["Bash Edit Glob Grep NotebookEdit Read Recall TaskCreate TaskGet TaskList TaskOutput TaskStop TaskUpdate"]
+    expect!["Bash Edit Glob Grep NotebookEdit Read Recall TaskCreate TaskGet TaskList TaskOutput TaskStop TaskUpdate EnterWorktree ExitWorktree"]
         .assert_eq(&request.tool_names().join(" "));
-    expect!["<tool_use_error>No such tool available: Write. The tools are: Bash, Edit, Glob, Grep, NotebookEdit, Read, Recall, TaskCreate, TaskGet, TaskList, TaskOutput, TaskStop, TaskUpdate</tool_use_error>"].assert_eq(&request.tool_results()[0].text);
+    expect!["<tool_use_error>No such tool available: Write. The tools are: Bash, Edit, Glob, Grep, NotebookEdit, Read, Recall, TaskCreate, TaskGet, TaskList, TaskOutput, TaskStop, TaskUpdate, EnterWorktree, ExitWorktree</tool_use_error>"].assert_eq(&request.tool_results()[0].text);
 }
 
 #[tokio::test]
@@ -205,7 +205,7 @@ async fn tools_flag_chooses_the_offered_tools() {
         ("Read,Grep", "Grep Read"),
         (
             "default",
-            "Bash Edit Glob Grep NotebookEdit Read Recall TaskCreate TaskGet TaskList TaskOutput TaskStop TaskUpdate Write",
+            "Bash Edit Glob Grep NotebookEdit Read Recall TaskCreate TaskGet TaskList TaskOutput TaskStop TaskUpdate Write EnterWorktree ExitWorktree",
         ),
         ("", ""),
     ] {

@@ -98,3 +98,83 @@ async fn worktree_settings_say_what_a_copy_begins_with_and_shares() {
     assert_eq!(copies.len(), 1, "a name is made up");
     assert!(copies[0].as_ref().unwrap().path().join("node_modules").is_symlink());
 }
+
+fn enter() -> Step {
+    Step::call("EnterWorktree", json!({"name": "calm"}))
+}
+
+fn leave(input: Value) -> Step {
+    Step::call("ExitWorktree", input)
+}
+
+#[tokio::test]
+async fn tools_move_the_session_into_a_worktree_and_back() {
+    let world = World::with_git([Step::text("x")]).await;
+    let back = [
+        leave(json!({"action": "remove"})),
+        leave(json!({"action": "keep"})),
+        write("main.txt"),
+        Step::text("Done."),
+    ];
+    let script: Vec<Step> = [enter(), write("copy.txt")].into_iter().chain(back).collect();
+    let world = world.then(script).await;
+    assert_fine(&world.run(&print(["go", "--permission-mode", "acceptEdits"])));
+    let copy = world.home.project().join(".claude/worktrees/calm");
+    assert!(copy.join("copy.txt").exists() && world.home.project().join("main.txt").exists());
+    assert!(!world.home.project().join("copy.txt").exists() && !copy.join("main.txt").exists());
+    let results: Vec<String> =
+        world.requests().iter().flat_map(|it| it.tool_results()).map(|result| result.text).collect();
+    assert!(results[2].contains("1 uncommitted file and 0 commits that are nowhere else"), "{}", results[2]);
+    let entries = world.session();
+    let copy = copy.canonicalize().unwrap().display().to_string();
+    let states: Vec<&Value> =
+        entries.iter().filter(|it| it["type"] == "worktree-state").map(|it| &it["worktreeSession"]).collect();
+    assert_eq!(states.len(), 2);
+    assert_eq!(
+        (&states[0]["worktreePath"], &states[0]["worktreeBranch"]),
+        (&json!(copy), &json!("worktree-calm"))
+    );
+    assert_eq!(states[1], &Value::Null);
+    assert!(entries.iter().any(|it| it["cwd"] == copy.as_str()));
+}
+
+#[tokio::test]
+async fn clean_worktree_is_removed_and_hooks_are_told() {
+    let world = World::with_git([Step::text("x")]).await;
+    let seen = world.home.project().with_file_name("seen.json");
+    let hook = json!({"type": "command", "command": format!("cat > {}", seen.display())});
+    let hooks = json!({"hooks": {"WorktreeRemove": [{"hooks": [hook]}]}});
+    world.home.write_config("settings.json", hooks.to_string());
+    let world = world.then([enter(), leave(json!({"action": "remove"})), Step::text("Done.")]).await;
+    assert_fine(&world.run(&print(["go"])));
+    let copy = world.home.project().join(".claude/worktrees/calm");
+    assert!(!copy.exists());
+    let seen: Value = serde_json::from_slice(&std::fs::read(seen).unwrap()).unwrap();
+    assert_eq!(seen["worktree_path"], copy.display().to_string());
+}
+
+#[tokio::test]
+async fn session_that_ended_in_a_worktree_goes_on_there() {
+    let world = World::with_git([Step::text("x")]).await;
+    let world = world.then([enter(), Step::text("1")]).await;
+    assert_fine(&world.run(&print(["go"])));
+    let world = world.then([write("made.txt"), Step::text("2")]).await;
+    assert_fine(&world.run(&print(["go on", "-c", "--permission-mode", "acceptEdits"])));
+    assert!(world.home.project().join(".claude/worktrees/calm/made.txt").exists());
+    assert_eq!(world.home.only_session().iter().filter(|it| it["type"] == "assistant").count(), 4);
+}
+
+#[tokio::test]
+async fn worktree_tools_refuse_what_cannot_be() {
+    let world = World::with_git([Step::text("x")]).await;
+    let twice = Step::call("EnterWorktree", json!({"name": "other"}));
+    let script = [leave(json!({"action": "keep"})), enter(), twice, Step::text("Done.")];
+    let world = world.then(script).await;
+    assert_fine(&world.run(&print(["go"])));
+    let results: Vec<_> = world.requests().iter().flat_map(|it| it.tool_results()).collect();
+    assert!(results[0].is_error && results[0].text.contains("entered no worktree"), "{results:?}");
+    assert!(results[2].is_error && results[2].text.contains("in a worktree already"), "{results:?}");
+    let world = World::new([enter(), Step::text("Done.")]).await;
+    assert_fine(&world.run(&print(["go"])));
+    assert!(world.last_request().tool_results()[0].text.contains("needs a git repository"));
+}
