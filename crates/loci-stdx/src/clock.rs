@@ -13,6 +13,8 @@ pub use jiff::Timestamp;
 pub use jiff::civil::Date;
 pub use jiff::tz::TimeZone;
 
+use crate::regular::read_regular;
+
 /// A source of time.
 pub trait Clock: Send + Sync + fmt::Debug {
     /// Returns the current instant of the calendar.
@@ -55,8 +57,17 @@ impl Clock for SystemClock {
     }
 
     fn local_date(&self) -> Date {
-        jiff::Zoned::now().date()
+        Timestamp::now().to_zoned(local_zone()).date()
     }
+}
+
+/// Returns the zone of the user. Asked for the system's zone, `jiff` also looks up its name, for which it lists the whole
+/// database of zones: a hundred system calls before the first request. A date needs the rules alone.
+fn local_zone() -> TimeZone {
+    let is_named = std::env::var_os("TZ").is_some();
+    let rules = if is_named { None } else { read_regular("/etc/localtime").ok() };
+    let zone = rules.and_then(|rules| TimeZone::tzif("Local", &rules).ok());
+    zone.unwrap_or_else(TimeZone::system)
 }
 
 /// A clock that stands still until it is told to move.
@@ -196,6 +207,13 @@ mod tests {
         let before = clock.monotonic();
         assert!(clock.monotonic() >= before);
         assert!(clock.now() > at("2024-01-01T00:00:00Z"));
+    }
+
+    #[test]
+    fn local_zone_has_the_offset_of_the_systems_zone() {
+        for moment in ["2026-01-15T12:00:00Z", "2026-07-15T12:00:00Z"].map(at) {
+            assert_eq!(local_zone().to_offset(moment), TimeZone::system().to_offset(moment));
+        }
     }
 
     const CHILD: &str = "LOCI_STDX_TEST_CLOCK_CHILD";
