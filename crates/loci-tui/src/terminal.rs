@@ -3,7 +3,7 @@
 //! [`Terminal`] is the guard that owns every mode. It takes the terminal without waiting for an answer: questions are
 //! sent at once, answers come as [`Reply`] events, and [`Terminal::accept_reply`] switches on what they allow. It is
 //! given back when the guard is dropped or closed, before the message of a panic, by signals (`signals`), and when the
-//! process is stopped or a child gets the terminal. `docs/design/terminal.md` has the whole list with its tests.
+//! process is stopped or a child gets the terminal. `docs/design/terminal-input.md` has the whole list with its tests.
 //!
 //! Escape sequences of frames are written by `screen`, through [`Terminal::output`]; only the thread that owns the guard
 //! writes.
