@@ -5,6 +5,7 @@
 
 mod call;
 mod diff;
+mod highlight;
 mod markdown;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,7 @@ use std::time::Duration;
 
 pub use call::{is_groupable, render_call, render_call_group};
 pub use diff::{DiffStat, diff_stat, render_diff};
+pub use highlight::Highlighter;
 pub use markdown::{StreamingMarkdown, render_markdown};
 
 use crate::block::{Block, NoticeLevel};

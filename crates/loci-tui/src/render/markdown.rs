@@ -11,10 +11,12 @@ mod table;
 mod tests;
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use blocks::{BlockParser, LONGEST_PARAGRAPH, Mark, Piece, PieceKind};
 
 use super::RenderContext;
+use super::highlight::{CodeParts, Highlighter, LineKey, PATIENCE};
 use crate::text::{Row, Span, Style, expand_tabs, sanitize, wrap};
 use crate::theme::Role;
 
@@ -28,14 +30,34 @@ pub struct StreamingMarkdown {
     /// The line that has not ended.
     line: String,
     /// What is final and was not taken.
-    pieces: VecDeque<Piece>,
+    pieces: VecDeque<FinalPiece>,
     /// How many characters of the open paragraph were taken before it ended.
     n_taken_chars: usize,
+    is_finished: bool,
+    highlighter: Option<Highlighter>,
+    /// The block of code that lines belong to: its number here, its number there, and the next line.
+    code_block: (usize, u64, usize),
+}
+
+/// A piece that was not taken, with the line whose colours it waits for, and since when.
+#[derive(Debug, Clone)]
+struct FinalPiece {
+    piece: Piece,
+    line: Option<LineKey>,
+    since: Option<Duration>,
 }
 
 impl Default for StreamingMarkdown {
     fn default() -> Self {
-        Self { parser: BlockParser::new(), line: String::new(), pieces: VecDeque::new(), n_taken_chars: 0 }
+        Self {
+            parser: BlockParser::new(),
+            line: String::new(),
+            pieces: VecDeque::new(),
+            n_taken_chars: 0,
+            is_finished: false,
+            highlighter: None,
+            code_block: (0, 0, 0),
+        }
     }
 }
 
@@ -48,6 +70,12 @@ pub fn render_markdown(source: &str, ctx: &RenderContext) -> Vec<Row> {
 }
 
 impl StreamingMarkdown {
+    /// Makes one whose code is coloured: a line of code is final when its colours are there, or 30 ms after it was first
+    /// asked for. `RenderContext::now` has to move for that.
+    pub fn with_highlighter(highlighter: Highlighter) -> Self {
+        Self { highlighter: Some(highlighter), ..Self::default() }
+    }
+
     /// Takes what came.
     pub fn push(&mut self, delta: &str) {
         for part in delta.split_inclusive('\n') {
@@ -60,7 +88,7 @@ impl StreamingMarkdown {
             }
             self.cut_long_line();
         }
-        self.pieces.extend(self.parser.take_pieces());
+        self.enqueue_pieces();
     }
 
     /// Takes the end.
@@ -69,19 +97,29 @@ impl StreamingMarkdown {
             self.end_line();
         }
         self.parser.finish();
-        self.pieces.extend(self.parser.take_pieces());
+        self.is_finished = true;
+        self.enqueue_pieces();
     }
 
     /// Returns the rows that became final since the last time.
     pub fn take_committed(&mut self, ctx: &RenderContext) -> Vec<Row> {
         let mut rows = Vec::new();
-        while let Some(piece) = self.pieces.pop_front() {
-            let n_taken = if matches!(piece.kind, PieceKind::Paragraph(_)) {
-                std::mem::take(&mut self.n_taken_chars)
-            } else {
-                0
-            };
-            rows.extend(render_piece(&piece, n_taken, ctx));
+        // Each line waits from when it was first looked at, not from when those before it were done.
+        for waiting in &mut self.pieces {
+            waiting.since.get_or_insert(ctx.now);
+        }
+        while let Some(FinalPiece { piece, line, since }) = self.pieces.front() {
+            let colors = line.and_then(|line| self.highlighter.as_ref()?.take(line));
+            if line.is_some() && colors.is_none() && !self.is_finished {
+                let waited = ctx.now.saturating_sub(since.unwrap_or_default());
+                if waited < PATIENCE {
+                    break;
+                }
+            }
+            let is_paragraph = matches!(piece.kind, PieceKind::Paragraph(_));
+            let n_taken = if is_paragraph { std::mem::take(&mut self.n_taken_chars) } else { 0 };
+            rows.extend(render_piece(piece, n_taken, colors.as_ref(), ctx));
+            self.pieces.pop_front();
         }
         rows
     }
@@ -101,7 +139,7 @@ impl StreamingMarkdown {
         let rendered: Vec<char> = inline.spans.iter().flat_map(|span| span.text.chars()).collect();
         let n_stable = inline.n_stable_chars.min(start_of_header(text, &rendered));
         let Some(piece) = last_piece(preview) else { return Vec::new() };
-        let mut rows = render_piece(&piece, self.n_taken_chars, ctx);
+        let mut rows = render_piece(&piece, self.n_taken_chars, None, ctx);
         if rows.len() <= max_live {
             return Vec::new();
         }
@@ -137,7 +175,7 @@ impl StreamingMarkdown {
     pub fn live(&self, ctx: &RenderContext) -> Vec<Row> {
         let mut n_taken = self.n_taken_chars;
         let mut preview = self.preview();
-        let mut pieces: Vec<Piece> = self.pieces.iter().cloned().collect();
+        let mut pieces: Vec<Piece> = self.pieces.iter().map(|waiting| waiting.piece.clone()).collect();
         pieces.extend(preview.take_pieces());
         preview.map_open_paragraph(inline::complete);
         preview.finish();
@@ -146,9 +184,30 @@ impl StreamingMarkdown {
         for piece in &pieces {
             let is_paragraph = matches!(piece.kind, PieceKind::Paragraph(_));
             let n_taken = if is_paragraph { std::mem::take(&mut n_taken) } else { 0 };
-            rows.extend(render_piece(piece, n_taken, ctx));
+            rows.extend(render_piece(piece, n_taken, None, ctx));
         }
         rows
+    }
+
+    /// Takes pieces from the parser, and asks for the colours of code.
+    fn enqueue_pieces(&mut self) {
+        for piece in self.parser.take_pieces() {
+            let line = match (&piece.kind, &self.highlighter) {
+                (PieceKind::CodeLine { block, language, text }, Some(highlighter))
+                    if !language.is_empty() =>
+                {
+                    if self.code_block.0 != *block {
+                        self.code_block = (*block, highlighter.begin_block(), 0);
+                    }
+                    let key = (self.code_block.1, self.code_block.2);
+                    self.code_block.2 += 1;
+                    highlighter.request(key, language, text);
+                    Some(key)
+                }
+                _ => None,
+            };
+            self.pieces.push_back(FinalPiece { piece, line, since: None });
+        }
     }
 
     fn end_line(&mut self) {
@@ -238,7 +297,7 @@ impl Mark {
 }
 
 /// Returns the rows of a piece, without the first characters if they were taken before.
-fn render_piece(piece: &Piece, n_taken: usize, ctx: &RenderContext) -> Vec<Row> {
+fn render_piece(piece: &Piece, n_taken: usize, colors: Option<&CodeParts>, ctx: &RenderContext) -> Vec<Row> {
     let prefix = |is_first: bool| -> Vec<Span> {
         piece.prefix.iter().map(|mark| mark.spans(is_first && n_taken == 0, ctx)).collect()
     };
@@ -264,7 +323,7 @@ fn render_piece(piece: &Piece, n_taken: usize, ctx: &RenderContext) -> Vec<Row> 
             let spans = inline::spans(text, ctx.theme.style(Role::Heading), ctx);
             rows.extend(wrap(&spans, ctx.width, &first, &rest));
         }
-        PieceKind::CodeLine { text, .. } => rows.push(code_row(text, first, prefix_width, ctx)),
+        PieceKind::CodeLine { text, .. } => rows.push(code_row(text, colors, first, prefix_width, ctx)),
         PieceKind::Table(table) => {
             let room = ctx.width.saturating_sub(prefix_width);
             let table_rows = table::render(table, room, ctx);
@@ -293,7 +352,13 @@ fn render_piece(piece: &Piece, n_taken: usize, ctx: &RenderContext) -> Vec<Row> 
 }
 
 /// A row of code: indented by two columns, or by what it is in; left to the terminal to wrap.
-fn code_row(text: &str, prefix: Vec<Span>, prefix_width: usize, ctx: &RenderContext) -> Row {
+fn code_row(
+    text: &str,
+    colors: Option<&CodeParts>,
+    prefix: Vec<Span>,
+    prefix_width: usize,
+    ctx: &RenderContext,
+) -> Row {
     let has_mark = prefix.iter().any(|span| !span.text.trim().is_empty());
     if text.trim().is_empty() && !has_mark {
         return Row::default();
@@ -302,7 +367,13 @@ fn code_row(text: &str, prefix: Vec<Span>, prefix_width: usize, ctx: &RenderCont
     if prefix_width == 0 && !ctx.is_screen_reader {
         row.push(Span::plain("  "));
     }
-    row.push(Span::plain(expand_tabs(&sanitize(text), 0, TAB_WIDTH)));
+    let plain = vec![(text.to_owned(), Role::Text)];
+    let mut column = 0;
+    for (part, role) in colors.unwrap_or(&plain) {
+        let part = expand_tabs(&sanitize(part), column, TAB_WIDTH).into_owned();
+        column += crate::text::width(&part);
+        row.push(Span::styled(part, ctx.theme.style(*role)));
+    }
     row.is_overlong = row.width() > ctx.width;
     row
 }

@@ -338,6 +338,35 @@ fn paragraph_without_end_is_cut() {
     assert_eq!(n_words, 20_000);
 }
 
+#[test]
+fn code_waits_for_its_colours_and_not_longer() {
+    let mut markdown = StreamingMarkdown::with_highlighter(Highlighter::default());
+    let source = "```rust\nfn a() {\n\tb(\"\u{1b}[2J\");\n}\n```\n";
+    markdown.push(source);
+    let mut rows = markdown.take_committed(&ctx(40));
+    assert_eq!(rows.len() + markdown.live(&ctx(40)).len(), 3, "what waits is live");
+    let later = RenderContext { now: PATIENCE, ..ctx(40) };
+    rows.extend(markdown.take_committed(&later));
+    assert_eq!(text_of(&rows), text_of(&render_markdown(source, &ctx(40))));
+    markdown.push("```rust\nlet a = 1;\n");
+    markdown.finish();
+    assert_eq!(text_of(&markdown.take_committed(&later)), "  let a = 1;\n", "the end waits for nothing");
+}
+
+#[test]
+fn code_has_the_colours_that_are_ready() {
+    let highlighter = Highlighter::default();
+    let mut markdown = StreamingMarkdown::with_highlighter(highlighter);
+    markdown.push("```rust\nlet a = 1;\n");
+    // Time stands still here, so the line waits for the worker.
+    let rows = std::iter::repeat_with(|| {
+        std::thread::yield_now();
+        markdown.take_committed(&ctx(40))
+    });
+    let rows = rows.take(20_000_000).find(|rows| !rows.is_empty()).unwrap();
+    assert_eq!(looks_of(&rows), "  {5:let} a = {3:1};\n");
+}
+
 fn fragment() -> impl Strategy<Value = String> {
     prop_oneof![
         6 => "[a-z]{1,9}".prop_map(|word| word),
