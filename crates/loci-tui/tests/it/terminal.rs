@@ -257,6 +257,19 @@ fn draft_goes_to_the_editor_and_comes_back() {
 }
 
 #[test]
+fn continued_process_sets_the_terminal_up_again() {
+    let mut pty = Pty::keys(XTERM, "");
+    pty.wait_for("ready");
+    pty.signal(Signal::STOP);
+    pty.signal(Signal::CONT);
+    pty.wait_for("Signal(Continued)");
+    let again = pty.wait_for("\x1b[?1004h");
+    assert_eq!(modes_left_on(&again), ["?2031", "?2004", "?1004"]);
+    pty.send("x");
+    pty.wait_for("Char('x')");
+}
+
+#[test]
 fn stopped_process_gives_the_terminal_back_and_takes_it_again() {
     let mut bash = Command::new("bash");
     bash.args(["--norc", "--noprofile", "--noediting", "-i"])
