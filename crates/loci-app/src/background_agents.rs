@@ -29,7 +29,11 @@ pub(crate) fn background_config(
     is_bare: bool,
     memory: Option<&Memory>,
 ) -> BackgroundConfig {
-    let usual = BackgroundConfig { drain: Duration::ZERO, ..BackgroundConfig::default() };
+    let usual = BackgroundConfig {
+        drain: Duration::ZERO,
+        agent_wait: agent_wait(env),
+        ..BackgroundConfig::default()
+    };
     if is_bare {
         return usual;
     }
@@ -48,9 +52,17 @@ pub(crate) fn background_config(
             .and_then(|memory| extraction(options, settings, memory.is_reviewed)),
         max_share: (!is_asked).then_some(MAX_SHARE),
         small_model: Some(small_model(env)),
+        agent_wait: agent_wait(env),
+        command_wait: usual.command_wait,
         drain: millis(env, "LOCI_DRAIN_MS").unwrap_or(wait),
         patience: millis(env, "LOCI_COMPACTION_WAIT_MS").unwrap_or(usual.patience),
     }
+}
+
+/// How long the end of a run waits for agents in the background; zero means for ever.
+fn agent_wait(env: &Env) -> Option<Duration> {
+    let said = millis(env, "CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS");
+    said.or(BackgroundConfig::default().agent_wait).filter(|wait| !wait.is_zero())
 }
 
 fn millis(env: &Env, name: &str) -> Option<Duration> {

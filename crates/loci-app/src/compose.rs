@@ -13,6 +13,7 @@ mod tools;
 use std::sync::Arc;
 use std::time::Instant;
 
+use loci_context::PromptParts;
 use loci_core::model::facts;
 use loci_core::permission::Rulebook;
 use loci_engine::{
@@ -24,6 +25,7 @@ use loci_stdx::{Env, Store};
 use loci_storage::layout::SessionTmp;
 use loci_tools::{RecordDirs, Toolbox, real_path};
 
+use crate::agents::{SessionAgents, add_client_agents};
 use crate::background_agents::background_config;
 use crate::checkpoints::file_history;
 use crate::child_env::child_env;
@@ -88,6 +90,8 @@ impl Composed {
         if let Some(request) = &options.initialize {
             self.config.client_hooks.clone_from(&request.hooks);
             self.config.plans.instructions.clone_from(&request.plan_mode_instructions);
+            let problems = add_client_agents(&mut self.config, &request.agents);
+            self.warnings.extend(problems);
         }
         Ok(())
     }
@@ -98,13 +102,16 @@ pub fn compose(inputs: ComposeInputs<'_>) -> Result<Composed, UserError> {
     let ComposeInputs { options, mut run, mut resume, prefetch, client, started } = inputs;
     let provider = provider(&run, client)?;
     let tmp = run.home.session_tmp(&run.env.cwd, resume.place.id());
-    let access = access(options, &run, &resume, &tmp, provider.is_scripted)?;
+    let mut access = access(options, &run, &resume, &tmp, provider.is_scripted)?;
     let settings_reload = reload(&mut run, &access, &provider);
     let record = RecordDirs {
         sessions: identity::project_dir(&resume.place),
         memory: access.memory.as_ref().map(|memory| memory.place.dir.clone()),
     };
-    let mut model = choose_model::choose(&run.env, &options.model, &run.settings, resume.model.as_deref())?;
+    let mut agents = SessionAgents::new(options, &run)?;
+    agents.apply_main(options, &run, &mut access.rulebook);
+    let asked = agents.model_options(&options.model);
+    let mut model = choose_model::choose(&run.env, &asked, &run.settings, resume.model.as_deref())?;
     check_budget(options, &model)?;
     model.user_id = loci_storage::config::known_user_id(&run.home);
     let mut prefetched = prefetch.join();
@@ -114,16 +121,19 @@ pub fn compose(inputs: ComposeInputs<'_>) -> Result<Composed, UserError> {
     let skills = std::mem::take(&mut prefetched.skills);
     warnings.extend(skills.warnings());
     warnings.extend(run.warnings.iter().chain(&access.warnings).cloned().chain(instructions));
+    warnings.append(&mut agents.warnings);
     let mut compaction = compaction_config(&run.env, &run.settings, &model.main);
     compaction.window = compaction.window.or_else(|| server_window(&run.env, &provider.client, &model.main));
     let window = compaction.window.unwrap_or(facts(&model.main).window);
     let skills = Arc::new(skills.into_session(SkillOptions::new(&run), window));
-    let toolbox = toolbox(options, &run, &access.rulebook, record, &skills)?;
+    let mut toolbox = toolbox(options, &run, &access.rulebook, record, &skills)?;
+    agents.offer(&mut toolbox, &access.rulebook);
     let models = std::iter::once(model.main.clone()).chain(model.fallbacks.clone()).collect();
     let may_bypass = may_bypass(&options.permissions, &run.settings.permissions);
     let (plans, warning) = plan_config(&run.env, &run.home, options, &run.settings, &tmp);
     warnings.extend(warning);
     let parts = Parts {
+        agents,
         provider,
         access,
         settings_reload,
@@ -192,6 +202,7 @@ fn reload(run: &mut RunSettings, access: &Access, provider: &Provider) -> Option
 
 /// What the steps made.
 struct Parts {
+    agents: SessionAgents,
     provider: Provider,
     access: Access,
     settings_reload: Option<SettingsReload>,
@@ -213,6 +224,7 @@ fn assemble(
     started: Instant,
 ) -> Result<SessionConfig, UserError> {
     let Parts {
+        agents,
         provider,
         access,
         settings_reload,
@@ -248,10 +260,14 @@ fn assemble(
         classifier: None,
         can_ask: options.can_ask,
         client: provider.client,
-        prompt: prompt_parts(&env, options, &rulebook, &model.main, prefetched.git, memory_dir)?,
+        prompt: PromptParts {
+            agent: agents.prompt.clone(),
+            ..prompt_parts(&env, options, &rulebook, &model.main, prefetched.git, memory_dir)?
+        },
         limits: limits(&env, options)?,
         compaction,
-        hooks: hooks.config,
+        hooks: agents.with_hooks(hooks.config, &env.cwd),
+        agents: agents.config,
         client_hooks: options.initialize.as_ref().map(|it| it.hooks.clone()).unwrap_or_default(),
         client_requests: options.client_requests.clone(),
         mcp_tools: None,

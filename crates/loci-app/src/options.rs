@@ -39,6 +39,12 @@ pub struct RunOptions {
     pub settings: Option<String>,
     /// Which settings and instruction files are read.
     pub setting_sources: SettingsSources,
+    /// Agents given with the start: a JSON object, or a file that holds one.
+    pub agents: Option<String>,
+    /// The agent that the main conversation runs as.
+    pub agent: Option<String>,
+    /// Whether more than the terminal's own user is there: a person who looks on, so that forks pay.
+    pub is_interactive: bool,
     /// `init` or `maintenance`, where hooks are to make the project ready first.
     pub setup: Option<&'static str>,
     /// The way to the client that drives the run, if there is one.
@@ -86,6 +92,9 @@ impl Default for RunOptions {
             max_budget_usd: None,
             settings: None,
             setting_sources: SettingsSources::ALL,
+            agents: None,
+            agent: None,
+            is_interactive: false,
             setup: None,
             client_requests: ClientRequests::none(),
             initialize: None,

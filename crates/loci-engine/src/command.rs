@@ -57,6 +57,13 @@ pub enum Command {
         /// What the model is told.
         text: String,
     },
+    /// Stop work beside the conversation; answered by an event, also where there is no such task.
+    StopTask {
+        /// An id for the answer.
+        request: String,
+        /// Which.
+        task: String,
+    },
     /// Have calls of the turn at hand go on in the background: this one, or all that can.
     MoveToBackground {
         /// Which.
@@ -81,6 +88,7 @@ impl Command {
             Self::RewindFiles { .. } => "rewind files",
             Self::SetModel(_) => "set model",
             Self::Wake { .. } => "wake",
+            Self::StopTask { .. } => "stop task",
             Self::MoveToBackground { .. } => "move to background",
             Self::ChangeTools(_) => "change tools",
         }

@@ -1,9 +1,11 @@
 //! What a session is started with. Everything here was decided by the binary: no environment is read later.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use loci_context::{NotesPace, PromptParts, Replaced, Window};
+use loci_core::agent::{AgentDefinition, AgentRegistry};
 use loci_core::conversation::Repair;
 use loci_core::entry::Entry;
 use loci_core::entry::draft::Stamp;
@@ -99,6 +101,8 @@ pub struct SessionConfig {
     pub worktree: WorktreeOptions,
     /// What is done beside the conversation.
     pub background: BackgroundConfig,
+    /// The agents that can be sent out.
+    pub agents: AgentsConfig,
     /// The parts of the system prompt.
     pub prompt: PromptParts,
     /// Instruction files.
@@ -326,6 +330,10 @@ pub struct BackgroundConfig {
     pub max_share: Option<f64>,
     /// A model that costs little, for where it is cheaper than the conversation's own.
     pub small_model: Option<String>,
+    /// How long the end of a session waits for agents in the background; for ever without a limit.
+    pub agent_wait: Option<Duration>,
+    /// How long it waits for commands in the background.
+    pub command_wait: Duration,
     /// How long the end of a session waits for what is under way.
     pub drain: Duration,
     /// How long a compaction waits for notes, or a summary, that are being written.
@@ -340,8 +348,54 @@ impl Default for BackgroundConfig {
             extraction: None,
             max_share: None,
             small_model: None,
+            agent_wait: Some(Duration::from_secs(10 * 60)),
+            command_wait: Duration::from_secs(5),
             drain: Duration::from_secs(10),
             patience: Duration::from_secs(15),
+        }
+    }
+}
+
+/// The agents that can be sent out, and within which limits.
+pub struct AgentsConfig {
+    /// The definitions.
+    pub registry: Arc<Store<AgentRegistry>>,
+    /// Looks whether definitions changed; asked before each turn.
+    pub poll: Option<AgentPoller>,
+    /// How many work at once.
+    pub max_concurrent: usize,
+    /// How deep agents may send out agents.
+    pub max_depth: u32,
+    /// Whether a conversation can be forked.
+    pub can_fork: bool,
+    /// Whether agents work in the background where a call does not say.
+    pub is_background: bool,
+    /// The only types that the main conversation may send out.
+    pub spawnable: Option<Vec<String>>,
+    /// The agent that the main conversation runs as.
+    pub main: Option<Arc<AgentDefinition>>,
+    /// Whether agents may keep memories of their own.
+    pub keeps_memory: bool,
+    /// Where those of a project lie.
+    pub memory_root: PathBuf,
+}
+
+/// Returns all definitions when some changed.
+pub type AgentPoller = Box<dyn FnMut() -> Option<AgentRegistry> + Send>;
+
+impl Default for AgentsConfig {
+    fn default() -> Self {
+        Self {
+            registry: Arc::new(Store::new(AgentRegistry::default())),
+            poll: None,
+            max_concurrent: 20,
+            max_depth: 3,
+            can_fork: false,
+            is_background: false,
+            spawnable: None,
+            main: None,
+            keeps_memory: false,
+            memory_root: PathBuf::new(),
         }
     }
 }

@@ -36,20 +36,21 @@ use std::time::Duration;
 use loci_context::join_messages;
 use loci_core::entry::Entry;
 use loci_core::hooks::{HookEvent, ToolBatchCall};
-use loci_core::ids::ToolUseId;
-use loci_core::message::Message;
+use loci_core::ids::{PromptId, ToolUseId};
+use loci_core::message::{Block, Message};
 use loci_core::model::facts;
-use loci_core::permission::Classified;
+use loci_core::permission::{Classified, Mode};
 use loci_core::stream::{Ended, Failure, FailureKind, Started, StreamEvent};
 use loci_core::tool::{CallEffects, PathEffect};
 use loci_llm::RetryPolicy;
 use loci_stdx::Env;
 use loci_storage::memory::Author;
-use loci_tools::Toolbox;
+use loci_tools::{Host as _, Toolbox};
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
+use crate::agents::{AgentWork, notification_text};
 use crate::background::Policy;
 use crate::calls::{CallLayer, layers};
 use crate::command::{Answer, Prompt, ToolChanges};
@@ -112,6 +113,10 @@ pub(crate) struct Conversation {
     checkpoints: Checkpoints,
     /// Agents that work for this conversation, beside it.
     pub(crate) helpers: Helpers,
+    /// What makes it an agent's that was sent out.
+    agent_limits: AgentLimits,
+    /// What the agent has done so far.
+    work: Option<AgentWork>,
     /// Where the shell stood when hooks were last told.
     told_cwd: Option<PathBuf>,
     /// Whether hooks were told that an agent begins.
@@ -144,6 +149,15 @@ pub(crate) struct ConversationParts {
     pub(crate) helpers: Helpers,
 }
 
+/// What an agent that was sent out may do, beside the session's rules.
+#[derive(Debug, Default)]
+pub(crate) struct AgentLimits {
+    /// The permission mode it asks for.
+    pub(crate) mode: Option<Mode>,
+    /// Where it keeps memories of its own.
+    pub(crate) memory_dir: Option<PathBuf>,
+}
+
 /// What a turn begins with.
 #[derive(Debug, Clone)]
 pub(crate) enum TurnInput {
@@ -151,8 +165,25 @@ pub(crate) enum TurnInput {
     Prompt(Prompt),
     /// Whoever sent an agent out says what it is to do.
     Instruction(String),
+    /// A conversation tells the agent it sent out what to do.
+    Task {
+        text: String,
+        /// The prompt that the work is for; that of the last task, where it is empty.
+        prompt: PromptId,
+        /// Answers to calls that come first, in a fork.
+        results: Vec<Block>,
+    },
+    /// Work beside the conversation has ended.
+    TaskNews,
     /// Nothing new was said.
     GoOn,
+}
+
+impl TurnInput {
+    /// A further message to an agent.
+    pub(crate) fn message(text: String) -> Self {
+        Self::Task { text, prompt: PromptId::new(""), results: Vec::new() }
+    }
 }
 
 /// What a turn has under way. Between turns it is that of the last one, which is over.
@@ -307,10 +338,23 @@ impl Conversation {
             past: parts.past,
             checkpoints: parts.checkpoints,
             helpers: parts.helpers,
+            agent_limits: AgentLimits::default(),
+            work: None,
             told_cwd: None,
             has_told_begin: false,
             grants: TurnGrants::default(),
         }
+    }
+
+    /// Makes it the conversation of an agent that was sent out.
+    pub(crate) fn set_agent_limits(&mut self, limits: AgentLimits, work: AgentWork) {
+        self.agent_limits = limits;
+        self.work = Some(work);
+    }
+
+    /// Returns what the agent has done so far.
+    pub(crate) fn agent_work(&self) -> Option<&AgentWork> {
+        self.work.as_ref()
     }
 
     /// Begins a turn; the report, when it is over at once.
@@ -457,10 +501,13 @@ impl Conversation {
         end.map(|end| self.finish(end))
     }
 
-    /// Takes up what changed in the settings since the last turn.
+    /// Takes up what changed in the settings, and in the definitions of agents, since the last turn.
     fn take_up_settings(&mut self) {
         if self.agent.is_none() {
             self.ctx.reload_settings(ReloadPoint::Prompt);
+            if let Some(changes) = self.host.reload_agents() {
+                self.recorder.add_before_prompt(vec![changes]);
+            }
         }
     }
 
@@ -479,6 +526,7 @@ impl Conversation {
             model: self.current_model(),
             mode: self.ctx.mode(),
             tools: self.toolbox.available().map(|descriptor| descriptor.name.clone()).collect(),
+            agents: self.host.agent_names(),
             commands: self.ctx.slash_commands.get(),
             api_key_source: self.ctx.api_key_source.clone(),
             memory_dir: self.ctx.memory.as_ref().map(|memory| memory.dir().to_owned()),
@@ -491,6 +539,21 @@ impl Conversation {
             TurnInput::Prompt(prompt) => prompt,
             TurnInput::Instruction(text) => {
                 self.recorder.instruction(&text);
+                return Ok(Event::Begin);
+            }
+            TurnInput::Task { text, prompt, results } => {
+                let entry = self.recorder.task(&text, &prompt, &results);
+                self.tell_task(entry.as_deref(), &text);
+                return Ok(Event::Begin);
+            }
+            TurnInput::TaskNews => {
+                let tasks = self.host.tasks().drain_finished();
+                if tasks.is_empty() {
+                    return Err(NOTHING_OPEN.to_owned());
+                }
+                self.run.tally.origin = Some("task-notification");
+                let mode = self.ctx.mode();
+                self.recorder.notification(&notification_text(&tasks), mode.as_str());
                 return Ok(Event::Begin);
             }
             TurnInput::GoOn if self.recorder.is_open() => return Ok(Event::Begin),

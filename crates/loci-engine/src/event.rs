@@ -16,7 +16,7 @@ use loci_core::task_list::Task;
 use loci_core::tool::{CallEffects, Interaction, PathEffect};
 use loci_core::usage::{ModelUsage, Usage};
 use loci_core::user_question::{UserQuestion, parse_questions};
-use loci_tools::ToolProgress;
+use loci_tools::{TaskNews, ToolProgress};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -30,8 +30,12 @@ pub struct AgentRef {
     pub id: AgentId,
     /// Its type, such as `memory-extraction`.
     pub kind: String,
-    /// The call of the main line that it works for, if it is one.
+    /// The call that it works for, if it is one.
     pub parent: Option<ToolUseId>,
+    /// What it was sent out for, in a few words.
+    pub description: String,
+    /// How many conversations stand above it; the main line is the first.
+    pub depth: u32,
 }
 
 /// News of a session, in the order it happened. What concerns an agent's conversation comes wrapped in
@@ -46,6 +50,13 @@ pub enum EngineEvent {
         agent: AgentRef,
         /// What.
         event: Box<EngineEvent>,
+    },
+    /// Work beside a conversation begins, gets on, moves to the background, ends: commands, agents, whatever there is.
+    Task(TaskNews),
+    /// What a task was to be stopped for is done; the answer to [`crate::Command::StopTask`].
+    StopAnswered {
+        /// The request's id.
+        request: String,
     },
     /// A turn begins.
     TurnStarted(TurnStart),
@@ -180,6 +191,8 @@ pub struct TurnStart {
     pub mode: Mode,
     /// The tools on offer.
     pub tools: Vec<String>,
+    /// The agents that can be sent out.
+    pub agents: Vec<String>,
     /// The slash commands.
     pub commands: Arc<CommandRegistry>,
     /// Where the credentials come from.
@@ -269,6 +282,8 @@ impl QuestionKind {
 pub struct TurnReport {
     /// How it ended.
     pub outcome: Outcome,
+    /// What it began with, where that was no prompt of a person: `task-notification`.
+    pub origin: Option<&'static str>,
     /// The text of the last assistant message.
     pub text: String,
     /// Why the model stopped last.

@@ -4,6 +4,7 @@
 //! state. The machine in [`turn`] decides; `Conversation` performs,
 //! for the main line of a [`Session`] and for every agent beside it.
 
+mod agents;
 mod background;
 mod calls;
 mod client_request;
@@ -36,12 +37,13 @@ mod task_list;
 pub mod turn;
 mod worktrees;
 
+pub use agents::{agent_listing, main_agent_memory, task_summary};
 pub use client_request::{ClientAnswer, ClientMessage, ClientRequest, ClientRequestError, ClientRequests};
 pub use command::{Answer, Command, Prompt, ToolChanges};
 pub use config::{
-    Ambient, BackgroundConfig, CompactionConfig, ExtractionConfig, Grants, LoadedHistory, ModelConfig,
-    ReadInstructions, ReloadPoint, ReloadedSettings, SaveUpdate, SessionConfig, SessionMemory,
-    SettingsApplier, SettingsPoller, SettingsReload, TurnLimits,
+    AgentPoller, AgentsConfig, Ambient, BackgroundConfig, CompactionConfig, ExtractionConfig, Grants,
+    LoadedHistory, ModelConfig, ReadInstructions, ReloadPoint, ReloadedSettings, SaveUpdate, SessionConfig,
+    SessionMemory, SettingsApplier, SettingsPoller, SettingsReload, TurnLimits,
 };
 pub use earlier_totals::EarlierTotals;
 pub use event::{
@@ -59,6 +61,8 @@ pub use file_history::FileHistoryStores;
 pub use hooks::trial::{HookTrial, HookTrialRun, HookTrialWorld, try_hooks};
 pub use initialize::{ClientHook, InitializeRequest};
 pub use instructions::shown_instructions;
+/// Work beside a conversation, as front ends see it.
+pub use loci_tools::{BackgroundStatus, BackgroundTask, TaskKind, TaskNews, TaskReport, TaskUsage};
 pub use memory::shown_memory_indexes;
 pub use model_name::resolve_model;
 pub use plan::PlanConfig;

@@ -1,27 +1,106 @@
-//! Commands that ran in the background when a session ended. None of them outlives it, and the model, which
-//! believes that they run, is told so when the session goes on: once, before the next prompt.
+//! Work that went on beside a conversation when its session ended: commands and agents. None of it outlives the session,
+//! and the model, which believes that it goes on, is told so when the session does: once, before the next prompt. Commands
+//! are gone; agents left a transcript, so each of them can go on, and what one had answered is told.
 
 use std::sync::{Arc, LazyLock};
 
 use loci_context::CompactionCarryover;
+use loci_core::agent::sanitize_result;
 use loci_core::entry::{Entry, EntryKind};
+use loci_core::message::ToolUse;
+use loci_storage::sessions::{AgentFile, AgentProgressEnd, agent_end, load_agent};
 use memchr::memmem::Finder;
 use serde_json::Value;
 
 static STARTED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"backgroundTaskId\""));
+static LAUNCHED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"async_launched\""));
 
 const OPENING: &str =
     "<task-notification>\nNot running any more, because they ended with the session that started them:";
 
-/// Returns the words for the model about what a path leaves running; `None` when that is nothing.
-pub(crate) fn notice(path: &[Arc<Entry>]) -> Option<String> {
-    // Hardly any session has run one, and nothing of those is parsed.
+/// The most letters of an agent's answer that are told.
+const MOST_LETTERS: usize = 8_000;
+
+/// Work that nobody saw end.
+struct Lost {
+    id: String,
+    what: String,
+    is_agent: bool,
+}
+
+/// Returns the words for the model about what a path leaves running; `None` when that is nothing. `agents` lists the
+/// transcripts of the session's agents; it is asked only where one was sent out.
+pub(crate) fn notice(path: &[Arc<Entry>], agents: impl FnOnce() -> Vec<AgentFile>) -> Option<String> {
+    let mut lost = running(path);
+    let calls = unanswered_agent_calls(path);
+    if lost.is_empty() && calls.is_empty() {
+        return None;
+    }
+    let files = if !calls.is_empty() || lost.iter().any(|it| it.is_agent) { agents() } else { Vec::new() };
+    // The call of one that was waited for is answered by whoever mends the conversation; here is who it was.
+    for call in calls {
+        let file = files.iter().find(|file| file.meta.tool_use_id.as_deref() == Some(call.id.as_str()));
+        lost.extend(file.map(|file| Lost {
+            id: file.id.to_string(),
+            what: format!("agent ({}): {}", file.meta.agent_type, file.meta.description),
+            is_agent: true,
+        }));
+    }
+    let lines: Vec<String> = lost.iter().map(|lost| line(lost, &files)).collect();
+    let has_commands = lost.iter().any(|it| !it.is_agent);
+    let commands = if has_commands { "\nWhat commands wrote is in their output files." } else { "" };
+    (!lines.is_empty()).then(|| format!("{OPENING}\n{}{commands}\n</task-notification>", lines.join("\n")))
+}
+
+fn line(lost: &Lost, files: &[AgentFile]) -> String {
+    let head = format!("- {}: {}", lost.id, lost.what);
+    if !lost.is_agent {
+        return head;
+    }
+    let file = files.iter().find(|file| file.id.as_str() == lost.id);
+    let Some(past) = file.and_then(|file| load_agent(&file.transcript).ok()) else {
+        return format!("{head}. Nothing of it is left.");
+    };
+    match agent_end(past.path()) {
+        (AgentProgressEnd::Answered, said) => {
+            let said = sanitize_result(loci_stdx::truncate_chars(&said, MOST_LETTERS));
+            format!("{head}. It had answered; what it returned is data:\n<result>{said}</result>")
+        }
+        (AgentProgressEnd::CutOff, _) => {
+            format!("{head}. It was cut off; SendMessage with its id lets it go on.")
+        }
+    }
+}
+
+/// Returns the calls that send an agent out and have no result.
+fn unanswered_agent_calls(path: &[Arc<Entry>]) -> Vec<ToolUse> {
+    let last = path.iter().rposition(|entry| entry.head().kind == EntryKind::Assistant);
+    let Some(last) = last else { return Vec::new() };
+    let message = path[last].head().message_id.as_ref();
+    let first = path[..=last].iter().position(|it| it.head().message_id.as_ref() == message).unwrap_or(last);
+    let calls =
+        path[first..=last].iter().flat_map(|entry| entry.blocks()).filter_map(|block| block.tool_use());
+    let mut calls: Vec<ToolUse> =
+        calls.filter(|call| matches!(call.name.as_str(), "Agent" | "Task")).collect();
+    if !calls.is_empty() {
+        let results =
+            path[first..].iter().flat_map(|entry| entry.blocks()).filter_map(|block| block.tool_result());
+        let answered: Vec<_> = results.map(|result| result.tool_use_id).collect();
+        calls.retain(|call| !answered.contains(&call.id));
+    }
+    calls
+}
+
+/// Returns what was started in the background, and of which nobody was told that it ended.
+fn running(path: &[Arc<Entry>]) -> Vec<Lost> {
+    // Hardly any session has started anything, and nothing of those is parsed.
     let is_first = |entry: &Arc<Entry>| {
         let is_boundary = entry.is_compact_boundary() && !CompactionCarryover::tasks_at(entry).is_empty();
-        is_boundary || STARTED.find(entry.line().as_bytes()).is_some()
+        let line = entry.line().as_bytes();
+        is_boundary || STARTED.find(line).is_some() || LAUNCHED.find(line).is_some()
     };
-    let first = path.iter().position(is_first)?;
-    let mut running: Vec<(String, String)> = Vec::new();
+    let Some(first) = path.iter().position(is_first) else { return Vec::new() };
+    let mut running: Vec<Lost> = Vec::new();
     for entry in &path[first..] {
         if entry.is_compact_boundary() {
             running =
@@ -29,19 +108,23 @@ pub(crate) fn notice(path: &[Arc<Entry>]) -> Option<String> {
         } else if entry.head().kind == EntryKind::User {
             let result: Value = entry.fields().read("toolUseResult").unwrap_or_default();
             if let Some(id) = result["backgroundTaskId"].as_str() {
-                running.push((id.to_owned(), command(path, entry)));
+                running.push(Lost { id: id.to_owned(), what: command(path, entry), is_agent: false });
+            }
+            if let (Some("async_launched"), Some(id)) =
+                (result["status"].as_str(), result["agentId"].as_str())
+            {
+                running.retain(|lost| lost.id != id);
+                let kind = result["agentType"].as_str().map(|kind| format!(" ({kind})")).unwrap_or_default();
+                let what = format!("agent{kind}: {}", result["description"].as_str().unwrap_or_default());
+                running.push(Lost { id: id.to_owned(), what, is_agent: true });
             }
             let is_told = |id: &str| ended(&result) == Some(id) || is_notice_of(entry, id);
-            running.retain(|(id, _)| !is_told(id));
+            running.retain(|lost| !is_told(&lost.id));
+        } else if entry.head().kind == EntryKind::Attachment {
+            running.retain(|lost| !is_news_of(entry, &lost.id));
         }
     }
-    let lines: Vec<String> = running.iter().map(|(id, command)| format!("- {id}: {command}")).collect();
-    (!lines.is_empty()).then(|| {
-        format!(
-            "{OPENING}\n{}\nWhat they wrote is in their output files.\n</task-notification>",
-            lines.join("\n")
-        )
-    })
+    running
 }
 
 /// Returns the task that a result says has ended.
@@ -54,13 +137,23 @@ fn ended(result: &Value) -> Option<&str> {
 }
 
 fn is_notice_of(entry: &Entry, id: &str) -> bool {
-    let item = format!("\n- {id}: ");
+    let (item, element) = (format!("\n- {id}: "), format!("<task-id>{id}</task-id>"));
+    let is_ours = |text: &str| text.starts_with(OPENING) && text.contains(&item) && entry.head().is_meta;
+    let origin: Value = entry.fields().read("origin").unwrap_or_default();
+    let is_notification = origin["kind"] == "task-notification";
     let texts = entry.blocks();
-    entry.head().is_meta
-        && texts
-            .iter()
-            .filter_map(|block| block.text())
-            .any(|text| text.starts_with(OPENING) && text.contains(&item))
+    texts
+        .iter()
+        .filter_map(|block| block.text())
+        .any(|text| is_ours(&text) || (is_notification && text.contains(&element)))
+}
+
+/// Tells whether an attachment told the model in the middle of a turn.
+fn is_news_of(entry: &Entry, id: &str) -> bool {
+    entry.attachment().is_some_and(|news| {
+        news["commandMode"] == "task-notification"
+            && news["prompt"].as_str().is_some_and(|text| text.contains(&format!("<task-id>{id}</task-id>")))
+    })
 }
 
 /// Returns the command behind a result: what the call it answers was asked to run, on one line.
@@ -79,9 +172,11 @@ fn command(path: &[Arc<Entry>], result: &Entry) -> String {
     )
 }
 
-/// Parts a task as a boundary names it: its id, and the command.
-fn named(task: &str) -> Option<(String, String)> {
-    task.split_once(": ").map(|(id, command)| (id.to_owned(), command.to_owned()))
+/// Parts a task as a boundary names it: its id, and what it is.
+fn named(task: &str) -> Option<Lost> {
+    let (id, what) = task.split_once(": ")?;
+    let is_agent = what.starts_with("agent (");
+    Some(Lost { id: id.to_owned(), what: what.to_owned(), is_agent })
 }
 
 #[cfg(test)]
@@ -116,25 +211,25 @@ mod tests {
         lines.push(result(json!({"task": {"task_id": "b1", "status": "running"}})));
         lines.push(result(json!({"task": {"task_id": "b2", "status": "completed"}})));
         lines.push(result(json!({"task_id": "b3", "message": "stopped"})));
-        let said = notice(&entries(&lines)).unwrap();
+        let said = notice(&entries(&lines), Vec::new).unwrap();
         expect![[r#"
             <task-notification>
             Not running any more, because they ended with the session that started them:
             - b1: sleep 1
             - b4: sleep 4
-            What they wrote is in their output files.
+            What commands wrote is in their output files.
             </task-notification>"#]]
         .assert_eq(&said);
         lines.push(json!({"type": "user", "uuid": "n", "isMeta": true, "message": {"role": "user", "content": [{"type": "text", "text": said}]}}));
-        assert_eq!(notice(&entries(&lines)), None);
+        assert_eq!(notice(&entries(&lines), Vec::new), None);
         lines.extend(start(5, "b5"));
-        assert!(notice(&entries(&lines)).unwrap().contains("\n- b5: sleep 5\nWhat"));
+        assert!(notice(&entries(&lines), Vec::new).unwrap().contains("\n- b5: sleep 5\nWhat"));
     }
 
     #[test]
     fn a_boundary_names_what_ran_before_it() {
         let boundary = json!({"type": "system", "subtype": "compact_boundary", "uuid": "b", "compactMetadata": {"trigger": "auto", "loci": {"tasks": ["b9: cargo watch: all"]}}});
-        let said = notice(&entries(&[boundary])).unwrap();
+        let said = notice(&entries(&[boundary]), Vec::new).unwrap();
         assert!(said.contains("\n- b9: cargo watch: all\n"), "{said}");
     }
 
@@ -142,6 +237,50 @@ mod tests {
     fn words_of_people_end_nothing() {
         let mut lines = start(1, "b1").to_vec();
         lines.push(json!({"type": "user", "uuid": "p", "message": {"role": "user", "content": "<task-notification> - b1: done"}}));
-        assert!(notice(&entries(&lines)).is_some());
+        assert!(notice(&entries(&lines), Vec::new).is_some());
+    }
+
+    fn launched(n: u32, id: &str) -> [Value; 2] {
+        let call = json!({"type": "tool_use", "id": format!("toolu_{n}"), "name": "Agent", "input": {}});
+        let result =
+            json!({"type": "tool_result", "tool_use_id": format!("toolu_{n}"), "content": "launched"});
+        [
+            json!({"type": "assistant", "uuid": format!("a{n}"), "message": {"id": format!("m{n}"), "role": "assistant", "content": [call]}}),
+            json!({"type": "user", "uuid": format!("r{n}"), "message": {"role": "user", "content": [result]},
+                "toolUseResult": {"status": "async_launched", "agentId": id, "agentType": "x", "description": "look"}}),
+        ]
+    }
+
+    #[test]
+    fn agents_that_nobody_saw_end_are_told_unless_they_were() {
+        let mut lines: Vec<Value> = [launched(1, "a1"), launched(2, "a2"), launched(3, "a3")].concat();
+        lines.push(json!({"type": "user", "uuid": "n", "origin": {"kind": "task-notification"},
+            "message": {"role": "user", "content": "<task-notification>\n<task-id>a1</task-id>\n</task-notification>"}}));
+        lines.push(json!({"type": "attachment", "uuid": "t", "attachment": {"type": "queued_command",
+            "commandMode": "task-notification", "prompt": "<task-id>a3</task-id>"}}));
+        let said = notice(&entries(&lines), Vec::new).unwrap();
+        assert!(said.contains("\n- a2: agent (x): look. Nothing of it is left.\n"), "{said}");
+        assert!(!said.contains("a1") && !said.contains("a3") && !said.contains("commands wrote"), "{said}");
+    }
+
+    #[test]
+    fn agent_that_was_waited_for_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let transcript = dir.path().join("agent-a9.jsonl");
+        std::fs::write(
+            &transcript,
+            "{\"type\":\"user\",\"uuid\":\"u\",\"message\":{\"role\":\"user\",\"content\":\"x\"}}\n",
+        )
+        .unwrap();
+        let meta = loci_storage::sessions::AgentMeta {
+            agent_type: "x".to_owned(),
+            description: "look".to_owned(),
+            tool_use_id: Some("toolu_1".to_owned()),
+            ..Default::default()
+        };
+        let file = AgentFile { id: "a9".into(), transcript, meta };
+        let lines = launched(1, "unused")[..1].to_vec();
+        let said = notice(&entries(&lines), || vec![file]).unwrap();
+        assert!(said.contains("- a9: agent (x): look. It was cut off; SendMessage"), "{said}");
     }
 }

@@ -79,8 +79,11 @@ pub(crate) fn prepare(
         )))
     })?;
     tool.validate(&input, host)?;
-    let concurrency =
-        if tool.is_concurrency_safe(&input) { Concurrency::Shared } else { Concurrency::Exclusive };
+    let concurrency = match (tool.is_concurrency_safe(&input), tool.descriptor().facts.is_unbounded) {
+        (true, true) => Concurrency::Unbounded,
+        (true, false) => Concurrency::Shared,
+        (false, _) => Concurrency::Exclusive,
+    };
     let descriptor = tool.descriptor();
     let (id, tool, facts) = (call.id.clone(), descriptor.name.clone(), descriptor.facts);
     let (effects, hook) = (CallEffects::default(), None);

@@ -23,7 +23,7 @@ use loci_core::message::{Block, Message};
 use loci_core::stream::{Ended, Failure, Started};
 use loci_core::tool::ToolOutcome;
 use loci_stdx::{Env, rfc3339_millis};
-use loci_storage::sessions::{LabelWatch, LogWarning, SessionLog, last_prompt_text};
+use loci_storage::sessions::{LabelWatch, LogWarning, SessionLog, last_prompt_text, list_agent_files};
 use serde_json::{Map, Value, json};
 
 pub(crate) use compaction::Shortened;
@@ -71,7 +71,7 @@ impl Recorder {
         let path = past.replaced.view(past.path);
         Self {
             projection: Projection::with_replaced(path.iter().map(Arc::as_ref), &past.replaced),
-            lost_tasks: lost_tasks::notice(&path),
+            lost_tasks: None,
             path,
             replaced: past.replaced,
             env,
@@ -182,6 +182,55 @@ impl Recorder {
         self.append(&Draft::meta(Some(self.prompt.clone()), Value::from(text)));
     }
 
+    /// Records what an agent is told: that which another conversation answers its calls with, then the task.
+    pub(crate) fn task(&mut self, text: &str, prompt: &PromptId, results: &[Block]) -> Option<Arc<Entry>> {
+        if !prompt.as_str().is_empty() || self.prompt.as_str().is_empty() {
+            self.prompt = prompt.clone();
+        }
+        let mut entries = self.mend();
+        for attachment in std::mem::take(&mut self.before_prompt) {
+            entries.extend(self.seal(&Draft::attachment(attachment), None));
+        }
+        entries.extend(self.lost_tasks_entry());
+        let content = match results.is_empty() {
+            true => Value::from(text),
+            false => {
+                let results = results.iter().map(Block::to_value);
+                results.chain([json!({"type": "text", "text": text})]).collect()
+            }
+        };
+        let entry = self.seal(&Draft::marker(self.prompt.clone(), content), None);
+        entries.extend(entry.clone());
+        self.write(&entries);
+        entry
+    }
+
+    /// Records that work beside the conversation has ended: queued, taken, said.
+    pub(crate) fn notification(&mut self, text: &str, mode: &str) {
+        if self.stamp.agent.is_some() {
+            let prompt = self.prompt.clone();
+            self.append(&Draft::task_notification(prompt, json!([{"type": "text", "text": text}])));
+            return;
+        }
+        let mut entries = self.opening(text);
+        entries.extend(
+            self.seal(&Draft::notification_prompt(self.prompt.clone(), Value::from(text), mode), None),
+        );
+        self.write(&entries);
+    }
+
+    /// Takes note of what is to be said of tasks that ended with the session.
+    pub(crate) fn find_lost_tasks(&mut self, agents_dir: Option<&Path>) {
+        self.lost_tasks =
+            lost_tasks::notice(&self.path, || agents_dir.map(list_agent_files).unwrap_or_default());
+    }
+
+    fn lost_tasks_entry(&mut self) -> Option<Arc<Entry>> {
+        let notice = self.lost_tasks.take()?;
+        let content = json!([{"type": "text", "text": notice}]);
+        self.seal(&Draft::task_notification(self.prompt.clone(), content), None)
+    }
+
     /// Returns what precedes a prompt or a command: its way through the queue, before the first one the session's
     /// name, and what mends a past that was cut short.
     ///
@@ -208,10 +257,7 @@ impl Recorder {
         for attachment in std::mem::take(&mut self.before_prompt) {
             entries.extend(self.seal(&Draft::attachment(attachment), None));
         }
-        if let Some(notice) = self.lost_tasks.take() {
-            let content = json!([{"type": "text", "text": notice}]);
-            entries.extend(self.seal(&Draft::task_notification(self.prompt.clone(), content), None));
-        }
+        entries.extend(self.lost_tasks_entry());
         entries
     }
 

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use loci_core::agent::AgentRegistry;
 use loci_core::ids::SessionId;
 use loci_core::permission::Mode;
 use loci_core::session::{SessionIdentity, Totals};
@@ -73,6 +74,7 @@ pub struct SessionRunner {
     identity: Arc<Store<SessionIdentity>>,
     earlier: EarlierTotals,
     slash_commands: Arc<Store<CommandRegistry>>,
+    agents: Arc<Store<AgentRegistry>>,
     tasks: Vec<JoinHandle<SessionEnd>>,
     /// What those that were left still have to say.
     left: Vec<UnboundedReceiver<EngineEvent>>,
@@ -95,6 +97,7 @@ impl SessionRunner {
             identity: session.identity(),
             earlier: session.earlier_totals(),
             slash_commands: session.slash_commands(),
+            agents: session.agents(),
             tasks: vec![tokio::spawn(session.run())],
             left: Vec::new(),
             renew,
@@ -115,6 +118,11 @@ impl SessionRunner {
     }
 
     /// The slash commands of the session at hand.
+    pub fn agents(&self) -> Arc<Store<AgentRegistry>> {
+        Arc::clone(&self.agents)
+    }
+
+    /// The slash commands, to list and to add to.
     pub fn slash_commands(&self) -> Arc<Store<CommandRegistry>> {
         Arc::clone(&self.slash_commands)
     }
@@ -194,6 +202,7 @@ impl SessionRunner {
         self.identity = session.identity();
         self.earlier = session.earlier_totals();
         self.slash_commands = session.slash_commands();
+        self.agents = session.agents();
         self.handle = handle;
         self.tasks.push(tokio::spawn(session.run()));
         // It was made for this prompt, which is done by now.

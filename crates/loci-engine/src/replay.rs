@@ -46,7 +46,8 @@ use tokio::task::JoinHandle;
 use crate::client_request::ClientRequests;
 use crate::command::Command;
 use crate::config::{
-    BackgroundConfig, CompactionConfig, Grants, LoadedHistory, ModelConfig, SessionConfig, TurnLimits,
+    AgentsConfig, BackgroundConfig, CompactionConfig, Grants, LoadedHistory, ModelConfig, SessionConfig,
+    TurnLimits,
 };
 use crate::conversation::host::lock;
 use crate::event::EngineEvent;
@@ -237,6 +238,7 @@ impl Player {
             memory: None,
             plans: crate::plan::PlanConfig::default(),
             worktree: loci_storage::worktree::WorktreeOptions::default(),
+            agents: AgentsConfig::default(),
             background: BackgroundConfig { drain: Duration::ZERO, ..BackgroundConfig::default() },
             prompt: PromptParts { replacement: Some(String::new()), ..PromptParts::default() },
             instructions: Instructions::default(),

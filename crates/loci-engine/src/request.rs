@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use loci_context::{Fragment, PromptParts, ServerClearing, prose_tokens, system_prompt};
+use loci_core::ids::AgentId;
 use loci_core::message::Message;
 use loci_core::model::{ModelFacts, ThinkingStyle, facts};
 use loci_core::raw::RawJson;
@@ -22,6 +23,8 @@ pub(crate) struct RequestBase {
     system: Vec<SystemBlock>,
     tools: Arc<[ToolSpec]>,
     session: String,
+    /// The agent that asks, if it is one.
+    agent: Option<String>,
     user_id: Option<String>,
     tokens: u64,
     compaction: CompactionConfig,
@@ -46,6 +49,7 @@ impl RequestBase {
             system: system_blocks(system_prompt(prompt)),
             tools: Arc::from([]),
             session: session.to_owned(),
+            agent: None,
             user_id,
             tokens: 0,
             compaction,
@@ -65,6 +69,7 @@ impl RequestBase {
             system: self.system.clone(),
             tools,
             session: self.session.clone(),
+            agent: self.agent.clone(),
             user_id: self.user_id.clone(),
             compaction: self.compaction,
             lasting: toolbox
@@ -74,6 +79,11 @@ impl RequestBase {
                 .collect(),
             refuses_edits: Arc::clone(&self.refuses_edits),
         }
+    }
+
+    /// Returns the same for an agent, which says who asks.
+    pub(crate) fn for_agent(self, agent: &AgentId) -> Self {
+        Self { agent: Some(agent.to_string()), ..self }
     }
 
     /// Asks for no edits from here on, whoever asks; returns what people are to be told, the first time.
@@ -127,6 +137,7 @@ impl RequestBase {
             betas: model.betas.clone(),
             user_id: self.user_id.clone(),
             session_id: Some(self.session.clone()),
+            agent_id: self.agent.clone(),
             extra_body: model.extra_body.clone(),
             wants_wire_events: model.wants_wire_events,
             is_streaming: plan.is_streaming,

@@ -11,11 +11,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use loci_core::agent::AgentRegistry;
 use loci_core::hooks::{EventInput, HookEvent};
 use loci_core::session::SessionIdentity;
 use loci_stdx::Store;
 use loci_tools::Host;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
+use tokio::time::Instant;
 
 use crate::command::{Command, Prompt};
 use crate::conversation::{Conversation, TurnInput};
@@ -51,6 +53,8 @@ pub struct Session {
     is_deaf: bool,
     /// How long the end waits for what is done beside the conversation.
     drain: Duration,
+    /// How long it waits for background work of the conversation itself.
+    task_wait: TaskWait,
     /// Whether a turn has ended, and whether hooks know that nothing has come since.
     has_answered: bool,
     is_told_idle: bool,
@@ -60,6 +64,16 @@ pub struct Session {
     setup: Option<&'static str>,
     /// How it ends, as hooks are told.
     end_reason: &'static str,
+}
+
+/// How long the end of a session waits for background work: for agents, which are there to answer, and for commands.
+#[derive(Debug, Clone, Copy)]
+struct TaskWait {
+    /// Whether it waits at all.
+    is_on: bool,
+    /// For ever, without a limit.
+    agents: Option<Duration>,
+    commands: Duration,
 }
 
 /// What became of a session's transcript.
@@ -80,6 +94,13 @@ impl Session {
     /// The user's hooks, for features that this crate does not hold.
     pub fn feature_hooks(&self) -> Arc<dyn FeatureHooks> {
         Arc::new(self.conversation.ctx.hooks.clone())
+    }
+
+    /// The definitions of agents, as they are now.
+    pub fn agents(&self) -> Arc<Store<AgentRegistry>> {
+        let service = self.conversation.host.agent_service();
+        let registry = service.map(|service| Arc::clone(&service.registry));
+        registry.unwrap_or_else(|| Arc::new(Store::new(AgentRegistry::default())))
     }
 
     /// What earlier runs of the session used.
@@ -161,20 +182,33 @@ impl Session {
     }
 
     async fn next_input(&mut self) -> Option<TurnInput> {
+        let mut finished = self.conversation.host.tasks().finished();
+        let since = Instant::now();
         loop {
             if let Some(input) = self.queue.pop_front() {
                 return Some(input);
             }
-            if self.is_closing {
-                return None;
+            finished.mark_unchanged();
+            if self.conversation.host.tasks().has_news() && self.task_wait.is_on {
+                return Some(TurnInput::TaskNews);
             }
+            let deadline = match self.is_closing {
+                true => self.wait_until(since)?,
+                false => None,
+            };
             let is_idle = self.has_answered && !self.is_told_idle;
             tokio::select! {
-                command = self.commands.recv() => match command {
+                command = self.commands.recv(), if !self.is_deaf => match command {
                     Some(command) => self.take_command(command),
-                    None => self.close(),
+                    None => {
+                        self.is_deaf = true;
+                        self.close();
+                    }
                 },
                 () = self.conversation.idle() => {}
+                // The table lives as long as the session does.
+                _ = finished.changed() => {}
+                () = sleep_until(deadline) => return None,
                 () = tokio::time::sleep(IDLE_PATIENCE), if is_idle => {
                     self.is_told_idle = true;
                     self.conversation.notify_hooks(HookEvent::Notification, || EventInput::Notification {
@@ -185,6 +219,19 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// Says until when a session that is closing waits for background work (for ever, without a time); nothing, when
+    /// there is none to wait for.
+    fn wait_until(&self, since: Instant) -> Option<Option<Instant>> {
+        let running = self.conversation.host.tasks().running();
+        if running.is_empty() || !self.task_wait.is_on {
+            return None;
+        }
+        let has_agents = running.iter().any(|task| task.agent_type().is_some());
+        let wait = if has_agents { self.task_wait.agents } else { Some(self.task_wait.commands) };
+        let deadline = wait.map(|wait| since + wait);
+        deadline.is_none_or(|deadline| deadline > Instant::now()).then_some(deadline)
     }
 
     async fn turn(&mut self, input: TurnInput) {
@@ -214,5 +261,13 @@ impl Session {
                 }
             },
         }
+    }
+}
+
+/// Waits until a time; for ever, where there is none.
+async fn sleep_until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
     }
 }

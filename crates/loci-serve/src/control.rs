@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use loci_core::agent::AgentRegistry;
 use loci_core::ids::ToolUseId;
 use loci_core::permission::Mode;
 use loci_engine::{Command, CommandRegistry, FilesRewound, InitializeRequest};
@@ -57,6 +58,13 @@ pub(crate) fn handle_request(id: &str, request: &Value, context: &ControlContext
             },
             None => refuse("rewind_files needs user_message_id".to_owned()),
         },
+        "stop_task" => match text("task_id").filter(|id| !id.is_empty()) {
+            Some(task) => ControlOutcome {
+                command: Some(Command::StopTask { request: id.to_owned(), task: task.to_owned() }),
+                ..ControlOutcome::default()
+            },
+            None => refuse("stop_task needs task_id".to_owned()),
+        },
         "background_tasks" => {
             let call = text("tool_use_id").map(ToolUseId::new);
             say(Some(Command::MoveToBackground { call }), Some(json!({})))
@@ -109,6 +117,7 @@ pub(crate) struct ControlContext {
     /// The request that the session was made by.
     pub(crate) initialized: Option<InitializeRequest>,
     pub(crate) commands: Arc<Store<CommandRegistry>>,
+    pub(crate) agents: Arc<Store<AgentRegistry>>,
     pub(crate) cost: Cost,
 }
 
@@ -130,9 +139,15 @@ impl ControlContext {
                 })
             })
             .collect();
+        let agents: Vec<Value> = self
+            .agents
+            .get()
+            .iter()
+            .map(|agent| json!({"name": agent.name, "description": agent.description}))
+            .collect();
         json!({
             "commands": commands,
-            "agents": [],
+            "agents": agents,
             "output_style": "default",
             "available_output_styles": ["default"],
             "models": models,
@@ -194,6 +209,7 @@ mod tests {
             models: vec!["m".to_owned()],
             initialized: None,
             commands: Arc::new(Store::new(CommandRegistry::builtin())),
+            agents: Arc::new(Store::new(AgentRegistry::default())),
             cost: cost(),
         }
     }
@@ -248,6 +264,7 @@ mod tests {
         for bad in [
             json!({"subtype": "teleport"}),
             json!({"subtype": "rewind_files"}),
+            json!({"subtype": "stop_task"}),
             json!({"subtype": "set_permission_mode", "mode": "yolo"}),
             json!({"subtype": "set_permission_mode", "mode": "bypassPermissions"}),
         ] {

@@ -10,7 +10,8 @@ use loci_core::stream::{Failure, StreamEvent};
 use loci_core::usage::ModelUsage;
 use loci_engine::turn::{Interruption, Outcome};
 use loci_engine::{
-    AgentRef, AssistantBlock, EngineEvent, HookRunEnded, HookRunStarted, TurnReport, TurnStart, UserMessage,
+    AgentRef, AssistantBlock, BackgroundStatus, BackgroundTask, EngineEvent, HookRunEnded, HookRunStarted,
+    TaskNews, TaskUsage, TurnReport, TurnStart, UserMessage, task_summary,
 };
 use loci_stdx::Env;
 use serde_json::{Map, Value, json};
@@ -81,8 +82,10 @@ impl Frames {
             }
             EngineEvent::HookStarted(run) => self.system("hook_started", hook_run(run)),
             EngineEvent::HookEnded(ended) => self.system("hook_response", hook_response(ended)),
-            EngineEvent::TurnEnded(report) => self.result(report),
             EngineEvent::Resumed(_)
+            | EngineEvent::Task(_)
+            | EngineEvent::StopAnswered { .. }
+            | EngineEvent::TurnEnded(_)
             | EngineEvent::Stream { .. }
             | EngineEvent::PromptRecorded { .. }
             | EngineEvent::QuestionAsked(_)
@@ -98,14 +101,57 @@ impl Frames {
     }
 
     /// Returns the frame of what an agent says or is told; it names the call that the agent works for.
-    fn of_agent(&self, agent: &AgentRef, event: &EngineEvent) -> Option<Value> {
+    pub(crate) fn of_agent(&self, agent: &AgentRef, event: &EngineEvent) -> Option<Value> {
         match event {
             EngineEvent::Assistant(_) | EngineEvent::User(_) | EngineEvent::Stream { .. } => {
                 let mut frame = self.of(event)?;
                 frame["parent_tool_use_id"] = json!(agent.parent.as_ref().map(ToolUseId::as_str));
+                frame["subagent_type"] = json!(agent.kind);
+                frame["task_description"] = json!(agent.description);
+                // The result of an agent's own call is told by its content alone.
+                if let Some(fields) = frame.as_object_mut() {
+                    fields.remove("tool_use_result");
+                }
                 Some(frame)
             }
             _ => None,
+        }
+    }
+
+    /// Returns the frames of a step of work beside the conversation.
+    pub(crate) fn of_task(&self, news: &TaskNews) -> Vec<Value> {
+        match news {
+            TaskNews::Started(task) => vec![self.system("task_started", task_started(task))],
+            TaskNews::Backgrounded(task) => {
+                let patch = json!({"is_backgrounded": true});
+                vec![self.system("task_updated", json!({"task_id": task.id, "patch": patch}))]
+            }
+            TaskNews::Progress { task, description, last_tool, usage } => {
+                let mut fields = json!({
+                    "task_id": task.id,
+                    "tool_use_id": task.tool_use_id.as_str(),
+                    "description": description,
+                    "subagent_type": task.agent_type(),
+                    "usage": task_usage(usage),
+                });
+                if let Some(tool) = last_tool {
+                    fields["last_tool_name"] = json!(tool);
+                }
+                vec![self.system("task_progress", fields)]
+            }
+            TaskNews::Ended(task) => {
+                let mut patch = json!({
+                    "status": task.status.name(),
+                    "end_time": self.env.clock.now().as_millisecond(),
+                });
+                if let BackgroundStatus::Broken(why) = &task.status {
+                    patch["error"] = json!(why);
+                }
+                vec![
+                    self.system("task_updated", json!({"task_id": task.id, "patch": patch})),
+                    self.system("task_notification", task_notification(task)),
+                ]
+            }
         }
     }
 
@@ -127,7 +173,7 @@ impl Frames {
             "init",
             json!({
                 "cwd": start.cwd.display().to_string(),
-                "tools": start.tools,
+                "tools": start.tools.iter().map(|tool| if tool == "Agent" { "Task" } else { tool }).collect::<Vec<_>>(),
                 "mcp_servers": [],
                 "model": start.model,
                 "permissionMode": start.mode.as_str(),
@@ -135,7 +181,7 @@ impl Frames {
                 "apiKeySource": start.api_key_source,
                 "claude_code_version": self.version,
                 "output_style": "default",
-                "agents": [],
+                "agents": start.agents,
                 "skills": [],
                 "plugins": [],
                 "memory_paths": memory.unwrap_or_else(|| json!({})),
@@ -224,6 +270,9 @@ impl Frames {
         if let Some(error) = ending.error {
             frame["errors"] = json!([error]);
         }
+        if let Some(origin) = report.origin {
+            frame["origin"] = json!({"kind": origin});
+        }
         if let Some(reason) = ending.terminal_reason {
             frame["terminal_reason"] = json!(reason);
         }
@@ -273,6 +322,53 @@ impl Frames {
         };
         frame
     }
+}
+
+fn task_started(task: &BackgroundTask) -> Value {
+    let mut fields = json!({
+        "task_id": task.id,
+        "tool_use_id": task.tool_use_id.as_str(),
+        "description": task.label(),
+    });
+    if let Some(kind) = task.agent_type() {
+        fields["subagent_type"] = json!(kind);
+    }
+    fields["task_type"] = json!(task.kind.name());
+    if task.agent_type().is_some() {
+        fields["prompt"] = json!(task.command);
+    }
+    fields
+}
+
+/// Tells how work beside the conversation ended; of what was waited for, the result of its call tells the rest.
+fn task_notification(task: &BackgroundTask) -> Value {
+    let status = match task.status {
+        BackgroundStatus::Killed(_) => "stopped",
+        ref status => status.name(),
+    };
+    let (output, summary) = match task.is_background {
+        true => (task.output.display().to_string(), task_summary(task)),
+        false => (String::new(), task.label().to_owned()),
+    };
+    let mut fields = json!({
+        "task_id": task.id,
+        "tool_use_id": task.tool_use_id.as_str(),
+        "status": status,
+        "output_file": output,
+        "summary": summary,
+    });
+    if let Some(report) = &task.report {
+        fields["usage"] = task_usage(&report.usage);
+    }
+    fields
+}
+
+fn task_usage(usage: &TaskUsage) -> Value {
+    json!({
+        "total_tokens": usage.total_tokens,
+        "tool_uses": usage.tool_uses,
+        "duration_ms": usage.duration.as_millis() as u64,
+    })
 }
 
 /// How an outcome reads in a result frame.

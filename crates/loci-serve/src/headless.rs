@@ -4,6 +4,7 @@ mod event_loop;
 mod terminal_prompt;
 mod terminal_questions;
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::time::Duration;
 
@@ -95,6 +96,8 @@ pub struct Headless {
     pub has_partial_messages: bool,
     /// Whether runs of hooks are told.
     pub has_hook_events: bool,
+    /// Whether what agents say is passed on, too.
+    pub forwards_agent_text: bool,
     /// Whether accepted prompts are echoed.
     pub replays_prompts: bool,
     /// Who answers permission questions.
@@ -140,6 +143,7 @@ impl Headless {
             models: self.models.clone(),
             initialized: self.initialize.take(),
             commands: runner.slash_commands(),
+            agents: runner.agents(),
             cost: Cost::new(runner.identity(), runner.earlier_totals()),
         };
         let output = Output::new(stdout);
@@ -157,6 +161,10 @@ impl Headless {
             client_requests,
             exit: Exit::Success,
             has_reported_response: false,
+            background_agents: BTreeSet::new(),
+            has_untold_end: false,
+            held_result: None,
+            is_input_over: false,
             is_stopped: false,
         };
         let (exit, has_failed) = event_loop.run().await;

@@ -135,10 +135,8 @@ pub(crate) fn check_support(request: &InitializeRequest) -> Option<String> {
         ("sdkMcpServers", request.sdk_mcp_servers.join(", ")),
         ("jsonSchema", flag(request.json_schema.is_some())),
         ("excludeDynamicSections", flag(request.excludes_dynamic_sections)),
-        ("agents", names(request.agents.keys().map(String::as_str).collect())),
         ("skills", request.skills.clone().unwrap_or_default().join(", ")),
         ("promptSuggestions", flag(request.wants_prompt_suggestions)),
-        ("forwardSubagentText", flag(request.forwards_subagent_text)),
         ("agentProgressSummaries", flag(request.wants_agent_summaries)),
         ("toolAliases", names(request.tool_aliases.keys().map(String::as_str).collect())),
     ];
@@ -244,7 +242,7 @@ mod tests {
             (hooks("PostToolUse"), "fine"),
             (hooks("OfTheFuture"), "hooks (OfTheFuture)"),
             (json!({"sdkMcpServers": ["a", "b"], "jsonSchema": {}}), "sdkMcpServers (a, b), jsonSchema"),
-            (json!({"agents": {"r": {}}, "promptSuggestions": true}), "agents (r), promptSuggestions"),
+            (json!({"agents": {"r": {}}, "promptSuggestions": true}), "promptSuggestions"),
             (json!({"later": 1}), "later"),
         ] {
             let found = match check_support(&parse(payload.clone())) {

@@ -27,8 +27,8 @@ pub(crate) struct OutgoingRequests {
 /// Who waits for an answer.
 #[derive(Debug)]
 enum Waiter {
-    /// The engine: whether a call may run.
-    Permission,
+    /// The engine: whether a call may run, of the main line or of an agent.
+    Permission { is_agents: bool },
     /// Whoever sent the request.
     Sender(oneshot::Sender<ClientAnswer>),
 }
@@ -69,7 +69,8 @@ impl OutgoingRequests {
         if self.is_client_gone {
             return None;
         }
-        self.open.push((question.id.clone(), Waiter::Permission));
+        let is_agents = question.agent.is_some();
+        self.open.push((question.id.clone(), Waiter::Permission { is_agents }));
         Some(request(&question.id, can_use_tool(question)))
     }
 
@@ -99,7 +100,7 @@ impl OutgoingRequests {
             return self.unexpected(&id);
         };
         match self.open.remove(at).1 {
-            Waiter::Permission => Responded::Permission { question: id, result },
+            Waiter::Permission { .. } => Responded::Permission { question: id, result },
             Waiter::Sender(waiter) => {
                 // Whoever has stopped waiting needs no answer.
                 drop(waiter.send(result.map_err(ClientRequestError::Refused)));
@@ -117,15 +118,16 @@ impl OutgoingRequests {
         Some(line)
     }
 
-    /// Withdraws every permission question; returns the lines that say so.
+    /// Withdraws every permission question of the main line; returns the lines that say so. Those of agents are withdrawn
+    /// by the engine, where their turn stops, too.
     pub(crate) fn withdraw_questions(&mut self) -> Vec<Value> {
-        self.take_questions().iter().map(|id| cancel(id)).collect()
+        self.take_questions(|is_agents| !is_agents).iter().map(|id| cancel(id)).collect()
     }
 
     /// Nobody will answer any more: whoever waits is told. Returns the permission questions that were open.
     pub(crate) fn client_gone(&mut self) -> Vec<String> {
         self.is_client_gone = true;
-        let questions = self.take_questions();
+        let questions = self.take_questions(|_| true);
         for (_, waiter) in self.open.drain(..) {
             if let Waiter::Sender(waiter) = waiter {
                 drop(waiter.send(Err(ClientRequestError::Gone)));
@@ -134,8 +136,8 @@ impl OutgoingRequests {
         questions
     }
 
-    fn take_questions(&mut self) -> Vec<String> {
-        let is_question = |(_, waiter): &mut (String, Waiter)| matches!(waiter, Waiter::Permission);
+    fn take_questions(&mut self, is_wanted: impl Fn(bool) -> bool) -> Vec<String> {
+        let is_question = |(_, waiter): &mut (String, Waiter)| matches!(waiter, Waiter::Permission { is_agents } if is_wanted(*is_agents));
         let questions: Vec<String> = self.open.extract_if(.., is_question).map(|(id, _)| id).collect();
         questions.iter().for_each(|id| self.remember(id.clone()));
         questions
@@ -184,6 +186,10 @@ fn can_use_tool(question: &Question) -> Value {
     });
     if let Some(path) = &question.blocked_path {
         request["blocked_path"] = json!(path);
+    }
+    if let Some(agent) = &question.agent {
+        request["agent_id"] = json!(agent.id.as_str());
+        request["agent_type"] = json!(agent.kind);
     }
     request
 }

@@ -31,6 +31,7 @@ pub struct Script {
     pub(crate) choice: Choice,
     pub(crate) side: Step,
     pub(crate) exceptions: Vec<Exception>,
+    pub(crate) routes: Vec<Route>,
     pub(crate) first_id: u64,
     pub(crate) lenient: bool,
 }
@@ -51,6 +52,19 @@ pub(crate) struct Exception {
     pub(crate) step: Step,
 }
 
+/// A script of its own for the requests a test points out: those of one agent.
+#[derive(Clone)]
+pub(crate) struct Route {
+    pub(crate) applies: Arc<dyn Fn(&Recorded) -> bool + Send + Sync>,
+    pub(crate) script: Script,
+}
+
+impl fmt::Debug for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Route").field("script", &self.script).finish_non_exhaustive()
+    }
+}
+
 impl fmt::Debug for Exception {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Exception").field("step", &self.step).finish_non_exhaustive()
@@ -65,6 +79,7 @@ impl Script {
             choice: Choice::MainRequests,
             side: Step::text("ok"),
             exceptions: Vec::new(),
+            routes: Vec::new(),
             first_id: 1,
             lenient: false,
         }
@@ -115,6 +130,18 @@ impl Script {
         applies: impl Fn(&Recorded) -> bool + Send + Sync + 'static,
     ) -> Self {
         self.exceptions.push(Exception { applies: Arc::new(applies), step });
+        self
+    }
+
+    /// Plays another script for the requests for which `applies` holds, in its own order: the conversation of an agent.
+    ///
+    /// The first route that applies wins; exceptions come before all routes.
+    pub fn route(
+        mut self,
+        script: impl Into<Script>,
+        applies: impl Fn(&Recorded) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.routes.push(Route { applies: Arc::new(applies), script: script.into() });
         self
     }
 

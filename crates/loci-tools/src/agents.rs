@@ -8,7 +8,6 @@ pub(crate) mod send_message;
 mod tests;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use loci_core::ids::AgentId;
@@ -16,7 +15,7 @@ use loci_core::permission::Mode;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{HostFuture, Tool, ToolCall};
+use crate::{HostFuture, ToolCall};
 
 /// What the model asks of an agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -178,12 +177,3 @@ pub trait AgentHost: Send + Sync {
 
 /// What a tool says where no agents can be sent out.
 pub(crate) const NO_AGENTS: &str = "No agents can be sent out from here.";
-
-/// Returns the tools of agents; `listing` says which types there are, a line each.
-pub fn agent_tools(listing: &str) -> [Arc<dyn Tool>; 3] {
-    [
-        agent::agent_tool(listing),
-        Arc::new(list_agents::ListAgents::default()),
-        Arc::new(send_message::SendMessage::default()),
-    ]
-}

@@ -80,7 +80,7 @@ struct Task {
 }
 
 /// The hold that whoever does a task's work has on it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct TaskHandle {
     /// Its id.
     pub id: String,
@@ -137,10 +137,14 @@ impl BackgroundTasks {
         own.iter().filter_map(|id| state.find(id).map(|task| task.view())).collect()
     }
 
-    /// Tells whether there is something to drain.
-    pub fn has_finished(&self) -> bool {
+    /// Tells whether there is something to drain that the conversation should hear of at once: what a person stopped can
+    /// wait for the next request.
+    pub fn has_news(&self) -> bool {
         let state = self.shared.state();
-        state.finished.iter().any(|id| state.find(id).is_some_and(|task| task.owner == self.owner))
+        let is_news = |task: &Task| {
+            task.owner == self.owner && !matches!(*task.status.borrow(), BackgroundStatus::Killed(_))
+        };
+        state.finished.iter().any(|id| state.find(id).is_some_and(is_news))
     }
 
     /// Returns a counter that changes whenever a task of the session ends.

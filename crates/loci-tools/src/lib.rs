@@ -36,7 +36,7 @@ mod testing;
 pub use agents::agent::{agent_tool, requested_type};
 pub use agents::{
     AgentHost, AgentReply, AgentRequest, AgentRow, FinishedAgent, KeptWorktree, LaunchedAgent,
-    MessageReceipt, ToolStats, agent_tools,
+    MessageReceipt, ToolStats,
 };
 pub use background_tasks::{
     BackgroundStatus, BackgroundTask, BackgroundTasks, NewTask, TaskHandle, TaskKind, TaskNews, TaskReport,

@@ -11,7 +11,7 @@ use loci_core::message::Block;
 use loci_core::tool::{ToolDescriptor, ToolFactTable};
 use serde_json::{Map, Value};
 
-use crate::{InputCheck, RecordDirs, Tool};
+use crate::{InputCheck, RecordDirs, Tool, agent_tool};
 
 /// Tools in the order they are offered; the order is part of the cached prompt.
 #[derive(Clone, Default)]
@@ -74,13 +74,16 @@ impl Toolbox {
     /// Returns all built-in tools; Recall may look up the record of the project.
     pub fn with_record(record: Option<RecordDirs>) -> Self {
         Self::new([
-            Arc::new(crate::bash::Bash::default()) as Arc<dyn Tool>,
+            agent_tool(""),
+            Arc::new(crate::bash::Bash::default()),
             Arc::new(crate::edit::Edit::default()),
             Arc::new(crate::glob::Glob::default()),
             Arc::new(crate::grep::Grep::default()),
+            Arc::new(crate::agents::list_agents::ListAgents::default()),
             Arc::new(crate::notebook_edit::NotebookEdit::default()),
             Arc::new(crate::read::Read::default()),
             Arc::new(crate::recall::Recall::new(record)),
+            Arc::new(crate::agents::send_message::SendMessage::default()),
             Arc::new(crate::todo::task_create::TaskCreate::default()),
             Arc::new(crate::todo::task_get::TaskGet::default()),
             Arc::new(crate::todo::task_list::TaskList::default()),

@@ -140,6 +140,18 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
     pub(crate) worktree: Option<String>,
 
+    /// Agents for this run: a JSON object of definitions by name, or a file that holds one.
+    #[arg(long, value_name = "FILE_OR_JSON")]
+    pub(crate) agents: Option<String>,
+
+    /// The agent that the conversation runs as.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+
+    /// With stream-json: pass on what agents say, not only what they do.
+    #[arg(long)]
+    pub(crate) forward_subagent_text: bool,
+
     /// Continue the newest session of this directory, or of the repository around it.
     #[arg(short, long = "continue", conflicts_with = "resume")]
     pub(crate) continue_newest: bool,
@@ -206,6 +218,8 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Subcommand {
+    /// List agents and show their definitions.
+    Agents(crate::agents::AgentsArgs),
     /// Say which prompt of which session last changed each line of a file.
     Blame(crate::blame::BlameArgs),
     /// Watch loci fix a failing test, with a scripted model: no key, no network.

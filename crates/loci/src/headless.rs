@@ -13,7 +13,7 @@ use loci_app::{
     COMPATIBLE_VERSION, RunOptions, SessionSource, TraceFilter, TraceLevel, TraceOptions, TraceTarget,
     resume, retention, start_trace,
 };
-use loci_engine::{ClientMessage, ClientRequests, NewSession, Prompt, RenewSession, Session};
+use loci_engine::{ClientMessage, ClientRequests, NewSession, Prompt, RenewSession, Session, SessionConfig};
 use loci_serve::{ClientInput, Headless, InputFormat, OutputFormat};
 use loci_stdx::Env;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -136,7 +136,12 @@ impl Run<'_> {
             composed.take_initialize(&self.options)?;
         }
         let identity = &composed.config.identity;
+        let forwards_agent_text = self.args.forward_subagent_text
+            || self.env.vars.is_truthy("CLAUDE_CODE_FORWARD_SUBAGENT_TEXT")
+            || initialize.as_ref().is_some_and(|request| request.forwards_subagent_text);
+        let prompt = prompt.map(|prompt| with_initial_prompt(prompt, &composed.config));
         let front = Headless {
+            forwards_agent_text,
             api_key_source: composed.config.api_key_source.clone(),
             models: composed.models,
             may_bypass: composed.may_bypass,
@@ -147,6 +152,15 @@ impl Run<'_> {
         let renew = renewal(self.inherited, self.options);
         let session = Session::new(composed.config).into();
         Ok(front.run(session, input, std::io::stdout(), &mut stderr, Some(renew)).await.code())
+    }
+}
+
+/// Puts the first words of the agent that a new conversation runs as before the prompt.
+fn with_initial_prompt(prompt: Prompt, config: &SessionConfig) -> Prompt {
+    let initial = config.agents.main.as_ref().and_then(|agent| agent.initial_prompt.clone());
+    match initial.filter(|_| config.history.path.is_empty()) {
+        Some(initial) => Prompt::text(&format!("{initial}\n\n{}", prompt.content.text())),
+        None => prompt,
     }
 }
 
@@ -193,6 +207,7 @@ fn headless(env: &Env, args: &Args, prompt: Option<Prompt>, session: loci_core::
         },
         has_partial_messages: args.include_partial_messages,
         has_hook_events: args.include_hook_events,
+        forwards_agent_text: args.forward_subagent_text,
         replays_prompts: args.replay_user_messages,
         prompter: permission_prompter(args),
         may_bypass: false,

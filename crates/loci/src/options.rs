@@ -34,6 +34,9 @@ impl Args {
             max_budget_usd: self.max_budget_usd,
             settings: self.settings.clone(),
             setting_sources: self.sources()?,
+            agents: self.agents.clone(),
+            agent: self.agent.clone(),
+            is_interactive: false,
             setup: match (self.init || self.init_only, self.maintenance) {
                 (true, _) => Some("init"),
                 (false, true) => Some("maintenance"),

@@ -84,6 +84,7 @@ fn blocks(attachment: &Value) -> Vec<Block> {
         "plan_mode" => vec![reminder(&plan_reminder::plan_mode(attachment))],
         "plan_mode_exit" => vec![reminder(&plan_reminder::plan_mode_exit(attachment))],
         RESTORED => vec![reminder(&restored_text(text("name"), text("content")))],
+        "agent_listing_delta" => agent_changes(attachment),
         "date_change" => vec![reminder(&format!("The date is now {}.", text("newDate")))],
         "hook_additional_context" => {
             let lines = attachment["content"].as_array().into_iter().flatten();
@@ -101,6 +102,26 @@ fn blocks(attachment: &Value) -> Vec<Block> {
         }
         _ => Vec::new(),
     }
+}
+
+/// Says which agents came, changed or went. Those that were there at the start stand in the description of the tool.
+fn agent_changes(attachment: &Value) -> Vec<Block> {
+    if attachment["isInitial"] == true {
+        return Vec::new();
+    }
+    let list = |key: &str, between: &str| {
+        let items = attachment[key].as_array().into_iter().flatten().filter_map(Value::as_str);
+        items.collect::<Vec<_>>().join(between)
+    };
+    let (added, removed) = (list("addedLines", "\n"), list("removedTypes", ", "));
+    let mut parts = Vec::new();
+    if !added.is_empty() {
+        parts.push(format!("These types of agents can be sent out, too, or have changed:\n{added}"));
+    }
+    if !removed.is_empty() {
+        parts.push(format!("These types of agents are gone: {removed}"));
+    }
+    if parts.is_empty() { Vec::new() } else { vec![reminder(&parts.join("\n"))] }
 }
 
 fn file(attachment: &Value) -> Vec<Block> {

@@ -213,14 +213,12 @@ impl HookEvent {
     /// Tells whether this version has what the event is about; handlers of others are never run, which is said.
     pub fn is_built(self) -> bool {
         use HookEvent::{
-            ConfigChange, DirectoryAdded, Elicitation, ElicitationResult, FileChanged, SubagentStart,
-            SubagentStop, TeammateIdle, UserPromptExpansion,
+            ConfigChange, DirectoryAdded, Elicitation, ElicitationResult, FileChanged, TeammateIdle,
+            UserPromptExpansion,
         };
         !matches!(
             self,
             UserPromptExpansion
-                | SubagentStart
-                | SubagentStop
                 | TeammateIdle
                 | ConfigChange
                 | DirectoryAdded

@@ -67,6 +67,8 @@ async fn check(run_tool: fn() -> ToolFuture<'static>, is_cancelled: bool, expect
         plans: None,
         worktrees: None,
         env_dir: Arc::default(),
+        tasks: loci_tools::BackgroundTasks::default(),
+        agent: None,
     });
     let call = PreparedCall {
         is_approved: false,

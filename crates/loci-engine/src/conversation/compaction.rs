@@ -15,7 +15,7 @@ use loci_core::model::facts;
 use loci_core::stream::{Ended, Failure, FailureKind};
 use loci_core::task_list;
 use loci_core::tool::{ToolContent, ToolOutcome};
-use loci_tools::{BackgroundStatus, Host, spill_preview};
+use loci_tools::{Host, spill_preview};
 use serde_json::json;
 
 use super::summary_request::SummaryRequest;
@@ -264,15 +264,17 @@ impl Conversation {
 
     pub(super) fn subject(&self, request: &CompactionRequest) -> CompactionInput {
         let (path, replaced) = (self.recorder.path(), self.recorder.replaced());
-        let running =
-            self.host.tasks().list().into_iter().filter(|task| task.status == BackgroundStatus::Running);
+        let running = self.host.tasks().running().into_iter().map(|task| match task.agent_type() {
+            Some(kind) => format!("{}: agent ({kind}): {}", task.id, task.label()),
+            None => format!("{}: {}", task.id, task.command),
+        });
         let elsewhere = self.ctx.restore_sources.iter().flat_map(|source| source.running());
         CompactionInput {
             path: path.to_vec(),
             replaced: replaced.clone(),
             room: self.room_for(request),
             context: self.opening_block().cloned().unwrap_or_else(|| Block::new_text("")),
-            tasks: running.map(|task| format!("{}: {}", task.id, task.command)).chain(elsewhere).collect(),
+            tasks: running.chain(elsewhere).collect(),
             to_do: self.to_do(),
             focus: request.focus.clone(),
         }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use loci_core::agent::FORK;
 use loci_core::entry::Entry;
 use loci_core::hooks::{HookEvent, ToolBatchCall};
-use loci_core::ids::{RequestId, ToolUseId};
+use loci_core::ids::{PromptId, RequestId, ToolUseId};
 use loci_core::message::{Block, BlockKind, ToolUse};
 use loci_core::stream::{Failure, FailureKind};
 use loci_core::tool::{ToolAttachment, ToolOutcome};
@@ -12,14 +13,20 @@ use loci_tools::Host;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::{Conversation, InboxMessage, RunningCall};
+use super::{Conversation, ForkPoint, InboxMessage, RunningCall};
+use crate::agents::{ForkStart, SpawnContext, fork_messages};
 use crate::calls::{CallLayer, Next};
 use crate::command::Prompt;
+use crate::config::ModelConfig;
 use crate::event::{AssistantBlock, EngineEvent, UserMessage};
 use crate::extension::{AfterCall, BatchResults, BeforeEnd, BeforePrompt, HookCall, PromptGate, TurnHooks};
 use crate::hooks::TaskHookLayer;
 use crate::prepared_call::{PreparedCall, prepare_all};
 use crate::turn::{Effect, Event, Interruption, Record, TurnEnd};
+
+/// What the calls of a response are answered with in a fork.
+const FORKED: &str =
+    "(This conversation was forked here: the call goes on elsewhere, and what it brings is not known.)";
 
 impl Conversation {
     /// Performs one effect; the last of a turn gives its end.
@@ -142,6 +149,9 @@ impl Conversation {
                 if !text.is_empty() {
                     self.run.tally.text = text;
                 }
+                if let Some(work) = &self.work {
+                    blocks.iter().filter_map(Block::text).for_each(|text| work.said(&text));
+                }
                 self.recorder.response(&started, &blocks, ended.as_ref());
                 self.tell_hooks_of_texts(started.message_id.as_str(), &blocks);
                 let n_calls = blocks.iter().filter(|it| it.kind() == BlockKind::ToolUse).count();
@@ -160,6 +170,9 @@ impl Conversation {
             Record::ToolResult { call, mut outcome } => {
                 if let Some(running) = self.run.running.remove(&call).filter(|_| !outcome.is_failure()) {
                     self.note_done(running, &mut outcome);
+                }
+                if let Some(work) = &mut self.work {
+                    work.call_ended(&outcome.structured);
                 }
                 self.tell_hooks_of_cwd();
                 let notes = self.run.call_notes.remove(&call).unwrap_or_default();
@@ -225,6 +238,17 @@ impl Conversation {
         }));
     }
 
+    /// Passes on what an agent is told; who waits for it wants to see that.
+    pub(super) fn tell_task(&self, entry: Option<&Entry>, text: &str) {
+        let Some(entry) = entry else { return };
+        self.tell(EngineEvent::User(UserMessage {
+            entry: entry.head().uuid.clone().unwrap_or_else(|| "".into()),
+            message: json!({"role": "user", "content": [{"type": "text", "text": text}]}),
+            tool_use_result: None,
+            timestamp: entry.head().timestamp.as_deref().unwrap_or_default().to_owned(),
+        }));
+    }
+
     pub(super) fn tell_user(&self, entry: Option<&Entry>, tool_use_result: Option<Value>) {
         let Some(entry) = entry else { return };
         self.tell(EngineEvent::User(UserMessage {
@@ -258,6 +282,12 @@ impl Conversation {
         let running =
             RunningCall { reads, effects: call.effects.clone(), to_background: to_background.clone() };
         self.run.running.insert(call.id.clone(), running);
+        if let Some(work) = &mut self.work {
+            work.call_began(&call.tool, &call.input);
+        }
+        if matches!(call.tool.as_str(), "Agent" | "SendMessage") {
+            self.host.put_spawn_context(&call.id, self.spawn_context(&call));
+        }
         let inbox = self.run.inbox.clone();
         let id = call.id.clone();
         let (layers, tool) = (self.layers_of(&call), self.toolbox.find_shared(&call.tool));
@@ -285,6 +315,25 @@ impl Conversation {
             };
             drop(inbox.send(InboxMessage::CallDone(id, done)));
         });
+    }
+
+    /// Returns how the conversation stands, for an agent that a call sends out.
+    fn spawn_context(&self, call: &PreparedCall) -> SpawnContext {
+        let is_fork = call.input["subagent_type"].as_str() == Some(FORK);
+        SpawnContext {
+            model: ModelConfig { main: self.current_model(), ..self.model.clone() },
+            prompt: self.recorder.prompt_id().cloned().unwrap_or_else(|| PromptId::new("")),
+            fork: if is_fork { self.fork_start() } else { None },
+        }
+    }
+
+    /// Returns what a fork goes on from: everything up to the response at hand, whose calls it finds answered.
+    fn fork_start(&self) -> Option<ForkStart> {
+        let point = self.fork_point(None);
+        let (messages, calls) = fork_messages(point.messages)?;
+        let answer = Value::from(FORKED);
+        let results = calls.iter().map(|call| Block::new_tool_result(&call.id, &answer, None)).collect();
+        Some(ForkStart { point: ForkPoint { messages, ..point }, results })
     }
 
     /// Returns what wraps a call: what wraps them all, and hooks where it changes the task list.

@@ -8,17 +8,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use loci_core::entry::draft::Stamp;
-use loci_core::ids::AgentId;
 use loci_core::message::Message;
 use loci_llm::RetryPolicy;
-use loci_stdx::{Env, WriteOptions, write_atomic};
+use loci_stdx::{WriteOptions, write_atomic};
 use loci_storage::memory::Author;
 use loci_storage::sessions::SessionLog;
-use loci_tools::{FileStates, Host, MemoryTaskStore, Toolbox, Workspace};
+use loci_tools::{BackgroundTasks, FileStates, Host, MemoryTaskStore, Toolbox, Workspace};
 use serde_json::json;
 
 use super::host::{ConversationHost, HostParts, Spill, lock};
 use super::{Conversation, ConversationParts, Helpers, InstructionState, Prelude, SessionContext};
+use crate::agents::new_agent_id;
 use crate::background::{BackgroundDeps, Policy};
 use crate::config::{CompactionConfig, LoadedHistory, ModelConfig, TurnLimits};
 use crate::event::{AgentRef, EventSink};
@@ -59,7 +59,13 @@ impl Conversation {
     /// since it is short. What fails is not repeated: it is done next time.
     pub(crate) fn fork(deps: &BackgroundDeps, setup: AgentSetup) -> Self {
         let (ctx, env) = (&deps.ctx, &deps.ctx.env);
-        let agent = AgentRef { id: new_agent_id(env), kind: setup.kind.to_owned(), parent: None };
+        let agent = AgentRef {
+            id: new_agent_id(env),
+            kind: setup.kind.to_owned(),
+            parent: None,
+            description: "background".to_owned(),
+            depth: 1,
+        };
         let events = EventSink::silent(ctx.events.clone(), agent.clone());
         let stamp = Stamp { agent: Some(agent.id.clone()), ..deps.stamp.clone() };
         let recorder = Recorder::new(env.clone(), side_log(ctx, &agent), stamp, LoadedHistory::default());
@@ -72,7 +78,7 @@ impl Conversation {
             allows_one_piece: false,
         };
         Self::new(ConversationParts {
-            host: side_host(ctx, events.clone(), setup.files, setup.point.place),
+            host: side_host(ctx, &agent, events.clone(), setup.files, setup.point.place),
             agent: Some(agent),
             events,
             recorder,
@@ -92,12 +98,6 @@ impl Conversation {
             ctx: Arc::clone(ctx),
         })
     }
-}
-
-fn new_agent_id(env: &Env) -> AgentId {
-    let hex: String =
-        env.random.uuid_v4().to_string().chars().filter(char::is_ascii_hexdigit).take(16).collect();
-    AgentId::new(format!("a{hex}"))
 }
 
 /// Opens the agent's transcript. What cannot be written is not: the agent's work does not depend on it.
@@ -121,6 +121,7 @@ fn write_meta(dir: &Path, agent: &AgentRef) {
 /// Makes the host of an agent's calls: the session's world, with a place and a memory of files of its own.
 fn side_host(
     ctx: &SessionContext,
+    agent: &AgentRef,
     events: EventSink,
     files: FileStates,
     place: Workspace,
@@ -142,6 +143,8 @@ fn side_host(
         plans: None,
         worktrees: None,
         env_dir: Arc::clone(&ctx.env_dir),
+        tasks: BackgroundTasks::default().of_agent(&agent.id),
+        agent: Some(agent.clone()),
     });
     *lock(host.files()) = files;
     host

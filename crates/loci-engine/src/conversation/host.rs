@@ -1,5 +1,6 @@
 //! The house as tools see it: one [`Host`] for all calls of a conversation.
 
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,13 +15,14 @@ use loci_stdx::{Env, Store};
 use loci_storage::layout::{ConfigHome, SessionTmp};
 use loci_storage::search::{ProjectRecord, recall};
 use loci_tools::{
-    BackgroundStatus, BackgroundTasks, EnteredWorktree, FileState, FileStates, HOOK_ENV_VARIABLE, Host,
-    HostFuture, LeftWorktree, PlanView, TaskStore, ToolProgress, Workspace, WorktreeWish,
+    AgentHost, BackgroundTasks, EnteredWorktree, FileState, FileStates, HOOK_ENV_VARIABLE, Host, HostFuture,
+    LeftWorktree, PlanView, TaskStore, ToolProgress, Workspace, WorktreeWish,
 };
 use serde_json::Value;
 
-use crate::config::Ambient;
-use crate::event::{EngineEvent, EventSink};
+use crate::agents::{AgentService, SpawnContext, agent_changes};
+use crate::config::{AgentPoller, Ambient};
+use crate::event::{AgentRef, EngineEvent, EventSink};
 use crate::extension::HookMoment;
 use crate::file_history::FileHistoryRecorder;
 use crate::plan::PlanService;
@@ -59,6 +61,14 @@ pub(crate) struct ConversationHost {
     plans: Option<Arc<PlanService>>,
     /// Where hooks leave variables for commands, once there are any.
     env_dir: Arc<OnceLock<PathBuf>>,
+    /// The agent whose calls they are; none for the main line.
+    agent: Option<AgentRef>,
+    /// Sends agents out, where any can be.
+    agents: Option<Arc<AgentService>>,
+    /// Looks whether definitions of agents changed; held for one look.
+    poll_agents: Mutex<Option<AgentPoller>>,
+    /// How the conversation stood when it made calls that send agents out; held to add or take one.
+    spawn_contexts: Mutex<HashMap<ToolUseId, SpawnContext>>,
 }
 
 /// Where long results go.
@@ -85,6 +95,8 @@ pub(crate) struct HostParts {
     pub(crate) plans: Option<Arc<PlanService>>,
     pub(crate) worktrees: Option<Arc<WorktreeService>>,
     pub(crate) env_dir: Arc<OnceLock<PathBuf>>,
+    pub(crate) tasks: BackgroundTasks,
+    pub(crate) agent: Option<AgentRef>,
 }
 
 impl ConversationHost {
@@ -94,7 +106,7 @@ impl ConversationHost {
             ambient: parts.ambient,
             place: Mutex::new(parts.place),
             files: Mutex::default(),
-            tasks: BackgroundTasks::default(),
+            tasks: parts.tasks,
             spill: parts.spill,
             tmp: parts.tmp,
             events: parts.events,
@@ -108,7 +120,55 @@ impl ConversationHost {
             worktrees: parts.worktrees,
             moment: Mutex::default(),
             env_dir: parts.env_dir,
+            agent: parts.agent,
+            agents: None,
+            poll_agents: Mutex::default(),
+            spawn_contexts: Mutex::default(),
         }
+    }
+
+    /// Lets the conversation send agents out.
+    pub(crate) fn with_agents(self, agents: Arc<AgentService>) -> Self {
+        Self { agents: Some(agents), ..self }
+    }
+
+    /// Follows the files of definitions.
+    pub(crate) fn with_agent_poller(self, poll: Option<AgentPoller>) -> Self {
+        Self { poll_agents: Mutex::new(poll), ..self }
+    }
+
+    pub(crate) fn agent_service(&self) -> Option<&Arc<AgentService>> {
+        self.agents.as_ref()
+    }
+
+    /// Returns the agent whose calls they are.
+    pub(crate) fn agent(&self) -> Option<&AgentRef> {
+        self.agent.as_ref()
+    }
+
+    /// Keeps how the conversation stands, for a call that sends an agent out.
+    pub(crate) fn put_spawn_context(&self, call: &ToolUseId, context: SpawnContext) {
+        lock(&self.spawn_contexts).insert(call.clone(), context);
+    }
+
+    pub(crate) fn take_spawn_context(&self, call: &ToolUseId) -> Option<SpawnContext> {
+        lock(&self.spawn_contexts).remove(call)
+    }
+
+    /// Takes up definitions of agents that changed; returns what the model is told of it.
+    pub(crate) fn reload_agents(&self) -> Option<serde_json::Value> {
+        let service = self.agents.as_ref()?;
+        let after = lock(&self.poll_agents).as_mut().and_then(|poll| poll())?;
+        let before = service.registry.get();
+        let changes = agent_changes(&before, &after);
+        service.registry.update(|_| Arc::new(after));
+        changes
+    }
+
+    /// Returns the names of the agents that can be sent out.
+    pub(crate) fn agent_names(&self) -> Vec<String> {
+        let registry = self.agents.as_ref().map(|service| service.registry.get());
+        registry.map(|it| it.iter().map(|agent| agent.name.clone()).collect()).unwrap_or_default()
     }
 }
 
@@ -167,21 +227,28 @@ impl ConversationHost {
 
     /// Tells whether a background command is running.
     pub(crate) fn has_background(&self) -> bool {
-        self.tasks.list().iter().any(|task| task.status == BackgroundStatus::Running)
+        !self.tasks.running().is_empty()
     }
 
     /// Returns what runs in the background, as hooks are told.
     pub(crate) fn background_tasks(&self) -> Vec<serde_json::Value> {
-        let running = self.tasks.list().into_iter().filter(|task| task.status == BackgroundStatus::Running);
+        let running = self.tasks.running().into_iter();
         running
             .map(|task| {
-                serde_json::json!({
+                let mut row = serde_json::json!({
                     "id": task.id,
                     "type": "shell",
                     "status": "running",
                     "description": task.description.chars().take(1000).collect::<String>(),
-                    "command": task.command,
-                })
+                });
+                match task.agent_type() {
+                    Some(kind) => {
+                        row["type"] = "subagent".into();
+                        row["agent_type"] = kind.into();
+                    }
+                    None => row["command"] = task.command.as_str().into(),
+                }
+                row
             })
             .collect()
     }
@@ -225,7 +292,11 @@ impl Host for ConversationHost {
         lock(&self.place).clone()
     }
 
+    /// An agent that was sent out begins each command where it began.
     fn set_cwd(&self, cwd: PathBuf) {
+        if self.agent.as_ref().is_some_and(|agent| agent.parent.is_some()) {
+            return;
+        }
         lock(&self.place).cwd = cwd;
     }
 
@@ -326,6 +397,10 @@ impl Host for ConversationHost {
 
     fn end_plan(&self, plan: &str) -> Option<Value> {
         self.plans.as_ref().map(|plans| plans.end(plan))
+    }
+
+    fn agents(&self) -> Option<&dyn AgentHost> {
+        self.agents.is_some().then_some(self as &dyn AgentHost)
     }
 
     fn progress(&self, call: &ToolUseId, progress: ToolProgress) {

@@ -63,7 +63,9 @@ impl Conversation {
     fn remake_opening(&mut self) {
         let date = self.env.clock.local_date().to_string();
         let mut shown = shown_instructions(&self.instructions.files);
-        shown.extend(self.ctx.memory.iter().flat_map(|memory| memory.shown_indexes()));
+        // An agent has memories of its own, or none.
+        let memory = self.ctx.memory.iter().filter(|_| self.agent.is_none());
+        shown.extend(memory.flat_map(|memory| memory.shown_indexes()));
         self.prelude = Prelude::Opening(Some(Opening::new(&user_context(&shown, &date))));
         self.instructions.told_date = date;
     }

@@ -1,5 +1,6 @@
 //! Whether a call may run: judged by rules, put to a classifier or a person, answered, remembered.
 
+use loci_core::agent::agent_mode;
 use loci_core::app_state::Denial;
 use loci_core::hooks::{EventInput, HookEvent, ToolFields};
 use loci_core::ids::ToolUseId;
@@ -13,6 +14,7 @@ use serde_json::Value;
 
 use super::host::lock;
 use super::{Conversation, InboxMessage};
+use crate::agents::admit_memory;
 use crate::background::admit;
 use crate::command::Answer;
 use crate::config::ReloadPoint;
@@ -33,6 +35,10 @@ impl Conversation {
         book.plan_file = self.ctx.plans.judged_file().filter(|_| self.is_main());
         if let Some(plan) = &book.plan_file {
             book.read_dirs.extend([plan.requested.clone(), plan.real.clone()]);
+        }
+        book.mode = agent_mode(book.mode, self.agent_limits.mode);
+        if let Some(dir) = &self.agent_limits.memory_dir {
+            admit_memory(&mut book, dir);
         }
         book
     }

@@ -9,10 +9,12 @@ use loci_core::model::facts;
 use loci_core::stream::{Failure, StreamEvent};
 use loci_llm::overflow;
 use loci_tools::{Host, Toolbox};
+use serde_json::json;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 
 use super::{Conversation, InboxMessage, RequestEvent};
+use crate::agents::notification_text;
 use crate::config::ModelConfig;
 use crate::event::{AssistantBlock, EngineEvent};
 use crate::model_name::resolve_model;
@@ -25,6 +27,7 @@ impl Conversation {
     pub(super) fn request(&mut self, plan: &RequestPlan) {
         let plan = &self.granted_plan(plan);
         self.apply_tool_changes();
+        self.record_news();
         self.commit_collapse();
         if self.needs_room(plan) {
             self.run.post(InboxMessage::Machine(Event::TooLong));
@@ -66,6 +69,26 @@ impl Conversation {
         RequestPlan { model: model.unwrap_or_else(|| plan.model.clone()), ..plan.clone() }
     }
 
+    /// Records what the model is to hear before its next answer: work that has ended beside the conversation, and messages
+    /// to an agent.
+    fn record_news(&mut self) {
+        let ended = self.host.tasks().drain_finished();
+        if !ended.is_empty() {
+            let news = json!({
+                "type": "queued_command",
+                "prompt": notification_text(&ended),
+                "commandMode": "task-notification",
+            });
+            self.recorder.attachment(news);
+        }
+        let messages = self.work.as_ref().map(|work| work.live.take()).unwrap_or_default();
+        for message in messages {
+            let attachment =
+                json!({"type": "queued_command", "prompt": message, "commandMode": "agent-message"});
+            self.recorder.attachment(attachment);
+        }
+    }
+
     /// Has the machine hear, after a while, that it may ask again.
     pub(super) fn wait(&self, delay: Duration) {
         let (inbox, generation) = (self.run.inbox.clone(), self.run.generation);
@@ -81,6 +104,9 @@ impl Conversation {
             RequestEvent::Stream(StreamEvent::Ended(ended)) => {
                 let taken = self.run.tally.request_ended(self.env.clock.monotonic());
                 self.run.tally.usage.add(&ended.usage);
+                if let Some(work) = &mut self.work {
+                    work.last_usage = ended.usage.clone();
+                }
                 let model = self.run.asked_model.clone();
                 self.ctx.background_budget.record(self.is_background(), &model, &ended.usage);
                 change_identity(&self.ctx.identity, |identity| {

@@ -17,6 +17,8 @@ pub(super) struct Tally {
     began: Duration,
     request_began: Duration,
     has_heard: bool,
+    /// What the turn began with, where that was no prompt of a person.
+    pub(super) origin: Option<&'static str>,
     /// Tokens of this turn.
     pub(super) usage: Usage,
     /// The text of the last assistant message.
@@ -34,6 +36,7 @@ impl Tally {
             began: now,
             request_began: now,
             has_heard: false,
+            origin: None,
             usage: Usage::default(),
             text: String::new(),
             written: Vec::new(),
@@ -76,6 +79,7 @@ impl Tally {
     ) -> TurnReport {
         TurnReport {
             outcome: end.outcome,
+            origin: self.origin,
             text: self.text.clone(),
             stop_reason: end.stop_reason,
             round_trips: end.round_trips,

@@ -33,6 +33,9 @@ impl Conversation {
             }
         }
         self.base = Arc::new(self.base.with_tools(&self.toolbox));
+        if let Some(agents) = self.host.agent_service().filter(|_| self.agent.is_none()) {
+            agents.set_toolbox(self.toolbox.clone());
+        }
     }
 
     /// Forgets tools that are gone, now that nothing of the conversation is cached any more.

@@ -9,10 +9,11 @@ use loci_core::app_state::{AppState, ModelChoice, PermissionState, SessionView};
 use loci_core::session::SessionIdentity;
 use loci_stdx::{Env, Store};
 use loci_storage::memory::Author;
-use loci_tools::Workspace;
+use loci_tools::{BackgroundTasks, Host as _, Workspace};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::{Session, SessionHandle};
+use super::{Session, SessionHandle, TaskWait};
+use crate::agents::{AgentBase, AgentService};
 use crate::background::{BackgroundBudget, BackgroundDeps};
 use crate::config::{Ambient, SessionConfig};
 use crate::conversation::host::{ConversationHost, HostParts, Spill};
@@ -114,6 +115,11 @@ impl Session {
         });
         ctx.add_skill_commands();
         let (drain, start_source) = (config.background.drain, config.start_source);
+        let task_wait = TaskWait {
+            is_on: true,
+            agents: config.background.agent_wait,
+            commands: config.background.command_wait,
+        };
         let setup_trigger = config.setup;
         let conversation = Conversation::main(ctx, config, place);
         let session = Self {
@@ -123,6 +129,7 @@ impl Session {
             is_closing: false,
             is_deaf: false,
             drain,
+            task_wait,
             start_source,
             setup: setup_trigger,
             has_answered: false,
@@ -154,6 +161,8 @@ impl Conversation {
             plans: Some(Arc::clone(&ctx.plans)),
             worktrees: Some(Arc::clone(&ctx.worktrees)),
             env_dir: Arc::clone(&ctx.env_dir),
+            tasks: tasks(&ctx),
+            agent: None,
         });
         let (prompt, toolbox, id) = (&config.prompt, &config.toolbox, who.id().as_str());
         let base = Arc::new(RequestBase::new(prompt, toolbox, &config.model, config.compaction, id));
@@ -166,8 +175,21 @@ impl Conversation {
         if !past.is_empty() {
             events.send(EngineEvent::Resumed(ResumedHistory { entries: past.clone() }));
         }
+        let base_of_agents = AgentBase {
+            prompt: config.prompt.clone(),
+            limits: config.limits.clone(),
+            compaction: config.compaction,
+            instructions: config.instructions.clone(),
+            lazy_instructions: config.lazy_instructions.clone(),
+            task_store: host.task_store(),
+        };
+        let service = AgentService::new(deps.clone(), &config.agents, base_of_agents, config.toolbox.clone());
+        let host = host.with_agents(Arc::new(service)).with_agent_poller(config.agents.poll.take());
         let helpers = Helpers::new(&deps, &config.background, config.compaction.collapses, &past);
-        let recorder = Recorder::new(config.env.clone(), config.log, config.stamp, config.history);
+        let mut recorder = Recorder::new(config.env.clone(), config.log, config.stamp, config.history);
+        if who.is_persistent() {
+            recorder.find_lost_tasks(Some(&who.companion_dir().join("subagents")));
+        }
         let instructions = InstructionState {
             files: config.instructions,
             lazy: config.lazy_instructions,
@@ -202,6 +224,14 @@ fn restore_sources(config: &mut SessionConfig) -> Vec<Arc<dyn RestoreSource>> {
     let mut sources = std::mem::take(&mut config.restore_sources);
     sources.push(Arc::clone(&config.skills) as _);
     sources
+}
+
+/// Makes the table of background work; front ends hear of every step of it.
+fn tasks(ctx: &SessionContext) -> BackgroundTasks {
+    let (tasks, events) = (BackgroundTasks::default(), ctx.events.clone());
+    // Without a listener the work goes on all the same.
+    tasks.observe(move |news| drop(events.send(EngineEvent::Task(news))));
+    tasks
 }
 
 /// Says where the session is, and where else it may work.

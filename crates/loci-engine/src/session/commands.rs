@@ -1,5 +1,6 @@
 //! Taking commands of front ends, between turns and during one.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use loci_tools::Host;
@@ -24,6 +25,7 @@ impl Session {
             Command::Wake { text } => self.queue.push_back(TurnInput::Instruction(text)),
             Command::Leave { title } => {
                 self.is_closing = true;
+                self.task_wait.is_on = false;
                 self.end_reason = "clear";
                 if let Some(title) = title {
                     conversation.recorder.name(title);
@@ -49,11 +51,20 @@ impl Session {
             Command::RewindFiles { request, prompt, is_trial } => {
                 self.rewind_files(request, prompt, is_trial);
             }
+            Command::StopTask { request, task } => {
+                let (host, events) = (Arc::clone(&conversation.host), conversation.ctx.events.clone());
+                tokio::spawn(async move {
+                    host.tasks().stop(&task).await;
+                    // Without a listener there is nobody to answer.
+                    drop(events.send(EngineEvent::StopAnswered { request }));
+                });
+            }
             Command::MoveToBackground { call } => conversation.move_to_background(call.as_ref()),
             Command::Close => self.close(),
             Command::Quit => {
                 self.queue.clear();
                 self.drain = Duration::ZERO;
+                self.task_wait.is_on = false;
                 self.close();
             }
             // An agent may have asked.

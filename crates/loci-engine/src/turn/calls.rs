@@ -143,9 +143,15 @@ impl Calls {
     /// Starts what may start now.
     fn advance(&mut self, mut effects: Vec<Effect>) -> Progress {
         while let Some((call, concurrency)) = self.queue.pop_front_if(|(_, concurrency)| {
-            let fits = self.active.len() < self.max_parallel;
-            let all_shared = self.active.iter().all(|active| active.concurrency == Concurrency::Shared);
-            self.active.is_empty() || (*concurrency == Concurrency::Shared && all_shared && fits)
+            let n_working =
+                self.active.iter().filter(|active| active.concurrency != Concurrency::Unbounded).count();
+            let fits = match concurrency {
+                Concurrency::Shared => n_working < self.max_parallel,
+                Concurrency::Unbounded => true,
+                Concurrency::Exclusive => false,
+            };
+            let is_alone = |active: &Active| active.concurrency == Concurrency::Exclusive;
+            self.active.is_empty() || (fits && !self.active.iter().any(is_alone))
         }) {
             effects.push(Effect::CheckPermission(call.clone()));
             self.active.push(Active { call, concurrency, is_running: false });

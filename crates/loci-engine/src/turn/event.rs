@@ -146,6 +146,8 @@ pub enum Preparation {
 pub enum Concurrency {
     /// Read-only and safe beside others of its kind.
     Shared,
+    /// Safe beside others, and so little work here that it counts for nothing: others do it.
+    Unbounded,
     /// By itself, in order.
     Exclusive,
 }

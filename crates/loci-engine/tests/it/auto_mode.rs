@@ -11,9 +11,9 @@ use loci_core::message::{Block, Role};
 use loci_core::permission::{Classified, Mode, RuleList, RuleOrigin, RuleSource, Rulebook};
 use loci_core::session::{NewSession, SessionIdentity};
 use loci_engine::{
-    Answer, BackgroundConfig, Classifier, ClassifierCall, ClassifierFuture, ClientRequests, Command,
-    CommandRegistry, CompactionConfig, EngineEvent, Grants, LoadedHistory, ModelConfig, Prompt, Session,
-    SessionConfig, SessionSkills, TurnLimits,
+    AgentsConfig, Answer, BackgroundConfig, Classifier, ClassifierCall, ClassifierFuture, ClientRequests,
+    Command, CommandRegistry, CompactionConfig, EngineEvent, Grants, LoadedHistory, ModelConfig, Prompt,
+    Session, SessionConfig, SessionSkills, TurnLimits,
 };
 use loci_llm::Client;
 use loci_stdx::{Env, Store};
@@ -164,6 +164,7 @@ pub(crate) fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) 
         memory: None,
         plans: loci_engine::PlanConfig::default(),
         worktree: loci_storage::worktree::WorktreeOptions::default(),
+        agents: AgentsConfig::default(),
         background: BackgroundConfig::default(),
         prompt: PromptParts {
             replacement: Some(String::new()),

@@ -1,11 +1,14 @@
 //! Between the client, the session and the signals.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use loci_core::hooks::HookEvent;
 use loci_core::ids::SessionId;
 use loci_engine::turn::Outcome;
-use loci_engine::{Answer, ClientMessage, Command, EngineEvent, RunnerEvent, SessionRunner, TurnReport};
+use loci_engine::{
+    AgentRef, Answer, ClientMessage, Command, EngineEvent, RunnerEvent, SessionRunner, TaskNews, TurnReport,
+};
 use loci_stdx::printable;
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -36,6 +39,14 @@ pub(super) struct EventLoop<'a> {
     pub(super) exit: Exit,
     /// Whether a response that answers nothing was reported; once is enough.
     pub(super) has_reported_response: bool,
+    /// Agents that work in the background.
+    pub(super) background_agents: BTreeSet<String>,
+    /// Whether an agent in the background has ended since the last turn that told of it.
+    pub(super) has_untold_end: bool,
+    /// The result of a turn that another may follow, since agents still work.
+    pub(super) held_result: Option<TurnReport>,
+    /// Whether no more prompts can come.
+    pub(super) is_input_over: bool,
     /// Whether nothing more is to be written.
     pub(super) is_stopped: bool,
 }
@@ -88,6 +99,7 @@ impl EventLoop<'_> {
         self.frames = Frames::new(self.options.env.clone(), id, &self.options.version);
         self.context.cost = Cost::new(self.session.identity(), self.session.earlier_totals());
         self.context.commands = self.session.slash_commands();
+        self.context.agents = self.session.agents();
     }
 
     /// Sends the first prompt; where no more can come, says so.
@@ -97,14 +109,27 @@ impl EventLoop<'_> {
         }
         // A session that is closed asks nobody.
         let is_asking = self.options.prompter == PermissionPrompter::Terminal;
-        if self.options.input == InputFormat::Text && !is_asking {
+        self.is_input_over = self.options.input == InputFormat::Text;
+        if self.is_input_over && !is_asking {
             self.session.send(Command::Close);
         }
     }
 
     fn handle_event(&mut self, event: &EngineEvent) {
+        // Questions and warnings of an agent concern whoever is there, like any other.
+        if let EngineEvent::Agent { event: inner, .. } = event
+            && matches!(
+                **inner,
+                EngineEvent::QuestionAsked(_)
+                    | EngineEvent::QuestionWithdrawn { .. }
+                    | EngineEvent::Warning(_)
+            )
+        {
+            return self.handle_event(inner);
+        }
         match event {
             EngineEvent::Warning(trouble) => self.warn(trouble),
+            EngineEvent::Task(news) => self.note_task(news),
             EngineEvent::QuestionAsked(question) if self.options.prompter == PermissionPrompter::Terminal => {
                 let shown = self.terminal.ask(question.clone());
                 self.show_on_terminal(shown);
@@ -127,9 +152,34 @@ impl EventLoop<'_> {
             OutputFormat::StreamJson => self.show_frames(event),
             OutputFormat::Text | OutputFormat::Json => {}
         }
-        if let EngineEvent::TurnEnded(report) = event {
-            self.exit = if is_error(&report.outcome) { Exit::Failure } else { Exit::Success };
-            self.show_result(report);
+        match event {
+            EngineEvent::TurnEnded(report) => self.end_turn(report),
+            EngineEvent::TurnsOver { .. } => self.show_held_result(),
+            _ => {}
+        }
+    }
+
+    /// Shows the result of a turn, or keeps it until the last: with no prompt to come, what agents in the background bring
+    /// belongs to the answer. Of a stream every result is shown, of anything else the last one.
+    fn end_turn(&mut self, report: &TurnReport) {
+        self.exit = if is_error(&report.outcome) { Exit::Failure } else { Exit::Success };
+        if self.held_result.is_some() && self.options.output == OutputFormat::StreamJson {
+            self.show_held_result();
+        }
+        self.has_untold_end &= report.origin.is_none();
+        let may_follow = !self.background_agents.is_empty() || self.has_untold_end;
+        match self.is_input_over && may_follow {
+            true => self.held_result = Some(report.clone()),
+            false => {
+                self.held_result = None;
+                self.show_result(report);
+            }
+        }
+    }
+
+    fn show_held_result(&mut self) {
+        if let Some(report) = self.held_result.take() {
+            self.show_result(&report);
         }
     }
 
@@ -155,16 +205,60 @@ impl EventLoop<'_> {
                     self.output.write_line(&line);
                 }
             }
-            event => {
-                if let EngineEvent::TurnEnded(report) = event
-                    && let Outcome::Blocked(reason) = &report.outcome
-                {
+            EngineEvent::StopAnswered { request } => {
+                self.output.write_line(&control::response(request, Ok(Some(serde_json::json!({})))));
+            }
+            EngineEvent::Task(news) => {
+                self.frames.of_task(news).iter().for_each(|frame| self.output.write_line(frame));
+            }
+            EngineEvent::Agent { agent, event } => self.show_agent(agent, event),
+            EngineEvent::TurnEnded(report) if matches!(report.outcome, Outcome::Blocked(_)) => {
+                if let Outcome::Blocked(reason) = &report.outcome {
                     self.output.write_line(&self.frames.blocked_prompt(reason));
                 }
+            }
+            EngineEvent::TurnEnded(_) => {}
+            event => {
                 if let Some(frame) = self.frames.of(event) {
                     self.output.write_line(&frame);
                 }
             }
+        }
+    }
+
+    /// Takes note of agents that work in the background.
+    fn note_task(&mut self, news: &TaskNews) {
+        match news {
+            TaskNews::Started(task) | TaskNews::Backgrounded(task) if task.is_background => {
+                if task.agent_type().is_some() {
+                    self.background_agents.insert(task.id.clone());
+                }
+            }
+            TaskNews::Ended(task) => {
+                // Its end is yet to be told, which may be a turn of its own.
+                self.has_untold_end |= self.background_agents.remove(&task.id);
+            }
+            TaskNews::Started(_) | TaskNews::Backgrounded(_) | TaskNews::Progress { .. } => {}
+        }
+    }
+
+    /// Shows what an agent does. Of one that is waited for, the calls and their results: its words come with the result
+    /// of the call that sent it out.
+    fn show_agent(&mut self, agent: &AgentRef, event: &EngineEvent) {
+        let is_background = self.background_agents.contains(agent.id.as_str());
+        let is_shown = match event {
+            EngineEvent::Assistant(block) => {
+                let is_call = block.message["content"][0]["type"] == "tool_use";
+                is_call || is_background || self.options.forwards_agent_text
+            }
+            EngineEvent::User(message) => {
+                let is_result = message.message["content"][0]["type"] == "tool_result";
+                is_result || !is_background
+            }
+            _ => false,
+        };
+        if let Some(frame) = self.frames.of_agent(agent, event).filter(|_| is_shown) {
+            self.output.write_line(&frame);
         }
     }
 
@@ -176,6 +270,7 @@ impl EventLoop<'_> {
     /// Nothing more comes from the client: what it was asked has no answer, and nothing more will be asked of us.
     fn client_gone(&mut self) {
         tracing::debug!(target: "loci::control", "client gone");
+        self.is_input_over = true;
         for question in self.requests.client_gone() {
             self.deny_unasked(question);
         }
@@ -212,8 +307,9 @@ impl EventLoop<'_> {
                 let text = if self.options.is_terminal { printable(&text) } else { text };
                 self.output.write(format!("{text}\n"));
             }
-            OutputFormat::Json => self.output.write_line(&self.frames.result(report)),
-            OutputFormat::StreamJson => {}
+            OutputFormat::Json | OutputFormat::StreamJson => {
+                self.output.write_line(&self.frames.result(report));
+            }
         }
     }
 

@@ -161,8 +161,13 @@ fn text(question: &Question) -> String {
         true => String::new(),
         false => format!("  a  always: {}\n", shown_grants(grants)),
     };
+    let agent = question
+        .agent
+        .as_ref()
+        .map(|agent| format!("The agent {} ({})\n", visible(&agent.kind), visible(&agent.description)));
+    let agent = agent.unwrap_or_default();
     format!(
-        "\n{} asks to run:\n{call}{links}  Why this is asked: {}\n  y  yes, this once\n{always}  n  no, and stop here\n  \
+        "\n{agent}{} asks to run:\n{call}{links}  Why this is asked: {}\n  y  yes, this once\n{always}  n  no, and stop here\n  \
          n REASON  no, and tell the model why\n> ",
         visible(&question.tool),
         visible(&question.reason),

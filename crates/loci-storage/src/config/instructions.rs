@@ -110,7 +110,7 @@ pub struct PathRule {
 }
 
 /// What was found, and what could not be used.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Instructions {
     /// The files in the order they are given to the model.
     pub files: Vec<InstructionFile>,

@@ -111,7 +111,8 @@ pub fn load_agent(file: &Path) -> Result<Conversation, LoadError> {
 pub fn agent_end(path: &[Arc<Entry>]) -> (AgentProgressEnd, String) {
     let said = path.iter().rev().find_map(|entry| {
         let texts: Vec<String> = entry.blocks().iter().filter_map(|block| block.text()).collect();
-        (entry.head().message_id.is_some() && !texts.is_empty()).then(|| texts.join("\n"))
+        let is_said = entry.head().message_id.is_some() && !entry.head().is_api_error;
+        (is_said && !texts.is_empty()).then(|| texts.join("\n"))
     });
     let has_answered = path.last().is_some_and(|last| {
         let is_answer = last.head().message_id.is_some() && !last.head().is_api_error;

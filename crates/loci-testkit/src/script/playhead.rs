@@ -11,18 +11,24 @@ pub(crate) struct Playhead {
     cursor: usize,
     /// How often each step has been played.
     plays: Vec<usize>,
+    /// Scripts of their own, in the order of the routes.
+    routes: Vec<Playhead>,
 }
 
 impl Playhead {
     pub(crate) fn new(script: Script) -> Self {
         let plays = vec![0; script.steps.len()];
-        Self { script, cursor: 0, plays }
+        let routes = script.routes.iter().map(|route| Self::new(route.script.clone())).collect();
+        Self { script, cursor: 0, plays, routes }
     }
 
     /// Returns the step that answers `request`, and moves on.
     pub(crate) fn step_for(&mut self, request: &Recorded) -> Step {
         if let Some(exception) = self.script.exceptions.iter().find(|it| (it.applies)(request)) {
             return exception.step.clone();
+        }
+        if let Some(idx) = self.script.routes.iter().position(|route| (route.applies)(request)) {
+            return self.routes[idx].step_for(request);
         }
         let is_main = request.is_main() || self.script.choice == Choice::EveryRequest;
         if !is_main {

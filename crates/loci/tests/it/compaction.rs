@@ -510,21 +510,25 @@ async fn a_conversation_too_long_for_one_request_is_summarised_in_parts() {
     // The second part: what came before it is summarised already.
     let part = conversation(&requests[9], &mut world.normaliser());
     expect![[r#"
-        user: A conversation between a user and an assistant is too  (… 55 more)
+        user: A conversation between a user and an assistant is too  (… 114 more)
 
         What came before it is summarised already; take that over into your summary:
 
         summary 1
 
         <conversation>
-        Assistant: answer 4 word word word word word word word word  (… 19960 more)
+        Assistant: answer 3 word word word word word word word word  (… 13223 more)
+        [… 101 characters left out …]
+         word word word word word word word word word word word word (… 6576 more)
+        User: question 4
+        Assistant: answer 4 word word word word word word word word  (… 13223 more)
+        [… 101 characters left out …]
+         word word word word word word word word word word word word (… 6576 more)
         User: question 5
-        Assistant: answer 5 word word word word word word word word  (… 19960 more)
+        Assistant: answer 5 word word word word word word word word  (… 13223 more)
+        [… 101 characters left out …]
+         word word word word word word word word word word word word (… 6576 more)
         User: question 6
-        Assistant: answer 6 word word word word word word word word  (… 19960 more)
-        User: question 7
-        Assistant: answer 7 word word word word word word word word  (… 19960 more)
-        User: and now
         </conversation>
 
         This conversation has grown too long and will be continued f (… 71 more)
@@ -548,7 +552,7 @@ async fn a_conversation_too_long_for_one_request_is_summarised_in_parts() {
     expect![[r#"
         user: This conversation was compacted to make room. Its earl (… 74 more)
 
-        summary 2
+        summary 3
 
         The user's last message, word for word:
         and now

@@ -80,12 +80,15 @@ async fn each_piece_has_its_source_size_and_reason() {
           #  date and headings  (built in; always)
 
         Left out:
+          Agent  (a tool that --tools, a rule or a setting takes away)
           Bash  (a tool that --tools, a rule or a setting takes away)
           Edit  (a tool that --tools, a rule or a setting takes away)
           Glob  (a tool that --tools, a rule or a setting takes away)
           Grep  (a tool that --tools, a rule or a setting takes away)
+          ListAgents  (a tool that --tools, a rule or a setting takes away)
           NotebookEdit  (a tool that --tools, a rule or a setting takes away)
           Recall  (a tool that --tools, a rule or a setting takes away)
+          SendMessage  (a tool that --tools, a rule or a setting takes away)
           TaskCreate  (a tool that --tools, a rule or a setting takes away)
           TaskGet  (a tool that --tools, a rule or a setting takes away)
           TaskList  (a tool that --tools, a rule or a setting takes away)

@@ -94,8 +94,8 @@ async fn unsupported_fields_are_said_on_stderr_and_the_run_goes_on() {
     let output = run(&world, [], &[asked.clone(), asked, late, user("hi")]);
     assert_eq!(output.code, Some(0));
     expect![[r#"
-        The client asks for what is not supported yet and has no effect: sdkMcpServers (calc), jsonSchema, agents (reviewer)
-        The client asks for what is not supported yet and has no effect: sdkMcpServers (calc), jsonSchema, agents (reviewer)
+        The client asks for what is not supported yet and has no effect: sdkMcpServers (calc), jsonSchema
+        The client asks for what is not supported yet and has no effect: sdkMcpServers (calc), jsonSchema
         An initialize request that is not the first has no effect
     "#]]
     .assert_eq(&output.stderr);

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail loudly")]
 
 mod agent_sdk;
+mod agents;
 mod archive;
 #[cfg(unix)]
 mod asking;

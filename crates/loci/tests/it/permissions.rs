@@ -193,10 +193,17 @@ async fn disallowed_tool_is_not_offered() {
     assert_fine(&output);
     let init = &output.json_lines()[0];
     let request = world.last_request();
-    assert_eq!(init["tools"], json!(request.tool_names()));
-    expect!["Bash Edit Glob Grep NotebookEdit Read Recall TaskCreate TaskGet TaskList TaskOutput TaskStop TaskUpdate EnterWorktree ExitWorktree"]
+    // The frame knows the tool that sends agents out by its older name.
+    let names = |tools: Vec<&str>| -> Vec<String> {
+        tools
+            .into_iter()
+            .map(|tool| if tool == "Agent" { "Task".to_owned() } else { tool.to_owned() })
+            .collect()
+    };
+    assert_eq!(init["tools"], json!(names(request.tool_names())));
+    expect!["Agent Bash Edit Glob Grep ListAgents NotebookEdit Read Recall SendMessage TaskCreate TaskGet TaskList TaskOutput TaskStop TaskUpdate EnterWorktree ExitWorktree"]
         .assert_eq(&request.tool_names().join(" "));
-    expect!["<tool_use_error>No such tool available: Write. The tools are: Bash, Edit, Glob, Grep, NotebookEdit, Read, Recall, TaskCreate, TaskGet, TaskList, TaskOutput, TaskStop, TaskUpdate, EnterWorktree, ExitWorktree</tool_use_error>"].assert_eq(&request.tool_results()[0].text);
+    expect!["<tool_use_error>No such tool available: Write. The tools are: Agent, Bash, Edit, Glob, Grep, ListAgents, NotebookEdit, Read, Recall, SendMessage, TaskCreate, TaskGet, TaskList, TaskOutput, TaskStop, TaskUpdate, EnterWorktree, ExitWorktree</tool_use_error>"].assert_eq(&request.tool_results()[0].text);
 }
 
 #[tokio::test]
@@ -205,7 +212,7 @@ async fn tools_flag_chooses_the_offered_tools() {
         ("Read,Grep", "Grep Read"),
         (
             "default",
-            "Bash Edit Glob Grep NotebookEdit Read Recall TaskCreate TaskGet TaskList TaskOutput TaskStop TaskUpdate Write EnterWorktree ExitWorktree",
+            "Agent Bash Edit Glob Grep ListAgents NotebookEdit Read Recall SendMessage TaskCreate TaskGet TaskList TaskOutput TaskStop TaskUpdate Write EnterWorktree ExitWorktree",
         ),
         ("", ""),
     ] {
@@ -214,7 +221,12 @@ async fn tools_flag_chooses_the_offered_tools() {
         assert_fine(&output);
         let request = world.model.requests().pop().unwrap();
         assert_eq!(request.tool_names().join(" "), expected);
-        assert_eq!(output.json_lines()[0]["tools"], json!(request.tool_names()));
+        let told: Vec<&str> = request
+            .tool_names()
+            .into_iter()
+            .map(|tool| if tool == "Agent" { "Task" } else { tool })
+            .collect();
+        assert_eq!(output.json_lines()[0]["tools"], json!(told));
         world.model.requests_valid().unwrap();
     }
 }

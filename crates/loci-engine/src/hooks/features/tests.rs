@@ -31,7 +31,13 @@ fn moment(dir: &Path) -> HookMoment {
 }
 
 fn agent_moment(dir: &Path, id: &str) -> HookMoment {
-    let agent = AgentRef { id: AgentId::new(id), kind: "Explore".to_owned(), parent: Some("toolu_1".into()) };
+    let agent = AgentRef {
+        id: AgentId::new(id),
+        kind: "Explore".to_owned(),
+        parent: Some("toolu_1".into()),
+        description: String::new(),
+        depth: 1,
+    };
     HookMoment { agent: Some(agent), ..moment(dir) }
 }
 

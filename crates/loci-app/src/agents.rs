@@ -1,0 +1,233 @@
+//! The agents of a run: found, given with the start, built in; and the one that the main conversation runs as.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use loci_context::AgentPrompt;
+use loci_core::agent::{
+    AgentDefinition, AgentRegistry, AgentScope, Problem, ToolAccess, agent_mode, builtin_agents,
+    parse_agents_json,
+};
+use loci_core::hooks::{HookConfig, HookScope, HookSource};
+use loci_core::permission::Rulebook;
+use loci_engine::{AgentPoller, AgentsConfig, SessionConfig, agent_listing, main_agent_memory};
+use loci_stdx::{Env, Store};
+use loci_storage::config::{AgentWatch, DefinitionPlaces, FoundAgents, discover_agents};
+use loci_tools::{Toolbox, agent_tool};
+use serde_json::{Map, Value};
+
+use crate::options::{ModelOptions, RunOptions};
+use crate::settings::RunSettings;
+use crate::user_error::UserError;
+
+/// The agents of a session that is being composed.
+pub(crate) struct SessionAgents {
+    pub(crate) config: AgentsConfig,
+    /// The prompt of the agent that the main conversation runs as.
+    pub(crate) prompt: Option<AgentPrompt>,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Returns all agents that files and the program itself define.
+pub fn all_agents(env: &Env, places: &DefinitionPlaces) -> AgentRegistry {
+    registry(env, discover_agents(places), &[])
+}
+
+fn registry(env: &Env, found: FoundAgents, given: &[AgentDefinition]) -> AgentRegistry {
+    let mut agents = given.to_vec();
+    agents.extend(found.agents);
+    agents.extend(built_in(env));
+    AgentRegistry::new(agents, found.problems)
+}
+
+fn built_in(env: &Env) -> Vec<AgentDefinition> {
+    if env.vars.is_truthy("CLAUDE_AGENT_SDK_DISABLE_BUILTIN_AGENTS") {
+        return Vec::new();
+    }
+    let without_looking = env.vars.is_truthy("CLAUDE_CODE_DISABLE_EXPLORE_PLAN_AGENTS");
+    let is_wanted =
+        |agent: &AgentDefinition| !(without_looking && matches!(agent.name.as_str(), "Explore" | "Plan"));
+    builtin_agents().into_iter().filter(is_wanted).collect()
+}
+
+impl SessionAgents {
+    pub(crate) fn new(options: &RunOptions, run: &RunSettings) -> Result<Self, UserError> {
+        let (given, mut warnings) = given_agents(options, &run.env)?;
+        let client = options.initialize.as_ref().map(|request| request.agents.clone()).unwrap_or_default();
+        let (client, problems) = parse_agents_json(&client, AgentScope::Flag);
+        warnings.extend(problems.iter().map(|problem| format!("Agents: {problem}")));
+        let given: Vec<AgentDefinition> = client.into_iter().chain(given).collect();
+        let (registry, poll) = match run.is_bare {
+            true => (AgentRegistry::new(given, Vec::new()), None),
+            false => follow(run, given),
+        };
+        let number =
+            |name: &str| run.env.vars.non_empty(name).and_then(|text| text.trim().parse::<u32>().ok());
+        let usual = AgentsConfig::default();
+        let config = AgentsConfig {
+            registry: Arc::new(Store::new(registry)),
+            poll,
+            max_concurrent: number("CLAUDE_CODE_MAX_CONCURRENT_SUBAGENTS")
+                .map_or(usual.max_concurrent, |n| n as usize),
+            max_depth: number("CLAUDE_CODE_MAX_SUBAGENT_SPAWN_DEPTH").unwrap_or(usual.max_depth),
+            can_fork: crate::background_agents::switch(&run.env, "CLAUDE_CODE_FORK_SUBAGENT")
+                .unwrap_or(options.is_interactive),
+            is_background: options.is_interactive,
+            keeps_memory: !run.is_bare && run.settings.auto_memory.enabled != Some(false),
+            memory_root: run.instructions.memory_root().to_owned(),
+            ..usual
+        };
+        Ok(Self { config, prompt: None, warnings })
+    }
+
+    /// Has the main conversation run as the agent that the options, or the settings, name.
+    pub(crate) fn apply_main(&mut self, options: &RunOptions, run: &RunSettings, book: &mut Rulebook) {
+        let by_setting = run.in_force["agent"].as_str().filter(|_| !run.is_bare).map(str::to_owned);
+        let Some(name) = options.agent.clone().or(by_setting).filter(|name| !name.trim().is_empty()) else {
+            return;
+        };
+        let registry = self.config.registry.get();
+        let Some(agent) = registry.find(name.trim()).cloned() else {
+            let names: Vec<&str> = registry.iter().map(|agent| agent.name.as_str()).collect();
+            self.warnings.push(format!(
+                "There is no agent `{name}`, so the conversation runs as usual. There are: {}",
+                names.join(", ")
+            ));
+            return;
+        };
+        self.warnings.extend(agent.notes.iter().map(|note| format!("The agent `{}`: {note}", agent.name)));
+        for (what, is_asked) in
+            [("skills", !agent.skills.is_empty()), ("mcpServers", !agent.mcp_servers.is_empty())]
+        {
+            if is_asked {
+                self.warnings.push(format!(
+                    "The agent `{}` works without its `{what}`: they are not supported yet",
+                    agent.name
+                ));
+            }
+        }
+        if agent.permission_mode.is_some() && options.permissions.mode.is_none() {
+            book.mode = agent_mode(book.mode, agent.permission_mode);
+        }
+        let memory = self
+            .config
+            .keeps_memory
+            .then(|| main_agent_memory(&agent, &run.home, &self.config.memory_root, book));
+        self.prompt = options.system_prompt.is_none().then(|| AgentPrompt {
+            text: agent.prompt.clone(),
+            memory: memory.flatten(),
+            is_sent_out: false,
+        });
+        self.config.spawnable = ToolAccess::main(&agent).spawnable();
+        self.config.main = Some(agent);
+    }
+
+    /// Says in the Agent tool which agents there are; takes away what the agent of the main conversation does not have.
+    pub(crate) fn offer(&self, toolbox: &mut Toolbox, book: &Rulebook) {
+        if let Some(agent) = &self.config.main {
+            let access = ToolAccess::main(agent);
+            toolbox.retain(|tool| access.has(&tool.name));
+        }
+        offer_agents(toolbox, &self.config, book);
+    }
+
+    /// Asks the model of the agent, where nobody chose another.
+    pub(crate) fn model_options(&self, asked: &ModelOptions) -> ModelOptions {
+        let main = self.config.main.as_ref();
+        ModelOptions {
+            model: asked.model.clone().or_else(|| main?.model.clone()),
+            effort: asked.effort.clone().or_else(|| main?.effort.clone()),
+            ..asked.clone()
+        }
+    }
+
+    /// Adds the hooks of the agent that the main conversation runs as.
+    pub(crate) fn with_hooks(&self, mut config: HookConfig, cwd: &Path) -> HookConfig {
+        if let Some((agent, hooks)) =
+            self.config.main.as_ref().and_then(|agent| Some((agent, agent.hooks.as_ref()?)))
+        {
+            let file = agent.source.to_string();
+            let source =
+                HookSource { scope: HookScope::Agent(agent.name.clone()), file: file.into(), line: 1 };
+            let (own, _) = HookConfig::parse(hooks, source, cwd);
+            config.extend_shared(own.entries().to_vec());
+        }
+        config
+    }
+}
+
+/// Says in the Agent tool which agents a run has, as a session of it would.
+pub fn offer_agents_of_run(
+    toolbox: &mut Toolbox,
+    options: &RunOptions,
+    run: &RunSettings,
+    rulebook: &Rulebook,
+) -> Result<(), UserError> {
+    let mut agents = SessionAgents::new(options, run)?;
+    agents.apply_main(options, run, &mut rulebook.clone());
+    agents.offer(toolbox, rulebook);
+    Ok(())
+}
+
+/// Takes up agents that a client names after the session was composed; returns what is wrong with them.
+pub(crate) fn add_client_agents(config: &mut SessionConfig, agents: &Map<String, Value>) -> Vec<String> {
+    if agents.is_empty() {
+        return Vec::new();
+    }
+    let (given, problems) = parse_agents_json(agents, AgentScope::Flag);
+    let before = config.agents.registry.get();
+    let others = before.iter().chain(&before.shadowed).map(|agent| AgentDefinition::clone(agent));
+    let all: Vec<AgentDefinition> = given.iter().cloned().chain(others).collect();
+    let known = before.problems.clone();
+    config.agents.registry.update(|_| Arc::new(AgentRegistry::new(all.clone(), known.clone())));
+    let poll = config.agents.poll.take();
+    config.agents.poll = poll.map(|mut poll| -> AgentPoller {
+        Box::new(move || {
+            let fresh = poll()?;
+            let others = fresh.iter().chain(&fresh.shadowed).map(|agent| AgentDefinition::clone(agent));
+            let all = given.iter().cloned().chain(others).collect();
+            Some(AgentRegistry::new(all, fresh.problems.clone()))
+        })
+    });
+    offer_agents(&mut config.toolbox, &config.agents, &config.rulebook);
+    problems.iter().map(|problem| format!("Agents: {problem}")).collect()
+}
+
+fn offer_agents(toolbox: &mut Toolbox, config: &AgentsConfig, book: &Rulebook) {
+    let registry = config.registry.get();
+    let listing = agent_listing(&registry, config.spawnable.as_deref(), config.can_fork, book);
+    match listing.is_empty() {
+        true => toolbox.retain(|tool| tool.name != "Agent"),
+        false => toolbox.replace(agent_tool(&listing)),
+    }
+}
+
+/// Reads the definitions of files and follows them.
+fn follow(run: &RunSettings, given: Vec<AgentDefinition>) -> (AgentRegistry, Option<AgentPoller>) {
+    let places = run.instructions.definition_places(&run.env, &run.home);
+    let (mut watch, found) = AgentWatch::start(places);
+    let first = registry(&run.env, found, &given);
+    let env = run.env.clone();
+    let poll: AgentPoller = Box::new(move || watch.poll().map(|found| registry(&env, found, &given)));
+    (first, Some(poll))
+}
+
+/// Reads what `--agents` gives: a JSON object, or the name of a file that holds one.
+fn given_agents(options: &RunOptions, env: &Env) -> Result<(Vec<AgentDefinition>, Vec<String>), UserError> {
+    let Some(argument) = options.agents.as_deref() else { return Ok((Vec::new(), Vec::new())) };
+    let hint = "Give --agents a JSON object such as {\"reviewer\": {\"description\": \"..\", \"prompt\": \"..\"}}, or a \
+                file that holds one.";
+    let text = match argument.trim_start().starts_with('{') {
+        true => argument.to_owned(),
+        false => {
+            let path = env.cwd.join(loci_core::path::expand_home(&env.home, argument));
+            std::fs::read_to_string(&path).map_err(|error| {
+                UserError::new(format!("Failed to read agents: `{}`: {error}", path.display())).hint(hint)
+            })?
+        }
+    };
+    let parsed: Map<String, Value> = serde_json::from_str(&text)
+        .map_err(|error| UserError::new(format!("Not a JSON object of agents: {error}")).hint(hint))?;
+    let (agents, problems): (_, Vec<Problem>) = parse_agents_json(&parsed, AgentScope::Flag);
+    Ok((agents, problems.iter().map(|problem| format!("Agents: {problem}")).collect()))
+}

@@ -1,0 +1,201 @@
+//! Agents that a conversation sends out: each is a [`Conversation`](crate::conversation::Conversation) like the main one,
+//! with a prompt, tools and a transcript of its own.
+//!
+//! A call of the Agent tool becomes an [`AgentPlan`] (`plan.rs`): which definition, model, mode and place. `run.rs` takes a
+//! plan to its end, beside whoever made the call: it waits for its turn ([`Scheduler`]), makes the conversation
+//! (`conversation.rs` here), drives it until it has answered and nothing it started itself is left, and ends its task in
+//! the one table of background work. Foreground and background are the same run; only who waits for it differs.
+//!
+//! What must stay true:
+//! 1. An agent has at most the permissions of the session (S-48): the same rules, never a wider mode, and questions reach
+//!    whoever is asked with its name.
+//! 2. What it says reaches another conversation as data (`loci_core::agent::sanitize_result`).
+//! 3. Every agent that began ends once in the table, whatever stops it, and its end is told once.
+
+mod conversation;
+mod host;
+mod listing;
+mod memory;
+mod notification;
+mod plan;
+mod run;
+mod scheduler;
+mod slots;
+mod work;
+mod worktree;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use loci_context::PromptParts;
+use loci_core::agent::AgentRegistry;
+use loci_core::ids::{AgentId, PromptId};
+use loci_core::message::Block;
+use loci_stdx::Store;
+use loci_storage::config::{Instructions, LazyInstructions};
+use loci_tools::{TaskStore, Toolbox};
+use tokio::sync::Notify;
+
+use crate::background::BackgroundDeps;
+use crate::config::{AgentsConfig, CompactionConfig, ModelConfig, TurnLimits};
+use crate::conversation::ForkPoint;
+use crate::conversation::host::lock;
+
+pub(crate) use conversation::fork_messages;
+pub(crate) use listing::agent_changes;
+pub use listing::agent_listing;
+pub(crate) use memory::admit as admit_memory;
+pub use memory::main_agent_memory;
+pub(crate) use notification::notification_text;
+pub use notification::task_summary;
+pub(crate) use plan::new_agent_id;
+use slots::Slots;
+pub(crate) use work::AgentWork;
+
+/// What the agents of a session share.
+pub(crate) struct AgentService {
+    pub(crate) deps: BackgroundDeps,
+    /// The definitions, as they are now.
+    pub(crate) registry: Arc<Store<AgentRegistry>>,
+    pub(crate) settings: AgentSettings,
+    base: AgentBase,
+    /// What the main conversation offers right now; held to copy it.
+    toolbox: Mutex<Toolbox>,
+    slots: Slots,
+    /// The agents of this process, newest last; held to look one up.
+    live: Mutex<Vec<Arc<LiveAgent>>>,
+    /// What people were told already; held to add one.
+    told: Mutex<Vec<String>>,
+}
+
+/// What is decided about agents for a whole session.
+#[derive(Debug, Clone)]
+pub(crate) struct AgentSettings {
+    pub(crate) max_depth: u32,
+    pub(crate) can_fork: bool,
+    pub(crate) is_background: bool,
+    pub(crate) spawnable: Option<Vec<String>>,
+    pub(crate) keeps_memory: bool,
+    pub(crate) memory_root: PathBuf,
+}
+
+/// What agents take over from the main conversation.
+pub(crate) struct AgentBase {
+    pub(crate) prompt: PromptParts,
+    pub(crate) limits: TurnLimits,
+    pub(crate) compaction: CompactionConfig,
+    pub(crate) instructions: Instructions,
+    pub(crate) lazy_instructions: Option<LazyInstructions>,
+    pub(crate) task_store: Arc<dyn TaskStore>,
+}
+
+/// How a conversation stands when it makes a call that sends an agent out.
+#[derive(Clone)]
+pub(crate) struct SpawnContext {
+    /// The model it asks, and how.
+    pub(crate) model: ModelConfig,
+    /// The prompt at hand.
+    pub(crate) prompt: PromptId,
+    /// What a fork goes on from.
+    pub(crate) fork: Option<ForkStart>,
+}
+
+/// What a fork goes on from: the conversation up to the response that made the call, and an answer to each of its calls.
+#[derive(Clone)]
+pub(crate) struct ForkStart {
+    pub(crate) point: ForkPoint,
+    pub(crate) results: Vec<Block>,
+}
+
+/// An agent of this process.
+pub(crate) struct LiveAgent {
+    id: AgentId,
+    name: Option<String>,
+    /// What it is to hear before its next request; none once it is done. Held to add or take.
+    messages: Mutex<Option<Vec<String>>>,
+    news: Notify,
+}
+
+impl AgentService {
+    pub(crate) fn new(
+        deps: BackgroundDeps,
+        config: &AgentsConfig,
+        base: AgentBase,
+        toolbox: Toolbox,
+    ) -> Self {
+        Self {
+            deps,
+            registry: Arc::clone(&config.registry),
+            settings: AgentSettings {
+                max_depth: config.max_depth,
+                can_fork: config.can_fork,
+                is_background: config.is_background,
+                spawnable: config.spawnable.clone(),
+                keeps_memory: config.keeps_memory,
+                memory_root: config.memory_root.clone(),
+            },
+            base,
+            toolbox: Mutex::new(toolbox),
+            slots: Slots::new(config.max_concurrent),
+            live: Mutex::default(),
+            told: Mutex::default(),
+        }
+    }
+
+    /// Takes note of what the main conversation offers from now on.
+    pub(crate) fn set_toolbox(&self, toolbox: Toolbox) {
+        *lock(&self.toolbox) = toolbox;
+    }
+
+    fn toolbox(&self) -> Toolbox {
+        lock(&self.toolbox).clone()
+    }
+
+    /// Returns the directory of agents' transcripts; none where nothing is kept.
+    fn dir(&self) -> Option<PathBuf> {
+        let identity = self.deps.ctx.identity.get();
+        identity.is_persistent().then(|| identity.companion_dir().join("subagents"))
+    }
+
+    fn live(&self, id: &str) -> Option<Arc<LiveAgent>> {
+        lock(&self.live).iter().rev().find(|agent| agent.id.as_str() == id).cloned()
+    }
+
+    /// Tells people something, once.
+    fn tell_once(&self, text: String) {
+        let mut told = lock(&self.told);
+        if !told.contains(&text) {
+            told.push(text.clone());
+            // Without a listener there is nobody to tell.
+            drop(self.deps.ctx.events.send(crate::event::EngineEvent::Warning(text)));
+        }
+    }
+}
+
+impl LiveAgent {
+    fn new(id: AgentId, name: Option<String>) -> Self {
+        Self { id, name, messages: Mutex::new(Some(Vec::new())), news: Notify::new() }
+    }
+
+    /// Adds a message; false when the agent is done.
+    fn post(&self, message: String) -> bool {
+        let is_taken = lock(&self.messages).as_mut().map(|messages| messages.push(message)).is_some();
+        self.news.notify_one();
+        is_taken
+    }
+
+    /// Takes what it has not heard.
+    pub(crate) fn take(&self) -> Vec<String> {
+        lock(&self.messages).as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Takes nothing more, unless there is something it has not heard.
+    fn close(&self) -> bool {
+        let mut messages = lock(&self.messages);
+        let is_done = messages.as_ref().is_none_or(Vec::is_empty);
+        if is_done {
+            *messages = None;
+        }
+        is_done
+    }
+}

@@ -1,0 +1,239 @@
+//! Making an agent's conversation from its plan.
+
+use std::sync::Arc;
+
+use loci_context::{AgentPrompt, EnvironmentContext, PromptParts, Replaced};
+use loci_core::agent::{AgentPlace, ToolAccess, agent_mode};
+use loci_core::entry::draft::Stamp;
+use loci_core::message::Message;
+use loci_storage::memory::Author;
+use loci_storage::sessions::{SessionLog, agent_log, write_agent_meta};
+use loci_tools::{BackgroundTasks, Toolbox};
+
+use super::memory::{agent_memory, memory_dir};
+use super::plan::{AgentPlan, Beginning};
+use super::{AgentService, AgentWork};
+use crate::config::{CompactionConfig, LoadedHistory, ModelConfig, TurnLimits};
+use crate::conversation::host::{ConversationHost, HostParts, Spill};
+use crate::conversation::{AgentLimits, Conversation, ConversationParts, Helpers, InstructionState, Prelude};
+use crate::event::EventSink;
+use crate::file_history::Checkpoints;
+use crate::recorder::Recorder;
+use crate::request::RequestBase;
+
+/// What stands before an agent's own entries, and what it is asked with.
+struct Basis {
+    base: Arc<RequestBase>,
+    toolbox: Toolbox,
+    prelude: Prelude,
+    instructions: InstructionState,
+    compaction: CompactionConfig,
+}
+
+impl AgentService {
+    /// Makes the conversation of an agent; `tasks` are its own. The error says why it cannot work.
+    pub(crate) fn conversation(
+        self: &Arc<Self>,
+        plan: &mut AgentPlan,
+        tasks: BackgroundTasks,
+        work: AgentWork,
+    ) -> Result<Conversation, String> {
+        let ctx = &self.deps.ctx;
+        let memory = match self.settings.keeps_memory {
+            true => memory_dir(&plan.definition, &ctx.home, &self.settings.memory_root),
+            false => None,
+        };
+        let beginning = std::mem::replace(&mut plan.beginning, Beginning::New);
+        let basis = match &beginning {
+            Beginning::Fork(fork) => self.fork_basis(fork),
+            Beginning::New | Beginning::Past(_) => self.own_basis(plan, memory.as_deref())?,
+        };
+        let past = match beginning {
+            Beginning::Past(past) => LoadedHistory {
+                leaf: past.leaf().cloned(),
+                repairs: past.repairs().to_vec(),
+                replaced: Replaced::default(),
+                path: past.into_path(),
+                ..LoadedHistory::default()
+            },
+            Beginning::New | Beginning::Fork(_) => LoadedHistory::default(),
+        };
+        let events = EventSink::new(ctx.events.clone(), Some(plan.agent.clone()));
+        let stamp = Stamp {
+            agent: Some(plan.agent.id.clone()),
+            agent_type: Some(plan.agent.kind.clone()),
+            cwd: plan.place.cwd.display().to_string(),
+            ..self.deps.stamp.clone()
+        };
+        let past_path = past.path.clone();
+        let mut recorder = Recorder::new(ctx.env.clone(), self.log(plan), stamp, past);
+        recorder.find_lost_tasks(self.dir().as_deref());
+        let host = ConversationHost::new(HostParts {
+            home: ctx.home.clone(),
+            ambient: Arc::clone(&ctx.ambient),
+            place: plan.place.clone(),
+            spill: match self.dir() {
+                Some(dir) => Spill::Beside(dir.with_file_name("tool-results")),
+                None => Spill::Temporary,
+            },
+            tmp: ctx.tmp.clone(),
+            events: events.clone(),
+            state: Arc::clone(&ctx.state),
+            // An agent's changes are its own; whoever sent it out looks at them.
+            keeper: None,
+            transcript: None,
+            memory: None,
+            task_store: Arc::clone(&self.base.task_store),
+            // The plan is the main line's.
+            plans: None,
+            worktrees: None,
+            env_dir: Arc::clone(&ctx.env_dir),
+            tasks,
+            agent: Some(plan.agent.clone()),
+        });
+        let host = host.with_agents(Arc::clone(self));
+        let mut conversation = Conversation::new(ConversationParts {
+            host,
+            agent: Some(plan.agent.clone()),
+            events,
+            recorder,
+            toolbox: basis.toolbox,
+            base: basis.base,
+            model: plan.model.clone(),
+            limits: TurnLimits { max_turns: plan.max_turns, ..self.base.limits.clone() },
+            asks: true,
+            policy: None,
+            author: Author::Model,
+            compaction: basis.compaction,
+            instructions: basis.instructions,
+            prelude: basis.prelude,
+            past: Some(past_path).filter(|path| !path.is_empty()),
+            checkpoints: Checkpoints::new(&ctx.env, None),
+            helpers: Helpers::default(),
+            ctx: Arc::clone(ctx),
+        });
+        conversation.set_agent_limits(AgentLimits { mode: plan.mode, memory_dir: memory }, work);
+        Ok(conversation)
+    }
+
+    /// The same bytes as the conversation that it goes on from; tools that are not for agents only look available.
+    fn fork_basis(&self, fork: &super::ForkStart) -> Basis {
+        let mut toolbox = fork.point.toolbox.clone();
+        let place = AgentPlace {
+            is_background: false,
+            may_spawn: true,
+            mode: self.deps.ctx.mode(),
+            has_memory: false,
+        };
+        let definition = super::plan::fork_definition();
+        let access = ToolAccess::new(&definition, place);
+        let names: Vec<String> = toolbox.available().map(|tool| tool.name.clone()).collect();
+        for name in names.iter().filter(|name| !access.has(name)) {
+            toolbox.retire(name);
+        }
+        Basis {
+            base: Arc::clone(&fork.point.base),
+            toolbox,
+            prelude: Prelude::Fork { messages: fork.point.messages.clone(), tokens: fork.point.tokens },
+            instructions: InstructionState::default(),
+            compaction: CompactionConfig::off(),
+        }
+    }
+
+    fn own_basis(&self, plan: &AgentPlan, memory: Option<&std::path::Path>) -> Result<Basis, String> {
+        let ctx = &self.deps.ctx;
+        let toolbox = self.tools(plan, memory.is_some())?;
+        let base = &self.base;
+        let has_context = plan.definition.has_project_context;
+        let prompt = PromptParts {
+            replacement: None,
+            // A style is the main conversation's.
+            style: None,
+            agent: Some(AgentPrompt {
+                text: plan.definition.prompt.clone(),
+                memory: memory.map(agent_memory),
+                is_sent_out: true,
+            }),
+            surroundings: EnvironmentContext {
+                cwd: plan.place.cwd.display().to_string(),
+                model: plan.model.main.clone(),
+                ..base.prompt.surroundings.clone()
+            },
+            memory_dir: None,
+            git: base.prompt.git.clone().filter(|_| has_context),
+            appendix: base.prompt.appendix.clone(),
+        };
+        let compaction = CompactionConfig { collapses: false, ..base.compaction };
+        let session = ctx.identity.get().id().to_string();
+        let model: &ModelConfig = &plan.model;
+        let request =
+            RequestBase::new(&prompt, &toolbox, model, compaction, &session).for_agent(&plan.agent.id);
+        let instructions = match has_context {
+            true => InstructionState {
+                files: base.instructions.clone(),
+                lazy: base.lazy_instructions.clone(),
+                read: None,
+                told_date: String::new(),
+            },
+            false => InstructionState::default(),
+        };
+        Ok(Basis {
+            base: Arc::new(request),
+            toolbox,
+            prelude: Prelude::Opening(None),
+            instructions,
+            compaction,
+        })
+    }
+
+    /// Returns the tools of an agent; an agent whose list names none that there are cannot work.
+    fn tools(&self, plan: &AgentPlan, has_memory: bool) -> Result<Toolbox, String> {
+        let mut toolbox = self.toolbox();
+        let place = AgentPlace {
+            is_background: plan.is_background,
+            may_spawn: plan.agent.depth < self.settings.max_depth,
+            mode: agent_mode(self.deps.ctx.mode(), plan.mode),
+            has_memory,
+        };
+        let access = ToolAccess::new(&plan.definition, place);
+        let all: Vec<String> = toolbox.available().map(|tool| tool.name.clone()).collect();
+        let unknown = access.unknown_entries(all.iter().map(String::as_str));
+        toolbox.drop_retired();
+        toolbox.retain(|tool| access.has(&tool.name));
+        let name = &plan.definition.name;
+        let has_list = plan.definition.tools.as_ref().is_some_and(|list| !list.is_empty());
+        if has_list && toolbox.available().next().is_none() {
+            let entries = plan.definition.tools.iter().flatten().cloned().collect::<Vec<_>>().join(", ");
+            return Err(format!(
+                "The agent `{name}` has no tools: its list names none that it can have here ({entries})"
+            ));
+        }
+        if !unknown.is_empty() {
+            self.tell_once(format!(
+                "The agent `{name}` lists tools that there are not: {}",
+                unknown.join(", ")
+            ));
+        }
+        Ok(toolbox)
+    }
+
+    /// Opens the agent's transcript. What cannot be written is told by the log; the agent works all the same.
+    fn log(&self, plan: &AgentPlan) -> SessionLog {
+        let Some(dir) = self.dir() else { return SessionLog::in_memory() };
+        if let Err(error) = write_agent_meta(&dir, &plan.agent.id, &plan.meta) {
+            self.tell_once(format!("What is known of an agent could not be saved: {error}"));
+        }
+        agent_log(&dir, &plan.agent.id)
+    }
+}
+
+/// Cuts a conversation behind the response that made a call; returns it with the calls of that response.
+pub(crate) fn fork_messages(
+    mut messages: Vec<Message>,
+) -> Option<(Vec<Message>, Vec<loci_core::message::ToolUse>)> {
+    let has_calls = |message: &Message| message.content.iter().any(|block| block.tool_use().is_some());
+    let at = messages.iter().rposition(has_calls)?;
+    messages.truncate(at + 1);
+    let calls = messages[at].content.iter().filter_map(|block| block.tool_use()).collect();
+    Some((messages, calls))
+}

@@ -1,0 +1,229 @@
+//! The tools of agents, as the host of a conversation's calls answers them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use loci_core::agent::FORK;
+use loci_core::ids::ToolUseId;
+use loci_storage::sessions::{AgentProgressEnd, agent_end, list_agent_files, load_agent};
+use loci_tools::{
+    AgentHost, AgentReply, AgentRequest, AgentRow, Host as _, HostFuture, LaunchedAgent, MessageReceipt,
+    NewTask, TaskHandle, TaskKind, ToolCall, requested_type,
+};
+use tokio::sync::oneshot;
+
+use super::plan::{AgentPlan, Spawner};
+use super::run::{AgentEnd, AgentRun};
+use super::{AgentService, LiveAgent, SpawnContext};
+use crate::conversation::host::{ConversationHost, lock};
+
+/// How long an agent that has just answered is waited for before it goes on.
+const LAST_STEPS: Duration = Duration::from_secs(30);
+
+/// An agent at work.
+struct Started {
+    task: TaskHandle,
+    done: oneshot::Receiver<AgentEnd>,
+    launched: LaunchedAgent,
+}
+
+impl ConversationHost {
+    fn service(&self) -> Result<&Arc<AgentService>, String> {
+        self.agent_service().ok_or_else(|| "No agents can be sent out from here.".to_owned())
+    }
+
+    fn spawner<'a>(&self, env: &'a loci_stdx::Env, call: &'a ToolUseId) -> Result<Spawner<'a>, String> {
+        let context: Option<SpawnContext> = self.take_spawn_context(call);
+        let context = context.ok_or("The call is not known to its conversation")?;
+        let agent = self.agent();
+        Ok(Spawner {
+            env,
+            call,
+            context,
+            depth: agent.map_or(0, |agent| agent.depth),
+            place: self.workspace(),
+        })
+    }
+
+    /// Begins an agent's work.
+    fn start_agent(&self, plan: AgentPlan, call: &ToolUseId) -> Result<Started, String> {
+        let service = self.service()?;
+        let (id, is_background) = (plan.agent.id.clone(), plan.is_background);
+        let dir =
+            self.task_dir().map_err(|error| format!("There is no place for the agent's output: {error}"))?;
+        let output = dir.join(format!("{id}.output"));
+        let launched = LaunchedAgent {
+            id: id.clone(),
+            model: plan.model.main.clone(),
+            output: output.clone(),
+            is_moved: false,
+        };
+        let about = NewTask {
+            id: id.to_string(),
+            kind: TaskKind::Agent(plan.agent.kind.clone()),
+            tool_use_id: call.clone(),
+            command: plan.task.clone(),
+            description: plan.agent.description.clone(),
+            output: output.clone(),
+        };
+        let live = Arc::new(LiveAgent::new(id.clone(), plan.name.clone()));
+        {
+            let mut agents = lock(&service.live);
+            agents.retain(|agent| agent.id != id);
+            agents.push(Arc::clone(&live));
+        }
+        let task = self.tasks().register(about, is_background);
+        let (tell, done) = oneshot::channel();
+        let waited_for_by = self.agent().filter(|_| !is_background).map(|agent| agent.id.clone());
+        let run = AgentRun {
+            service: Arc::clone(service),
+            plan,
+            task: task.clone(),
+            tasks: self.tasks().of_agent(&id),
+            live,
+            output,
+            waited_for_by,
+        };
+        self.tasks().keep(tokio::spawn(run.run(tell)));
+        Ok(Started { task, done, launched })
+    }
+
+    /// Waits for an agent's answer, unless somebody wants it to go on in the background.
+    async fn wait_for_agent(&self, started: Started, call: &ToolCall) -> Result<AgentReply, String> {
+        let Started { task, mut done, launched } = started;
+        let lost = || "The agent was lost; this is a defect of loci".to_owned();
+        tokio::select! {
+            end = &mut done => Ok(AgentReply::Finished(Box::new(end.map_err(|_| lost())?.finished))),
+            () = call.to_background.cancelled() => {
+                task.move_to_background();
+                self.service()?.slots.release(&launched.id);
+                Ok(AgentReply::Launched(LaunchedAgent { is_moved: true, ..launched }))
+            }
+            () = call.cancel.cancelled() => {
+                task.stop.cancel();
+                // What it had begun comes to its end first.
+                let end = (&mut done).await.map_err(|_| lost())?;
+                Err(format!(
+                    "The user interrupted this agent before it had answered.\nagentId: {} (SendMessage lets it go on)",
+                    end.finished.id
+                ))
+            }
+        }
+    }
+}
+
+impl AgentHost for ConversationHost {
+    fn check(&self, request: &AgentRequest) -> Result<(), String> {
+        let service = self.service()?;
+        if request.resume.as_deref().is_some_and(|id| !id.is_empty()) {
+            return Ok(());
+        }
+        let agent = self.agent();
+        let depth = agent.map_or(0, |agent| agent.depth);
+        service.check_type(requested_type(request), depth, agent.is_some_and(|agent| agent.kind == FORK))
+    }
+
+    fn run<'a>(
+        &'a self,
+        request: AgentRequest,
+        call: &'a ToolCall,
+    ) -> HostFuture<'a, Result<AgentReply, String>> {
+        Box::pin(async move {
+            let service = Arc::clone(self.service()?);
+            if service.deps.is_out_of_budget() {
+                return Err("The budget of this run is spent, so no agent was sent out.".to_owned());
+            }
+            let env = self.env();
+            let plan = service.plan(&request, self.spawner(&env, &call.id)?)?;
+            let is_background = plan.is_background;
+            let started = self.start_agent(plan, &call.id)?;
+            match is_background {
+                true => Ok(AgentReply::Launched(started.launched)),
+                false => self.wait_for_agent(started, call).await,
+            }
+        })
+    }
+
+    fn send<'a>(
+        &'a self,
+        to: &'a str,
+        message: String,
+        call: &'a ToolCall,
+    ) -> HostFuture<'a, Result<MessageReceipt, String>> {
+        Box::pin(async move {
+            let service = Arc::clone(self.service()?);
+            let id = self.resolve(to).unwrap_or_else(|| to.to_owned());
+            let live = service.live(&id);
+            let is_own = self.agent().is_some_and(|agent| agent.id.as_str() == id);
+            if is_own {
+                return Err("This is the agent itself. Go on without a message.".to_owned());
+            }
+            if let Some(agent) = &live {
+                if agent.post(message.clone()) {
+                    return Ok(MessageReceipt::Queued { id: agent.id.clone() });
+                }
+                // It has answered, and is about to say so.
+                self.tasks().wait(&id, LAST_STEPS).await;
+            }
+            if service.deps.is_out_of_budget() {
+                return Err("The budget of this run is spent, so the agent does not go on.".to_owned());
+            }
+            let env = self.env();
+            let plan = service.plan_resumed(&id, message, self.spawner(&env, &call.id)?)?;
+            let started = self.start_agent(plan, &call.id)?;
+            Ok(MessageReceipt::Resumed(started.launched))
+        })
+    }
+
+    fn list(&self) -> Vec<AgentRow> {
+        let Some(service) = self.agent_service() else { return Vec::new() };
+        let running = self.tasks().list();
+        let status_now =
+            |id: &str| running.iter().find(|task| task.id == id).map(|task| task.status.name().to_owned());
+        let files = service.dir().map(|dir| list_agent_files(&dir)).unwrap_or_default();
+        let is_sent_out = |kind: &str| kind == FORK || service.registry.get().find(kind).is_some();
+        let mut rows: Vec<AgentRow> = files
+            .into_iter()
+            .filter(|file| file.meta.tool_use_id.is_some() || is_sent_out(&file.meta.agent_type))
+            .map(|file| {
+                let earlier = || match load_agent(&file.transcript).map(|past| agent_end(past.path()).0) {
+                    Ok(AgentProgressEnd::Answered) => "completed".to_owned(),
+                    Ok(AgentProgressEnd::CutOff) | Err(_) => "cut off".to_owned(),
+                };
+                AgentRow {
+                    status: status_now(file.id.as_str()).unwrap_or_else(earlier),
+                    name: file.meta.name,
+                    kind: file.meta.agent_type,
+                    description: file.meta.description,
+                    id: file.id,
+                }
+            })
+            .collect();
+        // Without files the table is all that is known.
+        for task in &running {
+            if let (Some(kind), false) =
+                (task.agent_type(), rows.iter().any(|row| row.id.as_str() == task.id))
+            {
+                rows.push(AgentRow {
+                    id: loci_core::ids::AgentId::new(task.id.as_str()),
+                    name: service.live(&task.id).and_then(|agent| agent.name.clone()),
+                    kind: kind.to_owned(),
+                    description: task.description.clone(),
+                    status: task.status.name().to_owned(),
+                });
+            }
+        }
+        rows
+    }
+
+    fn resolve(&self, name: &str) -> Option<String> {
+        let service = self.agent_service()?;
+        let live =
+            lock(&service.live).iter().rev().find(|agent| agent.name.as_deref() == Some(name)).cloned();
+        live.map(|agent| agent.id.to_string()).or_else(|| {
+            let files = list_agent_files(&service.dir()?);
+            let file = files.into_iter().rev().find(|file| file.meta.name.as_deref() == Some(name));
+            file.map(|file| file.id.to_string())
+        })
+    }
+}

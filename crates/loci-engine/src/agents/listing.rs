@@ -1,0 +1,71 @@
+//! The agents that a model can send out, as it is told of them.
+
+use loci_core::agent::{AgentDefinition, AgentRegistry, FORK};
+use loci_core::permission::{Call, Rulebook, Verdict, decide};
+use loci_core::tool::CallEffects;
+use serde_json::{Value, json};
+
+/// The most letters of a description that are told.
+const MOST_LETTERS: usize = 1_536;
+
+const FORK_LINE: &str = "- fork: goes on from this conversation, with all that was said in it, and answers with what it found. \
+                         It costs little, since what it shares is cached; it cannot fork again.";
+
+/// Returns the agents a line each, without those that a rule takes away.
+pub fn agent_listing(
+    registry: &AgentRegistry,
+    spawnable: Option<&[String]>,
+    can_fork: bool,
+    book: &Rulebook,
+) -> String {
+    let offered = registry.iter().filter(|agent| is_offered(&agent.name, spawnable, book));
+    let mut lines: Vec<String> = offered.map(|agent| line(agent)).collect();
+    if can_fork && is_offered(FORK, spawnable, book) {
+        lines.push(FORK_LINE.to_owned());
+    }
+    lines.join("\n")
+}
+
+/// Tells whether a type can be sent out.
+pub(crate) fn is_offered(name: &str, spawnable: Option<&[String]>, book: &Rulebook) -> bool {
+    let is_named = spawnable.is_none_or(|names| names.iter().any(|named| named == name));
+    let input = json!({"subagent_type": name, "description": "", "prompt": ""});
+    let effects = CallEffects::default();
+    let call = Call { tool: "Agent", command: None, input: &input, effects: &effects, hook: None };
+    is_named && decide(&call, book).verdict != Verdict::Deny
+}
+
+/// Returns the attachment that says how the agents have changed; none when they have not.
+pub(crate) fn agent_changes(before: &AgentRegistry, after: &AgentRegistry) -> Option<Value> {
+    let is_same = |agent: &AgentDefinition, other: &AgentRegistry| {
+        other
+            .find(&agent.name)
+            .is_some_and(|it| it.description == agent.description && it.tools == agent.tools)
+    };
+    let added: Vec<_> = after.iter().filter(|agent| !is_same(agent, before)).collect();
+    let removed: Vec<&str> = before
+        .iter()
+        .filter(|agent| after.find(&agent.name).is_none())
+        .map(|agent| agent.name.as_str())
+        .collect();
+    (!added.is_empty() || !removed.is_empty()).then(|| {
+        json!({
+            "type": "agent_listing_delta",
+            "addedTypes": added.iter().map(|agent| agent.name.as_str()).collect::<Vec<_>>(),
+            "addedLines": added.iter().map(|agent| line(agent)).collect::<Vec<_>>(),
+            "removedTypes": removed,
+            "isInitial": false,
+            "showConcurrencyNote": false,
+        })
+    })
+}
+
+fn line(agent: &AgentDefinition) -> String {
+    let description = loci_stdx::truncate_chars(&agent.description, MOST_LETTERS);
+    let tools = match (&agent.tools, agent.disallowed_tools.is_empty()) {
+        (Some(tools), _) => tools.join(", "),
+        (None, true) => "all".to_owned(),
+        (None, false) => format!("all but {}", agent.disallowed_tools.join(", ")),
+    };
+    format!("- {}: {description} (Tools: {tools})", agent.name)
+}

@@ -1,0 +1,284 @@
+//! From a call to a plan: which agent, with which model, mode and place, and what it begins with.
+
+use std::sync::Arc;
+
+use loci_core::agent::{AgentDefinition, AgentScope, AgentSource, FORK, agent_mode};
+use loci_core::conversation::Conversation as PastConversation;
+use loci_core::ids::{AgentId, PromptId, ToolUseId};
+use loci_core::message::Block;
+use loci_core::model::facts;
+use loci_core::permission::Mode;
+use loci_stdx::Env;
+use loci_storage::sessions::{AgentMeta, find_agent_file, list_agent_files, load_agent};
+use loci_tools::{AgentRequest, Workspace, requested_type};
+
+use super::listing::is_offered;
+use super::{AgentService, ForkStart, SpawnContext};
+use crate::config::ModelConfig;
+use crate::event::AgentRef;
+use crate::model_name::resolve_model;
+
+/// Everything that makes an agent's run what it is.
+pub(crate) struct AgentPlan {
+    pub(crate) agent: AgentRef,
+    pub(crate) definition: Arc<AgentDefinition>,
+    pub(crate) name: Option<String>,
+    /// What it is told.
+    pub(crate) task: String,
+    /// The prompt of the conversation that sends it out.
+    pub(crate) prompt: PromptId,
+    pub(crate) model: ModelConfig,
+    pub(crate) max_turns: Option<u32>,
+    pub(crate) mode: Option<Mode>,
+    pub(crate) is_background: bool,
+    pub(crate) is_isolated: bool,
+    pub(crate) place: Workspace,
+    pub(crate) beginning: Beginning,
+    /// What a fork answers the calls of the response with that it goes on from.
+    pub(crate) results: Vec<Block>,
+    pub(crate) meta: AgentMeta,
+}
+
+/// What an agent begins with.
+pub(crate) enum Beginning {
+    /// Nothing but its task.
+    New,
+    /// What it said and did before.
+    Past(Box<PastConversation>),
+    /// What was said in the conversation that sends it out.
+    Fork(Box<ForkStart>),
+}
+
+/// Who sends an agent out.
+pub(crate) struct Spawner<'a> {
+    pub(crate) env: &'a Env,
+    pub(crate) call: &'a ToolUseId,
+    pub(crate) context: SpawnContext,
+    pub(crate) depth: u32,
+    pub(crate) place: Workspace,
+}
+
+impl AgentService {
+    /// Says why an agent of a type cannot be sent out.
+    pub(crate) fn check_type(&self, kind: &str, depth: u32, is_fork: bool) -> Result<(), String> {
+        if depth >= self.settings.max_depth {
+            return Err(format!(
+                "Agents may not be sent out from here: {depth} conversations stand above already"
+            ));
+        }
+        let book = &self.deps.ctx.state.get().permission.rulebook;
+        let spawnable = self.settings.spawnable.as_deref().filter(|_| depth == 0);
+        if kind == FORK && self.registry.get().find(FORK).is_none() {
+            return match (self.settings.can_fork, is_fork) {
+                (true, false) => Ok(()),
+                (true, true) => Err("A fork cannot fork again. Use another type of agent.".to_owned()),
+                (false, _) => Err("Forks are switched off here. Use another type of agent.".to_owned()),
+            };
+        }
+        let registry = self.registry.get();
+        match registry.find(kind).filter(|agent| is_offered(&agent.name, spawnable, book)) {
+            Some(_) => Ok(()),
+            None => {
+                let names = registry.iter().filter(|agent| is_offered(&agent.name, spawnable, book));
+                let names: Vec<&str> = names.map(|agent| agent.name.as_str()).collect();
+                Err(format!("There is no agent of the type `{kind}`. The types are: {}", names.join(", ")))
+            }
+        }
+    }
+
+    /// Plans what a call of the Agent tool asks for.
+    pub(crate) fn plan(&self, request: &AgentRequest, from: Spawner<'_>) -> Result<AgentPlan, String> {
+        if let Some(id) = request.resume.as_deref().filter(|id| !id.is_empty()) {
+            let plan = self.plan_resumed(id, request.prompt.clone(), from)?;
+            let is_background = self.is_background(request, &plan.definition);
+            return Ok(AgentPlan { is_background, ..plan });
+        }
+        let kind = requested_type(request);
+        let definition = match self.registry.get().find(kind) {
+            Some(definition) => Arc::clone(definition),
+            None if kind == FORK => Arc::new(fork_definition()),
+            None => return Err(format!("There is no agent of the type `{kind}`")),
+        };
+        let is_fork = definition.name == FORK && definition.source.scope == AgentScope::BuiltIn;
+        let fork = from.context.fork.clone().filter(|_| is_fork);
+        if is_fork && fork.is_none() {
+            return Err("Nothing can be forked here: the conversation has no response yet".to_owned());
+        }
+        let model = match is_fork {
+            true => ModelConfig { wants_wire_events: false, ..from.context.model.clone() },
+            false => self.model(request.model.as_deref(), &definition, &from)?,
+        };
+        self.tell_notes(&definition, request.mode);
+        let is_isolated = request.isolation.as_deref() == Some("worktree") || definition.is_isolated;
+        let is_background = self.is_background(request, &definition);
+        let agent = AgentRef {
+            id: new_agent_id(from.env),
+            kind: definition.name.clone(),
+            parent: Some(from.call.clone()),
+            description: request.description.clone(),
+            depth: from.depth + 1,
+        };
+        Ok(AgentPlan {
+            name: request.name.clone().filter(|name| !name.trim().is_empty()),
+            task: request.prompt.clone(),
+            prompt: from.context.prompt,
+            max_turns: request.max_turns.or(definition.max_turns),
+            mode: request.mode.or(definition.permission_mode),
+            is_background,
+            is_isolated,
+            place: from.place,
+            results: fork.as_ref().map(|fork| fork.results.clone()).unwrap_or_default(),
+            beginning: fork.map_or(Beginning::New, |fork| Beginning::Fork(Box::new(fork))),
+            meta: AgentMeta {
+                agent_type: agent.kind.clone(),
+                description: agent.description.clone(),
+                tool_use_id: Some(from.call.to_string()),
+                spawn_depth: agent.depth,
+                name: request.name.clone().filter(|name| !name.trim().is_empty()),
+                model: request.model.clone(),
+                ..AgentMeta::default()
+            },
+            agent,
+            model,
+            definition,
+        })
+    }
+
+    /// Plans how an agent goes on that has answered, or was cut off, in this run of the session or an earlier one.
+    pub(crate) fn plan_resumed(
+        &self,
+        id: &str,
+        message: String,
+        from: Spawner<'_>,
+    ) -> Result<AgentPlan, String> {
+        let dir = self
+            .dir()
+            .ok_or("Nothing of this session is saved, so no agent can go on after it has answered")?;
+        let unknown = || {
+            let known: Vec<String> = list_agent_files(&dir)
+                .iter()
+                .map(|file| format!("{} ({})", file.id, file.meta.agent_type))
+                .collect();
+            match known.is_empty() {
+                true => format!("There is no agent `{id}`: none has been sent out in this session"),
+                false => format!("There is no agent `{id}`. There are: {}", known.join(", ")),
+            }
+        };
+        let file = find_agent_file(&dir, id).ok_or_else(unknown)?;
+        let kind = &file.meta.agent_type;
+        let registry = self.registry.get();
+        let definition = registry
+            .find(kind)
+            .ok_or_else(|| format!("The agent `{id}` cannot go on: there is no type `{kind}` any more"))?;
+        if !definition.is_resumable || kind == FORK {
+            return Err(format!(
+                "An agent of the type `{kind}` cannot go on after it has answered. Send out another"
+            ));
+        }
+        let past = load_agent(&file.transcript).map_err(|error| {
+            format!("The transcript of the agent `{id}` cannot be read: {}", error.source)
+        })?;
+        let model = self.model(file.meta.model.as_deref(), definition, &from)?;
+        let place = match file.meta.worktree_path.as_ref().filter(|path| path.is_dir()) {
+            Some(path) => Workspace { cwd: path.clone(), project: path.clone(), ..from.place },
+            None => from.place,
+        };
+        let agent = AgentRef {
+            id: file.id,
+            kind: definition.name.clone(),
+            parent: Some(from.call.clone()),
+            description: file.meta.description.clone(),
+            depth: file.meta.spawn_depth.max(1),
+        };
+        Ok(AgentPlan {
+            name: file.meta.name.clone(),
+            task: message,
+            prompt: from.context.prompt,
+            max_turns: definition.max_turns,
+            mode: definition.permission_mode,
+            is_background: true,
+            is_isolated: false,
+            place,
+            results: Vec::new(),
+            beginning: Beginning::Past(Box::new(past)),
+            meta: file.meta,
+            definition: Arc::clone(definition),
+            agent,
+            model,
+        })
+    }
+
+    fn is_background(&self, request: &AgentRequest, definition: &AgentDefinition) -> bool {
+        let can = !self.vars().is_truthy("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS");
+        can && (definition.is_background || request.run_in_background.unwrap_or(self.settings.is_background))
+    }
+
+    /// Chooses the model: the environment's, the call's, the definition's, or that of whoever sends the agent out.
+    fn model(
+        &self,
+        called: Option<&str>,
+        definition: &AgentDefinition,
+        from: &Spawner<'_>,
+    ) -> Result<ModelConfig, String> {
+        let vars = self.vars();
+        let by_environment = vars.non_empty("CLAUDE_CODE_SUBAGENT_MODEL");
+        let chosen = [by_environment, called, definition.model.as_deref()];
+        let chosen =
+            chosen.into_iter().flatten().map(str::trim).find(|name| !name.is_empty() && *name != "inherit");
+        let parent = from.context.model.clone();
+        let main = chosen.map_or_else(|| parent.main.clone(), |name| resolve_model(&vars, name));
+        if self.deps.max_budget_usd.is_some() && facts(&main).price.is_none() {
+            return Err(format!(
+                "The price of `{main}` is unknown, so the budget of this run could not be kept"
+            ));
+        }
+        Ok(ModelConfig {
+            main,
+            effort: definition.effort.clone().or(parent.effort),
+            wants_wire_events: false,
+            ..parent
+        })
+    }
+
+    fn vars(&self) -> loci_stdx::Vars {
+        crate::conversation::host::lock(&self.deps.ctx.ambient).env.vars.clone()
+    }
+
+    /// Says what a definition asks for in vain.
+    fn tell_notes(&self, definition: &AgentDefinition, mode: Option<Mode>) {
+        let name = &definition.name;
+        let session = self.deps.ctx.mode();
+        if let Some(asked) =
+            mode.or(definition.permission_mode).filter(|asked| agent_mode(session, Some(*asked)) != *asked)
+        {
+            self.tell_once(format!(
+                "The agent `{name}` asks for the permission mode {asked} and works in {session}: an agent has no more \
+                 permissions than its session"
+            ));
+        }
+        if !definition.skills.is_empty() {
+            let skills = definition.skills.join(", ");
+            self.tell_once(format!(
+                "The agent `{name}` begins without its skills ({skills}): they are not supported yet"
+            ));
+        }
+        if !definition.mcp_servers.is_empty() {
+            self.tell_once(format!(
+                "The agent `{name}` works without MCP servers of its own: they are not supported yet"
+            ));
+        }
+    }
+}
+
+/// The definition of a fork: whatever the conversation is.
+pub(super) fn fork_definition() -> AgentDefinition {
+    let source = AgentSource::inline(AgentScope::BuiltIn);
+    AgentDefinition { is_resumable: false, ..AgentDefinition::new(FORK, "", "", source) }
+}
+
+/// Makes an agent's id.
+pub(crate) fn new_agent_id(env: &Env) -> AgentId {
+    let hex: String =
+        env.random.uuid_v4().to_string().chars().filter(char::is_ascii_hexdigit).take(16).collect();
+    AgentId::new(format!("a{hex}"))
+}

@@ -1,0 +1,250 @@
+//! Taking an agent from its plan to its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use loci_core::agent::sanitize_result;
+use loci_core::hooks::{HookConfig, HookScope, HookSource};
+use loci_core::ids::AgentId;
+use loci_storage::sessions::{agent_end, write_agent_meta};
+use loci_tools::{
+    BackgroundStatus, BackgroundTasks, FinishedAgent, Host as _, KeptWorktree, TaskHandle, TaskKind,
+    TaskReport, ToolStats,
+};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::plan::AgentPlan;
+use super::work::total_tokens;
+use super::{AgentService, AgentWork, LiveAgent};
+use crate::conversation::{Conversation, TurnInput};
+use crate::event::TurnReport;
+use crate::extension::{FeatureHooks as _, ScopedHooks, ScopedHooksGuard};
+use crate::turn::Outcome;
+
+/// An agent that is about to work.
+pub(crate) struct AgentRun {
+    pub(crate) service: Arc<AgentService>,
+    pub(crate) plan: AgentPlan,
+    pub(crate) task: TaskHandle,
+    /// Its own background work.
+    pub(crate) tasks: BackgroundTasks,
+    pub(crate) live: Arc<LiveAgent>,
+    pub(crate) output: std::path::PathBuf,
+    /// The agent that waits for it, where one does.
+    pub(crate) waited_for_by: Option<AgentId>,
+}
+
+/// What came of an agent.
+pub(crate) struct AgentEnd {
+    pub(crate) finished: FinishedAgent,
+    pub(crate) status: BackgroundStatus,
+}
+
+impl AgentRun {
+    /// Runs the agent and tells of its end: the table, and whoever waits.
+    pub(crate) async fn run(self, done: oneshot::Sender<AgentEnd>) {
+        let (task, live) = (self.task.clone(), Arc::clone(&self.live));
+        let end = self.work().await;
+        // Nothing reaches it any more; a message from now on lets it go on anew.
+        while !live.close() {
+            live.take();
+        }
+        let finished = &end.finished;
+        let usage = loci_tools::TaskUsage {
+            total_tokens: finished.total_tokens,
+            tool_uses: finished.tool_uses,
+            duration: finished.duration,
+        };
+        let text = match (&finished.failure, &finished.worktree) {
+            (None, None) => finished.text.clone(),
+            (failure, worktree) => result_text(&finished.text, failure.as_deref(), worktree.as_ref()),
+        };
+        task.end(end.status.clone(), Some(TaskReport { text, usage }));
+        // In the background nobody waits.
+        drop(done.send(end));
+    }
+
+    async fn work(mut self) -> AgentEnd {
+        let service = Arc::clone(&self.service);
+        let stop = self.task.stop.clone();
+        let slot = service.slots.acquire(&self.plan.agent.id, self.waited_for_by.take(), &stop).await;
+        if slot.is_none() {
+            return self.not_begun(BackgroundStatus::Killed("stopped before it began".to_owned()));
+        }
+        let worktree = match self.plan.is_isolated {
+            false => None,
+            true => match service.make_worktree(&mut self.plan).await {
+                Ok(worktree) => Some(worktree),
+                Err(why) => return self.not_begun(BackgroundStatus::Broken(why)),
+            },
+        };
+        let (tasks, live) = (std::mem::take(&mut self.tasks), Arc::clone(&self.live));
+        let work = AgentWork::new(
+            self.task.clone(),
+            Arc::clone(&live),
+            Arc::clone(&service.deps.ctx.env.clock),
+            self.output.clone(),
+        );
+        let mut conversation = match service.conversation(&mut self.plan, tasks, work) {
+            Ok(conversation) => conversation,
+            Err(why) => return self.not_begun(BackgroundStatus::Broken(why)),
+        };
+        tracing::debug!(target: "loci::agents", agent = %self.plan.agent.id, kind = self.plan.agent.kind, "agent begins");
+        let _hooks = service.add_hooks(&self.plan);
+        let first = TurnInput::Task {
+            text: std::mem::take(&mut self.plan.task),
+            prompt: self.plan.prompt.clone(),
+            results: std::mem::take(&mut self.plan.results),
+        };
+        let report = drive(&mut conversation, first, &live, &stop).await;
+        conversation.host.tasks().shutdown().await;
+        conversation.recorder.close();
+        conversation.tell_warnings();
+        let kept = match worktree {
+            None => None,
+            Some(worktree) => service.settle_worktree(worktree).await,
+        };
+        if let (Some(kept), Some(dir)) = (&kept, service.dir()) {
+            self.plan.meta.worktree_path = Some(kept.path.clone());
+            self.plan.meta.worktree_branch = Some(kept.branch.clone());
+            if let Err(error) = write_agent_meta(&dir, &self.plan.agent.id, &self.plan.meta) {
+                service.tell_once(format!("What is known of an agent could not be saved: {error}"));
+            }
+        }
+        tracing::debug!(target: "loci::agents", agent = %self.plan.agent.id, "agent ended");
+        self.ended(&conversation, &report, kept)
+    }
+
+    fn ended(
+        &self,
+        conversation: &Conversation,
+        report: &TurnReport,
+        worktree: Option<KeptWorktree>,
+    ) -> AgentEnd {
+        let said = agent_end(conversation.recorder.path()).1;
+        let (text, failure, status) = match &report.outcome {
+            Outcome::Completed | Outcome::MaxTurns(_) => {
+                let text = if report.text.is_empty() { said } else { report.text.clone() };
+                (text, None, BackgroundStatus::Completed)
+            }
+            Outcome::Interrupted(_) => {
+                let why = "stopped by request".to_owned();
+                (said, Some(why.clone()), BackgroundStatus::Killed(why))
+            }
+            Outcome::ApiError(failure) => broken(said, failure.message.clone()),
+            Outcome::MaxBudget(limit) => broken(said, format!("the budget of ${limit} is spent")),
+            Outcome::Refused => broken(said, "the model declined to answer".to_owned()),
+            Outcome::Blocked(why) | Outcome::Halted(why) => broken(said, format!("a hook ended it: {why}")),
+        };
+        let text = match (text.trim().is_empty(), &failure) {
+            (true, None) => "(The agent ended without a word.)".to_owned(),
+            _ => sanitize_result(&text),
+        };
+        let work = conversation.agent_work();
+        let usage = work.map(|work| work.last_usage.clone()).unwrap_or_default();
+        AgentEnd {
+            finished: FinishedAgent {
+                text,
+                failure,
+                duration: work.map(AgentWork::duration).unwrap_or_default(),
+                total_tokens: total_tokens(&usage),
+                tool_uses: work.map_or(0, |work| work.tool_uses),
+                usage: usage.to_full_value(),
+                stats: work.map(|work| work.stats).unwrap_or_default(),
+                worktree,
+                ..self.blank()
+            },
+            status,
+        }
+    }
+
+    /// Nothing was done.
+    fn not_begun(&self, status: BackgroundStatus) -> AgentEnd {
+        let why = match &status {
+            BackgroundStatus::Broken(why) | BackgroundStatus::Killed(why) => why.clone(),
+            _ => String::new(),
+        };
+        AgentEnd { finished: FinishedAgent { failure: Some(why), ..self.blank() }, status }
+    }
+
+    fn blank(&self) -> FinishedAgent {
+        FinishedAgent {
+            id: self.plan.agent.id.clone(),
+            kind: self.plan.agent.kind.clone(),
+            model: self.plan.model.main.clone(),
+            text: String::new(),
+            failure: None,
+            duration: Duration::ZERO,
+            total_tokens: 0,
+            tool_uses: 0,
+            usage: loci_core::usage::Usage::default().to_full_value(),
+            stats: ToolStats::default(),
+            worktree: None,
+            is_resumable: self.plan.definition.is_resumable && self.service.dir().is_some(),
+        }
+    }
+}
+
+impl AgentService {
+    /// Has the hooks of a definition count as long as the agent works.
+    fn add_hooks(&self, plan: &AgentPlan) -> Option<ScopedHooksGuard> {
+        let (definition, agent) = (&plan.definition, &plan.agent);
+        let value = definition.hooks.as_ref()?;
+        let file = definition.source.to_string();
+        let source =
+            HookSource { scope: HookScope::Agent(definition.name.clone()), file: file.into(), line: 1 };
+        let (config, problems) = HookConfig::parse(value, source, &plan.place.cwd);
+        for problem in problems {
+            self.tell_once(format!("Hooks of the agent `{}`: {problem}", definition.name));
+        }
+        let config = config.into_agent_hooks();
+        Some(self.deps.ctx.hooks.add_scoped(ScopedHooks { config, agent: Some(agent.id.clone()) }))
+    }
+}
+
+fn broken(said: String, why: String) -> (String, Option<String>, BackgroundStatus) {
+    (said, Some(why.clone()), BackgroundStatus::Broken(why))
+}
+
+fn result_text(text: &str, failure: Option<&str>, worktree: Option<&KeptWorktree>) -> String {
+    let failure = failure.map(|why| format!("[It did not come to its end: {why}]"));
+    let worktree = worktree
+        .map(|kept| format!("worktreePath: {}\nworktreeBranch: {}", kept.path.display(), kept.branch));
+    let parts = [Some(text.to_owned()).filter(|text| !text.is_empty()), failure, worktree];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n")
+}
+
+/// Runs turns until the agent has answered, has heard everything, and nothing that it sent out itself is left.
+async fn drive(
+    conversation: &mut Conversation,
+    first: TurnInput,
+    live: &LiveAgent,
+    stop: &CancellationToken,
+) -> TurnReport {
+    let mut finished = conversation.host.tasks().finished();
+    let mut report = conversation.run_turn(first, stop).await;
+    loop {
+        if stop.is_cancelled() || !matches!(report.outcome, Outcome::Completed | Outcome::MaxTurns(_)) {
+            return report;
+        }
+        finished.mark_unchanged();
+        let messages = live.take();
+        let tasks = conversation.host.tasks();
+        if !messages.is_empty() {
+            let input = TurnInput::message(messages.join("\n\n"));
+            report = conversation.run_turn(input, stop).await;
+        } else if tasks.has_news() {
+            report = conversation.run_turn(TurnInput::TaskNews, stop).await;
+        } else if tasks.running().iter().any(|task| matches!(task.kind, TaskKind::Agent(_))) {
+            tokio::select! {
+                // The table lives as long as the conversation does.
+                _ = finished.changed() => {}
+                () = live.news.notified() => {}
+                () = stop.cancelled() => {}
+            }
+        } else if live.close() {
+            return report;
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! What an agent has done so far, for whoever waits for it or looks on.
+
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use loci_core::usage::Usage;
+use loci_stdx::{Clock, single_line};
+use loci_tools::{TaskHandle, TaskUsage, ToolStats};
+use serde_json::Value;
+
+use super::LiveAgent;
+
+/// The most letters of a call that are told.
+const MOST_LETTERS: usize = 120;
+
+/// The accounts of one agent.
+pub(crate) struct AgentWork {
+    task: TaskHandle,
+    pub(crate) live: Arc<LiveAgent>,
+    clock: Arc<dyn Clock>,
+    began: Duration,
+    pub(crate) stats: ToolStats,
+    pub(crate) tool_uses: u64,
+    /// What the last answer used.
+    pub(crate) last_usage: Usage,
+    /// Where what it says is written down as it says it.
+    output: PathBuf,
+}
+
+impl AgentWork {
+    pub(crate) fn new(
+        task: TaskHandle,
+        live: Arc<LiveAgent>,
+        clock: Arc<dyn Clock>,
+        output: PathBuf,
+    ) -> Self {
+        Self {
+            began: clock.monotonic(),
+            task,
+            live,
+            clock,
+            stats: ToolStats::default(),
+            tool_uses: 0,
+            last_usage: Usage::default(),
+            output,
+        }
+    }
+
+    /// A call begins.
+    pub(crate) fn call_began(&mut self, tool: &str, input: &Value) {
+        self.tool_uses += 1;
+        let stats = &mut self.stats;
+        let count = match tool {
+            "Read" => &mut stats.reads,
+            "Grep" | "Glob" => &mut stats.searches,
+            "Bash" | "PowerShell" => &mut stats.commands,
+            "Edit" | "Write" | "NotebookEdit" => &mut stats.edits,
+            _ => &mut stats.others,
+        };
+        *count += 1;
+        let label = label(tool, input);
+        self.write(&format!("[{label}]"));
+        self.task.progress(label, Some(tool.to_owned()), self.usage());
+    }
+
+    /// A call is done; what it changed is counted.
+    pub(crate) fn call_ended(&mut self, structured: &Value) {
+        let hunks = structured["structuredPatch"].as_array().into_iter().flatten();
+        for line in hunks.flat_map(|hunk| hunk["lines"].as_array().into_iter().flatten()) {
+            match line.as_str().and_then(|line| line.chars().next()) {
+                Some('+') => self.stats.lines_added += 1,
+                Some('-') => self.stats.lines_removed += 1,
+                _ => {}
+            }
+        }
+        if structured["type"] == "create" {
+            let content = structured["content"].as_str().unwrap_or_default();
+            self.stats.lines_added += content.lines().count() as u64;
+        }
+    }
+
+    /// Something was said.
+    pub(crate) fn said(&self, text: &str) {
+        if !text.trim().is_empty() {
+            self.write(text.trim_end());
+        }
+    }
+
+    /// Returns what it has used so far.
+    pub(crate) fn usage(&self) -> TaskUsage {
+        TaskUsage {
+            total_tokens: total_tokens(&self.last_usage),
+            tool_uses: self.tool_uses,
+            duration: self.duration(),
+        }
+    }
+
+    pub(crate) fn duration(&self) -> Duration {
+        self.clock.monotonic().saturating_sub(self.began)
+    }
+
+    /// Adds to the output file. What cannot be written is not: the transcript has it all.
+    fn write(&self, text: &str) {
+        let file = std::fs::OpenOptions::new().append(true).create(true).mode(0o600).open(&self.output);
+        drop(file.and_then(|mut file| writeln!(file, "{text}")));
+    }
+}
+
+/// Returns how many tokens the last request and its answer were.
+pub(crate) fn total_tokens(usage: &Usage) -> u64 {
+    usage.input_tokens
+        + usage.cache_creation_input_tokens
+        + usage.cache_read_input_tokens
+        + usage.output_tokens
+}
+
+/// Says what a call does, for people.
+fn label(tool: &str, input: &Value) -> String {
+    let text = |key: &str| input[key].as_str().filter(|text| !text.trim().is_empty());
+    let what = match tool {
+        "Bash" | "PowerShell" => {
+            return format!("Running {}", short(text("description").or(text("command"))));
+        }
+        "Read" => return format!("Reading {}", short(text("file_path"))),
+        "Edit" | "Write" => return format!("Changing {}", short(text("file_path"))),
+        "Grep" | "Glob" => return format!("Searching {}", short(text("pattern"))),
+        _ => text("description").or(text("prompt")).or(text("query")).or(text("url")),
+    };
+    match what {
+        Some(what) => format!("{tool}: {}", short(Some(what))),
+        None => tool.to_owned(),
+    }
+}
+
+fn short(text: Option<&str>) -> String {
+    single_line(text.unwrap_or_default(), MOST_LETTERS)
+}

@@ -1,0 +1,72 @@
+//! A worktree for an agent that works apart from the others: made before it begins, gone with it unless something in it
+//! is new.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use loci_core::hooks::{EventInput, HookEvent};
+use loci_storage::worktree::{
+    Worktree, WorktreeBase, WorktreeOptions, create_worktree, remove_worktree, worktree_changes,
+};
+use loci_tools::{KeptWorktree, Workspace};
+
+use super::AgentService;
+use super::plan::AgentPlan;
+use crate::extension::{FeatureHooks as _, HookMoment, TurnHooks as _};
+
+/// A worktree that an agent works in.
+pub(super) struct AgentWorktree {
+    /// What git made; a hook's is the hook's to remove.
+    made: Option<Worktree>,
+    path: PathBuf,
+    moment: HookMoment,
+}
+
+impl AgentService {
+    /// Makes the worktree and has the agent work there.
+    pub(super) async fn make_worktree(&self, plan: &mut AgentPlan) -> Result<AgentWorktree, String> {
+        let ctx = Arc::clone(&self.deps.ctx);
+        let (name, cwd) = (format!("agent-{}", plan.agent.id), plan.place.cwd.clone());
+        let moment =
+            HookMoment { cwd: cwd.clone(), agent: Some(plan.agent.clone()), ..HookMoment::default() };
+        let by_hook = match ctx.hooks.has(HookEvent::WorktreeCreate) {
+            true => ctx.hooks.create_worktree(name.clone(), moment.clone()).await,
+            false => None,
+        };
+        let worktree = match by_hook {
+            Some(made) => AgentWorktree { made: None, path: made?, moment },
+            None => {
+                let env = ctx.env.clone();
+                let options = WorktreeOptions { base: WorktreeBase::Head, ..WorktreeOptions::default() };
+                let make =
+                    move || create_worktree(&env, &cwd, &name, &options).map_err(|error| error.to_string());
+                let made = tokio::task::spawn_blocking(make).await.map_err(|error| error.to_string())??;
+                AgentWorktree { path: made.path.clone(), made: Some(made), moment }
+            }
+        };
+        let path = worktree.path.clone();
+        plan.place = Workspace { cwd: path.clone(), project: path, ..plan.place.clone() };
+        Ok(worktree)
+    }
+
+    /// Removes a worktree in which nothing is new; returns one that is kept.
+    pub(super) async fn settle_worktree(&self, worktree: AgentWorktree) -> Option<KeptWorktree> {
+        let AgentWorktree { made, path, moment } = worktree;
+        let Some(made) = made else {
+            return Some(KeptWorktree { path, branch: String::new() });
+        };
+        let env = self.deps.ctx.env.clone();
+        let settle = move || {
+            let is_empty = worktree_changes(&env, &made).is_ok_and(|changes| changes.is_empty());
+            let is_gone = is_empty && remove_worktree(&env, &made, false).is_ok();
+            (is_gone, made)
+        };
+        let (is_gone, made) = tokio::task::spawn_blocking(settle).await.ok()?;
+        if is_gone {
+            let worktree_path = made.path;
+            self.deps.ctx.hooks.notify(EventInput::WorktreeRemove { worktree_path }, moment);
+            return None;
+        }
+        Some(KeptWorktree { path: made.path, branch: made.branch.unwrap_or_default() })
+    }
+}

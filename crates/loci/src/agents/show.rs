@@ -1,0 +1,44 @@
+//! `loci agents show`: one definition, as it was understood.
+
+use loci_app::UserError;
+use loci_core::agent::AgentRegistry;
+use serde_json::Value;
+
+use super::agent_json;
+use crate::config::pretty;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ShowArgs {
+    /// The agent's name.
+    name: String,
+
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(registry: &AgentRegistry, args: &ShowArgs) -> Result<String, UserError> {
+    let agent = registry.find(&args.name).ok_or_else(|| {
+        let names: Vec<&str> = registry.iter().map(|agent| agent.name.as_str()).collect();
+        UserError::new(format!("There is no agent `{}`", args.name))
+            .hint(format!("There are: {}", names.join(", ")))
+    })?;
+    let mut fields = agent_json(agent);
+    if args.json {
+        fields["prompt"] = agent.prompt.as_str().into();
+        return Ok(pretty(&fields));
+    }
+    let mut out = String::new();
+    for (key, value) in fields.as_object().into_iter().flatten() {
+        let is_empty = match value {
+            Value::Null | Value::Bool(false) => true,
+            Value::Array(items) => items.is_empty(),
+            _ => false,
+        };
+        if !is_empty {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            out += &format!("{key}: {text}\n");
+        }
+    }
+    Ok(format!("{out}\n{}\n", agent.prompt.trim_end()))
+}

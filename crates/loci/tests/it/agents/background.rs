@@ -1,0 +1,223 @@
+//! Agents and commands in the background: told of once, whoever waits.
+
+use loci_testkit::{Gate, Script, Step};
+use serde_json::{Value, json};
+
+use super::{agent, has, in_background, is_agents, keys, kinds, main_session, recorded, wait_until};
+use crate::support::{World, assert_fine, control, is_result, print, stream, user, watched};
+
+fn notifications(world: &World) -> Vec<String> {
+    let all = main_session(world);
+    let notes = all.iter().filter(|it| it["origin"]["kind"] == "task-notification");
+    notes.map(|it| it["message"]["content"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn frames_and_records_are_those_of_the_reference() {
+    let gate = Gate::new();
+    let script = Script::new([
+        Step::call("Agent", in_background("general-purpose", "Say hello later.")),
+        Step::text("Started."),
+        Step::text("It said hello."),
+    ])
+    .route([Step::text("Hello.").wait_before_headers(gate.clone())], is_agents);
+    let world = World::new(script).await;
+    let session = world.start_closed(&watched(["Start a helper."]));
+    wait_until(
+        || world.model.main_requests().iter().filter(|it| !is_agents(it)).count() == 2,
+        "the first turn goes on",
+    );
+    gate.release();
+    let output = session.finish();
+    assert_fine(&output);
+    let frames = output.json_lines();
+    // Which of the two conversations says something first is nobody's to say.
+    let (mut ours, mut theirs) = (kinds(&frames), kinds(&recorded("background/frames.jsonl")));
+    ours.sort();
+    theirs.sort();
+    assert_eq!(ours, theirs);
+    let results: Vec<&Value> = frames.iter().filter(|it| is_result(it)).collect();
+    assert_eq!(
+        (&results[0]["result"], &results[1]["result"]),
+        (&json!("Started."), &json!("It said hello."))
+    );
+    assert_eq!(results[1]["origin"], json!({"kind": "task-notification"}));
+    let launch = frames.iter().find(|it| it["tool_use_result"]["isAsync"] == true).unwrap();
+    let theirs = recorded("background/frames.jsonl");
+    let theirs = theirs.iter().find(|it| it["tool_use_result"]["isAsync"] == true).unwrap();
+    for key in keys(&theirs["tool_use_result"]) {
+        assert!(!launch["tool_use_result"][key].is_null(), "{key}");
+    }
+    let told = notifications(&world);
+    assert_eq!(told.len(), 1);
+    for part in [
+        "<status>completed</status>",
+        "<summary>Agent \"short task\" finished</summary>",
+        "<result>Hello.</result>",
+        "<tool_uses>0</tool_uses>",
+    ] {
+        assert!(told[0].contains(part), "{part}: {}", told[0]);
+    }
+    let main = main_session(&world);
+    let note = main.iter().find(|it| it["origin"]["kind"] == "task-notification").unwrap();
+    let theirs = recorded("background/main.jsonl");
+    let theirs = theirs.iter().find(|it| it["origin"]["kind"] == "task-notification").unwrap();
+    assert_eq!(keys(note), keys(theirs));
+    let output = std::fs::read_to_string(launch["tool_use_result"]["outputFile"].as_str().unwrap());
+    assert!(
+        output.is_err() || output.unwrap().contains("Hello."),
+        "what it says is in its file while the session lasts"
+    );
+}
+
+#[tokio::test]
+async fn plain_output_is_the_answer_of_the_last_turn() {
+    for format in ["text", "json"] {
+        let script = Script::new([
+            Step::call("Agent", in_background("general-purpose", "x")),
+            Step::text("Started."),
+            Step::text("It is done."),
+        ])
+        .route([Step::text("Hello.")], is_agents);
+        let world = World::new(script).await;
+        let output = world.run(&print(["go", "--output-format", format]));
+        assert_eq!(output.code, Some(0));
+        assert!(
+            output.stdout.contains("It is done.") && !output.stdout.contains("Started."),
+            "{}",
+            output.stdout
+        );
+    }
+}
+
+#[tokio::test]
+async fn idle_session_is_woken_when_background_work_ends() {
+    let gate = Gate::new();
+    let script = Script::new([
+        Step::new()
+            .tool("Agent", in_background("general-purpose", "x"))
+            .tool("Bash", json!({"command": "cat go; exit 3", "run_in_background": true})),
+        Step::text("Started."),
+        Step::text("The agent is done."),
+        Step::text("The command failed."),
+    ])
+    .route([Step::text("Hello.").wait_before_headers(gate.clone())], is_agents);
+    let world = World::new(script).await;
+    let pipe = crate::support::Pipe::new(&world.home, "go");
+    let mut session = world.start(&stream(["--allowedTools", "Bash"]));
+    session.write_json(&user("go"));
+    assert_eq!(session.wait_for_json(is_result)["result"], "Started.");
+    gate.release();
+    assert_eq!(session.wait_for_json(is_result)["result"], "The agent is done.");
+    drop(pipe.reader_came());
+    assert_eq!(session.wait_for_json(is_result)["result"], "The command failed.");
+    let output = session.finish();
+    assert_fine(&output);
+    let told = notifications(&world);
+    assert_eq!(told.len(), 2, "each end is told once");
+    assert!(
+        told[1].contains("<status>failed</status>") && told[1].contains("failed with exit code 3"),
+        "{}",
+        told[1]
+    );
+    let ended: Vec<Value> = output
+        .json_lines()
+        .into_iter()
+        .filter(|it| it["subtype"] == "task_notification")
+        .map(|it| it["status"].clone())
+        .collect();
+    assert_eq!(ended, ["completed", "failed"]);
+}
+
+#[tokio::test]
+async fn end_of_background_work_is_told_within_a_turn() {
+    let script = Script::new([
+        Step::call("Bash", json!({"command": "true", "run_in_background": true})),
+        Step::dynamic(|_| Step::call("TaskList", json!({}))),
+        Step::call("Bash", json!({"command": "sleep 0.3"})),
+        Step::text("Done."),
+    ]);
+    let world = World::new(script).await;
+    assert_fine(&world.run(&watched(["go", "--allowedTools", "Bash"])));
+    let all = main_session(&world);
+    let notes =
+        all.iter().filter(|it| it.to_string().contains("<task-id>") && it["type"] != "queue-operation");
+    assert_eq!(notes.count(), 1, "told once");
+    assert!(has(world.requests().last().unwrap(), "<task-notification>"));
+}
+
+#[tokio::test]
+async fn stop_task_stops_an_agent_and_the_model_hears_of_it_with_the_next_prompt() {
+    let script = Script::new([
+        Step::call("Agent", in_background("general-purpose", "x")),
+        Step::text("Started."),
+        Step::text("Understood."),
+    ])
+    .route([Step::text("never").hang_before_headers()], is_agents);
+    let world = World::new(script).await;
+    let mut session = world.start(&stream([]));
+    session.write_json(&user("go"));
+    let started = session.wait_for_json(|frame| frame["subtype"] == "task_started");
+    session.wait_for_json(is_result);
+    session.write_json(&control("r1", json!({"subtype": "stop_task", "task_id": started["task_id"]})));
+    let stopped = session.wait_for_json(|frame| frame["subtype"] == "task_notification");
+    assert_eq!(stopped["status"], "stopped");
+    let answer = session.wait_for_json(|frame| frame["type"] == "control_response");
+    assert_eq!(answer["response"]["subtype"], "success");
+    session.write_json(&control("r2", json!({"subtype": "stop_task", "task_id": "unknown"})));
+    assert_eq!(
+        session.wait_for_json(|frame| frame["type"] == "control_response")["response"]["subtype"],
+        "success"
+    );
+    session.write_json(&user("and now?"));
+    assert_eq!(session.wait_for_json(is_result)["result"], "Understood.");
+    assert_fine(&session.finish());
+    assert!(has(&world.last_request(), "was stopped: stopped by request"));
+}
+
+#[tokio::test]
+async fn user_moves_a_running_agent_to_the_background() {
+    let gate = Gate::new();
+    let script = Script::new([
+        Step::call("Agent", agent("general-purpose", "x")),
+        Step::text("It goes on."),
+        Step::text("It is done."),
+    ])
+    .route([Step::text("Hello.").wait_before_headers(gate.clone())], is_agents);
+    let world = World::new(script).await;
+    let mut session = world.start(&stream([]));
+    session.write_json(&user("go"));
+    wait_until(|| world.model.requests().iter().any(is_agents), "the agent asks");
+    session.write_json(&control("r1", json!({"subtype": "background_tasks"})));
+    let moved = session.wait_for_json(|frame| frame["subtype"] == "task_updated");
+    assert_eq!(moved["patch"], json!({"is_backgrounded": true}));
+    assert_eq!(session.wait_for_json(is_result)["result"], "It goes on.");
+    gate.release();
+    assert_eq!(session.wait_for_json(is_result)["result"], "It is done.");
+    assert_fine(&session.finish());
+    assert_eq!(notifications(&world).len(), 1);
+}
+
+#[tokio::test]
+async fn agent_in_the_background_survives_a_compaction() {
+    let gate = Gate::new();
+    let script = Script::new([
+        Step::call("Agent", in_background("general-purpose", "x")),
+        Step::text("Started."),
+        Step::text("<summary>An agent works.</summary>"),
+        Step::text("It is done."),
+    ])
+    .route([Step::text("Hello.").wait_before_headers(gate.clone())], is_agents);
+    let world = World::new(script).await;
+    let mut session = world.start(&stream([]));
+    session.write_json(&user("go"));
+    let started = session.wait_for_json(|frame| frame["subtype"] == "task_started");
+    session.wait_for_json(is_result);
+    session.write_json(&user("/compact"));
+    session.wait_for_json(is_result);
+    gate.release();
+    assert_eq!(session.wait_for_json(is_result)["result"], "It is done.");
+    assert_fine(&session.finish());
+    let boundary = main_session(&world).into_iter().find(|it| it["subtype"] == "compact_boundary").unwrap();
+    assert!(boundary.to_string().contains(started["task_id"].as_str().unwrap()), "{boundary}");
+}

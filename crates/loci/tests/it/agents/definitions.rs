@@ -1,0 +1,165 @@
+//! Where agents come from, and which of them counts.
+
+use loci_testkit::{Script, Step};
+use serde_json::{Value, json};
+
+use super::{agent, define, has, is_agents};
+use crate::support::{World, assert_fine, control, is_result, loci, stream, user, watched};
+
+fn init(output: &loci_testkit::Output) -> Value {
+    output.json_lines().into_iter().find(|it| it["subtype"] == "init").unwrap()
+}
+
+#[tokio::test]
+async fn agents_of_every_source_are_in_the_init_frame_and_the_tool() {
+    let world = World::new([Step::text("ok")]).await;
+    define(&world, "near", "", "You are near.");
+    world
+        .home
+        .write_config("agents/mine.md", "---\nname: mine\ndescription: The user's own\n---\nYou are mine.\n");
+    world.home.write(".claude/agents/broken.md", "no front matter");
+    let given = json!({"flagged": {"description": "Given", "prompt": "You are given."}}).to_string();
+    let output = world.run(&watched(["hi", "--agents", &given]));
+    assert_fine(&output);
+    let names: Vec<Value> = init(&output)["agents"].as_array().unwrap().clone();
+    assert_eq!(names, ["Explore", "flagged", "general-purpose", "mine", "near", "Plan"].map(Value::from));
+    let request = world.last_request();
+    let tool = request.json["tools"].as_array().unwrap().iter().find(|it| it["name"] == "Agent").unwrap();
+    let text = tool["description"].as_str().unwrap();
+    for line in ["- near: Does near things (Tools: all)", "- mine: The user's own", "- flagged: Given"] {
+        assert!(text.contains(line), "{text}");
+    }
+    let listed = world.run(&loci().args(["agents", "list"]));
+    assert!(
+        listed.stdout.contains("near  Does near things")
+            && listed.stdout.contains("broken.md`: there is no front matter"),
+        "{}",
+        listed.stdout
+    );
+    let shown = world.run(&loci().args(["agents", "show", "near"]));
+    assert!(
+        shown.stdout.contains("source: project") && shown.stdout.ends_with("You are near.\n"),
+        "{}",
+        shown.stdout
+    );
+}
+
+#[tokio::test]
+async fn built_in_agents_can_be_switched_off() {
+    let world = World::new([Step::text("ok"), Step::text("ok")]).await;
+    define(&world, "only", "", "You are alone.");
+    let output = world.run(&watched(["hi"]).env("CLAUDE_AGENT_SDK_DISABLE_BUILTIN_AGENTS", "1"));
+    assert_eq!(init(&output)["agents"], json!(["only"]));
+    let output = world.run(
+        &watched(["hi", "--disallowedTools", "Agent(only)"])
+            .env("CLAUDE_AGENT_SDK_DISABLE_BUILTIN_AGENTS", "1"),
+    );
+    assert_fine(&output);
+    assert!(!world.last_request().tool_names().contains(&"Agent"), "nothing is left that could be sent out");
+}
+
+#[tokio::test]
+async fn main_conversation_runs_as_an_agent() {
+    let world = World::new([Step::text("ok"), Step::text("ok"), Step::text("ok")]).await;
+    world.home.write("CLAUDE.md", "Be terse.");
+    define(
+        &world,
+        "guide",
+        "tools: Read, Agent(helper)\nmodel: haiku\ninitialPrompt: Begin here.\n",
+        "You guide.",
+    );
+    define(&world, "helper", "", "You help.");
+    assert_fine(&world.run(&loci().args(["-p", "hi", "--agent", "guide"])));
+    let request = world.last_request();
+    assert!(request.system_text().contains("You guide.") && !request.system_text().contains("You help."));
+    assert!(request.json["model"].as_str().unwrap().contains("haiku"), "{}", request.json["model"]);
+    assert_eq!(request.tool_names(), ["Agent", "Read"]);
+    assert!(
+        request.last_user_text().contains("Be terse.")
+            && request.last_user_text().ends_with("Begin here.\n\nhi")
+    );
+    let tool = request.json["tools"][0]["description"].as_str().unwrap();
+    assert!(tool.contains("- helper:") && !tool.contains("- Explore:"), "{tool}");
+    world.home.write_config("settings.json", json!({"agent": "guide"}).to_string());
+    assert_fine(&world.run(&loci().args(["-p", "hi"])));
+    assert!(world.last_request().system_text().contains("You guide."));
+    let output = world.run(&loci().args(["-p", "hi", "--agent", "nobody"]));
+    assert!(output.stderr.contains("There is no agent `nobody`"), "{}", output.stderr);
+}
+
+#[tokio::test]
+async fn client_brings_agents_and_sees_those_there_are() {
+    let script = Script::new([Step::call("Agent", agent("sdk", "x")), Step::text("ok")])
+        .route([Step::text("From the client's agent.")], |it| {
+            is_agents(it) && has(it, "You come from a client.")
+        });
+    let world = World::new(script).await;
+    let mut session = world.start(&stream([]));
+    let agents = json!({"sdk": {"description": "The client's", "prompt": "You come from a client."}});
+    session.write_json(&control("r1", json!({"subtype": "initialize", "agents": agents})));
+    let answer = session.wait_for_json(|frame| frame["type"] == "control_response");
+    let listed = answer["response"]["response"]["agents"].as_array().unwrap().clone();
+    assert!(listed.contains(&json!({"name": "sdk", "description": "The client's"})), "{listed:?}");
+    session.write_json(&user("go"));
+    session.wait_for_json(is_result);
+    assert_fine(&session.finish());
+    assert!(has(&world.last_request(), "From the client's agent."));
+}
+
+#[tokio::test]
+async fn definition_that_changes_counts_from_the_next_turn() {
+    let script = Script::new([Step::text("one"), Step::call("Agent", agent("late", "x")), Step::text("ok")])
+        .route([Step::text("Here I am.")], |it| is_agents(it) && has(it, "You came late."));
+    let world = World::new(script).await;
+    let mut session = world.start(&stream([]));
+    session.write_json(&user("first"));
+    session.wait_for_json(is_result);
+    define(&world, "late", "", "You came late.");
+    session.write_json(&user("second"));
+    session.wait_for_json(is_result);
+    assert_fine(&session.finish());
+    let requests = world.requests();
+    let main: Vec<_> = requests.iter().filter(|it| !is_agents(it)).collect();
+    assert_eq!(main[0].json["tools"], main[1].json["tools"], "the cached prefix stays");
+    assert!(has(main[1], "- late: Does late things"), "the model is told");
+    assert!(has(main[2], "Here I am."));
+}
+
+#[tokio::test]
+async fn agent_keeps_memories_of_its_own() {
+    let script = Script::new([Step::call("Agent", agent("keeper", "x")), Step::text("ok")]).route(
+        [
+            Step::dynamic(|request| {
+                let dir = request
+                    .system_text()
+                    .split("Markdown files in ")
+                    .nth(1)
+                    .unwrap()
+                    .split(". `")
+                    .next()
+                    .unwrap()
+                    .to_owned();
+                Step::call(
+                    "Write",
+                    json!({"file_path": format!("{dir}/MEMORY.md"), "content": "- it builds with make\n"}),
+                )
+            }),
+            Step::text("Kept."),
+        ],
+        is_agents,
+    );
+    let world = World::new(script).await;
+    define(&world, "keeper", "memory: project\ntools: Grep\n", "You keep.");
+    assert_fine(&world.run(&watched(["go"])));
+    assert_eq!(world.home.read(".claude/agent-memory/keeper/MEMORY.md"), "- it builds with make\n");
+    let world = world
+        .then(
+            Script::new([Step::call("Agent", agent("keeper", "x")), Step::text("ok")])
+                .route([Step::text("ok")], is_agents),
+        )
+        .await;
+    assert_fine(&world.run(&watched(["go"])));
+    let asked = world.model.requests().into_iter().find(is_agents).unwrap();
+    assert!(asked.system_text().contains("- it builds with make"));
+    assert_eq!(asked.tool_names(), ["Edit", "Grep", "Read", "Write"]);
+}

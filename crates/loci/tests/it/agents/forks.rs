@@ -1,0 +1,78 @@
+//! Forks share the cached prefix byte for byte.
+
+use loci_testkit::{Recorded, Script, Step};
+use serde_json::{Value, json};
+
+use super::{agent, main_session, results, side_files};
+use crate::support::{World, assert_fine, watched};
+
+/// Returns a part of a request's body without the marks of what is to be cached, which move along.
+fn unmarked(value: &Value) -> String {
+    let mut value = value.clone();
+    fn strip(value: &mut Value) {
+        match value {
+            Value::Object(fields) => {
+                fields.remove("cache_control");
+                fields.values_mut().for_each(strip);
+            }
+            Value::Array(items) => items.iter_mut().for_each(strip),
+            _ => {}
+        }
+    }
+    strip(&mut value);
+    value.to_string()
+}
+
+fn is_fork(request: &Recorded) -> bool {
+    String::from_utf8_lossy(&request.body).contains("This conversation was forked here")
+}
+
+#[tokio::test]
+async fn fork_begins_with_the_bytes_of_the_conversation() {
+    let script = Script::new([
+        Step::call("Glob", json!({"pattern": "*"})),
+        Step::new()
+            .then_text("Two ways.")
+            .tool("Agent", agent("fork", "Go left."))
+            .tool("Agent", agent("fork", "Go right.")),
+        Step::text("Both came back."),
+    ])
+    .route(
+        [
+            Step::dynamic(|request| match request.last_user_text().contains("Go left.") {
+                true => Step::call("Agent", agent("fork", "Further.")),
+                false => Step::text("Right was found."),
+            }),
+            Step::text("Right was found."),
+            Step::text("Left was found."),
+        ],
+        is_fork,
+    );
+    let world = World::new(script).await;
+    let output = world.run(&watched(["Which way?"]).env("CLAUDE_CODE_FORK_SUBAGENT", "1"));
+    assert_fine(&output);
+    let requests = world.model.main_requests();
+    world.model.requests_valid().unwrap();
+    let parent = requests.iter().filter(|it| !is_fork(it)).nth(1).unwrap();
+    let forks: Vec<&Recorded> = requests.iter().filter(|it| is_fork(it)).collect();
+    assert!(forks.len() >= 3, "{}", forks.len());
+    for fork in &forks {
+        for part in ["system", "tools", "model", "max_tokens", "thinking", "metadata"] {
+            assert_eq!(unmarked(&fork.json[part]), unmarked(&parent.json[part]), "{part}");
+        }
+        let shared = parent.messages().len();
+        let (ours, theirs) =
+            (unmarked(&json!(fork.messages()[..shared])), unmarked(&json!(parent.messages())));
+        assert_eq!(ours, theirs);
+        // The bytes themselves: everything before the first message that differs, up to the marks.
+        let text = |request: &Recorded| String::from_utf8_lossy(&request.body).into_owned();
+        let (ours, theirs) = (text(fork), text(parent));
+        let common = ours.bytes().zip(theirs.bytes()).take_while(|(a, b)| a == b).count();
+        let marked = theirs.find("\"messages\"").unwrap();
+        assert!(common > marked, "they part at byte {common}, before the messages at {marked}");
+    }
+    let told = results(requests.iter().rfind(|it| !is_fork(it)).unwrap());
+    assert!(told.contains("Right was found.") && told.contains("Left was found."), "{told}");
+    assert_eq!(side_files(&world).len(), 2, "a fork does not fork");
+    assert!(main_session(&world).iter().any(|it| it.to_string().contains("agentType\":\"fork")));
+}
