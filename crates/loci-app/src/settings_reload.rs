@@ -11,13 +11,16 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use loci_core::permission::{Rule, RuleSource, Rulebook};
-use loci_engine::{Ambient, ReloadPoint, ReloadedSettings, SettingsApplier, SettingsPoller, SettingsReload};
-use loci_settings::{MergedSettings, Settings, Severity};
+use loci_engine::{
+    Ambient, ConfigFileChange, ReloadPoint, ReloadedSettings, SettingsApplier, SettingsGate, SettingsPoller,
+    SettingsReload,
+};
+use loci_settings::{MergedSettings, Scope, Settings, Severity};
 use loci_stdx::Env;
-use loci_storage::config::{LoadedSettings, SettingsWatch};
+use loci_storage::config::{LoadedSettings, SettingsChange, SettingsWatch};
 use serde_json::Value;
 
 use crate::child_env::{self, child_env};
@@ -50,19 +53,56 @@ pub(crate) fn watch_settings(watch: SettingsWatch, start: ReloadBaseline) -> Set
     let latest = Arc::new(Mutex::new((Settings::default(), ReloadPoint::Prompt)));
     let (inherited, env, credentials) =
         (start.inherited.clone(), start.env.clone(), Arc::clone(&start.credentials));
+    let watch = Arc::new(Mutex::new(watch));
     SettingsReload {
+        gate: Box::new(SettingsChanges { watch: Arc::clone(&watch), open: Vec::new() }),
         poll: poll(watch, start, Arc::clone(&latest)),
         apply: apply(inherited, env, credentials, latest),
     }
 }
 
-fn poll(mut watch: SettingsWatch, start: ReloadBaseline, latest: Arc<Mutex<Latest>>) -> SettingsPoller {
+/// The files that changed, for hooks to decide upon.
+struct SettingsChanges {
+    watch: Arc<Mutex<SettingsWatch>>,
+    open: Vec<SettingsChange>,
+}
+
+impl SettingsGate for SettingsChanges {
+    fn changes(&mut self) -> Vec<ConfigFileChange> {
+        self.open = held(&self.watch).changes();
+        let source = |scope| match scope {
+            Scope::Project => "project_settings",
+            Scope::Local => "local_settings",
+            Scope::Managed => "policy_settings",
+            _ => "user_settings",
+        };
+        let open = self.open.iter();
+        open.map(|it| ConfigFileChange { source: source(it.scope), path: it.path.clone() }).collect()
+    }
+
+    fn decide(&mut self, taken: Vec<bool>) {
+        let mut watch = held(&self.watch);
+        for (change, is_taken) in self.open.drain(..).zip(taken) {
+            watch.decide(change, is_taken);
+        }
+    }
+}
+
+fn held(watch: &Mutex<SettingsWatch>) -> MutexGuard<'_, SettingsWatch> {
+    watch.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn poll(
+    watch: Arc<Mutex<SettingsWatch>>,
+    start: ReloadBaseline,
+    latest: Arc<Mutex<Latest>>,
+) -> SettingsPoller {
     let mut shown = start.settings.clone();
     let mut last = start.rulebook.clone();
     let mut waiting = None;
     let mut hook_settings = hook_keys(&start.settings);
     Box::new(move |current, moment| {
-        let changed = watch.poll();
+        let changed = held(&watch).poll();
         if moment == ReloadPoint::Prompt {
             start.credentials.activate_waiting_helper();
         }

@@ -97,7 +97,11 @@ impl AgentEnd {
             Outcome::MaxBudget(_) => Self::OutOfBudget,
             Outcome::ApiError(failure) => Self::Failed(failure.clone()),
             // Words of refusal are no notes and no summary.
-            Outcome::Refused | Outcome::Blocked(_) | Outcome::Halted(_) => {
+            Outcome::Refused
+            | Outcome::Blocked(_)
+            | Outcome::Halted(_)
+            | Outcome::Deferred(_)
+            | Outcome::DeferredUnavailable(_) => {
                 Self::Failed(Failure::new(FailureKind::InvalidRequest, "The model declined to do it"))
             }
             Outcome::Interrupted(_) => Self::Cancelled,

@@ -1,6 +1,7 @@
 //! What front ends ask of a session.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use loci_core::ids::{EntryId, ToolUseId};
@@ -69,6 +70,25 @@ pub enum Command {
         /// Which.
         call: Option<ToolUseId>,
     },
+    /// Tell hooks that the user is notified of something. A front end with a screen says so when a question, or the end of a
+    /// turn, has waited a while without a key being typed; elsewhere the session does by itself.
+    Notify {
+        /// `permission_prompt`, `idle_prompt`, `auth_success`, `elicitation_dialog`, ..
+        kind: String,
+        /// What the user is told.
+        message: String,
+        /// A title over it.
+        title: Option<String>,
+    },
+    /// Let the session work in another directory, too; answered by an event.
+    AddDirectory {
+        /// An id for the answer.
+        request: String,
+        /// The directory: absolute, beginning with `~`, or seen from where the session stands.
+        directory: PathBuf,
+        /// Who wants it.
+        source: DirectorySource,
+    },
     /// Bring tools and take tools away; the next request offers what is there then.
     ChangeTools(ToolChanges),
 }
@@ -90,7 +110,28 @@ impl Command {
             Self::Wake { .. } => "wake",
             Self::StopTask { .. } => "stop task",
             Self::MoveToBackground { .. } => "move to background",
+            Self::Notify { .. } => "notify",
+            Self::AddDirectory { .. } => "add directory",
             Self::ChangeTools(_) => "change tools",
+        }
+    }
+}
+
+/// Who adds a directory to a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DirectorySource {
+    /// A person, with `/add-dir`.
+    SlashCommand,
+    /// The client that drives the session.
+    RegisterRepoRoot,
+}
+
+impl DirectorySource {
+    /// Returns the word that hooks know.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::SlashCommand => "slash_command",
+            Self::RegisterRepoRoot => "register_repo_root",
         }
     }
 }

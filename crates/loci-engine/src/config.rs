@@ -10,7 +10,8 @@ use loci_core::conversation::Repair;
 use loci_core::entry::Entry;
 use loci_core::entry::draft::Stamp;
 use loci_core::hooks::HookConfig;
-use loci_core::ids::EntryId;
+use loci_core::ids::{EntryId, PromptId};
+use loci_core::message::ToolUse;
 use loci_core::model::facts;
 use loci_core::permission::{Rulebook, Update};
 use loci_core::session::SessionIdentity;
@@ -138,6 +139,27 @@ pub struct SettingsReload {
     pub poll: SettingsPoller,
     /// Applies to the world around the session what the last look found, and forgets credentials got before.
     pub apply: SettingsApplier,
+    /// Lets hooks decide which changes count.
+    pub gate: Box<dyn SettingsGate>,
+}
+
+/// Settings files that changed, for whoever has a say in that.
+pub trait SettingsGate: Send {
+    /// Returns the files that changed since they were last decided upon. From the first time on no change counts before
+    /// it was.
+    fn changes(&mut self) -> Vec<ConfigFileChange>;
+
+    /// Says, for each of them in order, whether it counts.
+    fn decide(&mut self, taken: Vec<bool>);
+}
+
+/// A settings file that changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigFileChange {
+    /// Whose it is, as hooks are told: `user_settings`, `project_settings`, `local_settings` or `policy_settings`.
+    pub source: &'static str,
+    /// The file.
+    pub path: PathBuf,
 }
 
 /// Given the rules in force, returns what takes their place, or nothing when no settings changed.
@@ -210,6 +232,34 @@ pub struct LoadedHistory {
     pub labels: LabelWatch,
     /// What the session used so far.
     pub earlier: EarlierTotals,
+}
+
+/// The attachment that marks a call which a hook put off.
+pub(crate) const DEFERRED_CALL: &str = "hook_deferred_tool";
+
+/// A call that an earlier run put off.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeferredCall {
+    /// The call.
+    pub call: ToolUse,
+    /// The entry that holds it.
+    pub(crate) source: EntryId,
+    /// The prompt whose turn it was.
+    pub(crate) prompt: Option<PromptId>,
+}
+
+impl LoadedHistory {
+    /// Returns the call that the session ended with, where a hook put it off.
+    pub fn deferred_call(&self) -> Option<DeferredCall> {
+        let Some(Repair::CloseCall { call: id, source, prompt }) = self.repairs.first() else { return None };
+        let mark = self.path.last()?.fields().read::<Value>("attachment")?;
+        if mark["type"] != DEFERRED_CALL || mark["toolUseID"] != id.as_str() {
+            return None;
+        }
+        let name = mark["toolName"].as_str()?.to_owned();
+        let call = ToolUse { id: id.clone(), name, input: mark["toolInput"].clone() };
+        Some(DeferredCall { call, source: source.clone(), prompt: prompt.clone() })
+    }
 }
 
 /// Models and how they are asked.

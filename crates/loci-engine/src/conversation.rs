@@ -12,6 +12,8 @@ mod collapse;
 mod compaction;
 mod compaction_gate;
 pub(crate) mod context;
+mod deferred;
+mod directories;
 mod effects;
 mod expansion;
 mod fork;
@@ -23,6 +25,7 @@ mod permission;
 mod plan;
 mod questions;
 mod requests;
+mod settings_gate;
 mod summary_request;
 mod tally;
 mod tool_changes;
@@ -56,7 +59,9 @@ use crate::calls::{CallLayer, layers};
 use crate::command::{Answer, Prompt, ToolChanges};
 use crate::config::{CompactionConfig, ModelConfig, ReloadPoint, TurnLimits};
 use crate::event::{AgentRef, EngineEvent, EventSink, TurnReport, TurnStart};
-use crate::extension::{AfterCall, AfterCompaction, BatchGate, CallGate, CompactionGate, PromptGate};
+use crate::extension::{
+    AfterCall, AfterCompaction, BatchGate, CallGate, ClassifierNote, CompactionGate, PromptGate,
+};
 use crate::file_history::Checkpoints;
 use crate::prepared_call::PreparedCall;
 use crate::recorder::Recorder;
@@ -119,6 +124,8 @@ pub(crate) struct Conversation {
     work: Option<AgentWork>,
     /// Where the shell stood when hooks were last told.
     told_cwd: Option<PathBuf>,
+    /// What hooks said of results, for the classifier of later calls.
+    classifier_notes: Vec<ClassifierNote>,
     /// Whether hooks were told that an agent begins.
     has_told_begin: bool,
     /// What skills change about the turn at hand.
@@ -132,7 +139,7 @@ pub(crate) struct ConversationParts {
     pub(crate) agent: Option<AgentRef>,
     pub(crate) events: EventSink,
     pub(crate) recorder: Recorder,
-    pub(crate) host: ConversationHost,
+    pub(crate) host: Arc<ConversationHost>,
     pub(crate) toolbox: Toolbox,
     pub(crate) base: Arc<RequestBase>,
     pub(crate) model: ModelConfig,
@@ -177,6 +184,16 @@ pub(crate) enum TurnInput {
     TaskNews,
     /// Nothing new was said.
     GoOn,
+    /// A call that an earlier run put off is taken up again.
+    Deferred,
+}
+
+/// Why a turn is over before it began.
+enum NoTurn {
+    /// The prompt cannot be sent; this is why.
+    Refused(String),
+    /// There is nothing to ask the model.
+    Over(Box<TurnEnd>),
 }
 
 impl TurnInput {
@@ -198,6 +215,8 @@ struct RunningTurn {
     asked_model: String,
     /// The head of the response that is arriving.
     answering: Option<Started>,
+    /// What its texts say so far.
+    answer_text: String,
     /// The prompt, until it is recorded.
     prompt: Option<Prompt>,
     /// The command that makes the prompt, until it has.
@@ -209,6 +228,10 @@ struct RunningTurn {
     /// What the results of the calls at hand take of the window so far.
     result_tokens: u64,
     questions: HashMap<String, PreparedCall>,
+    /// Ends whatever waits beside an open question, when it is closed.
+    beside_questions: HashMap<String, CancellationToken>,
+    /// How many calls the response at hand makes.
+    n_calls: usize,
     /// What hooks want recorded behind the results of calls.
     call_notes: HashMap<ToolUseId, Vec<Value>>,
     /// The calls of the response at hand, for hooks that want to see them together.
@@ -223,6 +246,7 @@ struct RunningTurn {
 
 /// What is to be seen to when a running call is done.
 struct RunningCall {
+    tool: String,
     /// The file that it reads, if that may bring instructions with it.
     reads: Option<PathBuf>,
     effects: CallEffects,
@@ -245,6 +269,12 @@ pub(crate) enum InboxMessage {
     CallDone(ToolUseId, AfterCall),
     BatchGate(BatchGate),
     HookReply(String, Option<Answer>),
+    /// A response is complete, and this is shown in the place of its text.
+    Shown(Event, Option<String>),
+    /// Hooks have decided which changed settings count; the call that waits for it, or the prompt.
+    SettingsDecided(Option<ToolUseId>),
+    /// Hooks were told that the classifier refused a call; what they add stands behind its result.
+    DenialTold(ToolUseId, Classified, Vec<Value>),
     Classified(ToolUseId, Option<Classified>),
     Answered(String, Answer),
     Machine(Event),
@@ -269,6 +299,7 @@ impl RunningTurn {
             calls: CancellationToken::new(),
             asked_model: String::new(),
             answering: None,
+            answer_text: String::new(),
             prompt: None,
             expansion: None,
             skill_texts: HashMap::new(),
@@ -276,6 +307,8 @@ impl RunningTurn {
             running: HashMap::new(),
             result_tokens: 0,
             questions: HashMap::new(),
+            beside_questions: HashMap::new(),
+            n_calls: 0,
             call_notes: HashMap::new(),
             batch: Vec::new(),
             tally: Tally::begin(now),
@@ -323,7 +356,7 @@ impl Conversation {
             agent: parts.agent,
             events: parts.events,
             recorder: parts.recorder,
-            host: Arc::new(parts.host),
+            host: parts.host,
             toolbox: parts.toolbox,
             tool_changes: Vec::new(),
             base: parts.base,
@@ -343,6 +376,7 @@ impl Conversation {
             told_cwd: None,
             has_told_begin: false,
             grants: TurnGrants::default(),
+            classifier_notes: Vec::new(),
         }
     }
 
@@ -366,7 +400,8 @@ impl Conversation {
         self.start_turn();
         match self.open(input) {
             Ok(event) => self.handle(event),
-            Err(text) => Some(self.refuse_prompt(text)),
+            Err(NoTurn::Refused(text)) => Some(self.refuse_prompt(text)),
+            Err(NoTurn::Over(end)) => Some(self.finish(*end)),
         }
     }
 
@@ -444,6 +479,10 @@ impl Conversation {
                 if generation != self.run.generation => {}
             InboxMessage::Request(_, event) => {
                 let event = self.account(event);
+                return self.shown_first(event).and_then(|event| self.handle(event));
+            }
+            InboxMessage::Shown(event, text) => {
+                self.run.tally.shown_text = text;
                 return self.handle(event);
             }
             InboxMessage::Summary(_, said) => self.summarised(said),
@@ -468,7 +507,8 @@ impl Conversation {
                 tracing::debug!(target: "loci::hooks", %call, verdict = gate.verdict.is_some(), "call hooks answered");
                 self.call_gate_passed(&call, gate);
             }
-            InboxMessage::CallDone(call, AfterCall { outcome, halt }) => {
+            InboxMessage::CallDone(call, AfterCall { outcome, halt, classifier_note }) => {
+                self.note_for_classifier(&call, classifier_note);
                 let halted = halt.and_then(|reason| self.handle(Event::Halt { reason }));
                 return self.handle(Event::Finished { call, outcome }).or(halted);
             }
@@ -478,6 +518,11 @@ impl Conversation {
             }
             InboxMessage::HookReply(question, reply) => self.hook_replied(&question, reply),
             InboxMessage::Classified(call, said) => self.classified(&call, said),
+            InboxMessage::SettingsDecided(call) => self.settings_decided(call.as_ref()),
+            InboxMessage::DenialTold(call, said, notes) => {
+                self.run.call_notes.entry(call.clone()).or_default().extend(notes);
+                self.follow_classifier(&call, Some(said));
+            }
             InboxMessage::Answered(question, answer) => self.answered(&question, answer),
             InboxMessage::Machine(event) => return self.handle(event),
         }
@@ -508,6 +553,7 @@ impl Conversation {
             if let Some(changes) = self.host.reload_agents() {
                 self.recorder.add_before_prompt(vec![changes]);
             }
+            self.note_moment();
         }
     }
 
@@ -534,7 +580,7 @@ impl Conversation {
     }
 
     /// Returns the first event of a turn; the error says why there is no turn.
-    fn open(&mut self, input: TurnInput) -> Result<Event, String> {
+    fn open(&mut self, input: TurnInput) -> Result<Event, NoTurn> {
         let prompt = match input {
             TurnInput::Prompt(prompt) => prompt,
             TurnInput::Instruction(text) => {
@@ -549,18 +595,19 @@ impl Conversation {
             TurnInput::TaskNews => {
                 let tasks = self.host.tasks().drain_finished();
                 if tasks.is_empty() {
-                    return Err(NOTHING_OPEN.to_owned());
+                    return Err(NoTurn::Refused(NOTHING_OPEN.to_owned()));
                 }
                 self.run.tally.origin = Some("task-notification");
                 let mode = self.ctx.mode();
                 self.recorder.notification(&notification_text(&tasks), mode.as_str());
                 return Ok(Event::Begin);
             }
+            TurnInput::Deferred => return self.take_up_deferred(),
             TurnInput::GoOn if self.recorder.is_open() => return Ok(Event::Begin),
-            TurnInput::GoOn => return Err(NOTHING_OPEN.to_owned()),
+            TurnInput::GoOn => return Err(NoTurn::Refused(NOTHING_OPEN.to_owned())),
         };
         if prompt.content.is_blank() {
-            return Err(BLANK.to_owned());
+            return Err(NoTurn::Refused(BLANK.to_owned()));
         }
         match self.slash_command(&prompt).map(|call| (call.command.action, call.argument)) {
             Some((CommandAction::Compact, focus)) => {
@@ -572,7 +619,7 @@ impl Conversation {
             Some((CommandAction::Clear | CommandAction::Skill, _)) | None => {}
         }
         if let Some(text) = self.refusal_of_prompts() {
-            return Err(text);
+            return Err(NoTurn::Refused(text));
         }
         self.run.expansion =
             self.slash_command(&prompt).filter(|call| call.command.action == CommandAction::Skill);

@@ -142,6 +142,13 @@ pub enum EngineEvent {
         /// What came of it.
         outcome: Result<FilesRewound, String>,
     },
+    /// A directory belongs to the session now, or cannot; the answer to [`crate::Command::AddDirectory`].
+    DirectoryAdded {
+        /// The request's id.
+        request: String,
+        /// The directory as the rules have it, or why not.
+        outcome: Result<PathBuf, String>,
+    },
     /// A call reports how it is getting on.
     Progress {
         /// Which.
@@ -159,6 +166,9 @@ pub enum EngineEvent {
     HookStarted(HookRunStarted),
     /// A hook has ended.
     HookEnded(HookRunEnded),
+    /// A hook wants this sent to the terminal: titles, notifications and bells, and nothing else. A front end without a
+    /// screen of its own leaves it.
+    TerminalSequence(String),
     /// Something the user should know, with what to do next.
     Warning(String),
     /// The turn is over.
@@ -286,6 +296,8 @@ pub struct TurnReport {
     pub origin: Option<&'static str>,
     /// The text of the last assistant message.
     pub text: String,
+    /// What a hook wants shown in its place; the transcript and the model keep the text.
+    pub shown_text: Option<String>,
     /// Why the model stopped last.
     pub stop_reason: Option<String>,
     /// Round trips to the model.

@@ -23,7 +23,7 @@ use crate::event::AgentRef;
 use crate::turn::Objection;
 pub use feature_hooks::{
     ElicitationReply, ElicitationRequest, ExpansionGate, FeatureHooks, McpToolCaller, PromptExpansion,
-    ScopedHooks, ScopedHooksGuard, TaskStep,
+    ScopedHooks, ScopedHooksGuard, ShownBatch, TaskStep,
 };
 
 /// An answer that takes a while.
@@ -97,6 +97,8 @@ pub struct CallGate {
     pub attachments: Vec<Value>,
     /// Why the turn ends here, if it does; the call does not run.
     pub halt: Option<String>,
+    /// Whether the call is put off to another run of the session.
+    pub defers: bool,
 }
 
 /// What a call came to, with what hooks add to it.
@@ -106,6 +108,8 @@ pub struct AfterCall {
     pub outcome: ToolOutcome,
     /// Why the turn ends when the calls that run are done, if it does.
     pub halt: Option<String>,
+    /// What a classifier of later calls may know of it.
+    pub classifier_note: Option<String>,
 }
 
 /// All results of a response, before the model sees them.
@@ -157,6 +161,8 @@ pub struct SessionAdditions {
     pub title: Option<String>,
     /// A prompt that comes before all others.
     pub first_prompt: Option<String>,
+    /// Whether skills are looked for again.
+    pub reloads_skills: bool,
 }
 
 /// A turn whose last answer makes no calls.
@@ -197,6 +203,11 @@ pub trait TurnHooks: Send + Sync {
     /// Asked in the place of a person; none means that they have nothing to say.
     fn permission_question(&self, question: PermissionQuestion) -> HookFuture<Option<Answer>>;
 
+    /// Told that the classifier refused a call; returns what is recorded behind its result.
+    fn permission_denied(&self, _call: HookCall, _reason: String) -> HookFuture<Vec<Value>> {
+        Box::pin(async { Vec::new() })
+    }
+
     /// Told what came of a call; returns what the model is told of it.
     fn after_call(&self, call: HookCall, outcome: ToolOutcome, taken: Duration) -> HookFuture<AfterCall>;
 
@@ -224,6 +235,19 @@ pub struct ClassifierCall {
     pub input: Value,
     /// Why it would be asked about.
     pub reason: String,
+    /// What hooks said of the results of earlier calls, which the classifier does not see. Nobody has checked it.
+    pub notes: Vec<ClassifierNote>,
+}
+
+/// What a hook says of the result of a call, for the classifier.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClassifierNote {
+    /// The call.
+    pub call: ToolUseId,
+    /// The tool.
+    pub tool: String,
+    /// What is said.
+    pub text: String,
 }
 
 /// An answer that takes a while; none means that it could not be told.

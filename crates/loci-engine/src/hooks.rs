@@ -4,11 +4,13 @@
 //! [`HookService`] fills the seams that conversations ask (`extension`): turns in `hooks/turn.rs`, compactions in
 //! `hooks/compaction.rs`, features beside them in `hooks/features.rs`. What must stay true is numbered in `docs/design/hooks.md`.
 
+mod agent;
 mod attachments;
 mod callback;
 mod command;
 mod compaction;
 mod features;
+mod file_watch;
 mod http;
 mod mcp_tool;
 mod model;
@@ -42,7 +44,9 @@ use crate::conversation::host::lock;
 use crate::event::EngineEvent;
 use crate::extension::{HookMoment, McpToolCaller};
 use crate::initialize::ClientHook;
+pub(crate) use agent::{HOOK_AGENT, HookAgents};
 use callback::client_entries;
+use file_watch::FileWatch;
 use scoped::ScopedHookList;
 pub(crate) use task_list::TaskHookLayer;
 
@@ -65,6 +69,12 @@ struct HookState {
     detached: Mutex<JoinSet<()>>,
     /// Runs of handlers that were told of something; held to add one.
     told: Mutex<JoinSet<()>>,
+    /// What agents are made from, once there is a main line.
+    agents: OnceLock<HookAgents>,
+    /// The files that hooks want to hear of; held to change what is watched.
+    watch: Mutex<FileWatch>,
+    /// How things stood in the main line when that was last said; held to copy or to replace it.
+    moment: Mutex<HookMoment>,
     /// The fields of answers that the user was told have no effect; held to add one.
     without_effect: Mutex<BTreeSet<&'static str>>,
     /// How many files for variables were given out.
@@ -89,6 +99,8 @@ pub(crate) struct HookWorld {
     pub(crate) client_requests: ClientRequests,
     /// The model provider, for handlers that ask one.
     pub(crate) client: Client,
+    /// Whether a classifier judges calls, which may be told of results.
+    pub(crate) has_classifier: bool,
     /// The connected MCP servers, for handlers that are tools of theirs.
     pub(crate) mcp_tools: Option<Arc<dyn McpToolCaller>>,
     pub(crate) home: ConfigHome,
@@ -115,6 +127,9 @@ impl HookService {
                 world,
                 detached: Mutex::default(),
                 told: Mutex::default(),
+                agents: OnceLock::new(),
+                watch: Mutex::default(),
+                moment: Mutex::default(),
                 without_effect: Mutex::default(),
                 n_env_files: AtomicUsize::new(0),
                 late: Mutex::default(),
@@ -128,11 +143,22 @@ impl HookService {
     pub(crate) fn set_config(&self, mut config: HookConfig) {
         config.extend_shared(self.inner.client_hooks.iter().cloned());
         *lock(&self.inner.config) = Arc::new(config);
+        self.update_watch();
     }
 
     /// Tells whether any handler is there for an event.
     pub(crate) fn has(&self, event: HookEvent) -> bool {
         lock(&self.inner.config).has(event) || lock(&self.inner.scoped).has(event)
+    }
+
+    /// Tells whether there are no hooks at all.
+    pub(crate) fn is_idle(&self) -> bool {
+        lock(&self.inner.config).is_empty() && lock(&self.inner.scoped).is_empty()
+    }
+
+    /// Notes how things stand in the main line, for events that happen outside of it.
+    pub(crate) fn set_moment(&self, moment: HookMoment) {
+        *lock(&self.inner.moment) = moment;
     }
 
     fn config(&self) -> Arc<HookConfig> {

@@ -39,11 +39,12 @@ mod worktrees;
 
 pub use agents::{agent_listing, main_agent_memory, task_summary};
 pub use client_request::{ClientAnswer, ClientMessage, ClientRequest, ClientRequestError, ClientRequests};
-pub use command::{Answer, Command, Prompt, ToolChanges};
+pub use command::{Answer, Command, DirectorySource, Prompt, ToolChanges};
 pub use config::{
-    AgentPoller, AgentsConfig, Ambient, BackgroundConfig, CompactionConfig, ExtractionConfig, Grants,
-    LoadedHistory, ModelConfig, ReadInstructions, ReloadPoint, ReloadedSettings, SaveUpdate, SessionConfig,
-    SessionMemory, SettingsApplier, SettingsPoller, SettingsReload, TurnLimits,
+    AgentPoller, AgentsConfig, Ambient, BackgroundConfig, CompactionConfig, ConfigFileChange, DeferredCall,
+    ExtractionConfig, Grants, LoadedHistory, ModelConfig, ReadInstructions, ReloadPoint, ReloadedSettings,
+    SaveUpdate, SessionConfig, SessionMemory, SettingsApplier, SettingsGate, SettingsPoller, SettingsReload,
+    TurnLimits,
 };
 pub use earlier_totals::EarlierTotals;
 pub use event::{
@@ -52,10 +53,10 @@ pub use event::{
 };
 pub use extension::{
     AfterCall, AfterCompaction, BatchGate, BatchResults, BeforeCompaction, BeforeEnd, BeforePrompt, CallGate,
-    Classifier, ClassifierCall, ClassifierFuture, CompactionGate, CompactionHooks, ElicitationReply,
-    ElicitationRequest, ExpansionGate, FeatureHooks, GateFuture, HookCall, HookFuture, HookMoment,
-    McpToolCaller, NoticesFuture, PermissionQuestion, PromptExpansion, PromptGate, RestoreSource,
-    ScopedHooks, ScopedHooksGuard, SessionAdditions, SessionBegin, TaskStep, TurnHooks,
+    Classifier, ClassifierCall, ClassifierFuture, ClassifierNote, CompactionGate, CompactionHooks,
+    ElicitationReply, ElicitationRequest, ExpansionGate, FeatureHooks, GateFuture, HookCall, HookFuture,
+    HookMoment, McpToolCaller, NoticesFuture, PermissionQuestion, PromptExpansion, PromptGate, RestoreSource,
+    ScopedHooks, ScopedHooksGuard, SessionAdditions, SessionBegin, ShownBatch, TaskStep, TurnHooks,
 };
 pub use file_history::FileHistoryStores;
 pub use hooks::trial::{HookTrial, HookTrialRun, HookTrialWorld, try_hooks};

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::command::Prompt;
-use crate::config::LoadedHistory;
+use crate::config::{DeferredCall, LoadedHistory};
 use crate::lost_tasks;
 use loci_context::{Clearing, Fold, Projection, Replaced};
 use loci_core::conversation::Repair;
@@ -41,6 +41,8 @@ pub(crate) struct Recorder {
     tail: Option<EntryId>,
     /// Whether the next entry begins a branch that nothing points at yet.
     begins_branch: bool,
+    /// The call that an earlier run put off, until it is taken up.
+    deferred: Option<DeferredCall>,
     repairs: Vec<Repair>,
     /// What is to be said of tasks that ended with the session.
     lost_tasks: Option<String>,
@@ -68,6 +70,7 @@ pub(crate) struct Recorder {
 impl Recorder {
     /// Starts where the past ends; nothing is written before the next prompt.
     pub(crate) fn new(env: Env, log: SessionLog, stamp: Stamp, past: LoadedHistory) -> Self {
+        let deferred = past.deferred_call();
         let path = past.replaced.view(past.path);
         Self {
             projection: Projection::with_replaced(path.iter().map(Arc::as_ref), &past.replaced),
@@ -79,7 +82,8 @@ impl Recorder {
             stamp,
             tail: past.leaf,
             begins_branch: past.begins_branch,
-            repairs: past.repairs,
+            repairs: if deferred.is_some() { Vec::new() } else { past.repairs },
+            deferred,
             prompt: PromptId::new(""),
             next_prompt: None,
             before_prompt: Vec::new(),
@@ -119,6 +123,11 @@ impl Recorder {
         std::mem::take(&mut self.trouble)
     }
 
+    /// Returns what entries are stamped with.
+    pub(crate) fn stamp(&self) -> &Stamp {
+        &self.stamp
+    }
+
     /// Notes the branch that later entries are stamped with.
     pub(crate) fn set_branch(&mut self, branch: String) {
         self.stamp.git_branch = branch;
@@ -137,6 +146,29 @@ impl Recorder {
     /// Notes the session's name of three words, which later entries carry.
     pub(crate) fn set_slug(&mut self, slug: String) {
         self.stamp.slug = Some(slug);
+    }
+
+    /// Takes the call that an earlier run put off; what comes next is its result. A fork writes what it takes over now.
+    pub(crate) fn take_deferred(&mut self) -> Option<DeferredCall> {
+        let deferred = self.deferred.take()?;
+        self.prompt = deferred.prompt.clone().unwrap_or_else(|| PromptId::new(deferred.source.as_str()));
+        self.calls.insert(deferred.call.id.clone(), deferred.source.clone());
+        let inherited = std::mem::take(&mut self.inherited);
+        if !inherited.is_empty() {
+            let fork: Vec<Arc<Entry>> = self.metadata(&Metadata::Mode).into_iter().chain(inherited).collect();
+            self.log(&fork);
+        }
+        Some(deferred)
+    }
+
+    /// Tells whether an earlier run put a call off.
+    pub(crate) fn has_deferred(&self) -> bool {
+        self.deferred.is_some()
+    }
+
+    /// Takes the context that was to stand before the next prompt.
+    pub(crate) fn take_before_prompt(&mut self) -> Vec<Value> {
+        std::mem::take(&mut self.before_prompt)
     }
 
     /// Adds context that is recorded before the next prompt.

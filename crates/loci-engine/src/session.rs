@@ -25,6 +25,7 @@ use crate::earlier_totals::EarlierTotals;
 use crate::event::{EngineEvent, TurnReport};
 use crate::extension::{FeatureHooks, SessionBegin};
 use crate::slash_command::{CommandAction, CommandRegistry};
+use crate::turn::Outcome;
 
 /// How long nothing is asked before hooks are told that the user is waited for.
 const IDLE_PATIENCE: Duration = Duration::from_secs(60);
@@ -120,6 +121,10 @@ impl Session {
         self.begin_hooks().await;
         self.conversation.tell_hooks_of_instructions("session_start");
         self.conversation.tell_tasks();
+        self.conversation.watch_files();
+        if self.conversation.recorder.has_deferred() {
+            self.queue.push_front(TurnInput::Deferred);
+        }
         while let Some(input) = self.next_input().await {
             self.turn(input).await;
         }
@@ -196,7 +201,9 @@ impl Session {
                 true => self.wait_until(since)?,
                 false => None,
             };
-            let is_idle = self.has_answered && !self.is_told_idle;
+            // A front end with a screen knows better when people are away.
+            let has_screen = self.conversation.ctx.identity.get().is_interactive();
+            let is_idle = self.has_answered && !self.is_told_idle && !has_screen;
             tokio::select! {
                 command = self.commands.recv(), if !self.is_deaf => match command {
                     Some(command) => self.take_command(command),
@@ -244,6 +251,22 @@ impl Session {
         let mut report = self.conversation.begin(input);
         while report.is_none() {
             report = self.step().await;
+        }
+        if let Some(TurnReport { outcome: Outcome::Deferred(_) | Outcome::DeferredUnavailable(_), .. }) =
+            report
+        {
+            self.end_deferred();
+        }
+    }
+
+    /// A call waits for another run: this one ends, and whatever was asked beside it is not begun.
+    fn end_deferred(&mut self) {
+        let n_left = self.queue.iter().filter(|input| matches!(input, TurnInput::Prompt(_))).count();
+        self.queue.clear();
+        self.close();
+        if n_left > 0 {
+            let text = "A call waits for another run of the session, so the prompt behind it was not sent";
+            self.conversation.tell(EngineEvent::Warning(text.to_owned()));
         }
     }
 

@@ -5,7 +5,8 @@
 //! asks again. [`Turn::handle`] is the table of all that; drivers perform the effects and feed back events.
 //!
 //! What must stay true, whatever happens:
-//! 1. Every recorded tool call gets exactly one recorded result, before the next request and before the end.
+//! 1. Every recorded tool call gets exactly one recorded result, before the next request and before the end; but for one
+//!    that is put off, which ends the turn and gets its result in another.
 //! 2. A call is run at most once, and only after it was permitted.
 //! 3. What the model said is recorded before anything is done about it.
 //! 4. An event that comes too late (after an interrupt, from a cancelled request) changes nothing.
@@ -106,6 +107,7 @@ impl Turn {
             (Phase::Opening, Event::PromptBlocked { reason }) => vec![self.end(Outcome::Blocked(reason))],
             (Phase::Opening, Event::Interrupt | Event::Abandon) => self.interrupt_opening(),
             (Phase::Idle, Event::Compact { focus }) => self.compact_manually(focus),
+            (Phase::Idle, Event::TakeUp(call)) => self.prepare(vec![call]),
 
             (Phase::Requesting(_), Event::Stream(event)) => self.hear(event),
             (Phase::Requesting(_), Event::Ended { ended, spent_usd }) => self.answered(ended, spent_usd),
@@ -291,6 +293,10 @@ impl Turn {
             Progress::Done(mut effects) => {
                 effects.extend(self.show_batch());
                 effects
+            }
+            Progress::Deferred(call) => {
+                self.stop_reason = Some("tool_deferred".to_owned());
+                vec![Effect::Record(Record::Deferred(call.clone())), self.end(Outcome::Deferred(call))]
             }
             Progress::Halted(mut effects, reason) => {
                 effects.push(self.end(Outcome::Halted(reason)));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use loci_core::agent::AgentRegistry;
 use loci_core::ids::ToolUseId;
 use loci_core::permission::Mode;
-use loci_engine::{Command, CommandRegistry, FilesRewound, InitializeRequest};
+use loci_engine::{Command, CommandRegistry, DirectorySource, FilesRewound, InitializeRequest};
 use loci_stdx::Store;
 use serde_json::{Value, json};
 
@@ -69,6 +69,17 @@ pub(crate) fn handle_request(id: &str, request: &Value, context: &ControlContext
             let call = text("tool_use_id").map(ToolUseId::new);
             say(Some(Command::MoveToBackground { call }), Some(json!({})))
         }
+        "register_repo_root" => match ["directory", "path", "root"].into_iter().find_map(text) {
+            Some(directory) => ControlOutcome {
+                command: Some(Command::AddDirectory {
+                    request: id.to_owned(),
+                    directory: directory.into(),
+                    source: DirectorySource::RegisterRepoRoot,
+                }),
+                ..ControlOutcome::default()
+            },
+            None => refuse("register_repo_root needs directory".to_owned()),
+        },
         "mcp_status" => say(None, Some(json!({"mcpServers": []}))),
         "get_session_cost" => say(None, Some(context.cost.text())),
         "get_usage" => say(None, Some(context.cost.usage())),
@@ -265,6 +276,7 @@ mod tests {
             json!({"subtype": "teleport"}),
             json!({"subtype": "rewind_files"}),
             json!({"subtype": "stop_task"}),
+            json!({"subtype": "register_repo_root"}),
             json!({"subtype": "set_permission_mode", "mode": "yolo"}),
             json!({"subtype": "set_permission_mode", "mode": "bypassPermissions"}),
         ] {

@@ -94,8 +94,10 @@ impl Frames {
             | EngineEvent::Progress { .. }
             | EngineEvent::TasksChanged(_)
             | EngineEvent::FilesRewound { .. }
+            | EngineEvent::DirectoryAdded { .. }
             | EngineEvent::ModelChanged(_)
             | EngineEvent::TurnsOver { .. }
+            | EngineEvent::TerminalSequence(_)
             | EngineEvent::Warning(_) => return None,
         })
     }
@@ -265,7 +267,10 @@ impl Frames {
             frame["loci"]["session_saved"] = json!(false);
         }
         if ending.subtype == "success" {
-            frame["result"] = json!(report.text);
+            frame["result"] = json!(report.shown_text.as_ref().unwrap_or(&report.text));
+        }
+        if let Outcome::Deferred(call) | Outcome::DeferredUnavailable(call) = &report.outcome {
+            frame["deferred_tool_use"] = json!({"id": call.id, "name": call.name, "input": call.input});
         }
         if let Some(error) = ending.error {
             frame["errors"] = json!([error]);
@@ -392,6 +397,8 @@ impl Ending {
         match outcome {
             Outcome::Completed => ending("success", false, Some("completed")),
             Outcome::Blocked(_) | Outcome::Halted(_) => ending("success", false, Some("completed")),
+            Outcome::Deferred(_) => ending("success", false, None),
+            Outcome::DeferredUnavailable(_) => ending("success", true, None),
             Outcome::Refused => ending("success", true, Some("completed")),
             Outcome::ApiError(failure) => {
                 Self { status: failure.status, ..ending("success", true, Some("completed")) }
@@ -424,7 +431,10 @@ pub(crate) fn outcome_text(report: &TurnReport) -> String {
     match (&report.outcome, Ending::of(&report.outcome).error) {
         (_, Some(error)) => format!("Error: {error}"),
         (Outcome::Interrupted(_), None) => "Interrupted".to_owned(),
-        _ => report.text.clone(),
+        (Outcome::Deferred(call), None) => {
+            format!("A call of {} was put off: go on with `loci -p --resume {}`", call.name, report.session)
+        }
+        _ => report.shown_text.clone().unwrap_or_else(|| report.text.clone()),
     }
 }
 

@@ -32,9 +32,9 @@ pub use instructions::{
 };
 pub use output_styles::discover_output_styles;
 pub use settings::{
-    FILE_LIMIT as SETTINGS_LIMIT, GivenSettings, LoadedSettings, MANAGED_DIR, SettingsEditError,
-    SettingsFile, SettingsPlaces, SettingsSources, SettingsWatch, TrustState, edit_settings,
-    exclude_local_settings, load_settings,
+    FILE_LIMIT as SETTINGS_LIMIT, GivenSettings, LoadedSettings, MANAGED_DIR, SettingsChange,
+    SettingsEditError, SettingsFile, SettingsPlaces, SettingsSources, SettingsWatch, TrustState,
+    edit_settings, exclude_local_settings, load_settings,
 };
 pub use skills::{FoundSkills, SkillWatch, discover_nested_skills, discover_skills};
 pub use state_file::{

@@ -11,6 +11,7 @@
 //! | [`memory`] | the memory directory and the journal of its changes |
 //! | [`doctor`] | finding and mending what is wrong with the store |
 //! | [`worktree`] | working copies of a repository: made, and removed when nothing is lost |
+//! | [`file_print`] | what tells one state of a file from another |
 //! | [`foreign`] | sessions of Codex: reading and importing |
 //!
 //! The crate is blocking and knows no runtime; whoever waits for the network calls it from the side. It reads
@@ -26,6 +27,7 @@
 
 pub mod config;
 pub mod doctor;
+pub mod file_print;
 pub mod foreign;
 pub mod history;
 pub mod layout;

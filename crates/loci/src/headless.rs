@@ -37,7 +37,10 @@ pub(crate) fn run(mut inherited: Env, args: Args, started: Instant) -> Result<u8
     let mut prefetch = Prefetch::start(&options, &run);
     let prompt = match args.input_format {
         Input::Text if args.init_only => None,
-        Input::Text => Some(Prompt::text(&read_prompt(&run.env, args.prompt.as_deref())?)),
+        Input::Text => {
+            let text = read_prompt(&run.env, args.prompt.as_deref(), args.continues())?;
+            text.as_deref().map(Prompt::text)
+        }
         Input::StreamJson => args.prompt.as_deref().map(Prompt::text),
     };
     let mut resume = match resume::find(&run.env, &run.home, &options) {
@@ -62,6 +65,10 @@ pub(crate) fn run(mut inherited: Env, args: Args, started: Instant) -> Result<u8
     }
     let composed =
         compose(ComposeInputs { options: &options, run, resume, prefetch, client: None, started })?;
+    let needs_prompt = args.input_format == Input::Text && !args.init_only;
+    if needs_prompt && prompt.is_none() && composed.config.history.deferred_call().is_none() {
+        return Err(no_prompt());
+    }
     let run = Run { env: &env, args: &args, options, inherited, client_requests };
     let runtime = runtime::of_session()?;
     let exit = runtime.block_on(run.serve(prompt, composed));
@@ -231,11 +238,13 @@ fn report(env: &Env, args: &Args, prompt: Option<Prompt>, user_error: UserError)
     Err(user_error)
 }
 
-/// Joins the prompt argument and piped standard input; either alone is enough.
-fn read_prompt(env: &Env, argument: Option<&str>) -> Result<String, UserError> {
+/// Joins the prompt argument and piped standard input; either alone is enough. A session that goes on may do so without:
+/// a call of it may wait to be taken up.
+fn read_prompt(env: &Env, argument: Option<&str>, goes_on: bool) -> Result<Option<String>, UserError> {
     let mut stdin = std::io::stdin();
     let mut piped = String::new();
-    if !stdin.is_terminal() && has_input(env, &stdin, argument.is_some_and(|text| !text.trim().is_empty())) {
+    let has_something = goes_on || argument.is_some_and(|text| !text.trim().is_empty());
+    if !stdin.is_terminal() && has_input(env, &stdin, has_something) {
         let mut bytes = Vec::new();
         stdin
             .by_ref()
@@ -250,11 +259,16 @@ fn read_prompt(env: &Env, argument: Option<&str>) -> Result<String, UserError> {
     }
     let parts: Vec<&str> =
         [argument.unwrap_or_default(), &piped].into_iter().filter(|part| !part.trim().is_empty()).collect();
-    if parts.is_empty() {
-        return Err(UserError::new("There is no prompt")
-            .hint("Give one as an argument, `loci -p \"your prompt\"`, or pipe one in."));
+    match parts[..] {
+        [] if goes_on => Ok(None),
+        [] => Err(no_prompt()),
+        _ => Ok(Some(parts.join("\n"))),
     }
-    Ok(parts.join("\n"))
+}
+
+fn no_prompt() -> UserError {
+    UserError::new("There is no prompt")
+        .hint("Give one as an argument, `loci -p \"your prompt\"`, or pipe one in.")
 }
 
 /// How long standard input may be silent beside a prompt.

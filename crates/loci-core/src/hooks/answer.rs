@@ -122,24 +122,17 @@ pub struct HookAnswer {
     pub worktree: Option<String>,
     /// `accept`, `decline` or `cancel`, and what was entered.
     pub elicitation: Option<(String, Option<Value>)>,
-    /// What the terminal is sent.
+    /// What the terminal is sent: titles, notifications and bells alone.
     pub terminal: Option<String>,
+    /// Whether there was more in it than that, and it is not sent.
+    pub is_terminal_refused: bool,
+    /// Whether skills are looked for again.
+    pub reloads_skills: bool,
     /// Whether the rest of the answer comes later.
     pub is_async: bool,
 }
 
 impl HookAnswer {
-    /// Returns the fields that it has and that nothing comes of in this version, by their names in an answer.
-    pub fn without_effect(&self) -> Vec<&'static str> {
-        let fields = [
-            (self.display.is_some(), "displayContent"),
-            (self.retries, "retry"),
-            (self.classifier_context.is_some(), "classifierContext"),
-            (self.watch_paths.is_some(), "watchPaths"),
-        ];
-        fields.into_iter().filter(|(is_there, _)| *is_there).map(|(_, name)| name).collect()
-    }
-
     /// Reads what a handler said about an event; `hook` and `label` name both in what the model is told.
     pub fn read(event: HookEvent, hook: &str, label: &str, end: &HandlerEnd) -> Self {
         match end {
@@ -267,9 +260,12 @@ fn named(event: HookEvent, hook: &str, label: &str, stderr: &str) -> String {
 /// Reads an object; the error says what in it does not fit.
 fn from_object(event: HookEvent, fields: &Map<String, Value>) -> Result<HookAnswer, String> {
     let facts = event.facts();
+    let sequence = text(fields, "terminalSequence")?.filter(|it| !it.is_empty());
+    let is_terminal_refused = sequence.as_deref().is_some_and(|it| !is_harmless_sequence(it));
     let mut answer = HookAnswer {
         message: text(fields, "systemMessage")?,
-        terminal: text(fields, "terminalSequence")?.filter(|it| is_harmless_sequence(it)),
+        terminal: sequence.filter(|_| !is_terminal_refused),
+        is_terminal_refused,
         is_async: flag(fields, "async")?.unwrap_or(false),
         ..HookAnswer::default()
     };
@@ -326,6 +322,7 @@ fn specific_output(
             answer.title = text(fields, "sessionTitle")?;
             answer.first_prompt = text(fields, "initialUserMessage")?;
             answer.watch_paths = texts(fields, "watchPaths")?;
+            answer.reloads_skills = flag(fields, "reloadSkills")?.unwrap_or(false);
         }
         HookEvent::UserPromptSubmit => {
             answer.title = text(fields, "sessionTitle")?;

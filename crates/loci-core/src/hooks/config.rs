@@ -278,14 +278,25 @@ impl SettingsHooks {
         hooks
     }
 
-    /// Leaves the administrator's hooks only.
+    /// Leaves the administrator's hooks only: nothing else counts in a bare run.
     #[must_use]
-    pub fn managed_only(mut self) -> Self {
+    pub fn managed_only(self) -> Self {
+        self.only_managed("the run is a bare one")
+    }
+
+    /// Leaves the administrator's hooks only: before a screen, those of every other file, the user's own included, wait
+    /// until the folder is trusted.
+    #[must_use]
+    pub fn until_trusted(self) -> Self {
+        self.only_managed("this folder is not trusted yet")
+    }
+
+    fn only_managed(mut self, why: &str) -> Self {
         let is_managed = |entry: &Arc<HookEntry>| entry.source.scope == HookScope::Settings(Scope::Managed);
         let (managed, others) = self.config.entries.into_iter().partition(is_managed);
         let others: Vec<Arc<HookEntry>> = others;
         self.config.entries = managed;
-        self.refused.extend(others.into_iter().map(|entry| (entry, "the run is a bare one".to_owned())));
+        self.refused.extend(others.into_iter().map(|entry| (entry, why.to_owned())));
         self
     }
 

@@ -46,6 +46,8 @@ pub struct HookDecision {
     pub watch_paths: Option<Vec<String>>,
     /// What is shown in the place of a text.
     pub display: Option<String>,
+    /// Whether skills are looked for again.
+    pub reloads_skills: bool,
     /// Whether the words of a prompt that is blocked are left out of what the user is told; they always are.
     pub hides_prompt: bool,
     /// Where a worktree was made.
@@ -93,6 +95,7 @@ impl HookDecision {
         self.display = answer.display.or(self.display.take());
         self.worktree = answer.worktree.or(self.worktree.take());
         self.elicitation = answer.elicitation.or(self.elicitation.take());
+        self.reloads_skills |= answer.reloads_skills;
         self.retries |= answer.retries;
         self.hides_prompt |= answer.hides_prompt;
         append(&mut self.first_prompt, answer.first_prompt, "\n");

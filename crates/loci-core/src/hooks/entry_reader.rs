@@ -205,9 +205,6 @@ fn not_built(entry: &HookEntry) -> Option<String> {
         Handler::McpTool { server, .. } => {
             Some(format!("MCP servers cannot be connected yet: the tool of `{server}` is not called"))
         }
-        Handler::Agent { .. } => {
-            Some("agents are not there yet: the model is asked without tools".to_owned())
-        }
         Handler::Command { shell: Shell::PowerShell, .. } => {
             Some("PowerShell is looked for as `pwsh`".to_owned())
         }

@@ -212,20 +212,8 @@ impl HookEvent {
 
     /// Tells whether this version has what the event is about; handlers of others are never run, which is said.
     pub fn is_built(self) -> bool {
-        use HookEvent::{
-            ConfigChange, DirectoryAdded, Elicitation, ElicitationResult, FileChanged, TeammateIdle,
-            UserPromptExpansion,
-        };
-        !matches!(
-            self,
-            UserPromptExpansion
-                | TeammateIdle
-                | ConfigChange
-                | DirectoryAdded
-                | FileChanged
-                | Elicitation
-                | ElicitationResult
-        )
+        use HookEvent::{Elicitation, ElicitationResult, TeammateIdle};
+        !matches!(self, TeammateIdle | Elicitation | ElicitationResult)
     }
 
     /// Returns how long a command may take unless it says otherwise.

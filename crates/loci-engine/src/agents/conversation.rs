@@ -93,7 +93,7 @@ impl AgentService {
         });
         let host = host.with_agents(Arc::clone(self));
         let mut conversation = Conversation::new(ConversationParts {
-            host,
+            host: Arc::new(host),
             agent: Some(plan.agent.clone()),
             events,
             recorder,

@@ -135,6 +135,10 @@ impl AgentRun {
             Outcome::ApiError(failure) => broken(said, failure.message.clone()),
             Outcome::MaxBudget(limit) => broken(said, format!("the budget of ${limit} is spent")),
             Outcome::Refused => broken(said, "the model declined to answer".to_owned()),
+            Outcome::Deferred(call) | Outcome::DeferredUnavailable(call) => broken(
+                said,
+                format!("a hook put the call of {} off, which an agent cannot wait for", call.name),
+            ),
             Outcome::Blocked(why) | Outcome::Halted(why) => broken(said, format!("a hook ended it: {why}")),
         };
         let text = match (text.trim().is_empty(), &failure) {

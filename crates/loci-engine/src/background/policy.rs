@@ -17,6 +17,8 @@ pub(crate) enum Policy {
     OneFile(PathBuf),
     /// Nothing but answer.
     Nothing,
+    /// Look at what is permitted.
+    Look,
     /// Look at what is permitted, and write memories in this directory.
     Memory(PathBuf),
 }
@@ -37,6 +39,10 @@ impl Policy {
     pub(crate) fn permit(&self, tool: &str, input: &Value, effects: &CallEffects) -> Permit {
         match self {
             Self::Nothing => Permit::Refused("Answer with text only.".to_owned()),
+            Self::Look => match effects.is_read_only() && input["run_in_background"] != true {
+                true => Permit::IfAllowed,
+                false => Permit::Refused("Here you can only look.".to_owned()),
+            },
             Self::OneFile(file) => match is_edit(effects) && tool == "Edit" {
                 true if effects.writes.iter().all(|path| is_exactly(path, file)) => Permit::Granted,
                 _ => Permit::Refused(format!(

@@ -23,7 +23,7 @@ use super::InboxMessage;
 use super::host::lock;
 use crate::background::BackgroundBudget;
 use crate::command::Answer;
-use crate::config::{Ambient, Grants, ReloadPoint, ReloadedSettings, SettingsPoller};
+use crate::config::{Ambient, Grants, ReloadPoint, ReloadedSettings, SettingsGate, SettingsPoller};
 use crate::earlier_totals::EarlierTotals;
 use crate::event::EngineEvent;
 use crate::extension::{
@@ -59,6 +59,10 @@ pub(crate) struct SessionContext {
     pub(crate) can_ask: AtomicBool,
     /// Looks whether settings changed; held for one look.
     pub(crate) poll_settings: Mutex<Option<SettingsPoller>>,
+    /// Lets hooks decide which changes of settings count; held for one question or answer.
+    pub(crate) settings_gate: Mutex<Option<Box<dyn SettingsGate>>>,
+    /// Whether they are being asked right now.
+    pub(crate) is_asking_about_settings: AtomicBool,
     /// What answers may change, and where that is saved; held for one change.
     pub(crate) grants: Mutex<Grants>,
     /// Judges what would be asked about in mode `auto`.

@@ -52,7 +52,10 @@ impl Conversation {
     }
 
     /// Records the prompt that a turn begins with, as soon as it is made and hooks have let it pass.
-    fn open_prompt(&mut self) {
+    pub(super) fn open_prompt(&mut self) {
+        if self.is_main() && self.ask_about_settings(None) {
+            return;
+        }
         match self.run.expansion.take() {
             Some(call) => self.expand(call),
             None => self.submit_prompt(),
@@ -70,6 +73,7 @@ impl Conversation {
         };
         let prompt = self.run.prompt.as_ref().map(Prompt::typed_text).unwrap_or_default();
         self.recorder.reserve_prompt();
+        self.note_moment();
         let title = self.ctx.state.get().session.title.clone();
         let before = BeforePrompt { prompt, title, moment: self.hook_moment() };
         self.wait_for(async move { InboxMessage::PromptGate(hooks.before_prompt(before).await) });
@@ -153,7 +157,6 @@ impl Conversation {
                     blocks.iter().filter_map(Block::text).for_each(|text| work.said(&text));
                 }
                 self.recorder.response(&started, &blocks, ended.as_ref());
-                self.tell_hooks_of_texts(started.message_id.as_str(), &blocks);
                 let n_calls = blocks.iter().filter(|it| it.kind() == BlockKind::ToolUse).count();
                 self.helpers.response_recorded(n_calls);
                 if ended.is_some_and(|ended| ended.context_management.is_some()) {
@@ -191,6 +194,7 @@ impl Conversation {
                 self.title_by_plan();
             }
             Record::Nudge(text) => self.recorder.nudge(text),
+            Record::Deferred(call) => self.record_deferred(&call),
             Record::Objection(objection) => {
                 if !objection.text.is_empty() {
                     self.recorder.nudge(&objection.text);
@@ -262,6 +266,7 @@ impl Conversation {
     fn prepare(&mut self, calls: &[ToolUse]) {
         self.run.calls = CancellationToken::new();
         self.run.result_tokens = 0;
+        self.run.n_calls = calls.len();
         if let Some(past) = self.past.take() {
             self.remember_files(&past);
         }
@@ -279,8 +284,12 @@ impl Conversation {
         self.host.set_moment(self.hook_moment());
         let reads = read_path(&call).map(|file| self.host.workspace().resolve(file).requested);
         let to_background = CancellationToken::new();
-        let running =
-            RunningCall { reads, effects: call.effects.clone(), to_background: to_background.clone() };
+        let running = RunningCall {
+            tool: call.tool.clone(),
+            reads,
+            effects: call.effects.clone(),
+            to_background: to_background.clone(),
+        };
         self.run.running.insert(call.id.clone(), running);
         if let Some(work) = &mut self.work {
             work.call_began(&call.tool, &call.input);
@@ -311,7 +320,7 @@ impl Conversation {
             let done = tokio::select! {
                 done = hooks.after_call(told, outcome.clone(), began.elapsed()) => done,
                 // What the tool did is told all the same.
-                () = cancel.cancelled() => AfterCall { outcome, halt: None },
+                () = cancel.cancelled() => AfterCall { outcome, halt: None, classifier_note: None },
             };
             drop(inbox.send(InboxMessage::CallDone(id, done)));
         });
@@ -356,9 +365,8 @@ impl Conversation {
     /// Returns whoever wants to know what comes of a call, and what they are told of it.
     fn hooks_after_call(&self, call: &PreparedCall) -> Option<(Arc<dyn TurnHooks>, HookCall)> {
         let hooks = self
-            .ctx
-            .listeners(HookEvent::PostToolUse)
-            .or_else(|| self.ctx.listeners(HookEvent::PostToolUseFailure))?;
+            .call_listeners(HookEvent::PostToolUse)
+            .or_else(|| self.call_listeners(HookEvent::PostToolUseFailure))?;
         Some((hooks, call.for_hooks(&self.host.workspace(), self.hook_moment())))
     }
 

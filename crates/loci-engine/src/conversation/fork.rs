@@ -78,7 +78,7 @@ impl Conversation {
             allows_one_piece: false,
         };
         Self::new(ConversationParts {
-            host: side_host(ctx, &agent, events.clone(), setup.files, setup.point.place),
+            host: Arc::new(side_host(ctx, &agent, events.clone(), setup.files, setup.point.place)),
             agent: Some(agent),
             events,
             recorder,

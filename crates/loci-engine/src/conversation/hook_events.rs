@@ -1,24 +1,36 @@
 //! What hooks are told without being waited for: failures, notifications, directories, instruction files.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use loci_core::hooks::{EventInput, HookEvent};
-use loci_core::message::Block;
+use loci_core::ids::ToolUseId;
 use loci_core::stream::Failure;
 use loci_storage::config::InstructionScope;
 use loci_tools::Host;
 
-use super::Conversation;
-use super::host::lock;
-use crate::extension::{FeatureHooks, HookMoment};
+use super::{Conversation, InboxMessage};
+use crate::extension::{ClassifierNote, FeatureHooks, HookMoment, ShownBatch, TurnHooks};
+use crate::hooks::HOOK_AGENT;
+use crate::turn::Event;
 
 /// How long a question is open before hooks are told that somebody is waited for.
 const QUESTION_PATIENCE: Duration = Duration::from_secs(6);
+
+/// The variable that turns that off.
+const NO_QUESTION_NOTICES: &str = "CLAUDE_CODE_DISABLE_PERMISSION_PROMPT_NOTIFY_HOOKS";
 
 impl Conversation {
     /// Tells whether this is the conversation that people have.
     pub(super) fn is_main(&self) -> bool {
         self.agent.is_none()
+    }
+
+    /// Returns whoever has a say in calls. Those of an agent that a hook sent out are its own affair: a check that looks at
+    /// a file must not set itself off.
+    pub(super) fn call_listeners(&self, event: HookEvent) -> Option<Arc<dyn TurnHooks>> {
+        let is_hooks_own = self.agent.as_ref().is_some_and(|agent| agent.kind == HOOK_AGENT);
+        self.ctx.listeners(event).filter(|_| !is_hooks_own)
     }
 
     /// Tells whether hooks hear of what happens here: in the main line, and in agents that work for a call of it.
@@ -71,14 +83,26 @@ impl Conversation {
         });
     }
 
+    /// Begins to watch the files that hooks want to hear of, or goes on from another directory.
+    pub(crate) fn watch_files(&self) {
+        if self.is_main() && !self.ctx.hooks.is_idle() {
+            self.ctx.hooks.watch_from(&self.host.workspace().cwd);
+        }
+    }
+
     /// Tells hooks when a call has moved the shell to another directory.
     pub(super) fn tell_hooks_of_cwd(&mut self) {
-        if self.ctx.listeners(HookEvent::CwdChanged).is_none() || !self.is_main() {
+        let is_heard = [HookEvent::CwdChanged, HookEvent::FileChanged]
+            .into_iter()
+            .any(|event| self.ctx.listeners(event).is_some());
+        if !is_heard || !self.is_main() {
             return;
         }
         let new_cwd = self.host.workspace().cwd;
         let old_cwd = self.told_cwd.replace(new_cwd.clone()).unwrap_or_else(|| self.env.cwd.clone());
         if old_cwd != new_cwd {
+            self.note_moment();
+            self.watch_files();
             self.notify_hooks(HookEvent::CwdChanged, || EventInput::CwdChanged { old_cwd, new_cwd });
         }
     }
@@ -101,37 +125,60 @@ impl Conversation {
         }
     }
 
-    /// Tells hooks what the model said, a text each.
-    pub(super) fn tell_hooks_of_texts(&self, message_id: &str, blocks: &[Block]) {
-        if self.ctx.listeners(HookEvent::MessageDisplay).is_none() {
-            return;
+    /// Notes how things stand, for what hooks are told from elsewhere.
+    pub(super) fn note_moment(&self) {
+        if self.is_main() && !self.ctx.hooks.is_idle() {
+            self.ctx.hooks.set_moment(self.hook_moment());
         }
-        let text: String = blocks.iter().filter_map(Block::text).collect();
-        if text.is_empty() {
-            return;
+    }
+
+    /// Lets hooks say what is shown of a response that is complete; the event comes back when they have. A front end with
+    /// a screen has asked for each line as it came.
+    pub(super) fn shown_first(&mut self, event: Event) -> Option<Event> {
+        let has_screen = self.ctx.identity.get().is_interactive();
+        let is_shown = self.is_main() && !has_screen && self.ctx.hooks.has(HookEvent::MessageDisplay);
+        let is_whole = matches!(event, Event::Ended { .. }) && !self.run.answer_text.is_empty();
+        if !(is_shown && is_whole) {
+            return Some(event);
         }
-        let turn_id = self.recorder.prompt_id().map(ToString::to_string).unwrap_or_default();
-        let message_id = message_id.to_owned();
-        self.notify_hooks(HookEvent::MessageDisplay, || EventInput::MessageDisplay {
-            turn_id,
-            message_id,
+        let batch = ShownBatch {
+            turn: self.recorder.prompt_id().map(ToString::to_string).unwrap_or_default(),
+            message: self.env.random.uuid_v4().to_string(),
             index: 0,
             is_final: true,
-            delta: text,
-        });
+            text: std::mem::take(&mut self.run.answer_text),
+        };
+        let shown = self.ctx.hooks.before_display(batch, self.hook_moment());
+        self.wait_for(async move { InboxMessage::Shown(event, shown.await) });
+        None
+    }
+
+    /// Keeps what a hook said of a result for the classifier of later calls.
+    pub(super) fn note_for_classifier(&mut self, call: &ToolUseId, note: Option<String>) {
+        let Some(text) = note.filter(|_| self.ctx.classifier.is_some()) else { return };
+        let tool = self.run.running.get(call).map(|running| running.tool.clone()).unwrap_or_default();
+        self.classifier_notes.push(ClassifierNote { call: call.clone(), tool, text });
     }
 
     /// Has hooks told when a question is open for a while.
-    pub(super) fn tell_hooks_of_question(&self, question: &str, tool: &str) {
+    ///
+    /// A front end that sees people type says itself when they seem to be away ([`crate::Command::Notify`]).
+    pub(super) fn tell_hooks_of_question(&mut self, question: &str, tool: &str) {
         let Some(hooks) = self.ctx.listeners(HookEvent::Notification) else { return };
-        let (ctx, question, moment) =
-            (std::sync::Arc::clone(&self.ctx), question.to_owned(), self.hook_moment());
+        let is_off = self.host.env().vars.is_truthy(NO_QUESTION_NOTICES);
+        if is_off || self.ctx.identity.get().is_interactive() {
+            return;
+        }
+        let (closed, moment) = (self.beside_question(question), self.hook_moment());
         let message = format!("loci needs your permission to use {tool}");
         tokio::spawn(async move {
-            tokio::time::sleep(QUESTION_PATIENCE).await;
-            if lock(&ctx.questions).contains_key(&question) {
-                let notification_type = "permission_prompt".to_owned();
-                hooks.notify(EventInput::Notification { message, title: None, notification_type }, moment);
+            tokio::select! {
+                () = tokio::time::sleep(QUESTION_PATIENCE) => {
+                    let notification_type = "permission_prompt".to_owned();
+                    let event = EventInput::Notification { message, title: None, notification_type };
+                    hooks.notify(event, moment);
+                }
+                () = closed.cancelled() => {}
             }
         });
     }

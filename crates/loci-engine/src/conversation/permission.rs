@@ -2,7 +2,7 @@
 
 use loci_core::agent::agent_mode;
 use loci_core::app_state::Denial;
-use loci_core::hooks::{EventInput, HookEvent, ToolFields};
+use loci_core::hooks::HookEvent;
 use loci_core::ids::ToolUseId;
 use loci_core::message::ToolUse;
 use loci_core::permission::{
@@ -46,7 +46,10 @@ impl Conversation {
     /// Checks whether a call may run, as soon as hooks have said what they think of it.
     pub(super) fn check_call(&mut self, call: &ToolUseId) {
         let Some(call) = self.run.prepared.get(call).cloned() else { return };
-        let Some(hooks) = self.ctx.listeners(HookEvent::PreToolUse) else { return self.judge(call) };
+        if self.ask_about_settings(Some(&call.id)) {
+            return;
+        }
+        let Some(hooks) = self.call_listeners(HookEvent::PreToolUse) else { return self.judge(call) };
         tracing::debug!(target: "loci::hooks", call = %call.id, "call hooks asked");
         let place = self.host.workspace();
         let effects = self.toolbox.find(&call.tool).map(|tool| tool.effects(&call.input, &place));
@@ -64,7 +67,7 @@ impl Conversation {
     /// Goes on with a call that hooks have seen. One whose input they changed is a new call: checked and judged as such.
     pub(super) fn call_gate_passed(&mut self, id: &ToolUseId, gate: CallGate) {
         let Some(call) = self.run.prepared.get(id).cloned() else { return };
-        self.run.call_notes.insert(id.clone(), gate.attachments);
+        self.run.call_notes.entry(id.clone()).or_default().extend(gate.attachments);
         if let Some(reason) = gate.halt {
             let text = match &gate.verdict {
                 Some(said) if said.verdict == Verdict::Deny && !said.reason.is_empty() => said.reason.clone(),
@@ -82,6 +85,9 @@ impl Conversation {
                 Err(outcome) => return self.decided(&call, CallPermission::Refuse(*outcome)),
             },
         };
+        if gate.defers && self.may_defer(&call) {
+            return self.decided(&call, CallPermission::Defer);
+        }
         self.judge(PreparedCall { hook: gate.verdict, is_approved, ..call });
     }
 
@@ -127,6 +133,7 @@ impl Conversation {
             tool: call.tool.clone(),
             input: call.input.clone(),
             reason: decision.reason.to_string(),
+            notes: self.classifier_notes.clone(),
         };
         tokio::spawn(async move {
             let said = classifier.classify(question).await;
@@ -135,20 +142,33 @@ impl Conversation {
         true
     }
 
-    /// Takes what the classifier said. Without an answer, or after a change of mode, people are asked.
+    /// Takes what the classifier said; hooks are told of a no before the model is.
     pub(super) fn classified(&mut self, id: &ToolUseId, said: Option<Classified>) {
+        let hooks = self.ctx.listeners(HookEvent::PermissionDenied).filter(|_| self.is_told_to_hooks());
+        let (Some(hooks), Some(Classified::Block(reason))) = (hooks, said.clone()) else {
+            return self.follow_classifier(id, said);
+        };
+        let Some(call) = self.run.prepared.get(id) else { return };
+        let told = call.for_hooks(&self.host.workspace(), self.hook_moment());
+        let (inbox, cancel, id) = (self.run.inbox.clone(), self.run.calls.clone(), id.clone());
+        tokio::spawn(async move {
+            tokio::select! {
+                notes = hooks.permission_denied(told, reason.clone()) => {
+                    drop(inbox.send(InboxMessage::DenialTold(id, Classified::Block(reason), notes)));
+                }
+                () = cancel.cancelled() => {}
+            }
+        });
+    }
+
+    /// Does what the classifier said. Without an answer, or after a change of mode, people are asked.
+    pub(super) fn follow_classifier(&mut self, id: &ToolUseId, said: Option<Classified>) {
         let Some(call) = self.run.prepared.get(id).cloned() else { return };
         let book = self.rules_now();
         let mode = book.mode;
         let mut judged = check_permission(&self.toolbox, self.host.as_ref(), book, &call);
         if let Some(said) = said.filter(|_| judged.decision.is_for_classifier(mode)) {
             lock(&self.ctx.classifier_blocks).count(&said);
-            if let Classified::Block(reason) = &said {
-                let tool = ToolFields { tool_name: call.tool.clone(), tool_input: call.input.clone() };
-                let (tool_use_id, reason) = (call.id.to_string(), reason.clone());
-                let event = || EventInput::PermissionDenied { tool, tool_use_id, reason };
-                self.notify_hooks(HookEvent::PermissionDenied, event);
-            }
             judged.decision = said.into();
         }
         self.follow_verdict(&call, &judged);
@@ -204,7 +224,8 @@ impl Conversation {
         let Some(hooks) = self.ctx.listeners(HookEvent::PermissionRequest) else { return false };
         let suggestions = self.suggestions(judged);
         let call = call.for_hooks(&self.host.workspace(), self.hook_moment());
-        let (inbox, cancel) = (self.run.inbox.clone(), self.run.calls.clone());
+        // Dropped when somebody else has answered: a hook that takes its time holds nothing up.
+        let (inbox, cancel) = (self.run.inbox.clone(), self.beside_question(&question));
         tokio::spawn(async move {
             tokio::select! {
                 reply = hooks.permission_question(PermissionQuestion { call, suggestions }) => {
@@ -317,7 +338,7 @@ impl Conversation {
     }
 
     /// Makes a change that an answer asked for: now, and in the settings file it is for.
-    fn grant(&mut self, update: Update) {
+    pub(super) fn grant(&mut self, update: Update) {
         let update = match update {
             Update::AddDirectories(dirs, to) => Update::AddDirectories(self.host.real_dirs(&dirs), to),
             Update::RemoveDirectories(dirs, to) => Update::RemoveDirectories(self.host.real_dirs(&dirs), to),

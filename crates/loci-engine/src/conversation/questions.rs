@@ -1,5 +1,7 @@
 //! Permission questions of a conversation: put, withdrawn, answered when nobody is left who could.
 
+use tokio_util::sync::CancellationToken;
+
 use super::Conversation;
 use super::host::lock;
 use crate::command::Answer;
@@ -17,7 +19,16 @@ impl Conversation {
     /// Takes an open question back and returns its call.
     pub(super) fn close_question(&mut self, question: &str) -> Option<PreparedCall> {
         lock(&self.ctx.questions).remove(question);
+        if let Some(beside) = self.run.beside_questions.remove(question) {
+            beside.cancel();
+        }
         self.run.questions.remove(question)
+    }
+
+    /// Returns what ends when a question is closed: hooks that were asked beside it, or wait to be told of it.
+    pub(super) fn beside_question(&mut self, question: &str) -> CancellationToken {
+        let calls = &self.run.calls;
+        self.run.beside_questions.entry(question.to_owned()).or_insert_with(|| calls.child_token()).clone()
     }
 
     /// Tells whether a question of this conversation is open.

@@ -151,8 +151,12 @@ impl Conversation {
     fn notify_stream(&mut self, event: StreamEvent) {
         let first_after = self.run.tally.heard(self.env.clock.monotonic());
         match &event {
-            StreamEvent::Started(started) => self.run.answering = Some(started.clone()),
+            StreamEvent::Started(started) => {
+                self.run.answering = Some(started.clone());
+                self.run.answer_text.clear();
+            }
             StreamEvent::BlockDone { index, block } if is_worth_showing(block) => {
+                self.run.answer_text.extend(block.text());
                 let entry = self.recorder.reserve(*index);
                 if let Some(started) = &self.run.answering {
                     let message = assistant_message(started, block, None);

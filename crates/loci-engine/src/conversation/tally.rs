@@ -9,7 +9,7 @@ use loci_core::tool::PathEffect;
 use loci_core::usage::Usage;
 
 use crate::event::TurnReport;
-use crate::turn::TurnEnd;
+use crate::turn::{Outcome, TurnEnd};
 
 /// What a turn has used so far.
 #[derive(Debug, Clone)]
@@ -23,6 +23,8 @@ pub(super) struct Tally {
     pub(super) usage: Usage,
     /// The text of the last assistant message.
     pub(super) text: String,
+    /// What a hook wants shown in its place.
+    pub(super) shown_text: Option<String>,
     /// Files that calls have changed.
     pub(super) written: Vec<PathEffect>,
     api: Duration,
@@ -39,6 +41,7 @@ impl Tally {
             origin: None,
             usage: Usage::default(),
             text: String::new(),
+            shown_text: None,
             written: Vec::new(),
             api: Duration::ZERO,
             first_event_after: None,
@@ -77,10 +80,12 @@ impl Tally {
         context: Fullness,
         now: Duration,
     ) -> TurnReport {
+        let shown_text = self.shown_text.clone().filter(|_| end.outcome == Outcome::Completed);
         TurnReport {
             outcome: end.outcome,
             origin: self.origin,
             text: self.text.clone(),
+            shown_text,
             stop_reason: end.stop_reason,
             round_trips: end.round_trips,
             usage: self.usage.clone(),

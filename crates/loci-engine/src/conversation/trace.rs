@@ -14,6 +14,7 @@ impl fmt::Display for EventText<'_> {
         match self.0 {
             Event::Prompt => f.write_str("prompt"),
             Event::Begin => f.write_str("begin"),
+            Event::TakeUp(call) => write!(f, "take up {}", call.id),
             Event::PromptBlocked { .. } => f.write_str("prompt blocked"),
             Event::Compact { .. } => f.write_str("compact"),
             Event::TooLong => f.write_str("too long"),
@@ -42,6 +43,7 @@ impl fmt::Display for EventText<'_> {
                 CallPermission::Run => write!(f, "permission {call} run"),
                 CallPermission::Refuse(_) => write!(f, "permission {call} refused"),
                 CallPermission::Stop(_) => write!(f, "permission {call} refused and stopped"),
+                CallPermission::Defer => write!(f, "permission {call} put off"),
             },
             Event::Finished { call, outcome } => {
                 write!(f, "finished {call} is_error={}", outcome.is_error.unwrap_or(false))
@@ -104,6 +106,7 @@ fn record_name(record: &Record) -> &'static str {
         Record::PartialText(_) => "partial text",
         Record::ToolResult { .. } => "tool result",
         Record::Nudge(_) => "nudge",
+        Record::Deferred(_) => "call put off",
         Record::Objection(_) => "objection",
         Record::ApiError(_) => "API error",
         Record::Incomplete(_) => "incomplete",

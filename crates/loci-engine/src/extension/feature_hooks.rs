@@ -51,6 +51,21 @@ pub enum ExpansionGate {
     },
 }
 
+/// Lines of the model's text that are about to be shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownBatch {
+    /// The turn.
+    pub turn: String,
+    /// The message, by an id that all its batches share.
+    pub message: String,
+    /// Counted from zero within the message.
+    pub index: u64,
+    /// Whether it is the message's last.
+    pub is_final: bool,
+    /// The lines.
+    pub text: String,
+}
+
 /// What an MCP server asks the user.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ElicitationRequest {
@@ -151,6 +166,13 @@ pub trait FeatureHooks: Send + Sync {
 
     /// `UserPromptExpansion`: asked before a typed command becomes a prompt.
     fn before_expansion(&self, expansion: PromptExpansion, moment: HookMoment) -> HookFuture<ExpansionGate>;
+
+    /// `MessageDisplay`: what is shown in the place of a text; none for the text itself. A session without a screen asks
+    /// for whole messages by itself; a front end with one asks for each batch of lines, and shows nothing before.
+    fn before_display(&self, batch: ShownBatch, moment: HookMoment) -> HookFuture<Option<String>>;
+
+    /// Returns how things stand in the main line, for callers outside of it.
+    fn moment(&self) -> HookMoment;
 
     /// Lets hooks of a skill or an agent count from now on.
     fn add_scoped(&self, hooks: ScopedHooks) -> ScopedHooksGuard;

@@ -78,7 +78,8 @@ fn of_run(event: HookEvent, name: &str, call: &str, run: &HookRun) -> Vec<Value>
     out
 }
 
-fn context(event: HookEvent, name: &str, call: &str, text: &str) -> Value {
+/// Returns words of a hook, for the model.
+pub(super) fn context(event: HookEvent, name: &str, call: &str, text: &str) -> Value {
     json!({
         "type": "hook_additional_context",
         "content": [text],

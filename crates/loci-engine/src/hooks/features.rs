@@ -6,11 +6,14 @@ use loci_core::hooks::{EventInput, HookEvent, TaskFields};
 use serde_json::Value;
 
 use super::HookService;
+use super::attachments::context;
 use super::run::Fired;
+use crate::command::DirectorySource;
+use crate::config::ConfigFileChange;
 use crate::conversation::host::lock;
 use crate::extension::{
     ElicitationReply, ElicitationRequest, ExpansionGate, FeatureHooks, HookFuture, HookMoment,
-    PromptExpansion, ScopedHooks, ScopedHooksGuard, TaskStep,
+    PromptExpansion, ScopedHooks, ScopedHooksGuard, ShownBatch, TaskStep,
 };
 
 impl FeatureHooks for HookService {
@@ -130,6 +133,22 @@ impl FeatureHooks for HookService {
         })
     }
 
+    fn before_display(&self, batch: ShownBatch, moment: HookMoment) -> HookFuture<Option<String>> {
+        let event = EventInput::MessageDisplay {
+            turn_id: batch.turn,
+            message_id: batch.message,
+            index: batch.index,
+            is_final: batch.is_final,
+            delta: batch.text,
+        };
+        // What goes wrong is in the trace alone: it would stand between the lines that are shown.
+        self.ask(event, moment, |_, fired| fired.decision.display)
+    }
+
+    fn moment(&self) -> HookMoment {
+        lock(&self.inner.moment).clone()
+    }
+
     fn add_scoped(&self, hooks: ScopedHooks) -> ScopedHooksGuard {
         let id = lock(&self.inner.scoped).add(hooks);
         let inner = std::sync::Arc::downgrade(&self.inner);
@@ -142,6 +161,48 @@ impl FeatureHooks for HookService {
 }
 
 impl HookService {
+    /// `ConfigChange`: tells whether a changed settings file counts. The administrator's always do.
+    pub(crate) fn config_changed(&self, change: ConfigFileChange, moment: HookMoment) -> HookFuture<bool> {
+        let ConfigFileChange { source, path } = change;
+        let event = EventInput::ConfigChange { source: source.to_owned(), file_path: Some(path.clone()) };
+        self.ask(event, moment, move |service, fired| {
+            service.tell_errors(&fired);
+            let is_blocked = fired.decision.block.is_some() && source != "policy_settings";
+            if is_blocked {
+                let file = path.display();
+                service.tell_user(vec![format!(
+                    "Settings changed, and a hook keeps that from counting: {file}"
+                )]);
+            }
+            !is_blocked
+        })
+    }
+
+    /// `DirectoryAdded`: told, and waited for by nobody. What is said to a directory that a person added is told the model
+    /// with the next prompt.
+    pub(crate) fn directory_added(&self, directory: PathBuf, source: DirectorySource, moment: HookMoment) {
+        if !self.has(HookEvent::DirectoryAdded) {
+            return;
+        }
+        let event = EventInput::DirectoryAdded { directory, source: source.as_str().to_owned() };
+        let input = self.input(event, moment);
+        self.spawn_told(move |service| async move {
+            let (runs, _) = service.run_all(&input, None, None).await;
+            if source == DirectorySource::SlashCommand {
+                let (name, id) = (input.hook_name(), service.fresh_id());
+                let said = runs.iter().filter_map(|run| run.answer.message.as_deref());
+                let told = said.map(|text| context(HookEvent::DirectoryAdded, &name, &id, text));
+                lock(&service.inner.late).extend(told);
+                let n_failed = runs.iter().filter(|run| run.answer.error.is_some()).count();
+                if n_failed > 0 {
+                    service.tell_user(vec![format!(
+                        "{n_failed} DirectoryAdded hooks failed; --debug=hooks has why"
+                    )]);
+                }
+            }
+        });
+    }
+
     /// Runs the handlers of an event and makes an answer of what they said; nobody there has said nothing.
     fn ask<T: Send + 'static>(
         &self,

@@ -9,6 +9,7 @@ use loci_core::message::{Block, Message, Role};
 use loci_core::model::facts;
 use loci_core::stream::StreamEvent;
 use loci_llm::{Request, SystemBlock};
+use loci_stdx::Vars;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -34,9 +35,7 @@ impl HookService {
         (limit, continues): (Duration, bool),
         cancel: &CancellationToken,
     ) -> HandlerEnd {
-        let vars = lock(&self.world().ambient).env.vars.clone();
-        let named = model.or_else(|| vars.non_empty("ANTHROPIC_SMALL_FAST_MODEL")).unwrap_or("haiku");
-        let model = resolve_model(&vars, named);
+        let model = small_model(&lock(&self.world().ambient).env.vars, model);
         let question = Message::new(Role::User, vec![Block::new_text(&with_arguments(prompt, &json))]);
         let request = Request {
             system: vec![SystemBlock { text: SYSTEM.to_owned(), is_cached: false }],
@@ -75,8 +74,14 @@ impl HookService {
     }
 }
 
+/// Returns the model that is named, or a fast one.
+pub(super) fn small_model(vars: &Vars, named: Option<&str>) -> String {
+    let named = named.or_else(|| vars.non_empty("ANTHROPIC_SMALL_FAST_MODEL")).unwrap_or("haiku");
+    resolve_model(vars, named)
+}
+
 /// Puts the input in the place of `$ARGUMENTS`, or behind a question that does not name it. `\\$` is a plain dollar.
-fn with_arguments(prompt: &str, json: &str) -> String {
+pub(super) fn with_arguments(prompt: &str, json: &str) -> String {
     const MARK: &str = "$ARGUMENTS";
     let mut out = String::new();
     let mut has_it = false;
@@ -106,7 +111,7 @@ fn with_arguments(prompt: &str, json: &str) -> String {
 }
 
 /// Reads the model's word: the first object in what it said.
-fn judged(text: &str, continues: bool) -> HandlerEnd {
+pub(super) fn judged(text: &str, continues: bool) -> HandlerEnd {
     let object = text.find('{').zip(text.rfind('}')).and_then(|(from, to)| text.get(from..=to));
     let said: Option<Value> = object.and_then(|object| serde_json::from_str(object).ok());
     let Some(is_ok) = said.as_ref().and_then(|said| said.get("ok")).and_then(Value::as_bool) else {

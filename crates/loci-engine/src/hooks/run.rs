@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use loci_core::hooks::{Handler, HandlerEnd, HookAnswer, HookDecision, HookEntry, HookInput, RunMode};
+use loci_core::hooks::{
+    Handler, HandlerEnd, HookAnswer, HookDecision, HookEntry, HookEvent, HookInput, RunMode,
+};
 use loci_core::permission::{Call, RuleCondition};
 use loci_core::tool::CallEffects;
 use loci_tools::spill_preview;
@@ -104,25 +106,61 @@ impl HookService {
         (runs, decision)
     }
 
-    /// Tells the user, once each, which fields of answers nothing comes of yet.
+    /// Tells the user, once each, which fields of answers nothing comes of.
     fn tell_without_effect(&self, runs: &[HookRun]) {
         for run in runs {
-            for field in run.answer.without_effect() {
+            for (field, why) in self.without_effect(&run.answer) {
                 if lock(&self.inner.without_effect).insert(field) {
                     let (event, label) = (run.entry.event.name(), run.entry.label());
-                    let text = format!("{event} hook [{label}]: `{field}` has no effect in this version yet");
-                    self.tell(EngineEvent::Warning(text));
+                    self.tell(EngineEvent::Warning(format!("{event} hook [{label}]: `{field}` {why}")));
                 }
             }
         }
     }
 
+    /// Returns the fields of an answer that nothing comes of, and why.
+    fn without_effect(&self, answer: &HookAnswer) -> Vec<(&'static str, &'static str)> {
+        let wants_files = answer.watch_paths.as_ref().is_some_and(|paths| !paths.is_empty());
+        let fields = [
+            (
+                answer.is_terminal_refused,
+                "terminalSequence",
+                "holds more than titles, notifications and bells, and was not sent",
+            ),
+            (
+                answer.classifier_context.is_some() && !self.world().has_classifier,
+                "classifierContext",
+                "has no effect: no classifier judges calls here",
+            ),
+            (
+                wants_files && !self.has(HookEvent::FileChanged),
+                "watchPaths",
+                "has no effect: there are no `FileChanged` hooks",
+            ),
+        ];
+        fields.into_iter().filter(|(is_there, ..)| *is_there).map(|(_, field, why)| (field, why)).collect()
+    }
+
     /// Runs every handler that an event concerns; nobody waits for them but the end of the session.
     pub(super) fn fire_detached(&self, input: HookInput) {
+        self.spawn_told(move |service| async move {
+            let decision = service.fire(input, None, None).await.decision;
+            service.tell_user(decision.messages);
+            if let Some(paths) = decision.watch_paths {
+                service.set_watch_paths(&paths);
+            }
+        });
+    }
+
+    /// Does something that nobody waits for but the end of the session.
+    pub(super) fn spawn_told<F: Future<Output = ()> + Send>(
+        &self,
+        work: impl FnOnce(Self) -> F + Send + 'static,
+    ) {
         let (service, shutdown) = (self.clone(), self.inner.shutdown.clone());
         lock(&self.inner.told).spawn(async move {
             tokio::select! {
-                fired = service.fire(input, None, None) => service.tell_user(fired.decision.messages),
+                () = work(service) => {}
                 () = shutdown.cancelled() => {}
             }
         });
@@ -130,6 +168,7 @@ impl HookService {
 
     /// Lets handlers that were told of something come to their end, and ends commands in the background.
     pub(super) async fn drain(&self) {
+        self.stop_watching();
         let mut told = std::mem::take(&mut *lock(&self.inner.told));
         let wait = async { while told.join_next().await.is_some() {} };
         // What is not done by then is ended.
@@ -213,6 +252,9 @@ impl HookService {
         let taken = began.elapsed();
         let mut answer = HookAnswer::read(event, &name, &entry.label(), &end);
         self.shorten(&mut answer);
+        if let Some(sequence) = answer.terminal.take() {
+            self.tell(EngineEvent::TerminalSequence(sequence));
+        }
         let what = end_name(&end);
         tracing::debug!(target: "loci::hooks", run = started.id, after_ms = taken.as_millis() as u64, end = what, is_error = answer.error.is_some(), "hook ended");
         self.tell(EngineEvent::HookEnded(HookRunEnded::new(started, &end, &answer)));
@@ -245,10 +287,10 @@ impl HookService {
                 let ask = (prompt.as_str(), model.as_deref());
                 self.run_prompt(ask, json, (entry.time_limit(), *continues), cancel).await
             }
-            // Asked without its tools until agents are here; that is said once, when the configuration is read.
             Handler::Agent { prompt, model } => {
                 let ask = (prompt.as_str(), model.as_deref());
-                self.run_prompt(ask, json, (entry.time_limit(), true), cancel).await
+                // Boxed: an agent is a conversation, whose hooks are run by this very function.
+                Box::pin(self.run_agent(ask, &json, entry.time_limit(), cancel)).await
             }
         }
     }

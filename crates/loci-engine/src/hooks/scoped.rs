@@ -32,6 +32,10 @@ impl ScopedHookList {
         self.all.iter().any(|(_, hooks)| hooks.config.has(event))
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
     /// Returns the handlers that count in the conversation of an agent, or in the main line.
     fn of(&self, agent: Option<&str>) -> impl Iterator<Item = &Arc<HookEntry>> {
         let counts = move |hooks: &&ScopedHooks| match &hooks.agent {
@@ -63,7 +67,7 @@ impl HookService {
     pub(super) fn config_for(&self, agent: Option<&str>) -> Arc<HookConfig> {
         let config = self.config();
         let scoped = lock(&self.inner.scoped);
-        if scoped.all.is_empty() {
+        if scoped.is_empty() {
             return config;
         }
         let mut all = HookConfig::clone(&config);

@@ -9,6 +9,7 @@ use loci_core::tool::{ToolAttachment, ToolContent, ToolOutcome};
 use serde_json::Value;
 
 use super::HookService;
+use super::attachments::context;
 use super::tool_output::replace_output;
 use crate::command::Answer;
 use crate::event::EngineEvent;
@@ -36,10 +37,14 @@ impl TurnHooks for HookService {
             let fired = service.fire(input, None, None).await;
             service.tell_user(fired.decision.messages);
             let keeps_title = !matches!(source, "clear" | "compact");
+            if let Some(paths) = &fired.decision.watch_paths {
+                service.set_watch_paths(paths);
+            }
             SessionAdditions {
                 attachments: fired.attachments,
                 title: fired.decision.title.filter(|_| keeps_title),
                 first_prompt: fired.decision.first_prompt,
+                reloads_skills: fired.decision.reloads_skills,
             }
         })
     }
@@ -101,8 +106,10 @@ impl TurnHooks for HookService {
             let fired = service.fire(input, Some(id.as_str()), Some(&effects)).await;
             let decision = fired.decision;
             service.tell_user(decision.messages);
+            let defers = matches!(decision.permission, Some((HookPermission::Defer, _)));
             CallGate {
-                verdict: decision.permission.map(|(word, reason)| verdict(word, reason)),
+                verdict: decision.permission.and_then(|(word, reason)| verdict(word, reason)),
+                defers,
                 input: decision.input,
                 attachments: fired.attachments,
                 halt: decision.stop.map(|why| or_usual(why, "A hook stopped the turn.")),
@@ -126,6 +133,21 @@ impl TurnHooks for HookService {
         })
     }
 
+    fn permission_denied(&self, call: HookCall, reason: String) -> HookFuture<Vec<Value>> {
+        let HookCall { id, tool, input, effects, moment } = call;
+        let tool = ToolFields { tool_name: tool, tool_input: input };
+        let event = EventInput::PermissionDenied { tool, tool_use_id: id.to_string(), reason };
+        let (service, input) = (self.clone(), self.input(event, moment));
+        Box::pin(async move {
+            let name = input.hook_name();
+            let fired = service.fire(input, Some(id.as_str()), Some(&effects)).await;
+            service.tell_user(fired.decision.messages);
+            let may_retry = "The denial stands, but you may try this call again.";
+            let note = || context(HookEvent::PermissionDenied, &name, id.as_str(), may_retry);
+            fired.decision.retries.then(note).into_iter().collect()
+        })
+    }
+
     fn after_call(&self, call: HookCall, outcome: ToolOutcome, taken: Duration) -> HookFuture<AfterCall> {
         let HookCall { id, tool, input, effects, moment } = call;
         let tool = ToolFields { tool_name: tool, tool_input: input };
@@ -146,24 +168,28 @@ impl TurnHooks for HookService {
             },
         };
         if !self.has(event.event()) {
-            return Box::pin(async { AfterCall { outcome, halt: None } });
+            return Box::pin(async { AfterCall { outcome, halt: None, classifier_note: None } });
         }
         let (service, input) = (self.clone(), self.input(event, moment));
         Box::pin(async move {
             let fired = service.fire(input, Some(id.as_str()), Some(&effects)).await;
             let decision = fired.decision;
             let mut messages = decision.messages;
+            let mut classifier_note = decision.classifier_context.filter(|_| !effects.is_read_only());
             let mut outcome = match decision.output {
                 None => outcome,
                 Some(output) => replace_output(outcome.clone(), output).unwrap_or_else(|problem| {
                     messages.push(format!("PostToolUse hook: {problem}; the tool's own is kept"));
+                    // What is said of a result that nobody gets is said of nothing.
+                    classifier_note = None;
                     outcome
                 }),
             };
             service.tell_user(messages);
             let added = fired.attachments.into_iter().map(|attachment| ToolAttachment { attachment });
             outcome.attachments.extend(added);
-            AfterCall { outcome, halt: decision.stop.map(|why| or_usual(why, "A hook stopped the turn.")) }
+            let halt = decision.stop.map(|why| or_usual(why, "A hook stopped the turn."));
+            AfterCall { outcome, halt, classifier_note }
         })
     }
 
@@ -235,17 +261,15 @@ fn lock_vars(service: &HookService) -> Option<String> {
     env.vars.non_empty("CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS").map(str::to_owned)
 }
 
-fn verdict(word: HookPermission, reason: String) -> HookVerdict {
-    match word {
-        HookPermission::Allow => HookVerdict { verdict: Verdict::Allow, reason },
-        HookPermission::Ask => HookVerdict { verdict: Verdict::Ask, reason },
-        HookPermission::Deny => HookVerdict { verdict: Verdict::Deny, reason },
-        // Nobody can take it up yet, so it does not run, and is not taken for a yes.
-        HookPermission::Defer => HookVerdict {
-            verdict: Verdict::Deny,
-            reason: or_usual(reason, "A hook put this call off, and it was not run."),
-        },
-    }
+/// Returns what counts when the call is judged; one that is put off is not.
+fn verdict(word: HookPermission, reason: String) -> Option<HookVerdict> {
+    let verdict = match word {
+        HookPermission::Allow => Verdict::Allow,
+        HookPermission::Ask => Verdict::Ask,
+        HookPermission::Deny => Verdict::Deny,
+        HookPermission::Defer => return None,
+    };
+    Some(HookVerdict { verdict, reason })
 }
 
 pub(super) fn or_usual(text: String, usual: &str) -> String {

@@ -23,7 +23,7 @@ use crate::conversation::{
 use crate::event::{EngineEvent, EventSink, ResumedHistory};
 use crate::extension::RestoreSource;
 use crate::file_history::Checkpoints;
-use crate::hooks::{HookService, HookWorld};
+use crate::hooks::{HookAgents, HookService, HookWorld};
 use crate::memory::MemoryService;
 use crate::plan::PlanService;
 use crate::recorder::Recorder;
@@ -40,8 +40,9 @@ impl Session {
         let (command_in, commands) = unbounded_channel();
         let identity = Arc::new(Store::new(config.identity.clone()));
         let who = identity.get();
-        let (poll_settings, apply) =
-            config.settings_reload.take().map(|reload| (reload.poll, reload.apply)).unzip();
+        let reload = config.settings_reload.take().map(|it| ((it.poll, it.gate), it.apply));
+        let (polled, apply) = reload.unzip();
+        let (poll_settings, settings_gate) = polled.unzip();
         let ambient = Ambient { env: config.env.clone(), child_env: std::mem::take(&mut config.child_env) };
         let ambient = Arc::new(Mutex::new(ambient));
         let outside = SessionStateEffects {
@@ -66,6 +67,7 @@ impl Session {
                 tmp: config.tmp.clone(),
                 client_requests: config.client_requests.clone(),
                 client: config.client.clone(),
+                has_classifier: config.classifier.is_some(),
                 mcp_tools: config.mcp_tools.take(),
                 home: config.home.clone(),
                 env_dir: Arc::clone(&env_dir),
@@ -94,6 +96,8 @@ impl Session {
             started: config.started,
             can_ask: AtomicBool::new(config.can_ask),
             poll_settings: Mutex::new(poll_settings),
+            settings_gate: Mutex::new(settings_gate),
+            is_asking_about_settings: AtomicBool::new(false),
             grants: Mutex::new(std::mem::take(&mut config.grants)),
             classifier: config.classifier.take(),
             classifier_blocks: Mutex::default(),
@@ -196,6 +200,15 @@ impl Conversation {
             read: config.read_instructions,
             told_date: String::new(),
         };
+        let host = Arc::new(host);
+        ctx.hooks.set_agents(HookAgents {
+            ctx: Arc::downgrade(&ctx),
+            stamp: recorder.stamp().clone(),
+            max_budget_usd: config.limits.max_budget_usd,
+            toolbox: config.toolbox.clone(),
+            model: config.model.clone(),
+            host: Arc::downgrade(&host),
+        });
         Self::new(ConversationParts {
             agent: None,
             events,

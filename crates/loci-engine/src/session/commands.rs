@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use loci_core::hooks::{EventInput, HookEvent};
 use loci_tools::Host;
 
 use super::Session;
@@ -48,6 +49,16 @@ impl Session {
                 conversation.tell(EngineEvent::ModelChanged(conversation.current_model()));
             }
             Command::ChangeTools(changes) => conversation.change_tools(changes),
+            Command::Notify { kind: notification_type, message, title } => {
+                conversation.notify_hooks(HookEvent::Notification, || EventInput::Notification {
+                    message,
+                    title,
+                    notification_type,
+                });
+            }
+            Command::AddDirectory { request, directory, source } => {
+                conversation.add_directory(request, &directory, source);
+            }
             Command::RewindFiles { request, prompt, is_trial } => {
                 self.rewind_files(request, prompt, is_trial);
             }

@@ -23,6 +23,8 @@ pub(super) struct Calls {
     is_stopping: bool,
     /// Why the turn ends when these are done, if it does.
     halt: Option<String>,
+    /// The call, where there is but one: it alone can be put off.
+    only: Option<ToolUse>,
 }
 
 #[derive(Debug)]
@@ -43,6 +45,8 @@ pub(super) enum Progress {
     Stopped(Vec<Effect>),
     /// Every call has its result, and somebody who has a say in it wanted the turn to end.
     Halted(Vec<Effect>, String),
+    /// The one call there was waits for another run.
+    Deferred(ToolUse),
 }
 
 impl Calls {
@@ -54,6 +58,7 @@ impl Calls {
             max_parallel: max_parallel.max(1),
             is_stopping: false,
             halt: None,
+            only: <[ToolUse; 1]>::try_from(calls.to_vec()).ok().map(|[call]| call),
         }
     }
 
@@ -83,6 +88,15 @@ impl Calls {
                 self.active.remove(at);
                 self.advance(vec![result(call.clone(), outcome)])
             }
+            CallPermission::Defer => match self.only.take() {
+                Some(call) => Progress::Deferred(call),
+                None => {
+                    self.active.remove(at);
+                    let why =
+                        "Not run: a hook put this call off, which it cannot while others wait beside it.";
+                    self.advance(vec![result(call.clone(), ToolOutcome::refusal(why))])
+                }
+            },
             CallPermission::Stop(outcome) => {
                 self.active.remove(at);
                 let first = result(call.clone(), outcome);

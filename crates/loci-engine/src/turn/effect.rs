@@ -101,6 +101,8 @@ pub enum Record {
     },
     /// Words to the model that no person wrote.
     Nudge(&'static str),
+    /// The mark of a call that waits for another run.
+    Deferred(ToolUse),
     /// What somebody who has a say in it had against the end of the turn.
     Objection(Objection),
     /// The request failed for good.
@@ -178,6 +180,10 @@ pub enum Outcome {
     Blocked(String),
     /// Somebody who has a say in it wanted it to end, and why.
     Halted(String),
+    /// A call was put off, and waits in the transcript for another run.
+    Deferred(ToolUse),
+    /// A call that was put off cannot be taken up: its tool is not there.
+    DeferredUnavailable(ToolUse),
     /// The API failed for good.
     ApiError(Failure),
     /// At the limit of round trips.

@@ -1,6 +1,7 @@
 //! What the turn machine hears.
 
 use loci_core::ids::ToolUseId;
+use loci_core::message::ToolUse;
 use loci_core::stream::{Ended, Failure, StreamEvent};
 use loci_core::tool::ToolOutcome;
 
@@ -16,6 +17,8 @@ pub enum Event {
         /// Why, for the user.
         reason: String,
     },
+    /// A call that an earlier run put off is taken up again.
+    TakeUp(ToolUse),
     /// The user wants the conversation compacted, and nothing else.
     Compact {
         /// What should be kept above all.
@@ -161,4 +164,6 @@ pub enum CallPermission {
     Refuse(ToolOutcome),
     /// No, and the turn stops here.
     Stop(ToolOutcome),
+    /// Not in this run: the turn ends, and the call waits in the transcript for another. Only for a call that is alone.
+    Defer,
 }

@@ -913,3 +913,36 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn call_that_is_alone_is_put_off_and_taken_up_in_another_turn() {
+    let defer = |id: &str| Event::Permission { call: id.into(), permission: CallPermission::Defer };
+    let mut turn = Turn::new(limits());
+    for event in [Event::Begin, started(), call(0, "a"), ended("tool_use")] {
+        turn.handle(event);
+    }
+    turn.handle(ready(&[("a", Concurrency::Exclusive)]));
+    let effects = turn.handle(defer("a"));
+    let [Effect::Record(Record::Deferred(waiting)), Effect::End(end)] = &effects[..] else {
+        panic!("{effects:?}")
+    };
+    assert_eq!(end.stop_reason.as_deref(), Some("tool_deferred"));
+    assert_eq!(end.outcome, Outcome::Deferred(waiting.clone()));
+    assert!(turn.handle(run("a")).is_empty(), "what comes later changes nothing");
+
+    let mut next = Turn::new(limits());
+    assert_eq!(next.handle(Event::TakeUp(waiting.clone())), [Effect::Prepare(vec![waiting.clone()])]);
+    next.handle(ready(&[("a", Concurrency::Exclusive)]));
+    assert_eq!(next.handle(run("a")), [Effect::Run("a".into())]);
+    let shown: Vec<String> = next.handle(finished("a")).iter().filter_map(show).collect();
+    assert_eq!(shown, ["result(a)", "ask main Usual"]);
+
+    // Beside another it cannot be: it is refused, and the other goes on.
+    let mut both = Turn::new(limits());
+    for event in [Event::Begin, started(), call(0, "a"), call(1, "b"), ended("tool_use")] {
+        both.handle(event);
+    }
+    both.handle(ready(&[("a", Concurrency::Exclusive), ("b", Concurrency::Exclusive)]));
+    let shown: Vec<String> = both.handle(defer("a")).iter().filter_map(show).collect();
+    assert_eq!(shown, ["result(a failed)", "judge b"]);
+}

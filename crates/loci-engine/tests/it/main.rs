@@ -7,6 +7,7 @@ mod auto_mode;
 mod cold_clearing;
 mod compaction_hooks;
 mod date;
+mod denials;
 mod replay;
 mod resumed;
 mod tool_changes;

@@ -72,7 +72,11 @@ impl TurnHooks for Hooks {
 
     fn after_call(&self, call: HookCall, outcome: ToolOutcome, _taken: Duration) -> HookFuture<AfterCall> {
         let halt = self.halts_after.map(str::to_owned);
-        self.answer("after", call.input["command"].to_string(), AfterCall { outcome, halt })
+        self.answer(
+            "after",
+            call.input["command"].to_string(),
+            AfterCall { outcome, halt, classifier_note: None },
+        )
     }
 
     fn before_end(&self, end: BeforeEnd) -> HookFuture<Option<Objection>> {

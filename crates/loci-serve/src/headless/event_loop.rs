@@ -10,6 +10,7 @@ use loci_engine::{
     AgentRef, Answer, ClientMessage, Command, EngineEvent, RunnerEvent, SessionRunner, TaskNews, TurnReport,
 };
 use loci_stdx::printable;
+use serde_json::json;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::terminal_prompt::{LineOutcome, TerminalPrompt};
@@ -130,6 +131,9 @@ impl EventLoop<'_> {
         match event {
             EngineEvent::Warning(trouble) => self.warn(trouble),
             EngineEvent::Task(news) => self.note_task(news),
+            EngineEvent::TerminalSequence(_) => {
+                tracing::debug!(target: "loci::hooks", "a terminal sequence of a hook is not sent: there is no screen");
+            }
             EngineEvent::QuestionAsked(question) if self.options.prompter == PermissionPrompter::Terminal => {
                 let shown = self.terminal.ask(question.clone());
                 self.show_on_terminal(shown);
@@ -193,6 +197,10 @@ impl EventLoop<'_> {
             }
             EngineEvent::FilesRewound { request, outcome } => {
                 self.output.write_line(&control::response(request, control::rewound(outcome)));
+            }
+            EngineEvent::DirectoryAdded { request, outcome } => {
+                let answer = outcome.clone().map(|directory| Some(json!({"directory": directory})));
+                self.output.write_line(&control::response(request, answer));
             }
             EngineEvent::QuestionAsked(_) | EngineEvent::QuestionWithdrawn { .. }
                 if self.options.prompter != PermissionPrompter::Client => {}

@@ -15,7 +15,10 @@ mod read;
 mod trust;
 mod watch;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+use watch::ReadText;
 
 use loci_settings::{
     Diagnostic, Key, Layer, MergedSettings, Origin, Scope, Scopes, Settings, Severity, Trust, merge,
@@ -26,7 +29,7 @@ pub use exclude::exclude_local_settings;
 pub use places::{MANAGED_DIR, SettingsPlaces, SettingsSources};
 pub use read::FILE_LIMIT;
 pub use trust::TrustState;
-pub use watch::SettingsWatch;
+pub use watch::{SettingsChange, SettingsWatch};
 
 /// All settings of a directory, and what there is to say about them.
 #[derive(Debug, Clone, Default)]
@@ -77,18 +80,20 @@ impl LoadedSettings {
 
 /// Finds, reads and joins all settings.
 pub fn load_settings(places: &SettingsPlaces, given: Option<&GivenSettings>) -> LoadedSettings {
-    let mut loading = Loading { places, layers: Vec::new(), out: LoadedSettings::default() };
-    let wants = places.sources;
-    if wants.user {
-        loading.file(Scope::User, &places.user);
-    }
-    if wants.project {
-        loading.file(Scope::Project, &places.project);
-    }
-    if wants.local {
-        for path in places.locals() {
-            loading.file(Scope::Local, path);
-        }
+    load_texts(places, given, None)
+}
+
+/// Joins all settings: those on disk, or those of `texts` in the place of them.
+fn load_texts(
+    places: &SettingsPlaces,
+    given: Option<&GivenSettings>,
+    texts: Option<&BTreeMap<PathBuf, ReadText>>,
+) -> LoadedSettings {
+    let mut loading = Loading { places, texts, layers: Vec::new(), out: LoadedSettings::default() };
+    let (own, managed): (Vec<_>, Vec<_>) =
+        settings_files(places).into_iter().partition(|(scope, _)| *scope != Scope::Managed);
+    for (scope, path) in own {
+        loading.file(scope, &path);
     }
     if let Some(given) = given {
         loading.take(
@@ -97,14 +102,32 @@ pub fn load_settings(places: &SettingsPlaces, given: Option<&GivenSettings>) -> 
             Path::new("--settings"),
         );
     }
-    for path in places.managed_files() {
-        loading.file(Scope::Managed, &path);
+    for (scope, path) in managed {
+        loading.file(scope, &path);
     }
     loading.finish()
 }
 
+/// Returns the places of all files that are read, lowest precedence first.
+fn settings_files(places: &SettingsPlaces) -> Vec<(Scope, PathBuf)> {
+    let wants = places.sources;
+    let mut files = Vec::new();
+    if wants.user {
+        files.push((Scope::User, places.user.clone()));
+    }
+    if wants.project {
+        files.push((Scope::Project, places.project.clone()));
+    }
+    if wants.local {
+        files.extend(places.locals().map(|path| (Scope::Local, path.to_owned())));
+    }
+    files.extend(places.managed_files().into_iter().map(|path| (Scope::Managed, path)));
+    files
+}
+
 struct Loading<'a> {
     places: &'a SettingsPlaces,
+    texts: Option<&'a BTreeMap<PathBuf, ReadText>>,
     layers: Vec<Layer>,
     out: LoadedSettings,
 }
@@ -116,7 +139,10 @@ impl Loading<'_> {
             return;
         }
         let origin = Origin::new(scope, self.places.display_path(path));
-        let outcome = read::read(path);
+        let outcome = match self.texts {
+            Some(texts) => texts.get(path).cloned().unwrap_or(Ok(None)),
+            None => read::read(path),
+        };
         let exists = !matches!(outcome, Ok(None));
         self.out.files.push(SettingsFile { scope, path: path.to_owned(), exists });
         match outcome {

@@ -1,6 +1,10 @@
 //! Hooks of settings, end to end: real scripts, a scripted model, and what each of them brings about.
 
+mod answers;
+mod background;
+mod changes;
 mod decisions;
+mod deferral;
 mod events;
 mod faults;
 mod handlers;

@@ -254,3 +254,17 @@ fn condition_of_paths_is_compared_by_the_permission_engine() {
         assert_eq!(condition.matches(&call, &book), expected, "{rule} ~ {tool} {path}");
     }
 }
+
+#[test]
+fn users_own_hooks_wait_for_trust_before_a_screen_and_the_administrators_do_not() {
+    let stop = r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "c"}]}]}}"#;
+    let layers = layers(&[(Scope::User, stop), (Scope::Managed, stop)]);
+    for is_bare in [true, false] {
+        let hooks = SettingsHooks::parse(&merge(&layers, true), Path::new("/p"));
+        let hooks = if is_bare { hooks.managed_only() } else { hooks.until_trusted() };
+        let scopes: Vec<&HookScope> = hooks.config.entries().iter().map(|it| &it.source.scope).collect();
+        assert_eq!(scopes, [&HookScope::Settings(Scope::Managed)]);
+        let why = if is_bare { "the run is a bare one" } else { "this folder is not trusted yet" };
+        assert_eq!(hooks.refused.iter().map(|(_, why)| why.as_str()).collect::<Vec<_>>(), [why]);
+    }
+}

@@ -12,7 +12,7 @@ pub const FILE_LIMIT: usize = 2 * 1024 * 1024;
 pub(super) type Problem = (String, String);
 
 /// A file's text, and what is wrong with it as a whole.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FileText {
     pub(super) text: String,
     pub(super) problem: Option<Problem>,

@@ -1,31 +1,51 @@
 //! Noticing that settings files changed.
 //!
-//! Files are compared by their place on disk, size and time before each use rather than watched: that holds on
-//! every file system, through links and renames, costs a few microseconds, and can never miss a change or lag
-//! behind one. A change is taken up by whoever asks next, so it counts from the next tool call on.
+//! Files are compared before each use rather than watched ([`FilePrint`]): that can never miss a change or lag behind one.
+//! A change is taken up by whoever asks next, so it counts from the next tool call on.
+//!
+//! Where somebody has a say in changes ([`SettingsWatch::changes`]), what counts is what was read when they were asked: the
+//! texts are kept, and a change that they did not want is not read again until the file changes once more.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
-use super::{GivenSettings, LoadedSettings, SettingsPlaces, load_settings};
+use loci_settings::Scope;
+
+use super::read::{self, FileText, Problem};
+use super::{GivenSettings, LoadedSettings, SettingsPlaces, load_settings, load_texts, settings_files};
+use crate::file_print::FilePrint;
+
+/// What reading a file came to.
+pub(super) type ReadText = Result<Option<FileText>, Problem>;
 
 /// Settings that follow their files.
 #[derive(Debug)]
 pub struct SettingsWatch {
     places: SettingsPlaces,
     given: Option<GivenSettings>,
-    seen: Vec<Option<Print>>,
+    seen: Vec<Option<FilePrint>>,
+    /// What counts, once somebody has a say in changes.
+    accepted: Option<Accepted>,
 }
 
-/// What tells one state of a file from another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Print {
-    device: u64,
-    inode: u64,
-    size: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
+/// The texts that count.
+#[derive(Debug, Default)]
+struct Accepted {
+    texts: BTreeMap<PathBuf, ReadText>,
+    /// What each file was when it was last decided upon.
+    seen: BTreeMap<PathBuf, Option<FilePrint>>,
+    is_new: bool,
+}
+
+/// A settings file that changed, to be decided upon.
+#[derive(Debug)]
+pub struct SettingsChange {
+    /// Whose it is.
+    pub scope: Scope,
+    /// The file.
+    pub path: PathBuf,
+    text: ReadText,
+    print: Option<FilePrint>,
 }
 
 impl SettingsWatch {
@@ -34,36 +54,65 @@ impl SettingsWatch {
         // Looked at before reading: a change in between shows up as one later.
         let seen = prints(&places);
         let loaded = load_settings(&places, given.as_ref());
-        (Self { places, given, seen }, loaded)
+        (Self { places, given, seen, accepted: None }, loaded)
     }
 
     /// Returns the settings anew when a file changed since the last time.
     pub fn poll(&mut self) -> Option<LoadedSettings> {
-        let now = prints(&self.places);
-        if now == self.seen {
-            return None;
+        let Some(accepted) = &mut self.accepted else {
+            let now = prints(&self.places);
+            if now == self.seen {
+                return None;
+            }
+            self.seen = now;
+            return Some(load_settings(&self.places, self.given.as_ref()));
+        };
+        // Trust is no setting: nobody is asked about it.
+        let now = vec![FilePrint::of(&self.places.state_file)];
+        let has_trust_changed = std::mem::replace(&mut self.seen, now.clone()) != now;
+        let is_new = std::mem::take(&mut accepted.is_new);
+        (is_new || has_trust_changed)
+            .then(|| load_texts(&self.places, self.given.as_ref(), Some(&accepted.texts)))
+    }
+
+    /// Returns the files that changed since they were last decided upon; from the first time on nothing counts before
+    /// that ([`Self::decide`]).
+    pub fn changes(&mut self) -> Vec<SettingsChange> {
+        let files = settings_files(&self.places);
+        let is_first = self.accepted.is_none();
+        let accepted = self.accepted.get_or_insert_default();
+        let mut changes = Vec::new();
+        for (scope, path) in files {
+            let print = FilePrint::of(&path);
+            if is_first || accepted.seen.get(&path).copied().flatten() != print {
+                changes.push(SettingsChange { scope, text: read::read(&path), path, print });
+            }
         }
-        self.seen = now;
-        Some(load_settings(&self.places, self.given.as_ref()))
+        if !is_first {
+            return changes;
+        }
+        self.seen = vec![FilePrint::of(&self.places.state_file)];
+        changes.into_iter().for_each(|change| self.decide(change, true));
+        self.accepted.iter_mut().for_each(|accepted| accepted.is_new = false);
+        Vec::new()
+    }
+
+    /// Lets a change count, or not.
+    pub fn decide(&mut self, change: SettingsChange, is_taken: bool) {
+        let accepted = self.accepted.get_or_insert_default();
+        accepted.seen.insert(change.path.clone(), change.print);
+        if is_taken {
+            accepted.texts.insert(change.path, change.text);
+            accepted.is_new = true;
+        }
     }
 }
 
-fn prints(places: &SettingsPlaces) -> Vec<Option<Print>> {
+fn prints(places: &SettingsPlaces) -> Vec<Option<FilePrint>> {
     let fixed = [&places.user, &places.project, &places.local, &places.state_file];
-    let mut prints: Vec<Option<Print>> = fixed.into_iter().map(|path| print(path)).collect();
-    prints.push(places.left_local.as_deref().and_then(print));
-    prints.push(print(&places.drop_in_dir()));
-    prints.extend(places.managed_files().iter().map(|path| print(path)));
+    let mut prints: Vec<Option<FilePrint>> = fixed.into_iter().map(|path| FilePrint::of(path)).collect();
+    prints.push(places.left_local.as_deref().and_then(FilePrint::of));
+    prints.push(FilePrint::of(&places.drop_in_dir()));
+    prints.extend(places.managed_files().iter().map(|path| FilePrint::of(path)));
     prints
-}
-
-fn print(path: &Path) -> Option<Print> {
-    let metadata = fs::metadata(path).ok()?;
-    Some(Print {
-        device: metadata.dev(),
-        inode: metadata.ino(),
-        size: metadata.size(),
-        modified: (metadata.mtime(), metadata.mtime_nsec()),
-        changed: (metadata.ctime(), metadata.ctime_nsec()),
-    })
 }

@@ -302,7 +302,8 @@ async fn field_of_an_answer_without_effect_is_reported_once() {
     let answer = specific("PostToolUse", json!({"classifierContext": "harmless"}));
     configure(&world, json!({"PostToolUse": answering("Bash", &answer)}));
     let output = run(&world);
-    let n_told = output.stderr.matches("`classifierContext` has no effect in this version yet").count();
+    let n_told =
+        output.stderr.matches("`classifierContext` has no effect: no classifier judges calls").count();
     assert_eq!(n_told, 1, "{}", output.stderr);
 }
 

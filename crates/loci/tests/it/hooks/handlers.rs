@@ -200,3 +200,48 @@ async fn callback_that_answers_later_or_with_nothing_stops_nothing() {
         assert_eq!((callbacks.len(), world.home.project().join("made").exists()), (1, true), "{reply}");
     }
 }
+
+#[tokio::test]
+async fn agent_of_a_hook_looks_around_before_it_decides_and_changes_nothing() {
+    // The conversation, the agent that looks, tries to write, and decides, and what follows.
+    for (answer, is_made) in [
+        (r#"{"ok": true}"#, true),
+        (r#"{"ok": false, "reason": "the notes forbid it"}"#, false),
+        ("I cannot say", true),
+    ] {
+        let steps = vec![
+            Step::call("Bash", json!({"command": "touch made"})),
+            Step::call("Read", json!({"file_path": "notes.md"})),
+            Step::call("Write", json!({"file_path": "planted", "content": "x"})),
+            Step::text(answer),
+            Step::text("Done."),
+        ];
+        let world = World::new(steps).await;
+        world.home.write("notes.md", "Never touch made.\n");
+        let handler = json!({"type": "agent", "prompt": "May this run? $ARGUMENTS"});
+        // Its own calls set nothing off: no hook hears of them.
+        let hooks = json!({"PreToolUse": [
+            {"matcher": "Bash|Read", "hooks": [handler]},
+            {"hooks": [{"type": "command", "command": super::KEEP}]},
+        ]});
+        configure(&world, hooks);
+        let output = run(&world);
+        assert_eq!(super::result(&output)["result"], "Done.", "{answer} {output:?}");
+        let requests = world.model.requests();
+        assert_eq!(requests.len(), 5, "{answer}");
+        let tools: Vec<String> = requests[1].json["tools"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|tool| tool["name"].as_str().unwrap().to_owned())
+            .collect();
+        assert!(tools.iter().all(|name| ["Read", "Glob", "Grep"].contains(&name.as_str())), "{tools:?}");
+        assert!(requests[1].json["messages"].to_string().contains("touch made"));
+        assert!(requests[2].json["messages"].to_string().contains("Never touch made."));
+        let project = world.home.project();
+        assert_eq!(project.join("made").exists(), is_made, "{answer}");
+        assert!(!project.join("planted").exists());
+        assert_eq!(last_message(&world).contains("the notes forbid it"), answer.contains("notes"));
+        assert_eq!(super::kept(&world, "kept.jsonl").len(), 1, "the call of the conversation, and no other");
+    }
+}

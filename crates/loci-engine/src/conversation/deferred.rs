@@ -1,0 +1,58 @@
+//! Calls that a hook puts off: the turn ends with the call open in the transcript, and another run takes it up.
+//!
+//! The mark is an attachment (`hook_deferred_tool`) behind the response that holds the call. A session that is resumed and
+//! ends with it begins with the call: hooks are asked again, and it is judged as if it had just been made.
+
+use loci_core::message::ToolUse;
+use serde_json::json;
+
+use super::{Conversation, NoTurn};
+use crate::config::DEFERRED_CALL;
+use crate::event::EngineEvent;
+use crate::prepared_call::PreparedCall;
+use crate::turn::{Event, Outcome, TurnEnd};
+
+impl Conversation {
+    /// Tells whether a call can be put off: in a session that nobody sits before, and when it is the only one.
+    pub(super) fn may_defer(&mut self, call: &PreparedCall) -> bool {
+        let is_interactive = self.ctx.identity.get().is_interactive();
+        let why = match self.run.n_calls {
+            _ if is_interactive => "somebody is there who can be asked",
+            _ if !self.is_main() => "an agent makes it",
+            1 => return true,
+            _ => "it is not the only one of its response",
+        };
+        let tool = &call.tool;
+        self.tell(EngineEvent::Warning(format!("A hook cannot put a call of {tool} off: {why}")));
+        false
+    }
+
+    /// Marks a call as put off.
+    pub(super) fn record_deferred(&mut self, call: &ToolUse) {
+        self.recorder.attachment(json!({
+            "type": DEFERRED_CALL,
+            "toolUseID": call.id,
+            "toolName": call.name,
+            "toolInput": call.input,
+            "hookEvent": "PreToolUse",
+        }));
+    }
+
+    /// Takes up the call that the session ended with.
+    pub(super) fn take_up_deferred(&mut self) -> Result<Event, NoTurn> {
+        let Some(deferred) = self.recorder.take_deferred() else {
+            return Err(NoTurn::Refused("There is no call that was put off.".to_owned()));
+        };
+        let call = deferred.call;
+        if self.toolbox.find(&call.name).is_none() {
+            self.run.tally.text =
+                format!("The tool of the call that was put off is not there: {}", call.name);
+            let stop_reason = Some("tool_deferred_unavailable".to_owned());
+            let outcome = Outcome::DeferredUnavailable(call);
+            return Err(NoTurn::Over(Box::new(TurnEnd { outcome, round_trips: 0, stop_reason })));
+        }
+        // What the start of this run added has its place behind the result.
+        self.run.call_notes.insert(call.id.clone(), self.recorder.take_before_prompt());
+        Ok(Event::TakeUp(call))
+    }
+}

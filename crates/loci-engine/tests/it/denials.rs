@@ -1,0 +1,116 @@
+//! Hooks beside the classifier of mode `auto`: told of its denials, and telling it of results.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use loci_core::hooks::{HookConfig, HookScope, HookSource};
+use loci_core::ids::ToolUseId;
+use loci_core::message::{Block, Role};
+use loci_core::permission::{Classified, Mode, Rulebook};
+use loci_engine::{
+    Classifier, ClassifierCall, ClassifierFuture, ClassifierNote, Command, EngineEvent, Prompt, Session,
+    SessionConfig,
+};
+use loci_llm::Client;
+use serde_json::{Value, json};
+
+use crate::auto_mode::config;
+
+/// Lets the first call pass and blocks the second, and remembers what it was told.
+#[derive(Default)]
+struct SecondIsBlocked(Mutex<Vec<Vec<ClassifierNote>>>);
+
+impl Classifier for SecondIsBlocked {
+    fn classify(&self, call: ClassifierCall) -> ClassifierFuture {
+        let mut told = self.0.lock().unwrap();
+        told.push(call.notes);
+        let said = match told.len() {
+            1 => Classified::Pass("harmless".to_owned()),
+            _ => Classified::Block("publishing was not asked for".to_owned()),
+        };
+        Box::pin(async move { Some(said) })
+    }
+}
+
+fn hooks(cwd: &std::path::Path, value: &Value) -> HookConfig {
+    let source = HookSource { scope: HookScope::Plugin("p".to_owned()), file: "test".into(), line: 0 };
+    HookConfig::parse(value, source, cwd).0
+}
+
+/// Lets the model make two calls under hooks; returns what the classifier was told, the last request, and what hooks kept.
+async fn play(value: Value) -> (Vec<Vec<ClassifierNote>>, String, String) {
+    let root = tempfile::tempdir().unwrap();
+    let cwd = root.path().canonicalize().unwrap();
+    let classifier = Arc::new(SecondIsBlocked::default());
+    let sent = Arc::new(Mutex::new(String::new()));
+    let heard = Arc::clone(&sent);
+    let client = Client::scripted(
+        move |request| {
+            *heard.lock().unwrap() = format!("{:?}", request.messages);
+            let turn = request.messages.iter().filter(|message| message.role == Role::Assistant).count();
+            let id = ToolUseId::new(format!("toolu_{turn}"));
+            vec![match turn {
+                0 => Block::new_tool_use(&id, "Bash", &json!({"command": "touch a"})),
+                1 => Block::new_tool_use(&id, "Bash", &json!({"command": "touch b"})),
+                _ => Block::new_text("Done."),
+            }]
+        },
+        Duration::ZERO,
+    );
+    let book =
+        Rulebook { mode: Mode::Auto, dirs: vec![cwd.clone()], cwd: cwd.clone(), ..Rulebook::default() };
+    let config = SessionConfig {
+        classifier: Some(Arc::clone(&classifier) as Arc<dyn Classifier>),
+        hooks: hooks(&cwd, &value),
+        ..config(&cwd, book, client)
+    };
+    let (session, handle, mut events) = Session::new(config);
+    let engine = tokio::spawn(session.run());
+    handle.send(Command::Prompt(Prompt::text("go")));
+    while let Some(event) = events.recv().await {
+        if matches!(event, EngineEvent::TurnEnded(_)) {
+            break;
+        }
+    }
+    handle.send(Command::Close);
+    engine.await.unwrap();
+    let kept = std::fs::read_to_string(cwd.join("told")).unwrap_or_default();
+    let told = classifier.0.lock().unwrap().clone();
+    let sent = sent.lock().unwrap().clone();
+    (told, sent, kept)
+}
+
+fn said(event: &str, mut fields: Value) -> Value {
+    fields["hookEventName"] = event.into();
+    let answer = json!({"hookSpecificOutput": fields});
+    json!([{"hooks": [{"type": "command", "command": format!("cat >> told; echo '{answer}'")}]}])
+}
+
+#[tokio::test]
+async fn denial_of_the_classifier_is_told_and_the_model_may_retry_where_a_hook_says_so() {
+    for retry in [true, false] {
+        let (_, sent, kept) =
+            play(json!({"PermissionDenied": said("PermissionDenied", json!({"retry": retry}))})).await;
+        let told: Value = serde_json::from_str(kept.trim()).unwrap();
+        assert_eq!(
+            (&told["hook_event_name"], &told["tool_input"]["command"], &told["reason"]),
+            (&json!("PermissionDenied"), &json!("touch b"), &json!("publishing was not asked for"))
+        );
+        assert_eq!(told["permission_mode"], "auto");
+        assert!(sent.contains("publishing was not asked for"), "{sent}");
+        assert_eq!(sent.contains("you may try this call again"), retry, "{sent}");
+    }
+}
+
+#[tokio::test]
+async fn classifier_is_told_what_hooks_say_of_results_and_the_model_is_not() {
+    let long = "x".repeat(3000);
+    for (text, n_chars) in [("staging, not production", 23), (long.as_str(), 2000)] {
+        let (told, sent, _) =
+            play(json!({"PostToolUse": said("PostToolUse", json!({"classifierContext": text}))})).await;
+        assert_eq!(told[0], []);
+        let [note] = &told[1][..] else { panic!("{told:?}") };
+        assert_eq!((note.tool.as_str(), note.text.chars().count()), ("Bash", n_chars));
+        assert!(!sent.contains(&text[..20]), "{sent}");
+    }
+}
