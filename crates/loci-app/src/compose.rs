@@ -17,8 +17,8 @@ use loci_context::PromptParts;
 use loci_core::model::facts;
 use loci_core::permission::Rulebook;
 use loci_engine::{
-    CommandRegistry, CompactionConfig, Grants, LoadedHistory, ModelConfig, PlanConfig, SessionConfig,
-    SessionMemory, SessionSkills, SettingsReload, TurnLimits,
+    CommandRegistry, CompactionConfig, Grants, LoadedHistory, McpConfig, ModelConfig, PlanConfig,
+    SessionConfig, SessionMemory, SessionSkills, SettingsReload, TurnLimits,
 };
 use loci_llm::{Client, RetryPolicy};
 use loci_stdx::{Env, Store};
@@ -31,6 +31,7 @@ use crate::checkpoints::file_history;
 use crate::child_env::child_env;
 use crate::choose_model;
 use crate::compaction::compaction_config;
+use crate::mcp;
 use crate::memory::{Memory, open_memory};
 use crate::options::RunOptions;
 use crate::output_style::choose_style;
@@ -92,6 +93,9 @@ impl Composed {
             self.config.plans.instructions.clone_from(&request.plan_mode_instructions);
             let problems = add_client_agents(&mut self.config, &request.agents);
             self.warnings.extend(problems);
+            if let Some(mcp) = &self.config.mcp {
+                mcp.servers.add_sdk(&request.sdk_mcp_servers);
+            }
         }
         Ok(())
     }
@@ -124,6 +128,8 @@ pub fn compose(inputs: ComposeInputs<'_>) -> Result<Composed, UserError> {
     warnings.append(&mut agents.warnings);
     let mut compaction = compaction_config(&run.env, &run.settings, &model.main);
     compaction.window = compaction.window.or_else(|| server_window(&run.env, &provider.client, &model.main));
+    let (mcp, problems) = mcp::servers_of_run(options, &run, resume.place.id().as_str())?;
+    warnings.extend(problems);
     let window = compaction.window.unwrap_or(facts(&model.main).window);
     let skills = Arc::new(skills.into_session(SkillOptions::new(&run), window));
     let mut toolbox = toolbox(options, &run, &access.rulebook, record, &skills)?;
@@ -144,6 +150,7 @@ pub fn compose(inputs: ComposeInputs<'_>) -> Result<Composed, UserError> {
         prefetched,
         tmp,
         plans,
+        mcp,
     };
     let style = choose_style(&run);
     warnings.extend(style.warnings);
@@ -213,6 +220,7 @@ struct Parts {
     prefetched: Prefetched,
     tmp: SessionTmp,
     plans: PlanConfig,
+    mcp: Option<McpConfig>,
 }
 
 /// Puts all together.
@@ -235,6 +243,7 @@ fn assemble(
         prefetched,
         tmp,
         plans,
+        mcp,
     } = parts;
     let RunSettings { env, home, settings, in_force, instructions, hooks, is_bare, .. } = run;
     let Access { rulebook, memory, .. } = access;
@@ -270,6 +279,7 @@ fn assemble(
         agents: agents.config,
         client_hooks: options.initialize.as_ref().map(|it| it.hooks.clone()).unwrap_or_default(),
         client_requests: options.client_requests.clone(),
+        mcp,
         mcp_tools: None,
         max_objections: max_objections(&env),
         turn_hooks: None,

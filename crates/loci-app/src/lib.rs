@@ -13,6 +13,7 @@ pub mod choose_model;
 pub mod compaction;
 pub mod compose;
 mod credentials;
+pub mod mcp;
 pub mod memory;
 mod options;
 pub mod output_style;
@@ -32,7 +33,8 @@ mod user_error;
 pub mod worktree;
 
 pub use options::{
-    ModelOptions, PermissionOptions, RunOptions, SessionOptions, SessionSource, TextSource, ToolChoice,
+    McpOptions, ModelOptions, PermissionOptions, RunOptions, SessionOptions, SessionSource, TextSource,
+    ToolChoice,
 };
 pub use trace::{TraceFilter, TraceLevel, TraceOptions, TraceTarget, start_trace};
 pub use user_error::UserError;

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use loci_core::permission::Mode;
-use loci_engine::{ClientRequests, InitializeRequest};
+use loci_engine::{ClientRequests, InitializeRequest, McpConfig};
 use loci_storage::config::SettingsSources;
 
 /// What a front end asks of a run. The default is a new, saved session with nothing out of the ordinary.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct RunOptions {
     /// Which session it is.
     pub session: SessionOptions,
@@ -45,6 +45,10 @@ pub struct RunOptions {
     pub agent: Option<String>,
     /// Whether more than the terminal's own user is there: a person who looks on, so that forks pay.
     pub is_interactive: bool,
+    /// Which MCP servers it has besides those of files.
+    pub mcp: McpOptions,
+    /// Those that are there already: a session that takes another's place takes them over.
+    pub mcp_servers: Option<McpConfig>,
     /// `init` or `maintenance`, where hooks are to make the project ready first.
     pub setup: Option<&'static str>,
     /// The way to the client that drives the run, if there is one.
@@ -95,11 +99,22 @@ impl Default for RunOptions {
             agents: None,
             agent: None,
             is_interactive: false,
+            mcp: McpOptions::default(),
+            mcp_servers: None,
             setup: None,
             client_requests: ClientRequests::none(),
             initialize: None,
         }
     }
+}
+
+/// MCP servers of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct McpOptions {
+    /// JSON objects, or files that hold one, with `mcpServers`.
+    pub configs: Vec<String>,
+    /// Whether there are no others.
+    pub is_strict: bool,
 }
 
 /// Which session a run begins or goes on with.

@@ -13,6 +13,7 @@ use loci_storage::layout::ConfigHome;
 
 use serde_json::Value;
 
+use crate::mcp::McpSources;
 use crate::options::RunOptions;
 use crate::user_error::UserError;
 
@@ -42,6 +43,8 @@ pub struct RunSettings {
     pub instructions: InstructionOptions,
     /// What the files say of hooks.
     pub hooks: SettingsHooks,
+    /// Where MCP servers are written down.
+    pub mcp: McpSources,
     /// Follows the files.
     pub watch: Option<SettingsWatch>,
 }
@@ -150,6 +153,7 @@ impl RunSettings {
             settings,
             hooks,
             instructions,
+            mcp: McpSources::new(&places, &loaded),
             watch: Some(watch),
         })
     }
@@ -169,6 +173,7 @@ impl RunSettings {
             warnings: Vec::new(),
             instructions,
             hooks: SettingsHooks::default(),
+            mcp: McpSources::default(),
             watch: None,
         }
     }

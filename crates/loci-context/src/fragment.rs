@@ -94,15 +94,35 @@ pub fn system_prompt(parts: &PromptParts) -> Vec<Fragment> {
     fragments
 }
 
-/// Returns the context that opens the first user message: instruction files and the date.
-pub fn user_context(instructions: &[Instruction], date: &str) -> String {
-    let sections: Vec<String> =
-        [instructions::section(instructions), Some(today(date))].into_iter().flatten().collect();
+/// What a server says about its tools.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerInstructions {
+    /// The server.
+    pub server: String,
+    /// What it says.
+    pub text: String,
+}
+
+/// Returns the context that opens the first user message: instruction files, what servers say, and the date.
+pub fn user_context(instructions: &[Instruction], servers: &[ServerInstructions], date: &str) -> String {
+    let sections = [instructions::section(instructions), server_section(servers), Some(today(date))];
+    let sections: Vec<String> = sections.into_iter().flatten().collect();
     format!(
         "<system-reminder>\nContext for this conversation, collected when it began:\n\n{}\n\nUse what bears on \
          the task; leave the rest aside.\n</system-reminder>",
         sections.join("\n\n")
     )
+}
+
+/// Says what servers say, one heading each. They are not the user: what they say is about their tools.
+fn server_section(servers: &[ServerInstructions]) -> Option<String> {
+    let parts: Vec<String> = servers.iter().map(|it| format!("## {}\n{}", it.server, it.text)).collect();
+    (!parts.is_empty()).then(|| {
+        format!(
+            "# MCP Server Instructions\nThese MCP servers say how their tools and resources are to be used:\n\n{}",
+            parts.join("\n\n")
+        )
+    })
 }
 
 /// Says who speaks.
@@ -257,7 +277,10 @@ mod tests {
 
             Use what bears on the task; leave the rest aside.
             </system-reminder>"#]]
-        .assert_eq(&user_context(&files, "2026-01-02"));
-        assert!(!user_context(&[], "2026-01-02").contains("claudeMd"));
+        .assert_eq(&user_context(&files, &[], "2026-01-02"));
+        let servers = [ServerInstructions { server: "calc".to_owned(), text: "Use add.".to_owned() }];
+        let context = user_context(&[], &servers, "2026-01-02");
+        assert!(!context.contains("claudeMd"), "{context}");
+        assert!(context.contains("## calc\nUse add.\n\n# currentDate"), "{context}");
     }
 }

@@ -31,7 +31,7 @@ pub use compaction::{
 };
 pub use fragment::{
     AgentMemory, AgentPrompt, EnvironmentContext, Fragment, GitContext, Instruction, PromptParts,
-    StylePrompt, system_prompt, user_context,
+    ServerInstructions, StylePrompt, system_prompt, user_context,
 };
 pub use ledger::context_tokens;
 pub use memory::{

@@ -91,6 +91,44 @@ pub enum Command {
     },
     /// Bring tools and take tools away; the next request offers what is there then.
     ChangeTools(ToolChanges),
+    /// Look after MCP servers; answered by an event.
+    Mcp {
+        /// An id for the answer.
+        request: String,
+        /// What is wanted.
+        action: McpAction,
+    },
+}
+
+/// What may be wanted of MCP servers.
+#[derive(Debug, Clone, PartialEq)]
+pub enum McpAction {
+    /// How they are doing.
+    Status,
+    /// Connect to one anew.
+    Reconnect {
+        /// Which.
+        server: String,
+    },
+    /// Switch one on or off.
+    Toggle {
+        /// Which.
+        server: String,
+        /// Whether it is used from now on.
+        is_on: bool,
+    },
+    /// Put these in the place of those that the client asked for before.
+    SetServers {
+        /// Entries by name, as configuration files have them.
+        servers: Value,
+    },
+    /// Take a message of a server that lives in the client.
+    Deliver {
+        /// Which.
+        server: String,
+        /// What it says.
+        message: Value,
+    },
 }
 
 impl Command {
@@ -113,6 +151,7 @@ impl Command {
             Self::Notify { .. } => "notify",
             Self::AddDirectory { .. } => "add directory",
             Self::ChangeTools(_) => "change tools",
+            Self::Mcp { .. } => "mcp",
         }
     }
 }

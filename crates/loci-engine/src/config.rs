@@ -30,6 +30,7 @@ use crate::earlier_totals::EarlierTotals;
 use crate::extension::{Classifier, CompactionHooks, McpToolCaller, RestoreSource, TurnHooks};
 use crate::file_history::FileHistoryStores;
 use crate::initialize::ClientHook;
+use crate::mcp::McpConfig;
 use crate::plan::PlanConfig;
 use crate::skills::SessionSkills;
 use crate::slash_command::CommandRegistry;
@@ -78,6 +79,8 @@ pub struct SessionConfig {
     pub client_hooks: Vec<ClientHook>,
     /// The way to that client.
     pub client_requests: ClientRequests,
+    /// The MCP servers, where there are any.
+    pub mcp: Option<McpConfig>,
     /// The connected MCP servers, for hooks that are tools of theirs.
     pub mcp_tools: Option<Arc<dyn McpToolCaller>>,
     /// How often hooks may make a turn go on; zero means as often as they like.

@@ -63,6 +63,7 @@ use crate::extension::{
     AfterCall, AfterCompaction, BatchGate, CallGate, ClassifierNote, CompactionGate, PromptGate,
 };
 use crate::file_history::Checkpoints;
+use crate::mcp::McpConfig;
 use crate::prepared_call::PreparedCall;
 use crate::recorder::Recorder;
 use crate::request::RequestBase;
@@ -573,6 +574,8 @@ impl Conversation {
             mode: self.ctx.mode(),
             tools: self.toolbox.available().map(|descriptor| descriptor.name.clone()).collect(),
             agents: self.host.agent_names(),
+            mcp_servers: self.ctx.mcp.as_ref().map(McpConfig::states).unwrap_or_default(),
+            mcp_errors: self.ctx.mcp.as_ref().map(McpConfig::errors).unwrap_or_default(),
             commands: self.ctx.slash_commands.get(),
             api_key_source: self.ctx.api_key_source.clone(),
             memory_dir: self.ctx.memory.as_ref().map(|memory| memory.dir().to_owned()),
@@ -616,7 +619,7 @@ impl Conversation {
                 }
                 return Ok(Event::Compact { focus });
             }
-            Some((CommandAction::Clear | CommandAction::Skill, _)) | None => {}
+            Some((CommandAction::Clear | CommandAction::Skill | CommandAction::McpPrompt, _)) | None => {}
         }
         if let Some(text) = self.refusal_of_prompts() {
             return Err(NoTurn::Refused(text));
@@ -625,6 +628,14 @@ impl Conversation {
             self.slash_command(&prompt).filter(|call| call.command.action == CommandAction::Skill);
         self.run.prompt = Some(prompt);
         Ok(Event::Prompt)
+    }
+
+    /// Ends a turn whose prompt cannot be made; nothing is asked and nothing recorded.
+    pub(crate) fn begin_refused(&mut self, text: String) -> TurnReport {
+        self.take_up_settings();
+        self.run = RunningTurn::new(self.turn_limits(), self.env.clock.monotonic());
+        self.start_turn();
+        self.refuse_prompt(text)
     }
 
     /// Tells whether a turn would begin with a slash command that does this.

@@ -20,6 +20,7 @@ use loci_tools::{TaskNews, ToolProgress};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::mcp::{McpServerError, McpServerState};
 use crate::slash_command::CommandRegistry;
 use crate::turn::Outcome;
 
@@ -149,6 +150,13 @@ pub enum EngineEvent {
         /// The directory as the rules have it, or why not.
         outcome: Result<PathBuf, String>,
     },
+    /// What came of a wish about MCP servers; the answer to [`crate::Command::Mcp`].
+    McpAnswered {
+        /// The request's id.
+        request: String,
+        /// What came of it.
+        outcome: Result<Option<Value>, String>,
+    },
     /// A call reports how it is getting on.
     Progress {
         /// Which.
@@ -203,6 +211,10 @@ pub struct TurnStart {
     pub tools: Vec<String>,
     /// The agents that can be sent out.
     pub agents: Vec<String>,
+    /// The MCP servers, and how they are doing.
+    pub mcp_servers: Vec<McpServerState>,
+    /// What is wrong with how they are configured.
+    pub mcp_errors: Vec<McpServerError>,
     /// The slash commands.
     pub commands: Arc<CommandRegistry>,
     /// Where the credentials come from.

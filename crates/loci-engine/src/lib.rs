@@ -19,6 +19,7 @@ mod hooks;
 mod initialize;
 mod instructions;
 mod lost_tasks;
+mod mcp;
 mod memory;
 mod model_name;
 mod plan;
@@ -39,7 +40,7 @@ mod worktrees;
 
 pub use agents::{agent_listing, main_agent_memory, task_summary};
 pub use client_request::{ClientAnswer, ClientMessage, ClientRequest, ClientRequestError, ClientRequests};
-pub use command::{Answer, Command, DirectorySource, Prompt, ToolChanges};
+pub use command::{Answer, Command, DirectorySource, McpAction, Prompt, ToolChanges};
 pub use config::{
     AgentPoller, AgentsConfig, Ambient, BackgroundConfig, CompactionConfig, ConfigFileChange, DeferredCall,
     ExtractionConfig, Grants, LoadedHistory, ModelConfig, ReadInstructions, ReloadPoint, ReloadedSettings,
@@ -64,6 +65,7 @@ pub use initialize::{ClientHook, InitializeRequest};
 pub use instructions::shown_instructions;
 /// Work beside a conversation, as front ends see it.
 pub use loci_tools::{BackgroundStatus, BackgroundTask, TaskKind, TaskNews, TaskReport, TaskUsage};
+pub use mcp::{ClientBridge, McpConfig, McpServerError, McpServerState};
 pub use memory::shown_memory_indexes;
 pub use model_name::resolve_model;
 pub use plan::PlanConfig;

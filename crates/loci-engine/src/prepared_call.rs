@@ -36,7 +36,7 @@ impl PreparedCall {
     /// Returns the call as hooks see it: paths of files are absolute.
     pub(crate) fn for_hooks(&self, workspace: &Workspace, moment: HookMoment) -> HookCall {
         let mut input = self.input.clone();
-        for key in PATHS {
+        for key in PATHS.into_iter().filter(|_| !self.facts.keeps_input) {
             if let Some(Value::String(path)) = input.get_mut(key) {
                 *path = workspace.resolve(path).requested.display().to_string();
             }
@@ -72,12 +72,15 @@ pub(crate) fn prepare(
             loci_stdx::single_line(text, 200)
         ))));
     }
-    let input = check.check(&call.input).map_err(|problem| {
-        Box::new(ToolOutcome::invalid_input(format!(
-            "the input of {} does not fit its schema:\n{problem}",
-            call.name
-        )))
-    })?;
+    let input = match tool.descriptor().facts.keeps_input {
+        true => check.check_as_given(&call.input),
+        false => check.check(&call.input).map_err(|problem| {
+            Box::new(ToolOutcome::invalid_input(format!(
+                "the input of {} does not fit its schema:\n{problem}",
+                call.name
+            )))
+        })?,
+    };
     tool.validate(&input, host)?;
     let concurrency = match (tool.is_concurrency_safe(&input), tool.descriptor().facts.is_unbounded) {
         (true, true) => Concurrency::Unbounded,
@@ -144,7 +147,8 @@ pub(crate) fn check_permission_at(
     if call.is_approved {
         effects.interaction = effects.interaction.filter(|needed| *needed != Interaction::PlanApproval);
     }
-    let command = call.input.get("command").and_then(Value::as_str);
+    // What another program calls a command is none that a shell runs.
+    let command = call.input.get("command").and_then(Value::as_str).filter(|_| !call.facts.keeps_input);
     let book = Rulebook { cwd: place.cwd, ..book };
     let judged =
         Call { tool: &call.tool, command, input: &call.input, effects: &effects, hook: call.hook.as_ref() };

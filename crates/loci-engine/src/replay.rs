@@ -227,6 +227,7 @@ impl Player {
             hooks: HookConfig::default(),
             client_hooks: Vec::new(),
             client_requests: ClientRequests::none(),
+            mcp: None,
             mcp_tools: None,
             max_objections: 0,
             setup: None,

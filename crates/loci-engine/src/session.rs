@@ -6,6 +6,7 @@
 mod assembly;
 mod commands;
 mod rewind;
+mod servers;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use crate::conversation::{Conversation, TurnInput};
 use crate::earlier_totals::EarlierTotals;
 use crate::event::{EngineEvent, TurnReport};
 use crate::extension::{FeatureHooks, SessionBegin};
+use crate::mcp::{McpLink, servers_changed};
 use crate::slash_command::{CommandAction, CommandRegistry};
 use crate::turn::Outcome;
 
@@ -65,6 +67,8 @@ pub struct Session {
     setup: Option<&'static str>,
     /// How it ends, as hooks are told.
     end_reason: &'static str,
+    /// The MCP servers, where there are any.
+    mcp: Option<McpLink>,
 }
 
 /// How long the end of a session waits for background work: for agents, which are there to answer, and for commands.
@@ -216,6 +220,7 @@ impl Session {
                 // The table lives as long as the session does.
                 _ = finished.changed() => {}
                 () = sleep_until(deadline) => return None,
+                () = servers_changed(&mut self.mcp) => self.sync_servers(),
                 () = tokio::time::sleep(IDLE_PATIENCE), if is_idle => {
                     self.is_told_idle = true;
                     self.conversation.notify_hooks(HookEvent::Notification, || EventInput::Notification {
@@ -248,6 +253,7 @@ impl Session {
             return;
         }
         (self.has_answered, self.is_told_idle) = (true, false);
+        let Some(input) = self.with_servers(input).await else { return };
         let mut report = self.conversation.begin(input);
         while report.is_none() {
             report = self.step().await;
@@ -274,6 +280,10 @@ impl Session {
     async fn step(&mut self) -> Option<TurnReport> {
         tokio::select! {
             report = self.conversation.advance() => report,
+            () = servers_changed(&mut self.mcp) => {
+                self.sync_servers();
+                None
+            }
             command = self.commands.recv(), if !self.is_deaf => match command {
                 Some(command) => self.take_command_during_turn(command),
                 None => {

@@ -44,6 +44,8 @@ pub enum CommandSource {
     Project,
     /// A plugin's.
     Plugin,
+    /// It is a prompt of an MCP server.
+    Mcp,
 }
 
 /// What a command does.
@@ -51,6 +53,8 @@ pub enum CommandSource {
 pub enum CommandAction {
     /// Begins a new conversation; the argument is a name for the one that is left.
     Clear,
+    /// Has an MCP server fill a prompt in; the arguments are what is filled in.
+    McpPrompt,
     /// Makes the conversation shorter; the argument is what should be kept above all.
     Compact,
     /// Becomes the prompt that the skill of its name makes of the arguments.

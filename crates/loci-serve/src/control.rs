@@ -5,7 +5,7 @@ use std::sync::Arc;
 use loci_core::agent::AgentRegistry;
 use loci_core::ids::ToolUseId;
 use loci_core::permission::Mode;
-use loci_engine::{Command, CommandRegistry, DirectorySource, FilesRewound, InitializeRequest};
+use loci_engine::{Command, CommandRegistry, DirectorySource, FilesRewound, InitializeRequest, McpAction};
 use loci_stdx::Store;
 use serde_json::{Value, json};
 
@@ -31,6 +31,10 @@ pub(crate) fn handle_request(id: &str, request: &Value, context: &ControlContext
     let say =
         |command, answer| ControlOutcome { command, answer: Some(Ok(answer)), ..ControlOutcome::default() };
     let refuse = |problem: String| ControlOutcome { answer: Some(Err(problem)), ..ControlOutcome::default() };
+    let later = |action| ControlOutcome {
+        command: Some(Command::Mcp { request: id.to_owned(), action }),
+        ..ControlOutcome::default()
+    };
     match text("subtype").unwrap_or_default() {
         "initialize" => initialize(request, context),
         "interrupt" => say(Some(Command::Interrupt), None),
@@ -80,7 +84,25 @@ pub(crate) fn handle_request(id: &str, request: &Value, context: &ControlContext
             },
             None => refuse("register_repo_root needs directory".to_owned()),
         },
-        "mcp_status" => say(None, Some(json!({"mcpServers": []}))),
+        "mcp_status" => later(McpAction::Status),
+        "mcp_reconnect" => match text("serverName") {
+            Some(server) => later(McpAction::Reconnect { server: server.to_owned() }),
+            None => refuse("mcp_reconnect needs serverName".to_owned()),
+        },
+        "mcp_toggle" => match (text("serverName"), request.get("enabled").and_then(Value::as_bool)) {
+            (Some(server), Some(is_on)) => later(McpAction::Toggle { server: server.to_owned(), is_on }),
+            _ => refuse("mcp_toggle needs serverName and enabled".to_owned()),
+        },
+        "mcp_set_servers" => match request.get("servers").filter(|servers| servers.is_object()) {
+            Some(servers) => later(McpAction::SetServers { servers: servers.clone() }),
+            None => refuse("mcp_set_servers needs servers, an object".to_owned()),
+        },
+        "mcp_message" => match (text("server_name"), request.get("message")) {
+            (Some(server), Some(message)) => {
+                later(McpAction::Deliver { server: server.to_owned(), message: message.clone() })
+            }
+            _ => refuse("mcp_message needs server_name and message".to_owned()),
+        },
         "get_session_cost" => say(None, Some(context.cost.text())),
         "get_usage" => say(None, Some(context.cost.usage())),
         "get_binary_version" => say(None, Some(json!({"version": context.version}))),

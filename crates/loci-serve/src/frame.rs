@@ -11,7 +11,7 @@ use loci_core::usage::ModelUsage;
 use loci_engine::turn::{Interruption, Outcome};
 use loci_engine::{
     AgentRef, AssistantBlock, BackgroundStatus, BackgroundTask, EngineEvent, HookRunEnded, HookRunStarted,
-    TaskNews, TaskUsage, TurnReport, TurnStart, UserMessage, task_summary,
+    McpServerError, TaskNews, TaskUsage, TurnReport, TurnStart, UserMessage, task_summary,
 };
 use loci_stdx::Env;
 use serde_json::{Map, Value, json};
@@ -95,6 +95,7 @@ impl Frames {
             | EngineEvent::TasksChanged(_)
             | EngineEvent::FilesRewound { .. }
             | EngineEvent::DirectoryAdded { .. }
+            | EngineEvent::McpAnswered { .. }
             | EngineEvent::ModelChanged(_)
             | EngineEvent::TurnsOver { .. }
             | EngineEvent::TerminalSequence(_)
@@ -171,12 +172,12 @@ impl Frames {
 
     fn init(&self, start: &TurnStart) -> Value {
         let memory = start.memory_dir.as_ref().map(|dir| json!({"auto": format!("{}/", dir.display())}));
-        self.system(
-            "init",
-            json!({
+        let servers: Vec<Value> =
+            start.mcp_servers.iter().map(|it| json!({"name": it.name, "status": it.status})).collect();
+        let mut fields = json!({
                 "cwd": start.cwd.display().to_string(),
                 "tools": start.tools.iter().map(|tool| if tool == "Agent" { "Task" } else { tool }).collect::<Vec<_>>(),
-                "mcp_servers": [],
+                "mcp_servers": servers,
                 "model": start.model,
                 "permissionMode": start.mode.as_str(),
                 "slash_commands": start.commands.iter().map(|command| command.name.as_str()).collect::<Vec<_>>(),
@@ -190,8 +191,13 @@ impl Frames {
                 "fast_mode_state": "off",
                 "analytics_disabled": true,
                 "product_feedback_disabled": true,
-            }),
-        )
+        });
+        if !start.mcp_errors.is_empty() {
+            let error =
+                |it: &McpServerError| json!({"name": it.name, "type": it.kind, "message": it.message});
+            fields["mcp_server_errors"] = start.mcp_errors.iter().map(error).collect();
+        }
+        self.system("init", fields)
     }
 
     fn assistant(&self, block: &AssistantBlock) -> Value {

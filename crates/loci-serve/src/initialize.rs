@@ -132,7 +132,6 @@ pub(crate) fn check_support(request: &InitializeRequest) -> Option<String> {
     let names = |names: Vec<&str>| names.join(", ");
     let unsupported = [
         ("hooks", unknown_events.join(", ")),
-        ("sdkMcpServers", request.sdk_mcp_servers.join(", ")),
         ("jsonSchema", flag(request.json_schema.is_some())),
         ("excludeDynamicSections", flag(request.excludes_dynamic_sections)),
         ("skills", request.skills.clone().unwrap_or_default().join(", ")),
@@ -241,7 +240,7 @@ mod tests {
             (hooks("PreToolUse"), "fine"),
             (hooks("PostToolUse"), "fine"),
             (hooks("OfTheFuture"), "hooks (OfTheFuture)"),
-            (json!({"sdkMcpServers": ["a", "b"], "jsonSchema": {}}), "sdkMcpServers (a, b), jsonSchema"),
+            (json!({"skills": ["a", "b"], "jsonSchema": {}}), "jsonSchema, skills (a, b)"),
             (json!({"agents": {"r": {}}, "promptSuggestions": true}), "promptSuggestions"),
             (json!({"later": 1}), "later"),
         ] {

@@ -41,6 +41,8 @@ pub struct Settings {
     pub plans_directory: Option<String>,
     /// Working copies of the repository.
     pub worktree: WorktreeSettings,
+    /// MCP servers.
+    pub mcp: McpSettings,
     /// Days that sessions are kept.
     pub cleanup_period_days: Option<u64>,
     /// Whether the prompt tells about git.
@@ -107,6 +109,21 @@ pub struct TeamMemorySettings {
     pub server: Option<String>,
     /// What the repository is called there.
     pub repository: Option<String>,
+}
+
+/// Which MCP servers are used.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct McpSettings {
+    /// Whether all servers of the project are approved.
+    pub approves_all: bool,
+    /// Servers of the project that are approved.
+    pub approved: Vec<String>,
+    /// Servers of the project that are rejected.
+    pub rejected: Vec<String>,
+    /// The only servers that may be used; none means all.
+    pub allowed: Option<Vec<Value>>,
+    /// Servers that may not be used.
+    pub denied: Vec<Value>,
 }
 
 /// Memories between sessions.
@@ -203,6 +220,17 @@ impl From<&MergedSettings> for Settings {
                 server: text("teamMemory.server").filter(|address| !address.trim().is_empty()),
                 repository: text("teamMemory.repository"),
             },
+            mcp: McpSettings {
+                approves_all: flag("enableAllProjectMcpServers") == Some(true),
+                approved: texts("enabledMcpjsonServers").unwrap_or_default(),
+                rejected: texts("disabledMcpjsonServers").unwrap_or_default(),
+                allowed: allowed_servers(merged, flag("allowManagedMcpServersOnly") == Some(true)),
+                denied: merged
+                    .value("deniedMcpServers")
+                    .and_then(Value::as_array)
+                    .cloned()
+                    .unwrap_or_default(),
+            },
             auto_memory: AutoMemorySettings {
                 enabled: flag("autoMemoryEnabled"),
                 directory: text("autoMemoryDirectory").filter(|dir| !dir.trim().is_empty()),
@@ -226,6 +254,20 @@ impl From<&MergedSettings> for Settings {
             forces_login_org: merged.value("forceLoginOrgUUID").is_some(),
         }
     }
+}
+
+/// Returns the servers that may be used; where only the administrator's list counts and there is none, all may.
+fn allowed_servers(merged: &MergedSettings, managed_only: bool) -> Option<Vec<Value>> {
+    if !managed_only {
+        return merged.value("allowedMcpServers").and_then(Value::as_array).cloned();
+    }
+    let parts = merged.get("allowedMcpServers").map(|setting| setting.parts.as_slice()).unwrap_or_default();
+    let mut lists = parts
+        .iter()
+        .filter(|part| part.origin.scope == super::Scope::Managed && !matches!(part.role, Role::Refused(_)))
+        .filter_map(|part| part.value.as_array())
+        .peekable();
+    lists.peek().is_some().then(|| lists.flatten().cloned().collect())
 }
 
 fn texts_of(value: &Value) -> Vec<String> {

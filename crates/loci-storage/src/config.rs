@@ -32,7 +32,7 @@ pub use instructions::{
 };
 pub use output_styles::discover_output_styles;
 pub use settings::{
-    FILE_LIMIT as SETTINGS_LIMIT, GivenSettings, LoadedSettings, MANAGED_DIR, SettingsChange,
+    FILE_LIMIT as SETTINGS_LIMIT, GivenSettings, LoadedSettings, MANAGED_DIR, McpState, SettingsChange,
     SettingsEditError, SettingsFile, SettingsPlaces, SettingsSources, SettingsWatch, TrustState,
     edit_settings, exclude_local_settings, load_settings,
 };

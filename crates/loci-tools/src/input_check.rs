@@ -29,6 +29,17 @@ impl InputCheck {
         Ok(Self { schema: schema.clone(), validator: Ok(validator) })
     }
 
+    /// Returns the input as it was given, unless only the forgiving reading of it fits. What does not fit either is for
+    /// whoever runs the tool to refuse: the schema may be wrong.
+    pub fn check_as_given(&self, input: &Value) -> Value {
+        let Ok(validator) = &self.validator else { return input.clone() };
+        let coerced = coerce_given(&self.schema, input);
+        match !validator.is_valid(input) && validator.is_valid(&coerced) {
+            true => coerced,
+            false => input.clone(),
+        }
+    }
+
     /// Returns the input as the tool takes it, or all that is wrong with it, one clause a line.
     pub fn check(&self, input: &Value) -> Result<Value, String> {
         let validator =
@@ -50,6 +61,20 @@ fn coerce(schema: &Value, input: &Value) -> Value {
     match (schema.get("properties"), input) {
         (Some(Value::Object(properties)), Value::Object(fields)) => {
             Value::Object(coerce_fields(properties, fields))
+        }
+        _ => coerce_scalar(schema, input),
+    }
+}
+
+/// Applies the schema's types to what was given, and no defaults.
+fn coerce_given(schema: &Value, input: &Value) -> Value {
+    match (schema.get("properties"), input) {
+        (Some(Value::Object(properties)), Value::Object(fields)) => {
+            let one = |(name, value): (&String, &Value)| {
+                let value = properties.get(name).map_or_else(|| value.clone(), |it| coerce_given(it, value));
+                (name.clone(), value)
+            };
+            Value::Object(fields.iter().map(one).collect())
         }
         _ => coerce_scalar(schema, input),
     }

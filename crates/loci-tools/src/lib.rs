@@ -49,6 +49,7 @@ pub use files::file_state::{FileState, FileStates};
 pub use files::workspace::{Workspace, real_path};
 pub use host::{EnteredWorktree, Host, HostFuture, LeftWorktree, PlanView, ToolProgress, WorktreeWish};
 pub use input_check::InputCheck;
+pub use read::image::picture_block;
 pub use recall::RecordDirs;
 pub use skill::{SKILL_TOOL, SkillCatalog, SkillTool, skill_name};
 pub use spill::spill_preview;

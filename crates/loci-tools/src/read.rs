@@ -6,7 +6,7 @@
 //!
 //! A read that shows exactly what an earlier Read result of the conversation shows answers with a short stub.
 
-mod image;
+pub(crate) mod image;
 mod missing;
 mod notebook;
 mod page;

@@ -165,7 +165,8 @@ impl Toolbox {
     /// as the shared format has them.
     pub fn with_defaults(&self, block: Block) -> Block {
         let Some(call) = block.tool_use() else { return block };
-        let (Some(tool), Value::Object(given)) = (self.find(&call.name), &call.input) else { return block };
+        let tool = self.find(&call.name).filter(|tool| !tool.descriptor().facts.keeps_input);
+        let (Some(tool), Value::Object(given)) = (tool, &call.input) else { return block };
         let mut input = defaults(&tool.descriptor().input_schema);
         input.retain(|name, _| !given.contains_key(name));
         if input.is_empty() {

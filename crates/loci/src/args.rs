@@ -128,6 +128,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR", num_args = 1..)]
     pub(crate) add_dir: Vec<PathBuf>,
 
+    /// MCP servers of this run: JSON with `mcpServers`, or files that hold it.
+    #[arg(long, value_name = "FILES_OR_JSON", num_args = 1..)]
+    pub(crate) mcp_config: Vec<String>,
+
+    /// Use no other MCP servers than those of --mcp-config.
+    #[arg(long)]
+    pub(crate) strict_mcp_config: bool,
+
     /// Settings that win over those of files: a JSON object, or a file that holds one.
     #[arg(long, value_name = "FILE_OR_JSON")]
     pub(crate) settings: Option<String>,

@@ -133,6 +133,10 @@ impl Run<'_> {
             Input::Text => ClientInput::none(),
             Input::StreamJson => ClientInput::stdin(),
         };
+        let mcp = composed.config.mcp.clone();
+        if let Some(mcp) = &mcp {
+            mcp.servers.start();
+        }
         let initialize = match prompt {
             None => input.initialize().await,
             // What is to be done is known; nobody is waited for.
@@ -156,9 +160,18 @@ impl Run<'_> {
             client_requests: self.client_requests,
             ..headless(self.env, self.args, prompt, identity.id().clone())
         };
+        self.options.mcp_servers.clone_from(&mcp);
+        if let Some(mcp) = &mcp {
+            // Those that the client has brought.
+            mcp.servers.start();
+        }
         let renew = renewal(self.inherited, self.options);
         let session = Session::new(composed.config).into();
-        Ok(front.run(session, input, std::io::stdout(), &mut stderr, Some(renew)).await.code())
+        let exit = front.run(session, input, std::io::stdout(), &mut stderr, Some(renew)).await;
+        if let Some(mcp) = mcp {
+            mcp.servers.shutdown().await;
+        }
+        Ok(exit.code())
     }
 }
 

@@ -1,8 +1,8 @@
 //! What the arguments mean: the one place where they become the options of a run.
 
 use loci_app::{
-    ModelOptions, PermissionOptions, RunOptions, SessionOptions, SessionSource, TextSource, ToolChoice,
-    UserError,
+    McpOptions, ModelOptions, PermissionOptions, RunOptions, SessionOptions, SessionSource, TextSource,
+    ToolChoice, UserError,
 };
 use loci_core::permission::Mode;
 use loci_engine::ClientRequests;
@@ -42,6 +42,8 @@ impl Args {
                 (false, true) => Some("maintenance"),
                 (false, false) => None,
             },
+            mcp: McpOptions { configs: self.mcp_config.clone(), is_strict: self.strict_mcp_config },
+            mcp_servers: None,
             client_requests: ClientRequests::none(),
             initialize: None,
         })

@@ -22,6 +22,7 @@ const TABLE: &[(&str, May)] = &[
     ("loci-storage", May::Use(&["loci-settings", "loci-core", "loci-stdx"])),
     ("loci-llm", May::Use(&["loci-core", "loci-stdx"])),
     ("loci-tools", May::Use(&["loci-settings", "loci-core", "loci-stdx", "loci-shell"])),
+    ("loci-mcp", May::Use(&["loci-core", "loci-settings", "loci-stdx"])),
     (
         "loci-engine",
         May::Use(&[
@@ -33,6 +34,7 @@ const TABLE: &[(&str, May)] = &[
             "loci-storage",
             "loci-llm",
             "loci-tools",
+            "loci-mcp",
         ]),
     ),
     (
@@ -50,6 +52,7 @@ const TABLE: &[(&str, May)] = &[
             "loci-storage",
             "loci-llm",
             "loci-tools",
+            "loci-mcp",
             "loci-engine",
             "loci-team",
         ]),

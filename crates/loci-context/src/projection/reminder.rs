@@ -85,6 +85,23 @@ fn blocks(attachment: &Value) -> Vec<Block> {
         "plan_mode_exit" => vec![reminder(&plan_reminder::plan_mode_exit(attachment))],
         RESTORED => vec![reminder(&restored_text(text("name"), text("content")))],
         "agent_listing_delta" => agent_changes(attachment),
+        "mcp_instructions_delta" => {
+            let blocks = attachment["addedBlocks"].as_array().into_iter().flatten();
+            let joined = blocks.filter_map(Value::as_str).collect::<Vec<_>>().join("\n\n");
+            match joined.is_empty() {
+                true => Vec::new(),
+                false => vec![reminder(&format!(
+                    "MCP servers were connected. They say of their tools:\n\n{joined}"
+                ))],
+            }
+        }
+        "mcp_resource" => {
+            let (server, uri) = (text("server"), text("uri"));
+            vec![reminder(&format!(
+                "The resource {uri} of the MCP server {server} was read for you:\n{}",
+                text("text")
+            ))]
+        }
         "date_change" => vec![reminder(&format!("The date is now {}.", text("newDate")))],
         "hook_additional_context" => {
             let lines = attachment["content"].as_array().into_iter().flatten();

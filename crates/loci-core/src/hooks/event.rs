@@ -212,8 +212,7 @@ impl HookEvent {
 
     /// Tells whether this version has what the event is about; handlers of others are never run, which is said.
     pub fn is_built(self) -> bool {
-        use HookEvent::{Elicitation, ElicitationResult, TeammateIdle};
-        !matches!(self, TeammateIdle | Elicitation | ElicitationResult)
+        self != Self::TeammateIdle
     }
 
     /// Returns how long a command may take unless it says otherwise.

@@ -25,6 +25,8 @@ pub struct ToolFacts {
     pub is_unbounded: bool,
     /// The argument with the path of the one file that a call reads for the model.
     pub read_argument: Option<&'static str>,
+    /// Whether its input goes out as the model wrote it: no defaults are filled in, and whoever runs it checks it.
+    pub keeps_input: bool,
     /// How a call is written by hand; without it, only as JSON.
     pub main_argument: Option<MainArgument>,
 }
@@ -75,6 +77,7 @@ const fn foreign(is_clearable: bool, main: Option<&'static str>) -> ToolFacts {
         needs_person: false,
         is_unbounded: false,
         read_argument: None,
+        keeps_input: false,
         main_argument,
     }
 }

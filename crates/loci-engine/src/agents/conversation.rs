@@ -173,6 +173,7 @@ impl AgentService {
                 files: base.instructions.clone(),
                 lazy: base.lazy_instructions.clone(),
                 read: None,
+                servers: Vec::new(),
                 told_date: String::new(),
             },
             false => InstructionState::default(),

@@ -30,6 +30,7 @@ use crate::extension::{
     Classifier, ClassifierBlocks, CompactionHooks, FeatureHooks, RestoreSource, ScopedHooks, TurnHooks,
 };
 use crate::hooks::HookService;
+use crate::mcp::McpConfig;
 use crate::memory::MemoryService;
 use crate::plan::PlanService;
 use crate::skills::SessionSkills;
@@ -51,6 +52,8 @@ pub(crate) struct SessionContext {
     pub(crate) tmp: SessionTmp,
     /// Where front ends hear of whatever concerns the whole session.
     pub(crate) events: UnboundedSender<EngineEvent>,
+    /// The MCP servers, where there are any.
+    pub(crate) mcp: Option<McpConfig>,
     pub(crate) slash_commands: Arc<Store<CommandRegistry>>,
     pub(crate) api_key_source: String,
     /// When the process started, on the clock's monotonic scale.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use loci_context::user_context;
+use loci_context::{ServerInstructions, user_context};
 use loci_core::entry::Entry;
 use loci_core::message::Message;
 use loci_core::tool::ToolAttachment;
@@ -26,6 +26,8 @@ pub(crate) struct InstructionState {
     pub(crate) lazy: Option<LazyInstructions>,
     /// Reads them anew.
     pub(crate) read: Option<ReadInstructions>,
+    /// What MCP servers say about their tools.
+    pub(crate) servers: Vec<ServerInstructions>,
     /// The date the model was last told.
     pub(crate) told_date: String,
 }
@@ -66,8 +68,27 @@ impl Conversation {
         // An agent has memories of its own, or none.
         let memory = self.ctx.memory.iter().filter(|_| self.agent.is_none());
         shown.extend(memory.flat_map(|memory| memory.shown_indexes()));
-        self.prelude = Prelude::Opening(Some(Opening::new(&user_context(&shown, &date))));
+        self.prelude =
+            Prelude::Opening(Some(Opening::new(&user_context(&shown, &self.instructions.servers, &date))));
         self.instructions.told_date = date;
+    }
+
+    /// Takes what servers say. What comes after the conversation was opened is told behind it: the prefix stays.
+    pub(crate) fn take_server_instructions(&mut self, servers: Vec<ServerInstructions>) {
+        let is_open = !matches!(self.prelude, Prelude::Opening(None));
+        let new: Vec<&ServerInstructions> =
+            servers.iter().filter(|it| !self.instructions.servers.contains(it)).collect();
+        if is_open && !new.is_empty() {
+            let names: Vec<&str> = new.iter().map(|it| it.server.as_str()).collect();
+            let blocks: Vec<String> = new.iter().map(|it| format!("## {}\n{}", it.server, it.text)).collect();
+            self.recorder.add_before_prompt(vec![json!({
+                "type": "mcp_instructions_delta",
+                "addedNames": names,
+                "addedBlocks": blocks,
+                "removedNames": [],
+            })]);
+        }
+        self.instructions.servers = servers;
     }
 
     /// Tells the model when the date has changed since it was last told. The prefix stays as it is.

@@ -16,7 +16,7 @@ impl Conversation {
     }
 
     /// Offers, from the next request on, the tools that are there by now.
-    pub(super) fn apply_tool_changes(&mut self) {
+    pub(crate) fn apply_tool_changes(&mut self) {
         if self.tool_changes.is_empty() {
             return;
         }

@@ -24,6 +24,7 @@ use crate::event::{EngineEvent, EventSink, ResumedHistory};
 use crate::extension::RestoreSource;
 use crate::file_history::Checkpoints;
 use crate::hooks::{HookAgents, HookService, HookWorld};
+use crate::mcp::{McpConfig, McpLink};
 use crate::memory::MemoryService;
 use crate::plan::PlanService;
 use crate::recorder::Recorder;
@@ -68,7 +69,10 @@ impl Session {
                 client_requests: config.client_requests.clone(),
                 client: config.client.clone(),
                 has_classifier: config.classifier.is_some(),
-                mcp_tools: config.mcp_tools.take(),
+                mcp_tools: config
+                    .mcp_tools
+                    .take()
+                    .or_else(|| config.mcp.as_ref().map(McpConfig::tool_caller)),
                 home: config.home.clone(),
                 env_dir: Arc::clone(&env_dir),
                 commands: command_in.downgrade(),
@@ -81,7 +85,9 @@ impl Session {
         let plans = PlanService::new(plan_config, config.env.clone(), Arc::clone(&state), past, can_exit);
         let options = std::mem::take(&mut config.worktree);
         let worktrees = WorktreeService::new(config.env.clone(), hooks.clone(), options, Arc::clone(&state));
+        let mcp = config.mcp.take();
         let ctx = Arc::new(SessionContext {
+            mcp: mcp.clone(),
             env: config.env.clone(),
             home: config.home.clone(),
             client: config.client.clone(),
@@ -125,6 +131,7 @@ impl Session {
             commands: config.background.command_wait,
         };
         let setup_trigger = config.setup;
+        let mcp = mcp.map(|mcp| McpLink::new(&mcp, &ctx, config.client_requests.clone()));
         let conversation = Conversation::main(ctx, config, place);
         let session = Self {
             conversation,
@@ -139,6 +146,7 @@ impl Session {
             has_answered: false,
             is_told_idle: false,
             end_reason: "other",
+            mcp,
         };
         (session, SessionHandle { commands: command_in }, events_out)
     }
@@ -198,6 +206,7 @@ impl Conversation {
             files: config.instructions,
             lazy: config.lazy_instructions,
             read: config.read_instructions,
+            servers: Vec::new(),
             told_date: String::new(),
         };
         let host = Arc::new(host);

@@ -59,6 +59,7 @@ impl Session {
             Command::AddDirectory { request, directory, source } => {
                 conversation.add_directory(request, &directory, source);
             }
+            Command::Mcp { request, action } => conversation.ctx.answer_mcp(request, action),
             Command::RewindFiles { request, prompt, is_trial } => {
                 self.rewind_files(request, prompt, is_trial);
             }

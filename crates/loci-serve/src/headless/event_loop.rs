@@ -202,6 +202,9 @@ impl EventLoop<'_> {
                 let answer = outcome.clone().map(|directory| Some(json!({"directory": directory})));
                 self.output.write_line(&control::response(request, answer));
             }
+            EngineEvent::McpAnswered { request, outcome } => {
+                self.output.write_line(&control::response(request, outcome.clone()));
+            }
             EngineEvent::QuestionAsked(_) | EngineEvent::QuestionWithdrawn { .. }
                 if self.options.prompter != PermissionPrompter::Client => {}
             EngineEvent::QuestionAsked(question) => match self.requests.ask(question) {

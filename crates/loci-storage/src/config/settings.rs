@@ -28,7 +28,7 @@ pub use edit::{SettingsEditError, edit_settings};
 pub use exclude::exclude_local_settings;
 pub use places::{MANAGED_DIR, SettingsPlaces, SettingsSources};
 pub use read::FILE_LIMIT;
-pub use trust::TrustState;
+pub use trust::{McpState, TrustState};
 pub use watch::{SettingsChange, SettingsWatch};
 
 /// All settings of a directory, and what there is to say about them.
@@ -42,6 +42,8 @@ pub struct LoadedSettings {
     pub diagnostics: Vec<Diagnostic>,
     /// Whether the user trusts the folder.
     pub trust: TrustState,
+    /// What the global state file says of MCP servers.
+    pub mcp: McpState,
     /// Keys that are none of ours, with their files.
     pub unknown: Vec<(String, PathBuf)>,
 }
@@ -173,7 +175,7 @@ impl Loading<'_> {
         let wants = self.places.sources;
         let needs_trust = (wants.project || wants.local)
             && self.layers.iter().any(|layer| matches!(layer.origin.scope, Scope::Project | Scope::Local));
-        let (trust, problem) = trust::trust_of(self.places);
+        let (trust, mcp, problem) = trust::trust_of(self.places);
         self.out.diagnostics.extend(problem.filter(|_| needs_trust));
         self.out.merged = merge(&self.layers, trust.is_trusted);
         let hint = format!(
@@ -183,6 +185,7 @@ impl Loading<'_> {
         );
         self.out.diagnostics.extend(self.out.merged.diagnostics(&hint));
         self.out.trust = trust;
+        self.out.mcp = mcp;
         self.out
     }
 }

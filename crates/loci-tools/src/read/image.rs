@@ -79,6 +79,12 @@ pub(super) fn format_of(head: &[u8]) -> Option<ImageFormat> {
     }
 }
 
+/// Returns a picture as a block for the model; none when the bytes are no picture that it takes. The error is a clause.
+pub fn picture_block(bytes: &[u8]) -> Option<Result<Block, String>> {
+    let format = format_of(bytes)?;
+    Some(prepare(bytes, format).map(|picture| picture.to_block()))
+}
+
 /// Checks a picture and makes it fit; the error is a clause for the model.
 pub(super) fn prepare(bytes: &[u8], format: ImageFormat) -> Result<Picture, String> {
     let decoded = decode(bytes, format)?;

@@ -33,6 +33,7 @@ mod instructions;
 mod interrupts;
 #[cfg(target_os = "linux")]
 mod killed;
+mod mcp;
 mod memory;
 mod memory_verbs;
 mod newest_reference;

@@ -14,6 +14,7 @@ use loci_stdx::{read_regular, read_regular_to_string};
 
 use loci_settings::{Diagnostic, Origin, Scope};
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::places::SettingsPlaces;
 
@@ -28,37 +29,91 @@ pub struct TrustState {
     pub can_be_kept: bool,
 }
 
+/// What the global state file says of MCP servers, read in the same go.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct McpState {
+    /// The user's servers, everywhere: names and entries.
+    pub user: Value,
+    /// The user's servers for this project.
+    pub local: Value,
+    /// Servers of the project that are approved.
+    pub approved: Vec<String>,
+    /// Servers of the project that are rejected.
+    pub rejected: Vec<String>,
+    /// Servers that are switched off in this project.
+    pub disabled: Vec<String>,
+    /// Whether anything of it could not be read.
+    pub is_unreadable: bool,
+}
+
 #[derive(Deserialize)]
 struct TrustFile {
     #[serde(default)]
     projects: BTreeMap<String, Entry>,
+    #[serde(default, rename = "mcpServers")]
+    mcp_servers: Value,
 }
 
 #[derive(Deserialize)]
 struct Entry {
     #[serde(default, rename = "hasTrustDialogAccepted")]
-    is_trusted: Option<serde_json::Value>,
+    is_trusted: Option<Value>,
+    #[serde(default, rename = "mcpServers")]
+    mcp_servers: Value,
+    #[serde(default, rename = "enabledMcpjsonServers")]
+    approved: Value,
+    #[serde(default, rename = "disabledMcpjsonServers")]
+    rejected: Value,
+    #[serde(default, rename = "disabledMcpServers")]
+    disabled: Value,
+}
+
+/// Returns what a state file says of the MCP servers of a working directory. The entry of the directory itself comes
+/// before that of the repository around it.
+fn mcp_state(state: &mut TrustFile, places: &SettingsPlaces) -> McpState {
+    let mut out = McpState { user: state.mcp_servers.take(), ..McpState::default() };
+    let mut dirs = vec![places.cwd.as_path()];
+    dirs.extend(places.checkout.iter().flat_map(|it| [it.tree.as_path(), it.main.as_path()]));
+    dirs.dedup();
+    let mut local = serde_json::Map::new();
+    for dir in dirs {
+        let Some(entry) = dir.to_str().and_then(|dir| state.projects.remove(dir)) else { continue };
+        let texts = |value: &Value| -> Vec<String> {
+            value.as_array().into_iter().flatten().filter_map(|it| it.as_str().map(str::to_owned)).collect()
+        };
+        for (name, server) in entry.mcp_servers.as_object().into_iter().flatten() {
+            local.entry(name.clone()).or_insert_with(|| server.clone());
+        }
+        out.approved.extend(texts(&entry.approved));
+        out.rejected.extend(texts(&entry.rejected));
+        out.disabled.extend(texts(&entry.disabled));
+    }
+    if !local.is_empty() {
+        out.local = Value::Object(local);
+    }
+    out
 }
 
 /// Looks up whether the working directory is trusted, and says when that cannot be told.
-pub(super) fn trust_of(places: &SettingsPlaces) -> (TrustState, Option<Diagnostic>) {
+pub(super) fn trust_of(places: &SettingsPlaces) -> (TrustState, McpState, Option<Diagnostic>) {
     let root = places.checkout.as_ref().map_or(places.cwd.as_path(), |checkout| &checkout.main);
     let can_be_kept = root != places.home_dir;
     let mut state = TrustState { root: root.to_owned(), is_trusted: false, can_be_kept };
     let text = match read_regular_to_string(&places.state_file) {
         Ok(text) => text,
-        Err(_) => return (state, None),
+        Err(_) => return (state, McpState::default(), None),
     };
     match serde_json::from_str::<TrustFile>(text.trim_start_matches('\u{feff}')) {
-        Ok(known) => {
+        Ok(mut known) => {
             state.is_trusted = candidates(places).into_iter().any(|dir| is_trusted(&known, dir));
-            (state, None)
+            (state, mcp_state(&mut known, places), None)
         }
         Err(error) => {
             let origin = Origin::new(Scope::User, places.display_path(&places.state_file));
             let message = format!("not valid, so no folder counts as trusted: {error}");
             (
                 state,
+                McpState { is_unreadable: true, ..McpState::default() },
                 Some(Diagnostic::unread(&origin, message, "restore it from `backups` in the config home")),
             )
         }
@@ -77,7 +132,7 @@ fn candidates(places: &SettingsPlaces) -> Vec<&Path> {
 
 fn is_trusted(state: &TrustFile, dir: &Path) -> bool {
     let entry = dir.to_str().and_then(|dir| state.projects.get(dir));
-    entry.is_some_and(|entry| entry.is_trusted == Some(serde_json::Value::Bool(true)))
+    entry.is_some_and(|entry| entry.is_trusted == Some(Value::Bool(true)))
 }
 
 /// A working tree of a repository.

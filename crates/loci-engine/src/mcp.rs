@@ -1,0 +1,240 @@
+//! MCP servers in a session: their tools join the tail of the toolbox, their prompts the commands, what they say of
+//! themselves the opening; what they ask goes to hooks and to the client.
+//!
+//! A session holds an [`McpLink`], which compares how servers are doing with what was offered the last time and says what
+//! is to change. It looks before each turn, and when servers change during one; the first turn waits for servers, as long
+//! as [`loci_mcp::Limits`] say. A tool whose definition changes keeps the one that it was offered with: the request's
+//! beginning is cached, and what was approved must not become something else; the user is told.
+
+mod client_side;
+mod outcome;
+mod prompts;
+mod requests;
+mod resource_tools;
+mod status;
+mod tool;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use loci_context::ServerInstructions;
+use loci_mcp::config::ConfigProblem;
+use loci_mcp::{ServerStatus, ServerView, Servers, ToolSpec};
+use loci_tools::Tool;
+use serde_json::Value;
+use tokio::sync::watch;
+
+use crate::client_request::ClientRequests;
+use crate::command::ToolChanges;
+use crate::conversation::SessionContext;
+use crate::extension::{HookFuture, McpToolCaller};
+use crate::slash_command::SlashCommand;
+pub use client_side::ClientBridge;
+use client_side::SessionClient;
+pub(crate) use prompts::{Mention, PromptCall, mentions};
+use resource_tools::{LIST_RESOURCES, READ_RESOURCE, SharedTool, WAIT_FOR_SERVERS, is_starting};
+pub use status::{McpServerError, McpServerState};
+use tool::McpTool;
+
+/// What a session is given of servers.
+#[derive(Clone)]
+pub struct McpConfig {
+    /// The servers; they outlive the session.
+    pub servers: Servers,
+    /// What is wrong with how they are configured.
+    pub problems: Arc<[ConfigProblem]>,
+}
+
+impl McpConfig {
+    pub(crate) fn states(&self) -> Vec<McpServerState> {
+        status::states(&self.servers)
+    }
+
+    pub(crate) fn errors(&self) -> Vec<McpServerError> {
+        self.problems.iter().map(McpServerError::from).collect()
+    }
+
+    /// Returns what calls tools for hooks.
+    pub(crate) fn tool_caller(&self) -> Arc<dyn McpToolCaller> {
+        Arc::new(HookToolCaller(self.servers.clone()))
+    }
+}
+
+/// Calls tools for hooks.
+struct HookToolCaller(Servers);
+
+impl McpToolCaller for HookToolCaller {
+    fn call_tool(&self, server: &str, tool: &str, input: Value) -> HookFuture<Result<String, String>> {
+        let (servers, server, tool) = (self.0.clone(), server.to_owned(), tool.to_owned());
+        Box::pin(async move {
+            match servers.call(&server, &tool, input, Value::Null, None).await {
+                Ok(result) if result.is_error => Err(result.text()),
+                Ok(result) => Ok(result.text()),
+                Err(error) => Err(format!("the MCP server `{server}` failed: {error}")),
+            }
+        })
+    }
+}
+
+/// What is to change since the last look.
+#[derive(Default)]
+pub(crate) struct ServerSync {
+    pub(crate) tools: Option<ToolChanges>,
+    pub(crate) commands: Vec<SlashCommand>,
+    pub(crate) instructions: Vec<ServerInstructions>,
+    pub(crate) notices: Vec<String>,
+}
+
+/// A session's hold on the servers.
+pub(crate) struct McpLink {
+    servers: Servers,
+    changed: watch::Receiver<u64>,
+    /// Tools that are offered, by name, as they were when they were offered.
+    offered: BTreeMap<String, Arc<ToolSpec>>,
+    /// Shared tools that are offered.
+    shared: BTreeSet<&'static str>,
+    /// Prompts that are commands.
+    commands: BTreeSet<String>,
+    /// What people were told of servers that cannot be used.
+    told: BTreeMap<String, String>,
+    /// Tools whose definition was told to have changed.
+    told_changed: BTreeSet<String>,
+    has_waited: bool,
+}
+
+impl McpLink {
+    /// Takes hold of servers; what they ask is answered for this session from now on.
+    pub(crate) fn new(
+        config: &McpConfig,
+        ctx: &Arc<SessionContext>,
+        client_requests: ClientRequests,
+    ) -> Self {
+        let client = SessionClient { ctx: Arc::downgrade(ctx), client_requests };
+        config.servers.set_client(Arc::new(client));
+        Self {
+            servers: config.servers.clone(),
+            changed: config.servers.changed(),
+            offered: BTreeMap::new(),
+            shared: BTreeSet::new(),
+            commands: BTreeSet::new(),
+            told: BTreeMap::new(),
+            told_changed: BTreeSet::new(),
+            has_waited: false,
+        }
+    }
+
+    pub(crate) fn servers(&self) -> &Servers {
+        &self.servers
+    }
+
+    /// Tells whether the first turn has not waited yet.
+    pub(crate) fn is_to_wait(&mut self) -> bool {
+        !std::mem::replace(&mut self.has_waited, true)
+    }
+
+    /// Compares how servers are doing with what was offered.
+    pub(crate) fn sync(&mut self) -> ServerSync {
+        self.changed.mark_unchanged();
+        let views = self.servers.views();
+        let mut sync = ServerSync { notices: self.servers.take_notices(), ..ServerSync::default() };
+        self.sync_tools(&views, &mut sync);
+        self.sync_failures(&views, &mut sync);
+        for view in &views {
+            for prompt in &view.offer.prompts {
+                let command = prompts::command(view, prompt);
+                if self.commands.insert(command.name.clone()) {
+                    sync.commands.push(command);
+                }
+            }
+        }
+        let said = views.iter().filter_map(|view| {
+            let text = view.handshake.as_ref()?.instructions.clone()?;
+            (view.status == ServerStatus::Connected)
+                .then(|| ServerInstructions { server: view.name.clone(), text })
+        });
+        sync.instructions = said.collect();
+        sync
+    }
+
+    fn sync_tools(&mut self, views: &[ServerView], sync: &mut ServerSync) {
+        let mut changes = ToolChanges::default();
+        let now: BTreeMap<&str, (&str, &Arc<ToolSpec>)> = views
+            .iter()
+            .flat_map(|view| {
+                view.offer.tools.iter().map(|(name, spec)| (name.as_str(), (view.name.as_str(), spec)))
+            })
+            .collect();
+        let gone: Vec<String> =
+            self.offered.keys().filter(|name| !now.contains_key(name.as_str())).cloned().collect();
+        for name in gone {
+            self.offered.remove(&name);
+            changes.removed.push(name);
+        }
+        for (name, (server, spec)) in now {
+            match self.offered.get(name) {
+                None => {
+                    self.offered.insert(name.to_owned(), Arc::clone(spec));
+                    changes.added.push(Arc::new(McpTool::new(&self.servers, server, name, spec)));
+                }
+                Some(before) if before != spec && self.told_changed.insert(name.to_owned()) => {
+                    sync.notices.push(format!(
+                        "The MCP server `{server}` has changed its tool `{name}`; this conversation keeps what it was \
+                         told of it. Begin a new one to use what it is now"
+                    ));
+                }
+                Some(_) => {}
+            }
+        }
+        self.sync_shared(views, &mut changes);
+        if !changes.added.is_empty() || !changes.removed.is_empty() {
+            sync.tools = Some(changes);
+        }
+    }
+
+    /// Offers the shared tools while there is a use for them.
+    fn sync_shared(&mut self, views: &[ServerView], changes: &mut ToolChanges) {
+        let has_resources = views.iter().any(|view| view.offer.has_resources);
+        for (name, is_wanted) in [
+            (LIST_RESOURCES, has_resources),
+            (READ_RESOURCE, has_resources),
+            (WAIT_FOR_SERVERS, is_starting(&self.servers)),
+        ] {
+            if is_wanted && self.shared.insert(name) {
+                changes.added.push(match name {
+                    LIST_RESOURCES => Arc::new(SharedTool::list(&self.servers)) as Arc<dyn Tool>,
+                    READ_RESOURCE => Arc::new(SharedTool::read(&self.servers)),
+                    _ => Arc::new(SharedTool::wait(&self.servers)),
+                });
+            } else if !is_wanted && self.shared.remove(name) {
+                changes.removed.push(name.to_owned());
+            }
+        }
+    }
+
+    /// Says once why a server cannot be used.
+    fn sync_failures(&mut self, views: &[ServerView], sync: &mut ServerSync) {
+        for view in views {
+            let (name, error) = (&view.name, view.error.as_deref().unwrap_or_default());
+            let text = match view.status {
+                ServerStatus::Failed => format!("The MCP server `{name}` cannot be used: {error}"),
+                ServerStatus::NeedsAuth => {
+                    format!("The MCP server `{name}` cannot be used before you log in: {error}")
+                }
+                ServerStatus::Pending | ServerStatus::Connected | ServerStatus::Disabled => continue,
+            };
+            if self.told.insert(name.clone(), text.clone()).as_ref() != Some(&text) {
+                sync.notices.push(text);
+            }
+        }
+        sync.notices.sort();
+        sync.notices.dedup();
+    }
+}
+
+/// Ends when servers have changed since the last look; never, without any.
+pub(crate) async fn servers_changed(link: &mut Option<McpLink>) {
+    let Some(link) = link else { return std::future::pending().await };
+    if link.changed.changed().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}

@@ -1,0 +1,110 @@
+//! Our side, as servers may ask about it: where the session works, and questions for a person.
+//!
+//! A question goes to hooks first, then to the client that drives the session; where nobody answers, it is cancelled at
+//! once. Hooks see the answer, too.
+
+use std::path::PathBuf;
+use std::sync::Weak;
+
+use loci_mcp::{Bridge, BridgeAnswer, ClientSide, ElicitFuture, Elicitation, ElicitationAnswer};
+use serde_json::{Map, Value, json};
+
+use crate::client_request::ClientRequests;
+use crate::conversation::SessionContext;
+use crate::extension::{ElicitationReply, ElicitationRequest, FeatureHooks, HookMoment};
+
+/// A session, as servers may ask about it.
+pub(super) struct SessionClient {
+    /// The session, which does not live for them.
+    pub(super) ctx: Weak<SessionContext>,
+    pub(super) client_requests: ClientRequests,
+}
+
+impl ClientSide for SessionClient {
+    fn roots(&self) -> Vec<PathBuf> {
+        let Some(ctx) = self.ctx.upgrade() else { return Vec::new() };
+        let mut dirs = vec![ctx.env.cwd.clone()];
+        let added = &ctx.state.get().permission.rulebook.dirs;
+        dirs.extend(added.iter().filter(|dir| **dir != ctx.env.cwd).cloned());
+        dirs
+    }
+
+    fn elicit(&self, elicitation: Elicitation) -> ElicitFuture {
+        let (ctx, requests) = (self.ctx.clone(), self.client_requests.clone());
+        Box::pin(async move {
+            let Some(ctx) = ctx.upgrade() else { return ElicitationAnswer::Cancel };
+            let request = hook_request(&elicitation);
+            let moment = || HookMoment { cwd: ctx.env.cwd.clone(), ..HookMoment::default() };
+            if let Some(reply) = ctx.hooks.before_elicitation(request.clone(), moment()).await {
+                return read_reply(&reply);
+            }
+            let asked = requests.request("elicitation", payload(&elicitation)).await;
+            let reply = ElicitationReply {
+                action: asked
+                    .as_ref()
+                    .ok()
+                    .and_then(|it| it["action"].as_str())
+                    .unwrap_or("cancel")
+                    .to_owned(),
+                content: asked.ok().and_then(|it| it.get("content").cloned()),
+            };
+            read_reply(&ctx.hooks.after_elicitation(request, reply, moment()).await)
+        })
+    }
+}
+
+fn hook_request(elicitation: &Elicitation) -> ElicitationRequest {
+    let (url, id) = elicitation.url.clone().unzip();
+    ElicitationRequest {
+        server: elicitation.server.clone(),
+        message: elicitation.message.clone(),
+        mode: Some(mode(elicitation).to_owned()),
+        url,
+        id,
+        schema: elicitation.schema.clone(),
+    }
+}
+
+fn mode(elicitation: &Elicitation) -> &'static str {
+    if elicitation.url.is_some() { "url" } else { "form" }
+}
+
+fn payload(elicitation: &Elicitation) -> Map<String, Value> {
+    let mut payload = Map::from_iter([
+        ("mcp_server_name".to_owned(), json!(elicitation.server)),
+        ("message".to_owned(), json!(elicitation.message)),
+        ("mode".to_owned(), json!(mode(elicitation))),
+    ]);
+    if let Some((url, id)) = &elicitation.url {
+        payload.insert("url".to_owned(), json!(url));
+        payload.insert("elicitation_id".to_owned(), json!(id));
+    }
+    if let Some(schema) = &elicitation.schema {
+        payload.insert("requested_schema".to_owned(), schema.clone());
+    }
+    payload
+}
+
+fn read_reply(reply: &ElicitationReply) -> ElicitationAnswer {
+    let content = || reply.content.as_ref().and_then(Value::as_object).cloned().unwrap_or_default();
+    match reply.action.as_str() {
+        "accept" => ElicitationAnswer::Accept(content()),
+        "decline" => ElicitationAnswer::Decline,
+        _ => ElicitationAnswer::Cancel,
+    }
+}
+
+/// The way to servers that live in the client: each message is a question to it.
+pub struct ClientBridge(pub ClientRequests);
+
+impl Bridge for ClientBridge {
+    fn deliver(&self, server: &str, message: Value) -> BridgeAnswer {
+        let requests = self.0.clone();
+        let payload =
+            Map::from_iter([("server_name".to_owned(), json!(server)), ("message".to_owned(), message)]);
+        Box::pin(async move {
+            let answer = requests.request("mcp_message", payload).await.map_err(|error| error.to_string())?;
+            Ok(answer.get("mcp_response").filter(|it| it.is_object()).cloned())
+        })
+    }
+}

@@ -1,0 +1,90 @@
+//! Servers as clients of the headless protocol see them.
+
+use loci_mcp::config::ConfigProblem;
+use loci_mcp::{ServerView, Servers};
+use serde_json::{Map, Value, json};
+
+/// A server, as the start of a turn tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct McpServerState {
+    /// What it is called.
+    pub name: String,
+    /// `connected`, `failed`, `needs-auth`, `pending` or `disabled`.
+    pub status: &'static str,
+}
+
+/// Something about servers that people should know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct McpServerError {
+    /// The server, or the file.
+    pub name: String,
+    /// The kind, in a word.
+    pub kind: &'static str,
+    /// What it is.
+    pub message: String,
+}
+
+impl From<&ConfigProblem> for McpServerError {
+    fn from(problem: &ConfigProblem) -> Self {
+        let ConfigProblem { name, kind, message } = problem.clone();
+        Self { name, kind, message }
+    }
+}
+
+pub(super) fn states(servers: &Servers) -> Vec<McpServerState> {
+    let state = |view: ServerView| McpServerState { name: view.name, status: view.status.name() };
+    servers.views().into_iter().map(state).collect()
+}
+
+/// Answers `mcp_status`.
+pub(super) fn status(servers: &Servers) -> Value {
+    json!({"mcpServers": servers.views().iter().map(row).collect::<Vec<_>>()})
+}
+
+fn row(view: &ServerView) -> Value {
+    let mut row = json!({"name": view.name, "status": view.status.name(), "scope": view.scope.name()});
+    if let Some(handshake) = &view.handshake {
+        row["serverInfo"] = json!({"name": handshake.name, "version": handshake.version});
+    }
+    if view.kind != "sdk" {
+        row["config"] = shown_config(&view.written, view.kind);
+    }
+    if let Some(error) = &view.error {
+        row["error"] = json!(error);
+    }
+    if !view.offer.tools.is_empty() {
+        row["tools"] = view
+            .offer
+            .tools
+            .iter()
+            .map(|(_, tool)| {
+                let mut shown =
+                    json!({"name": tool.name, "annotations": shown_annotations(&tool.annotations)});
+                if !tool.description.is_empty() {
+                    shown["description"] = json!(tool.description);
+                }
+                shown
+            })
+            .collect();
+    }
+    row
+}
+
+/// Returns an entry as it was written, with its type; what was not written into the file is not in it.
+fn shown_config(written: &Value, kind: &str) -> Value {
+    let mut shown = Map::from_iter([("type".to_owned(), json!(kind))]);
+    for (key, value) in written.as_object().into_iter().flatten() {
+        shown.insert(key.clone(), value.clone());
+    }
+    Value::Object(shown)
+}
+
+/// Clients know the hints by shorter names.
+fn shown_annotations(annotations: &Value) -> Value {
+    let names =
+        [("readOnlyHint", "readOnly"), ("destructiveHint", "destructive"), ("openWorldHint", "openWorld")];
+    let hints = names.iter().filter_map(|(hint, name)| {
+        annotations.get(hint).and_then(Value::as_bool).map(|is_so| ((*name).to_owned(), Value::from(is_so)))
+    });
+    Value::Object(hints.collect())
+}

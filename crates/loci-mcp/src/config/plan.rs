@@ -1,0 +1,214 @@
+//! Which of the servers that were written down count, and why the others do not.
+//!
+//! An entry counts as a whole, by its name: the strongest scope wins and nothing is merged. Two names that would be one
+//! for the model cannot both count. What an administrator's own file has is all there is. A project's server needs the
+//! user's trust in the folder, and must not have been rejected; where somebody can be asked, it must have been approved.
+
+use serde_json::Value;
+
+use super::{ConfigProblem, Lookup, ServerConfig, ServerPolicy, ServerScope, parse_servers};
+use crate::names::server_part;
+
+/// What is known of servers.
+pub struct PlanInputs<'a> {
+    /// The `mcpServers` of each file or flag, with its scope and what to call it.
+    pub written: Vec<(ServerScope, String, Value)>,
+    /// Whether only the run's own count.
+    pub is_strict: bool,
+    /// What an administrator lets be used.
+    pub policy: &'a ServerPolicy,
+    /// What the user has said.
+    pub approvals: &'a Approvals,
+    /// Looks variables up, for a scope.
+    pub vars: &'a dyn Fn(ServerScope, &str) -> Option<String>,
+}
+
+/// What the user has said of servers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Approvals {
+    /// Whether every server of a project is approved.
+    pub approves_all: bool,
+    /// Servers of the project that are approved.
+    pub approved: Vec<String>,
+    /// Servers of the project that are rejected.
+    pub rejected: Vec<String>,
+    /// Servers that are switched off in this project.
+    pub disabled: Vec<String>,
+    /// Whether what nobody has decided counts as approved: there is nobody to ask, and the folder is trusted.
+    pub assumes_approval: bool,
+}
+
+/// Whether a server is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It is.
+    Used,
+    /// It is switched off.
+    Disabled,
+    /// The user must approve of it first.
+    NeedsApproval,
+}
+
+/// A server that is known, and whether it is used.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedServer {
+    /// The server.
+    pub config: ServerConfig,
+    /// Whether it is used.
+    pub standing: Standing,
+}
+
+/// The servers of a run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Plan {
+    /// Those that are known, by name.
+    pub servers: Vec<PlannedServer>,
+    /// What is wrong, or does not count.
+    pub problems: Vec<ConfigProblem>,
+}
+
+/// Decides which servers count.
+pub fn plan_servers(inputs: PlanInputs<'_>) -> Plan {
+    let PlanInputs { mut written, is_strict, policy, approvals, vars } = inputs;
+    let mut plan = Plan::default();
+    if written.iter().any(|(scope, ..)| *scope == ServerScope::Managed) {
+        let others: Vec<&str> =
+            written.iter().filter(|it| it.0 == ServerScope::Dynamic).map(|it| &*it.1).collect();
+        if !others.is_empty() {
+            let message =
+                format!("the administrator's servers are all there is; {} is not used", others.join(", "));
+            plan.problems.push(ConfigProblem::new("managed-mcp.json", "managed", message));
+        }
+        written.retain(|(scope, ..)| *scope == ServerScope::Managed);
+    } else if is_strict {
+        written.retain(|(scope, ..)| *scope == ServerScope::Dynamic);
+    }
+    // The strongest first; of two files of one scope, the first.
+    written.sort_by_key(|(scope, ..)| std::cmp::Reverse(*scope));
+    for (scope, source, servers) in &written {
+        let lookup: &Lookup<'_> = &|name| vars(*scope, name);
+        let (servers, problems) = parse_servers(servers, *scope, source, lookup);
+        plan.problems.extend(problems);
+        for config in servers {
+            plan.take(config, policy, approvals);
+        }
+    }
+    plan.servers.sort_by(|a, b| a.config.name.cmp(&b.config.name));
+    plan
+}
+
+impl Plan {
+    fn take(&mut self, config: ServerConfig, policy: &ServerPolicy, approvals: &Approvals) {
+        if self.servers.iter().any(|it| it.config.name == config.name) {
+            return;
+        }
+        let part = server_part(&config.name);
+        if let Some(other) = self.servers.iter().find(|it| server_part(&it.config.name) == part) {
+            let message = format!(
+                "to the model its name would be the same as that of `{}`; it is not used ({})",
+                other.config.name, config.source
+            );
+            self.problems.push(ConfigProblem::new(&config.name, "name_conflict", message));
+            return;
+        }
+        if let Some(why) = policy.refusal(&config) {
+            self.problems.push(ConfigProblem::new(
+                &config.name,
+                "policy",
+                format!("{why} ({})", config.source),
+            ));
+            return;
+        }
+        let names = |list: &[String]| list.contains(&config.name);
+        let standing = match config.scope {
+            _ if names(&approvals.disabled) => Standing::Disabled,
+            ServerScope::Project if names(&approvals.rejected) => Standing::Disabled,
+            ServerScope::Project
+                if !approvals.approves_all && !names(&approvals.approved) && !approvals.assumes_approval =>
+            {
+                Standing::NeedsApproval
+            }
+            _ => Standing::Used,
+        };
+        self.servers.push(PlannedServer { config, standing });
+    }
+
+    /// Returns the servers that are used.
+    pub fn used(&self) -> impl Iterator<Item = &ServerConfig> {
+        self.servers.iter().filter(|it| it.standing == Standing::Used).map(|it| &it.config)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::ServerScope::{Dynamic, Local, Managed, Plugin, Project, User};
+    use super::*;
+
+    fn servers(names: &[&str]) -> Value {
+        names.iter().map(|name| ((*name).to_owned(), json!({"command": "x"}))).collect()
+    }
+
+    /// Renders a plan: `name scope standing`, then the kinds of its problems.
+    fn check(written: &[(ServerScope, &[&str])], is_strict: bool, approvals: &Approvals, expected: &[&str]) {
+        let written =
+            written.iter().map(|(scope, names)| (*scope, scope.name().to_owned(), servers(names))).collect();
+        let policy = ServerPolicy::default();
+        let plan =
+            plan_servers(PlanInputs { written, is_strict, policy: &policy, approvals, vars: &|_, _| None });
+        let rows = plan
+            .servers
+            .iter()
+            .map(|it| format!("{} {} {:?}", it.config.name, it.config.scope.name(), it.standing));
+        let problems = plan.problems.iter().map(|it| format!("! {} {}", it.name, it.kind));
+        assert_eq!(rows.chain(problems).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn strongest_scope_wins_by_name() {
+        let all = Approvals { approves_all: true, ..Approvals::default() };
+        check(
+            &[
+                (User, &["a", "b", "c", "d"]),
+                (Plugin, &["e", "a"]),
+                (Project, &["b", "c", "d"]),
+                (Local, &["c", "d"]),
+                (Dynamic, &["d"]),
+            ],
+            false,
+            &all,
+            &["a user Used", "b project Used", "c local Used", "d dynamic Used", "e plugin Used"],
+        );
+        check(&[(User, &["a"]), (Dynamic, &["d"])], true, &all, &["d dynamic Used"]);
+        check(
+            &[(User, &["a"]), (Dynamic, &["d"]), (Managed, &["m"])],
+            false,
+            &all,
+            &["m enterprise Used", "! managed-mcp.json managed"],
+        );
+        check(
+            &[(User, &["a.b"]), (Local, &["a_b"])],
+            false,
+            &all,
+            &["a_b local Used", "! a.b name_conflict"],
+        );
+    }
+
+    #[test]
+    fn servers_of_a_project_need_approval_and_a_rejection_always_counts() {
+        let written: &[(ServerScope, &[&str])] = &[(Project, &["a", "b", "c"]), (User, &["u"])];
+        let mut approvals = Approvals {
+            approved: vec!["a".to_owned(), "b".to_owned()],
+            rejected: vec!["b".to_owned()],
+            disabled: vec!["u".to_owned()],
+            ..Approvals::default()
+        };
+        let [a, b, u] = ["a project Used", "b project Disabled", "u user Disabled"];
+        check(written, false, &approvals, &[a, b, "c project NeedsApproval", u]);
+        approvals.assumes_approval = true;
+        check(written, false, &approvals, &[a, b, "c project Used", u]);
+        approvals.approves_all = true;
+        check(written, false, &approvals, &[a, b, "c project Used", u]);
+    }
+}

@@ -1,0 +1,108 @@
+//! The beginning of a connection: who we are, who the server is, and which revision of the protocol both speak.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::{CallError, Connection, RequestLimits};
+use crate::names::{brief, shown_text};
+
+/// Revisions with a handshake that we speak, the newest first.
+const REVISIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+
+/// What we say of ourselves.
+#[derive(Debug, Clone)]
+pub(crate) struct Greeting {
+    pub(crate) name: String,
+    pub(crate) title: String,
+    pub(crate) version: String,
+}
+
+/// What a server says of itself.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Handshake {
+    /// What it is called.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// The revision that is spoken.
+    pub protocol: String,
+    /// What it can do, as it came.
+    pub capabilities: Value,
+    /// What the model should know of it, fit to be shown.
+    pub instructions: Option<String>,
+}
+
+impl Handshake {
+    /// Tells whether the server has a capability.
+    pub(crate) fn has(&self, capability: &str) -> bool {
+        self.capabilities
+            .get(capability)
+            .is_some_and(|value| !value.is_null() && value != &Value::Bool(false))
+    }
+}
+
+impl Connection {
+    /// Greets the server and agrees on a revision.
+    pub(crate) async fn initialize(
+        &self,
+        greeting: &Greeting,
+        limit: Duration,
+    ) -> Result<Handshake, CallError> {
+        let Greeting { name, title, version } = greeting;
+        let params = json!({
+            "protocolVersion": REVISIONS[0],
+            "capabilities": {"roots": {}, "elicitation": {"form": {}, "url": {}}},
+            "clientInfo": {"name": name, "title": title, "version": version},
+        });
+        let Value::Object(params) = params else {
+            return Err(CallError::Unreadable("no parameters".to_owned()));
+        };
+        let answer = self.request("initialize", params, RequestLimits::within(limit)).await?;
+        let handshake = read_handshake(&answer)?;
+        self.shared.transport.negotiated(&handshake.protocol);
+        self.notify("notifications/initialized", Value::Null).await?;
+        Ok(handshake)
+    }
+}
+
+fn read_handshake(answer: &Value) -> Result<Handshake, CallError> {
+    let text =
+        |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let protocol = text(answer, "protocolVersion");
+    if !REVISIONS.contains(&protocol.as_str()) {
+        return Err(CallError::Unreadable(format!(
+            "the server speaks revision `{}` of the protocol, and loci speaks {}",
+            brief(&protocol),
+            REVISIONS.join(", ")
+        )));
+    }
+    let info = answer.get("serverInfo").unwrap_or(&Value::Null);
+    let instructions = answer.get("instructions").and_then(Value::as_str).map(shown_text);
+    Ok(Handshake {
+        name: brief(&text(info, "name")),
+        version: brief(&text(info, "version")),
+        protocol,
+        capabilities: answer.get("capabilities").cloned().unwrap_or_else(|| Value::Object(Map::new())),
+        instructions: instructions.filter(|text| !text.is_empty()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn older_revisions_are_taken_and_unknown_ones_refused() {
+        for (version, is_taken) in
+            [("2024-11-05", true), ("2025-11-25", true), ("2031-01-01", false), ("", false), ("draft", false)]
+        {
+            let answer = json!({"protocolVersion": version, "capabilities": {"tools": {}, "prompts": null}});
+            let read = read_handshake(&answer);
+            assert_eq!(read.is_ok(), is_taken, "{version}");
+            if let Ok(handshake) = read {
+                assert!(handshake.has("tools") && !handshake.has("prompts") && !handshake.has("resources"));
+            }
+        }
+    }
+}

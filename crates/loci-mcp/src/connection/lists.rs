@@ -1,0 +1,140 @@
+//! What a server has, page by page, and the use of it: calling tools, reading resources, filling in prompts.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::{CallError, Connection, RequestLimits};
+use crate::catalog::{PromptSpec, Resource, ToolSpec, parse_items};
+use crate::content::{CallResult, ContentPart};
+
+/// The most pages and items of one list: a server that never comes to an end is cut short.
+const MOST_PAGES: usize = 200;
+const MOST_ITEMS: usize = 5_000;
+/// How often a list is asked for before giving up, and how long to wait between.
+const TRIES: u32 = 3;
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// A list, and what is wrong with what is not in it.
+pub(crate) type Listed<T> = (Vec<T>, Vec<String>);
+
+impl Connection {
+    /// Lists the tools.
+    pub(crate) async fn tools(&self, limit: Duration) -> Result<Listed<ToolSpec>, CallError> {
+        self.list("tools/list", "tools", ToolSpec::parse, limit).await
+    }
+
+    /// Lists the resources.
+    pub(crate) async fn resources(&self, limit: Duration) -> Result<Listed<Resource>, CallError> {
+        self.list("resources/list", "resources", Resource::parse, limit).await
+    }
+
+    /// Lists the prompts.
+    pub(crate) async fn prompts(&self, limit: Duration) -> Result<Listed<PromptSpec>, CallError> {
+        self.list("prompts/list", "prompts", PromptSpec::parse, limit).await
+    }
+
+    /// Calls a tool; `meta` is passed on beside the arguments.
+    pub(crate) async fn call(
+        &self,
+        tool: &str,
+        arguments: Value,
+        meta: Value,
+        limits: RequestLimits,
+    ) -> Result<CallResult, CallError> {
+        let mut params =
+            Map::from_iter([("name".to_owned(), json!(tool)), ("arguments".to_owned(), arguments)]);
+        if meta.is_object() {
+            params.insert("_meta".to_owned(), meta);
+        }
+        let result = self.request("tools/call", params, limits).await?;
+        Ok(CallResult::parse(&result))
+    }
+
+    /// Reads a resource.
+    pub(crate) async fn read(&self, uri: &str, limits: RequestLimits) -> Result<Vec<ContentPart>, CallError> {
+        let params = Map::from_iter([("uri".to_owned(), json!(uri))]);
+        let result = self.request("resources/read", params, limits).await?;
+        match result.get("contents").and_then(Value::as_array) {
+            Some(contents) => Ok(contents.iter().map(ContentPart::parse_resource).collect()),
+            None => Err(CallError::Unreadable("it has no contents".to_owned())),
+        }
+    }
+
+    /// Has a prompt filled in; returns its messages' roles and parts.
+    pub(crate) async fn prompt(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+        limits: RequestLimits,
+    ) -> Result<Vec<(String, ContentPart)>, CallError> {
+        let params = Map::from_iter([
+            ("name".to_owned(), json!(name)),
+            ("arguments".to_owned(), Value::Object(arguments)),
+        ]);
+        let result = self.request("prompts/get", params, limits).await?;
+        let Some(messages) = result.get("messages").and_then(Value::as_array) else {
+            return Err(CallError::Unreadable("it has no messages".to_owned()));
+        };
+        let part = |message: &Value| {
+            let role = message.get("role").and_then(Value::as_str).unwrap_or("user").to_owned();
+            let content = message.get("content").unwrap_or(&Value::Null);
+            match content {
+                Value::Array(parts) => {
+                    parts.iter().map(|part| (role.clone(), ContentPart::parse(part))).collect()
+                }
+                Value::String(text) => vec![(role, ContentPart::Text(text.clone()))],
+                content => vec![(role, ContentPart::parse(content))],
+            }
+        };
+        Ok(messages.iter().flat_map(part).collect())
+    }
+
+    async fn list<T>(
+        &self,
+        method: &str,
+        key: &str,
+        parse: impl Fn(&Value) -> Result<T, String>,
+        limit: Duration,
+    ) -> Result<Listed<T>, CallError> {
+        let (mut items, mut problems) = (Vec::new(), Vec::new());
+        let mut cursor: Option<String> = None;
+        for _ in 0..MOST_PAGES {
+            let params = cursor.iter().map(|cursor| ("cursor".to_owned(), json!(cursor))).collect();
+            let page = self.page(method, params, limit).await?;
+            let (more, wrong) = parse_items(&page, key, &parse);
+            items.extend(more);
+            problems.extend(wrong);
+            let next = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
+            if next.is_none() || next == cursor {
+                return Ok((items, problems));
+            }
+            if items.len() > MOST_ITEMS {
+                break;
+            }
+            cursor = next;
+        }
+        items.truncate(MOST_ITEMS);
+        problems.push(format!("its list of {key} has no end; {} of them are used", items.len()));
+        Ok((items, problems))
+    }
+
+    /// Asks for one page, again where that may help.
+    async fn page(
+        &self,
+        method: &str,
+        params: Map<String, Value>,
+        limit: Duration,
+    ) -> Result<Value, CallError> {
+        let mut tried = 0;
+        loop {
+            tried += 1;
+            match self.request(method, params.clone(), RequestLimits::within(limit)).await {
+                Err(CallError::Transport(error)) if error.is_transient() && tried < TRIES => {
+                    tokio::time::sleep(PAUSE * tried).await;
+                }
+                page => return page,
+            }
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Names and texts of servers, made fit for the model: a server says what it likes, and what comes of it can neither be
+//! taken for something else nor hide anything.
+//!
+//! A tool is called `mcp__<server>__<tool>`. Rules for `mcp__<server>` cover whatever begins so, which is why the name of
+//! a server must not contain the separator: one called `github__x` would be covered by a rule for `github`.
+
+use loci_stdx::{truncate_chars, visible};
+
+/// The longest name that a tool may have on the wire.
+const NAME_LIMIT: usize = 128;
+/// How many bytes of a description or of instructions the model is shown.
+pub(crate) const TEXT_LIMIT: usize = 2048;
+/// Names that belong to parts of other programs.
+const RESERVED: [&str; 5] =
+    ["workspace", "claude-in-chrome", "computer-use", "Claude Preview", "Claude Browser"];
+
+/// Tells whether a server may not be called so.
+pub fn is_reserved(name: &str) -> bool {
+    RESERVED.iter().any(|reserved| reserved.eq_ignore_ascii_case(name.trim()))
+}
+
+/// Tells whether a name can be given to a server by hand.
+pub fn is_plain_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
+}
+
+/// Returns the part of tools' names that stands for a server; empty when nothing is left of it.
+pub fn server_part(server: &str) -> String {
+    let mut out = String::with_capacity(server.len());
+    for c in fitting(server).chars() {
+        if c != '_' || !out.ends_with('_') {
+            out.push(c);
+        }
+    }
+    out.trim_matches('_').to_owned()
+}
+
+/// Returns the name that a tool of a server has for the model, for rules and for hooks.
+pub fn tool_name(server: &str, tool: &str) -> String {
+    let name = format!("mcp__{}__{}", server_part(server), fitting(tool));
+    match name.len() <= NAME_LIMIT {
+        true => name,
+        false => {
+            // Cut names stay apart by what was cut.
+            let digest = format!("_{:08x}", digest(&name));
+            format!("{}{digest}", &name[..NAME_LIMIT - digest.len()])
+        }
+    }
+}
+
+/// Returns the name of the command that stands for a prompt of a server.
+pub fn prompt_name(server: &str, prompt: &str) -> String {
+    tool_name(server, prompt)
+}
+
+/// Replaces what the model's provider does not take in a name.
+fn fitting(text: &str) -> String {
+    text.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' }).collect()
+}
+
+/// FNV-1a, 32 bits: the same on every machine, and nothing secret rests on it.
+fn digest(text: &str) -> u32 {
+    text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+/// Returns a server's text as the model is shown it: what is hidden made visible, and no more than two kilobytes.
+pub(crate) fn shown_text(text: &str) -> String {
+    let shown = visible_text(text.trim());
+    if shown.len() <= TEXT_LIMIT {
+        return shown;
+    }
+    let marker = "… [cut]";
+    let mut end = TEXT_LIMIT - marker.len();
+    while !shown.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}{marker}", &shown[..end])
+}
+
+/// Returns a text of a server with everything in sight: tabs and line ends stay, other control characters and those
+/// without width are written out.
+pub fn visible_text(text: &str) -> String {
+    let is_plain = |c: char| c == '\t' || c == '\r' || !c.is_control() && c.is_ascii();
+    if text.chars().all(|c| c == '\n' || is_plain(c)) {
+        return text.to_owned();
+    }
+    // Tabs, spaces and joined emoji are what people write; only what deceives is spelled out.
+    text.chars().map(|c| if is_deceiving(c) { visible(&c.to_string()) } else { c.to_string() }).collect()
+}
+
+/// Returns a result's text without what could talk to a terminal or hide in it.
+pub(crate) fn stripped_text(text: String) -> String {
+    match text.contains(is_deceiving) {
+        true => text.replace(is_deceiving, ""),
+        false => text,
+    }
+}
+
+fn is_deceiving(c: char) -> bool {
+    (c.is_control() && !matches!(c, '\n' | '\t' | '\r'))
+        || matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Returns the beginning of a text for a message to people, on one line.
+pub(crate) fn brief(text: &str) -> String {
+    loci_stdx::single_line(truncate_chars(text, 1000), 200)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tool_names_fit_the_wire_and_cannot_be_taken_for_another_servers() {
+        for (server, tool, expected) in [
+            ("github", "create_issue", "mcp__github__create_issue"),
+            ("my.server", "do it", "mcp__my_server__do_it"),
+            ("github__x", "t", "mcp__github_x__t"),
+            ("github_", "t", "mcp__github__t"),
+            ("_github", "_t", "mcp__github___t"),
+            ("größe", "ß", "mcp__gr_e___"),
+        ] {
+            assert_eq!(tool_name(server, tool), expected, "{server} {tool}");
+        }
+        let [a, b] = ["a", "b"].map(|end| tool_name("s", &format!("{}{end}", "x".repeat(200))));
+        assert!(a.len() == 128 && b.len() == 128 && a != b, "{a} {b}");
+        assert_eq!(server_part("___"), "");
+    }
+
+    #[test]
+    fn reserved_names_are_known_in_any_case() {
+        for (name, expected) in
+            [("workspace", true), ("Computer-Use", true), ("Claude Preview", true), ("git", false)]
+        {
+            assert_eq!(is_reserved(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn texts_are_cut_at_two_kilobytes_and_show_what_they_hide() {
+        assert_eq!(shown_text(" plain\ttext\nof two lines "), "plain\ttext\nof two lines");
+        assert_eq!(shown_text("a\u{1b}[31mb\u{200b}c\u{e0041}"), "a\\u{1b}[31mb\\u{200b}c\\u{e0041}");
+        assert_eq!(shown_text("Größe 👩‍👩‍👧"), "Größe 👩‍👩‍👧");
+        for text in ["x".repeat(5000), "ß".repeat(5000)] {
+            let shown = shown_text(&text);
+            assert!(shown.len() <= TEXT_LIMIT && shown.ends_with("… [cut]"), "{}", shown.len());
+        }
+    }
+}

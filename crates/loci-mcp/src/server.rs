@@ -1,0 +1,519 @@
+//! One server and its life: started, asked what it has, listened to, ended; reached again when it was lost.
+//!
+//! The states, as clients of the headless protocol know them: `pending` until it has told what it has, `connected`,
+//! `needs-auth`, `failed` with the reason, `disabled`. A program that ended is not started again by itself; a server with
+//! an address is tried again, a few times, with longer pauses.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use tokio::sync::Semaphore;
+
+use crate::catalog::{PromptSpec, Resource, ToolSpec};
+use crate::config::{ServerConfig, ServerScope, ServerWay};
+use crate::connection::{CallError, Changes, Connection, Handshake, OnProgress, RequestLimits};
+use crate::content::{CallResult, ContentPart};
+use crate::log::ServerLog;
+use crate::message::Message;
+use crate::names::tool_name;
+use crate::opening::open;
+use crate::servers::ServersShared;
+use crate::transport::TransportError;
+
+/// How often a first connection is tried.
+const FIRST_TRIES: u32 = 3;
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+/// How often a lost one is tried again, and the first pause, which doubles.
+const AGAIN_TRIES: u32 = 5;
+const AGAIN_PAUSE: Duration = Duration::from_secs(1);
+/// The most problems of one server that are told.
+const MOST_PROBLEMS: usize = 5;
+
+/// How a server is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerStatus {
+    /// It has not told yet what it has.
+    Pending,
+    /// It can be used.
+    Connected,
+    /// It cannot be used.
+    Failed,
+    /// A person must log in first.
+    NeedsAuth,
+    /// It is switched off.
+    Disabled,
+}
+
+impl ServerStatus {
+    /// Returns its name in the protocol.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Connected => "connected",
+            Self::Failed => "failed",
+            Self::NeedsAuth => "needs-auth",
+            Self::Disabled => "disabled",
+        }
+    }
+}
+
+/// A server as others see it.
+#[derive(Debug, Clone)]
+pub struct ServerView {
+    /// What it is called.
+    pub name: String,
+    /// Where it was written down.
+    pub scope: ServerScope,
+    /// How it is reached, in a word.
+    pub kind: &'static str,
+    /// How it is doing.
+    pub status: ServerStatus,
+    /// Why it cannot be used.
+    pub error: Option<String>,
+    /// What it says of itself.
+    pub handshake: Option<Handshake>,
+    /// Its entry, as it was written.
+    pub written: Value,
+    /// Whether its tools are always offered.
+    pub always_load: bool,
+    /// What it has.
+    pub offer: Arc<Offer>,
+}
+
+/// What a server has.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Offer {
+    /// Tools by the names they have for the model, in order.
+    pub tools: Vec<(String, Arc<ToolSpec>)>,
+    /// Resources.
+    pub resources: Vec<Resource>,
+    /// Whether it has resources at all: a list may be empty and reading work.
+    pub has_resources: bool,
+    /// Prompts.
+    pub prompts: Vec<PromptSpec>,
+}
+
+pub(crate) struct Server {
+    pub(crate) config: ServerConfig,
+    log: Arc<ServerLog>,
+    /// How it is doing; held to read or to replace.
+    state: Mutex<State>,
+    /// The task of its life; held to replace it.
+    life: Mutex<Option<tokio::task::JoinHandle<()>>>,
+}
+
+struct State {
+    status: ServerStatus,
+    error: Option<String>,
+    /// The connection that can be used.
+    connection: Option<Connection>,
+    /// The one that is being made or used, so that it can be ended.
+    held: Option<Connection>,
+    handshake: Option<Handshake>,
+    offer: Arc<Offer>,
+}
+
+impl Server {
+    pub(crate) fn new(config: ServerConfig, log: ServerLog, status: ServerStatus) -> Self {
+        let state = State {
+            status,
+            error: None,
+            connection: None,
+            held: None,
+            handshake: None,
+            offer: Arc::default(),
+        };
+        Self { config, log: Arc::new(log), state: Mutex::new(state), life: Mutex::default() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn status(&self) -> ServerStatus {
+        self.state().status
+    }
+
+    pub(crate) fn view(&self) -> ServerView {
+        let state = self.state();
+        ServerView {
+            name: self.config.name.clone(),
+            scope: self.config.scope,
+            kind: self.config.way.kind(),
+            status: state.status,
+            error: state.error.clone(),
+            handshake: state.handshake.clone(),
+            written: self.config.written.clone(),
+            always_load: self.config.always_load,
+            offer: Arc::clone(&state.offer),
+        }
+    }
+
+    /// Begins its life, unless it has one.
+    pub(crate) fn begin(self: &Arc<Self>, world: &Arc<ServersShared>) {
+        let mut life = self.life.lock().unwrap_or_else(PoisonError::into_inner);
+        if life.is_none() {
+            let (server, world) = (Arc::clone(self), Arc::clone(world));
+            *life = Some(tokio::spawn(async move { server.live(&world).await }));
+        }
+    }
+
+    /// Begins its life anew; what it had is ended first.
+    pub(crate) async fn start(self: &Arc<Self>, world: &Arc<ServersShared>) {
+        self.stop(ServerStatus::Pending).await;
+        world.announce();
+        self.begin(world);
+    }
+
+    /// Ends it.
+    pub(crate) async fn stop(&self, status: ServerStatus) {
+        let life = self.life.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(life) = life {
+            life.abort();
+            // It was stopped; there is nothing to know of how it ended.
+            drop(life.await);
+        }
+        let connection = {
+            let mut state = self.state();
+            state.status = status;
+            (state.error, state.handshake) = (None, None);
+            state.offer = Arc::default();
+            state.connection = None;
+            state.held.take()
+        };
+        if let Some(connection) = connection {
+            connection.close().await;
+        }
+    }
+
+    /// Calls a tool by the server's own name for it. A session that the server has forgotten is begun anew, once.
+    pub(crate) async fn call(
+        self: &Arc<Self>,
+        world: &Arc<ServersShared>,
+        tool: &str,
+        arguments: Value,
+        meta: Value,
+        on_progress: Option<OnProgress>,
+    ) -> Result<CallResult, CallError> {
+        let limits = self.call_limits(world, on_progress);
+        let called = self.connection()?.call(tool, arguments.clone(), meta.clone(), limits.clone()).await;
+        if !matches!(called, Err(CallError::Transport(TransportError::SessionExpired))) {
+            return called;
+        }
+        self.begin_anew(world).await;
+        self.connection()?.call(tool, arguments, meta, limits).await
+    }
+
+    pub(crate) async fn read(
+        self: &Arc<Self>,
+        world: &Arc<ServersShared>,
+        uri: &str,
+    ) -> Result<Vec<ContentPart>, CallError> {
+        let limits = self.call_limits(world, None);
+        let read = self.connection()?.read(uri, limits.clone()).await;
+        if !matches!(read, Err(CallError::Transport(TransportError::SessionExpired))) {
+            return read;
+        }
+        self.begin_anew(world).await;
+        self.connection()?.read(uri, limits).await
+    }
+
+    pub(crate) async fn prompt(
+        self: &Arc<Self>,
+        world: &Arc<ServersShared>,
+        name: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<Vec<(String, ContentPart)>, CallError> {
+        self.connection()?.prompt(name, arguments, self.call_limits(world, None)).await
+    }
+
+    /// Takes a message that came by another way than the connection's own.
+    pub(crate) fn deliver(&self, message: Value) -> Result<(), String> {
+        let message = Message::from_value(message)?;
+        let held = self.state().held.clone();
+        held.ok_or_else(|| format!("The MCP server `{}` is not connected", self.config.name))?.take(message);
+        Ok(())
+    }
+
+    fn call_limits(&self, world: &ServersShared, on_progress: Option<OnProgress>) -> RequestLimits {
+        let limits = &world.world.limits;
+        let silence = match self.config.way {
+            ServerWay::Stdio { .. } | ServerWay::Sdk => limits.silence.0,
+            ServerWay::Remote(_) => limits.silence.1,
+        };
+        RequestLimits {
+            time: Some(self.config.timeout.unwrap_or(limits.call)),
+            silence: Some(silence),
+            on_progress,
+        }
+    }
+
+    fn connection(&self) -> Result<Connection, CallError> {
+        let state = self.state();
+        let why = || match (state.status, &state.error) {
+            (_, Some(error)) => error.clone(),
+            (status, None) => format!("it is {}", status.name()),
+        };
+        match &state.connection {
+            Some(connection) => Ok(connection.clone()),
+            None => Err(CallError::Transport(TransportError::Closed(why()))),
+        }
+    }
+
+    async fn begin_anew(self: &Arc<Self>, world: &Arc<ServersShared>) {
+        self.log.note("the server has forgotten the session; beginning another");
+        self.start(world).await;
+        let server = Arc::clone(self);
+        world.wait_until(world.world.limits.start, move || server.status() != ServerStatus::Pending).await;
+    }
+
+    async fn live(self: Arc<Self>, world: &Arc<ServersShared>) {
+        let mut is_first = true;
+        loop {
+            match self.connect_patiently(world, is_first).await {
+                Ok((connection, handshake, offer)) => {
+                    {
+                        let mut state = self.state();
+                        (state.status, state.error) = (ServerStatus::Connected, None);
+                        state.connection = Some(connection.clone());
+                        (state.handshake, state.offer) = (Some(handshake), Arc::new(offer));
+                    }
+                    world.announce();
+                    self.follow(world, &connection).await;
+                    let why = connection.closed().unwrap_or_default();
+                    connection.close().await;
+                    self.lost(world, ServerStatus::Pending, why.clone());
+                    if matches!(self.config.way, ServerWay::Stdio { .. } | ServerWay::Sdk) {
+                        self.lost(world, ServerStatus::Failed, why.clone());
+                        world.notice(format!("MCP server `{}` is gone: {why}", self.config.name));
+                        return;
+                    }
+                    is_first = false;
+                }
+                Err(error) => return self.fail(world, &error),
+            }
+        }
+    }
+
+    fn lost(&self, world: &ServersShared, status: ServerStatus, why: String) {
+        {
+            let mut state = self.state();
+            (state.status, state.error) = (status, Some(why));
+            state.connection = None;
+            state.offer = Arc::default();
+        }
+        world.announce();
+    }
+
+    fn fail(&self, world: &ServersShared, error: &CallError) {
+        let status = match error {
+            CallError::Transport(TransportError::Unauthorized { .. }) => ServerStatus::NeedsAuth,
+            _ => ServerStatus::Failed,
+        };
+        self.log.note(&format!("not connected: {error}"));
+        self.lost(world, status, error.to_string());
+    }
+
+    /// Connects; what may pass is tried again.
+    async fn connect_patiently(
+        &self,
+        world: &Arc<ServersShared>,
+        is_first: bool,
+    ) -> Result<(Connection, Handshake, Offer), CallError> {
+        let (tries, mut pause) = match is_first {
+            true => (FIRST_TRIES, FIRST_PAUSE),
+            false => (AGAIN_TRIES, AGAIN_PAUSE),
+        };
+        let mut tried = 0;
+        loop {
+            if !is_first {
+                tokio::time::sleep(pause).await;
+                pause *= 2;
+            }
+            tried += 1;
+            match self.connect(world).await {
+                Err(CallError::Transport(error))
+                    if tried < tries
+                        && error.is_transient()
+                        && !matches!(self.config.way, ServerWay::Stdio { .. }) =>
+                {
+                    self.log.note(&format!("could not connect, trying again: {error}"));
+                    if is_first {
+                        tokio::time::sleep(pause).await;
+                        pause *= 2;
+                    }
+                }
+                done => return done,
+            }
+        }
+    }
+
+    /// Opens a connection and asks what the server has.
+    async fn connect(&self, world: &Arc<ServersShared>) -> Result<(Connection, Handshake, Offer), CallError> {
+        let starts: &Semaphore = match self.config.way {
+            ServerWay::Remote(_) => &world.remote_starts,
+            ServerWay::Stdio { .. } | ServerWay::Sdk => &world.local_starts,
+        };
+        // It is never closed.
+        let _permit = starts.acquire().await.ok();
+        let limit = world.world.limits.start;
+        let work = async {
+            let connection = open(&self.config, world, &self.log)?;
+            self.state().held = Some(connection.clone());
+            let greeted = async {
+                let handshake = connection.initialize(&world.world.greeting, limit).await?;
+                let offer = self.discover(world, &connection, &handshake).await?;
+                Ok((handshake, offer))
+            };
+            match greeted.await {
+                Ok((handshake, offer)) => Ok((connection, handshake, offer)),
+                // Why the program ended says more than that it did not answer.
+                Err(error) => Err(connection
+                    .closed()
+                    .map_or(error, |why| CallError::Transport(TransportError::Closed(why)))),
+            }
+        };
+        let done = tokio::time::timeout(limit, work).await.unwrap_or(Err(CallError::TimedOut(limit)));
+        if done.is_err() {
+            let held = self.state().held.take();
+            if let Some(connection) = held {
+                connection.close().await;
+            }
+        }
+        done
+    }
+
+    /// Asks what the server has; only that the tools cannot be told counts as a failure.
+    async fn discover(
+        &self,
+        world: &ServersShared,
+        connection: &Connection,
+        handshake: &Handshake,
+    ) -> Result<Offer, CallError> {
+        let limit = world.world.limits.start;
+        let (tools, resources, prompts) = tokio::join!(
+            async {
+                if handshake.has("tools") { connection.tools(limit).await } else { Ok(Default::default()) }
+            },
+            async {
+                if handshake.has("resources") {
+                    connection.resources(limit).await
+                } else {
+                    Ok(Default::default())
+                }
+            },
+            async {
+                if handshake.has("prompts") {
+                    connection.prompts(limit).await
+                } else {
+                    Ok(Default::default())
+                }
+            },
+        );
+        let mut problems = Vec::new();
+        let (tools, wrong) = tools?;
+        problems.extend(wrong);
+        let mut optional = |what: &str, wrong: Result<Vec<String>, CallError>| match wrong {
+            Ok(wrong) => problems.extend(wrong),
+            Err(error) => problems.push(format!("its {what} cannot be listed: {error}")),
+        };
+        let (resources, wrong) = split(resources);
+        optional("resources", wrong);
+        let (prompts, wrong) = split(prompts);
+        optional("prompts", wrong);
+        let offer = Offer {
+            tools: self.named(tools, &mut problems),
+            resources,
+            has_resources: handshake.has("resources"),
+            prompts,
+        };
+        self.tell_problems(world, &problems);
+        Ok(offer)
+    }
+
+    /// Gives tools their names for the model, in their order; of two that would have the same, the first has it.
+    fn named(&self, tools: Vec<ToolSpec>, problems: &mut Vec<String>) -> Vec<(String, Arc<ToolSpec>)> {
+        let mut named: Vec<(String, Arc<ToolSpec>)> = Vec::with_capacity(tools.len());
+        for tool in tools {
+            let name = tool_name(&self.config.name, &tool.name);
+            match named.iter().any(|(held, _)| *held == name) {
+                true => problems.push(format!("there are two tools `{name}`; the second is left out")),
+                false => named.push((name, Arc::new(tool))),
+            }
+        }
+        named.sort_by(|a, b| a.0.cmp(&b.0));
+        named
+    }
+
+    fn tell_problems(&self, world: &ServersShared, problems: &[String]) {
+        for problem in problems {
+            self.log.note(problem);
+        }
+        for problem in problems.iter().take(MOST_PROBLEMS) {
+            world.notice(format!("MCP server `{}`: {problem}", self.config.name));
+        }
+        if problems.len() > MOST_PROBLEMS {
+            let n_more = problems.len() - MOST_PROBLEMS;
+            let name = &self.config.name;
+            world.notice(format!("MCP server `{name}`: {n_more} more problems; the rest is in its log under `loci/mcp-logs` of the config home"));
+        }
+    }
+
+    /// Follows what the server announces, until it has gone. A list that cannot be had anew stays as it was.
+    async fn follow(&self, world: &ServersShared, connection: &Connection) {
+        loop {
+            let changes = connection.next_changes().await;
+            if changes.is_closed {
+                return;
+            }
+            let mut offer = Offer::clone(&self.state().offer);
+            let before = offer.clone();
+            self.refresh(world, connection, changes, &mut offer).await;
+            if offer != before {
+                self.state().offer = Arc::new(offer);
+                world.announce();
+            }
+        }
+    }
+
+    async fn refresh(
+        &self,
+        world: &ServersShared,
+        connection: &Connection,
+        changes: Changes,
+        offer: &mut Offer,
+    ) {
+        let limit = world.world.limits.start;
+        let mut problems = Vec::new();
+        if changes.tools {
+            match connection.tools(limit).await {
+                Ok((tools, wrong)) => {
+                    problems.extend(wrong);
+                    offer.tools = self.named(tools, &mut problems);
+                }
+                Err(error) => problems.push(format!("its tools cannot be listed anew: {error}")),
+            }
+        }
+        if changes.resources {
+            match connection.resources(limit).await {
+                Ok((resources, _)) => offer.resources = resources,
+                Err(error) => problems.push(format!("its resources cannot be listed anew: {error}")),
+            }
+        }
+        if changes.prompts {
+            match connection.prompts(limit).await {
+                Ok((prompts, _)) => offer.prompts = prompts,
+                Err(error) => problems.push(format!("its prompts cannot be listed anew: {error}")),
+            }
+        }
+        problems.iter().for_each(|problem| self.log.note(problem));
+    }
+}
+
+fn split<T>(listed: Result<(Vec<T>, Vec<String>), CallError>) -> (Vec<T>, Result<Vec<String>, CallError>) {
+    match listed {
+        Ok((items, problems)) => (items, Ok(problems)),
+        Err(error) => (Vec::new(), Err(error)),
+    }
+}

@@ -1,0 +1,350 @@
+//! Streamable HTTP: each message is a POST, and its answer is one message or a stream of them.
+//!
+//! A server may give a session, which every later request names and which is ended with the connection. Beside the
+//! answers it may have a stream of its own, for what it wants to say unasked; not having one is no fault. A stream that
+//! breaks off before the answer came is taken up again behind its last event, where its events have ids.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Method, Response};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::event_stream::EventReader;
+use super::web::{Web, body, failed, is_stream, message_headers, refused, stream_headers};
+use super::{Inbound, InboundSender, Transport, TransportError, Travel};
+use crate::log::ServerLog;
+use crate::message::Message;
+
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+
+/// How often a stream is taken up again without an event having come, and the first pause, which doubles.
+const MOST_RESUMES: u32 = 5;
+const PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// How long a server has to begin an answer: its headers, not its whole.
+const FIRST_BYTE: Duration = Duration::from_secs(60);
+/// How long the end of a session may take.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// The way to a server with an address.
+pub(crate) struct HttpTransport {
+    shared: Arc<HttpShared>,
+}
+
+struct HttpShared {
+    web: Web,
+    /// What the server gave and what was agreed on; held to read or to replace.
+    terms: Mutex<Terms>,
+    /// What ends the stream of each request that is answered by one; held to add or to take.
+    streams: Mutex<HashMap<u64, CancellationToken>>,
+    inbound: InboundSender,
+    closed: CancellationToken,
+    log: Arc<ServerLog>,
+}
+
+#[derive(Default)]
+struct Terms {
+    session: Option<HeaderValue>,
+    version: Option<HeaderValue>,
+}
+
+impl HttpTransport {
+    pub(crate) fn new(web: Web, inbound: InboundSender, log: Arc<ServerLog>) -> Self {
+        let shared = HttpShared {
+            web,
+            terms: Mutex::default(),
+            streams: Mutex::default(),
+            inbound,
+            closed: CancellationToken::new(),
+            log,
+        };
+        Self { shared: Arc::new(shared) }
+    }
+}
+
+impl Transport for HttpTransport {
+    fn send(&self, message: Value) -> Travel<'_, Result<(), TransportError>> {
+        // Whoever waits for it may go away; what was begun is finished all the same.
+        let shared = Arc::clone(&self.shared);
+        let task = tokio::spawn(async move {
+            tokio::select! {
+                sent = shared.post(message) => sent,
+                () = shared.closed.cancelled() => Err(TransportError::Closed("it was closed".to_owned())),
+            }
+        });
+        Box::pin(
+            async move { task.await.unwrap_or_else(|error| Err(TransportError::Failed(error.to_string()))) },
+        )
+    }
+
+    fn negotiated(&self, version: &str) {
+        self.shared.terms().version = HeaderValue::from_str(version).ok();
+    }
+
+    fn abandon(&self, id: u64) {
+        if let Some(stream) = self.shared.streams().remove(&id) {
+            stream.cancel();
+        }
+    }
+
+    fn close(&self) -> Travel<'_, ()> {
+        Box::pin(async move {
+            let had_session = !self.shared.closed.is_cancelled() && self.shared.terms().session.is_some();
+            let headers = self.shared.with_terms(HeaderMap::new());
+            self.shared.closed.cancel();
+            if had_session {
+                let farewell = self.shared.web.send(Method::DELETE, &self.shared.web.url, &headers, None);
+                // A server that does not let its session be ended forgets it in time.
+                drop(tokio::time::timeout(FAREWELL, farewell).await);
+            }
+        })
+    }
+}
+
+impl Drop for HttpTransport {
+    fn drop(&mut self) {
+        self.shared.closed.cancel();
+    }
+}
+
+impl HttpShared {
+    fn terms(&self) -> MutexGuard<'_, Terms> {
+        self.terms.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn streams(&self) -> MutexGuard<'_, HashMap<u64, CancellationToken>> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with_terms(&self, mut headers: HeaderMap) -> HeaderMap {
+        let terms = self.terms();
+        let pairs = [(SESSION, terms.session.clone()), (VERSION, terms.version.clone())];
+        headers.extend(pairs.into_iter().filter_map(|(name, value)| Some((name, value?))));
+        headers
+    }
+
+    async fn post(self: &Arc<Self>, message: Value) -> Result<(), TransportError> {
+        let method = message.get("method").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let id = message.get("id").and_then(Value::as_u64).filter(|_| !method.is_empty());
+        let headers = self.with_terms(message_headers());
+        let sending = self.web.send(Method::POST, &self.web.url, &headers, Some(message.to_string()));
+        let response = tokio::time::timeout(FIRST_BYTE, sending).await.map_err(|_| {
+            TransportError::Failed("the server did not begin to answer within 60 s".to_owned())
+        })??;
+        let status = response.status().as_u16();
+        if status == 404 && headers.contains_key(SESSION) {
+            self.terms().session = None;
+            return Err(TransportError::SessionExpired);
+        }
+        if !response.status().is_success() {
+            return self.refuse(response, id).await;
+        }
+        if method == "initialize" {
+            self.terms().session = response.headers().get(SESSION).cloned();
+        }
+        if is_stream(&response) {
+            self.follow(response, id);
+        } else {
+            let bytes = body(response).await?;
+            self.take(&bytes).await;
+            if let Some(id) = id.filter(|_| bytes.trim_ascii().is_empty()) {
+                let error = TransportError::Failed("the server answered with nothing".to_owned());
+                drop(self.inbound.send(Inbound::Lost { id, error }).await);
+            }
+        }
+        if method == "notifications/initialized" {
+            tokio::spawn(listen(Arc::clone(self)));
+        }
+        Ok(())
+    }
+
+    /// Takes an answer that refuses; one that holds an answer of the protocol is that.
+    async fn refuse(&self, response: Response, id: Option<u64>) -> Result<(), TransportError> {
+        let status = response.status().as_u16();
+        let bytes = body(response).await.unwrap_or_default();
+        if let (Ok(messages), Some(id)) = (Message::parse(&bytes), id)
+            && let [Message::Response { id: answered, .. }] = &messages[..]
+            && *answered == id
+        {
+            for message in messages {
+                drop(self.inbound.send(Inbound::Message(message)).await);
+            }
+            return Ok(());
+        }
+        let shown = crate::names::brief(&String::from_utf8_lossy(&bytes[..bytes.len().min(2000)]));
+        Err(TransportError::Status { status, body: shown })
+    }
+
+    async fn take(&self, bytes: &[u8]) -> Vec<u64> {
+        let mut answered = Vec::new();
+        if bytes.trim_ascii().is_empty() {
+            return answered;
+        }
+        match Message::parse(bytes) {
+            Ok(messages) => {
+                for message in messages {
+                    if let Message::Response { id, .. } = &message {
+                        answered.push(*id);
+                    }
+                    // Without a listener the connection is about to be closed.
+                    drop(self.inbound.send(Inbound::Message(message)).await);
+                }
+            }
+            Err(problem) => self.log.note(&format!("skipped what is no message: {problem}")),
+        }
+        answered
+    }
+
+    /// Follows the stream that answers a request, until the answer came.
+    fn follow(self: &Arc<Self>, response: Response, id: Option<u64>) {
+        let stop = self.closed.child_token();
+        if let Some(id) = id {
+            self.streams().insert(id, stop.clone());
+        }
+        let shared = Arc::clone(self);
+        tokio::spawn(async move {
+            let work = shared.read_answer(response, id);
+            let lost = tokio::select! {
+                lost = work => lost,
+                () = stop.cancelled() => None,
+            };
+            if let Some(id) = id {
+                shared.streams().remove(&id);
+                if let Some(error) = lost {
+                    drop(shared.inbound.send(Inbound::Lost { id, error }).await);
+                }
+            }
+        });
+    }
+
+    /// Reads a stream to the answer of a request; the error says why there will be none.
+    async fn read_answer(&self, response: Response, id: Option<u64>) -> Option<TransportError> {
+        let mut reader = EventReader::default();
+        let mut response = Some(response);
+        let mut resumes = 0;
+        let mut pause = PAUSE;
+        loop {
+            let ended = match response.take() {
+                Some(response) => self.read(response, &mut reader, id).await,
+                None => StreamEnd::Broken(TransportError::Failed(
+                    "the stream could not be taken up again".to_owned(),
+                )),
+            };
+            let error = match ended {
+                StreamEnd::Answered => return None,
+                StreamEnd::Broken(error) => error,
+                StreamEnd::Over { has_come } => {
+                    if has_come {
+                        (resumes, pause) = (0, PAUSE);
+                    }
+                    TransportError::Failed("the stream ended before the answer came".to_owned())
+                }
+            };
+            let can_resume = id.is_some() && reader.last_id().is_some() && resumes < MOST_RESUMES;
+            if !can_resume {
+                return Some(error);
+            }
+            resumes += 1;
+            tokio::time::sleep(reader.pause().unwrap_or(pause).min(LONGEST_PAUSE)).await;
+            pause *= 2;
+            response = self.resume(&reader).await.ok();
+            reader = EventReader::behind(reader.last_id().map(str::to_owned));
+        }
+    }
+
+    /// Asks for what comes behind the last event.
+    async fn resume(&self, reader: &EventReader) -> Result<Response, TransportError> {
+        let mut headers = self.with_terms(stream_headers());
+        if let Some(id) = reader.last_id().and_then(|id| HeaderValue::from_str(id).ok()) {
+            headers.insert(LAST_EVENT, id);
+        }
+        let response = self.web.send(Method::GET, &self.web.url, &headers, None).await?;
+        match response.status().is_success() && is_stream(&response) {
+            true => Ok(response),
+            false => Err(refused(response).await),
+        }
+    }
+
+    async fn read(&self, mut response: Response, reader: &mut EventReader, id: Option<u64>) -> StreamEnd {
+        let mut has_come = false;
+        loop {
+            let chunk = match response.chunk().await {
+                Ok(Some(chunk)) => chunk,
+                Ok(None) => return StreamEnd::Over { has_come },
+                Err(error) => {
+                    tracing::debug!(target: "loci::mcp", error = %failed(&error), "a stream broke off");
+                    return StreamEnd::Over { has_come };
+                }
+            };
+            let events = match reader.push(&chunk) {
+                Ok(events) => events,
+                Err(problem) => return StreamEnd::Broken(TransportError::Failed(problem)),
+            };
+            for event in events {
+                has_come = true;
+                let answered = self.take(&event.data).await;
+                if id.is_some_and(|id| answered.contains(&id)) {
+                    return StreamEnd::Answered;
+                }
+            }
+        }
+    }
+}
+
+/// How a stream ended.
+enum StreamEnd {
+    /// With the answer.
+    Answered,
+    /// Without it, and whether anything came before.
+    Over { has_come: bool },
+    /// It cannot be read.
+    Broken(TransportError),
+}
+
+/// Listens to what a server says unasked. One that has no such stream is not asked again; one that is lost for good means
+/// that the server has gone.
+async fn listen(shared: Arc<HttpShared>) {
+    let closed = shared.closed.clone();
+    let work = async {
+        let mut reader = EventReader::default();
+        let (mut tries, mut pause, mut had_stream) = (0, PAUSE, false);
+        loop {
+            match shared.resume(&reader).await {
+                Ok(response) => {
+                    had_stream = true;
+                    if let StreamEnd::Over { has_come: true } = shared.read(response, &mut reader, None).await
+                    {
+                        (tries, pause) = (0, PAUSE);
+                    }
+                }
+                // It has none, or none for us.
+                Err(TransportError::Status { status, .. }) if !had_stream || status == 405 => return None,
+                Err(TransportError::Status { status: 404, .. }) => {
+                    return Some("it has forgotten the session".to_owned());
+                }
+                Err(error) if tries >= MOST_RESUMES => return had_stream.then(|| error.to_string()),
+                Err(_) => {}
+            }
+            tries += 1;
+            if tries > 10 * MOST_RESUMES {
+                return None;
+            }
+            tokio::time::sleep(reader.pause().unwrap_or(pause).min(LONGEST_PAUSE)).await;
+            pause *= 2;
+            reader = EventReader::behind(reader.last_id().map(str::to_owned));
+        }
+    };
+    let lost = tokio::select! {
+        lost = work => lost,
+        () = closed.cancelled() => None,
+    };
+    if let Some(why) = lost {
+        drop(shared.inbound.send(Inbound::Closed(why)).await);
+    }
+}

@@ -1,0 +1,109 @@
+//! Servers and the client that drives a run: status, changes, questions, hooks.
+
+use loci_testkit::Step;
+use serde_json::{Value, json};
+
+use super::{config, entry};
+use crate::settings::tool_result;
+use crate::support::{World, control, is_result, print, stream, user};
+
+fn answer_to<'a>(id: &'a str) -> impl Fn(&Value) -> bool + 'a {
+    move |frame| frame["type"] == "control_response" && frame["response"]["request_id"] == id
+}
+
+#[tokio::test]
+async fn servers_are_looked_after_by_control_requests() {
+    let world = World::new([Step::text("a"), Step::text("b"), Step::text("c")]).await;
+    let servers = config(json!({"s": entry(&["--tools", "a"])}));
+    let mut session = world.start(&stream(["--mcp-config", &servers]));
+    session.write_json(&user("one"));
+    let init = session.wait_for_json(|frame| frame["subtype"] == "init");
+    assert_eq!(init["mcp_servers"], json!([{"name": "s", "status": "connected"}]));
+    assert!(init["tools"].as_array().unwrap().contains(&json!("mcp__s__a")), "{init}");
+    session.wait_for_json(is_result);
+    let mut ask = |id: &str, request: Value| {
+        session.write_json(&control(id, request));
+        session.wait_for_json(answer_to(id))["response"].clone()
+    };
+    let status = ask("r1", json!({"subtype": "mcp_status"}));
+    let row = &status["response"]["mcpServers"][0];
+    assert_eq!(
+        (&row["name"], &row["status"], &row["scope"]),
+        (&json!("s"), &json!("connected"), &json!("dynamic"))
+    );
+    assert_eq!((&row["serverInfo"]["name"], &row["tools"][0]["name"]), (&json!("small"), &json!("a")));
+    assert_eq!(
+        ask("r2", json!({"subtype": "mcp_toggle", "serverName": "s", "enabled": false}))["subtype"],
+        "success"
+    );
+    assert_eq!(ask("r3", json!({"subtype": "mcp_reconnect", "serverName": "s"}))["subtype"], "error");
+    assert_eq!(
+        ask("r4", json!({"subtype": "mcp_toggle", "serverName": "none", "enabled": true}))["subtype"],
+        "error"
+    );
+    let wanted = json!({"t": entry(&["--tools", "b"]), "bad": {"command": "/no/such"}, "odd": {"type": "x"}});
+    let set = ask("r5", json!({"subtype": "mcp_set_servers", "servers": wanted}))["response"].clone();
+    assert_eq!((&set["added"], &set["removed"]), (&json!(["t", "bad"]), &json!(["s"])), "{set}");
+    let mut failed: Vec<_> = set["errors"].as_object().unwrap().keys().cloned().collect();
+    failed.sort();
+    assert_eq!(failed, ["bad", "odd"]);
+    session.write_json(&user("two"));
+    let init = session.wait_for_json(|frame| frame["subtype"] == "init");
+    let tools = init["tools"].as_array().unwrap();
+    assert!(tools.contains(&json!("mcp__t__b")) && !tools.contains(&json!("mcp__s__a")), "{init}");
+    session.wait_for_json(is_result);
+    session.close_stdin();
+    assert_eq!(session.finish().code, Some(0));
+}
+
+#[tokio::test]
+async fn question_of_a_server_goes_to_the_client() {
+    let world = World::new([Step::call("mcp__s__ask", json!({})), Step::text("Done.")]).await;
+    let servers = config(json!({"s": entry(&[])}));
+    let mut session = world.start(&stream(["--mcp-config", &servers, "--allowedTools", "mcp__s"]));
+    session.write_json(&user("go"));
+    let asked = session.wait_for_json(|frame| frame["request"]["subtype"] == "elicitation");
+    let request = &asked["request"];
+    assert_eq!(
+        (&request["mcp_server_name"], &request["message"], &request["mode"]),
+        (&json!("s"), &json!("Who are you?"), &json!("form"))
+    );
+    assert_eq!(request["requested_schema"]["required"], json!(["name"]));
+    session.write_json(&json!({"type": "control_response", "response": {
+        "subtype": "success", "request_id": asked["request_id"],
+        "response": {"action": "accept", "content": {"name": "Ada"}},
+    }}));
+    session.wait_for_json(is_result);
+    session.close_stdin();
+    session.finish();
+    assert_eq!(tool_result(&world), r#"{"action": "accept", "content": {"name": "Ada"}}"#);
+}
+
+#[tokio::test]
+async fn question_of_a_server_goes_to_hooks_first_and_to_nobody_at_last() {
+    let world = World::new([Step::call("mcp__s__ask", json!({})), Step::text("Done.")]).await;
+    let run =
+        print(["hi", "--allowedTools", "mcp__s"]).args(["--mcp-config", &config(json!({"s": entry(&[])}))]);
+    world.run(&run);
+    assert_eq!(tool_result(&world), r#"{"action": "cancel"}"#, "nobody is there");
+    let said = json!({"hookSpecificOutput": {"hookEventName": "Elicitation", "action": "accept", "content": {"name": "Eve"}}});
+    let hook = json!({"type": "command", "command": format!("echo '{said}'")});
+    world.home.write_config(
+        "settings.json",
+        json!({"hooks": {"Elicitation": [{"matcher": "s", "hooks": [hook]}]}}).to_string(),
+    );
+    let world = world.then([Step::call("mcp__s__ask", json!({})), Step::text("Done.")]).await;
+    world.run(&run);
+    assert_eq!(tool_result(&world), r#"{"action": "accept", "content": {"name": "Eve"}}"#);
+}
+
+#[tokio::test]
+async fn hook_that_is_a_tool_of_a_server_has_its_say() {
+    let world = World::new([Step::call("mcp__s__count", json!({})), Step::text("Done.")]).await;
+    let handler = json!({"type": "mcp_tool", "server": "s", "tool": "echo", "input": {"decision": "block", "reason": "${tool_name} is not wanted"}});
+    let hooks = json!({"hooks": {"PreToolUse": [{"matcher": "mcp__s__.*", "hooks": [handler]}]}});
+    world.home.write_config("settings.json", hooks.to_string());
+    let servers = config(json!({"s": entry(&[])}));
+    world.run(&print(["hi", "--allowedTools", "mcp__s", "--mcp-config", &servers]));
+    assert!(tool_result(&world).contains("mcp__s__count is not wanted"), "{}", tool_result(&world));
+}

@@ -1,0 +1,116 @@
+"""A small MCP server, by hand: quick to start, with tools for the tests of the binary. Arguments change what it does."""
+
+import json
+import os
+import sys
+import time
+
+args = sys.argv[1:]
+
+
+def say(message):
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+def option(name):
+    return args[args.index(name) + 1] if name in args else None
+
+
+if option("--started"):
+    open(option("--started"), "a").write(f"{os.getpid()}\n")
+if option("--delay"):
+    time.sleep(float(option("--delay")))
+
+
+def tool(name, description, properties=None, **more):
+    schema = {"type": "object", "properties": properties or {}}
+    return {"name": name, "description": description, "inputSchema": schema, **more}
+
+
+tools = [
+    tool("echo", "Says what it is told.", {"text": {"type": "string", "default": "nothing"}}),
+    tool("env", "Shows a variable.", {"name": {"type": "string"}}),
+    tool("count", "Counts.", annotations={"readOnlyHint": True}),
+    tool("parts", "Sends one of everything."),
+    tool("large", "Says a lot."),
+    tool("fail", "Fails."),
+    tool("hang", "Never answers."),
+    tool("ask", "Asks the user."),
+    tool("grow", "Brings another tool."),
+]
+if option("--tools"):
+    tools = [tool(name, "Does something.") for name in option("--tools").split(",")]
+
+PNG = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+waiting = None
+
+
+def call(request):
+    global waiting
+    name, given = request["params"]["name"], request["params"].get("arguments", {})
+    content, more = [{"type": "text", "text": name}], {}
+    if name == "echo":
+        content = [{"type": "text", "text": json.dumps(given)}]
+    if name == "env":
+        content = [{"type": "text", "text": os.environ.get(given["name"], "(unset)")}]
+    if name == "parts":
+        content = [
+            {"type": "text", "text": "a text"},
+            {"type": "image", "data": PNG, "mimeType": "image/png"},
+            {"type": "image", "data": "bm8gcGljdHVyZQ==", "mimeType": "image/png"},
+            {"type": "audio", "data": "YXVkaW8=", "mimeType": "audio/wav"},
+            {"type": "resource_link", "uri": "note://x", "name": "x"},
+            {"type": "resource", "resource": {"uri": "note://y", "text": "inside"}},
+        ]
+    if name == "large":
+        content = [{"type": "text", "text": "0123456789\n" * 20000}]
+    if name == "fail":
+        content, more = [{"type": "text", "text": "it broke"}], {"isError": True}
+    if name == "hang":
+        return
+    if name == "grow":
+        tools.append(tool("grown", "Was not there before."))
+        say({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+    if name == "ask":
+        schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+        waiting = request
+        params = {"message": "Who are you?", "requestedSchema": schema}
+        return say({"jsonrpc": "2.0", "id": "ask", "method": "elicitation/create", "params": params})
+    say({"jsonrpc": "2.0", "id": request["id"], "result": {"content": content, **more}})
+
+
+for line in sys.stdin:
+    request = json.loads(line)
+    method = request.get("method")
+    result = None
+    if method == "initialize":
+        result = {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {"tools": {}, **({"resources": {}, "prompts": {}} if "--all" in args else {})},
+            "serverInfo": {"name": "small", "version": "1"},
+            "instructions": option("--instructions") or "",
+        }
+    elif method == "tools/list":
+        result = {"tools": tools}
+    elif method == "resources/list":
+        result = {"resources": [{"uri": "note://today", "name": "today"}]}
+    elif method == "resources/read":
+        result = {"contents": [{"uri": request["params"]["uri"], "text": "buy milk"}]}
+    elif method == "prompts/list":
+        arguments = [{"name": "what", "required": True}, {"name": "how"}]
+        result = {"prompts": [{"name": "review", "description": "Reviews.", "arguments": arguments}]}
+    elif method == "prompts/get":
+        text = "Review: " + json.dumps(request["params"]["arguments"])
+        result = {"messages": [{"role": "user", "content": {"type": "text", "text": text}}]}
+    elif method == "tools/call":
+        call(request)
+    elif method == "notifications/cancelled" and option("--cancelled"):
+        open(option("--cancelled"), "w").write("cancelled")
+    elif request.get("id") == "ask" and waiting:
+        content = [{"type": "text", "text": json.dumps(request["result"])}]
+        say({"jsonrpc": "2.0", "id": waiting["id"], "result": {"content": content}})
+    if result is not None:
+        say({"jsonrpc": "2.0", "id": request["id"], "result": result})
