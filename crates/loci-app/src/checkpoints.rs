@@ -58,7 +58,7 @@ mod tests {
             let mut env = Env::for_test("/home", "/p");
             env.vars = vars.iter().copied().collect();
             let settings = Settings { file_checkpointing_enabled: setting, ..Settings::default() };
-            assert_eq!(is_on(&env, options, &settings), expected, "{vars:?} {options:?} {setting:?}");
+            assert_eq!(is_on(&env, options, &settings), expected, "{vars:?} {setting:?}");
         }
     }
 }

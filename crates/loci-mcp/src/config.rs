@@ -1,7 +1,7 @@
 //! What files and flags say of servers: read leniently, with what is wrong said by name.
 //!
 //! An entry is read in two steps: [`parse_servers`] makes [`ServerConfig`]s of what somebody wrote, and
-//! [`plan_servers`](plan::plan_servers) decides which of them count. An entry that cannot be read costs itself alone.
+//! [`plan_servers`] decides which of them count. An entry that cannot be read costs itself alone.
 
 mod expand;
 mod plan;

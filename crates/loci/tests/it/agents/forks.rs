@@ -27,6 +27,14 @@ fn is_fork(request: &Recorded) -> bool {
     String::from_utf8_lossy(&request.body).contains("This conversation was forked here")
 }
 
+/// What a fork is answered first; which of two asks first is not known.
+fn way() -> Step {
+    Step::dynamic(|request| match request.last_user_text().contains("Go left.") {
+        true => Step::call("Agent", agent("fork", "Further.")),
+        false => Step::text("Right was found."),
+    })
+}
+
 #[tokio::test]
 async fn fork_begins_with_the_bytes_of_the_conversation() {
     let script = Script::new([
@@ -37,17 +45,7 @@ async fn fork_begins_with_the_bytes_of_the_conversation() {
             .tool("Agent", agent("fork", "Go right.")),
         Step::text("Both came back."),
     ])
-    .route(
-        [
-            Step::dynamic(|request| match request.last_user_text().contains("Go left.") {
-                true => Step::call("Agent", agent("fork", "Further.")),
-                false => Step::text("Right was found."),
-            }),
-            Step::text("Right was found."),
-            Step::text("Left was found."),
-        ],
-        is_fork,
-    );
+    .route([way(), way(), Step::text("Left was found.")], is_fork);
     let world = World::new(script).await;
     let output = world.run(&watched(["Which way?"]).env("CLAUDE_CODE_FORK_SUBAGENT", "1"));
     assert_fine(&output);
