@@ -18,6 +18,12 @@ pub use loci_core::hooks::PermissionReply as Answer;
 pub enum Command {
     /// Begin a turn; during one, wait for its end.
     Prompt(Prompt),
+    /// Say something while a turn is under way: the model hears it with the next results of its calls, or in a turn of
+    /// its own when there are none. Between turns it begins one. Whoever has a say in prompts is asked, so with such
+    /// hooks it always waits for a turn of its own.
+    Queue(QueuedPrompt),
+    /// Take back what was queued and the model has not heard yet; answered by an event.
+    TakeBackQueue,
     /// Begin a turn with nothing new said: the model is asked about the conversation as it stands.
     GoOn,
     /// Stop the turn; said twice, do not wait for what runs.
@@ -136,6 +142,8 @@ impl Command {
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Prompt(_) => "prompt",
+            Self::Queue(_) => "queue",
+            Self::TakeBackQueue => "take back queue",
             Self::GoOn => "go on",
             Self::Interrupt => "interrupt",
             Self::Answer { .. } => "answer",
@@ -173,6 +181,15 @@ impl DirectorySource {
             Self::RegisterRepoRoot => "register_repo_root",
         }
     }
+}
+
+/// A prompt that waits while a turn is under way.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QueuedPrompt {
+    /// An id to speak of it by.
+    pub id: String,
+    /// What is asked.
+    pub prompt: Prompt,
 }
 
 /// Tools that come and go while a session runs.

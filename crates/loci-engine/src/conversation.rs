@@ -23,6 +23,7 @@ pub(crate) mod host;
 mod instructions;
 mod permission;
 mod plan;
+mod prompt_queue;
 mod questions;
 mod requests;
 mod settings_gate;
@@ -31,7 +32,7 @@ mod tally;
 mod tool_changes;
 mod trace;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,7 +57,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agents::{AgentWork, notification_text};
 use crate::background::Policy;
 use crate::calls::{CallLayer, layers};
-use crate::command::{Answer, Prompt, ToolChanges};
+use crate::command::{Answer, Prompt, QueuedPrompt, ToolChanges};
 use crate::config::{CompactionConfig, ModelConfig, ReloadPoint, TurnLimits};
 use crate::event::{AgentRef, EngineEvent, EventSink, TurnReport, TurnStart};
 use crate::extension::{
@@ -123,6 +124,8 @@ pub(crate) struct Conversation {
     agent_limits: AgentLimits,
     /// What the agent has done so far.
     work: Option<AgentWork>,
+    /// Prompts that wait while a turn is under way.
+    pub(crate) queued: VecDeque<QueuedPrompt>,
     /// Where the shell stood when hooks were last told.
     told_cwd: Option<PathBuf>,
     /// What hooks said of results, for the classifier of later calls.
@@ -374,6 +377,7 @@ impl Conversation {
             helpers: parts.helpers,
             agent_limits: AgentLimits::default(),
             work: None,
+            queued: VecDeque::new(),
             told_cwd: None,
             has_told_begin: false,
             grants: TurnGrants::default(),

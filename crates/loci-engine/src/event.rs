@@ -21,6 +21,7 @@ use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::mcp::{McpServerError, McpServerState};
+use crate::command::QueuedPrompt;
 use crate::slash_command::CommandRegistry;
 use crate::turn::Outcome;
 
@@ -70,6 +71,17 @@ pub enum EngineEvent {
         /// When.
         timestamp: String,
     },
+    /// A prompt that was queued has been taken up: the model hears it next.
+    Dequeued {
+        /// Its id.
+        id: String,
+        /// What it says.
+        text: String,
+        /// Whether the turn at hand goes on with it; else a turn of its own begins.
+        is_injected: bool,
+    },
+    /// What was queued is taken back; the answer to [`crate::Command::TakeBackQueue`].
+    QueueTakenBack(Vec<QueuedPrompt>),
     /// A request goes out.
     Requesting,
     /// The model says something; the first of a response says how long that took.

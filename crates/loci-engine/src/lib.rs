@@ -40,7 +40,7 @@ mod worktrees;
 
 pub use agents::{agent_listing, main_agent_memory, task_summary};
 pub use client_request::{ClientAnswer, ClientMessage, ClientRequest, ClientRequestError, ClientRequests};
-pub use command::{Answer, Command, DirectorySource, McpAction, Prompt, ToolChanges};
+pub use command::{Answer, Command, DirectorySource, McpAction, Prompt, QueuedPrompt, ToolChanges};
 pub use config::{
     AgentPoller, AgentsConfig, Ambient, BackgroundConfig, CompactionConfig, ConfigFileChange, DeferredCall,
     ExtractionConfig, Grants, LoadedHistory, ModelConfig, ReadInstructions, ReloadPoint, ReloadedSettings,
@@ -66,6 +66,8 @@ pub use instructions::shown_instructions;
 /// Work beside a conversation, as front ends see it.
 pub use loci_tools::{BackgroundStatus, BackgroundTask, TaskKind, TaskNews, TaskReport, TaskUsage};
 pub use mcp::{ClientBridge, McpConfig, McpServerError, McpServerState};
+pub use loci_context::{Fullness, Level};
+pub use loci_tools::ToolProgress;
 pub use memory::shown_memory_indexes;
 pub use model_name::resolve_model;
 pub use plan::PlanConfig;

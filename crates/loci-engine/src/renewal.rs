@@ -131,6 +131,7 @@ impl SessionRunner {
     pub fn send(&mut self, command: Command) {
         match command {
             Command::Prompt(prompt) => self.prompt(prompt),
+            Command::Queue(queued) if self.clearing.is_some() => self.held.push(queued.prompt),
             Command::Close => {
                 self.is_closing = true;
                 if self.clearing.is_none() {

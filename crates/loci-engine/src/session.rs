@@ -197,6 +197,9 @@ impl Session {
             if let Some(input) = self.queue.pop_front() {
                 return Some(input);
             }
+            if let Some(prompt) = self.conversation.next_queued() {
+                return Some(TurnInput::Prompt(prompt));
+            }
             finished.mark_unchanged();
             if self.conversation.host.tasks().has_news() && self.task_wait.is_on {
                 return Some(TurnInput::TaskNews);

@@ -88,6 +88,8 @@ impl Frames {
             | EngineEvent::TurnEnded(_)
             | EngineEvent::Stream { .. }
             | EngineEvent::PromptRecorded { .. }
+            | EngineEvent::Dequeued { .. }
+            | EngineEvent::QueueTakenBack(_)
             | EngineEvent::QuestionAsked(_)
             | EngineEvent::QuestionWithdrawn { .. }
             | EngineEvent::Context(_)

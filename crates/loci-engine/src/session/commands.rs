@@ -21,6 +21,12 @@ impl Session {
         match command {
             Command::Prompt(_) | Command::GoOn if self.is_closing => {}
             Command::Prompt(prompt) => self.queue.push_back(TurnInput::Prompt(prompt)),
+            Command::Queue(_) if self.is_closing => {}
+            Command::Queue(queued) => conversation.queued.push_back(queued),
+            Command::TakeBackQueue => {
+                let taken = conversation.queued.drain(..).collect();
+                conversation.tell(EngineEvent::QueueTakenBack(taken));
+            }
             Command::GoOn => self.queue.push_back(TurnInput::GoOn),
             Command::Wake { .. } if self.is_closing => {}
             Command::Wake { text } => self.queue.push_back(TurnInput::Instruction(text)),
@@ -75,6 +81,7 @@ impl Session {
             Command::Close => self.close(),
             Command::Quit => {
                 self.queue.clear();
+                conversation.queued.clear();
                 self.drain = Duration::ZERO;
                 self.task_wait.is_on = false;
                 self.close();
