@@ -50,6 +50,7 @@ use provider::{Provider, provider};
 
 pub use permissions::Permissions;
 pub use prefetch::{Prefetch, Prefetched};
+pub use provider::needs_credentials;
 pub use tools::toolbox;
 
 /// How often hooks may make a turn go on, unless somebody says otherwise.
@@ -251,9 +252,9 @@ fn assemble(
     let memory_dir = memory.as_ref().map(|memory| memory.place.dir.as_path());
     Ok(SessionConfig {
         tmp,
-        identity: identity::identity(&env, place, options.is_persistent),
+        identity: identity::identity(&env, place, options),
         log: identity::log(&home, place, resume.lease, options.is_persistent),
-        stamp: identity::stamp(&env, place),
+        stamp: identity::stamp(&env, place, options.is_interactive),
         setup: options.setup,
         start_source: start_source(options, &resume.history),
         history: resume.history,

@@ -1,9 +1,9 @@
 //! Which credentials requests carry, and getting them again.
 //!
 //! In this order: `ANTHROPIC_AUTH_TOKEN`, `ANTHROPIC_API_KEY`, what the command of `apiKeyHelper` prints,
-//! `CLAUDE_CODE_OAUTH_TOKEN`, the login that `.credentials.json` keeps. What the command printed is used for
+//! `CLAUDE_CODE_OAUTH_TOKEN`, the key that `loci login` keeps, the login that `.credentials.json` keeps. What the command printed is used for
 //! five minutes (`CLAUDE_CODE_API_KEY_HELPER_TTL_MS`), until the server refuses it, or until settings change,
-//! whichever comes first. The file is read anew for each request, since another program renews it.
+//! whichever comes first. The files are read anew for each request, since another program renews them.
 
 mod helper;
 
@@ -16,7 +16,7 @@ use loci_engine::ReloadPoint;
 use loci_llm::{Auth, AuthFuture, AuthSource, Secret};
 use loci_settings::Settings;
 use loci_stdx::Env;
-use loci_storage::config::{StoredLoginError, stored_login};
+use loci_storage::config::{StoredLoginError, stored_api_key, stored_login};
 use loci_storage::layout::ConfigHome;
 
 /// How long a key of the helper is used unless the user says otherwise.
@@ -126,7 +126,10 @@ impl Credentials {
         let helper = configured.helper.is_some().then_some("apiKeyHelper");
         let token = configured.env.vars.non_empty(LOGIN_TOKEN).map(|_| LOGIN_TOKEN);
         match from_vars.or(helper).or(token) {
-            None if configured.may_use_login => Ok(stored_login(&self.home)?.map(|_| "oauth")),
+            None if configured.may_use_login => match stored_api_key(&self.home)? {
+                Some(_) => Ok(Some("loci login")),
+                None => Ok(stored_login(&self.home)?.map(|_| "oauth")),
+            },
             known => Ok(known),
         }
     }
@@ -177,6 +180,9 @@ impl Credentials {
             Failure::new(FailureKind::Unauthenticated, message)
                 .with_hint("Log in again with the program that keeps the login, or set ANTHROPIC_API_KEY.")
         };
+        if let Some(key) = stored_api_key(&self.home).map_err(|error| failed(error.to_string()))? {
+            return Ok(Auth::ApiKey(Secret::new(key)));
+        }
         let Some(login) = stored_login(&self.home).map_err(|error| failed(error.to_string()))? else {
             return Ok(Auth::None);
         };

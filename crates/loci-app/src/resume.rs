@@ -80,6 +80,18 @@ pub(crate) fn name_history(history: &mut LoadedHistory, options: &RunOptions) {
     }
 }
 
+/// Says who uses the session that the arguments name, if another process does.
+pub fn holder(env: &Env, home: &ConfigHome, options: &RunOptions) -> Option<String> {
+    if options.session.is_fork || options.session.takes_over || !options.is_persistent {
+        return None;
+    }
+    let place = source(env, home, options).ok()??;
+    match Lease::acquire(home, place.id(), env) {
+        Err(error @ LeaseError::Held { .. }) => Some(error.to_string()),
+        Ok(_) | Err(LeaseError::Lock { .. }) => None,
+    }
+}
+
 /// Reads the session that the arguments name, if they name one, without any right to write it.
 pub fn read_named(env: &Env, home: &ConfigHome, options: &RunOptions) -> Result<Option<Resume>, UserError> {
     source(env, home, options)?.map(|place| open(env, home, place, options)).transpose()

@@ -3,8 +3,7 @@
 //! It is asked on a terminal, once a folder, before anything in it is run or applied, and shows what the
 //! folder's files would set. Without a terminal nobody is asked and the folder stays as it is.
 
-use std::io::{BufRead, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use loci_settings::{MergedSettings, Refusal, Role};
 use loci_stdx::{Env, read_regular_to_string, single_line};
@@ -23,72 +22,67 @@ const MOST_LETTERS: usize = 100;
 /// The most values that are shown.
 const MOST_VALUES: usize = 20;
 
-/// Asks about the working directory, where that is called for. An answer that is no yes ends the start.
-pub fn ask_on_terminal(env: &Env) -> Result<(), UserError> {
-    let (mut stdin, mut stderr) = (std::io::stdin().lock(), std::io::stderr());
-    if !stdin.is_terminal() || !stderr.is_terminal() {
-        return Ok(());
-    }
-    ask(env, &mut stdin, &mut stderr)
+/// What a folder's files would set once the user trusts it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrustQuestion {
+    /// The folder, for people.
+    pub root: String,
+    /// What waits for trust, a line each.
+    pub grants: Vec<String>,
 }
 
-fn ask(env: &Env, input: &mut dyn BufRead, output: &mut dyn Write) -> Result<(), UserError> {
-    let home = ConfigHome::from_env(env);
-    let places = SettingsPlaces::new(env, &home, Path::new(MANAGED_DIR), SettingsSources::ALL);
-    let loaded = load_settings(&places, None);
+/// Returns what to ask about the working directory; nothing where it is trusted already.
+pub fn trust_question(env: &Env) -> Option<TrustQuestion> {
+    let (_, _, loaded) = load(env);
     if loaded.trust.is_trusted {
-        return Ok(());
+        return None;
     }
-    if !confirm(&question(env, &loaded), input, output)? {
-        return Err(UserError::new("This folder is not trusted, so nothing was started")
-            .hint("`loci -p` works here without trust: it applies nothing of the folder that needs it."));
+    let mut grants = waiting_settings(&loaded.merged);
+    grants.extend(servers(env));
+    let n_more = grants.len().saturating_sub(MOST_VALUES);
+    grants.truncate(MOST_VALUES);
+    if n_more > 0 {
+        grants.push(format!("{n_more} more; see `loci config list`"));
     }
-    // Trust in the home directory lasts as long as the process.
+    Some(TrustQuestion { root: single_line(&loaded.trust.root.display().to_string(), MOST_LETTERS), grants })
+}
+
+/// Keeps that the user trusts the working directory. Trust in the home directory lasts as long as the process.
+pub fn accept_trust(env: &Env) -> Result<(), UserError> {
+    let (home, _, loaded) = load(env);
     if !loaded.trust.can_be_kept {
         return Ok(());
     }
-    set_trust(&home, &loaded.trust.root, true).map_err(|error| UserError::from_error(&error))?;
+    set_trust(&home, &loaded.trust.root, true).map(drop).map_err(|error| UserError::from_error(&error))
+}
+
+/// Returns the files from outside a trusted folder that its instructions import, where nobody has said yet whether they may.
+pub fn external_imports_question(env: &Env) -> Option<Vec<String>> {
+    let (home, places, loaded) = load(env);
+    if !loaded.trust.is_trusted || external_imports(&home, &loaded.trust.root).is_some() {
+        return None;
+    }
     let instructions = InstructionOptions::new(&places, &loaded, &[]);
     let outside = discover_instructions(&instructions.places(env, &home)).external;
-    if outside.is_empty() || external_imports(&home, &loaded.trust.root).is_some() {
-        return Ok(());
-    }
-    let may = confirm(&imports_question(&outside), input, output)?;
-    set_external_imports(&home, &loaded.trust.root, may).map_err(|error| UserError::from_error(&error))?;
-    Ok(())
-}
-
-fn confirm(question: &str, input: &mut dyn BufRead, output: &mut dyn Write) -> Result<bool, UserError> {
-    let failed = |error: std::io::Error| UserError::new(format!("The terminal cannot be used: {error}"));
-    output.write_all(question.as_bytes()).and_then(|()| output.flush()).map_err(failed)?;
-    let mut answer = String::new();
-    input.read_line(&mut answer).map_err(failed)?;
-    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
-}
-
-fn imports_question(outside: &[PathBuf]) -> String {
     let files = outside.iter().take(MOST_VALUES);
     let files: Vec<String> =
         files.map(|path| single_line(&path.display().to_string(), MOST_LETTERS)).collect();
-    format!("Its instructions import files from outside it:\n  {}\nLet them? [y/N] ", files.join("\n  "))
+    (!files.is_empty()).then_some(files)
 }
 
-fn question(env: &Env, loaded: &LoadedSettings) -> String {
-    let root = single_line(&loaded.trust.root.display().to_string(), MOST_LETTERS);
-    let mut waiting_settings = waiting_settings(&loaded.merged);
-    waiting_settings.extend(servers(env));
-    let n_more = waiting_settings.len().saturating_sub(MOST_VALUES);
-    waiting_settings.truncate(MOST_VALUES);
-    if n_more > 0 {
-        waiting_settings.push(format!("{n_more} more; see `loci config list`"));
-    }
-    let waiting_settings = match waiting_settings.is_empty() {
-        true => "Nothing in it asks for more than reading yet.".to_owned(),
-        false => format!("Its files would set:\n  {}", waiting_settings.join("\n  ")),
-    };
-    format!(
-        "Do you trust the files in this folder?\n  {root}\n{waiting_settings}\nUntil you do, nothing in it is run or applied. Trust it? [y/N] "
-    )
+/// Keeps whether a folder's instructions may import files from outside it.
+pub fn answer_external_imports(env: &Env, may_import: bool) -> Result<(), UserError> {
+    let (home, _, loaded) = load(env);
+    set_external_imports(&home, &loaded.trust.root, may_import)
+        .map(drop)
+        .map_err(|error| UserError::from_error(&error))
+}
+
+fn load(env: &Env) -> (ConfigHome, SettingsPlaces, LoadedSettings) {
+    let home = ConfigHome::from_env(env);
+    let places = SettingsPlaces::new(env, &home, Path::new(MANAGED_DIR), SettingsSources::ALL);
+    let loaded = load_settings(&places, None);
+    (home, places, loaded)
 }
 
 /// Lists what waits for trust, a line each.
@@ -124,22 +118,10 @@ fn servers(env: &Env) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use expect_test::{Expect, expect};
+    use expect_test::expect;
     use loci_testkit::{Normaliser, TestHome};
 
     use super::*;
-
-    /// Asks in a prepared home and compares what was said and how it ended.
-    fn check(home: &TestHome, answer: &str, expected: Expect) {
-        let env = Env::for_test(home.home(), home.project());
-        let mut output = Vec::new();
-        let end = match ask(&env, &mut answer.as_bytes(), &mut output) {
-            Ok(()) => "started".to_owned(),
-            Err(user_error) => user_error.message().to_owned(),
-        };
-        let said = String::from_utf8(output).unwrap();
-        expected.assert_eq(&Normaliser::of(home).text(&format!("{said}\n{end}")));
-    }
 
     fn greedy() -> TestHome {
         let home = TestHome::new();
@@ -153,66 +135,39 @@ mod tests {
     #[test]
     fn trust_question_lists_settings_and_yes_is_saved() {
         let home = greedy();
-        check(
-            &home,
-            "y\n",
-            expect![[r#"
-                Do you trust the files in this folder?
-                  <project>
-                Its files would set:
-                  permissions.allow: Bash(curl *), Read  (<project>/.claude/settings.json:1)
-                  env: {"PATH":"/evil"}  (<project>/.claude/settings.json:2)
-                  hooks: {"Stop":[{"hooks":[{"command":"evil\u001b[2J"}]}]}  (<project>/.claude/settings.json:3)
-                  apiKeyHelper: print-key  (<project>/.claude/settings.local.json:1)
-                  MCP servers: srv  (.mcp.json)
-                Until you do, nothing in it is run or applied. Trust it? [y/N] 
-                started"#]],
-        );
-        check(
-            &home,
-            "",
-            expect![[r#"
-
-            started"#]],
-        );
-        assert!(
-            std::fs::read_to_string(home.home().join(".claude.json"))
-                .unwrap()
-                .contains("hasTrustDialogAccepted")
-        );
+        let env = Env::for_test(home.home(), home.project());
+        let question = trust_question(&env).unwrap();
+        let text = format!("{}\n{}", question.root, question.grants.join("\n"));
+        expect![[r#"
+            <project>
+            permissions.allow: Bash(curl *), Read  (<project>/.claude/settings.json:1)
+            env: {"PATH":"/evil"}  (<project>/.claude/settings.json:2)
+            hooks: {"Stop":[{"hooks":[{"command":"evil\u001b[2J"}]}]}  (<project>/.claude/settings.json:3)
+            apiKeyHelper: print-key  (<project>/.claude/settings.local.json:1)
+            MCP servers: srv  (.mcp.json)"#]]
+        .assert_eq(&Normaliser::of(&home).text(&text));
+        assert!(!home.home().join(".claude.json").exists(), "asking keeps nothing");
+        accept_trust(&env).unwrap();
+        assert_eq!(trust_question(&env), None);
+        let kept = std::fs::read_to_string(home.home().join(".claude.json")).unwrap();
+        assert!(kept.contains("hasTrustDialogAccepted"), "{kept}");
     }
 
     #[test]
     fn imports_from_outside_are_a_question_of_their_own() {
-        for (answers, may) in [("y\ny\n", true), ("y\n\n", false)] {
+        for may in [true, false] {
             let home = TestHome::new();
             home.write("CLAUDE.md", "@~/outside.md");
             home.write_home("outside.md", "x");
             let env = Env::for_test(home.home(), home.project());
-            let mut output = Vec::new();
-            ask(&env, &mut answers.as_bytes(), &mut output).unwrap();
-            let said = String::from_utf8(output).unwrap();
-            assert!(
-                said.contains("import files from outside it:\n  ") && said.contains("outside.md"),
-                "{said}"
-            );
+            assert_eq!(external_imports_question(&env), None, "trust comes first");
+            accept_trust(&env).unwrap();
+            let files = external_imports_question(&env).unwrap();
+            assert!(files.len() == 1 && files[0].ends_with("outside.md"), "{files:?}");
+            answer_external_imports(&env, may).unwrap();
             let config = ConfigHome::from_env(&env);
-            assert_eq!(
-                external_imports(&config, &home.project()),
-                Some(may),
-                "kept, so that it is asked once"
-            );
-        }
-    }
-
-    #[test]
-    fn any_answer_but_yes_denies_trust() {
-        for answer in ["", "\n", "n\n", "yes please\n", "never\n"] {
-            let home = greedy();
-            let env = Env::for_test(home.home(), home.project());
-            let user_error = ask(&env, &mut answer.as_bytes(), &mut Vec::new()).unwrap_err();
-            assert_eq!(user_error.message(), "This folder is not trusted, so nothing was started");
-            assert!(!home.home().join(".claude.json").exists());
+            assert_eq!(external_imports(&config, &home.project()), Some(may));
+            assert_eq!(external_imports_question(&env), None, "asked once");
         }
     }
 
@@ -220,22 +175,14 @@ mod tests {
     fn trust_in_the_home_directory_is_not_kept() {
         let home = TestHome::new();
         let env = Env::for_test(home.home(), home.home());
-        ask(&env, &mut "yes\n".as_bytes(), &mut Vec::new()).unwrap();
+        accept_trust(&env).unwrap();
         assert!(!home.home().join(".claude.json").exists());
     }
 
     #[test]
-    fn empty_folder_question_says_nothing_is_set() {
+    fn empty_folder_grants_nothing() {
         let home = TestHome::new();
-        check(
-            &home,
-            "n\n",
-            expect![[r#"
-            Do you trust the files in this folder?
-              <project>
-            Nothing in it asks for more than reading yet.
-            Until you do, nothing in it is run or applied. Trust it? [y/N] 
-            This folder is not trusted, so nothing was started"#]],
-        );
+        let env = Env::for_test(home.home(), home.project());
+        assert_eq!(trust_question(&env).unwrap().grants, Vec::<String>::new());
     }
 }

@@ -23,7 +23,9 @@ mod skills;
 mod state_file;
 
 pub use agents::{AgentWatch, FoundAgents, discover_agents};
-pub use credentials::{StoredLogin, StoredLoginError, stored_login, team_token};
+pub use credentials::{
+    StoredLogin, StoredLoginError, remove_api_key, store_api_key, stored_api_key, stored_login, team_token,
+};
 pub use definition_files::DefinitionPlaces;
 pub use input_history::{InputEntry, InputHistory, InputHistoryError, InputScope};
 pub use instructions::{

@@ -10,15 +10,16 @@ use loci_storage::project::head_branch;
 use loci_storage::sessions::{Lease, SessionLog};
 
 use crate::COMPATIBLE_VERSION;
+use crate::options::RunOptions;
 
 /// Returns who a session is.
-pub(super) fn identity(env: &Env, place: &SessionPlace, is_persistent: bool) -> SessionIdentity {
+pub(super) fn identity(env: &Env, place: &SessionPlace, options: &RunOptions) -> SessionIdentity {
     SessionIdentity::new(NewSession {
         id: place.id().clone(),
         project_dir: project_dir(place),
         cwd: env.cwd.clone(),
-        is_interactive: false,
-        is_persistent,
+        is_interactive: options.is_interactive,
+        is_persistent: options.is_persistent,
     })
 }
 
@@ -43,14 +44,15 @@ pub(super) fn log(
 }
 
 /// Returns what every entry of a session is stamped with.
-pub(super) fn stamp(env: &Env, place: &SessionPlace) -> Stamp {
+pub(super) fn stamp(env: &Env, place: &SessionPlace, is_interactive: bool) -> Stamp {
+    let usual = if is_interactive { "cli" } else { "sdk-cli" };
     Stamp {
         session_id: place.id().clone(),
         cwd: env.cwd.display().to_string(),
         version: COMPATIBLE_VERSION.to_owned(),
         git_branch: head_branch(&env.cwd).unwrap_or_else(|| "HEAD".to_owned()),
-        entrypoint: env.vars.non_empty("CLAUDE_CODE_ENTRYPOINT").unwrap_or("sdk-cli").to_owned(),
         slug: None,
+        entrypoint: env.vars.non_empty("CLAUDE_CODE_ENTRYPOINT").unwrap_or(usual).to_owned(),
         agent: None,
         agent_type: None,
     }

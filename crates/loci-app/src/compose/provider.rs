@@ -29,10 +29,21 @@ pub(super) fn provider(run: &RunSettings, scripted: Option<Client>) -> Result<Pr
     Ok(Provider { client, api_key_source: api_key_source.to_owned(), credentials, is_scripted })
 }
 
+/// Tells whether a run has nothing to authenticate with, where it needs something.
+pub fn needs_credentials(run: &RunSettings) -> Result<bool, UserError> {
+    let config = ProviderConfig::from_env(&run.env)?;
+    let credentials = Credentials::new(&run.home, &run.env, &run.settings);
+    Ok(!is_custom(run, &config) && matches!(credentials.source(), Ok(None)))
+}
+
+/// Tells whether requests go to a server of the user's own choice, which may want no credentials.
+fn is_custom(run: &RunSettings, config: &ProviderConfig) -> bool {
+    run.env.vars.non_empty("ANTHROPIC_BASE_URL").is_some() || !config.custom_headers.is_empty()
+}
+
 fn connect(run: &RunSettings, credentials: &Arc<Credentials>) -> Result<(Client, &'static str), UserError> {
     let config = ProviderConfig::from_env(&run.env)?;
-    let is_custom =
-        run.env.vars.non_empty("ANTHROPIC_BASE_URL").is_some() || !config.custom_headers.is_empty();
+    let is_custom = is_custom(run, &config);
     let source = match credentials.source() {
         Ok(Some(source)) => source,
         Ok(None) | Err(_) if is_custom => "none",

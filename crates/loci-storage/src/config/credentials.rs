@@ -1,6 +1,7 @@
-//! The login that another program keeps in `.credentials.json` of the config home.
+//! Credentials on disk: the login that another program keeps in `.credentials.json` of the config home, and the API key that
+//! `loci login` keeps in `loci/api-key`.
 //!
-//! It is read and never written: whoever logged in renews it. A file that others may read is not believed to
+//! The login is read and never written: whoever logged in renews it. A file that others may read is not believed to
 //! be a secret any more, so it is not used.
 //!
 //! ```json
@@ -11,7 +12,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use loci_stdx::open_regular;
+use loci_stdx::{WriteOptions, open_regular, write_atomic};
 
 use serde::Deserialize;
 
@@ -84,6 +85,35 @@ pub fn stored_login(home: &ConfigHome) -> Result<Option<StoredLogin>, StoredLogi
 pub fn team_token(home: &ConfigHome) -> Result<Option<String>, StoredLoginError> {
     let text = read(&home.loci_dir().join("team-token"))?;
     Ok(text.map(|text| text.trim().to_owned()).filter(|token| !token.is_empty()))
+}
+
+/// Reads the API key that `loci login` keeps; none when there is no file, or it is empty.
+pub fn stored_api_key(home: &ConfigHome) -> Result<Option<String>, StoredLoginError> {
+    let text = read(&api_key_file(home))?;
+    Ok(text.map(|text| text.trim().to_owned()).filter(|key| !key.is_empty()))
+}
+
+/// Keeps an API key in a file that only its owner can read; returns where.
+pub fn store_api_key(home: &ConfigHome, key: &str) -> io::Result<PathBuf> {
+    // A file that others can read would keep its mode.
+    remove_api_key(home)?;
+    let path = api_key_file(home);
+    let options = WriteOptions { create_parents: true, ..WriteOptions::private() };
+    write_atomic(&path, format!("{}\n", key.trim()).as_bytes(), &options).map_err(io::Error::other)?;
+    Ok(path)
+}
+
+/// Forgets the API key; false when there was none.
+pub fn remove_api_key(home: &ConfigHome) -> io::Result<bool> {
+    match std::fs::remove_file(api_key_file(home)) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn api_key_file(home: &ConfigHome) -> PathBuf {
+    home.loci_dir().join("api-key")
 }
 
 /// Reads a file that only its owner may read.

@@ -1,0 +1,244 @@
+//! Starting a session for a person at a terminal: step by step, each of which may ask them something first.
+//!
+//! A front end calls [`SessionStart::proceed`] off the thread that draws. It gets a session, a question, or an error. A
+//! question is put to the person, the answer is handed in, and the start proceeds from there. Whoever does not want to go
+//! on drops the start: nothing of the folder was run or applied before its trust was settled.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use loci_core::entry::Entry;
+use loci_core::permission::Mode;
+use loci_engine::{NewSession, RenewSession, Session};
+use loci_llm::Client;
+use loci_stdx::Env;
+use loci_storage::config::store_api_key;
+use loci_storage::layout::ConfigHome;
+
+use crate::compose::{ComposeInputs, Prefetch, compose, needs_credentials};
+use crate::options::RunOptions;
+use crate::settings::RunSettings;
+use crate::trust::{
+    TrustQuestion, accept_trust, answer_external_imports, external_imports_question, trust_question,
+};
+use crate::user_error::UserError;
+use crate::{renewal, resume};
+
+/// What a person is asked before there is a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StartQuestion {
+    /// Whether they trust the folder.
+    Trust(TrustQuestion),
+    /// Whether instructions may import these files from outside the folder.
+    ExternalImports(Vec<String>),
+    /// Whether everything may run unasked, as the options say.
+    Bypass,
+    /// There are no credentials.
+    NoCredentials,
+    /// Another process uses the session; what is known of it.
+    InUse(String),
+}
+
+/// An answer with which the start goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StartAnswer {
+    /// The folder is trusted.
+    Trust,
+    /// Whether files from outside may be imported.
+    ExternalImports(bool),
+    /// Everything may run unasked.
+    Bypass,
+    /// Credentials are there now.
+    Credentials,
+    /// A copy of the session goes on.
+    Fork,
+    /// The session is taken from the other process.
+    TakeOver,
+    /// The session is only looked at.
+    View,
+}
+
+/// What came of a step.
+pub enum StartStep {
+    /// Something is to be asked first.
+    Ask(StartQuestion),
+    /// The session is there.
+    Ready(Box<StartedSession>),
+    /// The session is only looked at: what was said in it.
+    View(Vec<Arc<Entry>>),
+    /// There will be none.
+    Failed(UserError),
+}
+
+/// A session that can be run, and what the front end should know about it.
+pub struct StartedSession {
+    /// The session.
+    pub session: NewSession,
+    /// Makes the one that takes its place.
+    pub renew: RenewSession,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+    /// The main model, and those that may take its place.
+    pub models: Vec<String>,
+    /// The mode it begins in.
+    pub mode: Mode,
+    /// Whether it may switch to running everything unasked.
+    pub may_bypass: bool,
+    /// The environment with the settings' variables.
+    pub env: Env,
+    /// Where the user's things lie.
+    pub home: ConfigHome,
+    /// How many days sessions are kept, where they are.
+    pub cleanup_period_days: Option<u64>,
+}
+
+/// A start under way.
+pub struct SessionStart {
+    inherited: Env,
+    options: RunOptions,
+    client: Option<Client>,
+    started: Instant,
+    is_trusted: bool,
+    has_accepted_bypass: bool,
+    is_viewing: bool,
+}
+
+impl SessionStart {
+    /// Prepares to start; `client` stands in for the environment's own provider, `started` is when the process did.
+    pub fn new(inherited: Env, options: RunOptions, client: Option<Client>, started: Instant) -> Self {
+        Self {
+            inherited,
+            options,
+            client,
+            started,
+            is_trusted: false,
+            has_accepted_bypass: false,
+            is_viewing: false,
+        }
+    }
+
+    /// Goes on as far as possible. Blocks: reads settings, files and the past.
+    pub fn proceed(&mut self) -> StartStep {
+        match self.next_question() {
+            Some(question) => StartStep::Ask(question),
+            None => self.start().unwrap_or_else(StartStep::Failed),
+        }
+    }
+
+    /// Takes an answer; the start can proceed after it.
+    pub fn answer(&mut self, answer: StartAnswer) -> Result<(), UserError> {
+        match answer {
+            StartAnswer::Trust => {
+                self.is_trusted = true;
+                return accept_trust(&self.inherited);
+            }
+            StartAnswer::ExternalImports(may_import) => {
+                return answer_external_imports(&self.inherited, may_import);
+            }
+            StartAnswer::Bypass => self.has_accepted_bypass = true,
+            StartAnswer::Credentials => {}
+            StartAnswer::Fork => self.options.session.is_fork = true,
+            StartAnswer::TakeOver => self.options.session.takes_over = true,
+            StartAnswer::View => self.is_viewing = true,
+        }
+        Ok(())
+    }
+
+    /// Keeps an API key for this and later runs.
+    pub fn store_key(&mut self, key: &str) -> Result<(), UserError> {
+        let home = ConfigHome::from_env(&self.inherited);
+        store_api_key(&home, key).map(drop).map_err(|error| {
+            UserError::new(format!("The key cannot be kept in `{}`: {error}", home.loci_dir().display()))
+                .hint("Make the directory writable, or set ANTHROPIC_API_KEY.")
+        })
+    }
+
+    fn next_question(&self) -> Option<StartQuestion> {
+        if !self.is_trusted
+            && let Some(question) = trust_question(&self.inherited)
+        {
+            return Some(StartQuestion::Trust(question));
+        }
+        if let Some(files) = external_imports_question(&self.inherited) {
+            return Some(StartQuestion::ExternalImports(files));
+        }
+        let bypasses = self.options.permissions.mode == Some(Mode::BypassPermissions);
+        (bypasses && !self.has_accepted_bypass).then_some(StartQuestion::Bypass)
+    }
+
+    fn start(&mut self) -> Result<StartStep, UserError> {
+        let run = RunSettings::load(&self.inherited, &self.options)?;
+        if self.client.is_none() && needs_credentials(&run)? {
+            return Ok(StartStep::Ask(StartQuestion::NoCredentials));
+        }
+        let prefetch = Prefetch::start(&self.options, &run);
+        let (env, home) = (run.env.clone(), run.home.clone());
+        if self.is_viewing {
+            let read = resume::read_named(&env, &home, &self.options)?;
+            return Ok(StartStep::View(read.map(|read| read.history.path).unwrap_or_default()));
+        }
+        let resume = match resume::find(&env, &home, &self.options) {
+            Ok(resume) => resume,
+            Err(error) => {
+                return match resume::holder(&env, &home, &self.options) {
+                    Some(holder) => Ok(StartStep::Ask(StartQuestion::InUse(holder))),
+                    None => Err(error),
+                };
+            }
+        };
+        let cleanup_period_days = run.settings.cleanup_period_days.filter(|_| self.options.is_persistent);
+        let client = self.client.clone();
+        let started = self.started;
+        let composed =
+            compose(ComposeInputs { options: &self.options, run, resume, prefetch, client, started })?;
+        Ok(StartStep::Ready(Box::new(StartedSession {
+            mode: composed.config.rulebook.mode,
+            session: Session::new(composed.config).into(),
+            renew: renewal::fresh_sessions(self.inherited.clone(), self.options.clone(), self.client.clone()),
+            warnings: composed.warnings,
+            models: composed.models,
+            may_bypass: composed.may_bypass,
+            env,
+            home,
+            cleanup_period_days,
+        })))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use loci_testkit::TestHome;
+
+    use super::*;
+
+    fn step(start: &mut SessionStart) -> String {
+        match start.proceed() {
+            StartStep::Ask(question) => format!("{question:?}").chars().take(15).collect(),
+            StartStep::Ready(_) => "ready".to_owned(),
+            StartStep::View(entries) => format!("view {}", entries.len()),
+            StartStep::Failed(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn start_asks_for_trust_imports_and_bypass_in_turn() {
+        let home = TestHome::new();
+        home.write("CLAUDE.md", "@~/outside.md");
+        home.write_home("outside.md", "x");
+        let env = Env::for_test(home.home(), home.project());
+        let mut options = RunOptions { is_interactive: true, ..RunOptions::default() };
+        options.permissions.mode = Some(Mode::BypassPermissions);
+        options.permissions.may_bypass = true;
+        let mut start = SessionStart::new(env, options, None, Instant::now());
+        for (expected, answer) in [
+            ("Trust(TrustQues", StartAnswer::Trust),
+            ("ExternalImports", StartAnswer::ExternalImports(true)),
+            ("Bypass", StartAnswer::Bypass),
+            ("NoCredentials", StartAnswer::Credentials),
+        ] {
+            assert_eq!(step(&mut start), expected);
+            assert_eq!(step(&mut start), expected, "asking twice changes nothing");
+            start.answer(answer).unwrap();
+        }
+    }
+}
