@@ -41,8 +41,8 @@ pub use normalise::Normaliser;
 pub use python::PythonVenv;
 pub use recorded::{HttpVersion, Recorded, ToolResult};
 pub use rules::violations;
-#[cfg(unix)]
-pub use run::Terminal;
 pub use run::{Binary, Output, Session};
+#[cfg(unix)]
+pub use run::{Screen, ScreenEnd, Terminal};
 pub use script::{Script, Step, Usage};
 pub use server::ScriptedModel;

@@ -4,10 +4,14 @@
 //! a test talks to line by line. A child that outlives its limit, or its `Session`, is killed by the id it was
 //! started with.
 
+#[cfg(unix)]
+mod screen;
 mod session;
 #[cfg(unix)]
 mod terminal;
 
+#[cfg(unix)]
+pub use screen::{Screen, ScreenEnd};
 pub use session::Session;
 #[cfg(unix)]
 pub use terminal::Terminal;
@@ -140,6 +144,15 @@ impl Binary {
     /// Starts the program with a terminal for all it reads and shows.
     pub fn start_on_screen(&self, home: &TestHome, base_url: &str) -> Terminal {
         Terminal::new(self.command(home, base_url), self.limit, true)
+    }
+
+    /// Starts the program on a screen of this size that understands what it draws.
+    pub fn start_screen(&self, home: &TestHome, base_url: &str, (width, height): (u16, u16)) -> Screen {
+        let mut command = self.command(home, base_url);
+        if !self.vars.contains_key("TERM") {
+            command.env("TERM", "xterm-256color");
+        }
+        Screen::new(Terminal::new(command, self.limit, true), width, height)
     }
 
     fn spawn(&self, home: &TestHome, base_url: &str) -> Child {

@@ -9,13 +9,23 @@
 //! terminal's own scrollback once, and those of the live region, which are compared with the last frame. `screen` writes
 //! the difference in one write.
 
+#[cfg(unix)]
+pub mod app;
 pub mod block;
+#[cfg(unix)]
+mod dialog;
 pub mod input;
 pub mod key;
 pub mod keymap;
+#[cfg(unix)]
+mod layout;
 pub mod mailbox;
 pub mod render;
 pub mod screen;
+#[cfg(unix)]
+mod session;
+#[cfg(unix)]
+mod status;
 #[cfg(unix)]
 pub mod terminal;
 pub mod text;

@@ -317,7 +317,7 @@ impl Args {
                 "--include-hook-events needs --output-format=stream-json",
             ),
             (
-                self.resume.as_deref() == Some(""),
+                self.resume.as_deref() == Some("") && self.is_headless(),
                 "--resume needs an id, a title or a file here; `loci sessions list` shows what there is",
             ),
             (

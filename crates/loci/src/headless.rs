@@ -10,10 +10,10 @@ use loci_app::compose::{ComposeInputs, Composed, Prefetch, compose};
 use loci_app::settings::RunSettings;
 use loci_app::worktree::{enter_worktree, worktree_of_session};
 use loci_app::{
-    COMPATIBLE_VERSION, RunOptions, SessionSource, TraceFilter, TraceLevel, TraceOptions, TraceTarget,
+    COMPATIBLE_VERSION, RunOptions, SessionSource, TraceFilter, TraceLevel, TraceOptions, TraceTarget, renewal,
     resume, retention, start_trace,
 };
-use loci_engine::{ClientMessage, ClientRequests, NewSession, Prompt, RenewSession, Session, SessionConfig};
+use loci_engine::{ClientMessage, ClientRequests, Prompt, Session, SessionConfig};
 use loci_serve::{ClientInput, Headless, InputFormat, OutputFormat};
 use loci_stdx::Env;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -165,7 +165,7 @@ impl Run<'_> {
             // Those that the client has brought.
             mcp.servers.start();
         }
-        let renew = renewal(self.inherited, self.options);
+        let renew = renewal::fresh_sessions(self.inherited, self.options, None);
         let session = Session::new(composed.config).into();
         let exit = front.run(session, input, std::io::stdout(), &mut stderr, Some(renew)).await;
         if let Some(mcp) = mcp {
@@ -182,33 +182,6 @@ fn with_initial_prompt(prompt: Prompt, config: &SessionConfig) -> Prompt {
         Some(initial) => Prompt::text(&format!("{initial}\n\n{}", prompt.content.text())),
         None => prompt,
     }
-}
-
-/// Returns what makes a session that takes another's place: a fresh one, from settings as they are then.
-fn renewal(inherited: Env, options: RunOptions) -> RenewSession {
-    Box::new(move |state| {
-        let renew = || -> Result<NewSession, UserError> {
-            let run = RunSettings::load(&inherited, &options)?;
-            let prefetch = Prefetch::start(&options, &run);
-            let resume = resume::begin_new(&run.env, &run.home, &options)?;
-            let inputs = ComposeInputs {
-                options: &options,
-                run,
-                resume,
-                prefetch,
-                client: None,
-                started: Instant::now(),
-            };
-            let mut composed = compose(inputs)?;
-            let config = &mut composed.config;
-            config.rulebook.mode = state.mode;
-            config.start_source = "clear";
-            config.identity.model_override.clone_from(&state.model);
-            config.identity.carried.clone_from(&state.totals);
-            Ok(Session::new(composed.config).into())
-        };
-        renew().map_err(|user_error| user_error.message().to_owned())
-    })
 }
 
 fn headless(env: &Env, args: &Args, prompt: Option<Prompt>, session: loci_core::ids::SessionId) -> Headless {

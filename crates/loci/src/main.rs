@@ -14,6 +14,7 @@ mod demo;
 mod doctor;
 mod headless;
 mod hooks;
+mod interactive;
 mod man;
 mod memory;
 mod options;
@@ -30,7 +31,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
-use loci_app::{COMPATIBLE_VERSION, UserError, trust};
+use loci_app::{COMPATIBLE_VERSION, UserError};
 
 use args::{Args, Subcommand};
 
@@ -74,11 +75,7 @@ fn run(args: Args, started: std::time::Instant) -> Result<u8, UserError> {
         Some(Subcommand::Stats(stats)) => stats::run(&env, stats),
         None if args.rewind_files.is_some() => sessions::rewind_files(&env, &args),
         None if args.is_headless() => headless::run(env, args, started),
-        None => {
-            trust::ask_on_terminal(&env)?;
-            Err(UserError::new("The terminal interface is not part of this version")
-                .hint("Use `loci -p \"your prompt\"`, or `loci demo` to see it at work."))
-        }
+        None => interactive::run(env, args, started),
     }
 }
 

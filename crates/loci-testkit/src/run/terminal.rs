@@ -23,6 +23,8 @@ pub struct Terminal {
     passed: usize,
     stdout: mpsc::Receiver<String>,
     limit: Duration,
+    /// The program's side, kept open where its modes are looked at after its end.
+    device: Option<File>,
 }
 
 impl Terminal {
@@ -33,14 +35,15 @@ impl Terminal {
         command.stdin(clone()).stderr(clone()).stdout(if shows_stdout { clone() } else { Stdio::piped() });
         own_terminal(&mut command);
         let mut child = command.spawn().expect("start at a terminal");
-        // What is left of the device in this process would keep the terminal from ending.
-        drop((command, device));
+        // What is left of the device in this process would keep the terminal from ending, unless that is wanted.
+        drop(command);
+        let device = shows_stdout.then_some(device);
         let screen = read_screen(keys.try_clone().expect("clone the terminal"));
         let stdout = match child.stdout.take() {
             Some(pipe) => collect(pipe),
             None => collect(std::io::empty()),
         };
-        Self { child, keys, screen, shown: String::new(), passed: 0, stdout, limit }
+        Self { child, keys, screen, shown: String::new(), passed: 0, stdout, limit, device }
     }
 
     /// Waits until `text` is shown, behind what was waited for before, and returns what was shown up to it.
@@ -64,6 +67,44 @@ impl Terminal {
         }
     }
 
+    /// Waits for more that is shown, and returns it.
+    pub(super) fn next_bytes(&mut self, patience: Duration) -> Option<Vec<u8>> {
+        let bytes = self.screen.recv_timeout(patience).ok()?;
+        self.shown.push_str(&String::from_utf8_lossy(&bytes));
+        Some(bytes)
+    }
+
+    pub(super) fn limit(&self) -> Duration {
+        self.limit
+    }
+
+    /// Changes the size of the window.
+    pub(super) fn set_size(&self, width: u16, height: u16) {
+        let size = rustix::termios::Winsize { ws_row: height, ws_col: width, ws_xpixel: 0, ws_ypixel: 0 };
+        rustix::termios::tcsetwinsize(&self.keys, size).expect("set the size of the terminal");
+    }
+
+    /// Tells whether the terminal echoes and takes lines.
+    pub(super) fn is_cooked(&self) -> bool {
+        let modes =
+            rustix::termios::tcgetattr(&self.keys).expect("read the modes of the terminal").local_modes;
+        modes.contains(rustix::termios::LocalModes::ECHO | rustix::termios::LocalModes::ICANON)
+    }
+
+    pub(super) fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, signal).expect("send a signal");
+    }
+
+    /// Waits for the end of the program.
+    pub(super) fn wait(&mut self) {
+        wait_until(&mut self.child, Instant::now() + self.limit);
+    }
+
+    pub(super) fn type_bytes(&mut self, bytes: &[u8]) {
+        self.keys.write_all(bytes).expect("type");
+    }
+
     /// Types a line.
     pub fn type_line(&mut self, line: &str) {
         self.keys.write_all(format!("{line}\n").as_bytes()).expect("type a line");
@@ -84,6 +125,7 @@ impl Terminal {
             Some(status) => (status, true),
             None => (kill(&mut self.child), false),
         };
+        drop(self.device.take());
         while let Ok(bytes) = self.screen.recv_timeout(Duration::from_millis(500)) {
             self.shown.push_str(&String::from_utf8_lossy(&bytes));
         }

@@ -65,6 +65,7 @@ mod support;
 mod task_list;
 #[cfg(unix)]
 mod team_memory;
+mod terminal_interface;
 mod torture;
 mod trace;
 mod trust;

@@ -9,7 +9,7 @@ pub(crate) use render::{brief, conversation, frames, shape};
 pub(crate) use transcript::{assert_calls_answered, sketch};
 
 use loci_testkit::{
-    Binary, Normaliser, Output, Recorded, Script, ScriptedModel, Session, Terminal, TestHome,
+    Binary, Normaliser, Output, Recorded, Screen, Script, ScriptedModel, Session, Terminal, TestHome,
 };
 use serde_json::{Value, json};
 
@@ -66,6 +66,13 @@ impl World {
     /// Starts a binary that reads from and writes to nothing but a terminal.
     pub(crate) fn start_on_screen(&self, binary: &Binary) -> Terminal {
         self.at_home(binary).start_on_screen(&self.home, self.model.base_url())
+    }
+
+    /// Starts the terminal interface on a screen of this size, in a folder that is trusted.
+    pub(crate) fn start_interface<const N: usize>(&self, args: [&str; N], size: (u16, u16)) -> Screen {
+        crate::settings::trust(self);
+        let binary = loci().args(["--model", MODEL]).args(args);
+        self.at_home(&binary).start_screen(&self.home, self.model.base_url(), size)
     }
 
     /// Keeps what would go to the temporary directory of the machine.

@@ -163,19 +163,24 @@ async fn without_a_terminal_nobody_is_asked() {
 async fn the_first_start_at_a_terminal_asks() {
     let world = World::new(Step::text("x")).await;
     world.home.write(".claude/settings.json", r#"{"env": {"PLANTED": "1"}}"#);
-    for (answer, says) in [
-        ("n", "This folder is not trusted, so nothing was started"),
-        ("y", "The terminal interface is not part of this version"),
-    ] {
-        let mut terminal = world.start_at_terminal(&loci());
-        let question = terminal.wait_for("Trust it? [y/N] ");
+    let start = || loci().start_screen(&world.home, world.model.base_url(), (100, 30));
+    for (answer, is_trusted) in [("2", false), ("1", true)] {
+        let mut screen = start();
+        let question = screen.wait_for("2. No, leave");
         assert!(question.contains(r#"env: {"PLANTED":"1"}"#), "{question}");
-        terminal.type_line(answer);
-        let output = terminal.finish();
-        assert_eq!(output.code, Some(1), "{output:?}");
-        assert!(output.stderr.contains(says), "{output:?}");
-        assert_eq!(counts(&world, "env"), answer == "y");
+        screen.type_text(answer);
+        if is_trusted {
+            screen.wait_gone("Do you trust");
+            screen.wait_for("\u{276f} ");
+            screen.type_text("\x04");
+            screen.wait_for("again to leave");
+            screen.type_text("\x04");
+        }
+        let end = screen.finish();
+        assert_eq!(end.output.code, Some(0), "{end:?}");
+        assert_eq!(counts(&world, "env"), is_trusted);
     }
-    let again = world.start_at_terminal(&loci()).finish();
-    assert!(!again.stderr.contains("Trust it?"), "asked once only: {again:?}");
+    let mut again = start();
+    again.wait_for("for shortcuts");
+    assert!(!again.contents().contains("Do you trust"), "asked once only: {again:?}");
 }

@@ -1,0 +1,278 @@
+//! The application: its state, how events change it, and what it shows.
+//!
+//! [`App::update`] takes an event and the time, and returns what is to be done; it reads no clock, no file and no terminal,
+//! so that tests drive it with events alone. [`App::view`] makes a [`Frame`](crate::screen::Frame) of the state: what has
+//! become final since the last one, and the live region. The event loop (`event_loop`) is the rim around both.
+
+mod action;
+mod call_summary;
+mod commands;
+mod conversation;
+mod dialogs;
+mod engine_events;
+mod event_loop;
+mod history;
+mod keys;
+mod prompt_box;
+mod rendering;
+mod start;
+#[cfg(test)]
+mod tests;
+mod view;
+
+pub use action::{Action, Event, ExitReason, News, SecretText, SessionFacts};
+pub(crate) use call_summary::{asked_diff, short_path};
+pub use event_loop::{InterfaceOptions, RunEnd, run};
+pub(crate) use history::history_blocks;
+pub(crate) use rendering::diff_rows;
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use loci_core::permission::Mode;
+use loci_engine::{Command, CommandRegistry, Fullness, Prompt, QueuedPrompt};
+
+use crate::block::{Block, NoticeLevel};
+use crate::key::{InputEvent, Key, TerminalSignal};
+use crate::keymap::{EXIT_TIME, Keymap};
+use crate::status::{SPINNER_STEP, Work};
+use conversation::Conversation;
+use dialogs::Dialogs;
+use prompt_box::PromptBox;
+
+/// What the application is started with.
+#[derive(Debug, Clone, Default)]
+pub struct AppOptions {
+    /// The release, for the banner.
+    pub version: String,
+    /// Where it runs.
+    pub cwd: PathBuf,
+    /// The same, as people read it.
+    pub shown_cwd: String,
+    /// The first prompt, if it was given at the start.
+    pub prompt: Option<String>,
+    /// Whether nothing moves by itself.
+    pub is_still: bool,
+}
+
+/// The state of the interface.
+#[derive(Debug)]
+pub struct App {
+    options: AppOptions,
+    now: Duration,
+    keymap: Keymap,
+    prompt: PromptBox,
+    conversation: Conversation,
+    /// What the last block that became final was, for the space between.
+    last_final: Option<view::Spacing>,
+    dialogs: Dialogs,
+    /// The turn that is under way.
+    work: Option<Work>,
+    session: SessionState,
+    /// Prompts that were sent and not recorded yet.
+    sent: VecDeque<String>,
+    /// Prompts that wait in the session while a turn is under way: id and text.
+    queued: Vec<(String, String)>,
+    /// What waits here for the end of the turn: commands, and whatever was sent after one.
+    held: VecDeque<String>,
+    n_queued: u64,
+    /// The key that would do something if it were pressed again, and when it was pressed.
+    armed: Option<(Key, Duration)>,
+    /// Something that is said for a while.
+    flash: Option<(String, Duration)>,
+    is_exiting: bool,
+    /// Whether the keys are explained below the prompt.
+    is_help_shown: bool,
+}
+
+/// What is known of the session.
+#[derive(Debug, Default)]
+struct SessionState {
+    /// Whether it is there; until then prompts wait.
+    is_started: bool,
+    /// Whether it is only looked at.
+    is_viewed: bool,
+    id: Option<String>,
+    /// Whether anything was said in it, so that it can be resumed.
+    has_turns: bool,
+    is_persistent: bool,
+    model: String,
+    mode: Mode,
+    may_bypass: bool,
+    context: Option<Fullness>,
+    commands: Arc<CommandRegistry>,
+    /// Agents that work beside the conversation, by id.
+    agents: Vec<String>,
+}
+
+impl App {
+    /// Makes the application as it is before anything happened.
+    pub fn new(options: AppOptions) -> Self {
+        let mut app = Self {
+            now: Duration::ZERO,
+            keymap: Keymap::default(),
+            prompt: PromptBox::new(),
+            conversation: Conversation::new(&options.cwd),
+            last_final: None,
+            dialogs: Dialogs::default(),
+            work: None,
+            session: SessionState {
+                commands: Arc::new(CommandRegistry::builtin()),
+                ..SessionState::default()
+            },
+            sent: VecDeque::new(),
+            queued: Vec::new(),
+            held: VecDeque::new(),
+            n_queued: 0,
+            armed: None,
+            flash: None,
+            is_exiting: false,
+            is_help_shown: false,
+            options,
+        };
+        app.conversation.push(app.banner());
+        app
+    }
+
+    fn banner(&self) -> Block {
+        let text = format!("loci {} · {}", self.options.version, self.options.shown_cwd);
+        Block::TurnEnd { text }
+    }
+
+    /// Takes an event that came at `now`; returns what is to be done, in order.
+    pub fn update(&mut self, event: Event, now: Duration) -> Vec<Action> {
+        self.now = now;
+        self.forget_old(now);
+        match event {
+            Event::Input(input) => self.input(input),
+            Event::News(news) => self.news(news),
+            Event::Tick => Vec::new(),
+            Event::Drawn => {
+                self.dialogs.drawn(now);
+                Vec::new()
+            }
+        }
+    }
+
+    /// Returns what is to be done before anything happened: the prompt that was given at the start is sent.
+    pub fn begin(&mut self) -> Vec<Action> {
+        match self.options.prompt.take().filter(|text| !text.trim().is_empty()) {
+            Some(text) => self.submit(text),
+            None => Vec::new(),
+        }
+    }
+
+    /// Returns when the application wants to hear of the time again; never, when nothing moves.
+    pub fn deadline(&self) -> Option<Duration> {
+        let spinner = self.work.as_ref().map(|work| {
+            let step = if self.options.is_still { Duration::from_secs(1) } else { SPINNER_STEP };
+            let elapsed = self.now.saturating_sub(work.since).as_millis();
+            let n = u32::try_from(elapsed / step.as_millis()).unwrap_or(u32::MAX - 1);
+            work.since + step * (n + 1)
+        });
+        let armed = self.armed.map(|(_, since)| since + EXIT_TIME);
+        let flash = self.flash.as_ref().map(|(_, until)| *until);
+        [spinner, armed, flash, self.dialogs.deadline()].into_iter().flatten().min()
+    }
+
+    /// Returns the line that says how to go on with the session, if there is something to go on with.
+    pub fn resume_hint(&self) -> Option<String> {
+        let id = self.session.id.as_ref().filter(|_| self.session.has_turns && self.session.is_persistent)?;
+        Some(format!("Resume this session with: loci -r {id}"))
+    }
+
+    fn forget_old(&mut self, now: Duration) {
+        self.armed = self.armed.filter(|(_, since)| now < *since + EXIT_TIME);
+        if self.flash.as_ref().is_some_and(|(_, until)| *until <= now) {
+            self.flash = None;
+        }
+    }
+
+    fn input(&mut self, input: InputEvent) -> Vec<Action> {
+        match input {
+            InputEvent::Key(_) | InputEvent::Paste(_) | InputEvent::Mouse(_) => self.typed(input),
+            InputEvent::Closed => self.exit(ExitReason::HungUp),
+            InputEvent::Signal(signal) => match signal {
+                TerminalSignal::Terminate => self.exit(ExitReason::Terminated),
+                TerminalSignal::HangUp => self.exit(ExitReason::HungUp),
+                TerminalSignal::Interrupt => self.interrupt_or_leave(),
+                TerminalSignal::Suspend => vec![Action::Suspend],
+                TerminalSignal::Continued => vec![Action::Repaint],
+            },
+            InputEvent::Focus(_) | InputEvent::Reply(_) | InputEvent::Resize { .. } => Vec::new(),
+        }
+    }
+
+    fn news(&mut self, news: News) -> Vec<Action> {
+        match news {
+            News::Engine(event) => return self.runner_event(*event),
+            News::Asked(question) => self.ask_at_start(question),
+            News::Started(facts) => return self.started(*facts),
+            News::Viewing(blocks) => self.view_only(blocks),
+            News::StartFailed(problem) => return self.start_failed(&problem),
+            News::Ended { troubles, has_failed } => {
+                troubles.into_iter().for_each(|text| self.notice(NoticeLevel::Warning, text));
+                let reason = if has_failed { ExitReason::Failed } else { ExitReason::Asked };
+                return self.exit(reason);
+            }
+            News::Preview { question, diff } => self.dialogs.set_diff(&question, diff),
+            News::Output(blocks) => blocks.into_iter().for_each(|block| self.conversation.push(block)),
+        }
+        Vec::new()
+    }
+
+    /// Tells the person something, in the conversation.
+    fn notice(&mut self, level: NoticeLevel, text: impl Into<String>) {
+        self.conversation.push(Block::Notice { level, text: text.into() });
+    }
+
+    /// Tells the person something for a while, below the prompt.
+    fn flash(&mut self, text: impl Into<String>) {
+        self.flash = Some((text.into(), self.now + Duration::from_secs(3)));
+    }
+
+    fn exit(&mut self, reason: ExitReason) -> Vec<Action> {
+        if std::mem::replace(&mut self.is_exiting, true) {
+            return Vec::new();
+        }
+        self.conversation.end_turn(self.now);
+        self.work = None;
+        vec![Action::Exit(reason)]
+    }
+
+    /// Sends what was typed: to the model, to the session, or to ourselves.
+    fn submit(&mut self, text: String) -> Vec<Action> {
+        if self.session.is_viewed {
+            self.flash("This session is only looked at: another process uses it");
+            return Vec::new();
+        }
+        if let Some(actions) = self.run_command(&text) {
+            return actions;
+        }
+        let is_command = self.session.commands.parse(&Prompt::text(&text)).is_some();
+        if self.work.is_none() {
+            return self.send_prompt(text);
+        }
+        if is_command || !self.held.is_empty() {
+            self.held.push_back(text);
+            return Vec::new();
+        }
+        vec![Action::Queue(Prompt::text(&text))]
+    }
+
+    fn send_prompt(&mut self, text: String) -> Vec<Action> {
+        let prompt = Prompt::text(&text);
+        self.sent.push_back(text);
+        vec![Action::Send(Command::Prompt(prompt))]
+    }
+
+    /// Notes a prompt that waits in the session; returns the command.
+    pub(crate) fn queue(&mut self, prompt: Prompt) -> Command {
+        self.n_queued += 1;
+        let id = self.n_queued.to_string();
+        self.queued.push((id.clone(), prompt.content.text()));
+        Command::Queue(QueuedPrompt { id, prompt })
+    }
+}

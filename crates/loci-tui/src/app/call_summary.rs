@@ -1,0 +1,156 @@
+//! What a call is in a line, and what it changes.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::block::FileDiff;
+
+/// Texts beyond this are not compared line by line.
+const MOST_DIFF_BYTES: usize = 400_000;
+
+/// Returns the argument of a call that says most, for one line; paths below `cwd` are shortened.
+pub(crate) fn call_summary(tool: &str, input: &Value, cwd: &Path) -> String {
+    let text = |key: &str| input.get(key).and_then(Value::as_str);
+    let path = |key: &str| text(key).map(|path| short_path(path, cwd));
+    let summary = match tool {
+        "Bash" => text("command").map(str::to_owned),
+        "Grep" | "Glob" => text("pattern").map(|pattern| match path("path") {
+            Some(place) => format!("{pattern} in {place}"),
+            None => pattern.to_owned(),
+        }),
+        "Task" | "Agent" => text("description").map(str::to_owned),
+        _ => None,
+    };
+    let known = ["file_path", "notebook_path", "path"].into_iter().find_map(path);
+    let named = ["command", "url", "query", "pattern", "description", "subject", "prompt", "skill", "name"];
+    summary
+        .or(known)
+        .or_else(|| named.into_iter().find_map(text).map(str::to_owned))
+        .or_else(|| first_text(input))
+        .unwrap_or_else(|| match input {
+            Value::Object(fields) if fields.is_empty() => String::new(),
+            Value::Null => String::new(),
+            other => other.to_string(),
+        })
+}
+
+fn first_text(input: &Value) -> Option<String> {
+    let fields = input.as_object()?;
+    fields.values().find_map(Value::as_str).map(str::to_owned)
+}
+
+/// Returns a path as people read it: relative to the working directory where it lies below it.
+pub(crate) fn short_path(path: &str, cwd: &Path) -> String {
+    let short = Path::new(path).strip_prefix(cwd).ok().filter(|rest| !rest.as_os_str().is_empty());
+    short.map_or_else(|| path.to_owned(), |rest| rest.display().to_string())
+}
+
+/// Returns what a call asks to change, as far as its input alone says.
+pub(crate) fn asked_diff(tool: &str, input: &Value, cwd: &Path) -> Option<FileDiff> {
+    let text = |key: &str| input.get(key).and_then(Value::as_str);
+    let path = short_path(text("file_path")?, cwd);
+    let (before, after) = match tool {
+        "Edit" => (text("old_string")?, text("new_string")?),
+        "Write" => ("", text("content")?),
+        _ => return None,
+    };
+    Some(FileDiff { path, before: before.to_owned(), after: after.to_owned(), first_line: 1 })
+}
+
+/// Returns what a call changed, as its structured result tells.
+pub(crate) fn done_diff(structured: &Value, cwd: &Path) -> Option<FileDiff> {
+    let path = short_path(structured.get("filePath")?.as_str()?, cwd);
+    let hunks = structured.get("structuredPatch")?.as_array()?;
+    let content = structured.get("content").and_then(Value::as_str);
+    match hunks.as_slice() {
+        [] => {
+            let after = content?.to_owned();
+            Some(FileDiff { path, before: String::new(), after, first_line: 1 })
+        }
+        [hunk] => Some(hunk_diff(path, std::slice::from_ref(hunk))),
+        _ => Some(whole_diff(&path, structured, hunks).unwrap_or_else(|| hunk_diff(path, hunks))),
+    }
+}
+
+/// Makes a difference of the lines of hunks alone.
+fn hunk_diff(path: String, hunks: &[Value]) -> FileDiff {
+    let (mut before, mut after) = (String::new(), String::new());
+    for line in hunks.iter().flat_map(hunk_lines) {
+        let (mark, rest) = line.split_at_checked(1).unwrap_or((line, ""));
+        if mark != "+" && mark != "\\" {
+            before.push_str(rest);
+            before.push('\n');
+        }
+        if mark != "-" && mark != "\\" {
+            after.push_str(rest);
+            after.push('\n');
+        }
+    }
+    let first = hunks.first().and_then(|hunk| hunk["oldStart"].as_u64()).unwrap_or(1);
+    FileDiff { path, before, after, first_line: usize::try_from(first).unwrap_or(1).max(1) }
+}
+
+fn hunk_lines(hunk: &Value) -> impl Iterator<Item = &str> {
+    hunk["lines"].as_array().into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// Makes a difference of the whole file, where the result has it.
+fn whole_diff(path: &str, structured: &Value, hunks: &[Value]) -> Option<FileDiff> {
+    let before = structured.get("originalFile")?.as_str().filter(|text| text.len() <= MOST_DIFF_BYTES)?;
+    let lines: Vec<&str> = before.split_inclusive('\n').collect();
+    let mut after = String::new();
+    let mut next = 0;
+    for hunk in hunks {
+        let start = usize::try_from(hunk["oldStart"].as_u64()?).ok()?.saturating_sub(1);
+        lines.get(next..start)?.iter().for_each(|line| after.push_str(line));
+        for line in hunk_lines(hunk).filter(|line| !line.starts_with(['-', '\\'])) {
+            after.push_str(line.get(1..).unwrap_or_default());
+            after.push('\n');
+        }
+        next = start + usize::try_from(hunk["oldLines"].as_u64()?).ok()?;
+    }
+    lines.get(next..)?.iter().for_each(|line| after.push_str(line));
+    Some(FileDiff { path: path.to_owned(), before: before.to_owned(), after, first_line: 1 })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn summary_is_the_argument_that_says_most() {
+        for (tool, input, expected) in [
+            ("Bash", json!({"command": "cargo test", "description": "Test"}), "cargo test"),
+            ("Read", json!({"file_path": "/p/src/main.rs"}), "src/main.rs"),
+            ("Read", json!({"file_path": "/elsewhere/x"}), "/elsewhere/x"),
+            ("Grep", json!({"pattern": "fn main", "path": "/p/src"}), "fn main in src"),
+            ("Glob", json!({"pattern": "**/*.rs"}), "**/*.rs"),
+            ("Task", json!({"prompt": "long", "description": "Look around"}), "Look around"),
+            ("mcp__x__y", json!({"n": 1, "title": "t"}), "t"),
+            ("TaskList", json!({}), ""),
+        ] {
+            assert_eq!(call_summary(tool, &input, Path::new("/p")), expected, "{tool}");
+        }
+    }
+
+    #[test]
+    fn diff_of_several_hunks_covers_the_whole_file() {
+        let structured = json!({"filePath": "/p/a", "originalFile": "1\n2\n3\n4\n5\n6\n",
+            "structuredPatch": [
+                {"oldStart": 1, "oldLines": 2, "newStart": 1, "newLines": 2, "lines": ["-1", "+one", " 2"]},
+                {"oldStart": 6, "oldLines": 1, "newStart": 6, "newLines": 1, "lines": ["-6", "+six"]}]});
+        let diff = done_diff(&structured, Path::new("/p")).unwrap();
+        assert_eq!((diff.path.as_str(), diff.after.as_str()), ("a", "one\n2\n3\n4\n5\nsix\n"));
+    }
+
+    #[test]
+    fn diff_of_one_hunk_knows_its_first_line() {
+        let structured = json!({"filePath": "/p/a", "structuredPatch": [
+            {"oldStart": 7, "oldLines": 2, "newStart": 7, "newLines": 2, "lines": [" a", "-b", "+c"]}]});
+        let diff = done_diff(&structured, Path::new("/p")).unwrap();
+        assert_eq!((diff.before.as_str(), diff.after.as_str(), diff.first_line), ("a\nb\n", "a\nc\n", 7));
+    }
+}

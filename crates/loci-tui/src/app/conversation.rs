@@ -1,0 +1,314 @@
+//! The conversation as it is shown: what is final and waits to be drawn, and what may still change.
+//!
+//! Items stand in the order in which they were said. Those at the front that can no longer change are taken by
+//! [`Conversation::take_final`] and never touched again; the rest is the live part. An answer that is still being written
+//! gives up its finished paragraphs as they are done.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use loci_core::ids::ToolUseId;
+use loci_core::message::{Block as MessageBlock, BlockKind};
+use loci_core::stream::{Delta, StreamEvent};
+use loci_engine::{ToolProgress, UserMessage};
+use serde_json::Value;
+
+use super::call_summary::{asked_diff, call_summary, done_diff};
+use crate::block::{Block, CallBlock, CallState};
+
+/// The most of a running call's output that is kept for its last lines.
+const MOST_PROGRESS: usize = 4_000;
+
+/// What is shown of a conversation.
+#[derive(Debug, Default)]
+pub(crate) struct Conversation {
+    items: VecDeque<Item>,
+    cwd: PathBuf,
+    /// Whether an answer was begun in the turn at hand that is not closed.
+    is_answering: bool,
+}
+
+/// One thing in it.
+#[derive(Debug)]
+pub(crate) enum Item {
+    /// It can no longer change.
+    Final(Block),
+    /// The model is writing.
+    Answer {
+        /// All of it so far.
+        markdown: String,
+        /// Whether it is whole.
+        is_done: bool,
+    },
+    /// The model is thinking.
+    Thinking {
+        /// What is told of it.
+        text: String,
+        /// When it began.
+        since: Duration,
+    },
+    /// A call that has no result yet.
+    Call {
+        /// Its id, once it is whole.
+        id: Option<ToolUseId>,
+        /// What is shown.
+        block: CallBlock,
+    },
+}
+
+impl Conversation {
+    /// Begins with nothing; paths below `cwd` are shortened.
+    pub(crate) fn new(cwd: &Path) -> Self {
+        Self { cwd: cwd.to_owned(), ..Self::default() }
+    }
+
+    /// Adds what can no longer change.
+    pub(crate) fn push(&mut self, block: Block) {
+        self.close_answer();
+        self.items.push_back(Item::Final(block));
+    }
+
+    /// Returns the live part: everything from the first thing that may still change.
+    pub(crate) fn items(&self) -> impl Iterator<Item = &Item> {
+        self.items.iter()
+    }
+
+    /// Takes the first item, if it can no longer change.
+    pub(crate) fn take_final(&mut self) -> Option<Item> {
+        let is_final = match self.items.front()? {
+            Item::Final(_) | Item::Answer { is_done: true, .. } => true,
+            Item::Answer { .. } | Item::Thinking { .. } | Item::Call { .. } => false,
+        };
+        if is_final { self.items.pop_front() } else { None }
+    }
+
+    /// Says which calls have no result yet, in a few words.
+    pub(crate) fn waiting_summary(&self) -> Option<String> {
+        let mut open = self.items.iter().filter_map(|item| match item {
+            Item::Call { block, .. } => Some(block),
+            _ => None,
+        });
+        let first = open.next()?;
+        let what = format!("{} {}", first.tool, first.summary);
+        let what = loci_stdx::single_line(what.trim_end(), 50);
+        Some(match open.count() {
+            0 => what,
+            n => format!("{what} and {n} more"),
+        })
+    }
+
+    /// Takes news of a response.
+    pub(crate) fn stream(&mut self, event: &StreamEvent, now: Duration) {
+        match event {
+            StreamEvent::BlockStarted { kind, name, .. } => self.begin_block(kind, name.as_deref(), now),
+            StreamEvent::Delta { delta: Delta::Text(text), .. } => self.add_text(text),
+            StreamEvent::Delta { delta: Delta::Thinking(text), .. } => {
+                if let Some(Item::Thinking { text: said, .. }) = self.items.back_mut() {
+                    said.push_str(text);
+                }
+            }
+            StreamEvent::BlockDone { block, .. } => self.end_block(block, now),
+            StreamEvent::Delta { delta: Delta::InputJson(_), .. }
+            | StreamEvent::Wire(_)
+            | StreamEvent::Started(_)
+            | StreamEvent::Ended(_) => {}
+        }
+    }
+
+    fn begin_block(&mut self, kind: &str, name: Option<&str>, now: Duration) {
+        self.close_answer();
+        match BlockKind::from_name(kind) {
+            BlockKind::Text => {
+                self.is_answering = true;
+                self.items.push_back(Item::Answer { markdown: String::new(), is_done: false });
+            }
+            kind if kind.is_thinking() => {
+                self.items.push_back(Item::Thinking { text: String::new(), since: now });
+            }
+            BlockKind::ToolUse => {
+                let block = self.call_block(name.unwrap_or_default(), &Value::Null, CallState::Arriving);
+                self.items.push_back(Item::Call { id: None, block });
+            }
+            _ => {}
+        }
+    }
+
+    fn call_block(&self, tool: &str, input: &Value, state: CallState) -> CallBlock {
+        CallBlock {
+            tool: tool.to_owned(),
+            summary: call_summary(tool, input, &self.cwd),
+            agent: None,
+            state,
+            diff: None,
+            output: String::new(),
+        }
+    }
+
+    fn add_text(&mut self, text: &str) {
+        match self.items.back_mut() {
+            Some(Item::Answer { markdown, is_done: false }) => markdown.push_str(text),
+            // A server that does not say when a block begins is understood all the same.
+            _ => {
+                self.is_answering = true;
+                self.items.push_back(Item::Answer { markdown: text.to_owned(), is_done: false });
+            }
+        }
+    }
+
+    fn end_block(&mut self, block: &MessageBlock, now: Duration) {
+        if let Some(call) = block.tool_use() {
+            let whole = self.call_block(&call.name, &call.input, CallState::Waiting);
+            let whole = CallBlock { diff: asked_diff(&call.name, &call.input, &self.cwd), ..whole };
+            let open = self.items.iter_mut().rev().find_map(|item| match item {
+                Item::Call { id: id @ None, block } => Some((id, block)),
+                _ => None,
+            });
+            return match open {
+                Some((id, block)) => (*id, *block) = (Some(call.id), whole),
+                None => self.items.push_back(Item::Call { id: Some(call.id), block: whole }),
+            };
+        }
+        match self.items.back_mut() {
+            Some(Item::Answer { is_done: is_done @ false, markdown }) => {
+                if markdown.is_empty() {
+                    *markdown = block.text().unwrap_or_default();
+                }
+                *is_done = true;
+                self.is_answering = false;
+            }
+            Some(item @ Item::Thinking { .. }) => {
+                if let Item::Thinking { text, since } = item {
+                    let text = std::mem::take(text);
+                    let duration = Some(now.saturating_sub(*since));
+                    *item = Item::Final(Block::Thinking { text, duration });
+                }
+            }
+            _ => {
+                if let Some(text) = block.text().filter(|text| !text.is_empty()) {
+                    self.items.push_back(Item::Answer { markdown: text, is_done: true });
+                }
+            }
+        }
+    }
+
+    /// Says how a call stands.
+    pub(crate) fn set_state(&mut self, call: &ToolUseId, state: CallState) {
+        if let Some(block) = self.call_mut(call) {
+            block.state = state;
+        }
+    }
+
+    /// A call tells how it is getting on: so it runs.
+    pub(crate) fn progress(&mut self, call: &ToolUseId, progress: &ToolProgress) {
+        let Some(block) = self.call_mut(call) else { return };
+        block.state = CallState::Running;
+        match progress {
+            ToolProgress::Output(text) => {
+                block.output.push_str(text);
+                let excess = block.output.len().saturating_sub(MOST_PROGRESS);
+                let cut = (excess..=block.output.len()).find(|idx| block.output.is_char_boundary(*idx));
+                block.output.drain(..cut.unwrap_or(0));
+            }
+            ToolProgress::Count(n) => block.output = n.to_string(),
+        }
+    }
+
+    fn call_mut(&mut self, call: &ToolUseId) -> Option<&mut CallBlock> {
+        self.items.iter_mut().find_map(|item| match item {
+            Item::Call { id: Some(id), block } if id == call => Some(block),
+            _ => None,
+        })
+    }
+
+    /// Takes something said in the user's name: the result of a call is shown with it, all else is told apart. Returns
+    /// whether it was a result.
+    pub(crate) fn user_message(&mut self, message: &UserMessage) -> bool {
+        let content = message.message.get("content").and_then(Value::as_array);
+        let results = content.into_iter().flatten().filter(|block| block["type"] == "tool_result");
+        let mut has_result = false;
+        for result in results {
+            has_result = true;
+            let id = ToolUseId::new(result["tool_use_id"].as_str().unwrap_or_default());
+            let structured = message.tool_use_result.as_ref();
+            self.finish_call(&id, result, structured);
+        }
+        has_result
+    }
+
+    fn finish_call(&mut self, call: &ToolUseId, result: &Value, structured: Option<&Value>) {
+        let cwd = self.cwd.clone();
+        let Some(idx) =
+            self.items.iter().position(|item| matches!(item, Item::Call { id: Some(id), .. } if id == call))
+        else {
+            return;
+        };
+        let Some(Item::Call { block, .. }) = self.items.get_mut(idx) else { return };
+        let mut block = block.clone();
+        let is_refused = structured.and_then(Value::as_str) == Some("User rejected tool use")
+            || (block.state == CallState::Refused);
+        block.state = match (is_refused, result["is_error"].as_bool()) {
+            (true, _) => CallState::Refused,
+            (false, Some(true)) => CallState::Failed,
+            (false, _) => CallState::Done,
+        };
+        block.output = result_text(&result["content"]);
+        let done = structured.and_then(|structured| done_diff(structured, &cwd));
+        block.diff = if block.state == CallState::Done { done } else { None };
+        self.items[idx] = Item::Final(Block::Call(block));
+    }
+
+    /// Closes whatever is open: the turn is over, and nothing more comes.
+    pub(crate) fn end_turn(&mut self, now: Duration) {
+        self.close_answer();
+        for item in &mut self.items {
+            match item {
+                Item::Thinking { text, since } => {
+                    let (text, duration) = (std::mem::take(text), Some(now.saturating_sub(*since)));
+                    *item = Item::Final(Block::Thinking { text, duration });
+                }
+                Item::Call { block, .. } => {
+                    let block = CallBlock { state: CallState::Refused, ..block.clone() };
+                    *item = Item::Final(Block::Call(block));
+                }
+                Item::Answer { is_done, .. } => *is_done = true,
+                Item::Final(_) => {}
+            }
+        }
+    }
+
+    /// Drops what a response that is asked for again had begun.
+    pub(crate) fn drop_partial(&mut self) {
+        self.close_answer();
+        self.items.retain(|item| !matches!(item, Item::Call { id: None, .. }));
+    }
+
+    fn close_answer(&mut self) {
+        if !std::mem::take(&mut self.is_answering) {
+            return;
+        }
+        for item in self.items.iter_mut().rev() {
+            if let Item::Answer { is_done, .. } = item {
+                *is_done = true;
+                return;
+            }
+        }
+    }
+}
+
+/// Returns the text of a result, which is a string or a list of blocks.
+pub(crate) fn result_text(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => {
+            let text = |block: &Value| match block["type"].as_str() {
+                Some("text") => block["text"].as_str().unwrap_or_default().to_owned(),
+                Some(other) => format!("[{other}]"),
+                None => String::new(),
+            };
+            blocks.iter().map(text).collect::<Vec<_>>().join("\n")
+        }
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}

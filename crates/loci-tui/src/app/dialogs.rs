@@ -1,0 +1,170 @@
+//! The queue of dialogs, and when the first of them may be answered.
+//!
+//! Keys reach a dialog only once it has been drawn, and once a pause has shown that whoever types is not in the middle of
+//! a sentence. Until then they go where they were meant for: to the prompt.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::block::FileDiff;
+use crate::dialog::{Dialog, DialogStep, DialogView};
+use crate::key::InputEvent;
+
+/// How long nothing may have been typed before a dialog takes keys.
+pub(super) const TYPING_PAUSE: Duration = Duration::from_millis(400);
+
+/// Dialogs that wait, the first of them shown.
+#[derive(Debug, Default)]
+pub(super) struct Dialogs {
+    waiting: VecDeque<Box<dyn Dialog>>,
+    /// When the first of them was drawn.
+    drawn_at: Option<Duration>,
+    /// When a key last went elsewhere than to a dialog.
+    last_key: Option<Duration>,
+}
+
+impl Dialogs {
+    /// Adds one at the end.
+    pub(super) fn push(&mut self, dialog: impl Dialog + 'static) {
+        self.waiting.push_back(Box::new(dialog));
+    }
+
+    /// Puts one before all others; keys reach it at once, since the one before it asked for it.
+    pub(super) fn follow_up(&mut self, dialog: impl Dialog + 'static) {
+        self.waiting.push_front(Box::new(dialog));
+        (self.drawn_at, self.last_key) = (None, None);
+    }
+
+    /// Returns how many wait behind the first.
+    pub(super) fn n_behind(&self) -> usize {
+        self.waiting.len().saturating_sub(1)
+    }
+
+    /// Notes that what is shown has been drawn.
+    pub(super) fn drawn(&mut self, now: Duration) {
+        if !self.waiting.is_empty() && self.drawn_at.is_none() {
+            self.drawn_at = Some(now);
+        }
+    }
+
+    /// Tells whether keys reach the first of them.
+    pub(super) fn is_armed(&self, now: Duration) -> bool {
+        let is_quiet = self.last_key.is_none_or(|last| now.saturating_sub(last) >= TYPING_PAUSE);
+        self.drawn_at.is_some() && is_quiet
+    }
+
+    /// Tells whether the first of them waits for a pause in the typing.
+    pub(super) fn is_waiting(&self, now: Duration) -> bool {
+        self.last_key.is_some_and(|last| now.saturating_sub(last) < TYPING_PAUSE)
+    }
+
+    /// Returns when the first of them takes keys, if it waits for that.
+    pub(super) fn deadline(&self) -> Option<Duration> {
+        self.last_key.filter(|_| self.drawn_at.is_some()).map(|last| last + TYPING_PAUSE)
+    }
+
+    /// Hands over what was typed; none where it is not for a dialog.
+    pub(super) fn handle(&mut self, event: &InputEvent, now: Duration) -> Option<DialogStep> {
+        if self.waiting.is_empty() || !self.is_armed(now) {
+            self.last_key = Some(now);
+            return None;
+        }
+        // From here on whoever types has seen it.
+        self.last_key = None;
+        let step = self.waiting.front_mut()?.handle(event);
+        if matches!(step, DialogStep::Answered(_)) {
+            self.waiting.pop_front();
+            self.drawn_at = None;
+            // The next one is a new question: nobody has read it yet.
+            if !self.waiting.is_empty() {
+                self.last_key = Some(now);
+            }
+        }
+        Some(step)
+    }
+
+    /// Drops the question with this id.
+    pub(super) fn withdraw(&mut self, question: &str) {
+        let is_first = self.waiting.front().is_some_and(|dialog| dialog.question() == Some(question));
+        self.waiting.retain(|dialog| dialog.question() != Some(question));
+        if is_first {
+            self.drawn_at = None;
+        }
+    }
+
+    /// Tells the dialog of a question what its call would change.
+    pub(super) fn set_diff(&mut self, question: &str, diff: FileDiff) {
+        if let Some(dialog) = self.waiting.iter_mut().find(|dialog| dialog.question() == Some(question)) {
+            dialog.set_diff(diff);
+        }
+    }
+
+    /// Returns what is seen of the first.
+    pub(super) fn view(&self, width: u16) -> Option<DialogView> {
+        self.waiting.front().map(|dialog| dialog.view(width))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::Action;
+    use crate::dialog::ChoiceDialog;
+    use crate::key::{Key, KeyCode};
+
+    fn dialogs() -> Dialogs {
+        let mut dialogs = Dialogs::default();
+        dialogs.push(ChoiceDialog::new(
+            "?",
+            Vec::new(),
+            vec![("yes", vec![Action::Repaint]), ("no", vec![])],
+        ));
+        dialogs
+    }
+
+    fn enter() -> InputEvent {
+        InputEvent::Key(Key::plain(KeyCode::Enter))
+    }
+
+    const fn ms(n: u64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    #[test]
+    fn key_before_the_dialog_was_drawn_never_answers() {
+        let mut dialogs = dialogs();
+        assert_eq!(dialogs.handle(&enter(), ms(1_000)), None);
+        dialogs.drawn(ms(1_001));
+        assert_eq!(dialogs.handle(&enter(), ms(1_100)), None, "the typing goes on");
+        assert_eq!(dialogs.handle(&enter(), ms(1_400)), None, "and on");
+        let answered = Some(DialogStep::Answered(vec![Action::Repaint]));
+        assert_eq!(dialogs.handle(&enter(), ms(1_800)), answered, "after a pause");
+    }
+
+    #[test]
+    fn key_after_a_drawn_dialog_answers_at_once() {
+        let mut dialogs = dialogs();
+        dialogs.drawn(ms(10));
+        assert!(matches!(dialogs.handle(&enter(), ms(11)), Some(DialogStep::Answered(_))));
+    }
+
+    #[test]
+    fn keys_that_move_the_mark_do_not_have_to_wait_for_each_other() {
+        let mut dialogs = dialogs();
+        dialogs.drawn(ms(10));
+        let down = InputEvent::Key(Key::plain(KeyCode::Down));
+        assert_eq!(dialogs.handle(&down, ms(11)), Some(DialogStep::Open));
+        assert_eq!(dialogs.handle(&enter(), ms(12)), Some(DialogStep::Answered(vec![])));
+    }
+
+    #[test]
+    fn next_question_is_not_answered_by_the_key_of_the_last() {
+        let mut dialogs = dialogs();
+        dialogs.push(ChoiceDialog::new("?", Vec::new(), vec![("yes", vec![]), ("no", vec![])]));
+        dialogs.drawn(ms(10));
+        assert!(dialogs.handle(&enter(), ms(20)).is_some());
+        dialogs.drawn(ms(21));
+        assert_eq!(dialogs.handle(&enter(), ms(22)), None);
+        assert!(dialogs.handle(&enter(), ms(500)).is_some());
+    }
+}

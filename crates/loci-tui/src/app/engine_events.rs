@@ -1,0 +1,302 @@
+//! What the session says, as changes of what is shown.
+
+use loci_core::permission::Mode;
+use loci_core::stream::{Delta, StreamEvent};
+use loci_engine::turn::Outcome;
+use loci_engine::{
+    AgentRef, Command, EngineEvent, Question, QueuedPrompt, RunnerEvent, TurnReport, TurnStart, UserMessage,
+};
+use serde_json::Value;
+
+use super::conversation::result_text;
+use super::{Action, App, history_blocks};
+use crate::block::{Block, CallState, NoticeLevel};
+use crate::dialog::PermissionDialog;
+use crate::status::{Activity, Work, short_count, spent};
+
+impl App {
+    pub(super) fn runner_event(&mut self, event: RunnerEvent) -> Vec<Action> {
+        match event {
+            RunnerEvent::Session(event) => self.engine_event(event),
+            RunnerEvent::Renewed(id) => {
+                self.session.id = Some(id.to_string());
+                self.session.has_turns = false;
+                self.session.context = None;
+                self.sent.clear();
+                self.notice(NoticeLevel::Info, "A new conversation begins; the last one can be resumed");
+                Vec::new()
+            }
+            RunnerEvent::RenewalFailed(problem) => {
+                self.notice(NoticeLevel::Error, problem);
+                Vec::new()
+            }
+        }
+    }
+
+    fn engine_event(&mut self, event: EngineEvent) -> Vec<Action> {
+        match event {
+            EngineEvent::Resumed(history) => {
+                self.session.has_turns = true;
+                let blocks = history_blocks(&history.entries, &self.options.cwd);
+                blocks.into_iter().for_each(|block| self.conversation.push(block));
+            }
+            EngineEvent::Agent { agent, event } => return self.agent_event(&agent, *event),
+            EngineEvent::TurnStarted(start) => self.turn_started(start),
+            EngineEvent::PromptRecorded { message, .. } => self.prompt_recorded(&message),
+            EngineEvent::Dequeued { id, text, is_injected } => self.dequeued(&id, text, is_injected),
+            EngineEvent::QueueTakenBack(prompts) => self.queue_taken_back(&prompts),
+            EngineEvent::Requesting => self.set_activity(Activity::Waiting),
+            EngineEvent::Stream { event, .. } => self.stream(&event),
+            EngineEvent::Assistant(block) => {
+                if block.error.is_some() {
+                    let text = result_text(&block.message["content"]);
+                    self.notice(NoticeLevel::Error, text);
+                }
+            }
+            EngineEvent::User(message) => self.user_message(&message),
+            EngineEvent::Retry { attempt, max_retries, delay, failure } => {
+                self.conversation.drop_partial();
+                let text = format!("{} (attempt {attempt} of {max_retries})", failure.message);
+                self.set_activity(Activity::Retrying { text, at: self.now + delay });
+            }
+            EngineEvent::Fallback { from, to, failure } => {
+                let text = format!("{from} failed ({}); {to} takes over for this turn", failure.message);
+                self.notice(NoticeLevel::Warning, text);
+            }
+            EngineEvent::ResultsCleared { n_results, freed_tokens } => {
+                let text = format!(
+                    "{n_results} old results of calls are sent as a short marker from now on ({} tokens less)",
+                    short_count(freed_tokens)
+                );
+                self.notice(NoticeLevel::Info, text);
+            }
+            EngineEvent::Compacting => self.set_activity(Activity::Compacting),
+            EngineEvent::Compacted { metadata } => {
+                let text = compaction_text(&metadata);
+                self.conversation.push(Block::Compaction { text });
+            }
+            EngineEvent::CompactionEnded { failure } => {
+                if let Some(failure) = failure {
+                    self.notice(
+                        NoticeLevel::Warning,
+                        format!("The conversation was not compacted: {failure}"),
+                    );
+                }
+            }
+            EngineEvent::Context(fullness) => self.session.context = Some(fullness),
+            EngineEvent::QuestionAsked(question) => return self.asked(question),
+            EngineEvent::QuestionWithdrawn { question } => self.dialogs.withdraw(&question),
+            EngineEvent::Progress { call, progress } => self.conversation.progress(&call, &progress),
+            EngineEvent::ModeChanged(mode) => self.session.mode = mode,
+            EngineEvent::ModelChanged(model) => {
+                self.flash(format!("The model is {model} from now on"));
+                self.session.model = model;
+            }
+            EngineEvent::HookEnded(ended) if ended.outcome == "error" => {
+                let why = if ended.stderr.is_empty() { &ended.stdout } else { &ended.stderr };
+                let text = format!("Hook {} failed: {}", ended.run.name, loci_stdx::single_line(why, 300));
+                self.notice(NoticeLevel::Warning, text);
+            }
+            EngineEvent::Warning(text) => self.notice(NoticeLevel::Warning, text),
+            EngineEvent::TurnEnded(report) => return self.turn_ended(&report),
+            EngineEvent::HookStarted(_)
+            | EngineEvent::HookEnded(_)
+            | EngineEvent::TurnsOver { .. }
+            | EngineEvent::FilesRewound { .. } => {}
+        }
+        Vec::new()
+    }
+
+    fn turn_started(&mut self, start: TurnStart) {
+        self.session.model = start.model;
+        self.session.mode = start.mode;
+        self.session.commands = start.commands;
+        self.session.has_turns = true;
+        self.work = Some(Work { since: self.now, ..Work::default() });
+    }
+
+    fn prompt_recorded(&mut self, message: &Value) {
+        let sent = self.sent.pop_front();
+        let text = sent.unwrap_or_else(|| result_text(&message["content"]));
+        self.conversation.push(Block::Prompt { text, attachments: Vec::new() });
+    }
+
+    fn dequeued(&mut self, id: &str, text: String, is_injected: bool) {
+        self.queued.retain(|(queued, _)| queued != id);
+        match is_injected {
+            true => self.conversation.push(Block::Prompt { text, attachments: Vec::new() }),
+            // The turn that begins with it records it.
+            false => self.sent.push_front(text),
+        }
+    }
+
+    /// What was queued goes back to the prompt, before what stands there.
+    fn queue_taken_back(&mut self, prompts: &[QueuedPrompt]) {
+        let mut texts: Vec<String> = prompts.iter().map(|queued| queued.prompt.content.text()).collect();
+        texts.extend(self.held.drain(..));
+        for queued in prompts {
+            self.queued.retain(|(id, _)| *id != queued.id);
+        }
+        self.prompt.prepend(&texts.join("\n"));
+    }
+
+    fn set_activity(&mut self, activity: Activity) {
+        if let Some(work) = &mut self.work {
+            work.activity = activity;
+        }
+    }
+
+    fn stream(&mut self, event: &StreamEvent) {
+        self.conversation.stream(event, self.now);
+        let Some(work) = &mut self.work else { return };
+        match event {
+            StreamEvent::Delta { delta, .. } => {
+                let (text, activity) = match delta {
+                    Delta::Text(text) => (text, Activity::Answering),
+                    Delta::Thinking(text) => (text, Activity::Thinking),
+                    Delta::InputJson(text) => (text, Activity::Answering),
+                };
+                work.letters += text.len();
+                if work.activity != activity {
+                    work.activity = activity;
+                }
+            }
+            StreamEvent::Ended(ended) => {
+                work.tokens += ended.usage.output_tokens;
+                work.letters = 0;
+                work.activity = match self.conversation.waiting_summary() {
+                    Some(summary) => Activity::Running(summary),
+                    None => Activity::Waiting,
+                };
+            }
+            StreamEvent::Wire(_)
+            | StreamEvent::Started(_)
+            | StreamEvent::BlockStarted { .. }
+            | StreamEvent::BlockDone { .. } => {}
+        }
+    }
+
+    fn user_message(&mut self, message: &UserMessage) {
+        if self.conversation.user_message(message) {
+            let next = self.conversation.waiting_summary();
+            self.set_activity(next.map_or(Activity::Waiting, Activity::Running));
+        }
+    }
+
+    fn asked(&mut self, question: Question) -> Vec<Action> {
+        self.conversation.set_state(&question.call, CallState::Waiting);
+        let preview = matches!(question.tool.as_str(), "Edit" | "Write").then(|| Action::Preview {
+            question: question.id.clone(),
+            tool: question.tool.clone(),
+            input: question.input.clone(),
+        });
+        self.dialogs.push(PermissionDialog::new(question, &self.options.cwd));
+        preview.into_iter().collect()
+    }
+
+    /// An agent's own conversation is not shown: its questions are, and that it works.
+    fn agent_event(&mut self, agent: &AgentRef, event: EngineEvent) -> Vec<Action> {
+        let id = agent.id.to_string();
+        match event {
+            EngineEvent::QuestionAsked(question) => return self.asked(question),
+            EngineEvent::QuestionWithdrawn { question } => self.dialogs.withdraw(&question),
+            EngineEvent::TurnStarted(_) => {
+                if !self.session.agents.contains(&id) {
+                    self.session.agents.push(id);
+                }
+            }
+            EngineEvent::TurnEnded(_) => self.session.agents.retain(|known| *known != id),
+            EngineEvent::Warning(text) => self.notice(NoticeLevel::Warning, text),
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn turn_ended(&mut self, report: &TurnReport) -> Vec<Action> {
+        self.conversation.end_turn(self.now);
+        self.work = None;
+        self.session.context = Some(report.context);
+        self.end_line(report);
+        if !report.is_saved && report.transcript.is_some() {
+            let text = "This turn is not on disk yet: it waits in memory until the disk takes it";
+            self.notice(NoticeLevel::Warning, text);
+        }
+        // A prompt that was never recorded was refused; why is said above.
+        if let Some(text) = self.sent.pop_front() {
+            self.prompt.prepend(&text);
+        }
+        self.send_held()
+    }
+
+    /// Says how the turn went.
+    fn end_line(&mut self, report: &TurnReport) {
+        match &report.outcome {
+            Outcome::Completed if report.round_trips == 0 => return,
+            Outcome::Completed | Outcome::Refused | Outcome::Halted(_) => {}
+            Outcome::ApiError(failure) if report.round_trips == 0 => {
+                return self.notice(NoticeLevel::Error, failure.message.clone());
+            }
+            Outcome::ApiError(_) => {}
+            Outcome::Blocked(reason) => {
+                return self.notice(NoticeLevel::Warning, format!("A hook blocked the prompt: {reason}"));
+            }
+            Outcome::MaxTurns(limit) => {
+                self.notice(NoticeLevel::Warning, format!("Stopped at the limit of {limit} round trips"));
+            }
+            Outcome::MaxBudget(limit) => {
+                self.notice(NoticeLevel::Warning, format!("Stopped at the spending limit of ${limit}"));
+            }
+            Outcome::Interrupted(_) => {
+                let text = "Interrupted · what came is kept · tell loci what to do instead";
+                return self.notice(NoticeLevel::Info, text);
+            }
+        }
+        let tokens = short_count(report.usage.output_tokens);
+        let text = format!("{} · ↓ {tokens} tokens", spent(report.duration));
+        self.conversation.push(Block::TurnEnd { text });
+    }
+
+    /// Sends what waited for the end of the turn: the first, and the rest after it.
+    fn send_held(&mut self) -> Vec<Action> {
+        match self.held.pop_front() {
+            Some(text) => {
+                let mut actions = self.submit(text);
+                // A command that needs no turn lets the next one follow at once.
+                if self.work.is_none() && self.sent.is_empty() {
+                    actions.extend(self.send_held());
+                }
+                actions
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// Asks for what was queued to come back.
+    pub(super) fn take_back_queue(&mut self) -> Vec<Action> {
+        match self.queued.is_empty() {
+            false => vec![Action::Send(Command::TakeBackQueue)],
+            true => {
+                self.queue_taken_back(&[]);
+                Vec::new()
+            }
+        }
+    }
+
+    /// Changes the permission mode.
+    pub(super) fn set_mode(&mut self, mode: Mode) -> Vec<Action> {
+        self.session.mode = mode;
+        vec![Action::Send(Command::SetMode(mode))]
+    }
+}
+
+/// Says how much a compaction saved.
+fn compaction_text(metadata: &Value) -> String {
+    let number = |keys: [&str; 2]| keys.iter().find_map(|key| metadata.get(key).and_then(Value::as_u64));
+    match (number(["preTokens", "pre_tokens"]), number(["postTokens", "post_tokens"])) {
+        (Some(before), Some(after)) => {
+            format!("Compacted: {} tokens became {}", short_count(before), short_count(after))
+        }
+        (Some(before), None) => format!("Compacted at {} tokens", short_count(before)),
+        (None, _) => "Compacted".to_owned(),
+    }
+}

@@ -1,0 +1,346 @@
+//! The loop of the thread that draws: letters in, frames out.
+//!
+//! What was typed is drawn at once. News of a stream is drawn at most sixty times a second, the spinner ten times; when
+//! nothing happens there is no timer. A terminal that takes its time makes frames rarer, never input.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
+use loci_app::start::SessionStart;
+use loci_engine::Command;
+use loci_stdx::Env;
+
+use super::{Action, App, AppOptions, Event, ExitReason, News};
+use crate::key::{InputEvent, Reply};
+use crate::mailbox::{Letter, Mailbox};
+use crate::screen::{CURSOR_POSITION_QUERY, Size, Writer, WriterOptions};
+use crate::session::{SessionThread, ToSession};
+use crate::terminal::{Terminal, TerminalError, TerminalOptions};
+
+/// The least time between two frames that nobody typed for.
+const FRAME_TIME: Duration = Duration::from_millis(16);
+/// How long the frame after a resize waits for the terminal to say where the cursor went.
+const RESIZE_PATIENCE: Duration = Duration::from_millis(50);
+/// How many letters are taken before a frame is drawn.
+const MOST_LETTERS: usize = 256;
+/// How long the session may take to end once the person has left.
+const LAST_PATIENCE: Duration = Duration::from_secs(5);
+/// The same where the process was told to end.
+const SHORT_PATIENCE: Duration = Duration::from_millis(950);
+
+/// What the interface is started with.
+#[derive(Debug, Clone)]
+pub struct InterfaceOptions {
+    /// What the application is started with.
+    pub app: AppOptions,
+    /// The ambient world.
+    pub env: Env,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub struct RunEnd {
+    /// The exit code.
+    pub code: u8,
+    /// What is to be told below, now that the terminal is the shell's again.
+    pub farewell: Vec<String>,
+    /// Whether the demo is to be played in the place of a session.
+    pub plays_demo: bool,
+}
+
+/// Runs the interface on the calling thread until the person leaves. The prompt is painted before the session is begun.
+pub fn run(options: InterfaceOptions, start: SessionStart) -> Result<RunEnd, TerminalError> {
+    let mailbox = Mailbox::default();
+    let terminal = Terminal::open(&TerminalOptions::from_vars(&options.env.vars), &mailbox)?;
+    let output = terminal.output().map_err(TerminalError::SetUp)?;
+    let size = size_of(&terminal);
+    let mut event_loop = EventLoop {
+        app: App::new(options.app),
+        writer: Writer::new(size, WriterOptions::default()),
+        output,
+        terminal,
+        mailbox,
+        began: Instant::now(),
+        session: None,
+        size,
+        drawn_at: None,
+        resized_at: None,
+        exit: None,
+        plays_demo: false,
+    };
+    event_loop.start_below().and_then(|()| event_loop.draw()).map_err(TerminalError::SetUp)?;
+    let session = SessionThread::spawn(start, event_loop.mailbox.clone()).map_err(TerminalError::SetUp)?;
+    event_loop.session = Some(session);
+    let first = event_loop.app.begin();
+    event_loop.perform(first);
+    Ok(event_loop.run())
+}
+
+fn size_of(terminal: &Terminal) -> Size {
+    let (width, height) = terminal.size();
+    Size { width, height }
+}
+
+struct EventLoop {
+    app: App,
+    writer: Writer,
+    output: File,
+    terminal: Terminal,
+    mailbox: Mailbox<News>,
+    began: Instant,
+    session: Option<SessionThread>,
+    size: Size,
+    drawn_at: Option<Instant>,
+    /// When the size last changed; the frame after it waits for the terminal to say where the cursor went.
+    resized_at: Option<Instant>,
+    exit: Option<ExitReason>,
+    plays_demo: bool,
+}
+
+impl EventLoop {
+    fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    fn run(mut self) -> RunEnd {
+        let mut is_dirty = true;
+        while self.exit.is_none() {
+            let (has_input, has_news) = self.take_letters(is_dirty);
+            is_dirty |= has_news;
+            is_dirty |= has_input && self.resized_at.is_some();
+            if self.resized_at.is_some_and(|resized| resized.elapsed() < RESIZE_PATIENCE) {
+                continue;
+            }
+            let is_due = self.drawn_at.is_none_or(|drawn| drawn.elapsed() >= FRAME_TIME);
+            if self.exit.is_none() && (has_input || is_dirty && is_due) {
+                is_dirty = false;
+                if self.draw().is_err() {
+                    // Nobody can see it any more.
+                    self.exit = Some(ExitReason::HungUp);
+                }
+            }
+        }
+        self.end()
+    }
+
+    /// Takes what is in the mailbox, waiting for it as long as nothing is to be drawn; returns whether something was typed
+    /// and whether there was news, or time has brought some.
+    fn take_letters(&mut self, is_dirty: bool) -> (bool, bool) {
+        let (mut has_input, mut has_news) = (false, false);
+        let mut patience = self.patience(is_dirty);
+        for _ in 0..MOST_LETTERS {
+            let event = match self.mailbox.take(patience) {
+                Letter::Input(event) => {
+                    has_input = true;
+                    self.see(&event);
+                    Event::Input(event)
+                }
+                Letter::News(news) => {
+                    has_news = true;
+                    Event::News(news)
+                }
+                Letter::Nothing => {
+                    let is_time = self.app.deadline().is_some_and(|deadline| deadline <= self.now());
+                    if is_time {
+                        let now = self.now();
+                        let actions = self.app.update(Event::Tick, now);
+                        self.perform(actions);
+                    }
+                    return (has_input, has_news || is_time);
+                }
+            };
+            let now = self.now();
+            let actions = self.app.update(event, now);
+            self.perform(actions);
+            if self.exit.is_some() {
+                break;
+            }
+            patience = Some(Duration::ZERO);
+        }
+        (has_input, has_news)
+    }
+
+    /// Returns how long to wait for the next letter.
+    fn patience(&self, is_dirty: bool) -> Option<Duration> {
+        let frame =
+            self.drawn_at.filter(|_| is_dirty).map(|drawn| FRAME_TIME.saturating_sub(drawn.elapsed()));
+        let resize = self.resized_at.map(|resized| RESIZE_PATIENCE.saturating_sub(resized.elapsed()));
+        let frame = resize.or(frame);
+        let deadline = self.app.deadline().map(|deadline| deadline.saturating_sub(self.now()));
+        [frame, deadline].into_iter().flatten().min()
+    }
+
+    /// Does what an event means to the terminal itself.
+    fn see(&mut self, event: &InputEvent) {
+        let seen = match event {
+            InputEvent::Resize { width, height } => {
+                self.size = Size { width: *width, height: *height };
+                self.resized_at = Some(Instant::now());
+                match self.terminal.is_dumb() {
+                    true => Ok(()),
+                    false => self.output.write_all(CURSOR_POSITION_QUERY),
+                }
+            }
+            InputEvent::Reply(reply) => {
+                self.hear_reply(reply);
+                self.terminal.accept_reply(reply)
+            }
+            _ => Ok(()),
+        };
+        if seen.is_err() {
+            self.exit = Some(ExitReason::HungUp);
+        }
+    }
+
+    /// Takes what the terminal says of itself, as far as drawing is concerned.
+    fn hear_reply(&mut self, reply: &Reply) {
+        match reply {
+            Reply::Mode { mode: 2026, state } => {
+                let is_synchronized = matches!(state, 1..=3);
+                self.writer.set_options(WriterOptions { is_synchronized, ..self.writer.options() });
+            }
+            Reply::CursorPosition { row, column } if self.resized_at.is_some() => {
+                self.writer.report_cursor(*row, *column);
+                self.resized_at = None;
+            }
+            _ => {}
+        }
+    }
+
+    fn start_below(&mut self) -> io::Result<()> {
+        let bytes = self.writer.start_below(self.size);
+        self.output.write_all(&bytes)
+    }
+
+    fn draw(&mut self) -> io::Result<()> {
+        self.resized_at = None;
+        let frame = self.app.view(self.size);
+        let bytes = self.writer.draw(&frame, self.size);
+        if !bytes.is_empty() {
+            self.output.write_all(&bytes)?;
+        }
+        let n_rows = frame.live.len().max(1) - 1;
+        let below = n_rows.saturating_sub(frame.caret.map_or(n_rows, |(row, _)| row));
+        self.terminal.set_rows_below(Some(u16::try_from(below).unwrap_or(0)));
+        self.drawn_at = Some(Instant::now());
+        let now = self.now();
+        let actions = self.app.update(Event::Drawn, now);
+        self.perform(actions);
+        Ok(())
+    }
+
+    fn perform(&mut self, actions: Vec<Action>) {
+        for action in actions {
+            self.perform_one(action);
+        }
+    }
+
+    fn perform_one(&mut self, action: Action) {
+        match action {
+            Action::Send(command) => self.tell(ToSession::Command(command)),
+            Action::Queue(prompt) => {
+                let command = self.app.queue(prompt);
+                self.tell(ToSession::Command(command));
+            }
+            Action::Answer(answer) => self.tell(ToSession::Answer(answer)),
+            Action::StoreKey(key) => self.tell(ToSession::StoreKey(key)),
+            Action::Preview { question, tool, input } => {
+                self.tell(ToSession::Preview { question, tool, input })
+            }
+            Action::Copy(text) => self.failing(|it| it.output.write_all(&clipboard(&text))),
+            Action::Suspend => self.failing(|it| {
+                let bytes = it.writer.leave();
+                it.output.write_all(&bytes)?;
+                it.terminal.set_rows_below(None);
+                it.terminal.suspend()?;
+                it.repaint()
+            }),
+            Action::Repaint => self.failing(|it| {
+                it.terminal.set_up_again()?;
+                let bytes = it.writer.leave();
+                it.output.write_all(&bytes)?;
+                it.repaint()
+            }),
+            Action::PlayDemo => {
+                self.plays_demo = true;
+                self.exit = Some(ExitReason::Asked);
+            }
+            Action::Exit(reason) => self.exit = Some(reason),
+            // The application keeps this one to itself.
+            Action::AskForKey => {}
+        }
+    }
+
+    /// Does something with the terminal; without one nothing is left to do.
+    fn failing(&mut self, act: impl FnOnce(&mut Self) -> io::Result<()>) {
+        if act(self).is_err() {
+            self.exit = Some(ExitReason::HungUp);
+        }
+    }
+
+    fn repaint(&mut self) -> io::Result<()> {
+        self.size = size_of(&self.terminal);
+        self.drawn_at = None;
+        self.start_below()
+    }
+
+    fn tell(&self, message: ToSession) {
+        if let Some(session) = &self.session {
+            session.send(message);
+        }
+    }
+
+    /// Ends the session within reason, and gives the terminal back.
+    fn end(mut self) -> RunEnd {
+        let reason = self.exit.unwrap_or(ExitReason::Asked);
+        let is_hurried = matches!(reason, ExitReason::Terminated | ExitReason::HungUp);
+        let mut farewell = Vec::new();
+        let mut has_failed = reason == ExitReason::Failed;
+        if let Some(session) = self.session.take() {
+            session.send(ToSession::Command(Command::Quit));
+            session.send(ToSession::End);
+            let patience = if is_hurried { SHORT_PATIENCE } else { LAST_PATIENCE };
+            let deadline = Instant::now() + patience;
+            loop {
+                let left = deadline.saturating_duration_since(Instant::now());
+                match self.mailbox.take(Some(left)) {
+                    Letter::News(News::Ended { troubles, has_failed: failed }) => {
+                        farewell.extend(troubles);
+                        has_failed |= failed;
+                        session.join();
+                        break;
+                    }
+                    Letter::News(news) => {
+                        let now = self.now();
+                        // Nothing is sent any more; what is said is still shown.
+                        drop(self.app.update(Event::News(news), now));
+                    }
+                    Letter::Input(_) => {}
+                    Letter::Nothing => break,
+                }
+            }
+        }
+        if reason != ExitReason::HungUp {
+            let frame = self.app.last_view(self.size);
+            // Nobody is left to see it when this fails.
+            let mut bytes = self.writer.draw(&frame, self.size);
+            bytes.extend(self.writer.leave());
+            drop(self.output.write_all(&bytes));
+            self.terminal.set_rows_below(None);
+        }
+        farewell.extend(self.app.resume_hint());
+        let code = match reason {
+            ExitReason::Asked if has_failed => 1,
+            reason => reason.code(),
+        };
+        RunEnd { code, farewell, plays_demo: self.plays_demo }
+    }
+}
+
+/// Returns the bytes that put a text on the clipboard of the terminal, wherever that is (OSC 52).
+fn clipboard(text: &str) -> Vec<u8> {
+    use base64::Engine as _;
+    let encoded = base64::engine::general_purpose::STANDARD.encode(text);
+    format!("\x1b]52;c;{encoded}\x07").into_bytes()
+}

@@ -1,0 +1,92 @@
+//! Blocks of a session that goes on, from its entries.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use loci_app::transcript::{Call, Part, PartKind, parts};
+use loci_core::entry::Entry;
+
+use super::call_summary::{asked_diff, call_summary};
+use crate::block::{Block, CallBlock, CallState, NoticeLevel};
+
+/// How many entries from the end are looked at: only what can be seen is made.
+const MOST_ENTRIES: usize = 200;
+
+/// Returns the blocks of the last entries, oldest first; `cwd` shortens paths.
+pub(crate) fn history_blocks(entries: &[Arc<Entry>], cwd: &Path) -> Vec<Block> {
+    let first = entries.len().saturating_sub(MOST_ENTRIES);
+    let mut blocks: Vec<Block> = parts(entries.get(first..).unwrap_or_default())
+        .into_iter()
+        .filter_map(|part| block(part, cwd))
+        .collect();
+    if first > 0 {
+        let text = format!("{first} earlier entries are not shown; Ctrl+O shows the whole transcript");
+        blocks.insert(0, Block::Notice { level: NoticeLevel::Info, text });
+    }
+    blocks
+}
+
+fn block(part: Part, cwd: &Path) -> Option<Block> {
+    Some(match part.kind {
+        PartKind::Prompt(text) => Block::Prompt { text, attachments: Vec::new() },
+        PartKind::Answer(markdown) => Block::Answer { markdown },
+        PartKind::Thinking(text) => Block::Thinking { text, duration: None::<Duration> },
+        PartKind::Call(call) => Block::Call(call_block(call, cwd)),
+        PartKind::Image { media_type, .. } => {
+            Block::Notice { level: NoticeLevel::Info, text: format!("[picture: {media_type}]") }
+        }
+        PartKind::Compaction(text) => Block::Compaction { text },
+        PartKind::Summary(_) => return None,
+        PartKind::Note(text) if text.is_empty() => return None,
+        PartKind::Note(text) => Block::Notice { level: NoticeLevel::Info, text },
+        PartKind::Failure(text) => Block::Notice { level: NoticeLevel::Error, text },
+    })
+}
+
+fn call_block(call: Call, cwd: &Path) -> CallBlock {
+    let (state, output) = match call.result {
+        Some(result) if result.is_error => (CallState::Failed, result.text),
+        Some(result) => (CallState::Done, result.text),
+        None => (CallState::Refused, String::new()),
+    };
+    CallBlock {
+        summary: call_summary(&call.name, &call.input, cwd),
+        diff: asked_diff(&call.name, &call.input, cwd).filter(|_| state == CallState::Done),
+        tool: call.name,
+        agent: None,
+        state,
+        output,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn resumed_entries_become_blocks() {
+        let lines = [
+            json!({"type": "user", "uuid": "u", "message": {"role": "user", "content": "go"}}),
+            json!({"type": "assistant", "message": {"content": [
+                {"type": "text", "text": "I look."},
+                {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}]}}),
+            json!({"type": "user", "message": {"content": [
+                {"type": "tool_result", "tool_use_id": "t1", "content": "a\nb"}]}}),
+        ];
+        let entries: Vec<Arc<Entry>> =
+            lines.iter().map(|line| Arc::new(Entry::parse(line.to_string()).unwrap())).collect();
+        let blocks = history_blocks(&entries, Path::new("/p"));
+        let [Block::Prompt { text, .. }, Block::Answer { markdown }, Block::Call(call)] = blocks.as_slice()
+        else {
+            panic!("{blocks:?}")
+        };
+        assert_eq!((text.as_str(), markdown.as_str()), ("go", "I look."));
+        assert_eq!(
+            (call.summary.as_str(), call.output.as_str(), call.state),
+            ("ls", "a\nb", CallState::Done)
+        );
+    }
+}

@@ -1,0 +1,104 @@
+//! The start: questions before there is a session, and what is said once it is there.
+
+use loci_app::start::{StartAnswer, StartQuestion};
+
+use super::{Action, App, ExitReason, SessionFacts};
+use crate::block::{Block, NoticeLevel};
+use crate::dialog::{ChoiceDialog, KeyEntry};
+
+impl App {
+    /// Puts a question of the start.
+    pub(super) fn ask_at_start(&mut self, question: StartQuestion) {
+        let leave = || vec![Action::Exit(ExitReason::Asked)];
+        let answer = |answer: StartAnswer| vec![Action::Answer(answer)];
+        let dialog = match question {
+            StartQuestion::Trust(trust) => {
+                let mut body = vec![trust.root, String::new()];
+                match trust.grants.is_empty() {
+                    true => body.push("Nothing in it asks for more than reading yet.".to_owned()),
+                    false => {
+                        body.push("Its files would set:".to_owned());
+                        body.extend(trust.grants.into_iter().map(|grant| format!("  {grant}")));
+                    }
+                }
+                body.push("Until you trust it, nothing in it is run or applied.".to_owned());
+                ChoiceDialog::new(
+                    "Do you trust the files in this folder?",
+                    body,
+                    vec![("Yes, I trust it", answer(StartAnswer::Trust)), ("No, leave", leave())],
+                )
+            }
+            StartQuestion::ExternalImports(files) => ChoiceDialog::new(
+                "May the instructions of this folder import files from outside it?",
+                files.into_iter().map(|file| format!("  {file}")).collect(),
+                vec![
+                    ("Yes", answer(StartAnswer::ExternalImports(true))),
+                    ("No", answer(StartAnswer::ExternalImports(false))),
+                ],
+            )
+            .marking(1),
+            StartQuestion::Bypass => ChoiceDialog::new(
+                "Everything will run without asking",
+                vec![
+                    "In this mode loci runs any command and changes any file without asking you first. Use it only \
+                     where nothing can be harmed: a container or a virtual machine without secrets."
+                        .to_owned(),
+                ],
+                vec![("No, leave", leave()), ("Yes, I accept that", answer(StartAnswer::Bypass))],
+            ),
+            StartQuestion::NoCredentials => ChoiceDialog::new(
+                "Welcome. loci needs an API key to talk to the model",
+                vec![
+                    "Give one now, set ANTHROPIC_API_KEY, or run `loci login` later. The demo needs none: it shows \
+                     loci at work with a scripted model."
+                        .to_owned(),
+                ],
+                vec![
+                    ("Enter an API key", vec![Action::AskForKey]),
+                    ("Watch the demo", vec![Action::PlayDemo]),
+                    ("Leave", leave()),
+                ],
+            ),
+            StartQuestion::InUse(holder) => ChoiceDialog::new(
+                "This session is in use",
+                vec![format!("{holder}.")],
+                vec![
+                    ("Look at it, without writing", answer(StartAnswer::View)),
+                    ("Go on with a copy", answer(StartAnswer::Fork)),
+                    ("Take it over; the other process can write no more", answer(StartAnswer::TakeOver)),
+                    ("Leave", leave()),
+                ],
+            ),
+        };
+        self.dialogs.push(dialog);
+    }
+
+    /// Asks for an API key.
+    pub(super) fn ask_for_key(&mut self) {
+        self.dialogs.follow_up(KeyEntry::new(vec![Action::Answer(StartAnswer::Credentials)]));
+    }
+
+    pub(super) fn started(&mut self, facts: SessionFacts) -> Vec<Action> {
+        self.session.is_started = true;
+        self.session.id = Some(facts.id);
+        self.session.model = facts.model;
+        self.session.mode = facts.mode;
+        self.session.may_bypass = facts.may_bypass;
+        self.session.is_persistent = facts.is_persistent;
+        facts.warnings.into_iter().for_each(|text| self.notice(NoticeLevel::Warning, text));
+        Vec::new()
+    }
+
+    pub(super) fn start_failed(&mut self, problem: &str) -> Vec<Action> {
+        self.notice(NoticeLevel::Error, problem);
+        self.exit(ExitReason::Failed)
+    }
+
+    /// Shows a session that another process uses.
+    pub(super) fn view_only(&mut self, blocks: Vec<Block>) {
+        self.session.is_viewed = true;
+        blocks.into_iter().for_each(|block| self.conversation.push(block));
+        let text = "This session is only looked at: another process uses it. Ctrl+D twice leaves.";
+        self.notice(NoticeLevel::Info, text);
+    }
+}

@@ -1,0 +1,218 @@
+//! What is seen: the rows that have become final, and the live region.
+
+use crate::block::{Block, CallState};
+use crate::layout::{cut, faint, line};
+use crate::screen::{Frame, Size};
+use crate::status::Footer;
+use crate::text::{Row, Span};
+
+use super::App;
+use super::conversation::Item;
+use super::rendering::{answer_rows, block_rows, call_rows};
+
+/// The most rows of a running call's output that are seen.
+const MOST_PROGRESS_ROWS: usize = 4;
+/// The most queued messages that are seen.
+const MOST_QUEUED: usize = 3;
+
+/// What kind of block became final last: between two calls there is no space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Spacing {
+    /// A call.
+    Call,
+    /// Anything else.
+    Other,
+}
+
+impl App {
+    /// Returns what is to be shown next. What is final is returned once.
+    pub fn view(&mut self, size: Size) -> Frame {
+        let committed = self.take_committed(size.width);
+        let mut live = self.live_conversation(size.width);
+        let is_working = self.work.is_some();
+        if let Some(work) = &self.work {
+            live.push(Row::default());
+            live.push(cut(&work.row(self.now, self.options.is_still), size.width));
+        }
+        let is_waiting = self.dialogs.is_waiting(self.now);
+        if let Some(view) = self.dialogs.view(size.width) {
+            return self.dialog_frame(committed, live, view, is_waiting, size);
+        }
+        live.push(Row::default());
+        let top = self.push_prompt(&mut live, size);
+        live.push(cut(&self.footer().row(), size.width));
+        let (row, column) = top;
+        Frame {
+            committed,
+            live,
+            caret: Some((row, column)),
+            is_caret_visible: true,
+            keeps_height: is_working,
+            ..Frame::default()
+        }
+    }
+
+    /// Returns what stays when the interface is left: everything that was said, and no live region.
+    pub(super) fn last_view(&mut self, size: Size) -> Frame {
+        self.conversation.end_turn(self.now);
+        Frame { committed: self.take_committed(size.width), is_caret_visible: true, ..Frame::default() }
+    }
+
+    fn take_committed(&mut self, width: u16) -> Vec<Row> {
+        let mut rows = Vec::new();
+        while let Some(item) = self.conversation.take_final() {
+            match item {
+                Item::Final(block) => {
+                    let spacing = match block {
+                        Block::Call(_) => Spacing::Call,
+                        _ => Spacing::Other,
+                    };
+                    self.space(&mut rows, spacing);
+                    rows.extend(block_rows(&block, width));
+                }
+                Item::Answer { markdown, .. } => {
+                    self.space(&mut rows, Spacing::Other);
+                    rows.extend(answer_rows(&markdown, width));
+                }
+                Item::Thinking { .. } | Item::Call { .. } => {}
+            }
+        }
+        rows
+    }
+
+    /// Puts a blank row before a block, unless both it and the last one are calls.
+    fn space(&mut self, rows: &mut Vec<Row>, spacing: Spacing) {
+        let is_close = spacing == Spacing::Call && self.last_final == Some(Spacing::Call);
+        if self.last_final.is_some() && !is_close {
+            rows.push(Row::default());
+        }
+        self.last_final = Some(spacing);
+    }
+
+    /// Returns what may still change of the conversation.
+    fn live_conversation(&self, width: u16) -> Vec<Row> {
+        let mut rows = Vec::new();
+        let mut last = self.last_final;
+        for item in self.conversation.items() {
+            let spacing = match item {
+                Item::Call { .. } | Item::Final(Block::Call(_)) => Spacing::Call,
+                Item::Final(_) | Item::Answer { .. } | Item::Thinking { .. } => Spacing::Other,
+            };
+            if last.is_some() && !(spacing == Spacing::Call && last == Some(Spacing::Call)) {
+                rows.push(Row::default());
+            }
+            last = Some(spacing);
+            match item {
+                Item::Final(block) => rows.extend(block_rows(block, width)),
+                Item::Answer { markdown, .. } => rows.extend(answer_rows(markdown, width)),
+                Item::Thinking { .. } => rows.push(line("Thinking…", faint())),
+                Item::Call { block, .. } => {
+                    rows.extend(call_rows(block, width));
+                    if block.state == CallState::Running {
+                        let lines: Vec<&str> = block.output.lines().collect();
+                        let first = lines.len().saturating_sub(MOST_PROGRESS_ROWS);
+                        let tail = lines.iter().skip(first);
+                        rows.extend(tail.map(|text| cut(&line(&format!("    {text}"), faint()), width)));
+                    }
+                }
+            }
+        }
+        for text in &self.sent {
+            rows.push(Row::default());
+            rows.extend(block_rows(&Block::Prompt { text: text.clone(), attachments: Vec::new() }, width));
+        }
+        rows
+    }
+
+    fn dialog_frame(
+        &self,
+        committed: Vec<Row>,
+        mut live: Vec<Row>,
+        mut view: crate::dialog::DialogView,
+        is_waiting: bool,
+        size: Size,
+    ) -> Frame {
+        let waiting = self.dialogs.n_behind();
+        if waiting > 0 {
+            let text = format!("{waiting} more to answer after this one");
+            view.hint = view.hint.map(|hint| {
+                let mut spans = hint.spans;
+                spans.push(Span::styled(format!(" · {text}"), faint()));
+                Row::new(spans)
+            });
+        }
+        if is_waiting {
+            view.hint = Some(line("(it takes keys as soon as the typing pauses)", faint()));
+        }
+        let height = usize::from(size.height).max(1);
+        // The dialog comes first; the conversation above it gets what room is left, up to a third.
+        let (rows, caret) = view.fit(height.saturating_sub(1).max(1));
+        let room = height.saturating_sub(rows.len() + 1).min(height / 3);
+        let first = live.len().saturating_sub(room);
+        live.drain(..first);
+        if !live.is_empty() {
+            live.push(Row::default());
+        }
+        let top = live.len();
+        live.extend(rows.iter().map(|row| cut(row, size.width)));
+        Frame {
+            committed,
+            live,
+            caret: caret.map(|(row, column)| (top + row, column)),
+            is_caret_visible: caret.is_some(),
+            is_tall: true,
+            ..Frame::default()
+        }
+    }
+
+    /// Puts queued messages and the prompt; returns where the caret stands.
+    fn push_prompt(&mut self, live: &mut Vec<Row>, size: Size) -> (usize, u16) {
+        let width = size.width;
+        let waiting: Vec<&String> = self.queued.iter().map(|(_, text)| text).chain(&self.held).collect();
+        for text in waiting.iter().take(MOST_QUEUED) {
+            let text = loci_stdx::single_line(text, 200);
+            live.push(cut(&line(&format!("  ⏵ {text}"), faint()), width));
+        }
+        if !waiting.is_empty() {
+            let more = match waiting.len().saturating_sub(MOST_QUEUED) {
+                0 => String::new(),
+                n => format!("{n} more · "),
+            };
+            live.push(cut(&line(&format!("    {more}queued · ↑ takes them back"), faint()), width));
+        }
+        let (rows, (row, column)) = self.prompt.rows(width, usize::from(size.height / 3).max(1));
+        let top = live.len();
+        live.extend(rows);
+        if self.is_help_shown {
+            live.extend(HELP.iter().map(|text| cut(&line(text, faint()), width)));
+        }
+        (top + row, column)
+    }
+
+    fn footer(&self) -> Footer<'_> {
+        let armed = self.armed.and_then(|(key, _)| match key.code {
+            crate::key::KeyCode::Char('c') => Some("Press Ctrl+C again to leave"),
+            crate::key::KeyCode::Char('d') => Some("Press Ctrl+D again to leave"),
+            crate::key::KeyCode::Esc if !self.prompt.is_empty() => {
+                Some("Press Esc again to clear the prompt")
+            }
+            _ => None,
+        });
+        Footer {
+            mode: self.session.mode,
+            flash: armed.or(self.flash.as_ref().map(|(text, _)| text.as_str())),
+            context: self.session.context,
+            n_background: self.session.agents.len(),
+            model: &self.session.model,
+            has_hint: self.prompt.is_empty() && !self.is_help_shown,
+        }
+    }
+}
+
+/// What `?` shows.
+const HELP: &[&str] = &[
+    "  /  commands            !  run a shell command       @  name a file",
+    "  Enter send · \\ Enter or Shift+Enter newline · ↑ earlier prompts · Ctrl+R search them",
+    "  Esc interrupt · Esc Esc clear · Shift+Tab change the mode · Ctrl+O transcript · Ctrl+T tasks",
+    "  Ctrl+G editor · Ctrl+S stash · Ctrl+L redraw · Ctrl+Z suspend · Ctrl+D leave",
+];

@@ -1,0 +1,174 @@
+//! Dialogs: questions that stand in the place of the prompt until they are answered.
+//!
+//! A dialog is a small state machine: [`Dialog::handle`] takes what was typed and says whether it is answered,
+//! [`Dialog::view`] says what is seen, as rows. Several that wait are a queue; the first is shown. What was typed before a
+//! dialog was seen never answers it: the application hands keys to it only once it has been drawn and the typing has
+//! paused.
+
+mod choice_dialog;
+mod choices;
+mod key_entry;
+mod permission;
+mod text_field;
+
+pub(crate) use choice_dialog::ChoiceDialog;
+pub(crate) use choices::Choices;
+pub(crate) use key_entry::KeyEntry;
+pub(crate) use permission::PermissionDialog;
+pub(crate) use text_field::TextField;
+
+use crate::app::Action;
+use crate::block::FileDiff;
+use crate::key::InputEvent;
+use crate::layout::{faint, line};
+use crate::text::Row;
+
+/// A question that waits for an answer.
+pub(crate) trait Dialog: std::fmt::Debug + Send {
+    /// Takes what was typed.
+    fn handle(&mut self, event: &InputEvent) -> DialogStep;
+
+    /// Returns what is seen at a width.
+    fn view(&self, width: u16) -> DialogView;
+
+    /// The engine's id of the question, where it has one: it may be withdrawn.
+    fn question(&self) -> Option<&str> {
+        None
+    }
+
+    /// Takes up what a call would change, once that is known.
+    fn set_diff(&mut self, _diff: FileDiff) {}
+}
+
+/// What came of a key.
+#[derive(Debug, PartialEq)]
+pub(crate) enum DialogStep {
+    /// It is still open.
+    Open,
+    /// It is answered.
+    Answered(Vec<Action>),
+}
+
+/// What is seen of a dialog: the middle scrolls where the window is small, the rest stays.
+#[derive(Debug, Default)]
+pub(crate) struct DialogView {
+    /// What is asked.
+    pub(crate) head: Vec<Row>,
+    /// What it is about.
+    pub(crate) body: Vec<Row>,
+    /// How far the middle is scrolled.
+    pub(crate) scroll: usize,
+    /// The answers.
+    pub(crate) foot: Vec<Row>,
+    /// The row of `foot` that must be seen.
+    pub(crate) focus: usize,
+    /// Keys, where there is room.
+    pub(crate) hint: Option<Row>,
+    /// Where the caret stands: row of `foot`, column.
+    pub(crate) caret: Option<(usize, u16)>,
+}
+
+impl DialogView {
+    /// Lays it out within a height; returns the rows and where the caret stands.
+    pub(crate) fn fit(mut self, height: usize) -> (Vec<Row>, Option<(usize, u16)>) {
+        let height = height.max(1);
+        if self.head.len() + self.foot.len() + usize::from(self.hint.is_some()) < height {
+            let hint = usize::from(self.hint.is_some());
+            let room = height - self.head.len() - self.foot.len() - hint;
+            let mut rows = self.head;
+            rows.extend(scrolled(self.body, self.scroll, room));
+            let top = rows.len();
+            rows.extend(self.foot);
+            rows.extend(self.hint);
+            return (rows, self.caret.map(|(row, column)| (top + row, column)));
+        }
+        // A small window: the first row of the question, and the answers around the marked one.
+        self.head.truncate(1);
+        let n_head = if height > 1 { self.head.len() } else { 0 };
+        let room = height - n_head;
+        let first = self.focus.saturating_sub(room / 2).min(self.foot.len().saturating_sub(room));
+        let mut rows: Vec<Row> = self.head.into_iter().take(n_head).collect();
+        rows.extend(self.foot.into_iter().skip(first).take(room));
+        let caret = self.caret.filter(|(row, _)| (first..first + room).contains(row));
+        (rows, caret.map(|(row, column)| (n_head + row - first, column)))
+    }
+}
+
+/// Returns so many rows of a text that may be longer, and says how much is left out.
+fn scrolled(body: Vec<Row>, scroll: usize, room: usize) -> Vec<Row> {
+    if body.len() <= room {
+        return body;
+    }
+    let Some(room) = room.checked_sub(1) else { return Vec::new() };
+    let first = scroll.min(body.len() - room);
+    let n_rest = body.len() - room - first;
+    let note = match (first, n_rest) {
+        (0, n) => format!("… {n} more rows (PgDn)"),
+        (n, 0) => format!("… {n} rows above (PgUp)"),
+        (above, below) => format!("… {above} rows above, {below} below"),
+    };
+    let mut rows: Vec<Row> = body.into_iter().skip(first).take(room).collect();
+    rows.push(line(&note, faint()));
+    rows
+}
+
+/// Takes a key that scrolls; tells whether it was one.
+fn handle_scroll(event: &InputEvent, scroll: &mut usize) -> bool {
+    use crate::key::KeyCode;
+    let InputEvent::Key(key) = event else { return false };
+    match key.code {
+        KeyCode::PageDown => *scroll = scroll.saturating_add(8),
+        KeyCode::PageUp => *scroll = scroll.saturating_sub(8),
+        _ => return false,
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(prefix: &str, n: usize) -> Vec<Row> {
+        (0..n).map(|idx| Row::plain(format!("{prefix}{idx}"))).collect()
+    }
+
+    fn texts(rows: &[Row]) -> Vec<String> {
+        rows.iter().map(Row::text).collect()
+    }
+
+    fn view() -> DialogView {
+        DialogView {
+            head: rows("h", 2),
+            body: rows("b", 10),
+            foot: rows("f", 3),
+            focus: 2,
+            hint: Some(Row::plain("hint")),
+            caret: Some((2, 4)),
+            ..DialogView::default()
+        }
+    }
+
+    #[test]
+    fn middle_scrolls_and_the_answers_stay() {
+        let (rows, caret) = view().fit(10);
+        assert_eq!(
+            texts(&rows),
+            ["h0", "h1", "b0", "b1", "b2", "… 7 more rows (PgDn)", "f0", "f1", "f2", "hint"]
+        );
+        assert_eq!(caret, Some((8, 4)));
+        let (rows, _) = DialogView { scroll: 99, ..view() }.fit(10);
+        assert_eq!(texts(&rows)[2..6], ["b7", "b8", "b9", "… 7 rows above (PgUp)"]);
+    }
+
+    #[test]
+    fn small_window_keeps_the_question_and_the_marked_answer() {
+        for height in 1..6 {
+            let (rows, caret) = view().fit(height);
+            let texts = texts(&rows);
+            assert!(rows.len() <= height && texts.contains(&"f2".to_owned()), "{height}: {texts:?}");
+            assert!(height == 1 || texts[0] == "h0", "{height}: {texts:?}");
+            let (row, _) = caret.unwrap();
+            assert_eq!(texts[row], "f2");
+        }
+    }
+}

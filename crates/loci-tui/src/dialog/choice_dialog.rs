@@ -1,0 +1,83 @@
+//! A dialog that is a text and a list of answers: trust, warnings, errors at the start, confirmations.
+
+use super::{Choices, Dialog, DialogStep, DialogView, handle_scroll};
+use crate::app::Action;
+use crate::key::{InputEvent, KeyCode};
+use crate::layout::{bold, faint, line, paragraph};
+use crate::text::{Row, Style};
+
+/// A text and answers, each with what follows from it.
+#[derive(Debug)]
+pub(crate) struct ChoiceDialog {
+    title: String,
+    body: Vec<String>,
+    choices: Choices,
+    answers: Vec<Vec<Action>>,
+    /// What Escape answers: the index of an answer.
+    escape: usize,
+    scroll: usize,
+}
+
+impl ChoiceDialog {
+    /// Asks; the first answer is marked, Escape gives the last.
+    pub(crate) fn new(title: &str, body: Vec<String>, answers: Vec<(&str, Vec<Action>)>) -> Self {
+        let (labels, answers): (Vec<String>, Vec<Vec<Action>>) =
+            answers.into_iter().map(|(label, actions)| (label.to_owned(), actions)).unzip();
+        Self {
+            title: title.to_owned(),
+            body,
+            escape: labels.len().saturating_sub(1),
+            choices: Choices::new(labels),
+            answers,
+            scroll: 0,
+        }
+    }
+
+    /// Marks another answer than the first.
+    pub(crate) fn marking(mut self, idx: usize) -> Self {
+        self.choices.mark(idx);
+        self
+    }
+
+    fn answer(&mut self, idx: usize) -> DialogStep {
+        match self.answers.get_mut(idx) {
+            Some(actions) => DialogStep::Answered(std::mem::take(actions)),
+            None => DialogStep::Open,
+        }
+    }
+}
+
+impl Dialog for ChoiceDialog {
+    fn handle(&mut self, event: &InputEvent) -> DialogStep {
+        if handle_scroll(event, &mut self.scroll) {
+            return DialogStep::Open;
+        }
+        let InputEvent::Key(key) = event else { return DialogStep::Open };
+        let is_cancel = key.code == KeyCode::Esc || (key.ctrl && key.code == KeyCode::Char('c'));
+        match self.choices.handle(*key) {
+            Some(idx) => self.answer(idx),
+            None if is_cancel => self.answer(self.escape),
+            None => DialogStep::Open,
+        }
+    }
+
+    fn view(&self, width: u16) -> DialogView {
+        let mut head: Vec<Row> = paragraph("", &self.title, bold(), width);
+        head.push(Row::default());
+        let mut body: Vec<Row> =
+            self.body.iter().flat_map(|text| paragraph("", text, Style::default(), width)).collect();
+        if !body.is_empty() {
+            body.push(Row::default());
+        }
+        let (foot, focus) = self.choices.rows(width);
+        DialogView {
+            head,
+            body,
+            scroll: self.scroll,
+            foot,
+            focus,
+            hint: Some(line("Enter to choose · Esc to go back", faint())),
+            caret: None,
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Typing an API key: what is typed is never seen.
+
+use super::{Dialog, DialogStep, DialogView, TextField};
+use crate::app::Action;
+use crate::key::{InputEvent, KeyCode};
+use crate::layout::{bold, cells, faint, line, paragraph};
+use crate::text::{Row, Style};
+
+/// A field for a key.
+#[derive(Default)]
+pub(crate) struct KeyEntry {
+    field: TextField,
+    /// What to do when it is left without one.
+    cancel: Vec<Action>,
+}
+
+impl std::fmt::Debug for KeyEntry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("KeyEntry")
+    }
+}
+
+impl KeyEntry {
+    /// Asks for a key; `cancel` is what follows when none is given.
+    pub(crate) fn new(cancel: Vec<Action>) -> Self {
+        Self { field: TextField::default(), cancel }
+    }
+}
+
+impl Dialog for KeyEntry {
+    fn handle(&mut self, event: &InputEvent) -> DialogStep {
+        match event {
+            InputEvent::Paste(text) => self.field.insert(text.trim()),
+            InputEvent::Key(key) if key.code == KeyCode::Enter => {
+                let text = self.field.text().trim();
+                if !text.is_empty() {
+                    return DialogStep::Answered(vec![Action::StoreKey(text.into())]);
+                }
+            }
+            InputEvent::Key(key)
+                if key.code == KeyCode::Esc || (key.ctrl && key.code == KeyCode::Char('c')) =>
+            {
+                return DialogStep::Answered(std::mem::take(&mut self.cancel));
+            }
+            InputEvent::Key(key) => {
+                self.field.handle(*key);
+            }
+            InputEvent::Focus(_)
+            | InputEvent::Mouse(_)
+            | InputEvent::Reply(_)
+            | InputEvent::Resize { .. }
+            | InputEvent::Signal(_)
+            | InputEvent::Closed => {}
+        }
+        DialogStep::Open
+    }
+
+    fn view(&self, width: u16) -> DialogView {
+        let mut head = paragraph("", "Paste or type your Anthropic API key", bold(), width);
+        head.push(Row::default());
+        let about = "It is stored in a file that only you can read, and used from now on. Keys are made at \
+                     console.anthropic.com.";
+        let mut body = paragraph("", about, Style::default(), width);
+        body.push(Row::default());
+        let n = self.field.text().chars().count().min(usize::from(width.saturating_sub(4)));
+        let shown = format!("> {}", "•".repeat(n));
+        let caret = (0, cells(&shown).min(width.saturating_sub(1)));
+        DialogView {
+            head,
+            body,
+            foot: vec![line(&shown, Style::default())],
+            hint: Some(line("Enter to store it · Esc to go back", faint())),
+            caret: Some(caret),
+            ..DialogView::default()
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! May this call run? What it would do, what "always" would grant, and a word to the model.
+//!
+//! What is shown is what would run: characters that hide or reorder text are made visible, and a call too long to be read
+//! can only be allowed this once (S-7).
+
+use std::path::{Path, PathBuf};
+
+use loci_engine::{Answer, Command, Prompt, Question};
+use loci_stdx::visible;
+use serde_json::Value;
+
+use super::{Choices, Dialog, DialogStep, DialogView, TextField, handle_scroll};
+use crate::app::diff_rows;
+use crate::app::{Action, asked_diff, short_path};
+use crate::block::FileDiff;
+use crate::key::{InputEvent, Key, KeyCode};
+use crate::layout::{bold, cells, code, faint, line, paragraph, warning};
+use crate::text::{Row, Style};
+
+/// A call that is longer can only be allowed once.
+const MOST_CHARS: usize = 20_000;
+
+/// The answers, in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answered {
+    Yes,
+    Always,
+    No,
+}
+
+/// The question whether a call may run.
+#[derive(Debug)]
+pub(crate) struct PermissionDialog {
+    question: Question,
+    cwd: PathBuf,
+    diff: Option<FileDiff>,
+    answers: Vec<Answered>,
+    choices: Choices,
+    comment: Option<TextField>,
+    is_explained: bool,
+    scroll: usize,
+}
+
+impl PermissionDialog {
+    /// Asks about a call.
+    pub(crate) fn new(question: Question, cwd: &Path) -> Self {
+        let is_whole = call_text(&question).chars().count() <= MOST_CHARS;
+        let grants: Vec<String> =
+            question.suggestions.iter().map(|grant| visible(&grant.to_string())).collect();
+        let mut answers = vec![(Answered::Yes, "Yes".to_owned())];
+        if is_whole && !grants.is_empty() {
+            answers.push((Answered::Always, format!("Yes, and always: {}", grants.join("; "))));
+        }
+        answers.push((Answered::No, "No, and tell loci what to do instead (Esc)".to_owned()));
+        let (answers, labels) = answers.into_iter().unzip();
+        Self {
+            diff: asked_diff(&question.tool, &question.input, cwd),
+            question,
+            cwd: cwd.to_owned(),
+            answers,
+            choices: Choices::new(labels),
+            comment: None,
+            is_explained: false,
+            scroll: 0,
+        }
+    }
+
+    fn answer(&self, answered: Answered) -> DialogStep {
+        let comment = self.comment.as_ref().map(|field| field.text().trim()).filter(|text| !text.is_empty());
+        let updates = match answered {
+            Answered::Always => self.question.suggestions.clone(),
+            Answered::Yes | Answered::No => Vec::new(),
+        };
+        let answer = match (answered, comment) {
+            (Answered::No, None) => {
+                Answer::Deny { message: "The user does not want this call to run.".to_owned(), stops: true }
+            }
+            (Answered::No, Some(comment)) => {
+                Answer::Deny { message: format!("The user said no to this call: {comment}"), stops: false }
+            }
+            (Answered::Yes | Answered::Always, _) => Answer::Allow { input: None, updates },
+        };
+        let question = self.question.id.clone();
+        let mut actions = vec![Action::Send(Command::Answer { question, answer })];
+        if let Some(comment) = comment.filter(|_| answered != Answered::No) {
+            actions.push(Action::Queue(Prompt::text(comment)));
+        }
+        DialogStep::Answered(actions)
+    }
+
+    fn handle_key(&mut self, key: Key) -> DialogStep {
+        match key.code {
+            KeyCode::Esc if self.comment.is_some() => self.comment = None,
+            KeyCode::Esc => return self.answer(Answered::No),
+            KeyCode::Char('c') if key.ctrl => return self.answer(Answered::No),
+            KeyCode::Char('e') if key.ctrl && self.comment.is_none() => {
+                self.is_explained = !self.is_explained
+            }
+            KeyCode::Tab if !key.shift => {
+                self.comment = match self.comment.take() {
+                    Some(_) => None,
+                    None => Some(TextField::default()),
+                };
+            }
+            KeyCode::Up | KeyCode::Down | KeyCode::Enter => return self.choose(key),
+            _ => match &mut self.comment {
+                Some(field) => drop(field.handle(key)),
+                None => return self.shortcut(key),
+            },
+        }
+        DialogStep::Open
+    }
+
+    /// Takes a letter that answers at once.
+    fn shortcut(&mut self, key: Key) -> DialogStep {
+        match key.code {
+            KeyCode::Char('y') if !key.ctrl && !key.alt => self.answer(Answered::Yes),
+            KeyCode::Char('n') if !key.ctrl && !key.alt => self.answer(Answered::No),
+            _ => self.choose(key),
+        }
+    }
+
+    fn choose(&mut self, key: Key) -> DialogStep {
+        let chosen = self.choices.handle(key).and_then(|idx| self.answers.get(idx).copied());
+        chosen.map_or(DialogStep::Open, |answered| self.answer(answered))
+    }
+
+    fn head(&self, width: u16) -> Vec<Row> {
+        let asker = self.question.agent.as_ref().map(|agent| format!("{} asks: ", visible(&agent.kind)));
+        let what = match (self.question.tool.as_str(), &self.diff) {
+            ("Bash", _) => "may this command run?".to_owned(),
+            ("Write", Some(diff)) => format!("may {} be written?", visible(&diff.path)),
+            (_, Some(diff)) => format!("may {} be changed?", visible(&diff.path)),
+            (tool, None) => format!("may {} run?", visible(tool)),
+        };
+        let title = match asker {
+            Some(asker) => format!("{asker}{what}"),
+            None => capitalised(&what),
+        };
+        paragraph("", &title, bold(), width)
+    }
+
+    fn body(&self, width: u16) -> Vec<Row> {
+        let mut rows = Vec::new();
+        match &self.diff {
+            Some(diff) => rows.extend(diff_rows(diff, width)),
+            None => {
+                for text in visible(&call_text(&self.question)).lines() {
+                    rows.extend(paragraph("  ", text, code(), width));
+                }
+            }
+        }
+        if let Some(about) = self.question.input.get("description").and_then(Value::as_str) {
+            rows.extend(paragraph("  ", &visible(about), faint(), width));
+        }
+        for link in &self.question.links {
+            let text = format!("{} leads to {}", link.requested.display(), link.real.display());
+            rows.extend(paragraph("  ", &visible(&text), warning(), width));
+        }
+        let reason = format!("Why this is asked: {}", visible(&self.question.reason));
+        rows.extend(paragraph("", &reason, faint(), width));
+        if self.is_explained {
+            rows.extend(
+                self.explanation().iter().flat_map(|text| paragraph("", text, Style::default(), width)),
+            );
+        }
+        rows.push(Row::default());
+        rows
+    }
+
+    /// Says more about why it is asked and what the answers do.
+    fn explanation(&self) -> Vec<String> {
+        let mut lines = vec![
+            String::new(),
+            format!(
+                "Tool: {}; call: {}.",
+                visible(&self.question.tool),
+                visible(self.question.call.as_str())
+            ),
+            format!("Kind of reason: {}.", visible(self.question.reason_kind)),
+        ];
+        if let Some(path) = &self.question.blocked_path {
+            let path = short_path(&path.display().to_string(), &self.cwd);
+            lines.push(format!("The path in the way: {}.", visible(&path)));
+        }
+        match self.question.suggestions.is_empty() {
+            true => {
+                lines.push("Nothing can be granted for good here: it is asked about every time.".to_owned())
+            }
+            false => lines.push("\"Always\" would save:".to_owned()),
+        }
+        lines.extend(
+            self.question.suggestions.iter().map(|grant| format!("  {}", visible(&grant.to_string()))),
+        );
+        lines.push(
+            "Yes runs this one call. No stops the turn, or with a comment tells the model why.".to_owned(),
+        );
+        lines
+    }
+}
+
+impl Dialog for PermissionDialog {
+    fn handle(&mut self, event: &InputEvent) -> DialogStep {
+        if handle_scroll(event, &mut self.scroll) {
+            return DialogStep::Open;
+        }
+        match event {
+            InputEvent::Key(key) => self.handle_key(*key),
+            InputEvent::Paste(text) => {
+                if let Some(field) = &mut self.comment {
+                    field.insert(text);
+                }
+                DialogStep::Open
+            }
+            InputEvent::Focus(_)
+            | InputEvent::Mouse(_)
+            | InputEvent::Reply(_)
+            | InputEvent::Resize { .. }
+            | InputEvent::Signal(_)
+            | InputEvent::Closed => DialogStep::Open,
+        }
+    }
+
+    fn view(&self, width: u16) -> DialogView {
+        let (mut foot, mut focus) = self.choices.rows(width);
+        let mut caret = None;
+        if let Some(field) = &self.comment {
+            let lead = "Tell loci: ";
+            focus = foot.len();
+            let column = cells(lead) + cells(field.before_caret());
+            caret = Some((focus, column.min(width.saturating_sub(1))));
+            foot.push(line(&format!("{lead}{}", visible(field.text())), Style::default()));
+        }
+        let hint = match self.comment.is_some() {
+            true => "Enter to answer · Tab or Esc to leave the comment",
+            false => "Esc no · Tab comment · Ctrl+E explain",
+        };
+        DialogView {
+            head: self.head(width),
+            body: self.body(width),
+            scroll: self.scroll,
+            foot,
+            focus,
+            hint: Some(line(hint, faint())),
+            caret,
+        }
+    }
+
+    fn question(&self) -> Option<&str> {
+        Some(&self.question.id)
+    }
+
+    fn set_diff(&mut self, diff: FileDiff) {
+        self.diff = Some(diff);
+    }
+}
+
+/// Returns what would run, as text.
+fn call_text(question: &Question) -> String {
+    let value = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    match (&question.input, question.input.get("command")) {
+        (_, Some(Value::String(command))) => command.clone(),
+        (Value::Object(fields), _) => {
+            let fields: Vec<String> =
+                fields.iter().map(|(name, field)| format!("{name}: {}", value(field))).collect();
+            fields.join("\n")
+        }
+        (other, _) => other.to_string(),
+    }
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+#[cfg(test)]
+mod tests;

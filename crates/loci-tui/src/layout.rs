@@ -1,0 +1,61 @@
+//! Small pieces that dialogs, panels and the status area are laid out with.
+
+use crate::text::{Color, Row, Span, Style, sanitize_line, truncate, width, wrap};
+
+/// The look of what is meant to be read second.
+pub(crate) fn faint() -> Style {
+    Style { is_dim: true, ..Style::default() }
+}
+
+/// The look of a title.
+pub(crate) fn bold() -> Style {
+    Style { is_bold: true, ..Style::default() }
+}
+
+/// The look of what the keys act on.
+pub(crate) fn marked() -> Style {
+    Style { fg: Color::Ansi(6), is_bold: true, ..Style::default() }
+}
+
+/// The look of a command or a path.
+pub(crate) fn code() -> Style {
+    Style { fg: Color::Ansi(6), ..Style::default() }
+}
+
+/// The look of what may go wrong.
+pub(crate) fn warning() -> Style {
+    Style { fg: Color::Ansi(3), ..Style::default() }
+}
+
+/// The look of what went wrong.
+pub(crate) fn error() -> Style {
+    Style { fg: Color::Ansi(1), ..Style::default() }
+}
+
+/// Returns how many cells a text takes.
+pub(crate) fn cells(text: &str) -> u16 {
+    u16::try_from(width(text)).unwrap_or(u16::MAX)
+}
+
+/// Makes one row; it is cut where it is drawn.
+pub(crate) fn line(text: &str, style: Style) -> Row {
+    Row::new(vec![Span::styled(sanitize_line(text), style)])
+}
+
+/// Cuts a row to a width.
+pub(crate) fn cut(row: &Row, width: u16) -> Row {
+    truncate(row, usize::from(width))
+}
+
+/// Makes rows of a text: `lead` stands before the first, the others are indented as far.
+pub(crate) fn paragraph(lead: &str, text: &str, style: Style, width: u16) -> Vec<Row> {
+    let first = [Span::styled(lead, style)];
+    let rest = [Span::plain(" ".repeat(usize::from(cells(lead))))];
+    let mut rows = Vec::new();
+    for (idx, part) in text.split('\n').enumerate() {
+        let span = [Span::styled(sanitize_line(part), style)];
+        let lead = if idx == 0 { &first } else { &rest };
+        rows.extend(wrap(&span, usize::from(width.max(1)), lead, &rest));
+    }
+    rows
+}

@@ -1,0 +1,229 @@
+//! The session beside the thread that draws: started on a thread of its own, run by a runtime there.
+//!
+//! Both ways are queues. What the person asks for goes in as [`ToSession`] and is taken in its order, also what was asked
+//! for before there was a session; what happens comes out as [`News`] in the mailbox of the thread that draws.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use loci_app::start::{SessionStart, StartAnswer, StartStep, StartedSession};
+use loci_engine::{Command, SessionRunner};
+use serde_json::Value;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::app::{News, SecretText, SessionFacts, history_blocks, short_path};
+use crate::block::FileDiff;
+use crate::mailbox::Mailbox;
+
+/// How long the end of a session may take that was told to end at once.
+const LAST_PATIENCE: Duration = Duration::from_millis(900);
+/// Files beyond this are not read for a preview.
+const MOST_PREVIEW_BYTES: u64 = 400_000;
+
+/// What is asked of the thread that runs the session.
+#[derive(Debug)]
+pub(crate) enum ToSession {
+    /// Something for the session.
+    Command(Command),
+    /// The start goes on.
+    Answer(StartAnswer),
+    /// A key is kept, and the start goes on.
+    StoreKey(SecretText),
+    /// What would this call change?
+    Preview { question: String, tool: String, input: Value },
+    /// The session is to end at once, whatever it is doing.
+    End,
+}
+
+/// The thread that runs the session.
+pub(crate) struct SessionThread {
+    sender: UnboundedSender<ToSession>,
+    thread: JoinHandle<()>,
+}
+
+impl SessionThread {
+    /// Starts a session beside the caller.
+    pub(crate) fn spawn(start: SessionStart, mailbox: Mailbox<News>) -> std::io::Result<Self> {
+        let (sender, receiver) = unbounded_channel();
+        let thread = std::thread::Builder::new()
+            .name("loci-session".to_owned())
+            .spawn(move || run(start, receiver, &mailbox))?;
+        Ok(Self { sender, thread })
+    }
+
+    /// Asks for something; a session that is over needs nothing more.
+    pub(crate) fn send(&self, message: ToSession) {
+        drop(self.sender.send(message));
+    }
+
+    /// Waits for the end of a thread that has told of it.
+    pub(crate) fn join(self) {
+        // A panic there was told by the hook of panics.
+        drop(self.thread.join());
+    }
+}
+
+fn run(start: SessionStart, mut receiver: UnboundedReceiver<ToSession>, mailbox: &Mailbox<News>) {
+    let mut waiting = VecDeque::new();
+    let Some(started) = find_session(start, &mut receiver, &mut waiting, mailbox) else {
+        return mailbox.put(News::Ended { troubles: Vec::new(), has_failed: false });
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => return mailbox.put(News::StartFailed(format!("The runtime cannot start: {error}"))),
+    };
+    runtime.block_on(drive(started, receiver, waiting, mailbox));
+    runtime.shutdown_background();
+}
+
+/// Goes through the start until there is a session; none when there will be none. What else is asked for meanwhile waits.
+fn find_session(
+    mut start: SessionStart,
+    receiver: &mut UnboundedReceiver<ToSession>,
+    waiting: &mut VecDeque<Command>,
+    mailbox: &Mailbox<News>,
+) -> Option<StartedSession> {
+    loop {
+        match start.proceed() {
+            StartStep::Ready(started) => return Some(*started),
+            StartStep::Ask(question) => mailbox.put(News::Asked(question)),
+            StartStep::View(entries) => mailbox.put(News::Viewing(history_blocks(&entries, Path::new("")))),
+            StartStep::Failed(error) => mailbox.put(News::StartFailed(error.to_string())),
+        }
+        loop {
+            match receiver.blocking_recv()? {
+                ToSession::Command(command) => waiting.push_back(command),
+                ToSession::Answer(answer) => {
+                    if let Err(error) = start.answer(answer) {
+                        mailbox.put(News::StartFailed(error.to_string()));
+                        continue;
+                    }
+                    break;
+                }
+                ToSession::StoreKey(key) => {
+                    if let Err(error) = start.store_key(key.reveal()) {
+                        mailbox.put(News::StartFailed(error.to_string()));
+                        continue;
+                    }
+                    break;
+                }
+                ToSession::Preview { .. } => {}
+                ToSession::End => return None,
+            }
+        }
+    }
+}
+
+/// Runs a session to its end.
+async fn drive(
+    started: StartedSession,
+    mut receiver: UnboundedReceiver<ToSession>,
+    waiting: VecDeque<Command>,
+    mailbox: &Mailbox<News>,
+) {
+    let cwd = started.env.cwd.clone();
+    let mut runner = SessionRunner::start(started.session, Some(started.renew));
+    let identity = runner.identity().get();
+    mailbox.put(News::Started(Box::new(SessionFacts {
+        id: identity.id().to_string(),
+        model: started.models.first().cloned().unwrap_or_default(),
+        mode: started.mode,
+        may_bypass: started.may_bypass,
+        warnings: started.warnings,
+        is_persistent: identity.is_persistent(),
+    })));
+    waiting.into_iter().for_each(|command| runner.send(command));
+    let mut is_ending = false;
+    loop {
+        tokio::select! {
+            event = runner.next_event() => match event {
+                Some(event) => mailbox.put(News::Engine(Box::new(event))),
+                None => break,
+            },
+            message = receiver.recv() => match message {
+                Some(ToSession::Command(command)) => runner.send(command),
+                Some(ToSession::Preview { question, tool, input }) => {
+                    let (mailbox, cwd) = (mailbox.clone(), cwd.clone());
+                    tokio::task::spawn_blocking(move || {
+                        if let Some(diff) = preview(&tool, &input, &cwd) {
+                            mailbox.put(News::Preview { question, diff });
+                        }
+                    });
+                }
+                Some(ToSession::Answer(_) | ToSession::StoreKey(_)) => {}
+                Some(ToSession::End) | None => {
+                    // Said twice it does not wait for what runs.
+                    runner.send(Command::Quit);
+                    runner.send(Command::Quit);
+                    is_ending = true;
+                    break;
+                }
+            },
+        }
+    }
+    let end = async {
+        while runner.next_event().await.is_some() {}
+        runner.finish().await
+    };
+    let (troubles, has_failed) = match is_ending {
+        true => tokio::time::timeout(LAST_PATIENCE, end).await.unwrap_or_default(),
+        false => end.await,
+    };
+    mailbox.put(News::Ended { troubles, has_failed });
+}
+
+/// Returns what an edit would change, with the lines around it.
+fn preview(tool: &str, input: &Value, cwd: &Path) -> Option<FileDiff> {
+    let text = |key: &str| input.get(key).and_then(Value::as_str);
+    let path = text("file_path")?;
+    let file = cwd.join(path);
+    let size = std::fs::metadata(&file).map_or(0, |metadata| metadata.len());
+    if size > MOST_PREVIEW_BYTES {
+        return None;
+    }
+    let before = loci_stdx::read_regular_to_string(&file).unwrap_or_default();
+    let after = match tool {
+        "Write" => text("content")?.to_owned(),
+        "Edit" => {
+            let (old, new) = (text("old_string")?, text("new_string")?);
+            if old.is_empty() || !before.contains(old) {
+                return None;
+            }
+            match input.get("replace_all").and_then(Value::as_bool) {
+                Some(true) => before.replace(old, new),
+                Some(false) | None => before.replacen(old, new, 1),
+            }
+        }
+        _ => return None,
+    };
+    Some(FileDiff { path: short_path(path, cwd), before, after, first_line: 1 })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn preview_of_an_edit_is_the_whole_file_before_and_after() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("a.txt"), "one\ntwo\none\n").unwrap();
+        let path = dir.path().join("a.txt").display().to_string();
+        let edit = |all: bool| json!({"file_path": path, "old_string": "one", "new_string": "1", "replace_all": all});
+        for (tool, input, expected) in [
+            ("Edit", edit(false), Some("1\ntwo\none\n")),
+            ("Edit", edit(true), Some("1\ntwo\n1\n")),
+            ("Edit", json!({"file_path": path, "old_string": "nine", "new_string": "9"}), None),
+            ("Write", json!({"file_path": path, "content": "new"}), Some("new")),
+            ("Bash", json!({"command": "ls"}), None),
+        ] {
+            let diff = preview(tool, &input, dir.path());
+            assert_eq!(diff.as_ref().map(|diff| diff.after.as_str()), expected, "{input}");
+            assert!(diff.is_none_or(|diff| diff.path == "a.txt" && diff.before == "one\ntwo\none\n"));
+        }
+    }
+}

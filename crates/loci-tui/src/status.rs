@@ -1,0 +1,211 @@
+//! The status area: what goes on, and how things stand.
+
+use std::time::Duration;
+
+use loci_core::permission::Mode;
+use loci_engine::{Fullness, Level};
+
+use crate::layout::{faint, line, marked, warning};
+use crate::text::{Color, Row, Span, Style, sanitize_line};
+
+/// The pictures of the spinner.
+const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+/// How long each of them is shown.
+pub(crate) const SPINNER_STEP: Duration = Duration::from_millis(100);
+
+/// A turn that is under way.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Work {
+    /// When it began.
+    pub(crate) since: Duration,
+    /// What is being done.
+    pub(crate) activity: Activity,
+    /// Letters that arrived in the response at hand; tokens are estimated from them until the server counts.
+    pub(crate) letters: usize,
+    /// Tokens that earlier responses of the turn had.
+    pub(crate) tokens: u64,
+    /// Whether it is being stopped.
+    pub(crate) is_stopping: bool,
+}
+
+/// What is being done.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Activity {
+    /// The model was asked and has said nothing yet.
+    #[default]
+    Waiting,
+    /// The model thinks.
+    Thinking,
+    /// The model answers.
+    Answering,
+    /// A call runs: what it is.
+    Running(String),
+    /// The conversation is being made shorter.
+    Compacting,
+    /// A request failed and will be repeated: what is told of it, and when.
+    Retrying {
+        /// What failed, and which attempt comes next.
+        text: String,
+        /// When it comes.
+        at: Duration,
+    },
+}
+
+impl Work {
+    /// Returns the row of the spinner.
+    pub(crate) fn row(&self, now: Duration, is_still: bool) -> Row {
+        let elapsed = now.saturating_sub(self.since);
+        let step = usize::try_from(elapsed.as_millis() / SPINNER_STEP.as_millis()).unwrap_or(0);
+        let picture = if is_still { "*" } else { SPINNER[step % SPINNER.len()] };
+        let what = match (&self.activity, self.is_stopping) {
+            (_, true) => "Stopping".to_owned(),
+            (Activity::Waiting, _) => "Waiting for the model".to_owned(),
+            (Activity::Thinking, _) => "Thinking".to_owned(),
+            (Activity::Answering, _) => "Answering".to_owned(),
+            (Activity::Running(what), _) => format!("Running {}", sanitize_line(what)),
+            (Activity::Compacting, _) => "Compacting the conversation".to_owned(),
+            (Activity::Retrying { text, at }, _) => {
+                let left = at.saturating_sub(now).as_secs_f64().ceil();
+                format!("{}, again in {left:.0} s", sanitize_line(text))
+            }
+        };
+        let tokens = self.tokens + self.letters as u64 / 4;
+        let mut facts = vec![spent(elapsed)];
+        if tokens > 0 {
+            facts.push(format!("↓ {} tokens", short_count(tokens)));
+        }
+        if !self.is_stopping {
+            facts.push("esc to interrupt".to_owned());
+        }
+        Row::new(vec![
+            Span::styled(picture, Style { fg: Color::Ansi(6), ..Style::default() }),
+            Span::plain(format!(" {what}… ")),
+            Span::styled(format!("({})", facts.join(" · ")), faint()),
+        ])
+    }
+}
+
+/// Says how long something took.
+pub(crate) fn spent(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, s) => format!("{s}s"),
+        (0, m, s) => format!("{m}m {s}s"),
+        (h, m, _) => format!("{h}h {m}m"),
+    }
+}
+
+/// Says a count in few letters.
+pub(crate) fn short_count(n: u64) -> String {
+    match n {
+        0..1_000 => n.to_string(),
+        1_000..1_000_000 => format!("{:.1}k", n as f64 / 1_000.0),
+        _ => format!("{:.1}M", n as f64 / 1_000_000.0),
+    }
+}
+
+/// Names a mode for people; nothing for the usual one.
+pub(crate) fn mode_name(mode: Mode) -> Option<&'static str> {
+    match mode {
+        Mode::Default => None,
+        Mode::AcceptEdits => Some("accept edits on"),
+        Mode::Plan => Some("plan mode on"),
+        Mode::Auto => Some("auto mode on"),
+        Mode::DontAsk => Some("don't ask on"),
+        Mode::BypassPermissions => Some("bypass permissions on"),
+    }
+}
+
+/// Returns the mode that follows in the circle.
+pub(crate) fn next_mode(mode: Mode, may_bypass: bool) -> Mode {
+    match mode {
+        Mode::Default => Mode::AcceptEdits,
+        Mode::AcceptEdits => Mode::Plan,
+        Mode::Plan if may_bypass => Mode::BypassPermissions,
+        Mode::Plan | Mode::Auto | Mode::DontAsk | Mode::BypassPermissions => Mode::Default,
+    }
+}
+
+/// What stands below the prompt.
+#[derive(Debug, Default)]
+pub(crate) struct Footer<'a> {
+    pub(crate) mode: Mode,
+    /// Something that was just said, which takes the place of all else.
+    pub(crate) flash: Option<&'a str>,
+    pub(crate) context: Option<Fullness>,
+    /// Agents and commands that work beside the conversation.
+    pub(crate) n_background: usize,
+    pub(crate) model: &'a str,
+    /// Whether keys are explained.
+    pub(crate) has_hint: bool,
+}
+
+impl Footer<'_> {
+    /// Returns its row.
+    pub(crate) fn row(&self) -> Row {
+        if let Some(flash) = self.flash {
+            return line(&format!("  {flash}"), faint());
+        }
+        let mut spans = vec![Span::plain("  ")];
+        let mut add = |text: String, style: Style| {
+            if spans.len() > 1 {
+                spans.push(Span::styled(" · ", faint()));
+            }
+            spans.push(Span::styled(text, style));
+        };
+        if let Some(name) = mode_name(self.mode) {
+            let style = if self.mode == Mode::BypassPermissions { warning() } else { marked() };
+            add(name.to_owned(), style);
+        }
+        if let Some((text, style)) = self.context.as_ref().and_then(context_text) {
+            add(text, style);
+        }
+        if self.n_background > 0 {
+            add(format!("{} in the background", self.n_background), faint());
+        }
+        if !self.model.is_empty() {
+            add(sanitize_line(self.model), faint());
+        }
+        if self.has_hint {
+            add("? for shortcuts".to_owned(), faint());
+        }
+        Row::new(spans)
+    }
+}
+
+/// Says how much room is left, from the moment on that it matters.
+fn context_text(fullness: &Fullness) -> Option<(String, Style)> {
+    let left = fullness.thresholds.compact.saturating_sub(fullness.tokens);
+    let percent = left * 100 / fullness.thresholds.compact.max(1);
+    match fullness.level {
+        Level::Fine if percent > 40 => None,
+        Level::Fine => Some((format!("{percent}% until compaction"), faint())),
+        _ => Some((format!("context nearly full: {percent}% until compaction"), warning())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_go_round_and_bypass_only_where_it_may() {
+        let circle = |may_bypass| {
+            let mut modes = vec![Mode::Default];
+            while modes.len() < 5 {
+                modes.push(next_mode(modes[modes.len() - 1], may_bypass));
+            }
+            modes
+        };
+        assert_eq!(circle(false)[3], Mode::Default);
+        assert_eq!(circle(true)[3..], [Mode::BypassPermissions, Mode::Default]);
+    }
+
+    #[test]
+    fn spinner_row_tells_time_tokens_and_activity() {
+        let work =
+            Work { activity: Activity::Running("cargo test".into()), letters: 4_800, ..Work::default() };
+        let row = work.row(Duration::from_secs(75), true);
+        assert_eq!(row.text(), "* Running cargo test… (1m 15s · ↓ 1.2k tokens · esc to interrupt)");
+    }
+}

@@ -1,0 +1,70 @@
+//! `loci` at a terminal: the interface in which people work.
+
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::time::Instant;
+
+use loci_app::start::SessionStart;
+use loci_app::{RunOptions, UserError};
+use loci_llm::Client;
+use loci_stdx::Env;
+use loci_tui::app::{AppOptions, InterfaceOptions, RunEnd};
+
+use crate::args::{Args, DemoArgs};
+use crate::demo;
+
+/// Runs the terminal interface and returns the exit code.
+pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, UserError> {
+    if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
+        return Err(UserError::new("The interface needs a terminal: standard input or output is none")
+            .hint("Use `loci -p \"your prompt\"` to run without one."));
+    }
+    args.check().map_err(UserError::new)?;
+    let options = RunOptions {
+        is_interactive: true,
+        is_long_lived: true,
+        can_ask: true,
+        keeps_checkpoints: true,
+        ..args.options()?
+    };
+    let end = show(env.clone(), options, None, args.prompt.clone(), started)?;
+    match end.plays_demo {
+        true => demo::run(&env, &DemoArgs { fast: false }),
+        false => Ok(end.code),
+    }
+}
+
+/// Shows a session until the person leaves it.
+pub(crate) fn show(
+    env: Env,
+    options: RunOptions,
+    client: Option<Client>,
+    prompt: Option<String>,
+    started: Instant,
+) -> Result<RunEnd, UserError> {
+    let app = AppOptions {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        cwd: env.cwd.clone(),
+        shown_cwd: shown_dir(&env.cwd, &env.home),
+        prompt,
+        is_still: false,
+    };
+    let start = SessionStart::new(env.clone(), options, client, started);
+    let end = loci_tui::app::run(InterfaceOptions { app, env }, start)
+        .map_err(|error| UserError::from_error(&error))?;
+    let mut stderr = std::io::stderr();
+    for text in &end.farewell {
+        // Nobody is left to tell when stderr is gone.
+        drop(writeln!(stderr, "{}", loci_stdx::printable(text)));
+    }
+    Ok(end)
+}
+
+/// Returns a directory as people write it.
+fn shown_dir(dir: &Path, home: &Path) -> String {
+    match dir.strip_prefix(home) {
+        Ok(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
+        Ok(rest) => format!("~/{}", rest.display()),
+        Err(_) => dir.display().to_string(),
+    }
+}

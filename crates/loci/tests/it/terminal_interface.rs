@@ -1,0 +1,160 @@
+//! The terminal interface, end to end: a real terminal, a real session, a scripted model.
+
+use loci_testkit::{Gate, Screen, ScreenEnd, Step};
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::support::{World, loci};
+
+const SIZE: (u16, u16) = (100, 30);
+
+fn bash(command: &str) -> Step {
+    Step::call("Bash", json!({"command": command, "description": "Do it"}))
+}
+
+/// Leaves by Ctrl+D, twice.
+fn leave(mut screen: Screen) -> ScreenEnd {
+    screen.type_text("\x04");
+    screen.wait_for("again to leave");
+    screen.type_text("\x04");
+    let end = screen.finish();
+    assert!(end.is_cooked, "the terminal is given back: {end:?}");
+    end
+}
+
+#[tokio::test]
+async fn prompt_is_answered_and_the_way_back_is_told() {
+    let world = World::new([Step::text("Hello to you."), Step::text("Again.")]).await;
+    let mut screen = world.start_interface([], SIZE);
+    screen.wait_for("for shortcuts");
+    screen.type_text("hi there\r");
+    let contents = screen.wait_for("tokens\n");
+    assert!(contents.contains("❯ hi there") && contents.contains("Hello to you."), "{contents}");
+    let end = leave(screen);
+    assert_eq!(end.output.code, Some(0), "{end:?}");
+    let hint = end.contents.lines().find(|line| line.contains("loci -r ")).expect("a hint").to_owned();
+    assert!(end.contents.contains("Hello to you."), "what was said stays: {}", end.contents);
+    assert_eq!(world.requests().len(), 1);
+
+    // The hint works, and shows what was said before.
+    let id = hint.rsplit(' ').next().unwrap().to_owned();
+    let mut screen = world.start_interface(["-r", &id], SIZE);
+    let contents = screen.wait_for("Hello to you.");
+    assert!(contents.contains("❯ hi there"), "{contents}");
+    screen.wait_for("for shortcuts");
+    screen.type_text("more\r");
+    screen.wait_for("Again.");
+    leave(screen);
+    assert!(world.conversation().contains("Hello to you."));
+}
+
+#[tokio::test]
+async fn first_prompt_may_be_an_argument() {
+    let world = World::new(Step::text("At once.")).await;
+    let mut screen = world.start_interface(["do it"], SIZE);
+    let contents = screen.wait_for("At once.");
+    assert!(contents.contains("❯ do it"), "{contents}");
+    leave(screen);
+}
+
+#[tokio::test]
+async fn permission_dialog_lets_a_call_run_once() {
+    let world = World::new([bash("touch made"), Step::text("Done.")]).await;
+    let mut screen = world.start_interface([], SIZE);
+    screen.wait_for("for shortcuts");
+    screen.type_text("go\r");
+    let contents = screen.wait_for("3. No");
+    for shown in ["May this command run?", "touch made", "Do it", "the rule `Bash(touch made)`"] {
+        assert!(contents.contains(shown), "{shown}: {contents}");
+    }
+    // The dialog takes keys once the typing has paused.
+    screen.wait_for("Tab comment");
+    screen.type_text("\r");
+    screen.wait_for("Done.");
+    assert!(world.home.project().join("made").exists());
+    let local = world.home.project().join(".claude/settings.local.json");
+    assert!(!local.exists(), "once is not for ever");
+    leave(screen);
+}
+
+#[tokio::test]
+async fn no_with_a_comment_tells_the_model_why() {
+    let world = World::new([bash("touch made"), Step::text("I see.")]).await;
+    let mut screen = world.start_interface(["go"], SIZE);
+    screen.wait_for("3. No");
+    screen.type_text("\x1b[A\tuse make\r");
+    screen.wait_for("I see.");
+    assert!(!world.home.project().join("made").exists());
+    let told = world.last_request().tool_results().remove(0).text;
+    assert_eq!(told, "The user said no to this call: use make");
+    leave(screen);
+}
+
+#[tokio::test]
+async fn escape_interrupts_and_keeps_what_came() {
+    let gate = Gate::new();
+    let world = World::new([Step::text("Never seen.").wait_for(gate.clone()), Step::text("Back.")]).await;
+    let mut screen = world.start_interface(["go"], SIZE);
+    screen.wait_for("esc to interrupt");
+    screen.type_text("\x1b");
+    screen.wait_for("Interrupted");
+    screen.type_text("again\r");
+    screen.wait_for("Back.");
+    gate.release();
+    leave(screen);
+}
+
+#[tokio::test]
+async fn message_sent_meanwhile_is_heard_with_the_next_results() {
+    let gate = Gate::new();
+    let script = [bash("sleep 1").wait_for(gate.clone()), Step::text("Both done.")];
+    let world = World::new(script).await;
+    let mut screen = world.start_interface(["--allowedTools", "Bash(sleep *)", "--", "go"], SIZE);
+    screen.wait_for("esc to interrupt");
+    screen.type_text("and this too\r");
+    screen.wait_for("queued");
+    gate.release();
+    let contents = screen.wait_for("Both done.");
+    assert!(contents.contains("❯ and this too"), "{contents}");
+    assert_eq!(world.requests().len(), 2, "no turn of its own");
+    assert!(world.last_request().json["messages"].to_string().contains("and this too"));
+    leave(screen);
+}
+
+#[tokio::test]
+async fn queued_message_can_be_taken_back() {
+    let gate = Gate::new();
+    let world = World::new([Step::text("Done.").wait_for(gate.clone())]).await;
+    let mut screen = world.start_interface(["go"], SIZE);
+    screen.wait_for("esc to interrupt");
+    screen.type_text("not this\r");
+    screen.wait_for("queued");
+    screen.type_text("\x1b[A");
+    screen.wait_gone("queued");
+    screen.wait_for("❯ not this");
+    gate.release();
+    screen.wait_for("Done.");
+    assert_eq!(world.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn termination_gives_the_terminal_back_and_keeps_the_session() {
+    let gate = Gate::new();
+    let world = World::new([Step::text("Late.").wait_for(gate.clone())]).await;
+    let mut screen = world.start_interface(["go"], SIZE);
+    screen.wait_for("esc to interrupt");
+    screen.signal(Signal::TERM);
+    let end = screen.finish();
+    assert_eq!(end.output.code, Some(143), "{end:?}");
+    assert!(end.is_cooked, "{end:?}");
+    let last = world.session().pop().expect("a line");
+    assert_eq!(last["type"], "last-prompt", "the session's last line is written: {last}");
+}
+
+#[tokio::test]
+async fn without_a_terminal_the_way_out_is_told() {
+    let world = World::new(Step::text("x")).await;
+    let output = world.run(&loci().arg("hi"));
+    assert_eq!(output.code, Some(1));
+    assert!(output.stderr.contains("needs a terminal") && output.stderr.contains("loci -p"), "{output:?}");
+}
