@@ -200,11 +200,7 @@ impl App {
         match event {
             EngineEvent::QuestionAsked(question) => return self.asked(question),
             EngineEvent::QuestionWithdrawn { question } => self.dialogs.withdraw(&question),
-            EngineEvent::TurnStarted(_) => {
-                if !self.session.agents.contains(&id) {
-                    self.session.agents.push(id);
-                }
-            }
+            EngineEvent::TurnStarted(_) if !self.session.agents.contains(&id) => self.session.agents.push(id),
             EngineEvent::TurnEnded(_) => self.session.agents.retain(|known| *known != id),
             EngineEvent::Warning(text) => self.notice(NoticeLevel::Warning, text),
             _ => {}

@@ -246,7 +246,7 @@ impl EventLoop {
             Action::Answer(answer) => self.tell(ToSession::Answer(answer)),
             Action::StoreKey(key) => self.tell(ToSession::StoreKey(key)),
             Action::Preview { question, tool, input } => {
-                self.tell(ToSession::Preview { question, tool, input })
+                self.tell(ToSession::Preview { question, tool, input });
             }
             Action::Copy(text) => self.failing(|it| it.output.write_all(&clipboard(&text))),
             Action::Suspend => self.failing(|it| {

@@ -1,1 +1,212 @@
-//! The application driven by events alone.
+//! The application driven by events alone, seen on a virtual screen.
+
+use loci_app::start::{StartAnswer, StartQuestion};
+use loci_app::trust::TrustQuestion;
+use loci_core::message::Block as MessageBlock;
+use loci_core::stream::{Delta, StreamEvent};
+use loci_engine::{EngineEvent, RunnerEvent, TurnStart};
+use serde_json::json;
+
+use super::*;
+use crate::key::KeyCode;
+use crate::screen::{Size, Writer, WriterOptions};
+
+/// The application, the screen it is drawn on, and a clock that moves by hand.
+struct Playing {
+    app: App,
+    writer: Writer,
+    screen: vt100::Parser,
+    size: Size,
+    now: Duration,
+    actions: Vec<Action>,
+}
+
+impl Playing {
+    fn new(width: u16, height: u16) -> Self {
+        let size = Size { width, height };
+        let cells = |n| std::num::NonZero::new(n).unwrap();
+        let options = AppOptions { version: "1".into(), shown_cwd: "~/p".into(), ..AppOptions::default() };
+        Self {
+            app: App::new(options),
+            writer: Writer::new(size, WriterOptions::default()),
+            screen: vt100::Parser::new(cells(height), cells(width), 100),
+            size,
+            now: Duration::from_secs(1),
+            actions: Vec::new(),
+        }
+    }
+
+    /// Lets something happen and draws.
+    fn event(&mut self, event: Event) -> &mut Self {
+        self.now += Duration::from_millis(1);
+        self.actions = self.app.update(event, self.now);
+        let frame = self.app.view(self.size);
+        self.screen.process(&self.writer.draw(&frame, self.size));
+        self.app.update(Event::Drawn, self.now);
+        self
+    }
+
+    fn news(&mut self, event: EngineEvent) -> &mut Self {
+        self.event(Event::News(News::Engine(Box::new(RunnerEvent::Session(event)))))
+    }
+
+    fn key(&mut self, code: KeyCode) -> &mut Self {
+        self.event(Event::Input(InputEvent::Key(Key::plain(code))))
+    }
+
+    fn ctrl(&mut self, letter: char) -> &mut Self {
+        self.event(Event::Input(InputEvent::Key(Key { ctrl: true, ..Key::plain(KeyCode::Char(letter)) })))
+    }
+
+    fn text(&mut self, text: &str) -> &mut Self {
+        for c in text.chars() {
+            self.key(KeyCode::Char(c));
+        }
+        self
+    }
+
+    fn wait(&mut self, millis: u64) -> &mut Self {
+        self.now += Duration::from_millis(millis);
+        self.event(Event::Tick)
+    }
+
+    fn seen(&self) -> String {
+        self.screen.screen().contents()
+    }
+
+    fn begin_turn(&mut self) -> &mut Self {
+        let start = TurnStart {
+            session: loci_core::ids::SessionId::parse("0a0a0a0a-0001-4000-8000-000000000001").unwrap(),
+            cwd: "/p".into(),
+            model: "m".into(),
+            mode: Mode::Default,
+            tools: Vec::new(),
+            commands: Arc::new(CommandRegistry::builtin()),
+            api_key_source: String::new(),
+            memory_dir: None,
+        };
+        self.news(EngineEvent::TurnStarted(start))
+    }
+
+    fn stream(&mut self, event: StreamEvent) -> &mut Self {
+        self.news(EngineEvent::Stream { event, first_after: None })
+    }
+}
+
+fn delta(text: &str) -> StreamEvent {
+    StreamEvent::Delta { index: 0, delta: Delta::Text(text.to_owned()) }
+}
+
+#[test]
+fn prompt_is_sent_with_enter_and_shown_until_it_is_recorded() {
+    let mut it = Playing::new(60, 12);
+    it.text("hello").key(KeyCode::Enter);
+    assert_eq!(it.actions, [Action::Send(Command::Prompt(Prompt::text("hello")))]);
+    assert!(it.seen().contains("❯ hello"), "{}", it.seen());
+    let entry = "e".into();
+    let message = json!({"role": "user", "content": "hello"});
+    it.begin_turn().news(EngineEvent::PromptRecorded { entry, message, timestamp: String::new() });
+    assert_eq!(it.seen().matches("❯ hello").count(), 1, "{}", it.seen());
+}
+
+#[test]
+fn answer_is_seen_while_it_streams_and_once_when_it_is_done() {
+    let mut it = Playing::new(60, 14);
+    it.begin_turn();
+    it.stream(StreamEvent::BlockStarted { index: 0, kind: "text".into(), name: None });
+    it.stream(delta("One para")).stream(delta("graph.\n\nAnd "));
+    assert!(it.seen().contains("One paragraph.") && it.seen().contains("And"), "{}", it.seen());
+    it.stream(delta("another."));
+    it.stream(StreamEvent::BlockDone {
+        index: 0,
+        block: MessageBlock::new_text("One paragraph.\n\nAnd another."),
+    });
+    for text in ["One paragraph.", "And another."] {
+        assert_eq!(it.seen().matches(text).count(), 1, "{}", it.seen());
+    }
+}
+
+#[test]
+fn escape_interrupts_and_ctrl_c_leaves_when_said_twice() {
+    let mut it = Playing::new(60, 12);
+    it.begin_turn().key(KeyCode::Esc);
+    assert_eq!(it.actions, [Action::Send(Command::Interrupt)]);
+    assert!(it.seen().contains("Stopping"), "{}", it.seen());
+    let mut it = Playing::new(60, 12);
+    it.text("draft").ctrl('c');
+    assert_eq!((it.actions.len(), it.app.prompt.is_empty()), (0, true), "the prompt is emptied first");
+    it.ctrl('c');
+    assert!(it.seen().contains("Press Ctrl+C again"), "{}", it.seen());
+    it.wait(900).ctrl('c');
+    assert!(it.actions.is_empty(), "too late for a second press");
+    it.ctrl('c');
+    assert_eq!(it.actions, [Action::Exit(ExitReason::Asked)]);
+}
+
+#[test]
+fn messages_sent_while_working_are_queued_and_commands_wait_for_the_end() {
+    let mut it = Playing::new(60, 16);
+    it.begin_turn().text("also").key(KeyCode::Enter);
+    assert_eq!(it.actions, [Action::Queue(Prompt::text("also"))]);
+    it.text("/compact").key(KeyCode::Enter);
+    assert!(it.actions.is_empty());
+    it.text("after").key(KeyCode::Enter);
+    assert!(it.actions.is_empty(), "what follows a command waits behind it");
+    assert!(it.seen().contains("/compact") && it.seen().contains("queued"), "{}", it.seen());
+}
+
+#[test]
+fn shift_tab_goes_round_the_modes() {
+    let mut it = Playing::new(60, 12);
+    let tab = Event::Input(InputEvent::Key(Key { shift: true, ..Key::plain(KeyCode::Tab) }));
+    it.event(tab);
+    assert_eq!(it.actions, [Action::Send(Command::SetMode(Mode::AcceptEdits))]);
+    assert!(it.seen().contains("accept edits on"), "{}", it.seen());
+}
+
+#[test]
+fn start_dialogs_are_seen_at_every_width_and_answered() {
+    let trust = || {
+        StartQuestion::Trust(TrustQuestion { root: "/p".into(), grants: vec!["env: {\"A\":\"1\"}".into()] })
+    };
+    let questions = [
+        (trust(), "Yes, I trust it", Action::Answer(StartAnswer::Trust)),
+        (
+            StartQuestion::ExternalImports(vec!["/outside.md".into()]),
+            "1. Yes",
+            Action::Answer(StartAnswer::ExternalImports(true)),
+        ),
+        (
+            StartQuestion::InUse("Session x is in use".into()),
+            "1. Look at it",
+            Action::Answer(StartAnswer::View),
+        ),
+    ];
+    for (question, label, answer) in questions {
+        for width in [20, 50, 80, 120] {
+            let mut it = Playing::new(width, 24);
+            it.event(Event::News(News::Asked(question.clone())));
+            let joined = it.seen().split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(joined.contains(label), "{width}: {joined}");
+            it.key(KeyCode::Char('1'));
+            assert_eq!((it.actions.len(), it.actions.first()), (1, Some(&answer)), "{width}");
+        }
+    }
+}
+
+#[test]
+fn bypass_is_not_accepted_by_enter_alone() {
+    let mut it = Playing::new(80, 24);
+    it.event(Event::News(News::Asked(StartQuestion::Bypass))).key(KeyCode::Enter);
+    assert_eq!(it.actions, [Action::Exit(ExitReason::Asked)]);
+}
+
+#[test]
+fn key_that_is_typed_for_the_first_run_is_never_shown() {
+    let mut it = Playing::new(80, 24);
+    it.event(Event::News(News::Asked(StartQuestion::NoCredentials))).key(KeyCode::Char('1'));
+    it.text("sk-secret");
+    assert!(!it.seen().contains("secret") && it.seen().contains("•••"), "{}", it.seen());
+    it.key(KeyCode::Enter);
+    assert_eq!(it.actions, [Action::StoreKey("sk-secret".into())]);
+}

@@ -94,7 +94,7 @@ impl PermissionDialog {
             KeyCode::Esc => return self.answer(Answered::No),
             KeyCode::Char('c') if key.ctrl => return self.answer(Answered::No),
             KeyCode::Char('e') if key.ctrl && self.comment.is_none() => {
-                self.is_explained = !self.is_explained
+                self.is_explained = !self.is_explained;
             }
             KeyCode::Tab if !key.shift => {
                 self.comment = match self.comment.take() {
@@ -185,7 +185,7 @@ impl PermissionDialog {
         }
         match self.question.suggestions.is_empty() {
             true => {
-                lines.push("Nothing can be granted for good here: it is asked about every time.".to_owned())
+                lines.push("Nothing can be granted for good here: it is asked about every time.".to_owned());
             }
             false => lines.push("\"Always\" would save:".to_owned()),
         }

@@ -1,1 +1,154 @@
+use loci_core::permission::{Destination, RuleChange, RuleList, Update};
+use loci_core::tool::PathEffect;
+use serde_json::{Value, json};
 
+use super::*;
+
+fn question(tool: &str, input: Value) -> Question {
+    let rule =
+        RuleChange { list: RuleList::Allow, rules: vec!["Bash(touch x)".to_owned()], to: Destination::Local };
+    Question {
+        id: "q".to_owned(),
+        kind: loci_engine::QuestionKind::Permission,
+        agent: None,
+        tool: tool.to_owned(),
+        call: "toolu_1".into(),
+        input,
+        reason: "it changes something".to_owned(),
+        reason_kind: "other",
+        blocked_path: None,
+        links: vec![PathEffect { requested: "/p/x".into(), real: "/etc/x".into() }],
+        suggestions: vec![Update::AddRules(rule)],
+    }
+}
+
+fn dialog(tool: &str, input: Value) -> PermissionDialog {
+    PermissionDialog::new(question(tool, input), Path::new("/p"))
+}
+
+fn touch() -> PermissionDialog {
+    dialog("Bash", json!({"command": "touch x", "description": "Make x"}))
+}
+
+/// Types letters; `^` before one is Ctrl, and these stand for keys: `<` up, `>` down, `\r` Enter, `\t` Tab, `\x1b` Escape.
+fn typed(dialog: &mut PermissionDialog, text: &str) -> String {
+    let mut ctrl = false;
+    for c in text.chars() {
+        if c == '^' {
+            ctrl = true;
+            continue;
+        }
+        let code = match c {
+            '<' => KeyCode::Up,
+            '>' => KeyCode::Down,
+            '\r' => KeyCode::Enter,
+            '\t' => KeyCode::Tab,
+            '\x1b' => KeyCode::Esc,
+            c => KeyCode::Char(c),
+        };
+        let key = Key { ctrl: std::mem::take(&mut ctrl), ..Key::plain(code) };
+        if let DialogStep::Answered(actions) = dialog.handle(&InputEvent::Key(key)) {
+            return actions.iter().map(told).collect::<Vec<_>>().join("; ");
+        }
+    }
+    "open".to_owned()
+}
+
+fn told(action: &Action) -> String {
+    match action {
+        Action::Send(Command::Answer { answer: Answer::Allow { updates, .. }, .. }) if updates.is_empty() => {
+            "yes".to_owned()
+        }
+        Action::Send(Command::Answer { answer: Answer::Allow { .. }, .. }) => "always".to_owned(),
+        Action::Send(Command::Answer { answer: Answer::Deny { stops: true, .. }, .. }) => "stop".to_owned(),
+        Action::Send(Command::Answer { answer: Answer::Deny { message, .. }, .. }) => message.clone(),
+        Action::Queue(prompt) => format!("tell {}", prompt.content.text()),
+        other => format!("{other:?}"),
+    }
+}
+
+fn shown(dialog: &PermissionDialog, width: u16, height: usize) -> String {
+    let (rows, _) = dialog.view(width).fit(height);
+    rows.iter().map(Row::text).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn keys_answer() {
+    for (keys, expected) in [
+        ("\r", "yes"),
+        ("1", "yes"),
+        ("y", "yes"),
+        (">\r", "always"),
+        ("2", "always"),
+        ("3", "stop"),
+        ("n", "stop"),
+        ("<\r", "stop"),
+        ("\x1b", "stop"),
+        ("^c", "stop"),
+        ("x", "open"),
+        ("\tand test it\r", "yes; tell and test it"),
+        ("<\tuse make\r", "The user said no to this call: use make"),
+        ("\ty\x1b", "open"),
+        ("\ty\x1b\x1b", "stop"),
+    ] {
+        assert_eq!(typed(&mut touch(), keys), expected, "{keys:?}");
+    }
+}
+
+#[test]
+fn dialog_shows_the_command_its_description_and_what_always_would_save() {
+    for width in [50, 80, 120] {
+        let joined = shown(&touch(), width, 40).split_whitespace().collect::<Vec<_>>().join(" ");
+        for text in ["May this command run?", "touch x", "Make x", "`Bash(touch x)`", "/p/x leads to /etc/x"]
+        {
+            assert!(joined.contains(text), "{width}: {text}\n{joined}");
+        }
+    }
+}
+
+#[test]
+fn small_window_keeps_the_question_and_the_marked_answer() {
+    let mut dialog = touch();
+    for (keys, marked) in [("", "❯ 1. Yes"), (">", "❯ 2. Yes, and"), (">", "❯ 3. No")] {
+        typed(&mut dialog, keys);
+        let text = shown(&dialog, 20, 5);
+        assert!(text.lines().count() <= 5 && text.contains(marked), "{text}");
+        assert!(text.starts_with("May this command"), "{text}");
+    }
+}
+
+/// P-8.
+#[test]
+fn hidden_characters_are_seen() {
+    let dialog = dialog("Bash", json!({"command": "ls\u{202e} \u{1b}[2J;\u{200b}rm x"}));
+    let text = shown(&dialog, 120, 40);
+    assert!(text.contains(r"ls\u{202e} \u{1b}[2J;\u{200b}rm x"), "{text}");
+    let spans = dialog.view(120).body.into_iter().flat_map(|row| row.spans);
+    assert!(spans.flat_map(|span| span.text.chars().collect::<Vec<_>>()).all(|c| !c.is_control()));
+}
+
+#[test]
+fn call_too_long_to_be_read_is_not_granted_for_good() {
+    let dialog = dialog("Bash", json!({"command": "x".repeat(MOST_CHARS + 1)}));
+    assert!(!shown(&dialog, 80, 40).contains("always"));
+}
+
+#[test]
+fn explanation_names_the_reason_and_the_grant() {
+    let mut dialog = touch();
+    typed(&mut dialog, "^e");
+    let text = shown(&dialog, 100, 60);
+    assert!(text.contains("Kind of reason: other") && text.contains("\"Always\" would save:"), "{text}");
+}
+
+#[test]
+fn edit_shows_what_changes_and_the_preview_takes_its_place() {
+    let mut dialog =
+        dialog("Edit", json!({"file_path": "/p/a.rs", "old_string": "one", "new_string": "two"}));
+    let text = shown(&dialog, 80, 40);
+    assert!(text.contains("May a.rs be changed?") && text.contains("one") && text.contains("two"), "{text}");
+    let diff =
+        FileDiff { path: "a.rs".into(), before: "x\none\n".into(), after: "x\ntwo\n".into(), first_line: 1 };
+    dialog.set_diff(diff);
+    assert!(shown(&dialog, 80, 40).contains('x'));
+}
