@@ -14,7 +14,6 @@ mod event_loop;
 mod history;
 mod keys;
 mod prompt_box;
-mod rendering;
 mod start;
 #[cfg(test)]
 mod tests;
@@ -24,7 +23,6 @@ pub use action::{Action, Event, ExitReason, News, SecretText, SessionFacts};
 pub(crate) use call_summary::{asked_diff, short_path};
 pub use event_loop::{InterfaceOptions, RunEnd, run};
 pub(crate) use history::history_blocks;
-pub(crate) use rendering::diff_rows;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -37,13 +35,15 @@ use loci_engine::{Command, CommandRegistry, Fullness, Prompt, QueuedPrompt};
 use crate::block::{Block, NoticeLevel};
 use crate::key::{InputEvent, Key, TerminalSignal};
 use crate::keymap::{EXIT_TIME, Keymap};
+use crate::render::RenderContext;
 use crate::status::{SPINNER_STEP, Work};
+use crate::theme::{Background, ColorDepth, Theme};
 use conversation::Conversation;
 use dialogs::Dialogs;
 use prompt_box::PromptBox;
 
 /// What the application is started with.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct AppOptions {
     /// The release, for the banner.
     pub version: String,
@@ -55,6 +55,21 @@ pub struct AppOptions {
     pub prompt: Option<String>,
     /// Whether nothing moves by itself.
     pub is_still: bool,
+    /// The looks of the terminal.
+    pub theme: Theme,
+}
+
+impl Default for AppOptions {
+    fn default() -> Self {
+        Self {
+            version: String::new(),
+            cwd: PathBuf::new(),
+            shown_cwd: String::new(),
+            prompt: None,
+            is_still: false,
+            theme: Theme::new(ColorDepth::Ansi, Background::Dark),
+        }
+    }
 }
 
 /// The state of the interface.
@@ -221,6 +236,20 @@ impl App {
             News::Output(blocks) => blocks.into_iter().for_each(|block| self.conversation.push(block)),
         }
         Vec::new()
+    }
+
+    /// Returns what renderers need to know.
+    fn render_context(&self, width: u16) -> RenderContext {
+        RenderContext {
+            now: self.now,
+            is_motion_reduced: self.options.is_still,
+            ..RenderContext::new(usize::from(width.max(1)), self.options.theme)
+        }
+    }
+
+    /// Takes what the terminal says of its background.
+    pub fn set_background(&mut self, background: Background) {
+        self.options.theme = Theme::new(self.options.theme.depth(), background);
     }
 
     /// Tells the person something, in the conversation.

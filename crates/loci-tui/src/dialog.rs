@@ -10,17 +10,20 @@ mod choices;
 mod key_entry;
 mod permission;
 mod text_field;
+mod user_questions;
 
 pub(crate) use choice_dialog::ChoiceDialog;
 pub(crate) use choices::Choices;
 pub(crate) use key_entry::KeyEntry;
 pub(crate) use permission::PermissionDialog;
 pub(crate) use text_field::TextField;
+pub(crate) use user_questions::UserQuestionsDialog;
 
 use crate::app::Action;
 use crate::block::FileDiff;
 use crate::key::InputEvent;
 use crate::layout::{faint, line};
+use crate::render::RenderContext;
 use crate::text::Row;
 
 /// A question that waits for an answer.
@@ -28,8 +31,8 @@ pub(crate) trait Dialog: std::fmt::Debug + Send {
     /// Takes what was typed.
     fn handle(&mut self, event: &InputEvent) -> DialogStep;
 
-    /// Returns what is seen at a width.
-    fn view(&self, width: u16) -> DialogView;
+    /// Returns what is seen; `ctx` has the width and the looks.
+    fn view(&self, ctx: &RenderContext) -> DialogView;
 
     /// The engine's id of the question, where it has one: it may be withdrawn.
     fn question(&self) -> Option<&str> {
@@ -110,6 +113,11 @@ fn scrolled(body: Vec<Row>, scroll: usize, room: usize) -> Vec<Row> {
     let mut rows: Vec<Row> = body.into_iter().skip(first).take(room).collect();
     rows.push(line(&note, faint()));
     rows
+}
+
+/// Returns the width of a context, as dialogs count it.
+fn width_of(ctx: &RenderContext) -> u16 {
+    u16::try_from(ctx.width).unwrap_or(u16::MAX)
 }
 
 /// Takes a key that scrolls; tells whether it was one.

@@ -27,11 +27,6 @@ pub(crate) fn warning() -> Style {
     Style { fg: Color::Ansi(3), ..Style::default() }
 }
 
-/// The look of what went wrong.
-pub(crate) fn error() -> Style {
-    Style { fg: Color::Ansi(1), ..Style::default() }
-}
-
 /// Returns how many cells a text takes.
 pub(crate) fn cells(text: &str) -> u16 {
     u16::try_from(width(text)).unwrap_or(u16::MAX)

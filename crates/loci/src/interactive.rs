@@ -9,6 +9,7 @@ use loci_app::{RunOptions, UserError};
 use loci_llm::Client;
 use loci_stdx::Env;
 use loci_tui::app::{AppOptions, InterfaceOptions, RunEnd};
+use loci_tui::theme::{Background, ColorDepth, Theme};
 
 use crate::args::{Args, DemoArgs};
 use crate::demo;
@@ -48,6 +49,10 @@ pub(crate) fn show(
         shown_cwd: shown_dir(&env.cwd, &env.home),
         prompt,
         is_still: false,
+        theme: Theme::new(
+            ColorDepth::from_env(|name| env.vars.get(name).map(str::to_owned)),
+            Background::Dark,
+        ),
     };
     let start = SessionStart::new(env.clone(), options, client, started);
     let end = loci_tui::app::run(InterfaceOptions { app, env }, start)

@@ -35,6 +35,14 @@ pub(crate) fn call_summary(tool: &str, input: &Value, cwd: &Path) -> String {
         })
 }
 
+/// Tells whether a tool only looks, so that its calls may be shown together.
+pub(crate) fn is_read_only(tool: &str) -> bool {
+    matches!(
+        tool,
+        "Read" | "Grep" | "Glob" | "LS" | "WebFetch" | "WebSearch" | "TaskGet" | "TaskList" | "TaskOutput"
+    )
+}
+
 fn first_text(input: &Value) -> Option<String> {
     let fields = input.as_object()?;
     fields.values().find_map(Value::as_str).map(str::to_owned)

@@ -14,8 +14,9 @@ use loci_core::stream::{Delta, StreamEvent};
 use loci_engine::{ToolProgress, UserMessage};
 use serde_json::Value;
 
-use super::call_summary::{asked_diff, call_summary, done_diff};
+use super::call_summary::{asked_diff, call_summary, done_diff, is_read_only};
 use crate::block::{Block, CallBlock, CallState};
+use crate::render::StreamingMarkdown;
 
 /// The most of a running call's output that is kept for its last lines.
 const MOST_PROGRESS: usize = 4_000;
@@ -36,10 +37,12 @@ pub(crate) enum Item {
     Final(Block),
     /// The model is writing.
     Answer {
-        /// All of it so far.
-        markdown: String,
+        /// What of it is not final yet.
+        markdown: StreamingMarkdown,
         /// Whether it is whole.
         is_done: bool,
+        /// Whether some of it was taken as final.
+        has_begun: bool,
     },
     /// The model is thinking.
     Thinking {
@@ -72,6 +75,11 @@ impl Conversation {
     /// Returns the live part: everything from the first thing that may still change.
     pub(crate) fn items(&self) -> impl Iterator<Item = &Item> {
         self.items.iter()
+    }
+
+    /// Returns the first item.
+    pub(crate) fn first_mut(&mut self) -> Option<&mut Item> {
+        self.items.front_mut()
     }
 
     /// Takes the first item, if it can no longer change.
@@ -121,7 +129,7 @@ impl Conversation {
         match BlockKind::from_name(kind) {
             BlockKind::Text => {
                 self.is_answering = true;
-                self.items.push_back(Item::Answer { markdown: String::new(), is_done: false });
+                self.items.push_back(answer(""));
             }
             kind if kind.is_thinking() => {
                 self.items.push_back(Item::Thinking { text: String::new(), since: now });
@@ -137,6 +145,7 @@ impl Conversation {
     fn call_block(&self, tool: &str, input: &Value, state: CallState) -> CallBlock {
         CallBlock {
             tool: tool.to_owned(),
+            is_read_only: is_read_only(tool),
             summary: call_summary(tool, input, &self.cwd),
             agent: None,
             state,
@@ -147,11 +156,11 @@ impl Conversation {
 
     fn add_text(&mut self, text: &str) {
         match self.items.back_mut() {
-            Some(Item::Answer { markdown, is_done: false }) => markdown.push_str(text),
+            Some(Item::Answer { markdown, is_done: false, .. }) => markdown.push(text),
             // A server that does not say when a block begins is understood all the same.
             _ => {
                 self.is_answering = true;
-                self.items.push_back(Item::Answer { markdown: text.to_owned(), is_done: false });
+                self.items.push_back(answer(text));
             }
         }
     }
@@ -170,13 +179,7 @@ impl Conversation {
             };
         }
         match self.items.back_mut() {
-            Some(Item::Answer { is_done: is_done @ false, markdown }) => {
-                if markdown.is_empty() {
-                    *markdown = block.text().unwrap_or_default();
-                }
-                *is_done = true;
-                self.is_answering = false;
-            }
+            Some(Item::Answer { is_done: false, .. }) => self.close_answer(),
             Some(item @ Item::Thinking { .. }) => {
                 if let Item::Thinking { text, since } = item {
                     let text = std::mem::take(text);
@@ -186,7 +189,9 @@ impl Conversation {
             }
             _ => {
                 if let Some(text) = block.text().filter(|text| !text.is_empty()) {
-                    self.items.push_back(Item::Answer { markdown: text, is_done: true });
+                    self.items.push_back(answer(&text));
+                    self.is_answering = true;
+                    self.close_answer();
                 }
             }
         }
@@ -271,7 +276,7 @@ impl Conversation {
                     let block = CallBlock { state: CallState::Refused, ..block.clone() };
                     *item = Item::Final(Block::Call(block));
                 }
-                Item::Answer { is_done, .. } => *is_done = true,
+                Item::Answer { .. } => {}
                 Item::Final(_) => {}
             }
         }
@@ -288,12 +293,19 @@ impl Conversation {
             return;
         }
         for item in self.items.iter_mut().rev() {
-            if let Item::Answer { is_done, .. } = item {
+            if let Item::Answer { is_done, markdown, .. } = item {
+                markdown.finish();
                 *is_done = true;
                 return;
             }
         }
     }
+}
+
+fn answer(text: &str) -> Item {
+    let mut markdown = StreamingMarkdown::default();
+    markdown.push(text);
+    Item::Answer { markdown, is_done: false, has_begun: false }
 }
 
 /// Returns the text of a result, which is a string or a list of blocks.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::block::FileDiff;
 use crate::dialog::{Dialog, DialogStep, DialogView};
 use crate::key::InputEvent;
+use crate::render::RenderContext;
 
 /// How long nothing may have been typed before a dialog takes keys.
 pub(super) const TYPING_PAUSE: Duration = Duration::from_millis(400);
@@ -100,8 +101,8 @@ impl Dialogs {
     }
 
     /// Returns what is seen of the first.
-    pub(super) fn view(&self, width: u16) -> Option<DialogView> {
-        self.waiting.front().map(|dialog| dialog.view(width))
+    pub(super) fn view(&self, ctx: &RenderContext) -> Option<DialogView> {
+        self.waiting.front().map(|dialog| dialog.view(ctx))
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::conversation::result_text;
 use super::{Action, App, history_blocks};
 use crate::block::{Block, CallState, NoticeLevel};
-use crate::dialog::PermissionDialog;
+use crate::dialog::{PermissionDialog, UserQuestionsDialog};
 use crate::status::{Activity, Work, short_count, spent};
 
 impl App {
@@ -190,7 +190,10 @@ impl App {
             tool: question.tool.clone(),
             input: question.input.clone(),
         });
-        self.dialogs.push(PermissionDialog::new(question, &self.options.cwd));
+        match UserQuestionsDialog::new(&question) {
+            Some(dialog) => self.dialogs.push(dialog),
+            None => self.dialogs.push(PermissionDialog::new(question, &self.options.cwd)),
+        }
         preview.into_iter().collect()
     }
 

@@ -17,6 +17,7 @@ use crate::mailbox::{Letter, Mailbox};
 use crate::screen::{CURSOR_POSITION_QUERY, Size, Writer, WriterOptions};
 use crate::session::{SessionThread, ToSession};
 use crate::terminal::{Terminal, TerminalError, TerminalOptions};
+use crate::theme::Background;
 
 /// The least time between two frames that nobody typed for.
 const FRAME_TIME: Duration = Duration::from_millis(16);
@@ -200,6 +201,7 @@ impl EventLoop {
                 let is_synchronized = matches!(state, 1..=3);
                 self.writer.set_options(WriterOptions { is_synchronized, ..self.writer.options() });
             }
+            Reply::Color { osc: 11, rgb } => self.app.set_background(Background::from_rgb(*rgb)),
             Reply::CursorPosition { row, column } if self.resized_at.is_some() => {
                 self.writer.report_cursor(*row, *column);
                 self.resized_at = None;

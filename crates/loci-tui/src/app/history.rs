@@ -7,7 +7,7 @@ use std::time::Duration;
 use loci_app::transcript::{Call, Part, PartKind, parts};
 use loci_core::entry::Entry;
 
-use super::call_summary::{asked_diff, call_summary};
+use super::call_summary::{asked_diff, call_summary, is_read_only};
 use crate::block::{Block, CallBlock, CallState, NoticeLevel};
 
 /// How many entries from the end are looked at: only what can be seen is made.
@@ -53,6 +53,7 @@ fn call_block(call: Call, cwd: &Path) -> CallBlock {
     CallBlock {
         summary: call_summary(&call.name, &call.input, cwd),
         diff: asked_diff(&call.name, &call.input, cwd).filter(|_| state == CallState::Done),
+        is_read_only: is_read_only(&call.name),
         tool: call.name,
         agent: None,
         state,

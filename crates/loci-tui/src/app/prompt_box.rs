@@ -85,7 +85,7 @@ impl PromptBox {
 
     /// Returns its rows, at most so many, and where the caret stands.
     pub(super) fn rows(&mut self, width: u16, height: usize) -> (Vec<Row>, (usize, u16)) {
-        let lead = if self.is_shell() { "! " } else { "❯ " };
+        let lead = if self.is_shell() { "! " } else { "> " };
         let indent = cells(lead);
         let room = usize::from(width.saturating_sub(indent)).max(1);
         let view = self.editor.rows(room, height, &InputStyles::default());

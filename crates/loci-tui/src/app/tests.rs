@@ -102,11 +102,11 @@ fn prompt_is_sent_with_enter_and_shown_until_it_is_recorded() {
     let mut it = Playing::new(60, 12);
     it.text("hello").key(KeyCode::Enter);
     assert_eq!(it.actions, [Action::Send(Command::Prompt(Prompt::text("hello")))]);
-    assert!(it.seen().contains("❯ hello"), "{}", it.seen());
+    assert!(it.seen().contains("> hello"), "{}", it.seen());
     let entry = "e".into();
     let message = json!({"role": "user", "content": "hello"});
     it.begin_turn().news(EngineEvent::PromptRecorded { entry, message, timestamp: String::new() });
-    assert_eq!(it.seen().matches("❯ hello").count(), 1, "{}", it.seen());
+    assert_eq!(it.seen().matches("> hello").count(), 1, "{}", it.seen());
 }
 
 #[test]

@@ -1,14 +1,14 @@
 //! What is seen: the rows that have become final, and the live region.
 
-use crate::block::{Block, CallState};
+use crate::block::{Block, CallBlock};
 use crate::layout::{cut, faint, line};
-use crate::screen::{Frame, Size};
+use crate::render::{render_block, render_call};
+use crate::screen::{Frame, Size, live_limit};
 use crate::status::Footer;
 use crate::text::{Row, Span};
 
 use super::App;
 use super::conversation::Item;
-use super::rendering::{answer_rows, block_rows, call_rows};
 
 /// The most rows of a running call's output that are seen.
 const MOST_PROGRESS_ROWS: usize = 4;
@@ -27,7 +27,7 @@ pub(super) enum Spacing {
 impl App {
     /// Returns what is to be shown next. What is final is returned once.
     pub fn view(&mut self, size: Size) -> Frame {
-        let committed = self.take_committed(size.width);
+        let committed = self.take_committed(size);
         let mut live = self.live_conversation(size.width);
         let is_working = self.work.is_some();
         if let Some(work) = &self.work {
@@ -35,7 +35,7 @@ impl App {
             live.push(cut(&work.row(self.now, self.options.is_still), size.width));
         }
         let is_waiting = self.dialogs.is_waiting(self.now);
-        if let Some(view) = self.dialogs.view(size.width) {
+        if let Some(view) = self.dialogs.view(&self.render_context(size.width)) {
             return self.dialog_frame(committed, live, view, is_waiting, size);
         }
         live.push(Row::default());
@@ -55,10 +55,12 @@ impl App {
     /// Returns what stays when the interface is left: everything that was said, and no live region.
     pub(super) fn last_view(&mut self, size: Size) -> Frame {
         self.conversation.end_turn(self.now);
-        Frame { committed: self.take_committed(size.width), is_caret_visible: true, ..Frame::default() }
+        Frame { committed: self.take_committed(size), is_caret_visible: true, ..Frame::default() }
     }
 
-    fn take_committed(&mut self, width: u16) -> Vec<Row> {
+    fn take_committed(&mut self, size: Size) -> Vec<Row> {
+        let ctx = self.render_context(size.width);
+        let max_live = live_limit(size.height).saturating_sub(6).max(2);
         let mut rows = Vec::new();
         while let Some(item) = self.conversation.take_final() {
             match item {
@@ -68,14 +70,26 @@ impl App {
                         _ => Spacing::Other,
                     };
                     self.space(&mut rows, spacing);
-                    rows.extend(block_rows(&block, width));
+                    rows.extend(render_block(&block, &ctx));
                 }
-                Item::Answer { markdown, .. } => {
-                    self.space(&mut rows, Spacing::Other);
-                    rows.extend(answer_rows(&markdown, width));
+                Item::Answer { mut markdown, has_begun, .. } => {
+                    let rest = markdown.take_committed(&ctx);
+                    if !has_begun && !rest.is_empty() {
+                        self.space(&mut rows, Spacing::Other);
+                    }
+                    rows.extend(rest);
                 }
                 Item::Thinking { .. } | Item::Call { .. } => {}
             }
+        }
+        if let Some(Item::Answer { markdown, has_begun, .. }) = self.conversation.first_mut() {
+            let mut done = markdown.take_committed(&ctx);
+            done.extend(markdown.take_overflow(max_live, &ctx));
+            let begins = !done.is_empty() && !std::mem::replace(has_begun, *has_begun || !done.is_empty());
+            if begins {
+                self.space(&mut rows, Spacing::Other);
+            }
+            rows.extend(done);
         }
         rows
     }
@@ -91,6 +105,7 @@ impl App {
 
     /// Returns what may still change of the conversation.
     fn live_conversation(&self, width: u16) -> Vec<Row> {
+        let ctx = self.render_context(width);
         let mut rows = Vec::new();
         let mut last = self.last_final;
         for item in self.conversation.items() {
@@ -98,28 +113,25 @@ impl App {
                 Item::Call { .. } | Item::Final(Block::Call(_)) => Spacing::Call,
                 Item::Final(_) | Item::Answer { .. } | Item::Thinking { .. } => Spacing::Other,
             };
-            if last.is_some() && !(spacing == Spacing::Call && last == Some(Spacing::Call)) {
+            let is_close = spacing == Spacing::Call && last == Some(Spacing::Call);
+            let has_begun = matches!(item, Item::Answer { has_begun: true, .. });
+            if last.is_some() && !is_close && !has_begun {
                 rows.push(Row::default());
             }
             last = Some(spacing);
             match item {
-                Item::Final(block) => rows.extend(block_rows(block, width)),
-                Item::Answer { markdown, .. } => rows.extend(answer_rows(markdown, width)),
+                Item::Final(block) => rows.extend(render_block(block, &ctx)),
+                Item::Answer { markdown, .. } => rows.extend(markdown.live(&ctx)),
                 Item::Thinking { .. } => rows.push(line("Thinking…", faint())),
                 Item::Call { block, .. } => {
-                    rows.extend(call_rows(block, width));
-                    if block.state == CallState::Running {
-                        let lines: Vec<&str> = block.output.lines().collect();
-                        let first = lines.len().saturating_sub(MOST_PROGRESS_ROWS);
-                        let tail = lines.iter().skip(first);
-                        rows.extend(tail.map(|text| cut(&line(&format!("    {text}"), faint()), width)));
-                    }
+                    let shown = CallBlock { output: last_lines(&block.output), diff: None, ..block.clone() };
+                    rows.extend(render_call(&shown, &ctx));
                 }
             }
         }
         for text in &self.sent {
             rows.push(Row::default());
-            rows.extend(block_rows(&Block::Prompt { text: text.clone(), attachments: Vec::new() }, width));
+            rows.extend(render_block(&Block::Prompt { text: text.clone(), attachments: Vec::new() }, &ctx));
         }
         rows
     }
@@ -216,3 +228,10 @@ const HELP: &[&str] = &[
     "  Esc interrupt · Esc Esc clear · Shift+Tab change the mode · Ctrl+O transcript · Ctrl+T tasks",
     "  Ctrl+G editor · Ctrl+S stash · Ctrl+L redraw · Ctrl+Z suspend · Ctrl+D leave",
 ];
+
+/// Returns the last lines of what a running call printed.
+fn last_lines(output: &str) -> String {
+    let lines: Vec<&str> = output.lines().collect();
+    let first = lines.len().saturating_sub(MOST_PROGRESS_ROWS);
+    lines.get(first..).unwrap_or_default().join("\n")
+}

@@ -1,9 +1,10 @@
 //! A dialog that is a text and a list of answers: trust, warnings, errors at the start, confirmations.
 
-use super::{Choices, Dialog, DialogStep, DialogView, handle_scroll};
+use super::{Choices, Dialog, DialogStep, DialogView, handle_scroll, width_of};
 use crate::app::Action;
 use crate::key::{InputEvent, KeyCode};
 use crate::layout::{bold, faint, line, paragraph};
+use crate::render::RenderContext;
 use crate::text::{Row, Style};
 
 /// A text and answers, each with what follows from it.
@@ -61,7 +62,8 @@ impl Dialog for ChoiceDialog {
         }
     }
 
-    fn view(&self, width: u16) -> DialogView {
+    fn view(&self, ctx: &RenderContext) -> DialogView {
+        let width = width_of(ctx);
         let mut head: Vec<Row> = paragraph("", &self.title, bold(), width);
         head.push(Row::default());
         let mut body: Vec<Row> =

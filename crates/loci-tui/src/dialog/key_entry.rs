@@ -1,9 +1,10 @@
 //! Typing an API key: what is typed is never seen.
 
-use super::{Dialog, DialogStep, DialogView, TextField};
+use super::{Dialog, DialogStep, DialogView, TextField, width_of};
 use crate::app::Action;
 use crate::key::{InputEvent, KeyCode};
 use crate::layout::{bold, cells, faint, line, paragraph};
+use crate::render::RenderContext;
 use crate::text::{Row, Style};
 
 /// A field for a key.
@@ -55,7 +56,8 @@ impl Dialog for KeyEntry {
         DialogStep::Open
     }
 
-    fn view(&self, width: u16) -> DialogView {
+    fn view(&self, ctx: &RenderContext) -> DialogView {
+        let width = width_of(ctx);
         let mut head = paragraph("", "Paste or type your Anthropic API key", bold(), width);
         head.push(Row::default());
         let about = "It is stored in a file that only you can read, and used from now on. Keys are made at \

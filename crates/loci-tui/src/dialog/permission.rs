@@ -5,16 +5,16 @@
 
 use std::path::{Path, PathBuf};
 
-use loci_engine::{Answer, Command, Prompt, Question};
+use loci_engine::{Answer, Command, Prompt, Question, QuestionKind};
 use loci_stdx::visible;
 use serde_json::Value;
 
-use super::{Choices, Dialog, DialogStep, DialogView, TextField, handle_scroll};
-use crate::app::diff_rows;
+use super::{Choices, Dialog, DialogStep, DialogView, TextField, handle_scroll, width_of};
 use crate::app::{Action, asked_diff, short_path};
 use crate::block::FileDiff;
 use crate::key::{InputEvent, Key, KeyCode};
 use crate::layout::{bold, cells, code, faint, line, paragraph, warning};
+use crate::render::{RenderContext, render_diff, render_markdown};
 use crate::text::{Row, Style};
 
 /// A call that is longer can only be allowed once.
@@ -51,7 +51,13 @@ impl PermissionDialog {
         if is_whole && !grants.is_empty() {
             answers.push((Answered::Always, format!("Yes, and always: {}", grants.join("; "))));
         }
-        answers.push((Answered::No, "No, and tell loci what to do instead (Esc)".to_owned()));
+        let no = match question.kind {
+            QuestionKind::PlanApproval => "No, keep planning (Esc; Tab says what is missing)",
+            QuestionKind::Permission | QuestionKind::Answers(_) => {
+                "No, and tell loci what to do instead (Esc)"
+            }
+        };
+        answers.push((Answered::No, no.to_owned()));
         let (answers, labels) = answers.into_iter().unzip();
         Self {
             diff: asked_diff(&question.tool, &question.input, cwd),
@@ -63,6 +69,10 @@ impl PermissionDialog {
             is_explained: false,
             scroll: 0,
         }
+    }
+
+    fn is_plan(&self) -> bool {
+        self.question.kind == QuestionKind::PlanApproval
     }
 
     fn answer(&self, answered: Answered) -> DialogStep {
@@ -128,6 +138,7 @@ impl PermissionDialog {
     fn head(&self, width: u16) -> Vec<Row> {
         let asker = self.question.agent.as_ref().map(|agent| format!("{} asks: ", visible(&agent.kind)));
         let what = match (self.question.tool.as_str(), &self.diff) {
+            _ if self.is_plan() => "is this plan good?".to_owned(),
             ("Bash", _) => "may this command run?".to_owned(),
             ("Write", Some(diff)) => format!("may {} be written?", visible(&diff.path)),
             (_, Some(diff)) => format!("may {} be changed?", visible(&diff.path)),
@@ -140,11 +151,14 @@ impl PermissionDialog {
         paragraph("", &title, bold(), width)
     }
 
-    fn body(&self, width: u16) -> Vec<Row> {
+    fn body(&self, ctx: &RenderContext) -> Vec<Row> {
+        let width = width_of(ctx);
         let mut rows = Vec::new();
-        match &self.diff {
-            Some(diff) => rows.extend(diff_rows(diff, width)),
-            None => {
+        let plan = self.question.input.get("plan").and_then(Value::as_str);
+        match (&self.diff, plan.filter(|_| self.is_plan())) {
+            (Some(diff), _) => rows.extend(render_diff(diff, ctx)),
+            (None, Some(plan)) => rows.extend(render_markdown(plan, ctx)),
+            (None, None) => {
                 for text in visible(&call_text(&self.question)).lines() {
                     rows.extend(paragraph("  ", text, code(), width));
                 }
@@ -221,7 +235,8 @@ impl Dialog for PermissionDialog {
         }
     }
 
-    fn view(&self, width: u16) -> DialogView {
+    fn view(&self, ctx: &RenderContext) -> DialogView {
+        let width = width_of(ctx);
         let (mut foot, mut focus) = self.choices.rows(width);
         let mut caret = None;
         if let Some(field) = &self.comment {
@@ -237,7 +252,7 @@ impl Dialog for PermissionDialog {
         };
         DialogView {
             head: self.head(width),
-            body: self.body(width),
+            body: self.body(ctx),
             scroll: self.scroll,
             foot,
             focus,

@@ -29,7 +29,7 @@ async fn prompt_is_answered_and_the_way_back_is_told() {
     screen.wait_for("for shortcuts");
     screen.type_text("hi there\r");
     let contents = screen.wait_for("tokens\n");
-    assert!(contents.contains("❯ hi there") && contents.contains("Hello to you."), "{contents}");
+    assert!(contents.contains("> hi there") && contents.contains("Hello to you."), "{contents}");
     let end = leave(screen);
     assert_eq!(end.output.code, Some(0), "{end:?}");
     let hint = end.contents.lines().find(|line| line.contains("loci -r ")).expect("a hint").to_owned();
@@ -40,7 +40,7 @@ async fn prompt_is_answered_and_the_way_back_is_told() {
     let id = hint.rsplit(' ').next().unwrap().to_owned();
     let mut screen = world.start_interface(["-r", &id], SIZE);
     let contents = screen.wait_for("Hello to you.");
-    assert!(contents.contains("❯ hi there"), "{contents}");
+    assert!(contents.contains("> hi there"), "{contents}");
     screen.wait_for("for shortcuts");
     screen.type_text("more\r");
     screen.wait_for("Again.");
@@ -53,7 +53,7 @@ async fn first_prompt_may_be_an_argument() {
     let world = World::new(Step::text("At once.")).await;
     let mut screen = world.start_interface(["do it"], SIZE);
     let contents = screen.wait_for("At once.");
-    assert!(contents.contains("❯ do it"), "{contents}");
+    assert!(contents.contains("> do it"), "{contents}");
     leave(screen);
 }
 
@@ -115,7 +115,7 @@ async fn message_sent_meanwhile_is_heard_with_the_next_results() {
     screen.wait_for("queued");
     gate.release();
     let contents = screen.wait_for("Both done.");
-    assert!(contents.contains("❯ and this too"), "{contents}");
+    assert!(contents.contains("> and this too"), "{contents}");
     assert_eq!(world.requests().len(), 2, "no turn of its own");
     assert!(world.last_request().json["messages"].to_string().contains("and this too"));
     leave(screen);
@@ -131,7 +131,7 @@ async fn queued_message_can_be_taken_back() {
     screen.wait_for("queued");
     screen.type_text("\x1b[A");
     screen.wait_gone("queued");
-    screen.wait_for("❯ not this");
+    screen.wait_for("> not this");
     gate.release();
     screen.wait_for("Done.");
     assert_eq!(world.requests().len(), 1);

@@ -171,7 +171,7 @@ async fn the_first_start_at_a_terminal_asks() {
         screen.type_text(answer);
         if is_trusted {
             screen.wait_gone("Do you trust");
-            screen.wait_for("\u{276f} ");
+            screen.wait_for("for shortcuts");
             screen.type_text("\x04");
             screen.wait_for("again to leave");
             screen.type_text("\x04");

@@ -3,6 +3,7 @@ use loci_core::tool::PathEffect;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::theme::{Background, ColorDepth, Theme};
 
 fn question(tool: &str, input: Value) -> Question {
     let rule =
@@ -67,8 +68,12 @@ fn told(action: &Action) -> String {
     }
 }
 
+fn ctx(width: u16) -> RenderContext {
+    RenderContext::new(usize::from(width), Theme::new(ColorDepth::Ansi, Background::Dark))
+}
+
 fn shown(dialog: &PermissionDialog, width: u16, height: usize) -> String {
-    let (rows, _) = dialog.view(width).fit(height);
+    let (rows, _) = dialog.view(&ctx(width)).fit(height);
     rows.iter().map(Row::text).collect::<Vec<_>>().join("\n")
 }
 
@@ -123,7 +128,7 @@ fn hidden_characters_are_seen() {
     let dialog = dialog("Bash", json!({"command": "ls\u{202e} \u{1b}[2J;\u{200b}rm x"}));
     let text = shown(&dialog, 120, 40);
     assert!(text.contains(r"ls\u{202e} \u{1b}[2J;\u{200b}rm x"), "{text}");
-    let spans = dialog.view(120).body.into_iter().flat_map(|row| row.spans);
+    let spans = dialog.view(&ctx(120)).body.into_iter().flat_map(|row| row.spans);
     assert!(spans.flat_map(|span| span.text.chars().collect::<Vec<_>>()).all(|c| !c.is_control()));
 }
 

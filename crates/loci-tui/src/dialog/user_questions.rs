@@ -1,0 +1,304 @@
+//! Questions of the model: a tab each, with options and a field for words of one's own.
+
+use loci_core::user_question::{UserAnswer, UserQuestion, with_answers};
+use loci_engine::{Answer, Command, Question, QuestionKind};
+use loci_stdx::visible;
+use serde_json::Value;
+
+use super::{Dialog, DialogStep, DialogView, TextField, handle_scroll, width_of};
+use crate::app::Action;
+use crate::key::{InputEvent, Key, KeyCode};
+use crate::layout::{bold, cells, faint, line, marked, paragraph};
+use crate::render::RenderContext;
+use crate::text::{Row, Span, Style};
+
+/// Questions that are answered one tab after the other.
+#[derive(Debug)]
+pub(crate) struct UserQuestionsDialog {
+    id: String,
+    input: Value,
+    tabs: Vec<Tab>,
+    tab: usize,
+    scroll: usize,
+}
+
+/// One question and what was said to it.
+#[derive(Debug)]
+struct Tab {
+    question: UserQuestion,
+    /// Which row is marked; the last one is the field.
+    marked: usize,
+    chosen: Vec<bool>,
+    other: TextField,
+}
+
+impl Tab {
+    fn is_other(&self) -> bool {
+        self.marked == self.question.options.len()
+    }
+
+    /// Chooses what is marked, as far as that is a choice.
+    fn choose(&mut self) {
+        if !self.question.multi_select {
+            self.chosen.iter_mut().for_each(|chosen| *chosen = false);
+        }
+        if let Some(chosen) = self.chosen.get_mut(self.marked) {
+            *chosen = !*chosen;
+        }
+    }
+
+    fn answer(&self) -> UserAnswer {
+        let chosen = self.question.options.iter().zip(&self.chosen).filter(|(_, chosen)| **chosen);
+        let other = self.other.text().trim();
+        let is_typed = !other.is_empty() && (self.question.multi_select || self.is_other());
+        UserAnswer {
+            labels: match is_typed && !self.question.multi_select {
+                true => Vec::new(),
+                false => chosen.map(|(option, _)| option.label.clone()).collect(),
+            },
+            other: is_typed.then(|| other.to_owned()),
+            notes: None,
+        }
+    }
+}
+
+impl UserQuestionsDialog {
+    /// Asks, where a call comes with questions; none for any other.
+    pub(crate) fn new(question: &Question) -> Option<Self> {
+        let QuestionKind::Answers(questions) = &question.kind else { return None };
+        let tabs: Vec<Tab> = questions
+            .iter()
+            .map(|question| Tab {
+                marked: 0,
+                chosen: vec![false; question.options.len()],
+                other: TextField::default(),
+                question: question.clone(),
+            })
+            .collect();
+        (!tabs.is_empty()).then(|| Self {
+            id: question.id.clone(),
+            input: question.input.clone(),
+            tabs,
+            tab: 0,
+            scroll: 0,
+        })
+    }
+
+    fn submit(&self) -> DialogStep {
+        let answers: Vec<UserAnswer> = self.tabs.iter().map(Tab::answer).collect();
+        let input = Some(with_answers(&self.input, &answers));
+        self.reply(Answer::Allow { input, updates: Vec::new() })
+    }
+
+    fn reply(&self, answer: Answer) -> DialogStep {
+        let question = self.id.clone();
+        DialogStep::Answered(vec![Action::Send(Command::Answer { question, answer })])
+    }
+
+    fn handle_key(&mut self, key: Key) -> DialogStep {
+        let n_tabs = self.tabs.len();
+        let Some(tab) = self.tabs.get_mut(self.tab) else { return DialogStep::Open };
+        let n_rows = tab.question.options.len() + 1;
+        match key.code {
+            KeyCode::Esc => return self.decline(),
+            KeyCode::Char('c') if key.ctrl => return self.decline(),
+            KeyCode::Up => tab.marked = (tab.marked + n_rows - 1) % n_rows,
+            KeyCode::Down => tab.marked = (tab.marked + 1) % n_rows,
+            KeyCode::Tab if key.shift => self.tab = (self.tab + n_tabs - 1) % n_tabs,
+            KeyCode::Tab => self.tab = (self.tab + 1) % n_tabs,
+            KeyCode::Enter => return self.enter(),
+            _ if tab.is_other() => drop(tab.other.handle(key)),
+            KeyCode::Left => self.tab = (self.tab + n_tabs - 1) % n_tabs,
+            KeyCode::Right => self.tab = (self.tab + 1) % n_tabs,
+            KeyCode::Char(' ') => tab.choose(),
+            KeyCode::Char(digit @ '1'..='9') => {
+                let idx = digit as usize - '1' as usize;
+                if idx < n_rows {
+                    tab.marked = idx;
+                    if !tab.is_other() {
+                        return if tab.question.multi_select { self.toggle() } else { self.enter() };
+                    }
+                }
+            }
+            _ => {}
+        }
+        DialogStep::Open
+    }
+
+    fn toggle(&mut self) -> DialogStep {
+        if let Some(tab) = self.tabs.get_mut(self.tab) {
+            tab.choose();
+        }
+        DialogStep::Open
+    }
+
+    /// Takes what is marked and goes to the next question; after the last one all is sent.
+    fn enter(&mut self) -> DialogStep {
+        let Some(tab) = self.tabs.get_mut(self.tab) else { return DialogStep::Open };
+        if !tab.is_other() && !tab.question.multi_select {
+            tab.chosen.iter_mut().for_each(|chosen| *chosen = false);
+            tab.choose();
+        }
+        if self.tab + 1 < self.tabs.len() {
+            (self.tab, self.scroll) = (self.tab + 1, 0);
+            return DialogStep::Open;
+        }
+        self.submit()
+    }
+
+    fn decline(&self) -> DialogStep {
+        let message = "The user does not want to answer these questions now.".to_owned();
+        self.reply(Answer::Deny { message, stops: true })
+    }
+
+    fn tab_row(&self) -> Option<Row> {
+        (self.tabs.len() > 1).then(|| {
+            let mut spans = Vec::new();
+            for (idx, tab) in self.tabs.iter().enumerate() {
+                let mark = if tab.answer() == UserAnswer::default() { "☐" } else { "☒" };
+                let style = if idx == self.tab { marked() } else { faint() };
+                let header = loci_stdx::single_line(&tab.question.header, 20);
+                spans.push(Span::styled(format!("{mark} {header}  "), style));
+            }
+            Row::new(spans)
+        })
+    }
+}
+
+impl Dialog for UserQuestionsDialog {
+    fn handle(&mut self, event: &InputEvent) -> DialogStep {
+        if handle_scroll(event, &mut self.scroll) {
+            return DialogStep::Open;
+        }
+        match event {
+            InputEvent::Key(key) => self.handle_key(*key),
+            InputEvent::Paste(text) => {
+                if let Some(tab) = self.tabs.get_mut(self.tab).filter(|tab| tab.is_other()) {
+                    tab.other.insert(text);
+                }
+                DialogStep::Open
+            }
+            _ => DialogStep::Open,
+        }
+    }
+
+    fn view(&self, ctx: &RenderContext) -> DialogView {
+        let width = width_of(ctx);
+        let Some(tab) = self.tabs.get(self.tab) else { return DialogView::default() };
+        let mut head: Vec<Row> = self.tab_row().into_iter().collect();
+        head.extend(paragraph("", &visible(&tab.question.question), bold(), width));
+        let (mut foot, mut focus, mut caret) = (Vec::new(), 0, None);
+        for (idx, option) in tab.question.options.iter().enumerate() {
+            let is_marked = idx == tab.marked;
+            if is_marked {
+                focus = foot.len();
+            }
+            let check = match (tab.question.multi_select, tab.chosen.get(idx)) {
+                (true, Some(true)) => "[x] ",
+                (true, _) => "[ ] ",
+                (false, _) => "",
+            };
+            let lead = format!("{}{}. {check}", if is_marked { "❯ " } else { "  " }, idx + 1);
+            let style = if is_marked { marked() } else { Style::default() };
+            foot.extend(paragraph(&lead, &visible(&option.label), style, width));
+            if !option.description.is_empty() {
+                foot.extend(paragraph("     ", &visible(&option.description), faint(), width));
+            }
+        }
+        let lead = format!(
+            "{}{}. Other: ",
+            if tab.is_other() { "❯ " } else { "  " },
+            tab.question.options.len() + 1
+        );
+        if tab.is_other() {
+            focus = foot.len();
+            let column = cells(&lead) + cells(tab.other.before_caret());
+            caret = Some((focus, column.min(width.saturating_sub(1))));
+        }
+        let style = if tab.is_other() { marked() } else { Style::default() };
+        foot.push(line(&format!("{lead}{}", visible(tab.other.text())), style));
+        let hint = match tab.question.multi_select {
+            true => "Space to choose · Enter to go on · Tab other questions · Esc not now",
+            false => "Enter to choose · Tab other questions · Esc not now",
+        };
+        DialogView {
+            head,
+            foot,
+            focus,
+            caret,
+            hint: Some(line(hint, faint())),
+            scroll: self.scroll,
+            body: Vec::new(),
+        }
+    }
+
+    fn question(&self) -> Option<&str> {
+        Some(&self.id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn dialog() -> UserQuestionsDialog {
+        let option = |label: &str| json!({"label": label, "description": "d"});
+        let input = json!({"questions": [
+            {"question": "Which?", "header": "Which", "options": [option("a"), option("b")], "multiSelect": false},
+            {"question": "How?", "header": "How", "options": [option("x"), option("y")], "multiSelect": true}]});
+        let questions = loci_core::user_question::parse_questions(&input).unwrap();
+        UserQuestionsDialog::new(&Question {
+            id: "q".into(),
+            agent: None,
+            kind: QuestionKind::Answers(questions),
+            tool: "AskUserQuestion".into(),
+            call: "t".into(),
+            input,
+            reason: String::new(),
+            reason_kind: "other",
+            blocked_path: None,
+            links: Vec::new(),
+            suggestions: Vec::new(),
+        })
+        .unwrap()
+    }
+
+    /// Types keys: `v` is down, `\r` Enter, `\x1b` Escape, other characters are themselves; returns the answers.
+    fn answers(keys: &str) -> Value {
+        let mut dialog = dialog();
+        for c in keys.chars() {
+            let code = match c {
+                'v' => KeyCode::Down,
+                '\r' => KeyCode::Enter,
+                '\x1b' => KeyCode::Esc,
+                c => KeyCode::Char(c),
+            };
+            let step = dialog.handle(&InputEvent::Key(Key::plain(code)));
+            if let DialogStep::Answered(actions) = step {
+                return match actions.into_iter().next() {
+                    Some(Action::Send(Command::Answer {
+                        answer: Answer::Allow { input: Some(input), .. },
+                        ..
+                    })) => input["answers"].clone(),
+                    _ => json!("declined"),
+                };
+            }
+        }
+        json!("open")
+    }
+
+    #[test]
+    fn answers_are_chosen_or_typed() {
+        for (keys, expected) in [
+            ("\r \r", json!({"Which?": "a", "How?": "x"})),
+            ("2 v \r", json!({"Which?": "b", "How?": "x, y"})),
+            ("vvmine\r12\r", json!({"Which?": "mine", "How?": "x, y"})),
+            ("1", json!("open")),
+            ("1\x1b", json!("declined")),
+        ] {
+            assert_eq!(answers(keys), expected, "{keys:?}");
+        }
+    }
+}
