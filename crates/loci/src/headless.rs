@@ -10,8 +10,8 @@ use loci_app::compose::{ComposeInputs, Composed, Prefetch, compose};
 use loci_app::settings::RunSettings;
 use loci_app::worktree::{enter_worktree, worktree_of_session};
 use loci_app::{
-    COMPATIBLE_VERSION, RunOptions, SessionSource, TraceFilter, TraceLevel, TraceOptions, TraceTarget, renewal,
-    resume, retention, start_trace,
+    COMPATIBLE_VERSION, RunOptions, SessionSource, TraceFilter, TraceLevel, TraceOptions, TraceTarget,
+    renewal, resume, retention, start_trace,
 };
 use loci_engine::{ClientMessage, ClientRequests, Prompt, Session, SessionConfig};
 use loci_serve::{ClientInput, Headless, InputFormat, OutputFormat};

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use loci_app::start::SessionStart;
+use loci_app::worktree::enter_worktree;
 use loci_app::{RunOptions, UserError};
 use loci_llm::Client;
 use loci_stdx::Env;
@@ -27,6 +28,10 @@ pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, UserErro
         can_ask: true,
         keeps_checkpoints: true,
         ..args.options()?
+    };
+    let env = match &args.worktree {
+        Some(name) => enter_worktree(&env, &options, name)?,
+        None => env,
     };
     let end = show(env.clone(), options, None, args.prompt.clone(), started)?;
     match end.plays_demo {
