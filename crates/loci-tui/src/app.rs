@@ -30,6 +30,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loci_core::permission::Mode;
+use loci_core::task_list::Task;
 use loci_engine::{Command, CommandRegistry, Fullness, Prompt, QueuedPrompt};
 
 use crate::block::{Block, NoticeLevel};
@@ -98,6 +99,9 @@ pub struct App {
     /// Something that is said for a while.
     flash: Option<(String, Duration)>,
     is_exiting: bool,
+    /// The task list, and whether it is shown.
+    tasks: Vec<Task>,
+    are_tasks_shown: bool,
     /// Whether the keys are explained below the prompt.
     is_help_shown: bool,
 }
@@ -144,6 +148,8 @@ impl App {
             armed: None,
             flash: None,
             is_exiting: false,
+            tasks: Vec::new(),
+            are_tasks_shown: true,
             is_help_shown: false,
             options,
         };

@@ -87,6 +87,7 @@ impl App {
             EngineEvent::QuestionAsked(question) => return self.asked(question),
             EngineEvent::QuestionWithdrawn { question } => self.dialogs.withdraw(&question),
             EngineEvent::Progress { call, progress } => self.conversation.progress(&call, &progress),
+            EngineEvent::TasksChanged(tasks) => self.tasks = tasks,
             EngineEvent::ModeChanged(mode) => self.session.mode = mode,
             EngineEvent::ModelChanged(model) => {
                 self.flash(format!("The model is {model} from now on"));

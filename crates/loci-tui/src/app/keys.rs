@@ -53,6 +53,10 @@ impl App {
                 self.prompt.clear();
                 vec![Action::Repaint]
             }
+            KeyAction::AppToggleTodos => {
+                self.are_tasks_shown = !self.are_tasks_shown;
+                Vec::new()
+            }
             KeyAction::AppSuspend => vec![Action::Suspend],
             KeyAction::ChatCancel => self.escape(key),
             KeyAction::ChatCycleMode => self.cycle_mode(),

@@ -1,17 +1,20 @@
 //! What is seen: the rows that have become final, and the live region.
 
 use crate::block::{Block, CallBlock};
-use crate::layout::{cut, faint, line};
+use crate::layout::{cut, faint, line, marked};
 use crate::render::{render_block, render_call};
 use crate::screen::{Frame, Size, live_limit};
 use crate::status::Footer;
-use crate::text::{Row, Span};
+use crate::text::{Row, Span, Style};
+use loci_core::task_list::{Task, TaskStatus};
 
 use super::App;
 use super::conversation::Item;
 
 /// The most rows of a running call's output that are seen.
 const MOST_PROGRESS_ROWS: usize = 4;
+/// The most tasks that are seen.
+const MOST_TASKS: usize = 5;
 /// The most queued messages that are seen.
 const MOST_QUEUED: usize = 3;
 
@@ -34,6 +37,7 @@ impl App {
             live.push(Row::default());
             live.push(cut(&work.row(self.now, self.options.is_still), size.width));
         }
+        self.push_tasks(&mut live, size.width);
         let is_waiting = self.dialogs.is_waiting(self.now);
         if let Some(view) = self.dialogs.view(&self.render_context(size.width)) {
             return self.dialog_frame(committed, live, view, is_waiting, size);
@@ -134,6 +138,33 @@ impl App {
             rows.extend(render_block(&Block::Prompt { text: text.clone(), attachments: Vec::new() }, &ctx));
         }
         rows
+    }
+
+    /// Puts the task list, as long as something is to be done: what is being done first, at most five.
+    fn push_tasks(&self, live: &mut Vec<Row>, width: u16) {
+        let is_open = self.tasks.iter().any(|task| task.status != TaskStatus::Completed);
+        if !self.are_tasks_shown || !is_open {
+            return;
+        }
+        live.push(Row::default());
+        let rank = |task: &&Task| match task.status {
+            TaskStatus::InProgress => 0,
+            TaskStatus::Pending => 1,
+            TaskStatus::Completed => 2,
+        };
+        let mut tasks: Vec<&Task> = self.tasks.iter().collect();
+        tasks.sort_by_key(rank);
+        for task in tasks.iter().take(MOST_TASKS) {
+            let (mark, style) = match task.status {
+                TaskStatus::InProgress => ("◼", marked()),
+                TaskStatus::Pending => ("◻", Style::default()),
+                TaskStatus::Completed => ("✔", faint()),
+            };
+            live.push(cut(&line(&format!("  {mark} {}", task.subject), style), width));
+        }
+        if let Some(n) = tasks.len().checked_sub(MOST_TASKS).filter(|n| *n > 0) {
+            live.push(line(&format!("    … {n} more"), faint()));
+        }
     }
 
     fn dialog_frame(
