@@ -17,8 +17,6 @@ pub struct RunOptions {
     pub is_bare: bool,
     /// Whether more prompts than one are to be expected.
     pub is_long_lived: bool,
-    /// Whether a person sits at a terminal that shows the session.
-    pub is_interactive: bool,
     /// Whether there is somebody to put permission questions to.
     pub can_ask: bool,
     /// Whether what files held is kept before they are changed.
@@ -87,7 +85,6 @@ impl Default for RunOptions {
             is_persistent: true,
             is_bare: false,
             is_long_lived: false,
-            is_interactive: false,
             can_ask: false,
             keeps_checkpoints: false,
             model: ModelOptions::default(),

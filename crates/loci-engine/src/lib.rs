@@ -63,11 +63,11 @@ pub use file_history::FileHistoryStores;
 pub use hooks::trial::{HookTrial, HookTrialRun, HookTrialWorld, try_hooks};
 pub use initialize::{ClientHook, InitializeRequest};
 pub use instructions::shown_instructions;
+pub use loci_context::{Fullness, Level};
+pub use loci_tools::ToolProgress;
 /// Work beside a conversation, as front ends see it.
 pub use loci_tools::{BackgroundStatus, BackgroundTask, TaskKind, TaskNews, TaskReport, TaskUsage};
 pub use mcp::{ClientBridge, McpConfig, McpServerError, McpServerState};
-pub use loci_context::{Fullness, Level};
-pub use loci_tools::ToolProgress;
 pub use memory::shown_memory_indexes;
 pub use model_name::resolve_model;
 pub use plan::PlanConfig;

@@ -20,7 +20,6 @@ impl Args {
             is_persistent: !self.no_session_persistence,
             is_bare: self.bare,
             is_long_lived: self.input_format == Input::StreamJson,
-            is_interactive: false,
             can_ask: permission_prompter(self) != PermissionPrompter::Nobody,
             keeps_checkpoints: self.checkpoint_files,
             model: self.model_options(),

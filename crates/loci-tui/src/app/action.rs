@@ -90,6 +90,8 @@ pub enum Action {
         /// Its arguments.
         input: serde_json::Value,
     },
+    /// Write a sequence that a hook has for the terminal, as the engine let it pass.
+    Write(String),
     /// Put a text on the clipboard.
     Copy(String),
     /// Give the shell the terminal until it comes back.

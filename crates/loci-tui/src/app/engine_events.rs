@@ -98,11 +98,15 @@ impl App {
                 let text = format!("Hook {} failed: {}", ended.run.name, loci_stdx::single_line(why, 300));
                 self.notice(NoticeLevel::Warning, text);
             }
+            EngineEvent::TerminalSequence(sequence) => return vec![Action::Write(sequence)],
             EngineEvent::Warning(text) => self.notice(NoticeLevel::Warning, text),
             EngineEvent::TurnEnded(report) => return self.turn_ended(&report),
             EngineEvent::HookStarted(_)
             | EngineEvent::HookEnded(_)
             | EngineEvent::TurnsOver { .. }
+            | EngineEvent::Task(_)
+            | EngineEvent::StopAnswered { .. }
+            | EngineEvent::DirectoryAdded { .. }
             | EngineEvent::FilesRewound { .. } => {}
         }
         Vec::new()
@@ -239,6 +243,16 @@ impl App {
             Outcome::ApiError(_) => {}
             Outcome::Blocked(reason) => {
                 return self.notice(NoticeLevel::Warning, format!("A hook blocked the prompt: {reason}"));
+            }
+            Outcome::Deferred(call) => {
+                return self.notice(NoticeLevel::Info, format!("A hook put off the call of {}", call.name));
+            }
+            Outcome::DeferredUnavailable(call) => {
+                let text = format!(
+                    "The call of {} that was put off cannot be taken up: its tool is not there",
+                    call.name
+                );
+                return self.notice(NoticeLevel::Warning, text);
             }
             Outcome::MaxTurns(limit) => {
                 self.notice(NoticeLevel::Warning, format!("Stopped at the limit of {limit} round trips"));

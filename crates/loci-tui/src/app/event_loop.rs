@@ -250,6 +250,7 @@ impl EventLoop {
             Action::Preview { question, tool, input } => {
                 self.tell(ToSession::Preview { question, tool, input });
             }
+            Action::Write(sequence) => self.failing(|it| it.output.write_all(sequence.as_bytes())),
             Action::Copy(text) => self.failing(|it| it.output.write_all(&clipboard(&text))),
             Action::Suspend => self.failing(|it| {
                 let bytes = it.writer.leave();
