@@ -20,8 +20,8 @@ use loci_tools::{TaskNews, ToolProgress};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::mcp::{McpServerError, McpServerState};
 use crate::command::QueuedPrompt;
+use crate::mcp::{McpServerError, McpServerState};
 use crate::slash_command::CommandRegistry;
 use crate::turn::Outcome;
 

@@ -33,7 +33,7 @@ pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, UserErro
         Some(name) => enter_worktree(&env, &options, name)?,
         None => env,
     };
-    let end = show(env.clone(), options, None, args.prompt.clone(), started)?;
+    let end = show(env.clone(), options, None, args.prompt, started)?;
     match end.plays_demo {
         true => demo::run(&env, &DemoArgs { fast: false }),
         false => Ok(end.code),

@@ -107,6 +107,7 @@ impl App {
             | EngineEvent::Task(_)
             | EngineEvent::StopAnswered { .. }
             | EngineEvent::DirectoryAdded { .. }
+            | EngineEvent::McpAnswered { .. }
             | EngineEvent::FilesRewound { .. } => {}
         }
         Vec::new()
