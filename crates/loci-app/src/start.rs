@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use loci_core::entry::Entry;
 use loci_core::permission::Mode;
-use loci_engine::{NewSession, RenewSession, Session};
+use loci_engine::{McpConfig, NewSession, RenewSession, Session};
 use loci_llm::Client;
 use loci_stdx::Env;
 use loci_storage::config::store_api_key;
@@ -76,6 +76,8 @@ pub struct StartedSession {
     pub session: NewSession,
     /// Makes the one that takes its place.
     pub renew: RenewSession,
+    /// The MCP servers of the session: whoever runs it starts them within its runtime, and shuts them down at the end.
+    pub mcp: Option<McpConfig>,
     /// What the user should know.
     pub warnings: Vec<String>,
     /// The main model, and those that may take its place.
@@ -191,10 +193,13 @@ impl SessionStart {
         let started = self.started;
         let composed =
             compose(ComposeInputs { options: &self.options, run, resume, prefetch, client, started })?;
+        let mcp = composed.config.mcp.clone();
+        let options = RunOptions { mcp_servers: mcp.clone(), ..self.options.clone() };
         Ok(StartStep::Ready(Box::new(StartedSession {
+            mcp,
             mode: composed.config.rulebook.mode,
             session: Session::new(composed.config).into(),
-            renew: renewal::fresh_sessions(self.inherited.clone(), self.options.clone(), self.client.clone()),
+            renew: renewal::fresh_sessions(self.inherited.clone(), options, self.client.clone()),
             warnings: composed.warnings,
             models: composed.models,
             may_bypass: composed.may_bypass,

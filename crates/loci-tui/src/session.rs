@@ -125,6 +125,9 @@ async fn drive(
     mailbox: &Mailbox<News>,
 ) {
     let cwd = started.env.cwd.clone();
+    if let Some(mcp) = &started.mcp {
+        mcp.servers.start();
+    }
     let mut runner = SessionRunner::start(started.session, Some(started.renew));
     let identity = runner.identity().get();
     mailbox.put(News::Started(Box::new(SessionFacts {
@@ -166,7 +169,11 @@ async fn drive(
     }
     let end = async {
         while runner.next_event().await.is_some() {}
-        runner.finish().await
+        let end = runner.finish().await;
+        if let Some(mcp) = &started.mcp {
+            mcp.servers.shutdown().await;
+        }
+        end
     };
     let (troubles, has_failed) = match is_ending {
         true => tokio::time::timeout(LAST_PATIENCE, end).await.unwrap_or_default(),
