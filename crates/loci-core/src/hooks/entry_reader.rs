@@ -202,9 +202,6 @@ fn not_built(entry: &HookEntry) -> Option<String> {
             "`{}` does not happen in this version yet: the handler is never run",
             entry.event.name()
         )),
-        Handler::McpTool { server, .. } => {
-            Some(format!("MCP servers cannot be connected yet: the tool of `{server}` is not called"))
-        }
         Handler::Command { shell: Shell::PowerShell, .. } => {
             Some("PowerShell is looked for as `pwsh`".to_owned())
         }

@@ -69,7 +69,7 @@ async fn title_and_prompt_of_initialize_outlast_a_clear() {
 async fn late_hooks_that_could_deny_end_the_run_before_anything_happens() {
     let world = World::new([Step::call("Bash", json!({"command": "touch ran"})), Step::text("Done.")]).await;
     let hooks = json!({"hooks": {"PreToolUse": [{"matcher": "Bash", "hookCallbackIds": ["hook_0"]}]}});
-    let lines = [control("r0", json!({"subtype": "mcp_status"})), initialize(hooks), user("hi")];
+    let lines = [control("r0", json!({"subtype": "get_binary_version"})), initialize(hooks), user("hi")];
     let output = run(&world, ["--allowedTools", "Bash"], &lines);
     assert_eq!(output.code, Some(1), "{output:?}");
     expect![[r#"

@@ -67,9 +67,7 @@ fn every_handler_is_read_with_its_line() {
          PreToolUse [] mcp_tool `s:t` user.json:11\n\
          PreToolUse [] prompt `ok?` user.json:12\n\
          PreToolUse [] agent `look` user.json:13\n\
-         Stop [] command `c` user.json:16\n\
-         !user.json:11: MCP servers cannot be connected yet: the tool of `s` is not called\n\
-         !user.json:13: agents are not there yet: the model is asked without tools",
+         Stop [] command `c` user.json:16",
     );
 }
 
