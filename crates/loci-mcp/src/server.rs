@@ -456,7 +456,7 @@ impl Server {
         if problems.len() > MOST_PROBLEMS {
             let n_more = problems.len() - MOST_PROBLEMS;
             let name = &self.config.name;
-            world.notice(format!("MCP server `{name}`: {n_more} more problems; the rest is in its log under `loci/mcp-logs` of the config home"));
+            world.notice(format!("MCP server `{name}`: {n_more} more problems; see `loci mcp logs {name}`"));
         }
     }
 

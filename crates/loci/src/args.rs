@@ -242,6 +242,8 @@ pub(crate) enum Subcommand {
     Doctor(crate::doctor::DoctorArgs),
     /// Print manual pages.
     Man(crate::man::ManArgs),
+    /// Add MCP servers, look at them, take them away.
+    Mcp(crate::mcp::McpArgs),
     /// Look at what is remembered between sessions, review it, change it, take changes back.
     Memory(crate::memory::MemoryArgs),
     /// List hooks, each with its file and line, and try them.

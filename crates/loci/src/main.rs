@@ -16,6 +16,7 @@ mod headless;
 mod hooks;
 mod interactive;
 mod man;
+mod mcp;
 mod memory;
 mod options;
 mod parse_time;
@@ -67,6 +68,7 @@ fn run(args: Args, started: std::time::Instant) -> Result<u8, UserError> {
         Some(Subcommand::Doctor(doctor)) => doctor::run(&env, doctor),
         Some(Subcommand::Man(man)) => man::run(man),
         Some(Subcommand::Hooks(hooks)) => hooks::run(&env, hooks),
+        Some(Subcommand::Mcp(mcp)) => mcp::run(&env, mcp),
         Some(Subcommand::Memory(memory)) => memory::run(&env, memory),
         Some(Subcommand::Permissions(permissions)) => permissions::run(&env, permissions),
         Some(Subcommand::Serve(serve)) => serve::run(&env, serve),

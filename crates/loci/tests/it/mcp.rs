@@ -2,6 +2,7 @@
 
 mod clients;
 mod sources;
+mod verbs;
 
 use loci_testkit::{Binary, Step};
 use serde_json::{Value, json};

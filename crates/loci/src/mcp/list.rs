@@ -1,0 +1,138 @@
+//! `loci mcp list` and `get`.
+
+use loci_app::McpOptions;
+use loci_app::UserError;
+use loci_app::mcp::plan;
+use loci_mcp::ServerView;
+use loci_mcp::config::{Plan, ServerConfig, ServerWay, Standing};
+use serde_json::json;
+
+use super::McpContext;
+use super::health::{check, shown};
+use crate::config::pretty;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ListArgs {
+    /// Do not start them to see whether they can be used.
+    #[arg(long)]
+    no_check: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct GetArgs {
+    /// The server.
+    name: String,
+}
+
+pub(super) fn run(ctx: &McpContext, args: &ListArgs) -> Result<String, UserError> {
+    let plan = plan(&McpOptions::default(), &ctx.run)?;
+    let views = if args.no_check { Vec::new() } else { check(ctx, &plan)? };
+    let view = |name: &str| views.iter().find(|view| view.name == name);
+    if args.json {
+        let rows: Vec<_> = plan
+            .servers
+            .iter()
+            .map(|server| {
+                let config = &server.config;
+                let view = view(&config.name);
+                json!({
+                    "name": config.name, "scope": config.scope.name(), "type": config.way.kind(), "file": config.source,
+                    "status": view.map(|it| it.status.name()), "error": view.and_then(|it| it.error.as_deref()),
+                    "standing": standing(server.standing),
+                })
+            })
+            .collect();
+        let problems: Vec<_> = plan.problems.iter().map(ToString::to_string).collect();
+        return Ok(pretty(&json!({"servers": rows, "problems": problems})));
+    }
+    let mut out = String::new();
+    for server in &plan.servers {
+        let config = &server.config;
+        let health = view(&config.name).map_or_else(|| standing(server.standing).to_owned(), shown);
+        out += &format!("{}: {} ({}) - {health}\n", config.name, way(config), config.scope.name());
+    }
+    if plan.servers.is_empty() {
+        out += "No MCP servers are configured; `loci mcp add` adds one\n";
+    }
+    Ok(out + &problems(&plan))
+}
+
+pub(super) fn run_get(ctx: &McpContext, args: &GetArgs) -> Result<String, UserError> {
+    let mut plan = plan(&McpOptions::default(), &ctx.run)?;
+    plan.servers.retain(|server| server.config.name == args.name);
+    plan.problems.retain(|problem| problem.name == args.name);
+    let Some(server) = plan.servers.first().cloned() else {
+        let why = problems(&plan);
+        return Err(UserError::new(
+            format!("No MCP server is called `{}`\n{why}", args.name).trim_end().to_owned(),
+        )
+        .hint("See `loci mcp list`."));
+    };
+    let views = check(ctx, &plan)?;
+    let config = &server.config;
+    let mut out = format!(
+        "{}\n  Scope: {} ({})\n  Type: {}\n",
+        config.name,
+        config.scope.name(),
+        config.source,
+        config.way.kind()
+    );
+    match &config.way {
+        ServerWay::Stdio { command, args, env } => {
+            out += &format!("  Command: {command}\n  Arguments: {}\n", args.join(" "));
+            let names: Vec<&str> = env.iter().map(|(name, _)| name.as_str()).collect();
+            if !names.is_empty() {
+                out += &format!("  Variables: {}\n", names.join(", "));
+            }
+        }
+        ServerWay::Remote(remote) => {
+            out += &format!("  Address: {}\n", remote.url);
+            // Values are secrets more often than not.
+            let names: Vec<&str> = remote.headers.iter().map(|(name, _)| name.as_str()).collect();
+            if !names.is_empty() {
+                out += &format!("  Headers: {}\n", names.join(", "));
+            }
+        }
+        ServerWay::Sdk => {}
+    }
+    let status = views.first().map_or_else(|| standing(server.standing).to_owned(), shown);
+    out += &format!("  Status: {status}\n");
+    if let Some(view) = views.first() {
+        out += &tools(view);
+    }
+    out += &problems(&plan);
+    Ok(out)
+}
+
+fn tools(view: &ServerView) -> String {
+    let names: Vec<&str> = view.offer.tools.iter().map(|(name, _)| name.as_str()).collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!("  Tools: {}\n", names.join(", ")),
+    }
+}
+
+fn way(config: &ServerConfig) -> String {
+    match &config.way {
+        ServerWay::Stdio { command, args, .. } => {
+            [std::slice::from_ref(command), &args[..]].concat().join(" ")
+        }
+        ServerWay::Remote(remote) => remote.url.clone(),
+        ServerWay::Sdk => "in the client".to_owned(),
+    }
+}
+
+fn standing(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Used => "used",
+        Standing::Disabled => "switched off",
+        Standing::NeedsApproval => "needs your approval",
+    }
+}
+
+fn problems(plan: &Plan) -> String {
+    plan.problems.iter().map(|problem| format!("! {problem}\n")).collect()
+}
