@@ -49,7 +49,7 @@ impl App {
             StartQuestion::NoCredentials => ChoiceDialog::new(
                 "Welcome. loci needs an API key to talk to the model",
                 vec![
-                    "Give one now, set ANTHROPIC_API_KEY, or run `loci login` later. The demo needs none: it shows \
+                    "Give one now, or set ANTHROPIC_API_KEY later. The demo needs none: it shows \
                      loci at work with a scripted model."
                         .to_owned(),
                 ],

@@ -256,7 +256,7 @@ impl App {
 const HELP: &[&str] = &[
     "  /  commands            !  run a shell command       @  name a file",
     "  Enter send · \\ Enter or Shift+Enter newline · ↑ earlier prompts · Ctrl+R search them",
-    "  Esc interrupt · Esc Esc clear · Shift+Tab change the mode · Ctrl+O transcript · Ctrl+T tasks",
+    "  Esc interrupt · Esc Esc clear · Shift+Tab change the mode · Ctrl+T tasks",
     "  Ctrl+G editor · Ctrl+S stash · Ctrl+L redraw · Ctrl+Z suspend · Ctrl+D leave",
 ];
 
