@@ -21,7 +21,8 @@ pub(crate) fn history_blocks(entries: &[Arc<Entry>], cwd: &Path) -> Vec<Block> {
         .filter_map(|part| block(part, cwd))
         .collect();
     if first > 0 {
-        let text = format!("{first} earlier entries are not shown here; `loci sessions show` has all of them");
+        let text =
+            format!("{first} earlier entries are not shown here; `loci sessions show` has all of them");
         blocks.insert(0, Block::Notice { level: NoticeLevel::Info, text });
     }
     blocks
