@@ -6,7 +6,8 @@
 use loci_core::message::ToolUse;
 use serde_json::json;
 
-use super::{Conversation, NoTurn};
+use super::Conversation;
+use super::turn_start::NoTurn;
 use crate::config::DEFERRED_CALL;
 use crate::event::EngineEvent;
 use crate::prepared_call::PreparedCall;

@@ -1,0 +1,166 @@
+//! What a turn has under way, and what its tasks report to its inbox.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use loci_core::hooks::ToolBatchCall;
+use loci_core::ids::ToolUseId;
+use loci_core::permission::Classified;
+use loci_core::stream::{Ended, Failure, Started, StreamEvent};
+use loci_core::tool::CallEffects;
+use loci_llm::RetryPolicy;
+use serde_json::Value;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio_util::sync::CancellationToken;
+
+use super::compaction::PendingCompaction;
+use super::expansion::ExpandedPrompt;
+use super::tally::Tally;
+use crate::command::{Answer, Prompt};
+use crate::extension::{AfterCall, AfterCompaction, BatchGate, CallGate, CompactionGate, PromptGate};
+use crate::prepared_call::PreparedCall;
+use crate::skills::layer::UsedSkill;
+use crate::slash_command::CommandCall;
+use crate::turn::{CompactionOutcome, CompactionRequest, Event, Limits, RetryRules, Turn};
+
+/// What a turn has under way. Between turns it is that of the last one, which is over.
+pub(super) struct RunningTurn {
+    pub(super) turn: Turn,
+    pub(super) inbox: UnboundedSender<InboxMessage>,
+    pub(super) messages: UnboundedReceiver<InboxMessage>,
+    pub(super) generation: u64,
+    pub(super) request: CancellationToken,
+    pub(super) calls: CancellationToken,
+    /// The model of the request on the wire.
+    pub(super) asked_model: String,
+    /// The head of the response that is arriving.
+    pub(super) answering: Option<Started>,
+    /// What its texts say so far.
+    pub(super) answer_text: String,
+    /// The prompt, until it is recorded.
+    pub(super) prompt: Option<Prompt>,
+    /// The command that makes the prompt, until it has.
+    pub(super) expansion: Option<CommandCall>,
+    /// Texts of skills that calls have used, until the calls' results are recorded.
+    pub(super) skill_texts: HashMap<ToolUseId, String>,
+    pub(super) prepared: HashMap<ToolUseId, PreparedCall>,
+    pub(super) running: HashMap<ToolUseId, RunningCall>,
+    /// What the results of the calls at hand take of the window so far.
+    pub(super) result_tokens: u64,
+    pub(super) questions: HashMap<String, PreparedCall>,
+    /// Ends whatever waits beside an open question, when it is closed.
+    pub(super) beside_questions: HashMap<String, CancellationToken>,
+    /// How many calls the response at hand makes.
+    pub(super) n_calls: usize,
+    /// What hooks want recorded behind the results of calls.
+    pub(super) call_notes: HashMap<ToolUseId, Vec<Value>>,
+    /// The calls of the response at hand, for hooks that want to see them together.
+    pub(super) batch: Vec<ToolBatchCall>,
+    pub(super) tally: Tally,
+    pub(super) has_interrupted: bool,
+    /// The compaction whose summary is being written.
+    pub(super) pending: Option<PendingCompaction>,
+    /// What a compaction made, for those who want to know.
+    pub(super) compacted: Option<AfterCompaction>,
+}
+
+/// What is to be seen to when a running call is done.
+pub(super) struct RunningCall {
+    pub(super) tool: String,
+    /// The file that it reads, if that may bring instructions with it.
+    pub(super) reads: Option<PathBuf>,
+    pub(super) effects: CallEffects,
+    /// Has it go on in the background.
+    pub(super) to_background: CancellationToken,
+}
+
+/// What tasks of a turn report; a request's events count only while it is the current one.
+pub(crate) enum InboxMessage {
+    Request(u64, RequestEvent),
+    Summary(u64, Result<(String, Ended), Failure>),
+    Gate(CompactionRequest, CompactionGate),
+    Collapsed(CompactionRequest),
+    CompactionOver(CompactionOutcome),
+    CompactionHooksDone(CompactionOutcome, Vec<Value>),
+    Expanded(Result<Box<ExpandedPrompt>, String>),
+    SkillUsed(Box<UsedSkill>),
+    PromptGate(PromptGate),
+    CallGate(ToolUseId, CallGate),
+    CallDone(ToolUseId, AfterCall),
+    BatchGate(BatchGate),
+    HookReply(String, Option<Answer>),
+    /// A response is complete, and this is shown in the place of its text.
+    Shown(Event, Option<String>),
+    /// Hooks have decided which changed settings count; the call that waits for it, or the prompt.
+    SettingsDecided(Option<ToolUseId>),
+    /// Hooks were told that the classifier refused a call; what they add stands behind its result.
+    DenialTold(ToolUseId, Classified, Vec<Value>),
+    Classified(ToolUseId, Option<Classified>),
+    Answered(String, Answer),
+    Machine(Event),
+}
+
+/// What comes of a request, before it is accounted for.
+pub(crate) enum RequestEvent {
+    Stream(StreamEvent),
+    Failed(Failure),
+    WaitOver,
+}
+
+impl RunningTurn {
+    pub(super) fn new(limits: Limits, now: Duration) -> Self {
+        let (inbox, messages) = unbounded_channel();
+        Self {
+            turn: Turn::new(limits),
+            inbox,
+            messages,
+            generation: 0,
+            request: CancellationToken::new(),
+            calls: CancellationToken::new(),
+            asked_model: String::new(),
+            answering: None,
+            answer_text: String::new(),
+            prompt: None,
+            expansion: None,
+            skill_texts: HashMap::new(),
+            prepared: HashMap::new(),
+            running: HashMap::new(),
+            result_tokens: 0,
+            questions: HashMap::new(),
+            beside_questions: HashMap::new(),
+            n_calls: 0,
+            call_notes: HashMap::new(),
+            batch: Vec::new(),
+            tally: Tally::begin(now),
+            has_interrupted: false,
+            pending: None,
+            compacted: None,
+        }
+    }
+
+    /// Stands for the turn before the first one.
+    pub(super) fn idle(now: Duration) -> Self {
+        let retry = RetryRules { policy: RetryPolicy::default(), allows_one_piece: false };
+        let models = Vec::new();
+        Self::new(
+            Limits {
+                models,
+                max_turns: None,
+                max_budget_usd: None,
+                max_parallel: 1,
+                retry,
+                asks_before_end: false,
+                max_objections: 0,
+                shows_batches: false,
+            },
+            now,
+        )
+    }
+
+    /// Puts something into the inbox.
+    pub(super) fn post(&self, message: InboxMessage) {
+        // The receiver lives as long as the turn does.
+        drop(self.inbox.send(message));
+    }
+}

@@ -1,0 +1,208 @@
+//! How a turn starts: what it begins with, what is taken up before it, and why one is over before it began.
+
+use loci_core::hooks::HookEvent;
+use loci_core::ids::PromptId;
+use loci_core::message::Block;
+use loci_core::stream::{Failure, FailureKind};
+
+use super::Conversation;
+use super::running_turn::RunningTurn;
+use crate::agents::notification_text;
+use crate::command::Prompt;
+use crate::config::ReloadPoint;
+use crate::event::{EngineEvent, TurnReport, TurnStart};
+use crate::mcp::McpConfig;
+use crate::skills::use_skill::TurnGrants;
+use crate::slash_command::{CommandAction, CommandCall};
+use crate::state::change;
+use crate::turn::{Event, Limits, Outcome, RetryRules, TurnEnd};
+use loci_tools::Host as _;
+
+const BLANK: &str = "The prompt is empty. Send some text, or a picture.";
+const NOTHING_OPEN: &str = "There is nothing to go on with. Send a prompt.";
+
+/// What a turn begins with.
+#[derive(Debug, Clone)]
+pub(crate) enum TurnInput {
+    /// A person, or a program, asks.
+    Prompt(Prompt),
+    /// Whoever sent an agent out says what it is to do.
+    Instruction(String),
+    /// A conversation tells the agent it sent out what to do.
+    Task {
+        text: String,
+        /// The prompt that the work is for; that of the last task, where it is empty.
+        prompt: PromptId,
+        /// Answers to calls that come first, in a fork.
+        results: Vec<Block>,
+    },
+    /// Work beside the conversation has ended.
+    TaskNews,
+    /// Nothing new was said.
+    GoOn,
+    /// A call that an earlier run put off is taken up again.
+    Deferred,
+}
+
+/// Why a turn is over before it began.
+pub(super) enum NoTurn {
+    /// The prompt cannot be sent; this is why.
+    Refused(String),
+    /// There is nothing to ask the model.
+    Over(Box<TurnEnd>),
+}
+
+impl TurnInput {
+    /// A further message to an agent.
+    pub(crate) fn message(text: String) -> Self {
+        Self::Task { text, prompt: PromptId::new(""), results: Vec::new() }
+    }
+}
+
+impl Conversation {
+    /// Begins a turn; the report, when it is over at once.
+    pub(crate) fn begin(&mut self, input: TurnInput) -> Option<TurnReport> {
+        self.take_up_settings();
+        self.take_up_skills();
+        self.grants = TurnGrants::default();
+        self.run = RunningTurn::new(self.turn_limits(), self.env.clock.monotonic());
+        self.start_turn();
+        match self.open(input) {
+            Ok(event) => self.handle(event),
+            Err(NoTurn::Refused(text)) => Some(self.refuse_prompt(text)),
+            Err(NoTurn::Over(end)) => Some(self.finish(*end)),
+        }
+    }
+
+    /// Ends a turn in which nothing is to be done.
+    pub(crate) fn begin_and_end(&mut self) -> TurnReport {
+        self.take_up_settings();
+        self.run = RunningTurn::new(self.turn_limits(), self.env.clock.monotonic());
+        self.start_turn();
+        self.finish(TurnEnd { outcome: Outcome::Completed, round_trips: 0, stop_reason: None })
+    }
+
+    /// Ends a turn whose prompt cannot be made; nothing is asked and nothing recorded.
+    pub(crate) fn begin_refused(&mut self, text: String) -> TurnReport {
+        self.take_up_settings();
+        self.run = RunningTurn::new(self.turn_limits(), self.env.clock.monotonic());
+        self.start_turn();
+        self.refuse_prompt(text)
+    }
+
+    /// Takes up what changed in the settings, and in the definitions of agents, since the last turn.
+    fn take_up_settings(&mut self) {
+        if self.agent.is_none() {
+            self.ctx.reload_settings(ReloadPoint::Prompt);
+            if let Some(changes) = self.host.reload_agents() {
+                self.recorder.add_before_prompt(vec![changes]);
+            }
+            self.note_moment();
+        }
+    }
+
+    /// Tells that a turn begins.
+    fn start_turn(&mut self) {
+        if self.agent.is_none() {
+            change(&self.ctx.state, |state| state.permission.denials.clear());
+        }
+        if let Some(branch) = loci_storage::project::head_branch(&self.env.cwd) {
+            self.recorder.set_branch(branch);
+        }
+        self.make_opening();
+        self.tell(EngineEvent::TurnStarted(TurnStart {
+            session: self.ctx.identity.get().id().clone(),
+            cwd: self.env.cwd.clone(),
+            model: self.current_model(),
+            mode: self.ctx.mode(),
+            tools: self.toolbox.available().map(|descriptor| descriptor.name.clone()).collect(),
+            agents: self.host.agent_names(),
+            mcp_servers: self.ctx.mcp.as_ref().map(McpConfig::states).unwrap_or_default(),
+            mcp_errors: self.ctx.mcp.as_ref().map(McpConfig::errors).unwrap_or_default(),
+            commands: self.ctx.slash_commands.get(),
+            api_key_source: self.ctx.api_key_source.clone(),
+            memory_dir: self.ctx.memory.as_ref().map(|memory| memory.dir().to_owned()),
+        }));
+    }
+
+    /// Returns the first event of a turn; the error says why there is no turn.
+    fn open(&mut self, input: TurnInput) -> Result<Event, NoTurn> {
+        let prompt = match input {
+            TurnInput::Prompt(prompt) => prompt,
+            TurnInput::Instruction(text) => {
+                self.recorder.instruction(&text);
+                return Ok(Event::Begin);
+            }
+            TurnInput::Task { text, prompt, results } => {
+                let entry = self.recorder.task(&text, &prompt, &results);
+                self.tell_task(entry.as_deref(), &text);
+                return Ok(Event::Begin);
+            }
+            TurnInput::TaskNews => {
+                let tasks = self.host.tasks().drain_finished();
+                if tasks.is_empty() {
+                    return Err(NoTurn::Refused(NOTHING_OPEN.to_owned()));
+                }
+                self.run.tally.origin = Some("task-notification");
+                let mode = self.ctx.mode();
+                self.recorder.notification(&notification_text(&tasks), mode.as_str());
+                return Ok(Event::Begin);
+            }
+            TurnInput::Deferred => return self.take_up_deferred(),
+            TurnInput::GoOn if self.recorder.is_open() => return Ok(Event::Begin),
+            TurnInput::GoOn => return Err(NoTurn::Refused(NOTHING_OPEN.to_owned())),
+        };
+        if prompt.content.is_blank() {
+            return Err(NoTurn::Refused(BLANK.to_owned()));
+        }
+        match self.slash_command(&prompt).map(|call| (call.command.action, call.argument)) {
+            Some((CommandAction::Compact, focus)) => {
+                if !self.recorder.path().is_empty() {
+                    self.recorder.command(&prompt.content.text());
+                }
+                return Ok(Event::Compact { focus });
+            }
+            Some((CommandAction::Clear | CommandAction::Skill | CommandAction::McpPrompt, _)) | None => {}
+        }
+        if let Some(text) = self.refusal_of_prompts() {
+            return Err(NoTurn::Refused(text));
+        }
+        self.run.expansion =
+            self.slash_command(&prompt).filter(|call| call.command.action == CommandAction::Skill);
+        self.run.prompt = Some(prompt);
+        Ok(Event::Prompt)
+    }
+
+    /// Tells whether a turn would begin with a slash command that does this.
+    pub(crate) fn asks_for(&self, input: &TurnInput, action: CommandAction) -> bool {
+        matches!(input, TurnInput::Prompt(prompt)
+            if self.slash_command(prompt).is_some_and(|call| call.command.action == action))
+    }
+
+    pub(super) fn slash_command(&self, prompt: &Prompt) -> Option<CommandCall> {
+        self.ctx.slash_commands.get().parse(prompt)
+    }
+
+    /// Ends a turn whose prompt the model would refuse: nothing is asked and nothing recorded.
+    fn refuse_prompt(&mut self, text: String) -> TurnReport {
+        self.run.tally.text.clone_from(&text);
+        let failure = Failure::new(FailureKind::InvalidRequest, text);
+        self.finish(TurnEnd { outcome: Outcome::ApiError(failure), round_trips: 0, stop_reason: None })
+    }
+
+    pub(super) fn turn_limits(&self) -> Limits {
+        let main = self.current_model();
+        let spare = self.model.fallbacks.iter().filter(|model| **model != main).cloned();
+        let models = std::iter::once(main.clone()).chain(spare).collect();
+        Limits {
+            models,
+            max_turns: self.limits.max_turns,
+            max_budget_usd: self.limits.max_budget_usd,
+            max_parallel: if self.limits.max_parallel == 0 { 10 } else { self.limits.max_parallel },
+            retry: RetryRules { policy: self.limits.retry, allows_one_piece: self.limits.allows_one_piece },
+            asks_before_end: self.stop_event().is_some_and(|event| self.ctx.listeners(event).is_some()),
+            max_objections: self.ctx.max_objections,
+            shows_batches: self.is_told_to_hooks() && self.ctx.listeners(HookEvent::PostToolBatch).is_some(),
+        }
+    }
+}
