@@ -127,7 +127,7 @@ pub fn plan(options: &McpOptions, run: &RunSettings) -> Result<Plan, UserError> 
     let mut problems = Vec::new();
     let mut written = Vec::new();
     for config in &options.configs {
-        let (source, servers) = given(&run.env, config)?;
+        let (source, servers) = read_mcp_config_flag(&run.env, config)?;
         written.push((ServerScope::Dynamic, source, servers));
     }
     // A bare run has what it is told and nothing else; the administrator's word stands all the same.
@@ -170,7 +170,7 @@ pub fn plan(options: &McpOptions, run: &RunSettings) -> Result<Plan, UserError> 
 }
 
 /// Reads what `--mcp-config` gives; what is wrong with it as a whole ends the run.
-fn given(env: &Env, config: &str) -> Result<(String, Value), UserError> {
+fn read_mcp_config_flag(env: &Env, config: &str) -> Result<(String, Value), UserError> {
     let hint = "Give --mcp-config a JSON object with `mcpServers`, or a file that holds one.";
     let is_json = config.trim_start().starts_with('{');
     let (source, text) = match is_json {

@@ -136,7 +136,7 @@ impl RunSettings {
         let env = bare.as_ref().unwrap_or(env);
         let home = ConfigHome::from_env(env);
         let places = SettingsPlaces::new(env, &home, Path::new(MANAGED_DIR), options.setting_sources);
-        let (watch, loaded) = SettingsWatch::start(places.clone(), given(env, options)?);
+        let (watch, loaded) = SettingsWatch::start(places.clone(), read_settings_flag(env, options)?);
         let settings = loaded.settings();
         let instructions = InstructionOptions::new(&places, &loaded, &options.permissions.dirs);
         let with_vars = with_settings_vars(env, &settings);
@@ -194,7 +194,7 @@ pub(crate) fn is_bare(env: &Env, options: &RunOptions) -> bool {
 }
 
 /// Reads what `--settings` gives: a JSON object, or the name of a file that holds one.
-fn given(env: &Env, options: &RunOptions) -> Result<Option<GivenSettings>, UserError> {
+fn read_settings_flag(env: &Env, options: &RunOptions) -> Result<Option<GivenSettings>, UserError> {
     let Some(argument) = options.settings.as_deref() else { return Ok(None) };
     let (text, name) = match argument.trim_start().starts_with('{') {
         true => (argument.to_owned(), "--settings".to_owned()),

@@ -69,7 +69,7 @@ struct SettingsChanges {
 
 impl SettingsGate for SettingsChanges {
     fn changes(&mut self) -> Vec<ConfigFileChange> {
-        self.open = held(&self.watch).changes();
+        self.open = lock_watch(&self.watch).changes();
         let source = |scope| match scope {
             Scope::Project => "project_settings",
             Scope::Local => "local_settings",
@@ -81,14 +81,14 @@ impl SettingsGate for SettingsChanges {
     }
 
     fn decide(&mut self, taken: Vec<bool>) {
-        let mut watch = held(&self.watch);
+        let mut watch = lock_watch(&self.watch);
         for (change, is_taken) in self.open.drain(..).zip(taken) {
             watch.decide(change, is_taken);
         }
     }
 }
 
-fn held(watch: &Mutex<SettingsWatch>) -> MutexGuard<'_, SettingsWatch> {
+fn lock_watch(watch: &Mutex<SettingsWatch>) -> MutexGuard<'_, SettingsWatch> {
     watch.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -102,7 +102,7 @@ fn poll(
     let mut waiting = None;
     let mut hook_settings = hook_keys(&start.settings);
     Box::new(move |current, moment| {
-        let changed = held(&watch).poll();
+        let changed = lock_watch(&watch).poll();
         if moment == ReloadPoint::Prompt {
             start.credentials.activate_waiting_helper();
         }

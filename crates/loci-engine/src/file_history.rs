@@ -103,7 +103,7 @@ impl Checkpoints {
     pub(crate) fn begin_prompt(&self, prompt: &EntryId) -> Option<(SnapshotEntry, Vec<String>)> {
         let keeper = self.keeper.as_ref()?;
         let (entry, problems) = lock(&keeper.history).begin_prompt(prompt, &keeper.now());
-        let mut notes: Vec<String> = problems.iter().map(said).collect();
+        let mut notes: Vec<String> = problems.iter().map(backup_error_text).collect();
         let mut watched = lock(&keeper.tree);
         notes.extend(watched.note_background(None));
         notes.extend(watched.tree.begin_prompt(prompt).err().map(|error| error.to_string()));
@@ -220,6 +220,6 @@ fn may_change_anything(call: &PreparedCall) -> bool {
     !call.effects.is_read_only() && !call.facts.keeps_files
 }
 
-fn said(problem: &BackupError) -> String {
+fn backup_error_text(problem: &BackupError) -> String {
     format!("{problem}: {}", problem.source)
 }

@@ -46,13 +46,13 @@ pub(crate) fn notice(path: &[Arc<Entry>], agents: impl FnOnce() -> Vec<AgentFile
             is_agent: true,
         }));
     }
-    let lines: Vec<String> = lost.iter().map(|lost| line(lost, &files)).collect();
+    let lines: Vec<String> = lost.iter().map(|lost| lost_task_text(lost, &files)).collect();
     let has_commands = lost.iter().any(|it| !it.is_agent);
     let commands = if has_commands { "\nWhat commands wrote is in their output files." } else { "" };
     (!lines.is_empty()).then(|| format!("{OPENING}\n{}{commands}\n</task-notification>", lines.join("\n")))
 }
 
-fn line(lost: &Lost, files: &[AgentFile]) -> String {
+fn lost_task_text(lost: &Lost, files: &[AgentFile]) -> String {
     let head = format!("- {}: {}", lost.id, lost.what);
     if !lost.is_agent {
         return head;

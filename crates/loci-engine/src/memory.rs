@@ -163,7 +163,7 @@ impl MemoryService {
         }
         for (edit, found, path) in edits.iter().filter(|(edit, found, _)| edit.after != *found) {
             let text = |it: &Option<MemoryContent>| it.as_ref()?.as_text().map(str::to_owned);
-            seen(host, path, text(found).as_deref(), text(&edit.after).as_deref());
+            update_file_state(host, path, text(found).as_deref(), text(&edit.after).as_deref());
         }
         outcome
     }
@@ -249,7 +249,7 @@ fn not_kept(outcome: ToolOutcome, error: &MemoryError) -> ToolOutcome {
 }
 
 /// Tells the model's memory of files that a stamp is no change behind its back.
-fn seen(host: &ConversationHost, path: &PathEffect, found: Option<&str>, after: Option<&str>) {
+fn update_file_state(host: &ConversationHost, path: &PathEffect, found: Option<&str>, after: Option<&str>) {
     let modified = std::fs::metadata(&path.real).and_then(|metadata| metadata.modified());
     let (Some(found), Some(after), Ok(modified)) = (found, after, modified) else { return };
     let mut files = lock(host.files());

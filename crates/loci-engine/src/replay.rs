@@ -257,7 +257,7 @@ impl Player {
 
     fn client(&self) -> Client {
         let state = Arc::clone(&self.state);
-        Client::playing(move |request: &Request| match lock(&state.score).hear(request) {
+        Client::playing(move |request: &Request| match lock(&state.score).answer_request(request) {
             Some(played) => played,
             None => {
                 state.stuck.notify_one();

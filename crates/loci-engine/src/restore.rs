@@ -22,7 +22,7 @@ pub(crate) fn file_states(path: &[Arc<Entry>]) -> FileStates {
     let mut found: Vec<(PathBuf, FileState)> = Vec::new();
     let mut known = HashSet::new();
     for entry in path.iter().rev().filter(|entry| entry.head().kind == EntryKind::User) {
-        if let Some((file, state)) = seen(entry)
+        if let Some((file, state)) = file_state(entry)
             && known.insert(file.clone())
         {
             found.push((file, state));
@@ -47,7 +47,7 @@ pub(crate) fn last_todos(path: &[Arc<Entry>]) -> Option<Vec<Todo>> {
 }
 
 /// Returns the file that a tool result showed the model, and what it showed.
-fn seen(entry: &Entry) -> Option<(PathBuf, FileState)> {
+fn file_state(entry: &Entry) -> Option<(PathBuf, FileState)> {
     let result: Value = entry.fields().read("toolUseResult")?;
     let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
     if let Some(file) = result.get("file") {

@@ -109,7 +109,7 @@ impl Turn {
             (Phase::Idle, Event::Compact { focus }) => self.compact_manually(focus),
             (Phase::Idle, Event::TakeUp(call)) => self.prepare(vec![call]),
 
-            (Phase::Requesting(_), Event::Stream(event)) => self.hear(event),
+            (Phase::Requesting(_), Event::Stream(event)) => self.on_stream_event(event),
             (Phase::Requesting(_), Event::Ended { ended, spent_usd }) => self.answered(ended, spent_usd),
             (Phase::Requesting(_), Event::Failed { failure, jitter }) => self.failed(failure, jitter),
             (Phase::Requesting(_), Event::Interrupt | Event::Abandon) => self.interrupt_request(),
@@ -174,9 +174,9 @@ impl Turn {
         vec![Effect::Tell(Notice::Requesting), Effect::Request(self.recovery.plan(&self.limits))]
     }
 
-    fn hear(&mut self, event: StreamEvent) -> Vec<Effect> {
+    fn on_stream_event(&mut self, event: StreamEvent) -> Vec<Effect> {
         let Phase::Requesting(response) = &mut self.phase else { return Vec::new() };
-        response.hear(&event);
+        response.on_stream_event(&event);
         vec![Effect::Tell(Notice::Stream(event))]
     }
 

@@ -40,17 +40,17 @@ pub enum CallError {
     #[error(transparent)]
     Transport(#[from] TransportError),
     /// It took too long.
-    #[error("there was no answer within {}", shown(.0))]
+    #[error("there was no answer within {}", duration_text(.0))]
     TimedOut(Duration),
     /// The server fell silent.
-    #[error("nothing was heard for {}", shown(.0))]
+    #[error("nothing was heard for {}", duration_text(.0))]
     Silent(Duration),
     /// The answer cannot be understood.
     #[error("the answer cannot be understood: {0}")]
     Unreadable(String),
 }
 
-fn shown(time: &Duration) -> String {
+fn duration_text(time: &Duration) -> String {
     match time.as_millis() {
         ms @ 0..=9999 => format!("{ms} ms"),
         ms => format!("{} s", ms / 1000),
@@ -178,7 +178,7 @@ impl Connection {
             self.shared.transport.send(message::request(id, method, params)).await?;
             loop {
                 tokio::select! {
-                    answer = &mut answer => break answer.unwrap_or_else(|_| Err(gone("it stopped answering"))),
+                    answer = &mut answer => break answer.unwrap_or_else(|_| Err(connection_closed("it stopped answering"))),
                     () = alive.notified() => {}
                     () = silence(limits.silence) => break Err(CallError::Silent(limits.silence.unwrap_or_default())),
                 }
@@ -241,7 +241,7 @@ async fn silence(limit: Option<Duration>) {
     }
 }
 
-fn gone(why: &str) -> CallError {
+fn connection_closed(why: &str) -> CallError {
     CallError::Transport(TransportError::Closed(why.to_owned()))
 }
 
@@ -253,7 +253,7 @@ impl Shared {
     fn open(&self, id: u64, request: OpenRequest) -> Result<(), CallError> {
         let mut pending = self.pending();
         match &pending.closed {
-            Some(why) => Err(gone(why)),
+            Some(why) => Err(connection_closed(why)),
             None => {
                 pending.open.insert(id, request);
                 Ok(())
@@ -278,7 +278,7 @@ impl Shared {
             std::mem::take(&mut pending.open)
         };
         for (_, request) in open {
-            drop(request.waiter.send(Err(gone(why))));
+            drop(request.waiter.send(Err(connection_closed(why))));
         }
         self.asked.stop();
         self.announce(CLOSED);

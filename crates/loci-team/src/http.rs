@@ -111,11 +111,11 @@ impl HttpRemote {
 
     async fn refusal(&self, response: Response) -> RemoteError {
         let status = response.status().as_u16();
-        RemoteError::Refused { status, why: self.words(response).await }
+        RemoteError::Refused { status, why: self.error_text(response).await }
     }
 
     /// Returns what the server said, in so far as it can be shown.
-    async fn words(&self, response: Response) -> String {
+    async fn error_text(&self, response: Response) -> String {
         let words = self.body(response, MOST_LIST_BYTES).await.unwrap_or_default();
         let why: String = words.chars().filter(|it| !it.is_control()).take(MOST_WORDS).collect();
         why.replace(self.token.expose(), "[redacted]")
@@ -181,7 +181,7 @@ impl Remote for HttpRemote {
             }
             StatusCode::PRECONDITION_FAILED => Ok(Stored::Conflict),
             StatusCode::CONFLICT | StatusCode::PAYLOAD_TOO_LARGE | StatusCode::UNPROCESSABLE_ENTITY => {
-                Ok(Stored::Refused(self.words(response).await))
+                Ok(Stored::Refused(self.error_text(response).await))
             }
             _ => Err(self.refusal(response).await),
         }

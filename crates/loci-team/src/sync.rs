@@ -117,7 +117,7 @@ pub async fn status<R: Remote>(journal: &MemoryJournal, remote: &R) -> Result<Ve
     let pulls: Vec<Line> = pulls.collect();
     let pushes = push_plan(&here.hashes(), &here.agreed, &server).into_iter().filter_map(|(name, step)| {
         let outcome = match step {
-            Push::Create | Push::Update(_) => here.held(&name).unwrap_or(Outcome::ToSend),
+            Push::Create | Push::Update(_) => here.secrets_in(&name).unwrap_or(Outcome::ToSend),
             Push::Conflict | Push::Behind => return None,
         };
         Some(Line { name: name.to_string(), outcome })
@@ -240,7 +240,7 @@ impl<'a> Here<'a> {
             Push::Conflict => return Ok(Some(Outcome::Conflict)),
             Push::Behind => return Ok(None),
         };
-        if let Some(held) = self.held(name) {
+        if let Some(held) = self.secrets_in(name) {
             return Ok(Some(held));
         }
         let Some(text) = self.texts.get(name) else { return Ok(None) };
@@ -255,7 +255,7 @@ impl<'a> Here<'a> {
     }
 
     /// Returns the secrets of an entry, its name included, if there are any.
-    fn held(&self, name: &EntryName) -> Option<Outcome> {
+    fn secrets_in(&self, name: &EntryName) -> Option<Outcome> {
         let text = self.texts.get(name).map(String::as_str).unwrap_or_default();
         let in_name = find_secrets(name.as_str()).into_iter().map(|found| SecretFound { line: 0, ..found });
         let found: Vec<SecretFound> = in_name.chain(find_secrets(text)).collect();

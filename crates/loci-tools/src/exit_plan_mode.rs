@@ -94,7 +94,7 @@ impl Tool for ExitPlanMode {
             let is_other = was_edited && before.is_some();
             ToolOutcome {
                 attachments: reminder.map(|attachment| ToolAttachment { attachment }).into_iter().collect(),
-                ..ToolOutcome::text(told(&plan, file.as_deref(), is_other), structured)
+                ..ToolOutcome::text(approval_text(&plan, file.as_deref(), is_other), structured)
             }
         })
     }
@@ -108,7 +108,7 @@ fn read_plan(file: &Path) -> Option<String> {
     std::fs::read_to_string(file).ok().filter(|text| !text.trim().is_empty())
 }
 
-fn told(plan: &str, file: Option<&Path>, was_edited: bool) -> String {
+fn approval_text(plan: &str, file: Option<&Path>, was_edited: bool) -> String {
     let place = file.map(|file| format!(" It is kept in {}.", file.display())).unwrap_or_default();
     let how = if was_edited {
         "The user has changed the plan and approved it"

@@ -82,14 +82,14 @@ fn any(words: &mut Words<'_>, allowed: &[&str]) -> bool {
 }
 
 fn all(words: &mut Words<'_>, allowed: &[&str]) -> bool {
-    let mut met = one(words, allowed);
+    let mut met = parse_term(words, allowed);
     while words.next_if_eq(&"AND").is_some() {
-        met &= one(words, allowed);
+        met &= parse_term(words, allowed);
     }
     met
 }
 
-fn one(words: &mut Words<'_>, allowed: &[&str]) -> bool {
+fn parse_term(words: &mut Words<'_>, allowed: &[&str]) -> bool {
     match words.next() {
         Some("(") => {
             let met = any(words, allowed);

@@ -19,7 +19,7 @@ pub fn agent_listing(
     book: &Rulebook,
 ) -> String {
     let offered = registry.iter().filter(|agent| is_offered(&agent.name, spawnable, book));
-    let mut lines: Vec<String> = offered.map(|agent| line(agent)).collect();
+    let mut lines: Vec<String> = offered.map(|agent| agent_summary(agent)).collect();
     if can_fork && is_offered(FORK, spawnable, book) {
         lines.push(FORK_LINE.to_owned());
     }
@@ -52,7 +52,7 @@ pub(crate) fn agent_changes(before: &AgentRegistry, after: &AgentRegistry) -> Op
         json!({
             "type": "agent_listing_delta",
             "addedTypes": added.iter().map(|agent| agent.name.as_str()).collect::<Vec<_>>(),
-            "addedLines": added.iter().map(|agent| line(agent)).collect::<Vec<_>>(),
+            "addedLines": added.iter().map(|agent| agent_summary(agent)).collect::<Vec<_>>(),
             "removedTypes": removed,
             "isInitial": false,
             "showConcurrencyNote": false,
@@ -60,7 +60,7 @@ pub(crate) fn agent_changes(before: &AgentRegistry, after: &AgentRegistry) -> Op
     })
 }
 
-fn line(agent: &AgentDefinition) -> String {
+fn agent_summary(agent: &AgentDefinition) -> String {
     let description = loci_stdx::truncate_chars(&agent.description, MOST_LETTERS);
     let tools = match (&agent.tools, agent.disallowed_tools.is_empty()) {
         (Some(tools), _) => tools.join(", "),

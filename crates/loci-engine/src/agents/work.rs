@@ -83,7 +83,7 @@ impl AgentWork {
     }
 
     /// Something was said.
-    pub(crate) fn said(&self, text: &str) {
+    pub(crate) fn write_text(&self, text: &str) {
         if !text.trim().is_empty() {
             self.write(text.trim_end());
         }

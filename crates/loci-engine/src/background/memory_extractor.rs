@@ -123,14 +123,14 @@ fn task(memory: &MemoryService, config: ExtractionConfig, fork_point: ForkPoint)
         point: fork_point,
         policy: Policy::Memory(dir.clone()),
         max_turns: MAX_TURNS,
-        files: seen(&dir.join(MEMORY_INDEX), index),
+        files: already_read(&dir.join(MEMORY_INDEX), index),
         author: Author::Extraction,
     };
     AgentTask { setup, instruction }
 }
 
 /// The agent is shown the index; when that is all of the file, it has read it.
-fn seen(path: &std::path::Path, index: String) -> FileStates {
+fn already_read(path: &std::path::Path, index: String) -> FileStates {
     let mut files = FileStates::default();
     let is_all = read_regular_to_string(path).is_ok_and(|text| text == index);
     if let (true, Ok(modified)) = (is_all, std::fs::metadata(path).and_then(|it| it.modified())) {

@@ -56,7 +56,7 @@ impl NotesUpdater {
     }
 
     /// Takes note of a response.
-    pub(crate) fn heard(&mut self, n_calls: usize) {
+    pub(crate) fn on_response(&mut self, n_calls: usize) {
         self.is_pause = n_calls == 0;
         self.since.on_response(n_calls);
     }
@@ -116,7 +116,7 @@ async fn update(
         point: job.fork_point,
         policy: Policy::OneFile(file.clone()),
         max_turns: MAX_TURNS,
-        files: seen(&file, text),
+        files: already_read(&file, text),
         author: Author::Model,
     };
     let task = AgentTask { setup, instruction };
@@ -134,7 +134,7 @@ async fn update(
 }
 
 /// The agent is shown the notes, so it has read them.
-fn seen(file: &std::path::Path, content: String) -> FileStates {
+fn already_read(file: &std::path::Path, content: String) -> FileStates {
     let mut files = FileStates::default();
     let modified = std::fs::metadata(file).and_then(|metadata| metadata.modified());
     if let Ok(modified) = modified {

@@ -122,7 +122,7 @@ mod tests {
         CallEffects { commands: vec![command], ..CallEffects::default() }
     }
 
-    fn say(permit: &Permit) -> &'static str {
+    fn permit_name(permit: &Permit) -> &'static str {
         match permit {
             Permit::Granted => "granted",
             Permit::IfAllowed => "if allowed",
@@ -160,7 +160,7 @@ mod tests {
             (&Policy::Nothing, "Read", json!({}), CallEffects::default(), "refused"),
         ] {
             let permit = policy.permit(tool, &input, &effects);
-            assert_eq!(say(&permit), expected, "{policy:?} {tool} {effects:?}");
+            assert_eq!(permit_name(&permit), expected, "{policy:?} {tool} {effects:?}");
         }
     }
 

@@ -154,7 +154,7 @@ impl Conversation {
                     self.run.tally.text = text;
                 }
                 if let Some(work) = &self.work {
-                    blocks.iter().filter_map(Block::text).for_each(|text| work.said(&text));
+                    blocks.iter().filter_map(Block::text).for_each(|text| work.write_text(&text));
                 }
                 self.recorder.response(&started, &blocks, ended.as_ref());
                 let n_calls = blocks.iter().filter(|it| it.kind() == BlockKind::ToolUse).count();

@@ -65,7 +65,7 @@ impl Helpers {
     /// Takes note of a response that made so many calls.
     pub(super) fn response_recorded(&mut self, n_calls: usize) {
         if let Some(notes) = &mut self.notes {
-            notes.heard(n_calls);
+            notes.on_response(n_calls);
         }
     }
 

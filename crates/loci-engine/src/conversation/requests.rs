@@ -150,7 +150,7 @@ impl Conversation {
     }
 
     fn notify_stream(&mut self, event: StreamEvent) {
-        let first_after = self.run.tally.heard(self.env.clock.monotonic());
+        let first_after = self.run.tally.on_stream_event(self.env.clock.monotonic());
         match &event {
             StreamEvent::Started(started) => {
                 self.run.answering = Some(started.clone());

@@ -16,7 +16,7 @@ use crate::turn::{Outcome, TurnEnd};
 pub(super) struct Tally {
     began: Duration,
     request_began: Duration,
-    has_heard: bool,
+    has_first_event: bool,
     /// What the turn began with, where that was no prompt of a person.
     pub(super) origin: Option<&'static str>,
     /// Tokens of this turn.
@@ -37,7 +37,7 @@ impl Tally {
         Self {
             began: now,
             request_began: now,
-            has_heard: false,
+            has_first_event: false,
             origin: None,
             usage: Usage::default(),
             text: String::new(),
@@ -51,13 +51,13 @@ impl Tally {
 
     pub(super) fn request_began(&mut self, now: Duration, process_started: Duration) {
         self.request_began = now;
-        self.has_heard = false;
+        self.has_first_event = false;
         self.first_request_after.get_or_insert(now.saturating_sub(process_started));
     }
 
     /// Notes an event; for the first of a request, returns how long it took to come.
-    pub(super) fn heard(&mut self, now: Duration) -> Option<Duration> {
-        if std::mem::replace(&mut self.has_heard, true) {
+    pub(super) fn on_stream_event(&mut self, now: Duration) -> Option<Duration> {
+        if std::mem::replace(&mut self.has_first_event, true) {
             return None;
         }
         self.first_event_after.get_or_insert(now.saturating_sub(self.began));

@@ -39,7 +39,7 @@ impl PromptCall {
         });
         let (view, spec) =
             found.ok_or_else(|| format!("/{command} is gone: its MCP server is not connected"))?;
-        let mut words = words(written);
+        let mut words = split_arguments(written);
         if words.len() > spec.arguments.len() && !spec.arguments.is_empty() {
             let rest = words.split_off(spec.arguments.len() - 1).join(" ");
             words.push(rest);
@@ -61,7 +61,7 @@ impl PromptCall {
 }
 
 /// Splits arguments at white space; quotes hold a word together.
-fn words(text: &str) -> Vec<String> {
+fn split_arguments(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote = None;
@@ -135,7 +135,7 @@ mod tests {
             (r#"'a "b" c'"#, &[r#"a "b" c"#]),
             (r#""open end"#, &["open end"]),
         ] {
-            assert_eq!(words(text), expected, "{text}");
+            assert_eq!(split_arguments(text), expected, "{text}");
         }
     }
 

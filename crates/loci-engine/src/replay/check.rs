@@ -102,12 +102,12 @@ fn hex(hasher: Sha256) -> String {
 
 fn difference(recorded: &[Message], sent: &[Message]) -> String {
     let n_same = recorded.iter().zip(sent).take_while(|(recorded, sent)| recorded == sent).count();
-    let shown = |messages: &[Message]| messages.get(n_same).map(lines).unwrap_or_default();
+    let shown = |messages: &[Message]| messages.get(n_same).map(message_text).unwrap_or_default();
     let diff = shorten(&unified(&shown(recorded), &shown(sent)));
     format!("message {} of {} (recorded: {})\n{diff}", n_same + 1, sent.len(), recorded.len())
 }
 
-fn lines(message: &Message) -> String {
+fn message_text(message: &Message) -> String {
     let blocks = message.content.iter().map(|block| format!("{}\n", clip_line(block.json().as_str())));
     std::iter::once(format!("{}\n", message.role.as_str())).chain(blocks).collect()
 }

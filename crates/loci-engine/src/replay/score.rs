@@ -114,7 +114,7 @@ impl Score {
     }
 
     /// Hears a request and says what is played; `None` when the recording does not go on by an answer.
-    pub(super) fn hear(&mut self, request: &Request) -> Option<Played> {
+    pub(super) fn answer_request(&mut self, request: &Request) -> Option<Played> {
         let next = self.asked.take().or_else(|| self.next_request())?;
         self.advance(next);
         let answer = Answer::read(&self.stretch.path[next..], &self.parts[next..])?;

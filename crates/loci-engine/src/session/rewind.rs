@@ -39,10 +39,11 @@ fn rewind(
     is_trial: bool,
 ) -> Result<FilesRewound, String> {
     let entries = load_transcript(transcript).map_err(|error| error.to_string())?.entries;
-    let plan = plan_rewind(scene, &entries, prompt).map_err(|error| told(&error))?;
+    let plan = plan_rewind(scene, &entries, prompt).map_err(|error| rewind_error_text(&error))?;
     let mut answer = answer(&plan);
     if !is_trial {
-        let rewound = apply_rewind(scene, plan, OnConflict::Keep, None).map_err(|error| told(&error))?;
+        let rewound =
+            apply_rewind(scene, plan, OnConflict::Keep, None).map_err(|error| rewind_error_text(&error))?;
         answer.changed = rewound.changed;
         answer.left = rewound.left;
     }
@@ -60,7 +61,7 @@ fn answer(plan: &RewindPlan) -> FilesRewound {
     }
 }
 
-fn told(error: &RewindError) -> String {
+fn rewind_error_text(error: &RewindError) -> String {
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}"));
     format!("{error}{}", cause.unwrap_or_default())
 }

@@ -14,7 +14,7 @@ pub(super) struct Response {
 }
 
 impl Response {
-    pub(super) fn hear(&mut self, event: &StreamEvent) {
+    pub(super) fn on_stream_event(&mut self, event: &StreamEvent) {
         match event {
             StreamEvent::Started(started) => self.started = Some(started.clone()),
             StreamEvent::Delta { index, delta: Delta::Text(text) } => {

@@ -11,7 +11,7 @@ fn vars(name: &str) -> Option<String> {
 }
 
 /// Renders what an entry means.
-fn shown(entry: Value) -> String {
+fn parsed_text(entry: Value) -> String {
     match parse_server("s", &entry, ServerScope::User, "f", &vars) {
         Ok((server, warnings)) => {
             let way = match server.way {
@@ -54,7 +54,7 @@ fn entries_of_every_kind_are_read() {
             r#"x ["${NO}"] [] ! the variable `NO` is not set, so `${NO}` in its `args` stays as it is"#,
         ),
     ] {
-        assert_eq!(shown(entry.clone()), expected, "{entry}");
+        assert_eq!(parsed_text(entry.clone()), expected, "{entry}");
     }
 }
 
@@ -73,7 +73,7 @@ fn bad_entry_says_what_is_wrong() {
         (json!({"type": "http", "url": "file:///etc/passwd"}), "not spoken"),
         (json!({"type": "pigeon", "url": "https://a"}), "unknown"),
     ] {
-        let said = shown(entry.clone());
+        let said = parsed_text(entry.clone());
         assert!(said.starts_with("bad: ") && said.contains(expected), "{entry}: {said}");
     }
 }

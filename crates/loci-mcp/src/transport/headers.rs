@@ -41,17 +41,17 @@ impl HeaderSource {
     /// Returns the headers of the next request. Those that are printed win over those that are written.
     pub(crate) async fn headers(&self) -> Result<HeaderMap, TransportError> {
         let mut headers = HeaderMap::new();
-        put(&mut headers, &self.fixed)?;
+        insert_headers(&mut headers, &self.fixed)?;
         if let Some(helper) = &self.helper {
             let mut printed = self.printed.lock().await;
             if printed.is_none() {
                 *printed = Some(helper.run().await.map_err(TransportError::Failed)?);
             }
-            put(&mut headers, printed.as_deref().unwrap_or_default())?;
+            insert_headers(&mut headers, printed.as_deref().unwrap_or_default())?;
         }
         if let Some(authorizer) = &self.authorizer {
             let given = authorizer.headers().await.map_err(TransportError::Failed)?;
-            put(&mut headers, &given)?;
+            insert_headers(&mut headers, &given)?;
         }
         Ok(headers)
     }
@@ -75,7 +75,7 @@ impl HeaderSource {
     }
 }
 
-fn put(headers: &mut HeaderMap, pairs: &[(String, String)]) -> Result<(), TransportError> {
+fn insert_headers(headers: &mut HeaderMap, pairs: &[(String, String)]) -> Result<(), TransportError> {
     for (name, value) in pairs {
         let parsed: Result<HeaderName, _> = name.parse();
         let parsed =

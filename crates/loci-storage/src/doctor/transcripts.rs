@@ -62,10 +62,10 @@ impl Patient<'_> {
         if is_empty && self.is_settled && self.store.is_older_than(file, HOUR_MS) {
             return vec![self.empty()];
         }
-        let (mut cases, reading) = self.lines(file, TranscriptKind::Session);
+        let (mut cases, reading) = self.check_lines(file, TranscriptKind::Session);
         for agent in files_in(&self.place.subagents_dir()) {
             if agent.extension().is_some_and(|it| it == "jsonl") && agent.is_file() {
-                cases.extend(self.lines(&agent, TranscriptKind::Agent).0);
+                cases.extend(self.check_lines(&agent, TranscriptKind::Agent).0);
             }
         }
         if let Some(reading) = reading {
@@ -83,7 +83,7 @@ impl Patient<'_> {
     }
 
     /// Judges the lines and the tree of a transcript, and who may read it.
-    fn lines(&self, file: &Path, whose: TranscriptKind) -> (Vec<Case>, Option<CheckedTranscript>) {
+    fn check_lines(&self, file: &Path, whose: TranscriptKind) -> (Vec<Case>, Option<CheckedTranscript>) {
         let reading = match open_regular(file).and_then(|mut file| read(&mut file)) {
             Ok(reading) => reading,
             Err(error) => return (vec![self.unreadable(file, &error)], None),

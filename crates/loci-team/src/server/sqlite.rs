@@ -149,7 +149,7 @@ impl Store for SqliteStore {
             let (found, n_entries) = find_replaced(connection, &sent)?;
             let written = decide(&sent, found, n_entries);
             if written.is_change() {
-                put(connection, &sent)?;
+                insert_entry(connection, &sent)?;
             }
             audit(connection, &sent.now, &Deed::about_text(&sent, &written))?;
             Ok(written)
@@ -239,7 +239,7 @@ fn find_replaced(connection: &Connection, sent: &Sent) -> Result<(Found, usize),
     Ok((found, n_entries as usize))
 }
 
-fn put(connection: &Connection, sent: &Sent) -> Result<(), StoreError> {
+fn insert_entry(connection: &Connection, sent: &Sent) -> Result<(), StoreError> {
     let (name, hash, by) = (sent.name.as_str(), sent.hash.as_str(), &sent.member.name);
     let (repository, now) = (&sent.member.repository, &sent.now);
     connection

@@ -44,7 +44,7 @@ impl Tool for ListAgents {
             let rows = agents.list();
             let text = match rows.is_empty() {
                 true => "No agent has been sent out in this session.".to_owned(),
-                false => rows.iter().map(line).collect::<Vec<_>>().join("\n"),
+                false => rows.iter().map(agent_row_text).collect::<Vec<_>>().join("\n"),
             };
             let list: Vec<Value> = rows
                 .iter()
@@ -63,7 +63,7 @@ impl Tool for ListAgents {
     }
 }
 
-fn line(row: &AgentRow) -> String {
+fn agent_row_text(row: &AgentRow) -> String {
     let name = row.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
     format!("{}{name}: {}, {}: {}", row.id, row.kind, row.status, row.description)
 }

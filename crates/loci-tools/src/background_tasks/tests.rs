@@ -29,7 +29,7 @@ async fn output(host: &ShellHost, input: Value) -> ToolOutcome {
 }
 
 /// Returns the last paragraph: the output behind the line on the status.
-fn shown(outcome: &ToolOutcome) -> &str {
+fn text_of(outcome: &ToolOutcome) -> &str {
     text(outcome).split_once("\n\n").unwrap().1
 }
 
@@ -45,7 +45,7 @@ async fn a_task_runs_to_its_end() {
         let id = start(&host, command).await;
         let outcome = output(&host, json!({"task_id": id})).await;
         assert!(text(&outcome).starts_with(&format!("Task {id} {word}. Output file: ")), "{outcome:?}");
-        let mut lines: Vec<&str> = shown(&outcome).lines().collect();
+        let mut lines: Vec<&str> = text_of(&outcome).lines().collect();
         lines.sort_by_key(|line| *line != "out");
         assert_eq!(lines.join("\n"), output_text);
         assert_eq!(outcome.structured["retrieval_status"], "success");
@@ -70,18 +70,18 @@ async fn new_output_is_shown_once() {
         let outcome = output(&host, json!({"task_id": id, "block": false})).await;
         assert!(text(&outcome).contains("is still running"), "{outcome:?}");
         assert_eq!(outcome.structured["retrieval_status"], "not_ready");
-        if shown(&outcome) != "(no new output)" {
+        if text_of(&outcome) != "(no new output)" {
             break outcome;
         }
     };
-    assert_eq!(shown(&first), "one é");
+    assert_eq!(text_of(&first), "one é");
     let waited = output(&host, json!({"task_id": id, "timeout": 1})).await;
     assert_eq!(
-        (shown(&waited), &waited.structured["retrieval_status"]),
+        (text_of(&waited), &waited.structured["retrieval_status"]),
         ("(no new output)", &json!("timeout"))
     );
     tokio::fs::write(go, "").await.unwrap();
-    assert_eq!(shown(&output(&host, json!({"task_id": id})).await), "two");
+    assert_eq!(text_of(&output(&host, json!({"task_id": id})).await), "two");
 }
 
 #[tokio::test]
@@ -89,7 +89,7 @@ async fn long_output_shows_its_end() {
     let host = ShellHost::with_vars(&[("TASK_MAX_OUTPUT_LENGTH", "10")]);
     let id = start(&host, "seq 1 100").await;
     let outcome = output(&host, json!({"task_id": id})).await;
-    assert_eq!(shown(&outcome), "[282 earlier bytes are in the output file]\n98\n99\n100");
+    assert_eq!(text_of(&outcome), "[282 earlier bytes are in the output file]\n98\n99\n100");
 }
 
 #[tokio::test]

@@ -238,7 +238,7 @@ mod tests {
         base64::engine::general_purpose::STANDARD.encode(bytes)
     }
 
-    fn shown(notebook: &Notebook) -> String {
+    fn rendered(notebook: &Notebook) -> String {
         let parts = notebook.parts.iter().map(|part| match part {
             Part::Text(text) => text.as_str(),
             Part::Picture(_) => "(picture)",
@@ -282,7 +282,7 @@ mod tests {
             line 1
             </output>
             [picture left out: its format is not known]"##]]
-        .assert_eq(&shown(&notebook));
+        .assert_eq(&rendered(&notebook));
         assert_eq!(
             notebook.cells[0],
             json!({"cellType": "markdown", "source": "# Title\nText.", "cell_id": "a1"})
@@ -298,7 +298,7 @@ mod tests {
         let source = json!({"cells": [{"cell_type": "code", "source": "", "outputs": [
             {"output_type": "stream", "text": "é".repeat(10_001)},
         ]}]});
-        let text = shown(&parse(source.to_string().as_bytes()).unwrap());
+        let text = rendered(&parse(source.to_string().as_bytes()).unwrap());
         assert!(text.contains("é… [output cut here: it has 10001 characters]"));
         assert_eq!(text.matches('é').count(), 10_000);
     }
@@ -310,7 +310,7 @@ mod tests {
         let notebook = parse(json!({"cells": [cell]}).to_string().as_bytes()).unwrap();
         let n_pictures = notebook.parts.iter().filter(|part| matches!(part, Part::Picture(_))).count();
         assert_eq!(n_pictures, MAX_PICTURES);
-        assert!(shown(&notebook).contains("there are too many"));
+        assert!(rendered(&notebook).contains("there are too many"));
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub(super) fn read(shown: &str, bytes: Vec<u8>, wanted: Option<&str>) -> Result<
     let bytes = Arc::new(bytes);
     let pdf = Pdf::new(Arc::clone(&bytes)).map_err(|error| load_error(shown, error))?;
     let n_pages = pdf.pages().len();
-    let Some(wanted) = wanted else { return whole(shown, &bytes, n_pages) };
+    let Some(wanted) = wanted else { return whole_document(shown, &bytes, n_pages) };
     let wanted = page_range(wanted, n_pages)
         .map_err(|problem| format!("{problem} `{shown}` has {}.", pages(n_pages)))?;
     part(shown, &pdf, wanted, bytes.len())
@@ -44,7 +44,7 @@ fn pages(n: usize) -> String {
     counted(n as u64, "page", "pages")
 }
 
-fn whole(shown: &str, bytes: &[u8], n_pages: usize) -> Result<Document, String> {
+fn whole_document(shown: &str, bytes: &[u8], n_pages: usize) -> Result<Document, String> {
     if n_pages > MAX_WHOLE_PAGES || bytes.len() > MAX_WHOLE_BYTES {
         return Err(format!(
             "`{shown}` has {} and {} bytes, too much to read whole. Name the pages you need in `pages`, such as \

@@ -51,7 +51,7 @@ impl Tool for TaskGet {
                 Err(outcome) => return outcome,
             };
             match list.find(call.input["taskId"].as_str().unwrap_or_default()) {
-                Ok(task) => ToolOutcome::text(told(task), json!({"task": shown(task)})),
+                Ok(task) => ToolOutcome::text(result_text(task), json!({"task": result_json(task)})),
                 // A task that is not there is no failure of the call.
                 Err(error) => ToolOutcome::text(format!("{error}."), json!({"task": null})),
             }
@@ -59,7 +59,7 @@ impl Tool for TaskGet {
     }
 }
 
-fn shown(task: &Task) -> Value {
+fn result_json(task: &Task) -> Value {
     json!({
         "id": task.id,
         "subject": task.subject,
@@ -70,7 +70,7 @@ fn shown(task: &Task) -> Value {
     })
 }
 
-fn told(task: &Task) -> String {
+fn result_text(task: &Task) -> String {
     let mut lines =
         vec![format!("Task {}: {}", task.id, task.subject), format!("Status: {}", task.status.as_str())];
     let mut add = |name: &str, text: &str| {

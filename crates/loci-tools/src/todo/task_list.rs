@@ -42,14 +42,14 @@ impl Tool for TaskList {
     fn run<'a>(&'a self, _call: ToolCall, host: &'a dyn Host) -> ToolFuture<'a> {
         Box::pin(async move {
             match task_store::read(host).await {
-                Ok(list) => ToolOutcome::text(told(&list), json!({"tasks": shown(&list)})),
+                Ok(list) => ToolOutcome::text(result_text(&list), json!({"tasks": result_json(&list)})),
                 Err(outcome) => outcome,
             }
         })
     }
 }
 
-fn shown(list: &Tasks) -> Vec<Value> {
+fn result_json(list: &Tasks) -> Vec<Value> {
     let row = |task: &Task| {
         let blockers: Vec<&str> = list.open_blockers(task).collect();
         json!({"id": task.id, "subject": task.subject, "status": task.status, "blockedBy": blockers})
@@ -57,7 +57,7 @@ fn shown(list: &Tasks) -> Vec<Value> {
     list.tasks().iter().map(row).collect()
 }
 
-fn told(list: &Tasks) -> String {
+fn result_text(list: &Tasks) -> String {
     if list.tasks().is_empty() {
         return "The task list is empty.".to_owned();
     }

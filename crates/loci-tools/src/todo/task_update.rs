@@ -65,7 +65,7 @@ impl Tool for TaskUpdate {
             };
             let wanted = id.clone();
             match task_store::edit(host, move |list| list.change(&wanted, change)).await {
-                Ok(Ok(changed)) => ToolOutcome::text(told(&id, &changed), shown(&id, &changed)),
+                Ok(Ok(changed)) => ToolOutcome::text(result_text(&id, &changed), result_json(&id, &changed)),
                 Ok(Err(error @ TaskListError::Unknown { .. })) => not_found(&id, &error),
                 Ok(Err(error)) => ToolOutcome::refusal(format!("{error}.")),
                 Err(outcome) => outcome,
@@ -80,7 +80,7 @@ fn not_found(id: &str, error: &TaskListError) -> ToolOutcome {
     ToolOutcome::text(format!("{error}."), structured)
 }
 
-fn shown(id: &str, changed: &Changed) -> Value {
+fn result_json(id: &str, changed: &Changed) -> Value {
     let mut value = json!({"success": true, "taskId": id, "updatedFields": changed.fields});
     if let Some((from, to)) = changed.status {
         value["statusChange"] = json!({"from": from, "to": to});
@@ -88,7 +88,7 @@ fn shown(id: &str, changed: &Changed) -> Value {
     value
 }
 
-fn told(id: &str, changed: &Changed) -> String {
+fn result_text(id: &str, changed: &Changed) -> String {
     match (changed.status, changed.fields.as_slice()) {
         (Some((_, "deleted")), _) => format!("Task {id} is off the list."),
         (_, []) => format!("Task {id} was like this already."),

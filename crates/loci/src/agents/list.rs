@@ -28,7 +28,7 @@ pub(super) fn run(registry: &AgentRegistry, args: &ListArgs) -> String {
             .collect();
         return pretty(&json!({"agents": rows, "shadowed": shadowed, "problems": problems}));
     }
-    let mut out: String = registry.iter().map(|agent| line(agent)).collect();
+    let mut out: String = registry.iter().map(|agent| agent_line(agent)).collect();
     for agent in &registry.shadowed {
         out += &format!(
             "{}  ({})  does not count: another of this name comes first\n",
@@ -38,7 +38,7 @@ pub(super) fn run(registry: &AgentRegistry, args: &ListArgs) -> String {
     out + &registry.problems.iter().map(|problem| format!("! {problem}\n")).collect::<String>()
 }
 
-fn line(agent: &AgentDefinition) -> String {
+fn agent_line(agent: &AgentDefinition) -> String {
     let notes: String = agent.notes.iter().map(|note| format!("  ! {note}\n")).collect();
     format!("{}  {}  ({})\n{notes}", agent.name, single_line(&agent.description, MOST_LETTERS), agent.source)
 }

@@ -85,7 +85,7 @@ fn window(env: &Env, settings: &Settings, model: &ModelConfig) -> Window {
 }
 
 /// Returns how many tokens a session holds, as the session itself counts them.
-fn held(past: LoadedHistory, window: Window, overhead: u64) -> Fullness {
+fn context_fullness(past: LoadedHistory, window: Window, overhead: u64) -> Fullness {
     let path = past.replaced.view(past.path);
     let tokens = context_tokens(&path, &past.replaced, overhead);
     ContextRoom::from_path(window, overhead, &path, &past.replaced).fullness(tokens)
@@ -144,7 +144,7 @@ impl Context {
         let overhead = pieces.iter().map(|piece| piece.tokens).sum();
         let session = start.as_ref().map(|start| start.place.id().clone());
         let fullness = match start {
-            Some(start) => held(start.history, window, overhead),
+            Some(start) => context_fullness(start.history, window, overhead),
             None => ContextRoom::new(window, overhead).fullness(overhead),
         };
         Ok(Self { model: model.main, pieces, left_out, session, fullness })

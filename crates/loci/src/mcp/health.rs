@@ -27,7 +27,7 @@ pub(super) fn check(ctx: &McpContext, plan: &Plan) -> Result<Vec<ServerView>, Us
 }
 
 /// Returns how a server is doing, in words.
-pub(super) fn shown(view: &ServerView) -> String {
+pub(super) fn status_text(view: &ServerView) -> String {
     let why = view.error.as_deref().map(|error| format!(": {error}")).unwrap_or_default();
     match view.status {
         ServerStatus::Connected => format!("✓ connected, {} tools", view.offer.tools.len()),

@@ -8,7 +8,7 @@ use loci_mcp::config::{Plan, ServerConfig, ServerWay, Standing};
 use serde_json::json;
 
 use super::McpContext;
-use super::health::{check, shown};
+use super::health::{check, status_text};
 use crate::config::pretty;
 
 #[derive(Debug, clap::Args)]
@@ -51,7 +51,7 @@ pub(super) fn run(ctx: &McpContext, args: &ListArgs) -> Result<String, UserError
     let mut out = String::new();
     for server in &plan.servers {
         let config = &server.config;
-        let health = view(&config.name).map_or_else(|| standing(server.standing).to_owned(), shown);
+        let health = view(&config.name).map_or_else(|| standing(server.standing).to_owned(), status_text);
         out += &format!("{}: {} ({}) - {health}\n", config.name, way(config), config.scope.name());
     }
     if plan.servers.is_empty() {
@@ -98,7 +98,7 @@ pub(super) fn run_get(ctx: &McpContext, args: &GetArgs) -> Result<String, UserEr
         }
         ServerWay::Sdk => {}
     }
-    let status = views.first().map_or_else(|| standing(server.standing).to_owned(), shown);
+    let status = views.first().map_or_else(|| standing(server.standing).to_owned(), status_text);
     out += &format!("  Status: {status}\n");
     if let Some(view) = views.first() {
         out += &tools(view);

@@ -29,10 +29,10 @@ pub(super) fn run(ctx: &MemoryContext, args: &HistoryArgs) -> Result<String, Use
     if changes.is_empty() {
         return Ok("No change is known\n".to_owned());
     }
-    Ok(changes.iter().map(line).collect())
+    Ok(changes.iter().map(change_line).collect())
 }
 
-fn line(change: &Change) -> String {
+fn change_line(change: &Change) -> String {
     let touched = change.files.iter().filter(|it| it.before != it.after);
     let files: Vec<&str> = touched.map(|it| it.file.as_str()).collect();
     let session = change.session.as_ref().map(|it| format!("  session {it}")).unwrap_or_default();

@@ -148,7 +148,7 @@ fn said_otherwise(ctx: &MemoryContext, pending: &[MemoryText]) -> HashMap<String
 }
 
 /// Reads one of them.
-pub(super) fn one(
+pub(super) fn read_one(
     ctx: &MemoryContext,
     area: MemoryArea,
     file: String,

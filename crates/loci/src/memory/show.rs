@@ -18,7 +18,7 @@ pub(super) struct ShowArgs {
 
 pub(super) fn run(ctx: &MemoryContext, args: &ShowArgs) -> Result<String, UserError> {
     let (file, text) = ctx.find(&args.name)?;
-    let known = known::one(ctx, MemoryArea::Memory, file, text)?;
+    let known = known::read_one(ctx, MemoryArea::Memory, file, text)?;
     if args.json {
         let mut value = known.to_json();
         value["text"] = json!(known.text);

@@ -22,7 +22,7 @@ pub fn team_index<'a>(
     let mut index = String::new();
     let mut n_left_out = n_more;
     for (n, (name, file)) in entries.into_iter().enumerate() {
-        let line = line(dir, name, file);
+        let line = entry_line(dir, name, file);
         match n < INDEX_LINES && n_left_out == n_more && index.len() + line.len() < INDEX_BYTES {
             true => index.push_str(&line),
             false => n_left_out += 1,
@@ -35,7 +35,7 @@ pub fn team_index<'a>(
     index
 }
 
-fn line(dir: &str, name: &EntryName, file: &MemoryFile) -> String {
+fn entry_line(dir: &str, name: &EntryName, file: &MemoryFile) -> String {
     let stem = name.as_str().strip_suffix(".md").unwrap_or(name.as_str());
     let title = harmless(file.name.as_deref().unwrap_or(stem));
     let about = harmless(file.description.as_deref().unwrap_or("(no description)"));

@@ -16,7 +16,7 @@ fn meta(text: &str) -> Arc<Entry> {
     entry(json!({"type": "user", "isMeta": true, "message": {"role": "user", "content": text}}))
 }
 
-fn said(id: &str, block: Value, stop: Value) -> Arc<Entry> {
+fn assistant_entry(id: &str, block: Value, stop: Value) -> Arc<Entry> {
     entry(json!({"type": "assistant", "uuid": "a", "message": {"id": id, "model": "m", "role": "assistant",
         "content": [block], "stop_reason": stop, "usage": {"input_tokens": 3, "output_tokens": 4}}}))
 }
@@ -57,7 +57,7 @@ fn entries_have_their_parts() {
         (user(json!([result("t")])), Part::Results),
         (user(json!([result("t"), text("and words")])), Part::Foreign),
         (summary, Part::Foreign),
-        (said("m1", text("yes"), json!(null)), Part::Answer),
+        (assistant_entry("m1", text("yes"), json!(null)), Part::Answer),
         (synthetic, Part::Foreign),
         (failure(), Part::Failure),
         (note("date_change"), Part::Note),
@@ -72,13 +72,13 @@ fn entries_have_their_parts() {
 #[test]
 fn an_answer_is_read_with_its_results_in_their_order() {
     let path = [
-        said("m1", text("both"), json!(null)),
-        said("m1", call("t1"), json!(null)),
-        said("m1", call("t2"), json!("tool_use")),
+        assistant_entry("m1", text("both"), json!(null)),
+        assistant_entry("m1", call("t1"), json!(null)),
+        assistant_entry("m1", call("t2"), json!("tool_use")),
         user(json!([result("t2")])),
         note("nested_memory"),
         user(json!([result("t1")])),
-        said("m2", text("done"), json!("end_turn")),
+        assistant_entry("m2", text("done"), json!("end_turn")),
     ];
     let answer = Answer::read(&path, &parts(&path)).unwrap();
     let order: Vec<&str> = answer.results.iter().map(|result| result.call.as_str()).collect();
@@ -95,12 +95,18 @@ fn an_answer_is_read_with_its_results_in_their_order() {
 fn how_an_answer_ends_is_noticed() {
     for (path, expected) in [
         // Entries taken, a call left open, a word of the engine's own to follow.
-        (vec![said("m", text("x"), json!("end_turn")), user(json!("next"))], (1, false, false)),
-        (vec![said("m", text("x"), json!("max_tokens")), meta("go on")], (1, false, true)),
-        (vec![said("m", text(" "), json!("end_turn"))], (1, false, true)),
-        (vec![said("m", call("t"), json!("tool_use"))], (1, true, false)),
-        (vec![said("m", call("t"), json!(null)), failure(), user(json!([result("t")]))], (3, false, false)),
-        (vec![said("m", call("t"), json!(null)), user(json!([result("t")])), failure()], (2, false, false)),
+        (vec![assistant_entry("m", text("x"), json!("end_turn")), user(json!("next"))], (1, false, false)),
+        (vec![assistant_entry("m", text("x"), json!("max_tokens")), meta("go on")], (1, false, true)),
+        (vec![assistant_entry("m", text(" "), json!("end_turn"))], (1, false, true)),
+        (vec![assistant_entry("m", call("t"), json!("tool_use"))], (1, true, false)),
+        (
+            vec![assistant_entry("m", call("t"), json!(null)), failure(), user(json!([result("t")]))],
+            (3, false, false),
+        ),
+        (
+            vec![assistant_entry("m", call("t"), json!(null)), user(json!([result("t")])), failure()],
+            (2, false, false),
+        ),
         (vec![failure(), user(json!("again"))], (1, false, false)),
     ] {
         let answer = Answer::read(&path, &parts(&path)).unwrap();

@@ -100,14 +100,14 @@ fn message_end(stop_reason: &str) -> [Value; 2] {
     ]
 }
 
-fn whole(middle: &[Value]) -> Vec<Value> {
+fn whole_stream(middle: &[Value]) -> Vec<Value> {
     [&[message_start()][..], middle, &message_end("end_turn")[..]].concat()
 }
 
 #[test]
 fn whole_stream_is_decoded_to_events() {
     check(
-        &whole(&[
+        &whole_stream(&[
             json!({"type":"ping"}),
             block_start(0, json!({"type":"thinking","thinking":"","signature":""})),
             delta(0, json!({"type":"thinking_delta","thinking":"Hm"})),
@@ -149,7 +149,7 @@ fn whole_stream_is_decoded_to_events() {
 #[test]
 fn unknown_events_are_skipped_and_unknown_blocks_are_kept() {
     check(
-        &whole(&[
+        &whole_stream(&[
             json!({"type":"from_the_future","delta":7,"index":"x","error":null}),
             block_start(0, json!({"type":"server_tool_use","id":"s","name":"web_search","input":{}})),
             delta(0, json!({"type":"input_json_delta","partial_json":"{\"query\":\"x\"}"})),
@@ -213,7 +213,7 @@ fn cut_stream_is_a_failure() {
 #[test]
 fn an_open_block_is_closed_by_the_end() {
     check(
-        &whole(&[block_start(0, json!({"type":"text","text":"Hi"}))]),
+        &whole_stream(&[block_start(0, json!({"type":"text","text":"Hi"}))]),
         expect![[r#"
             started msg_1 m in=10 out=1 req_1
             0 start text

@@ -66,7 +66,7 @@ impl Capture<'_> {
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some(difference) = differences.get(at) else { return seen };
-                seen.push((at, self.one(difference, &moved, &room, now)));
+                seen.push((at, self.capture_one(difference, &moved, &room, now)));
             }
         };
         let n_threads = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
@@ -92,7 +92,7 @@ impl Capture<'_> {
         (seen.collect(), skips)
     }
 
-    fn one(
+    fn capture_one(
         &self,
         difference: &Difference,
         moved: &HashMap<MoveKey, (&PathBuf, &FileNode)>,

@@ -34,7 +34,7 @@ pub(super) async fn take_all(
     check_empty(transaction).await?;
     let sent = loop {
         match batches.recv().await {
-            Some(RowBatch::Rows(idx, rows)) => put(transaction, &TABLES[idx], &rows).await?,
+            Some(RowBatch::Rows(idx, rows)) => insert_rows(transaction, &TABLES[idx], &rows).await?,
             Some(RowBatch::End(sent)) => break sent,
             None => return Err(StoreError::CutShort),
         }
@@ -81,7 +81,7 @@ async fn look_through(
 }
 
 /// Adds rows with one statement, in their order: an array for each column.
-async fn put(transaction: &Transaction<'_>, table: &Table, rows: &[Row]) -> Result<(), StoreError> {
+async fn insert_rows(transaction: &Transaction<'_>, table: &Table, rows: &[Row]) -> Result<(), StoreError> {
     let columns: Vec<Vec<Option<&str>>> = (0..table.columns.len())
         .map(|n| rows.iter().map(|row| row.get(n).and_then(Option::as_deref)).collect())
         .collect();

@@ -22,7 +22,7 @@ pub(super) fn take_all(
     check_empty(connection)?;
     let sent = loop {
         match batches.blocking_recv() {
-            Some(RowBatch::Rows(idx, rows)) => put(connection, &TABLES[idx], &rows)?,
+            Some(RowBatch::Rows(idx, rows)) => insert_rows(connection, &TABLES[idx], &rows)?,
             Some(RowBatch::End(sent)) => break sent,
             None => return Err(StoreError::CutShort),
         }
@@ -63,7 +63,7 @@ fn look_through(
     Ok(tally.finish())
 }
 
-fn put(connection: &Connection, table: &Table, rows: &[Row]) -> Result<(), StoreError> {
+fn insert_rows(connection: &Connection, table: &Table, rows: &[Row]) -> Result<(), StoreError> {
     let places: Vec<&str> = table.columns.iter().map(|_| "?").collect();
     let sql = format!("INSERT INTO {} ({}) VALUES ({})", table.name, table.column_list(), places.join(", "));
     let mut statement = connection.prepare_cached(&sql)?;

@@ -49,13 +49,13 @@ fn typed(dialog: &mut PermissionDialog, text: &str) -> String {
         };
         let key = Key { ctrl: std::mem::take(&mut ctrl), ..Key::plain(code) };
         if let DialogStep::Answered(actions) = dialog.handle(&InputEvent::Key(key)) {
-            return actions.iter().map(told).collect::<Vec<_>>().join("; ");
+            return actions.iter().map(answer_text).collect::<Vec<_>>().join("; ");
         }
     }
     "open".to_owned()
 }
 
-fn told(action: &Action) -> String {
+fn answer_text(action: &Action) -> String {
     match action {
         Action::Send(Command::Answer { answer: Answer::Allow { updates, .. }, .. }) if updates.is_empty() => {
             "yes".to_owned()
@@ -72,7 +72,7 @@ fn ctx(width: u16) -> RenderContext {
     RenderContext::new(usize::from(width), Theme::new(ColorDepth::Ansi, Background::Dark))
 }
 
-fn shown(dialog: &PermissionDialog, width: u16, height: usize) -> String {
+fn screen_text(dialog: &PermissionDialog, width: u16, height: usize) -> String {
     let (rows, _) = dialog.view(&ctx(width)).fit(height);
     rows.iter().map(Row::text).collect::<Vec<_>>().join("\n")
 }
@@ -103,7 +103,7 @@ fn keys_answer() {
 #[test]
 fn dialog_shows_the_command_its_description_and_what_always_would_save() {
     for width in [50, 80, 120] {
-        let joined = shown(&touch(), width, 40).split_whitespace().collect::<Vec<_>>().join(" ");
+        let joined = screen_text(&touch(), width, 40).split_whitespace().collect::<Vec<_>>().join(" ");
         for text in ["May this command run?", "touch x", "Make x", "`Bash(touch x)`", "/p/x leads to /etc/x"]
         {
             assert!(joined.contains(text), "{width}: {text}\n{joined}");
@@ -116,7 +116,7 @@ fn small_window_keeps_the_question_and_the_marked_answer() {
     let mut dialog = touch();
     for (keys, marked) in [("", "❯ 1. Yes"), (">", "❯ 2. Yes, and"), (">", "❯ 3. No")] {
         typed(&mut dialog, keys);
-        let text = shown(&dialog, 20, 5);
+        let text = screen_text(&dialog, 20, 5);
         assert!(text.lines().count() <= 5 && text.contains(marked), "{text}");
         assert!(text.starts_with("May this command"), "{text}");
     }
@@ -126,7 +126,7 @@ fn small_window_keeps_the_question_and_the_marked_answer() {
 #[test]
 fn hidden_characters_are_seen() {
     let dialog = dialog("Bash", json!({"command": "ls\u{202e} \u{1b}[2J;\u{200b}rm x"}));
-    let text = shown(&dialog, 120, 40);
+    let text = screen_text(&dialog, 120, 40);
     assert!(text.contains(r"ls\u{202e} \u{1b}[2J;\u{200b}rm x"), "{text}");
     let spans = dialog.view(&ctx(120)).body.into_iter().flat_map(|row| row.spans);
     assert!(spans.flat_map(|span| span.text.chars().collect::<Vec<_>>()).all(|c| !c.is_control()));
@@ -135,14 +135,14 @@ fn hidden_characters_are_seen() {
 #[test]
 fn call_too_long_to_be_read_is_not_granted_for_good() {
     let dialog = dialog("Bash", json!({"command": "x".repeat(MOST_CHARS + 1)}));
-    assert!(!shown(&dialog, 80, 40).contains("always"));
+    assert!(!screen_text(&dialog, 80, 40).contains("always"));
 }
 
 #[test]
 fn explanation_names_the_reason_and_the_grant() {
     let mut dialog = touch();
     typed(&mut dialog, "^e");
-    let text = shown(&dialog, 100, 60);
+    let text = screen_text(&dialog, 100, 60);
     assert!(text.contains("Kind of reason: other") && text.contains("\"Always\" would save:"), "{text}");
 }
 
@@ -150,10 +150,10 @@ fn explanation_names_the_reason_and_the_grant() {
 fn edit_shows_what_changes_and_the_preview_takes_its_place() {
     let mut dialog =
         dialog("Edit", json!({"file_path": "/p/a.rs", "old_string": "one", "new_string": "two"}));
-    let text = shown(&dialog, 80, 40);
+    let text = screen_text(&dialog, 80, 40);
     assert!(text.contains("May a.rs be changed?") && text.contains("one") && text.contains("two"), "{text}");
     let diff =
         FileDiff { path: "a.rs".into(), before: "x\none\n".into(), after: "x\ntwo\n".into(), first_line: 1 };
     dialog.set_diff(diff);
-    assert!(shown(&dialog, 80, 40).contains('x'));
+    assert!(screen_text(&dialog, 80, 40).contains('x'));
 }

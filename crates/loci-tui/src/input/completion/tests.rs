@@ -273,23 +273,23 @@ fn menu(n_items: usize, selects_first: bool) -> Menu {
     Menu::new((0..n_items).map(item).collect(), selects_first)
 }
 
-fn shown(menu: &mut Menu, width: usize, height: usize) -> Vec<String> {
+fn menu_rows(menu: &mut Menu, width: usize, height: usize) -> Vec<String> {
     menu.rows(width, height, &MenuStyles::default()).iter().map(Row::text).collect()
 }
 
 #[test]
 fn menu_scrolls_with_what_is_chosen() {
     let mut menu = menu(5, true);
-    assert_eq!(shown(&mut menu, 30, 3), ["> /c0  does 0", "  /c1  does 1", "  /c2  does 2"]);
+    assert_eq!(menu_rows(&mut menu, 30, 3), ["> /c0  does 0", "  /c1  does 1", "  /c2  does 2"]);
     (0..3).for_each(|_| menu.next());
-    assert_eq!(shown(&mut menu, 30, 3), ["  /c1  does 1", "  /c2  does 2", "> /c3  does 3"]);
+    assert_eq!(menu_rows(&mut menu, 30, 3), ["  /c1  does 1", "  /c2  does 2", "> /c3  does 3"]);
     menu.previous();
-    assert_eq!(shown(&mut menu, 30, 2), ["  /c1  does 1", "> /c2  does 2"]);
+    assert_eq!(menu_rows(&mut menu, 30, 2), ["  /c1  does 1", "> /c2  does 2"]);
     (0..3).for_each(|_| menu.previous());
     assert_eq!(menu.selected().unwrap().value, "c4");
     menu.next();
     assert_eq!(menu.selected().unwrap().value, "c0");
-    assert_eq!(shown(&mut menu, 8, 1), ["> /c0  …"]);
+    assert_eq!(menu_rows(&mut menu, 8, 1), ["> /c0  …"]);
 }
 
 #[test]
@@ -297,13 +297,13 @@ fn menu_without_a_choice_leaves_enter_to_the_text() {
     let mut menu = menu(3, false);
     assert_eq!(menu.selected(), None);
     assert_eq!(menu.accepted().unwrap().value, "c0");
-    assert_eq!(shown(&mut menu, 30, 1), ["  /c0  does 0"]);
+    assert_eq!(menu_rows(&mut menu, 30, 1), ["  /c0  does 0"]);
     menu.previous();
     assert_eq!(menu.selected().unwrap().value, "c2");
     let empty = &mut Menu::default();
     empty.next();
     empty.previous();
-    assert!(empty.is_empty() && empty.accepted().is_none() && shown(empty, 9, 9).is_empty());
+    assert!(empty.is_empty() && empty.accepted().is_none() && menu_rows(empty, 9, 9).is_empty());
 }
 
 #[test]
@@ -329,6 +329,6 @@ fn chosen_item_stays_chosen_when_others_come() {
 #[test]
 fn foreign_names_reach_the_rows_without_control_characters() {
     let item = MenuItem { label: "a\x1b[31mb".to_owned(), detail: "c\nd".to_owned(), value: String::new() };
-    let rows = shown(&mut Menu::new(vec![item], true), 60, 3);
+    let rows = menu_rows(&mut Menu::new(vec![item], true), 60, 3);
     assert!(!rows[0].chars().any(char::is_control), "{rows:?}");
 }

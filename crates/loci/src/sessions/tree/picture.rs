@@ -33,7 +33,7 @@ pub(super) fn draw(session: &SessionSummary, turns: &Turns, stray: &[Agent], asc
     while let Some(step) = open.pop() {
         let turn = &turns.all()[step.turn];
         let (first, rest) = margins(&step);
-        text.push_str(&format!("{first}{}\n", line(turn)));
+        text.push_str(&format!("{first}{}\n", turn_line(turn)));
         let below = &children[step.turn];
         let margin = if below.is_empty() { format!("{rest}  ") } else { format!("{rest}│ ") };
         for agent in &turn.agents {
@@ -83,7 +83,7 @@ fn head(session: &SessionSummary) -> String {
     text
 }
 
-fn line(turn: &Turn) -> String {
+fn turn_line(turn: &Turn) -> String {
     let mark = match (turn.kind, turn.is_live) {
         (Kind::Compaction, _) => '◆',
         (Kind::Prompt | Kind::Loose, true) => '●',
