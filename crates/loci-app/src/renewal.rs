@@ -1,4 +1,8 @@
-//! Sessions that take the place of another when the user clears the conversation.
+//! Sessions that take the place of another: a new one when the user clears the conversation, or one that was chosen.
+
+mod switch;
+
+pub use switch::{OpenedSession, SwitchError, SwitchTarget, open_session};
 
 use std::time::Instant;
 

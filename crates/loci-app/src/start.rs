@@ -86,6 +86,12 @@ pub struct StartedSession {
     pub mode: Mode,
     /// Whether it may switch to running everything unasked.
     pub may_bypass: bool,
+    /// The environment as the process was given it.
+    pub inherited: Env,
+    /// What the run was asked to be; a session that takes this one's place is made of it, too.
+    pub options: RunOptions,
+    /// The provider, where it is not the environment's own.
+    pub client: Option<Client>,
     /// The environment with the settings' variables.
     pub env: Env,
     /// Where the user's things lie.
@@ -199,7 +205,10 @@ impl SessionStart {
             mcp,
             mode: composed.config.rulebook.mode,
             session: Session::new(composed.config).into(),
-            renew: renewal::fresh_sessions(self.inherited.clone(), options, self.client.clone()),
+            renew: renewal::fresh_sessions(self.inherited.clone(), options.clone(), self.client.clone()),
+            inherited: self.inherited.clone(),
+            client: self.client.clone(),
+            options,
             warnings: composed.warnings,
             models: composed.models,
             may_bypass: composed.may_bypass,

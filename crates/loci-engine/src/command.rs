@@ -45,6 +45,8 @@ pub enum Command {
     Leave {
         /// A name to find it by.
         title: Option<String>,
+        /// Why, as hooks are told.
+        reason: &'static str,
     },
     /// Stop the turn, drop the prompts that wait, and end the session; said twice, do not wait for what runs.
     Quit,
@@ -97,6 +99,19 @@ pub enum Command {
     },
     /// Bring tools and take tools away; the next request offers what is there then.
     ChangeTools(ToolChanges),
+    /// Give the session a name to find it by.
+    Rename {
+        /// The name.
+        title: String,
+    },
+    /// Ask the model beside the conversation: it sees what was said, has no tools, and nothing is recorded; answered by an
+    /// event.
+    AskOnTheSide {
+        /// An id for the answer.
+        request: String,
+        /// What is asked.
+        question: String,
+    },
     /// Look after MCP servers; answered by an event.
     Mcp {
         /// An id for the answer.
@@ -159,6 +174,8 @@ impl Command {
             Self::Notify { .. } => "notify",
             Self::AddDirectory { .. } => "add directory",
             Self::ChangeTools(_) => "change tools",
+            Self::Rename { .. } => "rename",
+            Self::AskOnTheSide { .. } => "ask on the side",
             Self::Mcp { .. } => "mcp",
         }
     }

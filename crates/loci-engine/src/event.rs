@@ -162,6 +162,14 @@ pub enum EngineEvent {
         /// The directory as the rules have it, or why not.
         outcome: Result<PathBuf, String>,
     },
+    /// What the model says to a question beside the conversation, or why it says nothing; the answer to
+    /// [`crate::Command::AskOnTheSide`].
+    SideAnswered {
+        /// The request's id.
+        request: String,
+        /// What came of it.
+        outcome: Result<String, String>,
+    },
     /// What came of a wish about MCP servers; the answer to [`crate::Command::Mcp`].
     McpAnswered {
         /// The request's id.

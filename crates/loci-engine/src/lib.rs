@@ -66,16 +66,21 @@ pub use instructions::shown_instructions;
 pub use loci_context::{Fullness, Level};
 pub use loci_tools::ToolProgress;
 /// Work beside a conversation, as front ends see it.
-pub use loci_tools::{BackgroundStatus, BackgroundTask, TaskKind, TaskNews, TaskReport, TaskUsage};
+pub use loci_tools::{BackgroundStatus, BackgroundTask, NewTask, TaskKind, TaskNews, TaskReport, TaskUsage};
 pub use mcp::{ClientBridge, McpConfig, McpServerError, McpServerState};
 pub use memory::shown_memory_indexes;
 pub use model_name::resolve_model;
 pub use plan::PlanConfig;
-pub use renewal::{NewSession, RenewSession, RenewalState, RunnerEvent, SessionRunner};
+pub use renewal::{
+    NewSession, OpenSession, RenewSession, RenewalState, RunnerEvent, SessionRunner, SessionSwitch,
+};
 pub use replay::{
     CallCheck, CallOutcome, ReplayOptions, ReplayReport, ReplaySandbox, RequestCheck, TakenOver, replay,
 };
 pub use session::{Session, SessionEnd, SessionHandle};
 pub use skills::{SessionSkills, SkillPoller};
-pub use slash_command::{CommandAction, CommandCall, CommandRegistry, CommandSource, SlashCommand};
+pub use slash_command::{
+    CommandAction, CommandCall, CommandRegistry, CommandScope, CommandSource, CommandTiming, SlashCommand,
+    not_offered, split_command,
+};
 pub use state::{StateEffects, change, change_identity, connect};

@@ -1,4 +1,5 @@
-//! A session that another can take the place of: what `/clear` does, for every front end alike.
+//! A session that another can take the place of: what `/clear` and a switch to an earlier session do, for every front
+//! end alike.
 //!
 //! A front end talks to a [`SessionRunner`]. Commands go to the session at hand; a prompt that clears the conversation
 //! makes it leave. The session that is left finishes what it was asked, and what it does beside the conversation; the new
@@ -48,6 +49,25 @@ impl From<(Session, SessionHandle, UnboundedReceiver<EngineEvent>)> for NewSessi
     }
 }
 
+/// Makes the session that is switched to; the error says why there is none.
+pub type OpenSession = Box<dyn FnOnce(RenewalState) -> Result<NewSession, String> + Send>;
+
+/// A session that is to take the place of the one at hand, since somebody chose it.
+pub struct SessionSwitch {
+    /// Makes it.
+    pub open: OpenSession,
+    /// Whether the one at hand must have ended first, since it is the same session.
+    pub waits_for_end: bool,
+}
+
+/// Why the session at hand is left.
+enum Leaving {
+    /// The prompt asked for a new conversation.
+    Clear(Prompt),
+    /// Another session was chosen. The mode is known once the turns are over.
+    Switch(SessionSwitch, Option<Mode>),
+}
+
 /// Makes a session that takes the place of another; the error says why there is none.
 pub type RenewSession = Box<dyn FnMut(RenewalState) -> Result<NewSession, String> + Send>;
 
@@ -79,8 +99,8 @@ pub struct SessionRunner {
     /// What those that were left still have to say.
     left: Vec<UnboundedReceiver<EngineEvent>>,
     renew: Option<RenewSession>,
-    /// The prompt that asked for another session, until that begins.
-    clearing: Option<Prompt>,
+    /// Why the session at hand is left, until another begins.
+    leaving: Option<Leaving>,
     /// Prompts for the session that will begin.
     held: Vec<Prompt>,
     /// Nothing more will be asked.
@@ -101,7 +121,7 @@ impl SessionRunner {
             tasks: vec![tokio::spawn(session.run())],
             left: Vec::new(),
             renew,
-            clearing: None,
+            leaving: None,
             held: Vec::new(),
             is_closing: false,
         }
@@ -131,10 +151,10 @@ impl SessionRunner {
     pub fn send(&mut self, command: Command) {
         match command {
             Command::Prompt(prompt) => self.prompt(prompt),
-            Command::Queue(queued) if self.clearing.is_some() => self.held.push(queued.prompt),
+            Command::Queue(queued) if self.leaving.is_some() => self.held.push(queued.prompt),
             Command::Close => {
                 self.is_closing = true;
-                if self.clearing.is_none() {
+                if self.leaving.is_none() {
                     self.handle.send(Command::Close);
                 }
             }
@@ -142,20 +162,36 @@ impl SessionRunner {
         }
     }
 
+    /// Leaves the session at hand for another that somebody chose; what is asked meanwhile waits for that one. A session
+    /// that is being left already is left for the first reason.
+    pub fn switch(&mut self, switch: SessionSwitch) {
+        if self.leaving.is_none() {
+            self.handle.send(Command::Leave { title: None, reason: "resume" });
+            self.leaving = Some(Leaving::Switch(switch, None));
+        }
+    }
+
     /// Waits for the next event; none when every turn is over and the session has ended. Nothing is lost when this is
     /// dropped before it is done.
     pub async fn next_event(&mut self) -> Option<RunnerEvent> {
-        let event = self.events.recv().await?;
-        match (event, self.clearing.take()) {
-            (EngineEvent::TurnsOver { mode }, Some(prompt)) => Some(match self.renew(mode, prompt) {
-                Ok(id) => RunnerEvent::Renewed(id),
-                Err(problem) => RunnerEvent::RenewalFailed(problem),
-            }),
-            (event, clearing) => {
-                self.clearing = clearing;
-                Some(RunnerEvent::Session(event))
+        let event = self.events.recv().await;
+        let renewed = match (event, self.leaving.take()) {
+            (Some(EngineEvent::TurnsOver { mode }), Some(Leaving::Clear(prompt))) => self.renew(mode, prompt),
+            (Some(EngineEvent::TurnsOver { mode }), Some(Leaving::Switch(switch, _))) => {
+                if switch.waits_for_end {
+                    self.leaving = Some(Leaving::Switch(switch, Some(mode)));
+                    return Some(RunnerEvent::Session(EngineEvent::TurnsOver { mode }));
+                }
+                self.open(mode, switch.open)
             }
-        }
+            (None, Some(Leaving::Switch(switch, mode))) => self.open(mode.unwrap_or_default(), switch.open),
+            (Some(event), leaving) => {
+                self.leaving = leaving;
+                return Some(RunnerEvent::Session(event));
+            }
+            (None, Some(Leaving::Clear(_)) | None) => return None,
+        };
+        Some(renewed.map_or_else(RunnerEvent::RenewalFailed, RunnerEvent::Renewed))
     }
 
     /// Waits for all sessions to end; returns what troubled those that were left, and whether one failed or lost lines
@@ -178,27 +214,43 @@ impl SessionRunner {
 
     /// Asks the session, or the one that will take its place.
     fn prompt(&mut self, prompt: Prompt) {
-        if self.clearing.is_some() {
+        if self.leaving.is_some() {
             self.held.push(prompt);
             return;
         }
         let call = self.slash_commands.get().parse(&prompt);
         match call.filter(|call| call.command.action == CommandAction::Clear && self.renew.is_some()) {
             Some(call) => {
-                self.handle.send(Command::Leave { title: call.argument });
-                self.clearing = Some(prompt);
+                self.handle.send(Command::Leave { title: call.argument, reason: "clear" });
+                self.leaving = Some(Leaving::Clear(prompt));
             }
             None => drop(self.handle.send(Command::Prompt(prompt))),
         }
     }
 
-    /// Lets another session run in the place of the one whose turns are over, and asks it what was held back.
+    /// Lets a new conversation run in the place of the one whose turns are over.
     fn renew(&mut self, mode: Mode, prompt: Prompt) -> Result<SessionId, String> {
-        let identity = self.identity.get();
-        let state =
-            RenewalState { mode, model: identity.model_override.clone(), totals: identity.process_totals() };
+        let state = self.renewal_state(mode);
         let renew = self.renew.as_mut().ok_or("This session cannot be left for another")?;
-        let NewSession { session, handle, events } = renew(state)?;
+        let new = renew(state)?;
+        // It was made for this prompt, which is done by now.
+        Ok(self.take_up(new, Some(prompt)))
+    }
+
+    /// Lets the session that was chosen run in the place of the one whose turns are over.
+    fn open(&mut self, mode: Mode, open: OpenSession) -> Result<SessionId, String> {
+        let new = open(self.renewal_state(mode))?;
+        Ok(self.take_up(new, None))
+    }
+
+    fn renewal_state(&self, mode: Mode) -> RenewalState {
+        let identity = self.identity.get();
+        RenewalState { mode, model: identity.model_override.clone(), totals: identity.process_totals() }
+    }
+
+    /// Lets a session run, and asks it what was held back.
+    fn take_up(&mut self, new: NewSession, first: Option<Prompt>) -> SessionId {
+        let NewSession { session, handle, events } = new;
         self.left.push(std::mem::replace(&mut self.events, events));
         self.identity = session.identity();
         self.earlier = session.earlier_totals();
@@ -206,14 +258,15 @@ impl SessionRunner {
         self.agents = session.agents();
         self.handle = handle;
         self.tasks.push(tokio::spawn(session.run()));
-        // It was made for this prompt, which is done by now.
-        self.handle.send(Command::Prompt(prompt));
+        if let Some(prompt) = first {
+            self.handle.send(Command::Prompt(prompt));
+        }
         for prompt in std::mem::take(&mut self.held) {
             self.prompt(prompt);
         }
         if self.is_closing {
             self.send(Command::Close);
         }
-        Ok(self.identity.get().id().clone())
+        self.identity.get().id().clone()
     }
 }

@@ -7,6 +7,7 @@ mod assembly;
 mod commands;
 mod rewind;
 mod servers;
+mod side_question;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,6 +29,7 @@ use crate::extension::{FeatureHooks, SessionBegin};
 use crate::mcp::{McpLink, servers_changed};
 use crate::slash_command::{CommandAction, CommandRegistry};
 use crate::turn::Outcome;
+use side_question::SideQuestions;
 
 /// How long nothing is asked before hooks are told that the user is waited for.
 const IDLE_PATIENCE: Duration = Duration::from_secs(60);
@@ -69,6 +71,8 @@ pub struct Session {
     end_reason: &'static str,
     /// The MCP servers, where there are any.
     mcp: Option<McpLink>,
+    /// Questions beside the conversation.
+    side_questions: SideQuestions,
 }
 
 /// How long the end of a session waits for background work: for agents, which are there to answer, and for commands.

@@ -18,7 +18,9 @@ use serde_json::{Value, json};
 
 use crate::conversation::host::lock;
 use crate::extension::RestoreSource;
-use crate::slash_command::{CommandAction, CommandRegistry, CommandSource, SlashCommand};
+use crate::slash_command::{
+    CommandAction, CommandRegistry, CommandScope, CommandSource, CommandTiming, SlashCommand,
+};
 
 /// The kind of attachment that lists skills.
 const LISTING: &str = "skill_listing";
@@ -164,6 +166,8 @@ fn slash_command(skill: &SkillDefinition) -> SlashCommand {
         argument_hint: skill.argument_hint.clone().unwrap_or_default(),
         source: command_source(skill.source.scope),
         action: CommandAction::Skill,
+        scope: CommandScope::Everywhere,
+        timing: CommandTiming::BetweenTurns,
     }
 }
 

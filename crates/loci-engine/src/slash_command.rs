@@ -3,6 +3,15 @@
 //! There is one registry of them. The engine reads prompts by it, front ends list it (`init`, `initialize`, help),
 //! and whoever brings more commands appends to it between turns. An entry never changes its place and is never
 //! taken away, so that a list that somebody was shown stays true.
+//!
+//! A command that only the terminal has ([`CommandScope::Terminal`]) does not exist for the engine: a prompt of that name
+//! that reaches it is for the model, or for a skill of the user's. The terminal asks [`CommandRegistry::find_in_terminal`],
+//! where its own commands win.
+
+mod builtin;
+mod not_offered;
+
+pub use not_offered::not_offered;
 
 use std::sync::Arc;
 
@@ -23,6 +32,28 @@ pub struct SlashCommand {
     pub source: CommandSource,
     /// What it does.
     pub action: CommandAction,
+    /// Who has it.
+    pub scope: CommandScope,
+    /// When it may run.
+    pub timing: CommandTiming,
+}
+
+/// Which front ends have a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommandScope {
+    /// All of them; `init` and `initialize` list it.
+    Everywhere,
+    /// The terminal alone.
+    Terminal,
+}
+
+/// When a command may run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommandTiming {
+    /// At once, also while a turn is under way: it shows something, and what it changes does not disturb the turn.
+    AtOnce,
+    /// Between turns: said during one, it waits for the end.
+    BetweenTurns,
 }
 
 impl SlashCommand {
@@ -59,6 +90,8 @@ pub enum CommandAction {
     Compact,
     /// Becomes the prompt that the skill of its name makes of the arguments.
     Skill,
+    /// Is carried out by the front end itself, by its name.
+    FrontEnd,
 }
 
 /// A prompt that is a command.
@@ -79,24 +112,7 @@ pub struct CommandRegistry {
 impl CommandRegistry {
     /// Returns the commands that are part of loci.
     pub fn builtin() -> Self {
-        let builtin = |name: &str, aliases: &[&str], description: &str, argument_hint: &str, action| {
-            Arc::new(SlashCommand {
-                name: name.to_owned(),
-                aliases: aliases.iter().map(|&alias| alias.to_owned()).collect(),
-                description: description.to_owned(),
-                argument_hint: argument_hint.to_owned(),
-                source: CommandSource::Builtin,
-                action,
-            })
-        };
-        let clear = "Begin a new conversation; the one at hand is kept and can be resumed";
-        let compact = "Put a summary in the place of the conversation so far";
-        Self {
-            commands: vec![
-                builtin("clear", &["reset", "new"], clear, "[name for what is left]", CommandAction::Clear),
-                builtin("compact", &[], compact, "[what to keep above all]", CommandAction::Compact),
-            ],
-        }
+        Self { commands: builtin::commands().map(Arc::new).collect() }
     }
 
     /// Adds a command at the end; false when its name is taken, and then nothing is added. An alias that is taken is
@@ -110,25 +126,52 @@ impl CommandRegistry {
         true
     }
 
-    /// Finds a command by its name or an alias, without the slash.
+    /// Finds a command that every front end has, by its name or an alias, without the slash.
     pub fn find(&self, name: &str) -> Option<&Arc<SlashCommand>> {
-        self.commands.iter().find(|command| command.is_called(name))
+        let everywhere = |command: &&Arc<SlashCommand>| command.scope == CommandScope::Everywhere;
+        self.commands.iter().filter(everywhere).find(|command| command.is_called(name))
     }
 
-    /// Iterates over the commands in order.
+    /// Finds a command as the terminal has it: those of its own win.
+    pub fn find_in_terminal(&self, name: &str) -> Option<&Arc<SlashCommand>> {
+        let own = |command: &&Arc<SlashCommand>| command.scope == CommandScope::Terminal;
+        self.commands.iter().filter(own).find(|command| command.is_called(name)).or_else(|| self.find(name))
+    }
+
+    /// Iterates over the commands that every front end has, in order.
     pub fn iter(&self) -> impl Iterator<Item = &SlashCommand> {
-        self.commands.iter().map(Arc::as_ref)
+        let commands = self.commands.iter().map(Arc::as_ref);
+        commands.filter(|command| command.scope == CommandScope::Everywhere)
     }
 
-    /// Reads a prompt as a command; none when it is for the model.
+    /// Iterates over the commands that can be called at a terminal, in order.
+    pub fn iter_in_terminal(&self) -> impl Iterator<Item = &Arc<SlashCommand>> {
+        let is_reached = |command: &&Arc<SlashCommand>| {
+            self.find_in_terminal(&command.name).is_some_and(|found| Arc::ptr_eq(found, command))
+        };
+        self.commands.iter().filter(is_reached)
+    }
+
+    /// Reads a prompt as a command that every front end has; none when it is for the model.
     pub fn parse(&self, prompt: &Prompt) -> Option<CommandCall> {
         let text = prompt.content.text();
-        let text = text.trim();
-        let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-        let command = self.find(word.strip_prefix('/')?)?;
-        let argument = Some(rest.trim().to_owned()).filter(|rest| !rest.is_empty());
-        Some(CommandCall { command: Arc::clone(command), argument })
+        let (name, argument) = split_command(&text)?;
+        Some(CommandCall { command: Arc::clone(self.find(name)?), argument })
     }
+
+    /// Reads a text as a command, as the terminal does.
+    pub fn parse_in_terminal(&self, text: &str) -> Option<CommandCall> {
+        let (name, argument) = split_command(text)?;
+        Some(CommandCall { command: Arc::clone(self.find_in_terminal(name)?), argument })
+    }
+}
+
+/// Splits `/name arguments`; none where the text does not begin so.
+pub fn split_command(text: &str) -> Option<(&str, Option<String>)> {
+    let text = text.trim();
+    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let argument = Some(rest.trim().to_owned()).filter(|rest| !rest.is_empty());
+    Some((word.strip_prefix('/')?, argument))
 }
 
 #[cfg(test)]
@@ -166,6 +209,44 @@ mod tests {
         ] {
             assert_eq!(parsed(&CommandRegistry::builtin(), text), expected, "{text:?}");
         }
+    }
+
+    #[test]
+    fn commands_of_the_terminal_are_not_the_engines_and_leave_their_names_to_skills() {
+        let mut registry = CommandRegistry::builtin();
+        assert_eq!(parsed(&registry, "/help"), "-");
+        assert!(registry.iter().all(|command| command.name != "help"));
+        let terminal = |registry: &CommandRegistry, text: &str| {
+            registry.parse_in_terminal(text).map(|call| call.command.action)
+        };
+        assert_eq!(terminal(&registry, "/help"), Some(CommandAction::FrontEnd));
+        assert_eq!(terminal(&registry, "/quit"), Some(CommandAction::FrontEnd), "by an alias");
+        assert_eq!(terminal(&registry, "/compact x"), Some(CommandAction::Compact));
+        assert_eq!(terminal(&registry, "/nothing"), None);
+        let skill = SlashCommand {
+            name: "help".into(),
+            action: CommandAction::Skill,
+            ..SlashCommand::clone(registry.find("compact").unwrap())
+        };
+        assert!(registry.append(skill));
+        assert_eq!(parsed(&registry, "/help"), "help", "the skill, for the engine");
+        assert_eq!(terminal(&registry, "/help"), Some(CommandAction::FrontEnd));
+        let n_listed = registry.iter_in_terminal().filter(|command| command.name == "help").count();
+        assert_eq!(n_listed, 1, "what cannot be called is not listed");
+    }
+
+    #[test]
+    fn builtin_names_and_aliases_are_unique() {
+        let registry = CommandRegistry::builtin();
+        let mut names: Vec<&str> = Vec::new();
+        for command in &registry.commands {
+            names.push(&command.name);
+            names.extend(command.aliases.iter().map(String::as_str));
+        }
+        let n_names = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), n_names);
     }
 
     #[test]

@@ -98,6 +98,7 @@ impl Frames {
             | EngineEvent::FilesRewound { .. }
             | EngineEvent::DirectoryAdded { .. }
             | EngineEvent::McpAnswered { .. }
+            | EngineEvent::SideAnswered { .. }
             | EngineEvent::ModelChanged(_)
             | EngineEvent::TurnsOver { .. }
             | EngineEvent::TerminalSequence(_)

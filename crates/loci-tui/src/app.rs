@@ -5,6 +5,7 @@
 //! become final since the last one, and the live region. The event loop (`event_loop`) is the rim around both.
 
 mod action;
+mod block_log;
 mod call_summary;
 mod commands;
 mod conversation;
@@ -13,16 +14,20 @@ mod engine_events;
 mod event_loop;
 mod history;
 mod keys;
+mod panels;
 mod prompt_box;
 mod start;
+mod switching;
 #[cfg(test)]
 mod tests;
 mod view;
 
-pub use action::{Action, Event, ExitReason, News, SecretText, SessionFacts};
+pub use action::{Action, Event, ExitReason, News, SecretText, SessionFacts, SwitchedFacts};
 pub(crate) use call_summary::{asked_diff, short_path};
 pub use event_loop::{InterfaceOptions, RunEnd, run};
 pub(crate) use history::history_blocks;
+
+pub use crate::panel::{PanelData, PanelRequest};
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -31,17 +36,20 @@ use std::time::Duration;
 
 use loci_core::permission::Mode;
 use loci_core::task_list::Task;
-use loci_engine::{Command, CommandRegistry, Fullness, Prompt, QueuedPrompt};
+use loci_engine::{BackgroundTask, Command, CommandRegistry, Fullness, Prompt, QueuedPrompt};
 
 use crate::block::{Block, NoticeLevel};
 use crate::key::{InputEvent, Key, TerminalSignal};
 use crate::keymap::{EXIT_TIME, Keymap};
+use crate::panel::Panel;
 use crate::render::RenderContext;
 use crate::status::{SPINNER_STEP, Work};
 use crate::theme::{Background, ColorDepth, Theme};
+use block_log::BlockLog;
 use conversation::Conversation;
 use dialogs::Dialogs;
 use prompt_box::PromptBox;
+use switching::Switching;
 
 /// What the application is started with.
 #[derive(Debug, Clone)]
@@ -104,6 +112,16 @@ pub struct App {
     are_tasks_shown: bool,
     /// Whether the keys are explained below the prompt.
     is_help_shown: bool,
+    /// The panel that stands in the place of the prompt.
+    panel: Option<Box<dyn Panel>>,
+    /// How many questions were asked on the side.
+    n_side_questions: u64,
+    /// What was said lately.
+    log: BlockLog,
+    /// Work beside the conversation, oldest first.
+    background: Vec<BackgroundTask>,
+    /// The session that is to take the place of the one at hand.
+    switching: Option<Switching>,
 }
 
 /// What is known of the session.
@@ -114,6 +132,8 @@ struct SessionState {
     /// Whether it is only looked at.
     is_viewed: bool,
     id: Option<String>,
+    /// The name it was given.
+    title: Option<String>,
     /// Whether anything was said in it, so that it can be resumed.
     has_turns: bool,
     is_persistent: bool,
@@ -151,6 +171,11 @@ impl App {
             tasks: Vec::new(),
             are_tasks_shown: true,
             is_help_shown: false,
+            panel: None,
+            n_side_questions: 0,
+            log: BlockLog::default(),
+            background: Vec::new(),
+            switching: None,
             options,
         };
         app.conversation.push(app.banner());
@@ -239,6 +264,10 @@ impl App {
                 return self.exit(reason);
             }
             News::Preview { question, diff } => self.dialogs.set_diff(&question, diff),
+            News::Switched(facts) => self.switched(*facts),
+            News::SwitchFailed(problem) => return self.switch_failed(problem),
+            News::SessionInUse { target, holder } => return self.ask_in_use(target, &holder),
+            News::PanelData(data) => return self.panel_data(data),
             News::Output(blocks) => blocks.into_iter().for_each(|block| self.conversation.push(block)),
         }
         Vec::new()
@@ -279,18 +308,18 @@ impl App {
 
     /// Sends what was typed: to the model, to the session, or to ourselves.
     fn submit(&mut self, text: String) -> Vec<Action> {
+        if let Some(actions) = self.run_command(&text) {
+            return actions;
+        }
         if self.session.is_viewed {
             self.flash("This session is only looked at: another process uses it");
             return Vec::new();
         }
-        if let Some(actions) = self.run_command(&text) {
-            return actions;
-        }
         let is_command = self.session.commands.parse(&Prompt::text(&text)).is_some();
-        if self.work.is_none() {
+        if self.work.is_none() && self.switching.is_none() {
             return self.send_prompt(text);
         }
-        if is_command || !self.held.is_empty() {
+        if is_command || self.switching.is_some() || !self.held.is_empty() {
             self.held.push_back(text);
             return Vec::new();
         }

@@ -20,6 +20,8 @@ pub mod keymap;
 #[cfg(unix)]
 mod layout;
 pub mod mailbox;
+#[cfg(unix)]
+mod panel;
 pub mod render;
 pub mod screen;
 #[cfg(unix)]

@@ -8,14 +8,19 @@ use std::path::Path;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use loci_app::renewal::{OpenedSession, SwitchError, SwitchTarget, open_session};
+use loci_app::session_command::CommandContext;
 use loci_app::start::{SessionStart, StartAnswer, StartStep, StartedSession};
-use loci_engine::{Command, SessionRunner};
+use loci_engine::{Command, NewSession, RenewalState, RunnerEvent, SessionRunner, SessionSwitch};
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::app::{News, SecretText, SessionFacts, history_blocks, short_path};
+use crate::app::{
+    News, PanelData, PanelRequest, SecretText, SessionFacts, SwitchedFacts, history_blocks, short_path,
+};
 use crate::block::FileDiff;
 use crate::mailbox::Mailbox;
+use crate::panel;
 
 /// How long the end of a session may take that was told to end at once.
 const LAST_PATIENCE: Duration = Duration::from_millis(900);
@@ -33,6 +38,10 @@ pub(crate) enum ToSession {
     StoreKey(SecretText),
     /// What would this call change?
     Preview { question: String, tool: String, input: Value },
+    /// Something that a panel or a command wants to know.
+    AskPanel(PanelRequest),
+    /// Another session is to take the place of the one at hand.
+    Switch(SwitchTarget),
     /// The session is to end at once, whatever it is doing.
     End,
 }
@@ -111,6 +120,13 @@ fn find_session(
                     break;
                 }
                 ToSession::Preview { .. } => {}
+                ToSession::Switch(_) => {
+                    mailbox.put(News::SwitchFailed("There is no session yet".to_owned()));
+                }
+                ToSession::AskPanel(_) => {
+                    let problem = "There is no session yet".to_owned();
+                    mailbox.put(News::PanelData(PanelData::Failed(problem)));
+                }
                 ToSession::End => return None,
             }
         }
@@ -128,6 +144,7 @@ async fn drive(
     if let Some(mcp) = &started.mcp {
         mcp.servers.start();
     }
+    let mut ctx = CommandContext::new(&started);
     let mut runner = SessionRunner::start(started.session, Some(started.renew));
     let identity = runner.identity().get();
     mailbox.put(News::Started(Box::new(SessionFacts {
@@ -137,13 +154,21 @@ async fn drive(
         may_bypass: started.may_bypass,
         warnings: started.warnings,
         is_persistent: identity.is_persistent(),
+        commands: runner.slash_commands().get(),
     })));
     waiting.into_iter().for_each(|command| runner.send(command));
     let mut is_ending = false;
+    let (opening, mut opened) = unbounded_channel();
     loop {
         tokio::select! {
+            Some(session) = opened.recv() => runner.switch(session),
             event = runner.next_event() => match event {
-                Some(event) => mailbox.put(News::Engine(Box::new(event))),
+                Some(event) => {
+                    if matches!(event, RunnerEvent::Renewed(_)) {
+                        ctx.follow(&runner);
+                    }
+                    mailbox.put(News::Engine(Box::new(event)));
+                }
                 None => break,
             },
             message = receiver.recv() => match message {
@@ -156,6 +181,13 @@ async fn drive(
                         }
                     });
                 }
+                Some(ToSession::AskPanel(request)) => {
+                    let (mailbox, ctx) = (mailbox.clone(), ctx.clone());
+                    tokio::task::spawn_blocking(move || {
+                        mailbox.put(News::PanelData(panel::answer(request, &ctx)));
+                    });
+                }
+                Some(ToSession::Switch(target)) => begin_switch(target, &ctx, &mut runner, &opening, mailbox),
                 Some(ToSession::Answer(_) | ToSession::StoreKey(_)) => {}
                 Some(ToSession::End) | None => {
                     // Said twice it does not wait for what runs.
@@ -180,6 +212,43 @@ async fn drive(
         false => end.await,
     };
     mailbox.put(News::Ended { troubles, has_failed });
+}
+
+/// Makes the session that was chosen ready, and has it take the place of the one at hand. What cannot be opened is told, and
+/// the session at hand goes on; only where it is the same session it must have ended first.
+fn begin_switch(
+    target: SwitchTarget,
+    ctx: &CommandContext,
+    runner: &mut SessionRunner,
+    opening: &UnboundedSender<SessionSwitch>,
+    mailbox: &Mailbox<News>,
+) {
+    let (ctx, mailbox, opening) = (ctx.clone(), mailbox.clone(), opening.clone());
+    let identity = ctx.identity.get();
+    if !target.is_fork && target.session == identity.id().as_str() {
+        let open = Box::new(move |state: RenewalState| match open_session(&ctx, &target, &state.totals) {
+            Ok(opened) => Ok(tell_opened(opened, &mailbox)),
+            Err(SwitchError::InUse(holder)) => Err(holder),
+            Err(SwitchError::Failed(error)) => Err(error.to_string()),
+        });
+        return runner.switch(SessionSwitch { open, waits_for_end: true });
+    }
+    tokio::task::spawn_blocking(move || match open_session(&ctx, &target, &identity.process_totals()) {
+        Ok(opened) => {
+            let session = tell_opened(opened, &mailbox);
+            let open = Box::new(move |_: RenewalState| Ok(session));
+            // A session that is over needs no other.
+            drop(opening.send(SessionSwitch { open, waits_for_end: false }));
+        }
+        Err(SwitchError::InUse(holder)) => mailbox.put(News::SessionInUse { target, holder }),
+        Err(SwitchError::Failed(error)) => mailbox.put(News::SwitchFailed(error.to_string())),
+    });
+}
+
+fn tell_opened(opened: OpenedSession, mailbox: &Mailbox<News>) -> NewSession {
+    let OpenedSession { session, model, mode, warnings } = opened;
+    mailbox.put(News::Switched(Box::new(SwitchedFacts { model, mode, warnings })));
+    session
 }
 
 /// Returns what an edit would change, with the lines around it.

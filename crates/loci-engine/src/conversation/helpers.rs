@@ -175,7 +175,7 @@ impl Conversation {
     }
 
     /// Returns how the conversation stands, for an agent that is to see it as the next request would.
-    pub(super) fn fork_point(&self, messages: Option<&[Message]>) -> ForkPoint {
+    pub(crate) fn fork_point(&self, messages: Option<&[Message]>) -> ForkPoint {
         let messages = match messages {
             Some(messages) => messages.to_vec(),
             None => self.messages(),

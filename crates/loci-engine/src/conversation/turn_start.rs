@@ -162,7 +162,14 @@ impl Conversation {
                 }
                 return Ok(Event::Compact { focus });
             }
-            Some((CommandAction::Clear | CommandAction::Skill | CommandAction::McpPrompt, _)) | None => {}
+            Some((
+                CommandAction::Clear
+                | CommandAction::Skill
+                | CommandAction::McpPrompt
+                | CommandAction::FrontEnd,
+                _,
+            ))
+            | None => {}
         }
         if let Some(text) = self.refusal_of_prompts() {
             return Err(NoTurn::Refused(text));

@@ -3,7 +3,7 @@
 use loci_mcp::{PromptSpec, ServerStatus, ServerView, Servers, prompt_name};
 use serde_json::{Map, Value};
 
-use crate::slash_command::{CommandAction, CommandSource, SlashCommand};
+use crate::slash_command::{CommandAction, CommandScope, CommandSource, CommandTiming, SlashCommand};
 
 /// Returns the command that stands for a prompt.
 pub(super) fn command(view: &ServerView, prompt: &PromptSpec) -> SlashCommand {
@@ -18,6 +18,8 @@ pub(super) fn command(view: &ServerView, prompt: &PromptSpec) -> SlashCommand {
         argument_hint: hint.collect::<Vec<_>>().join(" "),
         source: CommandSource::Mcp,
         action: CommandAction::McpPrompt,
+        scope: CommandScope::Everywhere,
+        timing: CommandTiming::BetweenTurns,
     }
 }
 

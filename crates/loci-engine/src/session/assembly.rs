@@ -12,6 +12,7 @@ use loci_storage::memory::Author;
 use loci_tools::{BackgroundTasks, Host as _, Workspace};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
+use super::side_question::SideQuestions;
 use super::{Session, SessionHandle, TaskWait};
 use crate::agents::{AgentBase, AgentService};
 use crate::background::{BackgroundBudget, BackgroundDeps};
@@ -132,6 +133,7 @@ impl Session {
         };
         let setup_trigger = config.setup;
         let mcp = mcp.map(|mcp| McpLink::new(&mcp, &ctx, config.client_requests.clone()));
+        let side_questions = SideQuestions::new(background_deps(&ctx, &config));
         let conversation = Conversation::main(ctx, config, place);
         let session = Self {
             conversation,
@@ -147,6 +149,7 @@ impl Session {
             is_told_idle: false,
             end_reason: "other",
             mcp,
+            side_questions,
         };
         (session, SessionHandle { commands: command_in }, events_out)
     }
@@ -178,11 +181,7 @@ impl Conversation {
         });
         let (prompt, toolbox, id) = (&config.prompt, &config.toolbox, who.id().as_str());
         let base = Arc::new(RequestBase::new(prompt, toolbox, &config.model, config.compaction, id));
-        let deps = BackgroundDeps {
-            ctx: Arc::clone(&ctx),
-            stamp: config.stamp.clone(),
-            max_budget_usd: config.limits.max_budget_usd,
-        };
+        let deps = background_deps(&ctx, &config);
         let past = config.history.path.clone();
         if !past.is_empty() {
             events.send(EngineEvent::Resumed(ResumedHistory { entries: past.clone() }));
@@ -238,6 +237,15 @@ impl Conversation {
             helpers,
             ctx,
         })
+    }
+}
+
+/// Returns what agents beside the conversation share with it.
+fn background_deps(ctx: &Arc<SessionContext>, config: &SessionConfig) -> BackgroundDeps {
+    BackgroundDeps {
+        ctx: Arc::clone(ctx),
+        stamp: config.stamp.clone(),
+        max_budget_usd: config.limits.max_budget_usd,
     }
 }
 

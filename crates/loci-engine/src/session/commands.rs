@@ -30,10 +30,10 @@ impl Session {
             Command::GoOn => self.queue.push_back(TurnInput::GoOn),
             Command::Wake { .. } if self.is_closing => {}
             Command::Wake { text } => self.queue.push_back(TurnInput::Instruction(text)),
-            Command::Leave { title } => {
+            Command::Leave { title, reason } => {
                 self.is_closing = true;
                 self.task_wait.is_on = false;
-                self.end_reason = "clear";
+                self.end_reason = reason;
                 if let Some(title) = title {
                     conversation.recorder.name(title);
                     conversation.tell_warnings();
@@ -65,6 +65,12 @@ impl Session {
             Command::AddDirectory { request, directory, source } => {
                 conversation.add_directory(request, &directory, source);
             }
+            Command::Rename { title } => {
+                change(&conversation.ctx.state, |state| state.session.title = Some(title.clone()));
+                conversation.recorder.name(title);
+                conversation.tell_warnings();
+            }
+            Command::AskOnTheSide { request, question } => self.ask_on_the_side(request, &question),
             Command::Mcp { request, action } => conversation.ctx.answer_mcp(request, action),
             Command::RewindFiles { request, prompt, is_trial } => {
                 self.rewind_files(request, prompt, is_trial);

@@ -1,11 +1,15 @@
 //! What happens to the application, and what it wants done about it.
 
+use std::sync::Arc;
+
+use loci_app::renewal::SwitchTarget;
 use loci_app::start::{StartAnswer, StartQuestion};
 use loci_core::permission::Mode;
-use loci_engine::{Command, Prompt, RunnerEvent};
+use loci_engine::{Command, CommandRegistry, Prompt, RunnerEvent};
 
-use crate::block::{Block, FileDiff};
+use crate::block::{Block, FileDiff, NoticeLevel};
 use crate::key::InputEvent;
+use crate::panel::{PanelData, PanelRequest};
 
 /// Something that happened.
 #[derive(Debug)]
@@ -49,6 +53,30 @@ pub enum News {
     },
     /// What a command printed, as blocks.
     Output(Vec<Block>),
+    /// The answer to something that a panel or a command asked for.
+    PanelData(PanelData),
+    /// The session that was chosen is ready; it begins when the one at hand has ended its turns.
+    Switched(Box<SwitchedFacts>),
+    /// The session that was chosen cannot be had, and why.
+    SwitchFailed(String),
+    /// Another process uses the session that was chosen.
+    SessionInUse {
+        /// What was chosen.
+        target: SwitchTarget,
+        /// What is known of that process.
+        holder: String,
+    },
+}
+
+/// What the interface should know about a session that takes another's place.
+#[derive(Debug, Clone)]
+pub struct SwitchedFacts {
+    /// The model that will be asked.
+    pub model: String,
+    /// What runs unasked.
+    pub mode: Mode,
+    /// What the user should know.
+    pub warnings: Vec<String>,
 }
 
 /// What the interface should know about a session that has begun.
@@ -66,6 +94,8 @@ pub struct SessionFacts {
     pub warnings: Vec<String>,
     /// Whether it is kept on disk.
     pub is_persistent: bool,
+    /// The slash commands it has.
+    pub commands: Arc<CommandRegistry>,
 }
 
 /// What the application wants done.
@@ -100,6 +130,18 @@ pub enum Action {
     Repaint,
     /// Play the demo in the place of a session.
     PlayDemo,
+    /// Find something out beside the thread that draws, for a panel or a command.
+    AskPanel(PanelRequest),
+    /// Send a text as if it had been typed. The application keeps this one to itself, and the next two.
+    Submit(String),
+    /// Put a text into the prompt.
+    SetPrompt(String),
+    /// Tell the person something, in the conversation.
+    Notice(NoticeLevel, String),
+    /// Note the name of the session. The application keeps this one to itself, too.
+    Titled(String),
+    /// Leave the session for another.
+    Switch(SwitchTarget),
     /// Leave.
     Exit(ExitReason),
 }

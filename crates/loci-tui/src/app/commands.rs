@@ -1,23 +1,119 @@
-//! Slash commands that the interface itself carries out.
+//! Slash commands that the interface itself carries out, by name.
+//!
+//! What there is stands in the engine's table of commands (`slash_command/builtin.rs`); here is what those of the terminal
+//! do. A command of the table that has no arm here is told to be missing, and a test says so.
+
+use loci_core::permission::Mode;
+use loci_engine::{CommandAction, CommandCall, CommandTiming, not_offered, split_command};
 
 use super::{Action, App, ExitReason};
-use crate::block::Block;
+use crate::block::NoticeLevel;
+use crate::panel::{HelpPanel, PanelRequest, RenamePanel, TasksPanel, rename_actions};
 
 impl App {
-    /// Carries out a command of the interface; none where the text is for the session.
+    /// Carries out a command of the interface, or has it wait; none where the text is for the session.
     pub(super) fn run_command(&mut self, text: &str) -> Option<Vec<Action>> {
-        match text.trim() {
-            "/exit" | "/quit" => Some(self.exit(ExitReason::Asked)),
-            "/help" => {
-                let commands = self.session.commands.iter();
-                let lines: Vec<String> = commands
-                    .map(|command| format!("- `/{}` {}", command.name, command.description))
-                    .collect();
-                let markdown = format!("**Commands**\n\n{}\n", lines.join("\n"));
-                self.conversation.push(Block::Output { markdown });
-                Some(Vec::new())
-            }
-            _ => None,
+        let Some(call) = self.session.commands.parse_in_terminal(text) else {
+            return self.unknown_command(text);
+        };
+        if call.command.action != CommandAction::FrontEnd {
+            return None;
         }
+        if self.work.is_some() && call.command.timing == CommandTiming::BetweenTurns {
+            self.held.push_back(text.to_owned());
+            return Some(Vec::new());
+        }
+        Some(self.front_end_command(&call).unwrap_or_else(|| {
+            self.notice(NoticeLevel::Error, format!("/{} is not there yet", call.command.name));
+            Vec::new()
+        }))
+    }
+
+    /// Carries out a command of the terminal; none where nobody has written it.
+    fn front_end_command(&mut self, call: &CommandCall) -> Option<Vec<Action>> {
+        Some(match call.command.name.as_str() {
+            "help" => {
+                let panel = HelpPanel::new(&self.options.version, &self.session.commands, &self.keymap);
+                self.open_panel(panel);
+                Vec::new()
+            }
+            "exit" => self.exit(ExitReason::Asked),
+            "copy" => self.copy_answer(call.argument.as_deref()),
+            "rename" => match &call.argument {
+                Some(title) => {
+                    let actions = rename_actions(title);
+                    self.keep_own(actions)
+                }
+                None => {
+                    let panel = RenamePanel::new(self.session.title.as_deref());
+                    self.open_panel(panel);
+                    Vec::new()
+                }
+            },
+            "branch" => self.branch(call.argument.clone()),
+            "plan" => self.plan(call.argument.clone()),
+            "tasks" => {
+                let panel = TasksPanel::new(self.background_tasks());
+                self.open_panel(panel);
+                Vec::new()
+            }
+            "btw" => self.side_question(call.argument.as_deref()),
+            "export" => vec![Action::AskPanel(PanelRequest::Export { file: call.argument.clone() })],
+            _ => return None,
+        })
+    }
+
+    /// Copies the source of an answer: the last, or the Nth from the end.
+    fn copy_answer(&mut self, which: Option<&str>) -> Vec<Action> {
+        let n = match which.map(str::parse::<usize>) {
+            None => 1,
+            Some(Ok(n)) if n > 0 => n,
+            Some(_) => {
+                self.notice(NoticeLevel::Warning, "Say which answer: `/copy 2` copies the last but one");
+                return Vec::new();
+            }
+        };
+        match self.log.answer(n - 1).map(str::to_owned) {
+            Some(markdown) => {
+                let n_lines = markdown.lines().count();
+                self.flash(format!("Copied {n_lines} lines to the clipboard of the terminal"));
+                vec![Action::Copy(markdown)]
+            }
+            None => {
+                self.notice(NoticeLevel::Info, "There is no such answer to copy");
+                Vec::new()
+            }
+        }
+    }
+
+    /// Goes to plan mode, and begins with a task where there is one.
+    fn plan(&mut self, task: Option<String>) -> Vec<Action> {
+        let mut actions = match self.session.mode {
+            Mode::Plan => Vec::new(),
+            _ => self.set_mode(Mode::Plan),
+        };
+        match task {
+            Some(task) => actions.extend(self.submit(task)),
+            None => self.flash("loci makes a plan first and changes nothing until you have agreed"),
+        }
+        actions
+    }
+
+    /// Reports a command that nobody knows; none where the text only looks like one, or the session may know it.
+    fn unknown_command(&mut self, text: &str) -> Option<Vec<Action>> {
+        let (name, _) = split_command(text)?;
+        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':' | '.');
+        if name.is_empty() || !name.chars().all(is_name) {
+            return None;
+        }
+        if !self.session.is_started {
+            // Skills are known once the session is there.
+            self.held.push_back(text.to_owned());
+            return Some(Vec::new());
+        }
+        let unknown = || format!("There is no command /{name}. `/help` lists those there are");
+        let text = not_offered(name).unwrap_or_else(unknown);
+        self.notice(NoticeLevel::Warning, text);
+        Some(Vec::new())
     }
 }

@@ -39,6 +39,8 @@ pub(crate) enum Item {
     Answer {
         /// What of it is not final yet.
         markdown: StreamingMarkdown,
+        /// All of it, as it came.
+        source: String,
         /// Whether it is whole.
         is_done: bool,
         /// Whether some of it was taken as final.
@@ -156,7 +158,10 @@ impl Conversation {
 
     fn add_text(&mut self, text: &str) {
         match self.items.back_mut() {
-            Some(Item::Answer { markdown, is_done: false, .. }) => markdown.push(text),
+            Some(Item::Answer { markdown, source, is_done: false, .. }) => {
+                markdown.push(text);
+                source.push_str(text);
+            }
             // A server that does not say when a block begins is understood all the same.
             _ => {
                 self.is_answering = true;
@@ -305,7 +310,7 @@ impl Conversation {
 fn answer(text: &str) -> Item {
     let mut markdown = StreamingMarkdown::default();
     markdown.push(text);
-    Item::Answer { markdown, is_done: false, has_begun: false }
+    Item::Answer { markdown, source: text.to_owned(), is_done: false, has_begun: false }
 }
 
 /// Returns the text of a result, which is a string or a list of blocks.

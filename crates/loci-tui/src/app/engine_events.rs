@@ -12,20 +12,14 @@ use super::conversation::result_text;
 use super::{Action, App, history_blocks};
 use crate::block::{Block, CallState, NoticeLevel};
 use crate::dialog::{PermissionDialog, UserQuestionsDialog};
+use crate::panel::PanelData;
 use crate::status::{Activity, Work, short_count, spent};
 
 impl App {
     pub(super) fn runner_event(&mut self, event: RunnerEvent) -> Vec<Action> {
         match event {
             RunnerEvent::Session(event) => self.engine_event(event),
-            RunnerEvent::Renewed(id) => {
-                self.session.id = Some(id.to_string());
-                self.session.has_turns = false;
-                self.session.context = None;
-                self.sent.clear();
-                self.notice(NoticeLevel::Info, "A new conversation begins; the last one can be resumed");
-                Vec::new()
-            }
+            RunnerEvent::Renewed(id) => self.renewed(id.to_string()),
             RunnerEvent::RenewalFailed(problem) => {
                 self.notice(NoticeLevel::Error, problem);
                 Vec::new()
@@ -98,13 +92,16 @@ impl App {
                 let text = format!("Hook {} failed: {}", ended.run.name, loci_stdx::single_line(why, 300));
                 self.notice(NoticeLevel::Warning, text);
             }
+            EngineEvent::Task(news) => return self.task_news(news),
+            EngineEvent::SideAnswered { request, outcome } => {
+                return self.panel_data(PanelData::SideAnswer { request, outcome });
+            }
             EngineEvent::TerminalSequence(sequence) => return vec![Action::Write(sequence)],
             EngineEvent::Warning(text) => self.notice(NoticeLevel::Warning, text),
             EngineEvent::TurnEnded(report) => return self.turn_ended(&report),
             EngineEvent::HookStarted(_)
             | EngineEvent::HookEnded(_)
             | EngineEvent::TurnsOver { .. }
-            | EngineEvent::Task(_)
             | EngineEvent::StopAnswered { .. }
             | EngineEvent::DirectoryAdded { .. }
             | EngineEvent::McpAnswered { .. }
@@ -272,7 +269,7 @@ impl App {
     }
 
     /// Sends what waited for the end of the turn: the first, and the rest after it.
-    fn send_held(&mut self) -> Vec<Action> {
+    pub(super) fn send_held(&mut self) -> Vec<Action> {
         match self.held.pop_front() {
             Some(text) => {
                 let mut actions = self.submit(text);

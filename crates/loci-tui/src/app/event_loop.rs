@@ -270,8 +270,14 @@ impl EventLoop {
                 self.exit = Some(ExitReason::Asked);
             }
             Action::Exit(reason) => self.exit = Some(reason),
-            // The application keeps this one to itself.
-            Action::AskForKey => {}
+            Action::AskPanel(request) => self.tell(ToSession::AskPanel(request)),
+            Action::Switch(target) => self.tell(ToSession::Switch(target)),
+            // The application keeps these to itself.
+            Action::AskForKey
+            | Action::Submit(_)
+            | Action::SetPrompt(_)
+            | Action::Notice(..)
+            | Action::Titled(_) => {}
         }
     }
 

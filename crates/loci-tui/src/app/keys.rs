@@ -1,4 +1,4 @@
-//! Keys: first the dialog, then what the keymap says, then the prompt.
+//! Keys: first the dialog, then the panel, then what the keymap says, then the prompt.
 
 use loci_engine::Command;
 
@@ -12,9 +12,12 @@ use crate::status::next_mode;
 impl App {
     pub(super) fn typed(&mut self, event: InputEvent) -> Vec<Action> {
         match self.dialogs.handle(&event, self.now) {
-            Some(DialogStep::Answered(actions)) => return self.dialog_answered(actions),
+            Some(DialogStep::Answered(actions)) => return self.keep_own(actions),
             Some(DialogStep::Open) => return Vec::new(),
             None => {}
+        }
+        if let Some(actions) = self.panel_typed(&event) {
+            return actions;
         }
         let InputEvent::Key(key) = event else {
             self.prompt.take_event(&event);
@@ -138,18 +141,5 @@ impl App {
             return Vec::new();
         }
         self.submit(draft.expanded().trim().to_owned())
-    }
-
-    fn dialog_answered(&mut self, actions: Vec<Action>) -> Vec<Action> {
-        // What a dialog asks for next is asked here, where the queue is.
-        let mut out = Vec::new();
-        for action in actions {
-            match action {
-                Action::Exit(reason) => out.extend(self.exit(reason)),
-                Action::AskForKey => self.ask_for_key(),
-                other => out.push(other),
-            }
-        }
-        out
     }
 }

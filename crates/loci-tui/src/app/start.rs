@@ -85,8 +85,9 @@ impl App {
         self.session.mode = facts.mode;
         self.session.may_bypass = facts.may_bypass;
         self.session.is_persistent = facts.is_persistent;
+        self.session.commands = facts.commands;
         facts.warnings.into_iter().for_each(|text| self.notice(NoticeLevel::Warning, text));
-        Vec::new()
+        self.send_held()
     }
 
     pub(super) fn start_failed(&mut self, problem: &str) -> Vec<Action> {

@@ -213,3 +213,62 @@ fn key_that_is_typed_for_the_first_run_is_never_shown() {
     it.key(KeyCode::Enter);
     assert_eq!(it.actions, [Action::StoreKey("sk-secret".into())]);
 }
+
+#[test]
+fn every_command_of_the_terminal_does_something() {
+    let registry = CommandRegistry::builtin();
+    for command in registry.iter_in_terminal() {
+        let mut it = Playing::new(80, 24);
+        it.text(&format!("/{}", command.name)).key(KeyCode::Enter);
+        assert!(!it.seen().contains("is not there yet"), "/{}: {}", command.name, it.seen());
+    }
+}
+
+#[test]
+fn help_is_a_panel_that_lists_commands_and_closes() {
+    for (width, height) in [(20, 5), (50, 12), (80, 24), (120, 40)] {
+        let mut it = Playing::new(width, height);
+        it.text("/help").key(KeyCode::Enter);
+        assert!(it.seen().contains("❯ /clear"), "{width}: {}", it.seen());
+        it.text("exit");
+        assert!(it.seen().contains("❯ /exit"), "{width}: {}", it.seen());
+        it.key(KeyCode::Enter);
+        assert!(it.seen().contains("> /exit"), "{width}: {}", it.seen());
+    }
+}
+
+#[test]
+fn panel_opens_during_a_turn_and_text_goes_on_above_it() {
+    let mut it = Playing::new(60, 24);
+    it.begin_turn().text("/help").key(KeyCode::Enter);
+    it.stream(StreamEvent::BlockStarted { index: 0, kind: "text".into(), name: None });
+    it.stream(delta("One para")).stream(delta("graph."));
+    assert!(it.seen().contains("One paragraph.") && it.seen().contains("· help"), "{}", it.seen());
+    it.key(KeyCode::Esc);
+    assert!(it.actions.is_empty() && !it.seen().contains("· help"), "{}", it.seen());
+    it.key(KeyCode::Esc);
+    assert_eq!(it.actions, [Action::Send(Command::Interrupt)], "the next one interrupts");
+}
+
+#[test]
+fn unknown_command_is_reported_and_a_path_is_not_one() {
+    let mut it = Playing::new(80, 24);
+    it.text("/mispelt now").key(KeyCode::Enter);
+    assert!(it.actions.is_empty(), "skills are known once the session is there");
+    it.event(Event::News(News::Started(Box::new(facts()))));
+    assert!(it.actions.is_empty() && it.seen().contains("no command /mispelt"), "{}", it.seen());
+    it.text("/etc/hosts is odd").key(KeyCode::Enter);
+    assert_eq!(it.actions, [Action::Send(Command::Prompt(Prompt::text("/etc/hosts is odd")))]);
+}
+
+fn facts() -> SessionFacts {
+    SessionFacts {
+        id: "0a0a0a0a-0001-4000-8000-000000000001".into(),
+        model: "m".into(),
+        mode: Mode::Default,
+        may_bypass: false,
+        warnings: Vec::new(),
+        is_persistent: true,
+        commands: Arc::new(CommandRegistry::builtin()),
+    }
+}

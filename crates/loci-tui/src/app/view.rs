@@ -42,6 +42,9 @@ impl App {
         if let Some(view) = self.dialogs.view(&self.render_context(size.width)) {
             return self.dialog_frame(committed, live, view, is_waiting, size);
         }
+        if self.panel.is_some() {
+            return self.panel_frame(committed, live, size).unwrap_or_default();
+        }
         live.push(Row::default());
         let top = self.push_prompt(&mut live, size);
         live.push(cut(&self.footer().row(), size.width));
@@ -75,8 +78,10 @@ impl App {
                     };
                     self.space(&mut rows, spacing);
                     rows.extend(render_block(&block, &ctx));
+                    self.log.push(block);
                 }
-                Item::Answer { mut markdown, has_begun, .. } => {
+                Item::Answer { mut markdown, has_begun, source, .. } => {
+                    self.log.push(Block::Answer { markdown: source });
                     let rest = markdown.take_committed(&ctx);
                     if !has_begun && !rest.is_empty() {
                         self.space(&mut rows, Spacing::Other);

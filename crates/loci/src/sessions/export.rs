@@ -1,7 +1,6 @@
 //! `loci sessions export`: a session as Markdown, as JSON, or as one HTML page that needs nothing else.
 
 mod html;
-mod markdown;
 
 use std::path::PathBuf;
 
@@ -56,7 +55,7 @@ struct Document<'a> {
 
 impl Document<'_> {
     fn title(&self) -> &str {
-        self.session.facts.headline().unwrap_or("Session")
+        loci_app::export::title(self.session)
     }
 }
 
@@ -68,7 +67,7 @@ pub(super) fn run(ctx: &SessionsContext<'_>, args: &ExportArgs) -> Result<(), Us
     let format = format(args);
     let text = match format {
         Format::Json => format!("{}\n", show::whole_json(&session, &history)),
-        Format::Md => markdown::render(&Document { session: &session, parts: transcript::parts(&history) }),
+        Format::Md => loci_app::export::to_markdown(&session, &transcript::parts(&history)),
         Format::Html => html::render(&Document { session: &session, parts: transcript::parts(&history) }),
     };
     let Some(file) = &args.output else { return output::print(&text) };

@@ -3,15 +3,15 @@
 //! What people and the model wrote is Markdown already and stays as it is. What tools were given and said is
 //! fenced, with a fence longer than any within.
 
-use loci_app::transcript::{Call, PartKind};
+use loci_storage::sessions::SessionSummary;
 
-use super::super::format;
-use super::Document;
+use crate::display as format;
+use crate::transcript::{Call, Part, PartKind};
 
-/// Returns the whole document.
-pub(super) fn render(document: &Document<'_>) -> String {
-    let mut text = head(document);
-    for part in &document.parts {
+/// Returns a session as one document: a head with what is known of it, and its parts.
+pub fn to_markdown(session: &SessionSummary, parts: &[Part]) -> String {
+    let mut text = head(session);
+    for part in parts {
         match &part.kind {
             PartKind::Prompt(words) => {
                 text.push_str(&format!(
@@ -37,10 +37,15 @@ pub(super) fn render(document: &Document<'_>) -> String {
     text
 }
 
-fn head(document: &Document<'_>) -> String {
-    let facts = &document.session.facts;
-    let title = loci_stdx::single_line(document.title(), 200);
-    let mut text = format!("# {title}\n\n- Session: `{}`\n", document.session.place.id());
+/// Returns what a session is called in a document.
+pub fn title(session: &SessionSummary) -> &str {
+    session.facts.headline().unwrap_or("Session")
+}
+
+fn head(session: &SessionSummary) -> String {
+    let facts = &session.facts;
+    let title = loci_stdx::single_line(title(session), 200);
+    let mut text = format!("# {title}\n\n- Session: `{}`\n", session.place.id());
     let rows = [
         ("Directory", facts.cwd.clone()),
         ("Branch", facts.git_branch.clone()),

@@ -1,0 +1,78 @@
+//! Commands that are answered from what a session left on disk and in memory, without asking the model: one function each,
+//! for every front end alike.
+//!
+//! They block; a front end calls them off the thread that draws.
+
+mod export;
+mod task_output;
+
+use std::sync::Arc;
+
+use loci_core::session::SessionIdentity;
+use loci_engine::{CommandRegistry, EarlierTotals, McpConfig, SessionRunner};
+use loci_llm::Client;
+use loci_stdx::{Env, Store};
+use loci_storage::layout::{ConfigHome, SessionPlace};
+
+use crate::options::RunOptions;
+use crate::start::StartedSession;
+
+pub use export::export;
+pub use task_output::task_output;
+
+/// What the commands of a session are answered from.
+#[derive(Clone)]
+pub struct CommandContext {
+    /// The environment as the process was given it.
+    pub inherited: Env,
+    /// The same with the settings' variables.
+    pub env: Env,
+    /// Where the user's things lie.
+    pub home: ConfigHome,
+    /// What the run was asked to be.
+    pub options: RunOptions,
+    /// The model that was chosen at the start, and those that may take its place.
+    pub models: Vec<String>,
+    /// The session's identity: its id, its totals.
+    pub identity: Arc<Store<SessionIdentity>>,
+    /// What earlier runs of the session used.
+    pub earlier: EarlierTotals,
+    /// The slash commands.
+    pub commands: Arc<Store<CommandRegistry>>,
+    /// The MCP servers, where there are any.
+    pub mcp: Option<McpConfig>,
+    /// The provider, where it is not the environment's own.
+    pub client: Option<Client>,
+}
+
+impl CommandContext {
+    /// Makes the context of a session that was started.
+    pub fn new(started: &StartedSession) -> Self {
+        let session = &started.session.session;
+        Self {
+            inherited: started.inherited.clone(),
+            env: started.env.clone(),
+            home: started.home.clone(),
+            options: started.options.clone(),
+            models: started.models.clone(),
+            identity: session.identity(),
+            earlier: session.earlier_totals(),
+            commands: session.slash_commands(),
+            mcp: started.mcp.clone(),
+            client: started.client.clone(),
+        }
+    }
+
+    /// Takes up that another session runs now.
+    pub fn follow(&mut self, runner: &SessionRunner) {
+        self.identity = runner.identity();
+        self.earlier = runner.earlier_totals();
+        self.commands = runner.slash_commands();
+    }
+
+    /// Returns where the session lies.
+    pub fn place(&self) -> SessionPlace {
+        let identity = self.identity.get();
+        SessionPlace::new(identity.transcript_path(), identity.id().clone())
+    }
+}

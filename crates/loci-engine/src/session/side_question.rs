@@ -1,0 +1,114 @@
+//! A question beside the conversation (`/btw`): the model sees what was said, has no tools, and nothing of it is recorded
+//! in the conversation.
+
+use loci_core::message::Message;
+use loci_storage::memory::Author;
+use loci_tools::FileStates;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::Session;
+use crate::background::{self, AgentEnd, AgentReport, AgentTask, BackgroundDeps, Policy};
+use crate::conversation::AgentSetup;
+use crate::event::EngineEvent;
+
+/// What the model is told before the question.
+const INSTRUCTION: &str = "The user has a question on the side, while the work above goes on without it. Answer it now, in a \
+few sentences, from what you know and what stands above. You cannot use tools here, and neither the question nor your \
+answer becomes part of the conversation, so promise nothing and do not go on with the work. Where the answer is not to be \
+had without looking something up, say so and say where to look.";
+
+/// What such questions are asked with.
+pub(super) struct SideQuestions {
+    deps: BackgroundDeps,
+    stop: CancellationToken,
+    /// Fires when the session is over: nobody waits for the answers any more.
+    _guard: DropGuard,
+}
+
+impl SideQuestions {
+    pub(super) fn new(deps: BackgroundDeps) -> Self {
+        let stop = CancellationToken::new();
+        Self { deps, stop: stop.clone(), _guard: stop.drop_guard() }
+    }
+}
+
+impl Session {
+    /// Asks the model beside whatever else happens; the answer is an event.
+    pub(super) fn ask_on_the_side(&self, request: String, question: &str) {
+        let mut point = self.conversation.fork_point(None);
+        drop_open_calls(&mut point.messages);
+        let setup = AgentSetup {
+            kind: "side-question",
+            point,
+            policy: Policy::Nothing,
+            max_turns: 1,
+            files: FileStates::default(),
+            author: Author::Model,
+        };
+        let task = AgentTask { setup, instruction: format!("{INSTRUCTION}\n\nThe question:\n{question}") };
+        let (deps, cancel) = (self.side_questions.deps.clone(), self.side_questions.stop.clone());
+        tokio::spawn(async move {
+            let report = background::run(&deps, task, &cancel).await;
+            // Without a listener there is nobody to answer.
+            drop(deps.ctx.events.send(EngineEvent::SideAnswered { request, outcome: outcome(report) }));
+        });
+    }
+}
+
+fn outcome(report: AgentReport) -> Result<String, String> {
+    let has_text = !report.text.trim().is_empty();
+    match report.end {
+        AgentEnd::Done | AgentEnd::OutOfTurns if has_text => Ok(report.text),
+        AgentEnd::Done => Err("The model said nothing".to_owned()),
+        AgentEnd::OutOfTurns => {
+            Err("The model wanted to use tools, which a side question has not".to_owned())
+        }
+        AgentEnd::OutOfBudget => Err("The budget of this run is spent".to_owned()),
+        AgentEnd::Failed(failure) => Err(failure.message),
+        AgentEnd::Cancelled => Err("The session ended before the answer came".to_owned()),
+    }
+}
+
+/// Takes away the end of a conversation whose calls have no results yet: the API refuses such a one.
+fn drop_open_calls(messages: &mut Vec<Message>) {
+    let answered: Vec<_> = messages
+        .iter()
+        .flat_map(|message| message.content.iter())
+        .filter_map(|block| block.tool_result().map(|result| result.tool_use_id))
+        .collect();
+    let is_open = |message: &Message| {
+        let mut calls = message.content.iter().filter_map(|block| block.tool_use());
+        calls.any(|call| !answered.contains(&call.id))
+    };
+    if let Some(idx) = messages.iter().position(is_open) {
+        messages.truncate(idx);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use loci_core::ids::ToolUseId;
+    use loci_core::message::{Block, Role};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn calls_without_results_are_left_out_with_what_follows() {
+        let call = |id: &str| Block::new_tool_use(&ToolUseId::new(id), "Read", &json!({}));
+        let result = |id: &str| Block::new_tool_result(&ToolUseId::new(id), &json!("x"), None);
+        let user = |blocks: Vec<Block>| Message::new(Role::User, blocks);
+        let model = |blocks: Vec<Block>| Message::new(Role::Assistant, blocks);
+        let text = || Block::new_text("hi");
+        for (mut messages, kept) in [
+            (vec![user(vec![text()]), model(vec![text()])], 2),
+            (vec![user(vec![text()]), model(vec![call("a")])], 1),
+            (vec![user(vec![text()]), model(vec![call("a")]), user(vec![result("a")])], 3),
+            (vec![user(vec![text()]), model(vec![call("a"), call("b")]), user(vec![result("a")])], 1),
+            (Vec::new(), 0),
+        ] {
+            drop_open_calls(&mut messages);
+            assert_eq!(messages.len(), kept);
+        }
+    }
+}

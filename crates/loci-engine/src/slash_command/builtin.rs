@@ -1,0 +1,96 @@
+//! The commands that are part of loci: a table, one row each.
+//!
+//! Rows are never reordered: clients were shown the list. Those that the terminal carries out have their code in
+//! `loci-tui`, `app/commands.rs`, by the same name.
+
+use super::CommandAction::{Clear, Compact, FrontEnd};
+use super::CommandScope::{Everywhere, Terminal};
+use super::CommandTiming::{AtOnce, BetweenTurns};
+use super::{CommandAction, CommandScope, CommandSource, CommandTiming, SlashCommand};
+
+/// Name, aliases, argument, what it does for people, what it does, who has it, when it may run.
+type Row = (
+    &'static str,
+    &'static [&'static str],
+    &'static str,
+    &'static str,
+    CommandAction,
+    CommandScope,
+    CommandTiming,
+);
+
+const BUILTIN: &[Row] = &[
+    (
+        "clear",
+        &["reset", "new"],
+        "[name for what is left]",
+        "Begin a new conversation; the one at hand is kept and can be resumed",
+        Clear,
+        Everywhere,
+        BetweenTurns,
+    ),
+    (
+        "compact",
+        &[],
+        "[what to keep above all]",
+        "Put a summary in the place of the conversation so far",
+        Compact,
+        Everywhere,
+        BetweenTurns,
+    ),
+    ("help", &[], "", "Show the commands and the keys", FrontEnd, Terminal, AtOnce),
+    ("export", &[], "[file]", "Write the conversation to a file, as Markdown", FrontEnd, Terminal, AtOnce),
+    (
+        "copy",
+        &[],
+        "[N]",
+        "Copy the last answer, or the Nth before it, as Markdown",
+        FrontEnd,
+        Terminal,
+        AtOnce,
+    ),
+    ("rename", &[], "[name]", "Give this session a name to find it by", FrontEnd, Terminal, AtOnce),
+    (
+        "branch",
+        &[],
+        "[name]",
+        "Go on in a copy of this conversation; the original stays",
+        FrontEnd,
+        Terminal,
+        BetweenTurns,
+    ),
+    ("plan", &[], "[task]", "Make a plan first: look, and change nothing", FrontEnd, Terminal, BetweenTurns),
+    (
+        "tasks",
+        &["bashes"],
+        "",
+        "What runs in the background: its output, and a way to stop it",
+        FrontEnd,
+        Terminal,
+        AtOnce,
+    ),
+    (
+        "btw",
+        &[],
+        "[question]",
+        "Ask something on the side; nothing of it is recorded",
+        FrontEnd,
+        Terminal,
+        AtOnce,
+    ),
+    ("exit", &["quit"], "", "Leave loci; the conversation can be resumed", FrontEnd, Terminal, AtOnce),
+];
+
+/// Returns the commands, in the order of the table.
+pub(super) fn commands() -> impl Iterator<Item = SlashCommand> {
+    BUILTIN.iter().map(|(name, aliases, argument_hint, description, action, scope, timing)| SlashCommand {
+        name: (*name).to_owned(),
+        aliases: aliases.iter().map(|&alias| alias.to_owned()).collect(),
+        description: (*description).to_owned(),
+        argument_hint: (*argument_hint).to_owned(),
+        source: CommandSource::Builtin,
+        action: *action,
+        scope: *scope,
+        timing: *timing,
+    })
+}

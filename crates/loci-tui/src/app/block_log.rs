@@ -1,0 +1,84 @@
+//! What was said lately, as blocks: for the transcript pager and `/copy`.
+//!
+//! The scrollback has all of it; this is what can be searched and copied as its source. It is bounded: what is older is on
+//! disk.
+
+use std::collections::VecDeque;
+
+use crate::block::Block;
+
+/// The most bytes of text that are kept.
+const MOST_BYTES: usize = 4_000_000;
+/// The most blocks that are kept.
+const MOST_BLOCKS: usize = 10_000;
+
+/// The last blocks, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct BlockLog {
+    blocks: VecDeque<Block>,
+    n_bytes: usize,
+    n_dropped: usize,
+}
+
+impl BlockLog {
+    /// Adds one; the oldest go where there are too many.
+    pub(crate) fn push(&mut self, block: Block) {
+        self.n_bytes += size(&block);
+        self.blocks.push_back(block);
+        while self.n_bytes > MOST_BYTES && self.blocks.len() > 1 || self.blocks.len() > MOST_BLOCKS {
+            let Some(dropped) = self.blocks.pop_front() else { return };
+            self.n_bytes = self.n_bytes.saturating_sub(size(&dropped));
+            self.n_dropped += 1;
+        }
+    }
+
+    /// Returns the source of an answer, the last being the first.
+    pub(crate) fn answer(&self, n: usize) -> Option<&str> {
+        let answers = self.blocks.iter().rev().filter_map(|block| match block {
+            Block::Answer { markdown } => Some(markdown.as_str()),
+            _ => None,
+        });
+        answers.filter(|markdown| !markdown.trim().is_empty()).nth(n)
+    }
+
+    /// Forgets everything: another session is shown.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+/// About how much memory a block takes.
+fn size(block: &Block) -> usize {
+    64 + match block {
+        Block::Prompt { text, .. }
+        | Block::Thinking { text, .. }
+        | Block::Notice { text, .. }
+        | Block::Compaction { text }
+        | Block::TurnEnd { text } => text.len(),
+        Block::Answer { markdown } | Block::Output { markdown } => markdown.len(),
+        Block::Shell { command, output, .. } => command.len() + output.len(),
+        Block::Call(call) => {
+            let diff = call.diff.as_ref().map_or(0, |diff| diff.before.len() + diff.after.len());
+            call.summary.len() + call.output.len() + diff
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_is_bounded_and_the_last_answer_is_the_first() {
+        let mut log = BlockLog::default();
+        for idx in 0..50 {
+            log.push(Block::Answer { markdown: format!("{idx}{}", "x".repeat(200_000)) });
+        }
+        assert!(log.n_bytes <= MOST_BYTES && log.n_dropped > 20, "{}", log.n_bytes);
+        assert!(log.answer(0).is_some_and(|text| text.starts_with("49")));
+        assert!(log.answer(1).is_some_and(|text| text.starts_with("48")));
+        assert_eq!(log.answer(40), None);
+        log.push(Block::Answer { markdown: " \n".into() });
+        assert!(log.answer(0).is_some_and(|text| text.starts_with("49")), "an empty answer is none");
+    }
+}

@@ -1,0 +1,179 @@
+//! The panel that is open: what is typed goes to it, and what it asks for is done.
+
+use loci_engine::{BackgroundTask, TaskNews};
+
+use super::{Action, App};
+use crate::block::{Block, NoticeLevel};
+use crate::key::{InputEvent, Key, KeyCode};
+use crate::keymap::{Action as KeyAction, Resolution};
+use crate::panel::{Panel, PanelContext, PanelData, PanelStep, SideQuestionPanel};
+use crate::screen::{Frame, Size};
+use crate::text::Row;
+
+/// A panel takes at most this part of the screen, so that the conversation is seen above it.
+const MOST_OF_SCREEN: (u16, u16) = (3, 4);
+/// It may take so many rows in any case.
+const LEAST_ROWS: u16 = 12;
+
+impl App {
+    /// Opens a panel in the place of whatever panel is open.
+    pub(super) fn open_panel(&mut self, panel: impl Panel + 'static) {
+        self.is_help_shown = false;
+        self.panel = Some(Box::new(panel));
+    }
+
+    /// Hands over what was typed; none where no panel is open.
+    pub(super) fn panel_typed(&mut self, event: &InputEvent) -> Option<Vec<Action>> {
+        let panel = self.panel.as_mut()?;
+        let action = match event {
+            InputEvent::Key(key) if panel.is_typing() && is_text(*key) => None,
+            InputEvent::Key(key) => match self.keymap.resolve(panel.contexts(), *key) {
+                Resolution::Action(action) => Some(action),
+                Resolution::Pending | Resolution::ChordFailed => return Some(Vec::new()),
+                Resolution::Unbound => None,
+            },
+            _ => None,
+        };
+        if action == Some(KeyAction::AppSuspend) {
+            return Some(vec![Action::Suspend]);
+        }
+        let step = panel.handle(event, &PanelContext { action });
+        Some(self.panel_step(step))
+    }
+
+    fn panel_step(&mut self, step: PanelStep) -> Vec<Action> {
+        match step {
+            PanelStep::Stay => Vec::new(),
+            PanelStep::Act(actions) => self.keep_own(actions),
+            PanelStep::Close => {
+                self.panel = None;
+                Vec::new()
+            }
+            PanelStep::CloseWith(actions) => {
+                self.panel = None;
+                self.keep_own(actions)
+            }
+        }
+    }
+
+    /// Takes the answer to a request: for the panel that is open, or for a command without one.
+    pub(super) fn panel_data(&mut self, data: PanelData) -> Vec<Action> {
+        match data {
+            PanelData::Exported(file) => {
+                self.notice(NoticeLevel::Info, format!("The conversation is in `{}`", file.display()));
+                Vec::new()
+            }
+            PanelData::Failed(problem) if self.panel.is_none() => {
+                self.notice(NoticeLevel::Error, problem);
+                Vec::new()
+            }
+            PanelData::SideAnswer { request, outcome } if !self.is_awaited(&request) => {
+                self.late_side_answer(outcome);
+                Vec::new()
+            }
+            data => {
+                let actions = self.panel.as_mut().map(|panel| panel.receive(data)).unwrap_or_default();
+                self.keep_own(actions)
+            }
+        }
+    }
+
+    fn is_awaited(&self, request: &str) -> bool {
+        self.panel.as_ref().is_some_and(|panel| panel.is_awaiting(request))
+    }
+
+    /// Shows the answer to a question on the side whose panel was closed.
+    fn late_side_answer(&mut self, outcome: Result<String, String>) {
+        match outcome {
+            Ok(answer) => {
+                self.notice(NoticeLevel::Info, "The answer to the question on the side (not recorded):");
+                self.conversation.push(Block::Output { markdown: answer });
+            }
+            Err(why) => self.notice(NoticeLevel::Warning, format!("The question on the side: {why}")),
+        }
+    }
+
+    /// Opens a panel for a question on the side, and asks it where it is known.
+    pub(super) fn side_question(&mut self, question: Option<&str>) -> Vec<Action> {
+        self.n_side_questions += 1;
+        let mut panel = SideQuestionPanel::new(format!("side-{}", self.n_side_questions));
+        let actions = question.map(|question| panel.ask(question)).unwrap_or_default();
+        self.open_panel(panel);
+        actions
+    }
+
+    /// Notes a step of work beside the conversation.
+    pub(super) fn task_news(&mut self, news: TaskNews) -> Vec<Action> {
+        let task = match news {
+            TaskNews::Started(task)
+            | TaskNews::Backgrounded(task)
+            | TaskNews::Ended(task)
+            | TaskNews::Progress { task, .. } => task,
+        };
+        match self.background.iter_mut().find(|known| known.id == task.id) {
+            Some(known) => *known = task,
+            None => self.background.push(task),
+        }
+        let tasks = self.background_tasks();
+        match &mut self.panel {
+            Some(panel) => {
+                let actions = panel.receive(PanelData::Tasks(tasks));
+                self.keep_own(actions)
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// Returns the work that its conversation does not wait for.
+    pub(super) fn background_tasks(&self) -> Vec<BackgroundTask> {
+        self.background.iter().filter(|task| task.is_background).cloned().collect()
+    }
+
+    /// Does what concerns the application itself; returns the rest.
+    pub(super) fn keep_own(&mut self, actions: Vec<Action>) -> Vec<Action> {
+        let mut rest = Vec::new();
+        for action in actions {
+            match action {
+                Action::Exit(reason) => rest.extend(self.exit(reason)),
+                Action::AskForKey => self.ask_for_key(),
+                Action::Submit(text) => rest.extend(self.submit(text)),
+                Action::SetPrompt(text) => self.prompt.set_text(&text),
+                Action::Notice(level, text) => self.notice(level, text),
+                Action::Titled(title) => self.session.title = Some(title),
+                Action::Switch(target) => rest.extend(self.switch(target)),
+                other => rest.push(other),
+            }
+        }
+        rest
+    }
+
+    /// Returns the frame with the panel that is open in the place of the prompt.
+    pub(super) fn panel_frame(&self, committed: Vec<Row>, mut live: Vec<Row>, size: Size) -> Option<Frame> {
+        let panel = self.panel.as_ref()?;
+        let (part, whole) = MOST_OF_SCREEN;
+        let most = (size.height / whole * part).max(LEAST_ROWS).min(size.height.saturating_sub(1)).max(1);
+        let space = Size { width: size.width, height: most };
+        let (rows, caret) = panel.view(&self.render_context(size.width), space).fit(space);
+        let height = usize::from(size.height).max(1);
+        let room = height.saturating_sub(rows.len() + 2).min(height / 3);
+        live.drain(..live.len().saturating_sub(room));
+        if rows.len() + live.len() < height {
+            live.push(Row::default());
+        }
+        let top = live.len();
+        live.extend(rows);
+        Some(Frame {
+            committed,
+            live,
+            caret: caret.map(|(row, column)| (top + row, column)),
+            is_caret_visible: caret.is_some(),
+            is_tall: true,
+            ..Frame::default()
+        })
+    }
+}
+
+/// Tells whether a key is a character to be typed.
+fn is_text(key: Key) -> bool {
+    matches!(key.code, KeyCode::Char(_)) && !key.ctrl && !key.alt && !key.sup
+}

@@ -1,0 +1,108 @@
+//! Another session takes the place of the one at hand: it was chosen, branched off, or rewound to.
+
+use loci_app::renewal::SwitchTarget;
+
+use super::{Action, App, SwitchedFacts};
+use crate::block::{Block, NoticeLevel};
+use crate::dialog::ChoiceDialog;
+
+impl App {
+    /// Leaves the session for another; what is sent meanwhile waits for that one.
+    pub(super) fn switch(&mut self, target: SwitchTarget) -> Vec<Action> {
+        if self.work.is_some() {
+            self.flash("Wait for the end of the turn, or press Esc, before you switch to another session");
+            return Vec::new();
+        }
+        self.switching = Some(Switching { target: target.clone(), facts: None });
+        vec![Action::Switch(target)]
+    }
+
+    /// The session that was asked for is ready, and will begin.
+    pub(super) fn switched(&mut self, facts: SwitchedFacts) {
+        if let Some(switching) = &mut self.switching {
+            switching.facts = Some(facts);
+        }
+    }
+
+    /// The session that was asked for cannot be had; the one at hand goes on.
+    pub(super) fn switch_failed(&mut self, problem: String) -> Vec<Action> {
+        self.switching = None;
+        self.notice(NoticeLevel::Error, problem);
+        self.send_held()
+    }
+
+    /// Another process uses the session that was asked for.
+    pub(super) fn ask_in_use(&mut self, target: SwitchTarget, holder: &str) -> Vec<Action> {
+        self.switching = None;
+        let fork = SwitchTarget { is_fork: true, ..target.clone() };
+        let take_over = SwitchTarget { takes_over: true, ..target };
+        self.dialogs.push(ChoiceDialog::new(
+            "This session is in use",
+            vec![format!("{holder}.")],
+            vec![
+                ("Go on with a copy", vec![Action::Switch(fork)]),
+                ("Take it over; the other process can write no more", vec![Action::Switch(take_over)]),
+                ("Stay here", Vec::new()),
+            ],
+        ));
+        self.send_held()
+    }
+
+    /// Another session runs now.
+    pub(super) fn renewed(&mut self, id: String) -> Vec<Action> {
+        let left = self.session.id.replace(id);
+        self.session.context = None;
+        self.session.title = None;
+        self.sent.clear();
+        self.log.clear();
+        self.background.clear();
+        match self.switching.take() {
+            Some(switching) => self.show_switched(switching, left.as_deref()),
+            None => {
+                self.session.has_turns = false;
+                self.notice(NoticeLevel::Info, "A new conversation begins; the last one can be resumed");
+            }
+        }
+        self.send_held()
+    }
+
+    fn show_switched(&mut self, switching: Switching, left: Option<&str>) {
+        let Switching { target, facts } = switching;
+        self.session.has_turns = true;
+        self.session.title.clone_from(&target.title);
+        if let Some(facts) = facts {
+            self.session.model = facts.model;
+            self.session.mode = facts.mode;
+            facts.warnings.into_iter().for_each(|text| self.notice(NoticeLevel::Warning, text));
+        }
+        let text = match (target.is_fork, &target.at, left) {
+            (true, _, Some(left)) => format!("This is a branch; `/resume {left}` goes back to the original"),
+            (false, Some(_), _) => {
+                "The conversation goes on from here; what came after is kept as a branch".to_owned()
+            }
+            _ => "The session goes on".to_owned(),
+        };
+        self.conversation.push(Block::TurnEnd { text });
+    }
+
+    /// Goes on in a copy of the conversation.
+    pub(super) fn branch(&mut self, title: Option<String>) -> Vec<Action> {
+        match self.session.id.clone().filter(|_| self.session.has_turns) {
+            Some(session) => {
+                self.switch(SwitchTarget { session, is_fork: true, title, ..SwitchTarget::default() })
+            }
+            None => {
+                self.notice(NoticeLevel::Info, "Nothing was said yet, so there is nothing to branch from");
+                Vec::new()
+            }
+        }
+    }
+}
+
+/// A session that was asked for.
+#[derive(Debug)]
+pub(super) struct Switching {
+    target: SwitchTarget,
+    /// What is known of it, once it is ready.
+    facts: Option<SwitchedFacts>,
+}

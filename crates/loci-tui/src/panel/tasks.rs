@@ -1,0 +1,249 @@
+//! `/tasks`: what runs beside the conversation, what it printed, and a way to stop it.
+
+use loci_engine::{BackgroundStatus, BackgroundTask, Command, TaskKind};
+
+use super::{
+    Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, list_rows, mark_row,
+};
+use crate::app::Action;
+use crate::key::{InputEvent, KeyCode};
+use crate::keymap::{Action as KeyAction, Context};
+use crate::layout::{code, faint, line, paragraph};
+use crate::render::RenderContext;
+use crate::screen::Size;
+use crate::text::{Row, Span, Style, parse_output, sanitize_line};
+
+/// The tasks, or one of them.
+#[derive(Debug)]
+pub(crate) struct TasksPanel {
+    tasks: Vec<BackgroundTask>,
+    marked: usize,
+    /// The task that is looked at, by id.
+    open: Option<OpenTask>,
+}
+
+#[derive(Debug)]
+struct OpenTask {
+    id: String,
+    /// What it printed, once that is known.
+    output: Option<String>,
+    scroll: Scroll,
+}
+
+impl TasksPanel {
+    /// Shows these.
+    pub(crate) fn new(tasks: Vec<BackgroundTask>) -> Self {
+        Self { tasks, marked: 0, open: None }
+    }
+
+    fn ask_output(&self) -> Vec<Action> {
+        let open = self.open.as_ref().and_then(|open| self.tasks.iter().find(|task| task.id == open.id));
+        open.map(|task| {
+            Action::AskPanel(PanelRequest::TaskOutput { task: task.id.clone(), file: task.output.clone() })
+        })
+        .into_iter()
+        .collect()
+    }
+
+    fn stop(&self, id: &str) -> Vec<Action> {
+        let is_running =
+            |task: &&BackgroundTask| task.id == id && matches!(task.status, BackgroundStatus::Running);
+        let running = self.tasks.iter().find(is_running);
+        running
+            .map(|task| {
+                Action::Send(Command::StopTask { request: "tasks".to_owned(), task: task.id.clone() })
+            })
+            .into_iter()
+            .collect()
+    }
+
+    fn handle_list(&mut self, event: &InputEvent, ctx: &PanelContext) -> PanelStep {
+        let last = self.tasks.len().saturating_sub(1);
+        match ctx.action {
+            Some(KeyAction::SelectNext) => {
+                self.marked = if self.marked == last { 0 } else { self.marked + 1 }
+            }
+            Some(KeyAction::SelectPrevious) => self.marked = self.marked.checked_sub(1).unwrap_or(last),
+            Some(KeyAction::SelectAccept) => {
+                let Some(task) = self.tasks.get(self.marked) else { return PanelStep::Close };
+                let (id, scroll) = (task.id.clone(), Scroll::default());
+                self.open = Some(OpenTask { id, output: None, scroll });
+                return PanelStep::Act(self.ask_output());
+            }
+            _ => {
+                if is_char(event, 'x')
+                    && let Some(id) = self.tasks.get(self.marked).map(|task| task.id.clone())
+                {
+                    return PanelStep::Act(self.stop(&id));
+                }
+            }
+        }
+        PanelStep::Stay
+    }
+
+    fn task_view(&self, open: &OpenTask, size: Size) -> PanelView {
+        let Some(task) = self.tasks.iter().find(|task| task.id == open.id) else {
+            return PanelView::new("This task is gone", "Esc back");
+        };
+        let mut view = PanelView::new(
+            &format!("{} · {}", task.label(), status(task)),
+            "↑↓ scroll · r read again · x stop · Esc back",
+        );
+        let mut rows = paragraph("", &task.command, code(), size.width);
+        rows.push(Row::default());
+        match (&task.report, &open.output) {
+            (Some(report), _) => rows.extend(paragraph("", &report.text, Style::default(), size.width)),
+            (None, Some(output)) if output.is_empty() => rows.push(line("It has printed nothing", faint())),
+            (None, Some(output)) => rows.extend(parse_output(output).into_iter().map(Row::new)),
+            (None, None) => rows.push(line("Reading what it printed…", faint())),
+        }
+        let room = view.room(size);
+        view.body = open.scroll.rows(rows, room);
+        view
+    }
+}
+
+impl Panel for TasksPanel {
+    fn handle(&mut self, event: &InputEvent, ctx: &PanelContext) -> PanelStep {
+        let Some(open) = &mut self.open else {
+            return if ctx.is_cancel() { PanelStep::Close } else { self.handle_list(event, ctx) };
+        };
+        if ctx.is_cancel() {
+            self.open = None;
+            return PanelStep::Stay;
+        }
+        if open.scroll.handle(event) {
+            return PanelStep::Stay;
+        }
+        let id = open.id.clone();
+        match event {
+            event if is_char(event, 'x') => PanelStep::Act(self.stop(&id)),
+            event if is_char(event, 'r') => PanelStep::Act(self.ask_output()),
+            _ => PanelStep::Stay,
+        }
+    }
+
+    fn receive(&mut self, data: PanelData) -> Vec<Action> {
+        match data {
+            PanelData::Tasks(tasks) => {
+                self.marked = self.marked.min(tasks.len().saturating_sub(1));
+                self.tasks = tasks;
+                return self.ask_output();
+            }
+            PanelData::TaskOutput { task, text } => {
+                if let Some(open) = self.open.as_mut().filter(|open| open.id == task) {
+                    open.output = Some(text);
+                }
+            }
+            PanelData::Failed(why) => {
+                if let Some(open) = &mut self.open {
+                    open.output = Some(why);
+                }
+            }
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn view(&self, _ctx: &RenderContext, size: Size) -> PanelView {
+        if let Some(open) = &self.open {
+            return self.task_view(open, size);
+        }
+        let mut view = PanelView::new("Background tasks", "Enter look · x stop · Esc close");
+        let room = view.room(size);
+        view.body = list_rows(self.tasks.len(), self.marked, room, |idx, is_marked| {
+            mark_row(self.tasks.get(idx).map_or_else(Row::default, task_row), is_marked)
+        });
+        if self.tasks.is_empty() {
+            view.body = vec![line("Nothing runs in the background", faint())];
+        }
+        view
+    }
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Select, Context::Global]
+    }
+}
+
+fn is_char(event: &InputEvent, c: char) -> bool {
+    matches!(event, InputEvent::Key(key) if key.code == KeyCode::Char(c) && !key.ctrl && !key.alt)
+}
+
+fn task_row(task: &BackgroundTask) -> Row {
+    let kind = match &task.about.kind {
+        TaskKind::Shell => "shell".to_owned(),
+        TaskKind::Agent(kind) => kind.clone(),
+    };
+    Row::new(vec![
+        Span::plain(format!("{}  ", status(task))),
+        Span::styled(sanitize_line(&format!("{kind}: ")), faint()),
+        Span::plain(sanitize_line(task.label())),
+    ])
+}
+
+/// Says how a task is doing, in words.
+fn status(task: &BackgroundTask) -> String {
+    match &task.status {
+        BackgroundStatus::Running => "running".to_owned(),
+        BackgroundStatus::Completed => "done".to_owned(),
+        BackgroundStatus::Failed(code) => format!("failed ({code})"),
+        BackgroundStatus::Broken(why) => format!("failed: {}", sanitize_line(why)),
+        BackgroundStatus::Killed(_) => "stopped".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use loci_core::ids::ToolUseId;
+    use loci_engine::NewTask;
+
+    use super::super::testing::Shown;
+    use super::*;
+
+    fn task(id: &str, status: BackgroundStatus) -> BackgroundTask {
+        BackgroundTask {
+            about: NewTask {
+                id: id.to_owned(),
+                kind: TaskKind::Shell,
+                tool_use_id: ToolUseId::new("t"),
+                command: format!("make {id}"),
+                description: format!("build\u{1b}]0;x\u{7} {id} 日本"),
+                output: format!("/tmp/{id}").into(),
+            },
+            owner: None,
+            status,
+            is_background: true,
+            report: None,
+        }
+    }
+
+    #[test]
+    fn tasks_are_listed_looked_at_and_stopped() {
+        for width in [20, 50, 100] {
+            let tasks = vec![task("a", BackgroundStatus::Running), task("b", BackgroundStatus::Failed(2))];
+            let mut shown = Shown::new(TasksPanel::new(tasks.clone()), width, 8);
+            shown.assert_clean();
+            assert!(
+                shown.text().contains("running") && shown.text().contains("failed (2)"),
+                "{}",
+                shown.text()
+            );
+            let stop = Command::StopTask { request: "tasks".into(), task: "a".into() };
+            assert_eq!(shown.key(KeyCode::Char('x'), None), PanelStep::Act(vec![Action::Send(stop)]));
+            let ask = PanelRequest::TaskOutput { task: "a".into(), file: "/tmp/a".into() };
+            assert_eq!(shown.action(KeyAction::SelectAccept), PanelStep::Act(vec![Action::AskPanel(ask)]));
+            let text = "one\n\u{1b}[31mred\u{1b}[0m\n".to_owned();
+            shown.receive(PanelData::TaskOutput { task: "a".into(), text });
+            shown.assert_clean();
+            assert!(shown.text().contains("red"), "{}", shown.text());
+            assert_eq!(shown.action(KeyAction::SelectCancel), PanelStep::Stay, "back to the list");
+            assert_eq!(shown.action(KeyAction::SelectCancel), PanelStep::Close);
+        }
+    }
+
+    #[test]
+    fn finished_task_is_not_stopped_again() {
+        let mut shown = Shown::new(TasksPanel::new(vec![task("b", BackgroundStatus::Completed)]), 40, 6);
+        assert_eq!(shown.key(KeyCode::Char('x'), None), PanelStep::Act(Vec::new()));
+    }
+}

@@ -1,0 +1,64 @@
+//! A panel on a virtual screen, driven by keys.
+
+use super::{Panel, PanelContext, PanelData, PanelStep};
+use crate::app::Action;
+use crate::key::{InputEvent, Key, KeyCode};
+use crate::keymap::Action as KeyAction;
+use crate::render::RenderContext;
+use crate::screen::{FullScreen, Size, WriterOptions};
+use crate::theme::{Background, ColorDepth, Theme};
+
+/// A panel and the size it is seen in.
+pub(crate) struct Shown<P> {
+    pub(crate) panel: P,
+    size: Size,
+}
+
+impl<P: Panel> Shown<P> {
+    pub(crate) fn new(panel: P, width: u16, height: u16) -> Self {
+        Self { panel, size: Size { width, height } }
+    }
+
+    /// Returns what is seen, drawn through a terminal.
+    pub(crate) fn text(&self) -> String {
+        let ctx =
+            RenderContext::new(usize::from(self.size.width), Theme::new(ColorDepth::Ansi, Background::Dark));
+        let (rows, caret) = self.panel.view(&ctx, self.size).fit(self.size);
+        assert!(rows.len() <= usize::from(self.size.height), "{} rows", rows.len());
+        let cells = |n| std::num::NonZero::new(n).unwrap();
+        let mut screen = vt100::Parser::new(cells(self.size.height), cells(self.size.width), 0);
+        screen.process(&FullScreen::new(WriterOptions::default()).draw(&rows, caret, self.size));
+        let contents = screen.screen().contents();
+        contents.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Fails where a control character is in what is shown.
+    pub(crate) fn assert_clean(&self) {
+        let ctx =
+            RenderContext::new(usize::from(self.size.width), Theme::new(ColorDepth::Ansi, Background::Dark));
+        let (rows, _) = self.panel.view(&ctx, self.size).fit(self.size);
+        for row in rows {
+            let text = row.text();
+            assert!(!text.chars().any(char::is_control), "{text:?}");
+        }
+    }
+
+    pub(crate) fn key(&mut self, code: KeyCode, action: Option<KeyAction>) -> PanelStep {
+        self.panel.handle(&InputEvent::Key(Key::plain(code)), &PanelContext { action })
+    }
+
+    /// Presses whatever key is bound to this.
+    pub(crate) fn action(&mut self, action: KeyAction) -> PanelStep {
+        self.key(KeyCode::F(12), Some(action))
+    }
+
+    pub(crate) fn type_text(&mut self, text: &str) {
+        for c in text.chars() {
+            self.key(KeyCode::Char(c), None);
+        }
+    }
+
+    pub(crate) fn receive(&mut self, data: PanelData) -> Vec<Action> {
+        self.panel.receive(data)
+    }
+}
