@@ -2,8 +2,8 @@
 //!
 //! Notes of a session, and the search for memories, cost requests of their own. They pay where a session goes on for
 //! long, so they are on by default only where prompts come as a stream, stay below a share of what the conversation
-//! costs, and the end of the session does not wait for them. Whoever switches memories off switches them off, too;
-//! whoever asks for them by name gets them, and waits.
+//! costs. Whoever switches memories off switches them off, too; whoever asks for them by name gets them, at any cost. The
+//! end of a session waits for them only where somebody says how long.
 
 use std::time::Duration;
 
@@ -41,7 +41,6 @@ pub(crate) fn background_config(
     let notes_asked = switch(env, "LOCI_SESSION_MEMORY").or(settings.session_memory.enabled);
     let extraction_asked = switch(env, "LOCI_MEMORY_EXTRACTION").or(settings.auto_memory.extraction);
     let is_asked = notes_asked == Some(true) || extraction_asked == Some(true);
-    let wait = if is_asked { BackgroundConfig::default().drain } else { Duration::ZERO };
     BackgroundConfig {
         notes: notes_asked.unwrap_or(is_usual).then(|| notes_pace(settings)),
         prepares_summary: switch(env, "LOCI_PREPARE_SUMMARY")
@@ -54,7 +53,7 @@ pub(crate) fn background_config(
         small_model: Some(small_model(env)),
         agent_wait: agent_wait(env),
         command_wait: usual.command_wait,
-        drain: millis(env, "LOCI_DRAIN_MS").unwrap_or(wait),
+        drain: millis(env, "LOCI_DRAIN_MS").unwrap_or_default(),
         patience: millis(env, "LOCI_COMPACTION_WAIT_MS").unwrap_or(usual.patience),
     }
 }
@@ -140,9 +139,9 @@ mod tests {
             let (memory, case) = (memory(), format!("{is_long_lived} {has_memory} {var:?} {setting:?}"));
             let config = background_config(&env, &options, &settings, false, has_memory.then_some(&memory));
             assert_eq!(config.notes.is_some(), expected, "{case}");
-            // Whoever asks waits; nobody else does, and nobody else pays more than a little.
+            // Nobody waits at the end, and whoever did not ask pays no more than a little.
             let is_asked = expected && (var.is_some() || setting.is_some());
-            assert_eq!((config.drain.is_zero(), config.max_share.is_none()), (!is_asked, is_asked), "{case}");
+            assert_eq!((config.drain.is_zero(), config.max_share.is_none()), (true, is_asked), "{case}");
         }
     }
 

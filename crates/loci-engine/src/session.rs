@@ -34,6 +34,9 @@ use side_question::SideQuestions;
 /// How long nothing is asked before hooks are told that the user is waited for.
 const IDLE_PATIENCE: Duration = Duration::from_secs(60);
 
+const SIDE_WORK_GIVEN_UP: &str = "Notes or memories were still being written when the session ended, and were given up. \
+                                  Set LOCI_DRAIN_MS=10000 to wait for them.";
+
 /// The way to talk to a session.
 #[derive(Debug, Clone)]
 pub struct SessionHandle {
@@ -58,6 +61,8 @@ pub struct Session {
     is_deaf: bool,
     /// How long the end waits for what is done beside the conversation.
     drain: Duration,
+    /// Whether somebody asked for notes or memories by name, and is told when they are given up.
+    is_side_work_asked_for: bool,
     /// How long it waits for background work of the conversation itself.
     task_wait: TaskWait,
     /// Whether a turn has ended, and whether hooks know that nothing has come since.
@@ -138,7 +143,10 @@ impl Session {
         }
         let mode = self.conversation.ctx.mode();
         self.conversation.tell(EngineEvent::TurnsOver { mode });
-        self.conversation.helpers.drain(self.drain).await;
+        let is_done = self.conversation.helpers.drain(self.drain).await;
+        if !is_done && self.is_side_work_asked_for {
+            self.conversation.tell(EngineEvent::Warning(SIDE_WORK_GIVEN_UP.to_owned()));
+        }
         self.conversation.host.tasks().shutdown().await;
         let moment = self.conversation.hook_moment();
         self.conversation.ctx.turn_hooks.session_ends(self.end_reason, moment).await;

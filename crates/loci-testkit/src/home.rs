@@ -149,6 +149,8 @@ impl TestHome {
         vars.insert("LOCI_SESSION_MEMORY".into(), "0".into());
         vars.insert("LOCI_MEMORY_EXTRACTION".into(), "0".into());
         vars.insert("LOCI_PREPARE_SUMMARY".into(), "0".into());
+        // Tests that want such work see its end.
+        vars.insert("LOCI_DRAIN_MS".into(), "10000".into());
         vars
     }
 

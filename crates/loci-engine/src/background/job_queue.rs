@@ -72,14 +72,17 @@ impl<T: Send + 'static> JobQueue<T> {
         *self.shared.is_busy.borrow()
     }
 
-    /// Waits until nothing runs and nothing waits, so long at most; then calls back what runs.
-    pub(crate) async fn drain(&self, limit: Duration) {
-        if tokio::time::timeout(limit, self.idle()).await.is_err() {
+    /// Waits until nothing runs and nothing waits, so long at most; then calls back what runs. Tells whether all of it
+    /// was done.
+    pub(crate) async fn drain(&self, limit: Duration) -> bool {
+        let is_done = tokio::time::timeout(limit, self.idle()).await.is_ok();
+        if !is_done {
             lock(&self.shared.queue).clear();
             self.shared.cancel.cancel();
             // What does not end even now dies with the process; its files are whole at any moment.
             drop(tokio::time::timeout(GRACE, self.idle()).await);
         }
+        is_done
     }
 
     async fn idle(&self) {

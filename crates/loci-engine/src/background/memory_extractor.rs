@@ -107,8 +107,8 @@ impl MemoryExtractor {
     }
 
     /// Waits for everything under way, so long at most.
-    pub(crate) async fn drain(&self, limit: Duration) {
-        self.queue.drain(limit).await;
+    pub(crate) async fn drain(&self, limit: Duration) -> bool {
+        self.queue.drain(limit).await
     }
 }
 

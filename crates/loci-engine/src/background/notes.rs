@@ -96,9 +96,9 @@ impl NotesUpdater {
         Some(Notes { text: notes_content(&text)?, covers: covered.covers })
     }
 
-    /// Waits for what runs, so long at most.
-    pub(crate) async fn drain(&self, limit: Duration) {
-        self.queue.drain(limit).await;
+    /// Waits for what runs, so long at most; tells whether all of it was done.
+    pub(crate) async fn drain(&self, limit: Duration) -> bool {
+        self.queue.drain(limit).await
     }
 }
 

@@ -87,16 +87,19 @@ impl Helpers {
         }
     }
 
-    /// Waits for what is done beside the conversation, so long at most.
-    pub(crate) async fn drain(&self, limit: Duration) {
+    /// Waits for what is done beside the conversation, so long at most; tells whether notes and memories were all
+    /// written.
+    pub(crate) async fn drain(&self, limit: Duration) -> bool {
         let notes = async {
-            if let Some(notes) = &self.notes {
-                notes.drain(limit).await;
+            match &self.notes {
+                Some(notes) => notes.drain(limit).await,
+                None => true,
             }
         };
         let memories = async {
-            if let Some(extractor) = &self.extractor {
-                extractor.drain(limit).await;
+            match &self.extractor {
+                Some(extractor) => extractor.drain(limit).await,
+                None => true,
             }
         };
         let summary = async {
@@ -109,7 +112,8 @@ impl Helpers {
                 collapser.stop().await;
             }
         };
-        tokio::join!(notes, memories, summary, collapse);
+        let (notes, memories, (), ()) = tokio::join!(notes, memories, summary, collapse);
+        notes && memories
     }
 }
 

@@ -126,6 +126,7 @@ impl Session {
         });
         ctx.add_skill_commands();
         let (drain, start_source) = (config.background.drain, config.start_source);
+        let is_side_work_asked_for = config.background.max_share.is_none();
         let task_wait = TaskWait {
             is_on: true,
             agents: config.background.agent_wait,
@@ -142,6 +143,7 @@ impl Session {
             is_closing: false,
             is_deaf: false,
             drain,
+            is_side_work_asked_for,
             task_wait,
             start_source,
             setup: setup_trigger,

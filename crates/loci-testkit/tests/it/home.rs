@@ -56,7 +56,7 @@ fn test_home_sets_few_variables() {
     let rest: Vec<&String> = vars.keys().filter(|it| !is_expected(it)).collect();
     // What a session would ask the model for on its own account is off, unless a test is about it.
     let quiet = ["LOCI_MEMORY_EXTRACTION", "LOCI_PREPARE_SUMMARY", "LOCI_SESSION_MEMORY"];
-    assert_eq!(rest, [&["HOME", "LANG"], &quiet[..], &["PATH"]].concat());
+    assert_eq!(rest, [&["HOME", "LANG", "LOCI_DRAIN_MS"], &quiet[..], &["PATH"]].concat());
     assert!(quiet.iter().all(|name| vars[*name] == "0"));
 }
 

@@ -353,17 +353,20 @@ async fn result_of_a_single_prompt_comes_before_the_wait_for_extraction() {
     assert!(read(&world, "small.md").contains("one idea"));
 }
 
-/// A model that never answers does not keep the process.
+/// A model that never answers does not keep the process, whether or not somebody waits for it.
 #[tokio::test]
-async fn wait_for_extraction_at_exit_is_bounded() {
-    let world = World::new([]).await;
-    let never = Gate::new();
-    let step = looking(&world, never.clone());
-    let world = world.then(Script::new([long_answer()]).answer_when(step, is_looking)).await;
-    let binary = print(["hi"]).env("LOCI_MEMORY_EXTRACTION", "1").env("LOCI_DRAIN_MS", "50");
-    let output = world.run(&binary);
-    assert_eq!(output.code, Some(0), "{output:?}");
-    assert!(!memory_dir(&world).join("small.md").exists());
+async fn extraction_that_was_asked_for_delays_no_exit_and_is_reported_when_given_up() {
+    for wait in ["", "50"] {
+        let world = World::new([]).await;
+        let never = Gate::new();
+        let step = looking(&world, never.clone());
+        let world = world.then(Script::new([long_answer()]).answer_when(step, is_looking)).await;
+        let binary = print(["hi"]).env("LOCI_MEMORY_EXTRACTION", "1").env("LOCI_DRAIN_MS", wait);
+        let output = world.run(&binary);
+        assert_eq!(output.code, Some(0), "{output:?}");
+        assert!(output.stderr.contains("LOCI_DRAIN_MS=10000"), "{output:?}");
+        assert!(!memory_dir(&world).join("small.md").exists());
+    }
 }
 
 /// Invariant 9 of `docs/design/memory.md`.
