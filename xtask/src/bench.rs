@@ -22,6 +22,7 @@ mod sessions;
 mod settings;
 mod tables;
 mod team;
+mod terminal;
 
 use anyhow::{Context, bail};
 use args::Args;
@@ -47,6 +48,7 @@ pub(crate) fn run(root: &Path, words: Vec<String>) -> anyhow::Result<()> {
         Some(("search", more)) => return search::run(root, more),
         Some(("settings", more)) => return settings::MEASUREMENT.run(root, more),
         Some(("team", more)) => return team::run(root, more),
+        Some(("terminal", more)) => return terminal::run(root, more),
         _ => {}
     }
     let Some(args) = Args::parse(root, words)? else {

@@ -8,6 +8,7 @@ pub(crate) const USAGE: &str = "\
 Usage: cargo xtask bench [options] [scenario]...
        cargo xtask bench sessions [options]      what sessions cost by their size; --help says more
        cargo xtask bench permissions [--write]   what a permission decision costs with a thousand rules
+       cargo xtask bench terminal [options]      what the interface costs; --help says more
 
   --harness PATH   the measuring script; or LOCI_BENCH_HARNESS; default ../shared/bench/peers.py
   --claude BIN     Claude Code, if it is to be measured; or LOCI_BENCH_CLAUDE

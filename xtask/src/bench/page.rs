@@ -31,6 +31,9 @@ pub(crate) const REPLAY: &str = "bench replay";
 /// The part with what searching sessions costs.
 pub(crate) const SEARCH: &str = "bench search";
 
+/// The part with what the terminal interface costs.
+pub(crate) const TERMINAL: &str = "bench terminal";
+
 /// Replaces what stands between the marks of one part of the page.
 pub(crate) fn write(root: &Path, part: &str, text: &str) -> anyhow::Result<()> {
     let path = root.join(PATH);
