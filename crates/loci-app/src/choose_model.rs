@@ -1,9 +1,10 @@
 //! Which model is asked, and how: flags over environment over what the session used before over settings.
 
 use loci_core::stream::Failure;
-use loci_engine::{ModelConfig, resolve_model};
+use loci_engine::{ModelConfig, is_model_available, resolve_model};
 use loci_settings::Settings;
 use loci_stdx::{Env, Vars};
+use serde_json::Value;
 
 use crate::options::ModelOptions;
 use crate::user_error::UserError;
@@ -48,6 +49,25 @@ pub fn choose(
         wants_wire_events: asked.wants_wire_events,
         main,
     })
+}
+
+/// Puts a model that may be chosen in the place of one that settings (`availableModels`) do not let be; returns what the
+/// user should know.
+pub fn keep_available(vars: &Vars, in_force: &Value, model: &mut ModelConfig) -> Option<String> {
+    let usual = resolve_model(vars, "default");
+    let may_be = |id: &str| {
+        is_model_available(vars, in_force, id) || id == usual && is_model_available(vars, in_force, "default")
+    };
+    model.fallbacks.retain(|id| may_be(id));
+    if may_be(&model.main) {
+        return None;
+    }
+    let listed = in_force["availableModels"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let listed = listed.map(|name| resolve_model(vars, name)).next();
+    let taken = if may_be(&usual) { usual } else { listed.unwrap_or(usual) };
+    let refused = std::mem::replace(&mut model.main, taken);
+    model.fallbacks.retain(|id| *id != model.main);
+    Some(format!("Settings (availableModels) do not let `{refused}` be chosen; `{}` is asked", model.main))
 }
 
 /// The environment wins over the flag; `auto` and words we do not know leave it to the next, and at last to the model.
@@ -123,6 +143,29 @@ mod tests {
             None,
             "x claude-sonnet-5 claude-haiku-4-5",
         );
+    }
+
+    #[test]
+    fn model_that_settings_do_not_offer_is_replaced_and_said() {
+        let vars = Vars::default();
+        for (in_force, main, fallbacks, expected, is_said) in [
+            (serde_json::json!({}), "x", "y", "x y", false),
+            (serde_json::json!({"availableModels": ["x"]}), "x", "y", "x", false),
+            (serde_json::json!({"availableModels": ["sonnet"]}), "x", "", "claude-opus-5-5", true),
+            (
+                serde_json::json!({"availableModels": ["sonnet"], "enforceAvailableModels": true}),
+                "x",
+                "sonnet",
+                "claude-sonnet-5",
+                true,
+            ),
+        ] {
+            let fallbacks = fallbacks.split_whitespace().map(|name| resolve_model(&vars, name)).collect();
+            let mut model = ModelConfig { fallbacks, ..ModelConfig::new(main) };
+            let said = keep_available(&vars, &in_force, &mut model);
+            let all: Vec<String> = std::iter::once(model.main).chain(model.fallbacks).collect();
+            assert_eq!((all.join(" ").as_str(), said.is_some()), (expected, is_said), "{in_force}");
+        }
     }
 
     #[test]

@@ -11,10 +11,9 @@ mod provider;
 mod tools;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use loci_context::PromptParts;
-use loci_core::hooks::{HookConfig, HookEvent};
 use loci_core::model::facts;
 use loci_core::permission::Rulebook;
 use loci_engine::{
@@ -23,7 +22,7 @@ use loci_engine::{
 };
 use loci_llm::{Client, RetryPolicy};
 use loci_stdx::{Env, Store};
-use loci_storage::layout::{ConfigHome, SessionTmp};
+use loci_storage::layout::SessionTmp;
 use loci_tools::{RecordDirs, Toolbox, real_path};
 
 use crate::agents::{SessionAgents, add_client_agents};
@@ -31,11 +30,12 @@ use crate::background_agents::background_config;
 use crate::checkpoints::file_history;
 use crate::child_env::child_env;
 use crate::choose_model;
+use crate::commands::SessionCommands;
 use crate::compaction::compaction_config;
 use crate::mcp;
 use crate::memory::{Memory, open_memory};
 use crate::options::RunOptions;
-use crate::output_style::choose_style;
+use crate::output_style::{StyleNames, choose_style, style_names};
 use crate::plans::plan_config;
 use crate::resume::{self, Resume};
 use crate::save_permission::save_to_settings;
@@ -56,9 +56,6 @@ pub use tools::toolbox;
 
 /// How often hooks may make a turn go on, unless somebody says otherwise.
 const MOST_OBJECTIONS: u32 = 8;
-
-/// How long a session waits for its user before hooks hear of it, unless somebody says otherwise.
-const IDLE_NOTICE: Duration = Duration::from_secs(60);
 
 /// What a session is composed from.
 pub struct ComposeInputs<'a> {
@@ -86,6 +83,8 @@ pub struct Composed {
     pub models: Vec<String>,
     /// Whether the session may switch to running everything unasked.
     pub may_bypass: bool,
+    /// Lists the names of all output styles.
+    pub style_names: StyleNames,
 }
 
 impl Composed {
@@ -121,12 +120,14 @@ pub fn compose(inputs: ComposeInputs<'_>) -> Result<Composed, UserError> {
     agents.apply_main(options, &run, &mut access.rulebook);
     let asked = agents.model_options(&options.model);
     let mut model = choose_model::choose(&run.env, &asked, &run.settings, resume.model.as_deref())?;
+    let unavailable = choose_model::keep_available(&run.env.vars, &run.in_force, &mut model);
     check_budget(options, &model)?;
     model.user_id = loci_storage::config::known_user_id(&run.home);
     let mut prefetched = prefetch.join();
     let instructions = prefetched.instructions.diagnostics.iter();
     let instructions = instructions.map(|found| format!("{}: {}", found.path.display(), found.message));
     let mut warnings = std::mem::take(&mut resume.warnings);
+    warnings.extend(unavailable);
     let skills = std::mem::take(&mut prefetched.skills);
     warnings.extend(skills.warnings());
     warnings.extend(run.warnings.iter().chain(&access.warnings).cloned().chain(instructions));
@@ -159,9 +160,11 @@ pub fn compose(inputs: ComposeInputs<'_>) -> Result<Composed, UserError> {
     };
     let style = choose_style(&run);
     warnings.extend(style.warnings);
+    let style_names = style_names(&run);
     let mut config = assemble(options, run, resume, parts, started)?;
     config.prompt.style = style.prompt;
-    Ok(Composed { config, warnings, models, may_bypass })
+    config.output_style = style.name;
+    Ok(Composed { config, warnings, models, may_bypass, style_names })
 }
 
 /// What a session may do and remember.
@@ -207,8 +210,7 @@ fn reload(run: &mut RunSettings, access: &Access, provider: &Provider) -> Option
         rulebook: access.rulebook.clone(),
         settings: run.in_force.clone(),
         credentials: Arc::clone(&provider.credentials),
-        hook_gate: run.hook_gate,
-        is_trusted: run.instructions.is_trusted(),
+        is_bare: run.is_bare,
     };
     Some(watch_settings(watch, baseline))
 }
@@ -265,6 +267,12 @@ fn assemble(
         history: resume.history,
         toolbox,
         commands: Arc::new(Store::new(CommandRegistry::builtin())),
+        local_commands: Some(Arc::new(SessionCommands {
+            env: env.clone(),
+            home: home.clone(),
+            build: options.build.clone().unwrap_or_else(|| "unknown".to_owned()),
+        })),
+        output_style: String::new(),
         settings: in_force,
         settings_reload,
         grants: Grants {
@@ -281,7 +289,6 @@ fn assemble(
         },
         limits: limits(&env, options)?,
         compaction,
-        idle_notice: idle_notice(&home, options, &hooks.config),
         hooks: agents.with_hooks(hooks.config, &env.cwd),
         agents: agents.config,
         client_hooks: options.initialize.as_ref().map(|it| it.hooks.clone()).unwrap_or_default(),
@@ -310,12 +317,6 @@ fn assemble(
         env,
         home,
     })
-}
-
-/// Returns how long a session may wait for its user before hooks hear of it.
-fn idle_notice(home: &ConfigHome, options: &RunOptions, hooks: &HookConfig) -> Duration {
-    let is_heard = options.is_interactive || hooks.has(HookEvent::Notification);
-    is_heard.then(|| loci_storage::config::idle_notice(home)).flatten().unwrap_or(IDLE_NOTICE)
 }
 
 /// Says how a session begins, as hooks are told.

@@ -1,5 +1,7 @@
 //! The output style of a run: the one that settings name, among those of loci and those of files.
 
+use std::sync::Arc;
+
 use loci_context::StylePrompt;
 use loci_core::output_style::{DEFAULT_STYLE, OutputStyle, builtin_styles, find_style};
 use loci_storage::config::discover_output_styles;
@@ -39,15 +41,23 @@ pub fn choose_style(run: &RunSettings) -> ChosenStyle {
     ChosenStyle { name, prompt, warnings }
 }
 
-/// Returns the names of all styles, the usual one first.
-pub fn style_names(run: &RunSettings) -> Vec<String> {
-    let mut names = vec![DEFAULT_STYLE.to_owned()];
-    for style in all_styles(run).0 {
-        if !names.contains(&style.name) {
-            names.push(style.name);
+/// Lists the names of all styles, the usual one first, when it is asked: files are read for it.
+pub type StyleNames = Arc<dyn Fn() -> Vec<String> + Send + Sync>;
+
+/// Returns what lists the names of all styles.
+pub fn style_names(run: &RunSettings) -> StyleNames {
+    let places = run.instructions.definition_places(&run.env, &run.home);
+    let is_bare = run.is_bare;
+    Arc::new(move || {
+        let mut names = vec![DEFAULT_STYLE.to_owned()];
+        let (found, _) = if is_bare { Default::default() } else { discover_output_styles(&places) };
+        for style in found.into_iter().chain(builtin_styles()) {
+            if !names.contains(&style.name) {
+                names.push(style.name);
+            }
         }
-    }
-    names
+        names
+    })
 }
 
 /// Files come first: they may take the place of those of loci.

@@ -36,6 +36,10 @@ pub fn fresh_sessions(inherited: Env, options: RunOptions, client: Option<Client
             config.rulebook.mode = state.mode;
             config.start_source = "clear";
             config.identity.model_override.clone_from(&state.model);
+            config.identity.effort_override.clone_from(&state.effort);
+            if state.effort.is_some() {
+                config.model.effort.clone_from(&state.effort);
+            }
             config.identity.carried.clone_from(&state.totals);
             Ok(Session::new(composed.config).into())
         };

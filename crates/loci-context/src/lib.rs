@@ -17,6 +17,7 @@ mod replaced;
 mod server_clearing;
 mod session_notes;
 mod tokens;
+mod usage;
 mod weight;
 mod window;
 
@@ -50,5 +51,6 @@ pub use session_notes::{
     notes_instruction,
 };
 pub use tokens::{estimate_messages, json_tokens, prose_tokens};
+pub use usage::{ContextCategory, ContextCell, ContextItem, ContextUsage, conversation_items};
 pub use weight::estimate_path;
 pub use window::{Fullness, Level, Thresholds, Window};

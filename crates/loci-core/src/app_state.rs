@@ -36,8 +36,24 @@ pub struct PermissionState {
     pub rulebook: Rulebook,
     /// The mode before planning began.
     pub before_plan: Option<Mode>,
-    /// Calls that were denied.
+    /// Calls that were denied in this turn.
     pub denials: Vec<Denial>,
+    /// The last calls that were denied, the newest last.
+    pub recent_denials: Vec<Denial>,
+}
+
+/// How many denied calls are remembered beyond their turn.
+const MOST_DENIALS: usize = 50;
+
+impl PermissionState {
+    /// Takes note of a denied call.
+    pub fn deny(&mut self, denial: Denial) {
+        if self.recent_denials.len() == MOST_DENIALS {
+            self.recent_denials.remove(0);
+        }
+        self.recent_denials.push(denial.clone());
+        self.denials.push(denial);
+    }
 }
 
 /// A denied call.

@@ -1,7 +1,8 @@
 //! The `cost-state` line of a transcript: what a session has used up to there, all in all.
 //!
 //! ```text
-//! {"type":"cost-state","sessionId":…,"timestamp":…,"totalCostUSD":0.09,"totalAPIDuration":1234,"modelUsage":{"<model>":
+//! {"type":"cost-state","sessionId":…,"timestamp":…,"totalCostUSD":0.09,"totalAPIDuration":1234,"totalLinesAdded":2,
+//!  "totalLinesRemoved":1,"modelUsage":{"<model>":
 //!  {"inputTokens":…,"outputTokens":…,"cacheReadInputTokens":…,"cacheCreationInputTokens":…,"webSearchRequests":…,"costUSD":…}}}
 //! ```
 //!
@@ -14,7 +15,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::session::Totals;
+use crate::session::{ChangedLines, Totals};
 use crate::usage::ModelUsage;
 
 /// The `type` of such a line.
@@ -25,6 +26,9 @@ const TOTAL_COST: &str = "totalCostUSD";
 /// calls it otherwise counts as one without it, and its own key is kept among the others.
 const API_DURATION: &str = "totalAPIDuration";
 const MODEL_USAGE: &str = "modelUsage";
+/// Guesses of the same kind.
+const LINES_ADDED: &str = "totalLinesAdded";
+const LINES_REMOVED: &str = "totalLinesRemoved";
 /// Fields that belong to a line, not to what it says.
 const OF_THE_LINE: [&str; 5] = ["type", "sessionId", "timestamp", "uuid", "parentUuid"];
 
@@ -55,7 +59,9 @@ impl CostState {
         fields.shift_remove(TOTAL_COST);
         let millis = fields.shift_remove(API_DURATION).and_then(|millis| millis.as_f64()).unwrap_or_default();
         let api = Duration::try_from_secs_f64(millis / 1e3).unwrap_or_default();
-        Some(Self { totals: Totals { by_model, api, ..Totals::default() }, other: fields })
+        let mut number = |name: &str| fields.shift_remove(name).and_then(|n| n.as_u64()).unwrap_or_default();
+        let lines = ChangedLines { added: number(LINES_ADDED), removed: number(LINES_REMOVED) };
+        Some(Self { totals: Totals { by_model, api, lines, ..Totals::default() }, other: fields })
     }
 
     /// Returns the fields of the line, without those that every line has.
@@ -63,6 +69,8 @@ impl CostState {
         let mut fields = self.other.clone();
         fields.insert(TOTAL_COST.to_owned(), Value::from(self.totals.cost_usd()));
         fields.insert(API_DURATION.to_owned(), Value::from(self.totals.api.as_millis() as u64));
+        fields.insert(LINES_ADDED.to_owned(), Value::from(self.totals.lines.added));
+        fields.insert(LINES_REMOVED.to_owned(), Value::from(self.totals.lines.removed));
         let models = self.totals.by_model.iter();
         let models =
             models.map(|(model, usage)| (model.clone(), serde_json::to_value(usage).unwrap_or_default()));
@@ -91,16 +99,17 @@ mod tests {
     #[test]
     fn cost_state_comes_back_with_the_fields_of_others() {
         let line = json!({"type": "cost-state", "sessionId": "s", "totalCostUSD": 3.5, "totalAPIDuration": 1500,
-            "totalLinesAdded": 7, "modelUsage": {"claude-sonnet-4-5": {"inputTokens": 5, "costUSD": 3.5, "new": 1}, "x": 7}});
+            "totalLinesAdded": 7, "totalToolDuration": 9, "modelUsage": {"claude-sonnet-4-5": {"inputTokens": 5, "costUSD": 3.5, "new": 1}, "x": 7}});
         let state = CostState::parse(line.to_string().as_bytes()).unwrap();
         assert_eq!(state.totals.by_model["claude-sonnet-4-5"].input_tokens, 5);
         assert_eq!(state.totals.by_model.len(), 1);
         assert_eq!((state.totals.cost_usd(), state.totals.api), (3.5, Duration::from_millis(1500)));
-        assert_eq!(state.other, Map::from_iter([("totalLinesAdded".to_owned(), json!(7))]));
+        assert_eq!(state.totals.lines, ChangedLines { added: 7, removed: 0 });
+        assert_eq!(state.other, Map::from_iter([("totalToolDuration".to_owned(), json!(9))]));
         let fields = state.to_fields();
         assert_eq!(
-            (&fields["totalCostUSD"], &fields["totalAPIDuration"], &fields["totalLinesAdded"]),
-            (&json!(3.5), &json!(1500), &json!(7))
+            (&fields["totalCostUSD"], &fields["totalLinesAdded"], &fields["totalToolDuration"]),
+            (&json!(3.5), &json!(7), &json!(9))
         );
         assert_eq!(fields["modelUsage"]["claude-sonnet-4-5"]["inputTokens"], 5);
     }

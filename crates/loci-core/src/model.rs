@@ -108,6 +108,14 @@ fn table() -> &'static Table {
     })
 }
 
+/// The aliases people choose from, the usual one first.
+pub const MODEL_ALIASES: [&str; 5] = ["default", "opus", "sonnet", "haiku", "fable"];
+
+/// Tells whether what a model used could not be priced; a cost that somebody else recorded is one.
+pub fn is_price_unknown(model: &str, usage: &crate::usage::ModelUsage) -> bool {
+    facts(model).price.is_none() && usage.cost_usd == 0.0
+}
+
 /// Splits a `[1m]` suffix, which asks for the large window, from a model name.
 fn split_window_suffix(name: &str) -> (&str, bool) {
     match name.trim().strip_suffix("[1m]") {

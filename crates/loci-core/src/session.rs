@@ -25,6 +25,8 @@ pub struct SessionIdentity {
     just_compacted: bool,
     /// The model chosen for this session over the settings.
     pub model_override: Option<String>,
+    /// The effort chosen for this session over the settings.
+    pub effort_override: Option<String>,
     /// What this process has used in it so far.
     pub totals: Totals,
     /// What this process used in sessions that this one took the place of.
@@ -42,6 +44,45 @@ pub struct Totals {
     pub tools: Duration,
     /// Time spent in hooks.
     pub hooks: Duration,
+    /// Lines that its calls have added to files, and taken from them.
+    pub lines: ChangedLines,
+}
+
+/// How many lines of files changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ChangedLines {
+    /// Lines more.
+    pub added: u64,
+    /// Lines less.
+    pub removed: u64,
+}
+
+impl ChangedLines {
+    /// Counts the lines of what a tool that changes files says it has changed (`structuredPatch`, or the content of a new
+    /// file).
+    pub fn of_result(result: &serde_json::Value) -> Self {
+        let hunks = result.get("structuredPatch").and_then(serde_json::Value::as_array);
+        let lines = hunks.into_iter().flatten().filter_map(|hunk| hunk.get("lines")?.as_array());
+        let lines = lines.flatten().filter_map(serde_json::Value::as_str);
+        let counted = lines.fold(Self::default(), |count, line| match line.as_bytes().first() {
+            Some(b'+') => Self { added: count.added + 1, ..count },
+            Some(b'-') => Self { removed: count.removed + 1, ..count },
+            _ => count,
+        });
+        let is_new = result.get("type").and_then(serde_json::Value::as_str) == Some("create");
+        match result.get("content").and_then(serde_json::Value::as_str) {
+            Some(content) if is_new && counted == Self::default() => {
+                Self { added: content.lines().count() as u64, removed: 0 }
+            }
+            _ => counted,
+        }
+    }
+
+    /// Adds further changes.
+    pub fn add(&mut self, other: Self) {
+        self.added += other.added;
+        self.removed += other.removed;
+    }
 }
 
 impl Totals {
@@ -60,6 +101,7 @@ impl Totals {
         self.api += other.api;
         self.tools += other.tools;
         self.hooks += other.hooks;
+        self.lines.add(other.lines);
         self
     }
 
@@ -97,6 +139,7 @@ impl SessionIdentity {
             is_persistent: session.is_persistent,
             just_compacted: false,
             model_override: None,
+            effort_override: None,
             totals: Totals::default(),
             carried: Totals::default(),
         }
@@ -245,6 +288,23 @@ mod tests {
         let both = one.plus(&two);
         assert_eq!(both.by_model["claude-sonnet-4-5"].input_tokens, 2_000_000);
         assert!((both.cost_usd() - 7.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn changed_lines_are_counted_from_what_tools_report() {
+        use serde_json::json;
+        let patch = |lines: &[&str]| json!({"structuredPatch": [{"lines": lines}]});
+        for (result, expected) in [
+            (patch(&[" a", "-b", "+c", "+d"]), (2, 1)),
+            (json!({"structuredPatch": [{"lines": ["+a"]}, {"lines": ["-b"]}]}), (1, 1)),
+            (json!({"type": "create", "content": "a\nb\n", "structuredPatch": []}), (2, 0)),
+            (json!({"type": "update", "content": "a\nb\n", "structuredPatch": []}), (0, 0)),
+            (json!({"stdout": "+a"}), (0, 0)),
+            (json!("+a"), (0, 0)),
+        ] {
+            let found = ChangedLines::of_result(&result);
+            assert_eq!((found.added, found.removed), expected, "{result}");
+        }
     }
 
     #[test]

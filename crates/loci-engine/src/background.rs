@@ -100,6 +100,7 @@ impl AgentEnd {
             Outcome::Refused
             | Outcome::Blocked(_)
             | Outcome::Halted(_)
+            | Outcome::CommandFailed
             | Outcome::Deferred(_)
             | Outcome::DeferredUnavailable(_) => {
                 Self::Failed(Failure::new(FailureKind::InvalidRequest, "The model declined to do it"))

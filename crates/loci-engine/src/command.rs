@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use loci_core::ids::{EntryId, ToolUseId};
 use loci_core::message::Content;
-use loci_core::permission::Mode;
+use loci_core::permission::{Mode, Update};
 use loci_tools::Tool;
 use serde_json::Value;
 
@@ -97,6 +97,15 @@ pub enum Command {
         /// Who wants it.
         source: DirectorySource,
     },
+    /// Say how the session stands; answered by an event, also while a turn is under way.
+    Snapshot {
+        /// An id for the answer.
+        request: String,
+    },
+    /// Let the model think with so many tokens at most; `None` leaves it to the model, zero switches it off.
+    SetThinking(Option<u64>),
+    /// Change what calls are judged by: for the session, or in a settings file, too. What cannot be changed is told.
+    ChangePermission(Update),
     /// Bring tools and take tools away; the next request offers what is there then.
     ChangeTools(ToolChanges),
     /// Give the session a name to find it by.
@@ -173,6 +182,9 @@ impl Command {
             Self::MoveToBackground { .. } => "move to background",
             Self::Notify { .. } => "notify",
             Self::AddDirectory { .. } => "add directory",
+            Self::Snapshot { .. } => "snapshot",
+            Self::SetThinking(_) => "set thinking",
+            Self::ChangePermission(_) => "change permission",
             Self::ChangeTools(_) => "change tools",
             Self::Rename { .. } => "rename",
             Self::AskOnTheSide { .. } => "ask on the side",

@@ -30,6 +30,7 @@ use crate::earlier_totals::EarlierTotals;
 use crate::extension::{Classifier, CompactionHooks, McpToolCaller, RestoreSource, TurnHooks};
 use crate::file_history::FileHistoryStores;
 use crate::initialize::ClientHook;
+use crate::local_command::LocalCommands;
 use crate::mcp::McpConfig;
 use crate::plan::PlanConfig;
 use crate::skills::SessionSkills;
@@ -53,6 +54,10 @@ pub struct SessionConfig {
     pub toolbox: Toolbox,
     /// The slash commands; whoever brings more appends to it between turns.
     pub commands: Arc<Store<CommandRegistry>>,
+    /// Carries out those that need no model; without it they are refused.
+    pub local_commands: Option<Arc<dyn LocalCommands>>,
+    /// The output style's name.
+    pub output_style: String,
     /// Mode and rules.
     pub rulebook: Rulebook,
     /// Settings in force, as front ends may show them.
@@ -121,8 +126,6 @@ pub struct SessionConfig {
     pub file_history: Option<FileHistoryStores>,
     /// Where background tasks write.
     pub tmp: SessionTmp,
-    /// How long a session may wait for a prompt before hooks hear of it.
-    pub idle_notice: Duration,
     /// When the process started, on the clock's monotonic scale.
     pub started: Duration,
     /// Where the credentials come from, for people.

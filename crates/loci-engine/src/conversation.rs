@@ -12,6 +12,7 @@ mod collapse;
 mod compaction;
 mod compaction_gate;
 pub(crate) mod context;
+mod context_usage;
 mod deferred;
 mod directories;
 mod effects;
@@ -21,6 +22,7 @@ mod helpers;
 mod hook_events;
 pub(crate) mod host;
 mod instructions;
+mod local_command;
 mod permission;
 mod plan;
 mod prompt_queue;
@@ -58,13 +60,13 @@ use crate::config::{CompactionConfig, ModelConfig, TurnLimits};
 use crate::event::{AgentRef, EngineEvent, EventSink, TurnReport};
 use crate::extension::{AfterCall, BatchGate, ClassifierNote};
 use crate::file_history::Checkpoints;
-use crate::hooks::classifier_notes_in;
 use crate::recorder::Recorder;
 use crate::request::RequestBase;
 use crate::skills::use_skill::TurnGrants;
 use crate::turn::{Event, Outcome, TurnEnd};
 use compaction::Compactor;
 pub(crate) use context::SessionContext;
+pub(crate) use context_usage::tool_category;
 pub(crate) use fork::{AgentSetup, ForkPoint};
 pub(crate) use helpers::Helpers;
 use host::ConversationHost;
@@ -182,7 +184,6 @@ impl Conversation {
             compactor: Compactor::default(),
             instructions: parts.instructions,
             prelude: parts.prelude,
-            classifier_notes: classifier_notes_in(parts.past.as_deref().unwrap_or_default()),
             past: parts.past,
             checkpoints: parts.checkpoints,
             helpers: parts.helpers,
@@ -192,6 +193,7 @@ impl Conversation {
             told_cwd: None,
             has_told_begin: false,
             grants: TurnGrants::default(),
+            classifier_notes: Vec::new(),
         }
     }
 
@@ -275,7 +277,6 @@ impl Conversation {
                 return self.shown_first(event).and_then(|event| self.handle(event));
             }
             InboxMessage::Shown(event, text) => {
-                self.release_stream(text.as_deref());
                 self.run.tally.shown_text = text;
                 return self.handle(event);
             }

@@ -21,8 +21,10 @@ use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::command::QueuedPrompt;
+use crate::local_command::LocalCommandOutput;
 use crate::mcp::{McpServerError, McpServerState};
 use crate::slash_command::CommandRegistry;
+use crate::snapshot::SessionSnapshot;
 use crate::turn::Outcome;
 
 /// An agent that works beside the main line of a session.
@@ -177,6 +179,15 @@ pub enum EngineEvent {
         /// What came of it.
         outcome: Result<Option<Value>, String>,
     },
+    /// How the session stands; the answer to [`crate::Command::Snapshot`].
+    Snapshot {
+        /// The request's id.
+        request: String,
+        /// How.
+        snapshot: Arc<SessionSnapshot>,
+    },
+    /// A command that needs no model has been carried out.
+    LocalCommand(LocalCommandOutput),
     /// A call reports how it is getting on.
     Progress {
         /// Which.
@@ -241,6 +252,10 @@ pub struct TurnStart {
     pub api_key_source: String,
     /// Where memories lie, if any are kept.
     pub memory_dir: Option<PathBuf>,
+    /// The skills.
+    pub skills: Vec<String>,
+    /// The output style.
+    pub output_style: String,
 }
 
 /// One complete block of a response.
@@ -369,8 +384,6 @@ pub struct HookRunStarted {
     pub name: String,
     /// The event.
     pub event: HookEvent,
-    /// What people are shown while it runs, where it says so.
-    pub status: Option<String>,
 }
 
 /// A hook that has ended.

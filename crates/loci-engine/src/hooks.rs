@@ -45,7 +45,6 @@ use crate::event::EngineEvent;
 use crate::extension::{HookMoment, McpToolCaller};
 use crate::initialize::ClientHook;
 pub(crate) use agent::{HOOK_AGENT, HookAgents};
-pub(crate) use attachments::classifier_notes_in;
 use callback::client_entries;
 use file_watch::FileWatch;
 use scoped::ScopedHookList;
@@ -162,7 +161,7 @@ impl HookService {
         *lock(&self.inner.moment) = moment;
     }
 
-    fn config(&self) -> Arc<HookConfig> {
+    pub(crate) fn config(&self) -> Arc<HookConfig> {
         Arc::clone(&lock(&self.inner.config))
     }
 

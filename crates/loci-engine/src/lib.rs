@@ -18,6 +18,7 @@ mod file_history;
 mod hooks;
 mod initialize;
 mod instructions;
+mod local_command;
 mod lost_tasks;
 mod mcp;
 mod memory;
@@ -32,6 +33,7 @@ mod restore;
 mod session;
 mod skills;
 mod slash_command;
+mod snapshot;
 mod state;
 mod state_effects;
 mod task_list;
@@ -63,13 +65,14 @@ pub use file_history::FileHistoryStores;
 pub use hooks::trial::{HookTrial, HookTrialRun, HookTrialWorld, try_hooks};
 pub use initialize::{ClientHook, InitializeRequest};
 pub use instructions::shown_instructions;
-pub use loci_context::{Fullness, Level};
+pub use local_command::{LocalCommandOutput, LocalCommands, LocalEffect, LocalOutcome};
+pub use loci_context::{ContextCategory, ContextCell, ContextItem, ContextUsage, Fullness, Level};
 pub use loci_tools::ToolProgress;
 /// Work beside a conversation, as front ends see it.
 pub use loci_tools::{BackgroundStatus, BackgroundTask, NewTask, TaskKind, TaskNews, TaskReport, TaskUsage};
 pub use mcp::{ClientBridge, McpConfig, McpServerError, McpServerState};
 pub use memory::shown_memory_indexes;
-pub use model_name::resolve_model;
+pub use model_name::{is_model_available, resolve_model};
 pub use plan::PlanConfig;
 pub use renewal::{
     NewSession, OpenSession, RenewSession, RenewalState, RunnerEvent, SessionRunner, SessionSwitch,
@@ -83,4 +86,5 @@ pub use slash_command::{
     CommandAction, CommandCall, CommandRegistry, CommandScope, CommandSource, CommandTiming, SlashCommand,
     not_offered, split_command,
 };
+pub use snapshot::SessionSnapshot;
 pub use state::{StateEffects, change, change_identity, connect};

@@ -1,7 +1,8 @@
-//! From what people call a model to its id.
+//! From what people call a model to its id, and which may be chosen.
 
 use loci_core::model::resolve_alias;
 use loci_stdx::Vars;
+use serde_json::Value;
 
 /// Returns the id of the model that a name stands for: an alias, which the environment may redirect, or an id.
 pub fn resolve_model(vars: &Vars, name: &str) -> String {
@@ -15,4 +16,45 @@ pub fn resolve_model(vars: &Vars, name: &str) -> String {
         };
         vars.non_empty(variable).map(str::to_owned)
     })
+}
+
+/// Tells whether settings let a model be chosen: one of `availableModels`, by name or by id. The default may always be,
+/// unless settings say that it must be among them, too.
+pub fn is_model_available(vars: &Vars, settings: &Value, name: &str) -> bool {
+    let Some(listed) = settings["availableModels"].as_array() else { return true };
+    let is_enforced = settings["enforceAvailableModels"] == Value::Bool(true);
+    let plain = |name: &str| name.trim().trim_end_matches("[1m]").to_ascii_lowercase();
+    if plain(name) == "default" && !is_enforced {
+        return true;
+    }
+    let id = plain(&resolve_model(vars, name));
+    let mut names = listed.iter().filter_map(Value::as_str);
+    names.any(|it| plain(it) == plain(name) || plain(&resolve_model(vars, it)) == id)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn listed_models_may_be_chosen_by_name_and_by_id() {
+        let vars = Vars::default();
+        for (settings, name, expected) in [
+            (json!({}), "opus", true),
+            (json!({"availableModels": ["sonnet"]}), "sonnet", true),
+            (json!({"availableModels": ["sonnet"]}), "Sonnet[1m]", true),
+            (json!({"availableModels": ["sonnet"]}), "claude-sonnet-5", true),
+            (json!({"availableModels": ["claude-sonnet-5"]}), "sonnet", true),
+            (json!({"availableModels": ["sonnet"]}), "opus", false),
+            (json!({"availableModels": ["sonnet"]}), "default", true),
+            (json!({"availableModels": ["sonnet"], "enforceAvailableModels": true}), "default", false),
+            (json!({"availableModels": ["opus"], "enforceAvailableModels": true}), "default", true),
+            (json!({"availableModels": []}), "sonnet", false),
+            (json!({"availableModels": []}), "default", true),
+        ] {
+            assert_eq!(is_model_available(&vars, &settings, name), expected, "{settings} {name}");
+        }
+    }
 }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use crate::command::Prompt;
 use crate::config::{DeferredCall, LoadedHistory};
+use crate::local_command::LocalCommandOutput;
 use crate::lost_tasks;
 use loci_context::{Clearing, Fold, Projection, Replaced};
 use loci_core::conversation::Repair;
@@ -202,6 +203,30 @@ impl Recorder {
     /// Records that a command of the user is carried out, in a conversation that is there already.
     pub(crate) fn command(&mut self, text: &str) {
         let entries = self.opening(text);
+        self.write(&entries);
+    }
+
+    /// Records a command that needed no model, and what was said.
+    pub(crate) fn local_command(&mut self, output: &LocalCommandOutput) {
+        let name = &output.name;
+        let argument = output.argument.as_deref().unwrap_or_default();
+        let typed = format!("/{name} {argument}");
+        let mut entries = self.opening(typed.trim());
+        let stream = if output.is_error { "stderr" } else { "stdout" };
+        // What is said must not end the mark around it.
+        let said = output.text.replace("</local-command-", "</ local-command-");
+        for content in [
+            format!(
+                "<command-name>/{name}</command-name>\n<command-message>{name}</command-message>\n\
+                 <command-args>{argument}</command-args>"
+            ),
+            format!("<local-command-{stream}>{said}</local-command-{stream}>"),
+        ] {
+            let fields =
+                json!({"subtype": "local_command", "content": content, "level": "info", "isMeta": false});
+            let fields = fields.as_object().cloned().unwrap_or_default();
+            entries.extend(self.seal(&Draft::system(fields), None));
+        }
         self.write(&entries);
     }
 

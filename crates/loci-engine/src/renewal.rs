@@ -29,6 +29,8 @@ pub struct RenewalState {
     pub mode: Mode,
     /// The model, where one was chosen in the session.
     pub model: Option<String>,
+    /// The effort, where one was.
+    pub effort: Option<String>,
     /// What this process has used so far; limits count on.
     pub totals: Totals,
 }
@@ -245,7 +247,12 @@ impl SessionRunner {
 
     fn renewal_state(&self, mode: Mode) -> RenewalState {
         let identity = self.identity.get();
-        RenewalState { mode, model: identity.model_override.clone(), totals: identity.process_totals() }
+        RenewalState {
+            mode,
+            model: identity.model_override.clone(),
+            effort: identity.effort_override.clone(),
+            totals: identity.process_totals(),
+        }
     }
 
     /// Lets a session run, and asks it what was held back.

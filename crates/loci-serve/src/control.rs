@@ -10,6 +10,7 @@ use loci_stdx::Store;
 use serde_json::{Value, json};
 
 use crate::cost::Cost;
+use crate::headless::OutputStyles;
 use crate::initialize::{check_late_hooks, check_support, parse_initialize};
 
 /// What a control request leads to.
@@ -141,12 +142,14 @@ fn initialize(request: &Value, context: &ControlContext) -> ControlOutcome {
 }
 
 /// What `initialize` tells a client.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct ControlContext {
     pub(crate) version: String,
     pub(crate) api_key_source: String,
     pub(crate) may_bypass: bool,
     pub(crate) models: Vec<String>,
+    pub(crate) output_style: String,
+    pub(crate) output_styles: OutputStyles,
     /// The request that the session was made by.
     pub(crate) initialized: Option<InitializeRequest>,
     pub(crate) commands: Arc<Store<CommandRegistry>>,
@@ -181,8 +184,8 @@ impl ControlContext {
         json!({
             "commands": commands,
             "agents": agents,
-            "output_style": "default",
-            "available_output_styles": ["default"],
+            "output_style": self.output_style,
+            "available_output_styles": (self.output_styles)(),
             "models": models,
             "account": {"tokenSource": "none", "apiKeySource": self.api_key_source, "apiProvider": "firstParty"},
             "pid": std::process::id(),
@@ -240,6 +243,8 @@ mod tests {
             api_key_source: "none".to_owned(),
             may_bypass: false,
             models: vec!["m".to_owned()],
+            output_style: "default".to_owned(),
+            output_styles: Arc::new(|| vec!["default".to_owned()]),
             initialized: None,
             commands: Arc::new(Store::new(CommandRegistry::builtin())),
             agents: Arc::new(Store::new(AgentRegistry::default())),

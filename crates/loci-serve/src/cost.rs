@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use loci_core::model::is_price_unknown;
 use loci_core::session::{SessionIdentity, Totals};
 use loci_engine::EarlierTotals;
 use loci_stdx::Store;
 use serde_json::{Value, json};
 
-use crate::frame::{is_price_unknown, usage_by_model};
+use crate::frame::usage_by_model;
 
 /// The accounts of one session.
 #[derive(Debug, Clone)]

@@ -4,14 +4,16 @@
 
 use std::collections::BTreeMap;
 
+use loci_core::entry::draft::synthetic_message;
 use loci_core::ids::{SessionId, ToolUseId};
-use loci_core::model::facts;
+use loci_core::model::{facts, is_price_unknown};
 use loci_core::stream::{Failure, StreamEvent};
 use loci_core::usage::ModelUsage;
 use loci_engine::turn::{Interruption, Outcome};
 use loci_engine::{
     AgentRef, AssistantBlock, BackgroundStatus, BackgroundTask, EngineEvent, HookRunEnded, HookRunStarted,
-    McpServerError, TaskNews, TaskUsage, TurnReport, TurnStart, UserMessage, task_summary,
+    LocalCommandOutput, McpServerError, TaskNews, TaskUsage, TurnReport, TurnStart, UserMessage,
+    task_summary,
 };
 use loci_stdx::Env;
 use serde_json::{Map, Value, json};
@@ -46,6 +48,7 @@ impl Frames {
             }
             EngineEvent::Requesting => self.system("status", json!({"status": "requesting"})),
             EngineEvent::Assistant(block) => self.assistant(block),
+            EngineEvent::LocalCommand(output) => self.local_command(output),
             EngineEvent::User(message) => self.user(message),
             EngineEvent::Retry { attempt, max_retries, delay, failure } => self.system(
                 "api_retry",
@@ -99,6 +102,7 @@ impl Frames {
             | EngineEvent::DirectoryAdded { .. }
             | EngineEvent::McpAnswered { .. }
             | EngineEvent::SideAnswered { .. }
+            | EngineEvent::Snapshot { .. }
             | EngineEvent::ModelChanged(_)
             | EngineEvent::TurnsOver { .. }
             | EngineEvent::TerminalSequence(_)
@@ -186,9 +190,9 @@ impl Frames {
                 "slash_commands": start.commands.iter().map(|command| command.name.as_str()).collect::<Vec<_>>(),
                 "apiKeySource": start.api_key_source,
                 "claude_code_version": self.version,
-                "output_style": "default",
+                "output_style": start.output_style,
                 "agents": start.agents,
-                "skills": [],
+                "skills": start.skills,
                 "plugins": [],
                 "memory_paths": memory.unwrap_or_else(|| json!({})),
                 "fast_mode_state": "off",
@@ -216,6 +220,13 @@ impl Frames {
             frame["error"] = json!(error);
         }
         self.sealed(frame, Some(block.entry.as_str()))
+    }
+
+    /// Returns what a command said that needed no model: words of nobody, in the place of an answer.
+    fn local_command(&self, output: &LocalCommandOutput) -> Value {
+        let id = self.env.random.uuid_v4().to_string();
+        let message = synthetic_message(&id, &output.text);
+        self.sealed(json!({"type": "assistant", "message": message, "parent_tool_use_id": null}), None)
     }
 
     fn user(&self, message: &UserMessage) -> Value {
@@ -408,6 +419,7 @@ impl Ending {
             Outcome::Blocked(_) | Outcome::Halted(_) => ending("success", false, Some("completed")),
             Outcome::Deferred(_) => ending("success", false, None),
             Outcome::DeferredUnavailable(_) => ending("success", true, None),
+            Outcome::CommandFailed => ending("success", true, Some("completed")),
             Outcome::Refused => ending("success", true, Some("completed")),
             Outcome::ApiError(failure) => {
                 Self { status: failure.status, ..ending("success", true, Some("completed")) }
@@ -445,11 +457,6 @@ pub(crate) fn outcome_text(report: &TurnReport) -> String {
         }
         _ => report.shown_text.clone().unwrap_or_else(|| report.text.clone()),
     }
-}
-
-/// Tells whether what a model used could not be priced; a cost that somebody else recorded is one.
-pub(crate) fn is_price_unknown(model: &str, usage: &ModelUsage) -> bool {
-    facts(model).price.is_none() && usage.cost_usd == 0.0
 }
 
 /// Returns what each model used; the window of one that we know nothing of is the one in force.

@@ -6,6 +6,7 @@ mod terminal_questions;
 
 use std::collections::BTreeSet;
 use std::io::Write;
+use std::sync::Arc;
 use std::time::Duration;
 
 use loci_core::ids::SessionId;
@@ -80,6 +81,9 @@ impl Exit {
     }
 }
 
+/// Lists the names of output styles; files may be read for it.
+pub type OutputStyles = Arc<dyn Fn() -> Vec<String> + Send + Sync>;
+
 /// What a headless run is started with.
 pub struct Headless {
     /// The ambient world.
@@ -110,6 +114,10 @@ pub struct Headless {
     pub api_key_source: String,
     /// The models a client may choose.
     pub models: Vec<String>,
+    /// The output style.
+    pub output_style: String,
+    /// Lists the names of all there are, the usual one first.
+    pub output_styles: OutputStyles,
     /// The first prompt, if it was given at the start.
     pub prompt: Option<Prompt>,
     /// What the client asked for before there was a session.
@@ -141,6 +149,8 @@ impl Headless {
             api_key_source: self.api_key_source.clone(),
             may_bypass: self.may_bypass,
             models: self.models.clone(),
+            output_style: self.output_style.clone(),
+            output_styles: Arc::clone(&self.output_styles),
             initialized: self.initialize.take(),
             commands: runner.slash_commands(),
             agents: runner.agents(),

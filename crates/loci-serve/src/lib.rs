@@ -15,4 +15,4 @@ mod output;
 mod signals;
 
 pub use client_input::ClientInput;
-pub use headless::{Exit, Headless, InputFormat, OutputFormat, PermissionPrompter};
+pub use headless::{Exit, Headless, InputFormat, OutputFormat, OutputStyles, PermissionPrompter};

@@ -14,19 +14,13 @@ mod trust;
 mod unset;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
 
 use loci_app::UserError;
-use loci_settings::{Key, Scope, json_schema};
-use loci_stdx::{Env, WriteOptions};
-use loci_storage::config::{
-    LoadedSettings, MANAGED_DIR, SettingsPlaces, SettingsSources, exclude_local_settings, load_settings,
-};
-use loci_storage::layout::ConfigHome;
-
+use loci_settings::{Scope, json_schema};
+use loci_stdx::Env;
 use serde_json::Value;
 
-pub(crate) use set::to_user_error;
+pub(crate) use loci_app::settings_editor::{SettingsContext, to_user_error};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConfigArgs {
@@ -82,45 +76,6 @@ impl Target {
     }
 }
 
-/// What every verb looks at.
-pub(crate) struct SettingsContext {
-    pub(crate) env: Env,
-    pub(crate) home: ConfigHome,
-    pub(crate) places: SettingsPlaces,
-    pub(crate) loaded: LoadedSettings,
-}
-
-impl SettingsContext {
-    pub(crate) fn new(env: &Env) -> Self {
-        let home = ConfigHome::from_env(env);
-        let places = SettingsPlaces::new(env, &home, Path::new(MANAGED_DIR), SettingsSources::ALL);
-        let loaded = load_settings(&places, None);
-        Self { env: env.clone(), home, places, loaded }
-    }
-
-    /// Returns the file of a scope and how it is created.
-    pub(crate) fn file(&self, scope: Scope) -> (PathBuf, WriteOptions) {
-        match scope {
-            Scope::Project => (self.places.project.clone(), WriteOptions::project()),
-            Scope::Local => (self.places.local.clone(), WriteOptions::project()),
-            Scope::User | Scope::CommandLine | Scope::Managed => {
-                (self.places.user.clone(), WriteOptions::private())
-            }
-        }
-    }
-
-    /// Has git ignore the user's own settings of a project when they are first written; returns the file of the
-    /// rule.
-    pub(crate) fn keep_private(&self, scope: Scope, path: &Path) -> Result<Option<PathBuf>, UserError> {
-        match scope {
-            Scope::Local => {
-                exclude_local_settings(&self.env, &self.home, path).map_err(|error| to_user_error(&error))
-            }
-            Scope::User | Scope::Project | Scope::CommandLine | Scope::Managed => Ok(None),
-        }
-    }
-}
-
 /// Runs a verb and returns the exit code.
 pub(crate) fn run(env: &Env, args: &ConfigArgs) -> Result<u8, UserError> {
     let ctx = SettingsContext::new(env);
@@ -151,54 +106,4 @@ pub(crate) fn write(text: &str) -> Result<(), UserError> {
 
 pub(crate) fn pretty(value: &Value) -> String {
     format!("{value:#}\n")
-}
-
-/// Returns a value as it may be shown: what looks like a secret in `env` is hidden.
-fn without_secrets(key: &Key, value: &Value) -> Value {
-    let is_secret = |name: &str| {
-        let name = name.to_ascii_uppercase();
-        ["KEY", "TOKEN", "SECRET", "PASSW", "CREDENTIAL", "HEADERS"].iter().any(|word| name.contains(word))
-    };
-    let mut value = value.clone();
-    if let ("env", Value::Object(variables)) = (key.path, &mut value) {
-        for (_, value) in variables.iter_mut().filter(|(name, _)| is_secret(name)) {
-            *value = Value::from("<hidden>");
-        }
-    }
-    value
-}
-
-/// A key as named by the user: one of the table, and what follows it inside a map, as in `env.PATH`.
-struct Named {
-    key: &'static Key,
-    inner: Option<String>,
-}
-
-impl Named {
-    fn parse(path: &str) -> Result<Self, UserError> {
-        if let Some(key) = Key::find(path) {
-            return Ok(Self { key, inner: None });
-        }
-        for (dot, _) in path.match_indices('.') {
-            if let Some(key) = Key::find(&path[..dot])
-                && key.kind.has_names()
-            {
-                return Ok(Self { key, inner: Some(path[dot + 1..].to_owned()) });
-            }
-        }
-        Err(unknown(path))
-    }
-
-    /// Returns the way to the value in a file.
-    fn path(&self) -> Vec<&str> {
-        self.key.path.split('.').chain(self.inner.as_deref()).collect()
-    }
-}
-
-fn unknown(path: &str) -> UserError {
-    let user_error = UserError::new(format!("No such setting: `{path}`"));
-    match Key::suggestion(path) {
-        Some(key) => user_error.hint(format!("Did you mean `{key}`?")),
-        None => user_error.hint("`loci config schema` lists all of them."),
-    }
 }

@@ -27,8 +27,8 @@ use loci_storage::memory::{
     MemoryJournal, MemoryText,
 };
 
-use crate::config::SettingsContext;
 use known::Known;
+use loci_app::settings_editor::SettingsContext;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct MemoryArgs {

@@ -37,7 +37,6 @@ impl Args {
             agents: self.agents.clone(),
             agent: self.agent.clone(),
             is_interactive: false,
-            has_given_trust: false,
             setup: match (self.init || self.init_only, self.maintenance) {
                 (true, _) => Some("init"),
                 (false, true) => Some("maintenance"),
@@ -46,6 +45,7 @@ impl Args {
             mcp: McpOptions { configs: self.mcp_config.clone(), is_strict: self.strict_mcp_config },
             mcp_servers: None,
             client_requests: ClientRequests::none(),
+            build: Some(crate::build_info::describe()),
             initialize: None,
         })
     }

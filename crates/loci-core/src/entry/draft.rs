@@ -323,7 +323,8 @@ impl Draft {
     }
 }
 
-fn synthetic_message(id: &str, text: &str) -> Value {
+/// Returns a message of the assistant that no model wrote.
+pub fn synthetic_message(id: &str, text: &str) -> Value {
     json!({
         "id": id,
         "container": null,

@@ -135,6 +135,7 @@ impl AgentRun {
             Outcome::ApiError(failure) => broken(said, failure.message.clone()),
             Outcome::MaxBudget(limit) => broken(said, format!("the budget of ${limit} is spent")),
             Outcome::Refused => broken(said, "the model declined to answer".to_owned()),
+            Outcome::CommandFailed => broken(said, "a command failed".to_owned()),
             Outcome::Deferred(call) | Outcome::DeferredUnavailable(call) => broken(
                 said,
                 format!("a hook put the call of {} off, which an agent cannot wait for", call.name),

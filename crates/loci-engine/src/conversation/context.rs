@@ -30,6 +30,7 @@ use crate::extension::{
     Classifier, ClassifierBlocks, CompactionHooks, FeatureHooks, RestoreSource, ScopedHooks, TurnHooks,
 };
 use crate::hooks::HookService;
+use crate::local_command::LocalCommands;
 use crate::mcp::McpConfig;
 use crate::memory::MemoryService;
 use crate::plan::PlanService;
@@ -55,6 +56,10 @@ pub(crate) struct SessionContext {
     /// The MCP servers, where there are any.
     pub(crate) mcp: Option<McpConfig>,
     pub(crate) slash_commands: Arc<Store<CommandRegistry>>,
+    /// Carries out those that need no model.
+    pub(crate) local_commands: Option<Arc<dyn LocalCommands>>,
+    /// The output style.
+    pub(crate) output_style: String,
     pub(crate) api_key_source: String,
     /// When the process started, on the clock's monotonic scale.
     pub(crate) started: std::time::Duration,

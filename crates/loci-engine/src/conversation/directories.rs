@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use loci_core::permission::{Destination, Update};
 use loci_tools::Host;
 
 use super::Conversation;
@@ -12,16 +11,12 @@ use crate::event::EngineEvent;
 impl Conversation {
     /// Lets the session work in a directory, too, and tells whoever asked and the hooks.
     pub(crate) fn add_directory(&mut self, request: String, directory: &Path, source: DirectorySource) {
-        let outcome = self.check_directory(directory);
-        if let Ok(directory) = &outcome {
-            self.grant(Update::AddDirectories(vec![directory.clone()], Destination::Session));
-            self.ctx.hooks.directory_added(directory.clone(), source, self.hook_moment());
-        }
+        let outcome = self.try_add_directory(directory, source);
         self.tell(EngineEvent::DirectoryAdded { request, outcome });
     }
 
     /// Returns the directory as the rules have it; the error says why it cannot be added.
-    fn check_directory(&self, directory: &Path) -> Result<PathBuf, String> {
+    pub(super) fn check_directory(&self, directory: &Path) -> Result<PathBuf, String> {
         let shown = directory.display();
         if directory.as_os_str().is_empty() {
             return Err("No directory was named".to_owned());

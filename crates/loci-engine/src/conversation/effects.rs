@@ -177,6 +177,7 @@ impl Conversation {
                 if let Some(work) = &mut self.work {
                     work.call_ended(&outcome.structured);
                 }
+                self.count_lines(&outcome);
                 self.tell_hooks_of_cwd();
                 let notes = self.run.call_notes.remove(&call).unwrap_or_default();
                 outcome.attachments.extend(notes.into_iter().map(|attachment| ToolAttachment { attachment }));

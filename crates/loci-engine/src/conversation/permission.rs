@@ -337,15 +337,22 @@ impl Conversation {
         }
     }
 
-    /// Makes a change that an answer asked for: now, and in the settings file it is for.
+    /// Makes a change that an answer asked for, and says what of it could not be made.
     pub(super) fn grant(&mut self, update: Update) {
+        if let Err(why) = self.try_grant(update) {
+            self.tell(EngineEvent::Warning(why));
+        }
+    }
+
+    /// Makes a change: now, and in the settings file it is for. The error says what of it could not be made.
+    pub(crate) fn try_grant(&mut self, update: Update) -> Result<(), String> {
         let update = match update {
             Update::AddDirectories(dirs, to) => Update::AddDirectories(self.host.real_dirs(&dirs), to),
             Update::RemoveDirectories(dirs, to) => Update::RemoveDirectories(self.host.real_dirs(&dirs), to),
             other => other,
         };
         if let Some(why) = self.refusal(&update) {
-            return self.tell(EngineEvent::Warning(format!("A permission was not changed: {why}")));
+            return Err(format!("A permission was not changed: {why}"));
         }
         let mut book = self.ctx.state.get().permission.rulebook.clone();
         let complaints = update.apply(&mut book);
@@ -354,20 +361,18 @@ impl Conversation {
             let before = std::mem::replace(&mut state.permission.rulebook, book.clone()).mode;
             remember_mode(state, before);
         });
-        for bad in &complaints {
-            self.tell(EngineEvent::Warning(format!("A permission was not changed: {bad}")));
+        if !complaints.is_empty() {
+            let complaints: Vec<String> = complaints.iter().map(ToString::to_string).collect();
+            return Err(format!("A permission was not changed: {}", complaints.join("; ")));
         }
-        if update.destination() == Destination::Session || !complaints.is_empty() {
-            return;
+        if update.destination() == Destination::Session {
+            return Ok(());
         }
         let saved = match lock(&self.ctx.grants).save.as_mut() {
             Some(save) => save(&update),
             None => Err("this session has no settings files".to_owned()),
         };
-        if let Err(why) = saved {
-            let text = format!("A permission holds for this session and was not saved: {why}");
-            self.tell(EngineEvent::Warning(text));
-        }
+        saved.map_err(|why| format!("A permission holds for this session and was not saved: {why}"))
     }
 
     /// Tells whether an answer may allow more than the one call.
@@ -406,7 +411,7 @@ impl Conversation {
             tool_use_id: call.id.to_string(),
             tool_input: call.input.clone(),
         };
-        change(&self.ctx.state, |state| state.permission.denials.push(denial));
+        change(&self.ctx.state, |state| state.permission.deny(denial));
         self.decided(call, permission);
     }
 

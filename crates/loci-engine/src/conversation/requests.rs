@@ -66,7 +66,7 @@ impl Conversation {
     fn granted_plan(&self, plan: &RequestPlan) -> RequestPlan {
         let granted = self.grants.model.as_ref().filter(|_| plan.model == self.current_model());
         let model = granted.map(|name| resolve_model(&self.host.env().vars, name));
-        let model = model.filter(|name| self.can_keep_budget(name));
+        let model = model.filter(|name| self.can_keep_budget(name) && self.may_choose(name));
         RequestPlan { model: model.unwrap_or_else(|| plan.model.clone()), ..plan.clone() }
     }
 
@@ -155,7 +155,6 @@ impl Conversation {
             StreamEvent::Started(started) => {
                 self.run.answering = Some(started.clone());
                 self.run.answer_text.clear();
-                self.run.held_stream.clear();
             }
             StreamEvent::BlockDone { index, block } if is_worth_showing(block) => {
                 self.run.answer_text.extend(block.text());
@@ -173,12 +172,7 @@ impl Conversation {
             }
             _ => {}
         }
-        let is_part =
-            !matches!(event, StreamEvent::Started(_) | StreamEvent::Ended(_) | StreamEvent::Wire(_));
-        match is_part && self.holds_stream() {
-            true => self.run.held_stream.push((event, first_after)),
-            false => self.tell(EngineEvent::Stream { event, first_after }),
-        }
+        self.tell(EngineEvent::Stream { event, first_after });
     }
 }
 

@@ -91,7 +91,7 @@ impl Conversation {
     }
 
     /// Takes up what changed in the settings, and in the definitions of agents, since the last turn.
-    fn take_up_settings(&mut self) {
+    pub(super) fn take_up_settings(&mut self) {
         if self.agent.is_none() {
             self.ctx.reload_settings(ReloadPoint::Prompt);
             if let Some(changes) = self.host.reload_agents() {
@@ -102,7 +102,7 @@ impl Conversation {
     }
 
     /// Tells that a turn begins.
-    fn start_turn(&mut self) {
+    pub(super) fn start_turn(&mut self) {
         if self.agent.is_none() {
             change(&self.ctx.state, |state| state.permission.denials.clear());
         }
@@ -122,6 +122,8 @@ impl Conversation {
             commands: self.ctx.slash_commands.get(),
             api_key_source: self.ctx.api_key_source.clone(),
             memory_dir: self.ctx.memory.as_ref().map(|memory| memory.dir().to_owned()),
+            skills: self.ctx.skills.registry().iter().map(|skill| skill.name.clone()).collect(),
+            output_style: self.ctx.output_style.clone(),
         }));
     }
 
@@ -166,7 +168,8 @@ impl Conversation {
                 CommandAction::Clear
                 | CommandAction::Skill
                 | CommandAction::McpPrompt
-                | CommandAction::FrontEnd,
+                | CommandAction::FrontEnd
+                | CommandAction::Local,
                 _,
             ))
             | None => {}

@@ -13,16 +13,27 @@ impl SessionContext {
     /// Sees to a wish; the answer is an event.
     pub(crate) fn answer_mcp(&self, request: String, action: McpAction) {
         let events = self.events.clone();
-        let (servers, vars) = (self.mcp.as_ref().map(|mcp| mcp.servers.clone()), self.env.vars.clone());
+        let outcome = self.mcp_outcome(action);
         tokio::spawn(async move {
-            let lookup = |name: &str| vars.get(name).map(str::to_owned);
-            let outcome = match servers {
-                Some(servers) => answer(&servers, action, &lookup).await,
-                None => without_servers(&action),
-            };
+            let outcome = outcome.await;
             // Without a listener there is nobody to answer.
             drop(events.send(EngineEvent::McpAnswered { request, outcome }));
         });
+    }
+
+    /// Sees to a wish.
+    pub(crate) fn mcp_outcome(
+        &self,
+        action: McpAction,
+    ) -> impl Future<Output = Result<Option<Value>, String>> + Send + 'static {
+        let (servers, vars) = (self.mcp.as_ref().map(|mcp| mcp.servers.clone()), self.env.vars.clone());
+        async move {
+            let lookup = |name: &str| vars.get(name).map(str::to_owned);
+            match servers {
+                Some(servers) => answer(&servers, action, &lookup).await,
+                None => without_servers(&action),
+            }
+        }
     }
 }
 

@@ -99,6 +99,8 @@ impl Session {
             tmp: config.tmp.clone(),
             events,
             slash_commands: Arc::clone(&config.commands),
+            local_commands: config.local_commands.take(),
+            output_style: std::mem::take(&mut config.output_style),
             api_key_source: std::mem::take(&mut config.api_key_source),
             started: config.started,
             can_ask: AtomicBool::new(config.can_ask),
@@ -132,7 +134,7 @@ impl Session {
             agents: config.background.agent_wait,
             commands: config.background.command_wait,
         };
-        let (setup_trigger, idle_notice) = (config.setup, config.idle_notice);
+        let setup_trigger = config.setup;
         let mcp = mcp.map(|mcp| McpLink::new(&mcp, &ctx, config.client_requests.clone()));
         let side_questions = SideQuestions::new(background_deps(&ctx, &config));
         let conversation = Conversation::main(ctx, config, place);
@@ -147,7 +149,6 @@ impl Session {
             task_wait,
             start_source,
             setup: setup_trigger,
-            idle_notice,
             has_answered: false,
             is_told_idle: false,
             end_reason: "other",

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use loci_core::hooks::{EventInput, HookEvent};
 use loci_tools::Host;
 
 use super::Session;
@@ -10,7 +11,7 @@ use crate::command::Command;
 use crate::conversation::TurnInput;
 use crate::event::{EngineEvent, TurnReport};
 use crate::model_name::resolve_model;
-use crate::state::{change, set_mode};
+use crate::state::set_mode;
 
 impl Session {
     /// Takes a command that needs no turn.
@@ -43,26 +44,32 @@ impl Session {
             }
             Command::SetModel(model) => {
                 let vars = conversation.host.env().vars;
-                let model = model.map(|name| resolve_model(&vars, &name));
-                if let Some(name) = model.as_ref().filter(|name| !conversation.can_keep_budget(name)) {
-                    conversation.tell(EngineEvent::Warning(format!(
-                        "The price of `{name}` is unknown, so the budget of this run could not be kept; the model stays"
-                    )));
-                    return;
+                if let Err(why) = conversation.set_model(model.map(|name| resolve_model(&vars, &name))) {
+                    conversation.tell(EngineEvent::Warning(why));
                 }
-                change(&conversation.ctx.state, |state| state.model.session_override.clone_from(&model));
-                conversation.tell(EngineEvent::ModelChanged(conversation.current_model()));
+            }
+            Command::Snapshot { request } => {
+                let snapshot = Arc::new(conversation.snapshot());
+                conversation.tell(EngineEvent::Snapshot { request, snapshot });
+            }
+            Command::SetThinking(most) => conversation.set_thinking(most),
+            Command::ChangePermission(update) => {
+                if let Err(why) = conversation.try_grant(update) {
+                    conversation.tell(EngineEvent::Warning(why));
+                }
             }
             Command::ChangeTools(changes) => conversation.change_tools(changes),
-            Command::Notify { kind, message, title } => conversation.notify_user(kind, message, title),
+            Command::Notify { kind: notification_type, message, title } => {
+                conversation.notify_hooks(HookEvent::Notification, || EventInput::Notification {
+                    message,
+                    title,
+                    notification_type,
+                });
+            }
             Command::AddDirectory { request, directory, source } => {
                 conversation.add_directory(request, &directory, source);
             }
-            Command::Rename { title } => {
-                change(&conversation.ctx.state, |state| state.session.title = Some(title.clone()));
-                conversation.recorder.name(title);
-                conversation.tell_warnings();
-            }
+            Command::Rename { title } => conversation.rename(title),
             Command::AskOnTheSide { request, question } => self.ask_on_the_side(request, &question),
             Command::Mcp { request, action } => conversation.ctx.answer_mcp(request, action),
             Command::RewindFiles { request, prompt, is_trial } => {

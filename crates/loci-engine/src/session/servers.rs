@@ -19,14 +19,14 @@ impl Session {
     /// Makes servers ready for a turn: the first waits for them, all have what they offer by now. Returns what the turn
     /// begins with; nothing, when it is over already.
     pub(super) async fn with_servers(&mut self, input: TurnInput) -> Option<TurnInput> {
-        let Some(link) = &mut self.mcp else { return Some(input) };
-        if link.is_to_wait() && !self.wait_for_servers().await {
+        if self.mcp.is_none() {
+            return Some(input);
+        }
+        if !self.ready_servers().await {
             // Whoever interrupted the wait does not want the turn.
             self.conversation.begin_and_end();
             return None;
         }
-        self.sync_servers();
-        self.conversation.apply_tool_changes();
         match input {
             TurnInput::Prompt(prompt) => match self.with_prompts(prompt).await {
                 Ok(prompt) => Some(TurnInput::Prompt(prompt)),
@@ -37,6 +37,17 @@ impl Session {
             },
             input => Some(input),
         }
+    }
+
+    /// Waits for servers, where nobody has yet, and takes up what they offer; false when the wait was interrupted.
+    pub(super) async fn ready_servers(&mut self) -> bool {
+        let Some(link) = &mut self.mcp else { return true };
+        if link.is_to_wait() && !self.wait_for_servers().await {
+            return false;
+        }
+        self.sync_servers();
+        self.conversation.apply_tool_changes();
+        true
     }
 
     /// Waits for the servers that the first request should have; false when the wait was interrupted.

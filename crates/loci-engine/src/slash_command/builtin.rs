@@ -3,8 +3,8 @@
 //! Rows are never reordered: clients were shown the list. Those that the terminal carries out have their code in
 //! `loci-tui`, `app/commands.rs`, by the same name.
 
-use super::CommandAction::{Clear, Compact, FrontEnd};
-use super::CommandScope::{Everywhere, Terminal};
+use super::CommandAction::{Clear, Compact, FrontEnd, Local};
+use super::CommandScope::{Everywhere, Terminal, UnlessTaken};
 use super::CommandTiming::{AtOnce, BetweenTurns};
 use super::{CommandAction, CommandScope, CommandSource, CommandTiming, SlashCommand};
 
@@ -49,7 +49,7 @@ const BUILTIN: &[Row] = &[
         Terminal,
         AtOnce,
     ),
-    ("rename", &[], "[name]", "Give this session a name to find it by", FrontEnd, Terminal, AtOnce),
+    ("rename", &[], "[name]", "Give this session a name to find it by", Local, Everywhere, AtOnce),
     (
         "branch",
         &[],
@@ -79,6 +79,34 @@ const BUILTIN: &[Row] = &[
         AtOnce,
     ),
     ("exit", &["quit"], "", "Leave loci; the conversation can be resumed", FrontEnd, Terminal, AtOnce),
+    ("context", &[], "[all]", "Show what fills the model's window", Local, Everywhere, AtOnce),
+    ("usage", &["cost", "stats"], "", "Show cost, time and tokens of the session", Local, Everywhere, AtOnce),
+    ("model", &[], "[model]", "Ask another model", Local, Everywhere, AtOnce),
+    ("effort", &[], "[level|auto]", "Change how hard the model thinks", Local, Everywhere, AtOnce),
+    ("config", &["settings"], "[key=value]", "Look at settings and change them", Local, Everywhere, AtOnce),
+    ("mcp", &[], "[reconnect|enable|disable server]", "Look after MCP servers", Local, Everywhere, AtOnce),
+    ("status", &[], "", "Show version, session, model, settings and servers", Local, UnlessTaken, AtOnce),
+    (
+        "permissions",
+        &["allowed-tools"],
+        "[allow|ask|deny rule]",
+        "Look at permission rules and change them",
+        Local,
+        UnlessTaken,
+        AtOnce,
+    ),
+    ("add-dir", &[], "<path>", "Let the session work in another directory, too", Local, UnlessTaken, AtOnce),
+    (
+        "autocompact",
+        &[],
+        "[tokens|auto]",
+        "Choose the size at which the conversation is compacted",
+        Local,
+        UnlessTaken,
+        AtOnce,
+    ),
+    ("hooks", &[], "", "List the hooks", Local, UnlessTaken, AtOnce),
+    ("skills", &[], "", "List the skills", Local, UnlessTaken, AtOnce),
 ];
 
 /// Returns the commands, in the order of the table.

@@ -184,6 +184,8 @@ pub enum Outcome {
     Deferred(ToolUse),
     /// A call that was put off cannot be taken up: its tool is not there.
     DeferredUnavailable(ToolUse),
+    /// A command that needs no model failed, as the text says.
+    CommandFailed,
     /// The API failed for good.
     ApiError(Failure),
     /// At the limit of round trips.

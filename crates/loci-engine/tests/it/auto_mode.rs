@@ -118,6 +118,8 @@ pub(crate) fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) 
     let id = SessionId::parse("0a0a0a0a-0001-4000-8000-000000000001").unwrap();
     let path = std::env::var("PATH").unwrap_or_default();
     SessionConfig {
+        local_commands: None,
+        output_style: "default".to_owned(),
         env: Env::for_test(cwd.join("home"), cwd),
         identity: SessionIdentity::new(NewSession {
             id: id.clone(),
@@ -189,7 +191,6 @@ pub(crate) fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) 
         child_env: vec![("PATH".to_owned(), path)],
         tmp: SessionTmp::below(cwd.join("tmp")),
         home: ConfigHome::from_env(&Env::for_test(cwd.join("home"), cwd)),
-        idle_notice: Duration::from_secs(60),
         started: Duration::ZERO,
         api_key_source: "none".to_owned(),
     }

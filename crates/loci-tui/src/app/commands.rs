@@ -16,8 +16,14 @@ impl App {
         let Some(call) = self.session.commands.parse_in_terminal(text) else {
             return self.unknown_command(text);
         };
-        if call.command.action != CommandAction::FrontEnd {
-            return None;
+        match call.command.action {
+            CommandAction::FrontEnd => {}
+            // What has no panel is answered by the session, in the conversation.
+            CommandAction::Local => return self.front_end_command(&call),
+            CommandAction::Clear
+            | CommandAction::Compact
+            | CommandAction::McpPrompt
+            | CommandAction::Skill => return None,
         }
         if self.work.is_some() && call.command.timing == CommandTiming::BetweenTurns {
             self.held.push_back(text.to_owned());

@@ -4,7 +4,7 @@ use loci_core::permission::Mode;
 use loci_core::stream::{Delta, StreamEvent};
 use loci_engine::turn::Outcome;
 use loci_engine::{
-    AgentRef, Command, EngineEvent, HookRunStarted, Question, QueuedPrompt, RunnerEvent, TurnReport,
+    AgentRef, Command, EngineEvent, LocalCommandOutput, Question, QueuedPrompt, RunnerEvent, TurnReport,
     TurnStart, UserMessage,
 };
 use serde_json::Value;
@@ -15,9 +15,6 @@ use crate::block::{Block, CallState, NoticeLevel};
 use crate::dialog::{PermissionDialog, UserQuestionsDialog};
 use crate::panel::PanelData;
 use crate::status::{Activity, Work, short_count, spent};
-
-/// The most letters of what a hook wants shown.
-const MOST_STATUS: usize = 80;
 
 impl App {
     pub(super) fn runner_event(&mut self, event: RunnerEvent) -> Vec<Action> {
@@ -91,11 +88,7 @@ impl App {
                 self.flash(format!("The model is {model} from now on"));
                 self.session.model = model;
             }
-            EngineEvent::HookStarted(HookRunStarted { status: Some(status), .. }) => {
-                self.set_activity(Activity::Running(loci_stdx::single_line(&status, MOST_STATUS)));
-            }
             EngineEvent::HookEnded(ended) if ended.outcome == "error" => {
-                self.hook_status_over(&ended.run);
                 let why = if ended.stderr.is_empty() { &ended.stdout } else { &ended.stderr };
                 let text = format!("Hook {} failed: {}", ended.run.name, loci_stdx::single_line(why, 300));
                 self.notice(NoticeLevel::Warning, text);
@@ -104,26 +97,20 @@ impl App {
             EngineEvent::SideAnswered { request, outcome } => {
                 return self.panel_data(PanelData::SideAnswer { request, outcome });
             }
+            EngineEvent::LocalCommand(output) => self.local_command(&output),
             EngineEvent::TerminalSequence(sequence) => return vec![Action::Write(sequence)],
             EngineEvent::Warning(text) => self.notice(NoticeLevel::Warning, text),
             EngineEvent::TurnEnded(report) => return self.turn_ended(&report),
-            EngineEvent::HookEnded(ended) => self.hook_status_over(&ended.run),
             EngineEvent::HookStarted(_)
+            | EngineEvent::HookEnded(_)
             | EngineEvent::TurnsOver { .. }
             | EngineEvent::StopAnswered { .. }
             | EngineEvent::DirectoryAdded { .. }
+            | EngineEvent::Snapshot { .. }
             | EngineEvent::McpAnswered { .. }
             | EngineEvent::FilesRewound { .. } => {}
         }
         Vec::new()
-    }
-
-    /// What a hook wanted shown while it ran goes with it.
-    fn hook_status_over(&mut self, run: &HookRunStarted) {
-        if run.status.is_some() {
-            let next = self.conversation.waiting_summary();
-            self.set_activity(next.map_or(Activity::Waiting, Activity::Running));
-        }
     }
 
     fn turn_started(&mut self, start: TurnStart) {
@@ -138,6 +125,17 @@ impl App {
         let sent = self.sent.pop_front();
         let text = sent.unwrap_or_else(|| result_text(&message["content"]));
         self.conversation.push(Block::Prompt { text, attachments: Vec::new() });
+    }
+
+    /// Shows what a command said that needed no model.
+    fn local_command(&mut self, output: &LocalCommandOutput) {
+        let typed = format!("/{} {}", output.name, output.argument.as_deref().unwrap_or_default());
+        let text = self.sent.pop_front().unwrap_or_else(|| typed.trim().to_owned());
+        self.conversation.push(Block::Prompt { text, attachments: Vec::new() });
+        match output.is_error {
+            true => self.notice(NoticeLevel::Error, output.text.clone()),
+            false => self.conversation.push(Block::Output { markdown: output.text.clone() }),
+        }
     }
 
     fn dequeued(&mut self, id: &str, text: String, is_injected: bool) {
@@ -249,7 +247,8 @@ impl App {
     /// Says how the turn went.
     fn end_line(&mut self, report: &TurnReport) {
         match &report.outcome {
-            Outcome::Completed if report.round_trips == 0 => return,
+            Outcome::Completed | Outcome::CommandFailed if report.round_trips == 0 => return,
+            Outcome::CommandFailed => {}
             Outcome::Completed | Outcome::Refused | Outcome::Halted(_) => {}
             Outcome::ApiError(failure) if report.round_trips == 0 => {
                 return self.notice(NoticeLevel::Error, failure.message.clone());

@@ -1,13 +1,13 @@
 //! `loci config add`: entries into a list of one file.
 
 use loci_app::UserError;
+use loci_app::settings_editor::{NamedKey, SettingsContext, check_value, to_user_error};
 use loci_settings::edit::append;
 use loci_settings::{Kind, Scope};
 use loci_storage::config::edit_settings;
 use serde_json::Value;
 
-use super::set::{check, effect, to_user_error};
-use super::{Named, SettingsContext, Target};
+use super::Target;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct AddArgs {
@@ -24,7 +24,7 @@ pub(super) fn run(ctx: &SettingsContext, args: &AddArgs) -> Result<String, UserE
     let named = list_key(&args.key)?;
     let scope = args.target.scope().unwrap_or(Scope::User);
     let entries = entries_of(&named, &args.values);
-    check(&named, scope, &Value::Array(entries.clone()))?;
+    check_value(&named, scope, &Value::Array(entries.clone()))?;
     let (path, options) = ctx.file(scope);
     let excluded = ctx.keep_private(scope, &path)?;
     let shown = ctx.places.display_path(&path);
@@ -38,12 +38,13 @@ pub(super) fn run(ctx: &SettingsContext, args: &AddArgs) -> Result<String, UserE
     let excluded = excluded
         .map(|file| format!("Git ignores it from now on, by a rule in {}\n", ctx.places.display_path(&file)))
         .unwrap_or_default();
-    Ok(format!("{out}{excluded}{}", effect(ctx, &named, scope)))
+    let no_effect = ctx.why_no_effect(&named, scope).map(|why| format!("{why}\n")).unwrap_or_default();
+    Ok(format!("{out}{excluded}{no_effect}"))
 }
 
 /// Reads a key that must be one of a list.
-pub(super) fn list_key(key: &str) -> Result<Named, UserError> {
-    let named = Named::parse(key)?;
+pub(super) fn list_key(key: &str) -> Result<NamedKey<'_>, UserError> {
+    let named = NamedKey::parse(key)?;
     let is_list = matches!(named.key.kind, Kind::Texts | Kind::Restrictions | Kind::List | Kind::TextOrTexts);
     match is_list && named.inner.is_none() {
         true => Ok(named),
@@ -53,7 +54,7 @@ pub(super) fn list_key(key: &str) -> Result<Named, UserError> {
 }
 
 /// Reads entries: text as it stands, but for lists of anything.
-pub(super) fn entries_of(named: &Named, values: &[String]) -> Vec<Value> {
+pub(super) fn entries_of(named: &NamedKey<'_>, values: &[String]) -> Vec<Value> {
     let entry = |text: &String| match named.key.kind {
         Kind::List => serde_json::from_str(text).unwrap_or_else(|_| Value::from(text.as_str())),
         _ => Value::from(text.as_str()),

@@ -3,10 +3,11 @@
 use loci_stdx::read_regular_to_string;
 
 use loci_app::UserError;
+use loci_app::settings_editor::{NamedKey, SettingsContext, unknown_key};
 use loci_settings::{Key, jsonc};
 use serde_json::Value;
 
-use super::{SettingsContext, Target, pretty, unknown};
+use super::{Target, pretty};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct GetArgs {
@@ -35,12 +36,12 @@ pub(super) fn run(ctx: &SettingsContext, args: &GetArgs) -> Result<String, UserE
             Err(UserError::new(format!("`{}` is not set", args.key))
                 .hint(format!("`loci config explain {}` shows every file.", args.key)))
         }
-        None => Err(unknown(&args.key)),
+        None => Err(unknown_key(&args.key)),
     }
 }
 
 fn is_known(path: &str) -> bool {
-    Key::is_group(path) || super::Named::parse(path).is_ok()
+    Key::is_group(path) || NamedKey::parse(path).is_ok()
 }
 
 fn file_value(ctx: &SettingsContext, path: &std::path::Path) -> Result<Value, UserError> {

@@ -1,9 +1,10 @@
 //! `loci config list`: everything that is set, its value in force, and the files it comes from.
 
+use loci_app::settings_editor::{SettingsContext, without_secrets};
 use loci_settings::{Role, Setting};
 use serde_json::{Value, json};
 
-use super::{SettingsContext, pretty, without_secrets};
+use super::pretty;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ListArgs {

@@ -1,13 +1,13 @@
 //! `loci config remove`: entries out of a list of one file.
 
 use loci_app::UserError;
+use loci_app::settings_editor::{SettingsContext, to_user_error};
 use loci_settings::Scope;
 use loci_settings::edit::take_out;
 use loci_storage::config::edit_settings;
 
+use super::Target;
 use super::add::{entries_of, list_key, show};
-use super::set::to_user_error;
-use super::{SettingsContext, Target};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct RemoveArgs {

@@ -33,6 +33,7 @@ mod instructions;
 mod interrupts;
 #[cfg(target_os = "linux")]
 mod killed;
+mod local_commands;
 mod mcp;
 mod memory;
 mod memory_verbs;

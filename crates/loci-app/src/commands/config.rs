@@ -1,0 +1,214 @@
+//! `/config [key=value]`: the settings, why they are what they are, and changing one.
+
+use loci_engine::{LocalOutcome, SessionSnapshot};
+use loci_settings::{Key, Kind, Role, Scope, Scopes, Trust};
+use serde_json::Value;
+
+use super::{SessionCommands, cell, refused, take_scope};
+use crate::settings_editor::{NamedKey, SettingChange, SettingsContext};
+use crate::settings_explained::ExplainedSetting;
+use crate::user_error::UserError;
+
+/// A setting, for a list of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SettingRow {
+    /// Why it is what it is.
+    pub explained: ExplainedSetting,
+    /// What its values are.
+    pub kind: Kind,
+    /// Whose file a change goes to unless another is named.
+    pub scope: Scope,
+    /// Why it cannot be changed, where it cannot.
+    pub refusal: Option<String>,
+}
+
+impl SettingRow {
+    /// Returns the value in force, in a line.
+    pub fn shown_value(&self) -> String {
+        match &self.explained.value {
+            None => "not set".to_owned(),
+            Some(Value::String(text)) => text.clone(),
+            Some(value) => value.to_string(),
+        }
+    }
+}
+
+/// Returns every setting that this version acts upon, and what else is set.
+pub fn rows(ctx: &SettingsContext) -> Vec<SettingRow> {
+    let merged = &ctx.loaded.merged;
+    let all = Key::all().iter().filter(|key| key.is_used || merged.get(key.path).is_some());
+    all.map(|key| SettingRow {
+        explained: ExplainedSetting::new(key, merged.get(key.path)),
+        kind: key.kind,
+        scope: usual_scope(key),
+        refusal: refusal(ctx, key),
+    })
+    .collect()
+}
+
+/// Changes go to the user's file; what waits there for nobody goes to their file for the project.
+fn usual_scope(key: &Key) -> Scope {
+    match key.path {
+        "spinnerTipsEnabled"
+        | "skillOverrides"
+        | "enabledMcpjsonServers"
+        | "disabledMcpjsonServers"
+        | "enableAllProjectMcpServers" => Scope::Local,
+        _ => Scope::User,
+    }
+}
+
+/// Says why a key cannot be changed here.
+fn refusal(ctx: &SettingsContext, key: &Key) -> Option<String> {
+    if matches!(key.scopes, Scopes::Managed | Scopes::Global) {
+        return Some(format!("It belongs to {}", key.scopes.describe()));
+    }
+    let parts = ctx.loaded.merged.get(key.path).map(|setting| setting.parts.as_slice()).unwrap_or_default();
+    let managed = parts.iter().find(|part| part.origin.scope == Scope::Managed && part.role == Role::Wins)?;
+    Some(format!("Your administrator has set it, in {}", managed.origin.name))
+}
+
+/// Sets a key, or removes it where the value is empty. A value that the administrator has set is refused.
+pub fn change(
+    ctx: &SettingsContext,
+    key: &str,
+    value: &str,
+    scope: Option<Scope>,
+) -> Result<String, UserError> {
+    let named = NamedKey::parse(key)?;
+    if let Some(why) = refusal(ctx, named.key) {
+        return Err(UserError::new(format!("`{key}` was not changed: {why}")));
+    }
+    let scope = scope.unwrap_or_else(|| usual_scope(named.key));
+    if value.is_empty() {
+        let file = ctx.places.display_path(&ctx.file(scope).0);
+        return match ctx.unset(&named.path(), scope)? {
+            true => Ok(format!("Removed `{key}` from {file}")),
+            false => Err(UserError::new(format!("`{key}` is not set in {file}"))),
+        };
+    }
+    let SettingChange { file, gone, excluded, no_effect } = ctx.set(&named, &named.value_of(value), scope)?;
+    let mut text = format!("Set `{key}` in {file}");
+    if !gone.is_empty() {
+        let gone: Vec<String> = gone.iter().map(ToString::to_string).collect();
+        text.push_str(&format!("\nReplaced what was there; gone: {}", gone.join(", ")));
+    }
+    if let Some(file) = excluded {
+        text.push_str(&format!("\nGit ignores it from now on, by a rule in {file}"));
+    }
+    text.extend(no_effect.map(|why| format!("\n{why}")));
+    if matches!(named.key.path, "model" | "effortLevel" | "outputStyle") {
+        text.push_str("\nIt counts from the next session on, or after /clear");
+    }
+    Ok(text)
+}
+
+/// Carries the command out.
+pub(super) fn run(commands: &SessionCommands, argument: &str, session: &SessionSnapshot) -> LocalOutcome {
+    let ctx = SettingsContext::new(&commands.env);
+    let mut words: Vec<&str> = argument.split_whitespace().collect();
+    let scope = take_scope(&mut words);
+    let rest = words.join(" ");
+    let outcome = match rest.split_once('=') {
+        Some((key, _)) if !session.is_interactive && !is_harmless(key.trim()) => Err(UserError::new(
+            format!("`{}` is not changed by a prompt, which anybody may have written", key.trim()),
+        )
+        .hint(format!("Use `loci config set {}`.", key.trim()))),
+        Some((key, value)) => change(&ctx, key.trim(), value.trim(), scope),
+        None if rest.is_empty() => Ok(to_markdown(&ctx)),
+        None => NamedKey::parse(&rest).map(|named| {
+            let explained = ExplainedSetting::new(named.key, ctx.loaded.merged.get(named.key.path));
+            format!("```text\n{}```\n", explained.to_text())
+        }),
+    };
+    outcome.map_or_else(|error| refused(&error), LocalOutcome::text)
+}
+
+/// Tells whether a key may be changed by whoever writes prompts: its values only restrict, or do no harm in a stranger's
+/// hands. What is unknown is said elsewhere.
+fn is_harmless(key: &str) -> bool {
+    NamedKey::parse(key).map_or(true, |named| named.key.trust == Trust::Free)
+}
+
+fn to_markdown(ctx: &SettingsContext) -> String {
+    let set: Vec<SettingRow> = rows(ctx).into_iter().filter(|row| !row.explained.parts.is_empty()).collect();
+    if set.is_empty() {
+        return "Nothing is set. Say `/config KEY=VALUE` to set something, `/config KEY` to see what it is"
+            .to_owned();
+    }
+    let mut text = "## Settings\n\n| Key | Value | From |\n|---|---|---|\n".to_owned();
+    for row in &set {
+        let from = match row.explained.winner() {
+            Some(part) => format!("{}:{}", part.file, part.line),
+            None => "set, but does not count".to_owned(),
+        };
+        text.push_str(&format!(
+            "| {} | {} | {} |\n",
+            row.explained.key,
+            cell(&row.shown_value()),
+            cell(&from)
+        ));
+    }
+    text.push_str("\n`/config KEY` says why a setting is what it is, `/config KEY=VALUE` changes it\n");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use loci_stdx::Env;
+
+    use super::*;
+
+    fn context(dir: &tempfile::TempDir) -> SettingsContext {
+        let (home, project) = (dir.path().join("home"), dir.path().join("project"));
+        std::fs::create_dir_all(&home).unwrap();
+        std::fs::create_dir_all(&project).unwrap();
+        SettingsContext::new(&Env::for_test(home, project))
+    }
+
+    #[test]
+    fn change_goes_to_the_file_of_its_scope() {
+        let dir = tempfile::tempdir().unwrap();
+        let ctx = context(&dir);
+        let text = change(&ctx, "cleanupPeriodDays", "45", None).unwrap();
+        assert!(text.contains("~/.claude/settings.json"), "{text}");
+        let file = dir.path().join("home/.claude/settings.json");
+        assert!(std::fs::read_to_string(&file).unwrap().contains("\"cleanupPeriodDays\": 45"));
+        let text = change(&ctx, "cleanupPeriodDays", "60", Some(Scope::Project)).unwrap();
+        assert!(text.contains(".claude/settings.json"), "{text}");
+        assert!(dir.path().join("project/.claude/settings.json").exists());
+        assert!(change(&ctx, "cleanupPeriodDays", "", None).unwrap().starts_with("Removed"));
+        assert!(change(&ctx, "cleanupPeriodDays", "", None).is_err(), "it is gone");
+    }
+
+    #[test]
+    fn bad_values_and_unknown_keys_are_refused_with_a_hint() {
+        let dir = tempfile::tempdir().unwrap();
+        let ctx = context(&dir);
+        for (key, value, expected) in [
+            ("cleanupPeriodDays", "0", "whole number"),
+            ("verbose", "perhaps", "true or false"),
+            ("cleanupPeriodDay", "3", "Did you mean `cleanupPeriodDays`?"),
+            ("allowManagedHooksOnly", "true", "managed settings only"),
+        ] {
+            let error = change(&ctx, key, value, None).unwrap_err().to_string();
+            assert!(error.contains(expected), "{key}={value}: {error}");
+        }
+        assert!(!dir.path().join("home/.claude/settings.json").exists());
+    }
+
+    #[test]
+    fn rows_have_all_that_is_acted_upon_and_where_it_comes_from() {
+        let dir = tempfile::tempdir().unwrap();
+        let ctx = context(&dir);
+        change(&ctx, "model", "sonnet", None).unwrap();
+        let ctx = SettingsContext::new(&ctx.env);
+        let rows = rows(&ctx);
+        let model = rows.iter().find(|row| row.explained.key == "model").unwrap();
+        assert_eq!((model.shown_value().as_str(), model.scope), ("sonnet", Scope::User));
+        assert!(model.explained.winner().unwrap().file.contains("settings.json"));
+        assert!(
+            rows.iter().any(|row| row.explained.key == "permissions.allow" && row.shown_value() == "not set")
+        );
+    }
+}

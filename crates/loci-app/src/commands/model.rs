@@ -1,0 +1,124 @@
+//! `/model [name]`: which models there are, which one is asked, and asking another.
+
+use loci_core::model::{MODEL_ALIASES, facts};
+use loci_engine::{LocalEffect, LocalOutcome, SessionSnapshot, is_model_available, resolve_model};
+use loci_settings::Scope;
+
+use super::{SessionCommands, cell, refused, short_tokens};
+use crate::settings_editor::{NamedKey, SettingsContext};
+use crate::user_error::UserError;
+
+/// A model that can be chosen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelRow {
+    /// What is typed: an alias or an id.
+    pub name: String,
+    /// The id it stands for.
+    pub id: String,
+    /// How much it can read, in tokens.
+    pub window: u64,
+    /// US dollars per million tokens, in and out.
+    pub price: Option<(f64, f64)>,
+    /// Whether it is asked now.
+    pub is_current: bool,
+    /// Whether settings let it be chosen.
+    pub is_available: bool,
+}
+
+impl ModelRow {
+    fn new(commands: &SessionCommands, session: &SessionSnapshot, name: &str) -> Self {
+        let id = resolve_model(&commands.env.vars, name);
+        let facts = facts(&id);
+        Self {
+            name: name.to_owned(),
+            window: facts.window,
+            price: facts.price.map(|price| (price.input, price.output)),
+            is_current: id == session.model,
+            is_available: is_model_available(&commands.env.vars, &session.settings, name),
+            id,
+        }
+    }
+
+    /// Says what it can read and what it costs.
+    pub fn facts(&self) -> String {
+        let price = match self.price {
+            Some((input, output)) => format!("${input} in, ${output} out per million tokens"),
+            None => "price unknown".to_owned(),
+        };
+        format!("{} tokens, {price}", short_tokens(self.window))
+    }
+}
+
+/// Returns the models that can be chosen: the aliases, what the environment adds, what settings name, and the one at hand.
+pub fn rows(commands: &SessionCommands, session: &SessionSnapshot) -> Vec<ModelRow> {
+    let custom = commands.env.vars.non_empty("ANTHROPIC_CUSTOM_MODEL_OPTION");
+    let listed = session.settings["availableModels"].as_array().into_iter().flatten();
+    let listed = listed.filter_map(serde_json::Value::as_str);
+    let names = MODEL_ALIASES.iter().copied().chain(custom).chain(listed);
+    let mut rows: Vec<ModelRow> = Vec::new();
+    for name in names {
+        if !rows.iter().any(|row| row.name.eq_ignore_ascii_case(name)) {
+            rows.push(ModelRow::new(commands, session, name));
+        }
+    }
+    if !rows.iter().any(|row| row.is_current) {
+        rows.push(ModelRow { is_available: true, ..ModelRow::new(commands, session, &session.model) });
+    }
+    rows
+}
+
+/// Carries the command out.
+pub(super) fn run(commands: &SessionCommands, argument: &str, session: &SessionSnapshot) -> LocalOutcome {
+    match argument {
+        "" => LocalOutcome::text(to_markdown(&rows(commands, session), session)),
+        name => choose(commands, name, session).unwrap_or_else(|error| refused(&error)),
+    }
+}
+
+fn to_markdown(rows: &[ModelRow], session: &SessionSnapshot) -> String {
+    let mut text =
+        format!("## Model\n\nAsked now: `{}`\n\n| | Name | Model | |\n|---|---|---|---|\n", session.model);
+    for row in rows {
+        let mark = match (row.is_current, row.is_available) {
+            (true, _) => "now",
+            (false, true) => "",
+            (false, false) => "not available",
+        };
+        text.push_str(&format!("| {mark} | {} | {} | {} |\n", cell(&row.name), cell(&row.id), row.facts()));
+    }
+    text.push_str("\nSay `/model NAME` to ask another\n");
+    text
+}
+
+/// Asks another model, and keeps that in the user's settings.
+fn choose(
+    commands: &SessionCommands,
+    name: &str,
+    session: &SessionSnapshot,
+) -> Result<LocalOutcome, UserError> {
+    if name.contains(char::is_whitespace) {
+        return Err(UserError::new(format!("No model is called `{name}`"))
+            .hint("Say `/model` to see which there are."));
+    }
+    if !is_model_available(&commands.env.vars, &session.settings, name) {
+        return Err(UserError::new(format!("Settings do not let `{name}` be chosen"))
+            .hint("See `loci config explain availableModels`."));
+    }
+    let id = resolve_model(&commands.env.vars, name);
+    let ctx = SettingsContext::new(&commands.env);
+    let kept = match name.eq_ignore_ascii_case("default") {
+        true => match ctx.unset(&["model"], Scope::User)? {
+            true => "; your settings name none any more".to_owned(),
+            false => String::new(),
+        },
+        false => {
+            let change = ctx.set(&NamedKey::parse("model")?, &name.into(), Scope::User)?;
+            let no_effect = change.no_effect.map(|why| format!(". For later sessions: {why}"));
+            format!(", kept in {}{}", change.file, no_effect.unwrap_or_default())
+        }
+    };
+    let unknown =
+        if facts(&id).is_known { "" } else { ". Nothing is known of it: window and price are assumed" };
+    Ok(LocalOutcome::text(format!("The model is `{id}` now{kept}{unknown}"))
+        .with(LocalEffect::SetModel(Some(name.to_owned()))))
+}

@@ -1,0 +1,241 @@
+//! Settings as people look at them and change them: keys by name, one file at a time, with what comes of it.
+//!
+//! The verbs of `loci config`, the command `/config` and the panel of the terminal all go through here.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+
+use loci_settings::edit::{EditError, set, unset};
+use loci_settings::{Key, Kind, Layer, Origin, Role, Scope, Severity};
+use loci_stdx::{Env, WriteOptions};
+use loci_storage::config::{
+    LoadedSettings, MANAGED_DIR, SettingsEditError, SettingsPlaces, SettingsSources, edit_settings,
+    exclude_local_settings, load_settings,
+};
+use loci_storage::layout::ConfigHome;
+use serde_json::Value;
+
+use crate::user_error::UserError;
+
+/// The settings files of a directory, and what they say.
+pub struct SettingsContext {
+    /// The ambient world.
+    pub env: Env,
+    /// Where the user's things lie.
+    pub home: ConfigHome,
+    /// Where the files are.
+    pub places: SettingsPlaces,
+    /// What they say.
+    pub loaded: LoadedSettings,
+}
+
+impl SettingsContext {
+    /// Reads the files.
+    pub fn new(env: &Env) -> Self {
+        let home = ConfigHome::from_env(env);
+        let places = SettingsPlaces::new(env, &home, Path::new(MANAGED_DIR), SettingsSources::ALL);
+        let loaded = load_settings(&places, None);
+        Self { env: env.clone(), home, places, loaded }
+    }
+
+    /// Returns the file of a scope and how it is created.
+    pub fn file(&self, scope: Scope) -> (PathBuf, WriteOptions) {
+        match scope {
+            Scope::Project => (self.places.project.clone(), WriteOptions::project()),
+            Scope::Local => (self.places.local.clone(), WriteOptions::project()),
+            Scope::User | Scope::CommandLine | Scope::Managed => {
+                (self.places.user.clone(), WriteOptions::private())
+            }
+        }
+    }
+
+    /// Has git ignore the user's own settings of a project when they are first written; returns the file of the
+    /// rule.
+    pub fn keep_private(&self, scope: Scope, path: &Path) -> Result<Option<PathBuf>, UserError> {
+        match scope {
+            Scope::Local => {
+                exclude_local_settings(&self.env, &self.home, path).map_err(|error| to_user_error(&error))
+            }
+            Scope::User | Scope::Project | Scope::CommandLine | Scope::Managed => Ok(None),
+        }
+    }
+
+    /// Sets a key in the file of a scope; of a list, all of it. Nothing else in the file changes.
+    pub fn set(&self, named: &NamedKey<'_>, value: &Value, scope: Scope) -> Result<SettingChange, UserError> {
+        check_value(named, scope, value)?;
+        let (path, options) = self.file(scope);
+        let excluded = self.keep_private(scope, &path)?;
+        let gone = RefCell::new(Vec::new());
+        edit_settings(&self.home, &path, &options, |text| {
+            *gone.borrow_mut() = entries_lost(text, named, scope, value);
+            set(text, &named.path(), value)
+        })
+        .map_err(|error| to_user_error(&error))?;
+        Ok(SettingChange {
+            file: self.places.display_path(&path),
+            gone: gone.into_inner(),
+            excluded: excluded.map(|file| self.places.display_path(&file)),
+            no_effect: self.why_no_effect(named, scope),
+        })
+    }
+
+    /// Removes a key from the file of a scope; false where it is not there.
+    pub fn unset(&self, path: &[&str], scope: Scope) -> Result<bool, UserError> {
+        let (file, options) = self.file(scope);
+        if !file.exists() {
+            return Ok(false);
+        }
+        edit_settings(&self.home, &file, &options, |text| unset(text, path))
+            .map_err(|error| to_user_error(&error))
+    }
+
+    /// Says why the value of a file is not the one in force, as the files are now.
+    pub fn why_no_effect(&self, named: &NamedKey<'_>, scope: Scope) -> Option<String> {
+        let after = Self::new(&self.env).loaded.merged;
+        let parts = after.get(named.key.path).map(|setting| setting.parts.as_slice()).unwrap_or_default();
+        let own = parts.iter().rev().find(|part| part.origin.scope == scope).map(|part| part.role);
+        match own {
+            Some(Role::Overridden) => {
+                let winner = parts.iter().rev().find(|part| part.role == Role::Wins);
+                let name = winner.map(|part| part.origin.name.as_ref()).unwrap_or_default();
+                Some(format!("It has no effect here: {name} sets it too and wins"))
+            }
+            Some(Role::Refused(why)) => Some(format!("It has no effect here: {why}")),
+            Some(Role::Wins | Role::Joins) | None if !named.key.is_used => {
+                Some("It is kept, but this version does not act upon it yet".to_owned())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What became of a setting that was changed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SettingChange {
+    /// The file, for people.
+    pub file: String,
+    /// Entries that were there and are not any more.
+    pub gone: Vec<Value>,
+    /// The file of the rule by which git ignores the settings file from now on.
+    pub excluded: Option<String>,
+    /// Why the new value is not the one in force, where it is not.
+    pub no_effect: Option<String>,
+}
+
+/// A key as named by the user: one of the table, and what follows it inside a map, as in `env.PATH`.
+#[derive(Debug, Clone, Copy)]
+pub struct NamedKey<'a> {
+    /// The key of the table.
+    pub key: &'static Key,
+    /// The name inside its map.
+    pub inner: Option<&'a str>,
+}
+
+impl<'a> NamedKey<'a> {
+    /// Finds a key; the error names one that is spelt alike.
+    pub fn parse(path: &'a str) -> Result<Self, UserError> {
+        if let Some(key) = Key::find(path) {
+            return Ok(Self { key, inner: None });
+        }
+        for (dot, _) in path.match_indices('.') {
+            if let Some(key) = Key::find(&path[..dot])
+                && key.kind.has_names()
+            {
+                return Ok(Self { key, inner: Some(&path[dot + 1..]) });
+            }
+        }
+        Err(unknown_key(path))
+    }
+
+    /// Returns the way to the value in a file.
+    pub fn path(&self) -> Vec<&'a str> {
+        self.key.path.split('.').chain(self.inner).collect()
+    }
+
+    /// Reads a value that was typed: JSON where it is some that fits, else text as it stands.
+    pub fn value_of(&self, text: &str) -> Value {
+        let parsed = serde_json::from_str::<Value>(text).ok();
+        let kind = if self.inner.is_some() { Kind::Any } else { self.key.kind };
+        match (kind, parsed) {
+            (Kind::Text | Kind::OneOf(_), Some(Value::String(inner))) => Value::String(inner),
+            (Kind::Text | Kind::OneOf(_), _) => Value::from(text),
+            (Kind::Texts | Kind::Restrictions, Some(list @ Value::Array(_))) => list,
+            (Kind::Texts | Kind::Restrictions, _) => Value::from(vec![text]),
+            (Kind::TextOrTexts, Some(list @ Value::Array(_))) => list,
+            (Kind::TextOrTexts, _) => Value::from(text),
+            (_, Some(value)) if self.inner.is_none() || self.key.kind != Kind::TextMap => value,
+            _ => Value::from(text),
+        }
+    }
+}
+
+/// Says that there is no such key.
+pub fn unknown_key(path: &str) -> UserError {
+    let user_error = UserError::new(format!("No such setting: `{path}`"));
+    match Key::suggestion(path) {
+        Some(key) => user_error.hint(format!("Did you mean `{key}`?")),
+        None => user_error.hint("`loci config schema` lists all of them."),
+    }
+}
+
+/// Refuses a value that the file of a scope could not use.
+pub fn check_value(named: &NamedKey<'_>, scope: Scope, value: &Value) -> Result<(), UserError> {
+    let key = named.key;
+    if !key.scopes.allows(scope) {
+        return Err(UserError::new(format!("`{}` cannot be set in {scope} settings", key.path))
+            .hint(format!("It belongs to {}.", key.scopes.describe())));
+    }
+    let text = set("{}", &named.path(), value).map_err(|error| UserError::new(error.to_string()))?;
+    let (_, diagnostics) = Layer::parse(&text, Origin::new(scope, "this value"));
+    match diagnostics.iter().find(|diagnostic| diagnostic.severity > Severity::Note) {
+        Some(problem) => Err(UserError::new(format!("`{}`: {}", key.path, problem.message))
+            .hint(format!("Give it {}.", key.kind.expected()))),
+        None => Ok(()),
+    }
+}
+
+/// Returns a value as it may be shown: what looks like a secret in `env` is hidden.
+pub fn without_secrets(key: &Key, value: &Value) -> Value {
+    let is_secret = |name: &str| {
+        let name = name.to_ascii_uppercase();
+        ["KEY", "TOKEN", "SECRET", "PASSW", "CREDENTIAL", "HEADERS"].iter().any(|word| name.contains(word))
+    };
+    let mut value = value.clone();
+    if let ("env", Value::Object(variables)) = (key.path, &mut value) {
+        for (_, value) in variables.iter_mut().filter(|(name, _)| is_secret(name)) {
+            *value = Value::from("<hidden>");
+        }
+    }
+    value
+}
+
+/// Says why a settings file was not changed.
+pub fn to_user_error(error: &SettingsEditError) -> UserError {
+    let user_error = UserError::from_error(error);
+    match error {
+        SettingsEditError::Edit { source: EditError::Broken { .. }, .. } => {
+            user_error.hint("Fix the file first; it was left as it is.")
+        }
+        _ => user_error,
+    }
+}
+
+/// Returns the entries that a file has under a key and will not have any more.
+fn entries_lost(text: &str, named: &NamedKey<'_>, scope: Scope, value: &Value) -> Vec<Value> {
+    if named.inner.is_some() {
+        return Vec::new();
+    }
+    let (layer, _) = Layer::parse(text, Origin::new(scope, "before"));
+    let before = layer.get(named.key.path).map(|found| &found.value);
+    match (before, value) {
+        (Some(Value::Array(before)), Value::Array(after)) => {
+            before.iter().filter(|entry| !after.contains(entry)).cloned().collect()
+        }
+        (Some(Value::Array(before)), _) => before.clone(),
+        (Some(Value::Object(before)), Value::Object(after)) => {
+            let names = before.keys().filter(|name| !after.contains_key(*name));
+            names.map(|name| Value::from(name.as_str())).collect()
+        }
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,127 @@
+//! What fills the window of a conversation, piece by piece, and how the session stands: for commands and panels about it.
+
+use std::time::Duration;
+
+use loci_context::{ContextCategory, ContextItem, ContextUsage, conversation_items, prose_tokens};
+use loci_core::entry::EntryKind;
+use loci_stdx::Timestamp;
+use loci_storage::config::InstructionScope;
+use loci_tools::Host as _;
+
+use super::{Conversation, Prelude};
+use crate::instructions::shown_instructions;
+use crate::mcp::McpConfig;
+use crate::snapshot::SessionSnapshot;
+
+/// How long the provider keeps what it read; longer, where that was asked for.
+const CACHE_TIME: Duration = Duration::from_secs(5 * 60);
+const LONG_CACHE_TIME: Duration = Duration::from_secs(60 * 60);
+/// What the names of tools of MCP servers begin with.
+const MCP_PREFIX: &str = "mcp__";
+
+impl Conversation {
+    /// Returns how the session stands.
+    pub(crate) fn snapshot(&self) -> SessionSnapshot {
+        let identity = self.ctx.identity.get();
+        let state = self.ctx.state.get();
+        SessionSnapshot {
+            session: identity.id().clone(),
+            is_interactive: identity.is_interactive(),
+            title: state.session.title.clone(),
+            cwd: self.env.cwd.clone(),
+            transcript: identity.is_persistent().then(|| identity.transcript_path()),
+            has_messages: !self.recorder.path().is_empty(),
+            model: self.current_model(),
+            start_model: self.model.main.clone(),
+            effort: self.model.effort.clone(),
+            max_thinking_tokens: self.model.max_thinking_tokens,
+            is_cache_warm: self.is_cache_warm(),
+            compact_window: self.compaction.window,
+            mode: self.ctx.mode(),
+            rulebook: state.permission.rulebook.clone(),
+            recent_denials: state.permission.recent_denials.clone(),
+            context: self.context_usage(),
+            totals: self.ctx.totals(),
+            wall: self.env.clock.monotonic().saturating_sub(self.ctx.started),
+            mcp_servers: self.ctx.mcp.as_ref().map(|mcp| mcp.servers.views()).unwrap_or_default(),
+            mcp_errors: self.ctx.mcp.as_ref().map(McpConfig::errors).unwrap_or_default(),
+            instructions: self.instruction_files(),
+            memory_dir: self.ctx.memory.as_ref().map(|memory| memory.dir().to_owned()),
+            skills: self.ctx.skills.registry(),
+            hooks: self.ctx.hooks.config(),
+            agents: self.host.agent_names(),
+            settings: state.settings.clone(),
+            api_key_source: self.ctx.api_key_source.clone(),
+            output_style: self.ctx.output_style.clone(),
+        }
+    }
+
+    /// Returns what fills the window.
+    pub(crate) fn context_usage(&self) -> ContextUsage {
+        let mut items = self.base.items();
+        items.extend(self.opening_items());
+        items.extend(conversation_items(self.recorder.path(), self.recorder.replaced()));
+        ContextUsage::new(self.current_model(), items, self.fullness(), self.compaction.is_automatic)
+    }
+
+    /// What opens the conversation: instruction files, the index of memories, what servers say of themselves.
+    fn opening_items(&self) -> Vec<ContextItem> {
+        let Prelude::Opening(opening) = &self.prelude else { return Vec::new() };
+        let files = shown_instructions(&self.instructions.files);
+        let memory = self.ctx.memory.iter().flat_map(|memory| memory.shown_indexes());
+        let mut items: Vec<ContextItem> = files
+            .into_iter()
+            .chain(memory)
+            .map(|it| {
+                let source = it.scope.split([',', '.']).next().unwrap_or_default();
+                ContextItem::new(ContextCategory::MemoryFiles, it.path, source, prose_tokens(&it.text))
+            })
+            .collect();
+        items.extend(self.instructions.servers.iter().map(|it| {
+            let name = format!("instructions of {}", it.server);
+            ContextItem::new(ContextCategory::McpTools, name, "an MCP server", prose_tokens(&it.text))
+        }));
+        let named: u64 = items.iter().map(|item| item.tokens).sum();
+        let whole = opening.as_ref().map_or(0, crate::instructions::Opening::tokens);
+        let frame = whole.saturating_sub(named);
+        items.push(ContextItem::new(ContextCategory::SystemPrompt, "date and headings", "built in", frame));
+        items
+    }
+
+    fn instruction_files(&self) -> Vec<(std::path::PathBuf, &'static str)> {
+        let whose = |scope| match scope {
+            InstructionScope::Managed => "managed",
+            InstructionScope::User => "user",
+            InstructionScope::Project => "project",
+            InstructionScope::Local => "local",
+        };
+        let files = self.instructions.files.files.iter();
+        files.map(|file| (file.path.clone(), whose(file.scope))).collect()
+    }
+
+    /// Tells whether the last answer is so recent that what was said before it is still in the provider's cache.
+    fn is_cache_warm(&self) -> bool {
+        let vars = self.host.env().vars;
+        let time =
+            match vars.is_truthy("ENABLE_PROMPT_CACHING_1H") && !vars.is_truthy("FORCE_PROMPT_CACHING_5M") {
+                true => LONG_CACHE_TIME,
+                false => CACHE_TIME,
+            };
+        let path = self.recorder.path();
+        let last = path.iter().rev().find(|entry| entry.head().kind == EntryKind::Assistant);
+        let at = last.and_then(|entry| entry.fields().read::<String>("timestamp"));
+        let at = at.and_then(|text| text.parse::<Timestamp>().ok());
+        at.is_some_and(|at| {
+            let age = self.env.clock.now().as_millisecond().saturating_sub(at.as_millisecond());
+            u64::try_from(age).is_ok_and(|age| Duration::from_millis(age) < time)
+        })
+    }
+}
+
+/// Returns what a tool of this name counts as.
+pub(crate) fn tool_category(name: &str) -> ContextCategory {
+    match name.starts_with(MCP_PREFIX) {
+        true => ContextCategory::McpTools,
+        false => ContextCategory::Tools,
+    }
+}

@@ -1,0 +1,115 @@
+//! A command that needs no model, in a conversation: the turn it is, what is recorded of it, and what it may change.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use loci_core::permission::{Destination, Update};
+use loci_core::session::ChangedLines;
+use loci_core::tool::ToolOutcome;
+use loci_tools::Host as _;
+
+use super::Conversation;
+use super::running_turn::RunningTurn;
+use crate::command::DirectorySource;
+use crate::config::CompactionConfig;
+use crate::event::{EngineEvent, TurnReport};
+use crate::local_command::LocalCommandOutput;
+use crate::model_name::{is_model_available, resolve_model};
+use crate::state::{change, change_identity};
+use crate::turn::{Interruption, Outcome, TurnEnd};
+
+impl Conversation {
+    /// Begins the turn of a command.
+    pub(crate) fn begin_local(&mut self) {
+        self.take_up_settings();
+        self.take_up_skills();
+        self.run = RunningTurn::new(self.turn_limits(), self.env.clock.monotonic());
+        self.start_turn();
+    }
+
+    /// Ends it with what was said. In a conversation that has not begun nothing is recorded: there is nothing to resume.
+    pub(crate) fn end_local(&mut self, output: LocalCommandOutput) -> TurnReport {
+        if !self.recorder.path().is_empty() {
+            self.recorder.local_command(&output);
+        }
+        self.run.tally.text.clone_from(&output.text);
+        let outcome = if output.is_error { Outcome::CommandFailed } else { Outcome::Completed };
+        self.tell(EngineEvent::LocalCommand(output));
+        self.finish(TurnEnd { outcome, round_trips: 0, stop_reason: None })
+    }
+
+    /// Ends it because somebody does not want to wait for it.
+    pub(crate) fn end_local_interrupted(&mut self) -> TurnReport {
+        let outcome = Outcome::Interrupted(Interruption::Tools);
+        self.finish(TurnEnd { outcome, round_trips: 0, stop_reason: None })
+    }
+
+    /// Asks another model from now on; the error says why not.
+    pub(crate) fn set_model(&mut self, model: Option<String>) -> Result<(), String> {
+        if let Some(name) = model.as_ref().filter(|name| !self.can_keep_budget(name)) {
+            return Err(format!(
+                "The price of `{name}` is unknown, so the budget of this run could not be kept; the model stays"
+            ));
+        }
+        if let Some(name) = model.as_ref().filter(|name| !self.may_choose(name)) {
+            return Err(format!("Settings (availableModels) do not let `{name}` be chosen; the model stays"));
+        }
+        change(&self.ctx.state, |state| state.model.session_override.clone_from(&model));
+        self.tell(EngineEvent::ModelChanged(self.current_model()));
+        Ok(())
+    }
+
+    /// Tells whether settings let a model be chosen.
+    pub(super) fn may_choose(&self, model: &str) -> bool {
+        let vars = self.host.env().vars;
+        let is_default = resolve_model(&vars, "default") == model;
+        let name = if is_default { "default" } else { model };
+        let settings = &self.ctx.state.get().settings;
+        is_model_available(&vars, settings, name) || is_model_available(&vars, settings, model)
+    }
+
+    /// Asks with another effort from now on.
+    pub(crate) fn set_effort(&mut self, effort: Option<String>) {
+        change_identity(&self.ctx.identity, |identity| identity.effort_override.clone_from(&effort));
+        self.model.effort = effort;
+    }
+
+    /// Lets the model think with so many tokens at most; `None` leaves it to the model, zero switches it off.
+    pub(crate) fn set_thinking(&mut self, most: Option<u64>) {
+        self.model.max_thinking_tokens = most;
+    }
+
+    /// Compacts at another size from now on; `None` goes back to the model's window.
+    pub(crate) fn set_compact_window(&mut self, window: Option<u64>) {
+        self.compaction = CompactionConfig { window, ..self.compaction };
+        self.base = Arc::new(self.base.with_compaction(self.compaction));
+        self.tell_level();
+    }
+
+    /// Gives the session a name: with its first prompt, if that is yet to come.
+    pub(crate) fn rename(&mut self, title: String) {
+        change(&self.ctx.state, |state| state.session.title = Some(title.clone()));
+        self.recorder.name(title);
+        self.tell_warnings();
+    }
+
+    /// Takes account of what a call has changed in files.
+    pub(super) fn count_lines(&self, outcome: &ToolOutcome) {
+        let lines = ChangedLines::of_result(&outcome.structured);
+        if lines != ChangedLines::default() {
+            change_identity(&self.ctx.identity, |identity| identity.totals.lines.add(lines));
+        }
+    }
+
+    /// Lets the session work in a directory, too, and tells the hooks; the error says why not.
+    pub(crate) fn try_add_directory(
+        &mut self,
+        directory: &Path,
+        source: DirectorySource,
+    ) -> Result<PathBuf, String> {
+        let directory = self.check_directory(directory)?;
+        self.try_grant(Update::AddDirectories(vec![directory.clone()], Destination::Session))?;
+        self.ctx.hooks.directory_added(directory.clone(), source, self.hook_moment());
+        Ok(directory)
+    }
+}

@@ -1,0 +1,84 @@
+//! Commands that are answered without the model: what is asked of whoever carries them out, and what comes of it.
+//!
+//! The engine does not know them. It hands the command and a [`SessionSnapshot`] to its [`LocalCommands`], which `loci-app`
+//! makes, on a thread where reading and writing files disturbs nobody; then it makes the changes that were decided
+//! ([`LocalEffect`]), records what was said, and tells it. So a command does the same whoever asks for it.
+
+use std::path::PathBuf;
+
+use loci_core::permission::Update;
+
+use crate::command::McpAction;
+use crate::slash_command::CommandCall;
+use crate::snapshot::SessionSnapshot;
+
+/// Carries out commands that need no model.
+pub trait LocalCommands: Send + Sync {
+    /// Carries a command out. May block.
+    fn run(&self, call: &CommandCall, session: &SessionSnapshot) -> LocalOutcome;
+
+    /// Tells whether a command speaks of MCP servers, which are waited for then, as the first turn does.
+    fn needs_servers(&self, call: &CommandCall) -> bool;
+}
+
+/// What came of a command.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LocalOutcome {
+    /// What people are told, as Markdown.
+    pub text: String,
+    /// Whether it failed.
+    pub is_error: bool,
+    /// What is to change about the session, in order. One that fails ends the command.
+    pub effects: Vec<LocalEffect>,
+}
+
+impl LocalOutcome {
+    /// Says something.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    /// Says why nothing was done.
+    pub fn error(text: impl Into<String>) -> Self {
+        Self { text: text.into(), is_error: true, effects: Vec::new() }
+    }
+
+    /// Changes something about the session, too.
+    #[must_use]
+    pub fn with(mut self, effect: LocalEffect) -> Self {
+        self.effects.push(effect);
+        self
+    }
+}
+
+/// A change of the running session that a command asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LocalEffect {
+    /// Ask another model; `None` goes back to the one chosen at the start.
+    SetModel(Option<String>),
+    /// Ask with another effort; `None` leaves it to the model.
+    SetEffort(Option<String>),
+    /// Compact at another size; `None` goes back to the model's window.
+    SetCompactWindow(Option<u64>),
+    /// Give the session a name.
+    Rename(String),
+    /// Let it work in another directory, too.
+    AddDirectory(PathBuf),
+    /// Change what calls are judged by.
+    Permission(Update),
+    /// Look after MCP servers.
+    Mcp(McpAction),
+}
+
+/// What was said by a command, as front ends show it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LocalCommandOutput {
+    /// Its name.
+    pub name: String,
+    /// What it was given.
+    pub argument: Option<String>,
+    /// What was said, as Markdown.
+    pub text: String,
+    /// Whether it failed.
+    pub is_error: bool,
+}

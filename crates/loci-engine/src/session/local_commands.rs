@@ -1,0 +1,116 @@
+//! Commands that need no model: carried out between turns, in the order in which they were asked for.
+
+use super::Session;
+use crate::command::{Command, DirectorySource};
+use crate::conversation::TurnInput;
+use crate::local_command::{LocalCommandOutput, LocalEffect, LocalOutcome};
+use crate::model_name::resolve_model;
+use crate::slash_command::{CommandAction, CommandCall};
+use loci_tools::Host as _;
+
+/// What is said where nobody carries commands out.
+const NOBODY: &str = "This command cannot be carried out in this session";
+
+impl Session {
+    /// Returns the command that an input is, where it needs no model.
+    pub(super) fn local_call(&self, input: &TurnInput) -> Option<CommandCall> {
+        let TurnInput::Prompt(prompt) = input else { return None };
+        let call = self.conversation.ctx.slash_commands.get().parse(prompt)?;
+        (call.command.action == CommandAction::Local).then_some(call)
+    }
+
+    /// Carries a command out, in a turn without a request.
+    pub(super) async fn run_local(&mut self, call: CommandCall) {
+        let commands = self.conversation.ctx.local_commands.clone();
+        if commands.as_ref().is_some_and(|commands| commands.needs_servers(&call)) {
+            self.ready_servers().await;
+        }
+        self.conversation.begin_local();
+        let outcome = match commands {
+            Some(commands) => {
+                let (snapshot, asked) = (self.conversation.snapshot(), call.clone());
+                let work = tokio::task::spawn_blocking(move || commands.run(&asked, &snapshot));
+                self.while_hearing(async { work.await.unwrap_or_else(|_| LocalOutcome::error(NOBODY)) }).await
+            }
+            None => Some(LocalOutcome::error(NOBODY)),
+        };
+        let Some(LocalOutcome { mut text, mut is_error, effects }) = outcome else {
+            self.conversation.end_local_interrupted();
+            return;
+        };
+        for effect in effects {
+            match self.apply_effect(effect).await {
+                Ok(None) => {}
+                Ok(Some(more)) if text.is_empty() => text = more,
+                Ok(Some(more)) => text = format!("{text}\n\n{more}"),
+                Err(why) => {
+                    (text, is_error) = (why, true);
+                    break;
+                }
+            }
+        }
+        let output = LocalCommandOutput {
+            name: call.command.name.clone(),
+            argument: call.argument.clone(),
+            text,
+            is_error,
+        };
+        self.conversation.end_local(output);
+    }
+
+    /// Waits for something while commands of the front end are heard; nothing, when one of them ends the wait.
+    async fn while_hearing<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
+        tokio::pin!(work);
+        loop {
+            tokio::select! {
+                done = &mut work => return Some(done),
+                command = self.commands.recv(), if !self.is_deaf => match command {
+                    Some(Command::Interrupt) => return None,
+                    Some(Command::Quit) => {
+                        self.take_command(Command::Quit);
+                        return None;
+                    }
+                    Some(command) => self.take_command(command),
+                    None => {
+                        self.is_deaf = true;
+                        self.close();
+                    }
+                },
+            }
+        }
+    }
+
+    /// Makes a change that a command asks for; returns what is to be said of it, or why it cannot be made.
+    async fn apply_effect(&mut self, effect: LocalEffect) -> Result<Option<String>, String> {
+        let conversation = &mut self.conversation;
+        match effect {
+            LocalEffect::SetModel(name) => {
+                let vars = conversation.host.env().vars;
+                let model = name.map(|name| resolve_model(&vars, &name));
+                conversation.set_model(model).map(|()| None)
+            }
+            LocalEffect::SetEffort(effort) => {
+                conversation.set_effort(effort);
+                Ok(None)
+            }
+            LocalEffect::SetCompactWindow(window) => {
+                conversation.set_compact_window(window);
+                Ok(None)
+            }
+            LocalEffect::Rename(title) => {
+                conversation.rename(title);
+                Ok(None)
+            }
+            LocalEffect::AddDirectory(directory) => {
+                let outcome = conversation.try_add_directory(&directory, DirectorySource::SlashCommand);
+                outcome.map(|dir| Some(format!("`{}` belongs to the session now", dir.display())))
+            }
+            LocalEffect::Permission(update) => conversation.try_grant(update).map(|()| None),
+            LocalEffect::Mcp(action) => {
+                let work = conversation.ctx.mcp_outcome(action);
+                let done = self.while_hearing(work).await;
+                done.unwrap_or_else(|| Err("Interrupted".to_owned())).map(|_| None)
+            }
+        }
+    }
+}

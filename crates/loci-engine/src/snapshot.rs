@@ -1,0 +1,85 @@
+//! How a session stands at a moment: what commands and panels about it are made from.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use loci_context::ContextUsage;
+use loci_core::app_state::Denial;
+use loci_core::hooks::HookConfig;
+use loci_core::ids::SessionId;
+use loci_core::permission::{Mode, Rulebook};
+use loci_core::session::Totals;
+use loci_core::skill::SkillRegistry;
+use loci_mcp::ServerView;
+use serde_json::Value;
+
+use crate::mcp::McpServerError;
+
+/// How a session stands.
+#[derive(Debug, Clone)]
+pub struct SessionSnapshot {
+    /// Which.
+    pub session: SessionId,
+    /// Whether a person sits at a terminal.
+    pub is_interactive: bool,
+    /// What it is called.
+    pub title: Option<String>,
+    /// Where it runs.
+    pub cwd: PathBuf,
+    /// Where it is saved, unless it is not kept.
+    pub transcript: Option<PathBuf>,
+    /// Whether anything was said in it.
+    pub has_messages: bool,
+    /// The model that is asked.
+    pub model: String,
+    /// The model that was chosen at the start.
+    pub start_model: String,
+    /// The effort that was chosen, where one was.
+    pub effort: Option<String>,
+    /// The most tokens it may think with, where somebody says so; zero means that it does not think.
+    pub max_thinking_tokens: Option<u64>,
+    /// Whether what was said so far can still be read from the provider's cache.
+    pub is_cache_warm: bool,
+    /// The size at which it is compacted, where that is not the model's window.
+    pub compact_window: Option<u64>,
+    /// The permission mode.
+    pub mode: Mode,
+    /// The rules in force, and the directories.
+    pub rulebook: Rulebook,
+    /// Calls that were denied, the newest last.
+    pub recent_denials: Vec<Denial>,
+    /// What fills the window.
+    pub context: ContextUsage,
+    /// What the session has used in all.
+    pub totals: Totals,
+    /// How long this process has run.
+    pub wall: Duration,
+    /// The MCP servers.
+    pub mcp_servers: Vec<ServerView>,
+    /// What is wrong with how they are configured.
+    pub mcp_errors: Vec<McpServerError>,
+    /// Instruction files in force, with whose they are.
+    pub instructions: Vec<(PathBuf, &'static str)>,
+    /// Where memories lie, if any are kept.
+    pub memory_dir: Option<PathBuf>,
+    /// The skills there are.
+    pub skills: Arc<SkillRegistry>,
+    /// The hooks in force.
+    pub hooks: Arc<HookConfig>,
+    /// The agents that can be sent out.
+    pub agents: Vec<String>,
+    /// Settings in force.
+    pub settings: Value,
+    /// Where the credentials come from.
+    pub api_key_source: String,
+    /// The output style.
+    pub output_style: String,
+}
+
+/// Two are the same when they tell of the same moment of a session.
+impl PartialEq for SessionSnapshot {
+    fn eq(&self, other: &Self) -> bool {
+        self.session == other.session && self.wall == other.wall && self.context == other.context
+    }
+}
