@@ -9,6 +9,7 @@ mod args;
 mod context;
 mod figures;
 mod history;
+mod hooks;
 mod isolation;
 mod machine;
 mod memory;
@@ -23,6 +24,7 @@ mod settings;
 mod tables;
 mod team;
 mod terminal;
+mod turn_model;
 
 use anyhow::{Context, bail};
 use args::Args;
@@ -42,6 +44,7 @@ pub(crate) fn run(root: &Path, words: Vec<String>) -> anyhow::Result<()> {
         Some(("memory", more)) => return memory::MEASUREMENT.run(root, more),
         Some(("context", more)) => return context::run(root, more),
         Some(("history", more)) => return history::run(root, more),
+        Some(("hooks", more)) => return hooks::run(root, more),
         Some(("permissions", more)) => return permissions::run(root, more),
         Some(("recall", more)) => return recall::run(root, more),
         Some(("replay", more)) => return replay::run(root, more),

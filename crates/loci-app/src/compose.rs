@@ -11,9 +11,10 @@ mod provider;
 mod tools;
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use loci_context::PromptParts;
+use loci_core::hooks::{HookConfig, HookEvent};
 use loci_core::model::facts;
 use loci_core::permission::Rulebook;
 use loci_engine::{
@@ -22,7 +23,7 @@ use loci_engine::{
 };
 use loci_llm::{Client, RetryPolicy};
 use loci_stdx::{Env, Store};
-use loci_storage::layout::SessionTmp;
+use loci_storage::layout::{ConfigHome, SessionTmp};
 use loci_tools::{RecordDirs, Toolbox, real_path};
 
 use crate::agents::{SessionAgents, add_client_agents};
@@ -56,6 +57,9 @@ pub use tools::toolbox;
 
 /// How often hooks may make a turn go on, unless somebody says otherwise.
 const MOST_OBJECTIONS: u32 = 8;
+
+/// How long a session waits for its user before hooks hear of it, unless somebody says otherwise.
+const IDLE_NOTICE: Duration = Duration::from_secs(60);
 
 /// What a session is composed from.
 pub struct ComposeInputs<'a> {
@@ -210,7 +214,8 @@ fn reload(run: &mut RunSettings, access: &Access, provider: &Provider) -> Option
         rulebook: access.rulebook.clone(),
         settings: run.in_force.clone(),
         credentials: Arc::clone(&provider.credentials),
-        is_bare: run.is_bare,
+        hook_gate: run.hook_gate,
+        is_trusted: run.instructions.is_trusted(),
     };
     Some(watch_settings(watch, baseline))
 }
@@ -289,6 +294,7 @@ fn assemble(
         },
         limits: limits(&env, options)?,
         compaction,
+        idle_notice: idle_notice(&home, options, &hooks.config),
         hooks: agents.with_hooks(hooks.config, &env.cwd),
         agents: agents.config,
         client_hooks: options.initialize.as_ref().map(|it| it.hooks.clone()).unwrap_or_default(),
@@ -317,6 +323,12 @@ fn assemble(
         env,
         home,
     })
+}
+
+/// Returns how long a session may wait for its user before hooks hear of it.
+fn idle_notice(home: &ConfigHome, options: &RunOptions, hooks: &HookConfig) -> Duration {
+    let is_heard = options.is_interactive || hooks.has(HookEvent::Notification);
+    is_heard.then(|| loci_storage::config::idle_notice(home)).flatten().unwrap_or(IDLE_NOTICE)
 }
 
 /// Says how a session begins, as hooks are told.

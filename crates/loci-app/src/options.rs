@@ -45,6 +45,8 @@ pub struct RunOptions {
     pub agent: Option<String>,
     /// Whether more than the terminal's own user is there: a person who looks on, so that forks pay.
     pub is_interactive: bool,
+    /// Whether the person trusts the folder for as long as the process runs, where that cannot be kept.
+    pub has_given_trust: bool,
     /// Which MCP servers it has besides those of files.
     pub mcp: McpOptions,
     /// Those that are there already: a session that takes another's place takes them over.
@@ -101,6 +103,7 @@ impl Default for RunOptions {
             agents: None,
             agent: None,
             is_interactive: false,
+            has_given_trust: false,
             mcp: McpOptions::default(),
             mcp_servers: None,
             setup: None,

@@ -43,6 +43,8 @@ pub struct RunSettings {
     pub instructions: InstructionOptions,
     /// What the files say of hooks.
     pub hooks: SettingsHooks,
+    /// Which of them the run has.
+    pub(crate) hook_gate: HookGate,
     /// Where MCP servers are written down.
     pub mcp: McpSources,
     /// Follows the files.
@@ -140,7 +142,8 @@ impl RunSettings {
         let settings = loaded.settings();
         let instructions = InstructionOptions::new(&places, &loaded, &options.permissions.dirs);
         let with_vars = with_settings_vars(env, &settings);
-        let hooks = hooks_of(&loaded, &with_vars, is_bare(&with_vars, options));
+        let hook_gate = HookGate::new(&with_vars, options);
+        let hooks = hooks_of(&loaded, &with_vars, hook_gate);
         let mut warnings = settings_warnings(&loaded);
         warnings.extend(hooks.problems.iter().map(|problem| format!("Hooks: {problem}")));
         Ok(Self {
@@ -152,6 +155,7 @@ impl RunSettings {
             warnings,
             settings,
             hooks,
+            hook_gate,
             instructions,
             mcp: McpSources::new(&places, &loaded),
             watch: Some(watch),
@@ -173,18 +177,40 @@ impl RunSettings {
             warnings: Vec::new(),
             instructions,
             hooks: SettingsHooks::default(),
+            hook_gate: HookGate::new(env, &RunOptions::default()),
             mcp: McpSources::default(),
             watch: None,
         }
     }
 }
 
-/// Returns what settings say of hooks; a bare run has the administrator's alone.
-pub(crate) fn hooks_of(loaded: &LoadedSettings, env: &Env, is_bare: bool) -> SettingsHooks {
+/// Which hooks of settings a run has, besides what the settings say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HookGate {
+    /// Whether the run does without everything it is not told to do.
+    is_bare: bool,
+    /// Whether hooks wait until the folder is trusted: before a screen all do, for there somebody can say so.
+    waits_for_trust: bool,
+}
+
+impl HookGate {
+    /// Reads what the run is; `env` has the variables of the settings.
+    pub(crate) fn new(env: &Env, options: &RunOptions) -> Self {
+        Self {
+            is_bare: is_bare(env, options),
+            waits_for_trust: options.is_interactive && !options.has_given_trust,
+        }
+    }
+}
+
+/// Returns what settings say of hooks. The administrator's always count; they are all that a bare run has, and all that
+/// a person's has in a folder that is not trusted.
+pub(crate) fn hooks_of(loaded: &LoadedSettings, env: &Env, gate: HookGate) -> SettingsHooks {
     let hooks = SettingsHooks::parse(&loaded.merged, &env.cwd);
-    match is_bare {
-        true => hooks.managed_only(),
-        false => hooks,
+    match gate {
+        HookGate { is_bare: true, .. } => hooks.managed_only(),
+        HookGate { waits_for_trust: true, .. } if !loaded.trust.is_trusted => hooks.until_trusted(),
+        HookGate { .. } => hooks,
     }
 }
 
@@ -258,5 +284,29 @@ mod tests {
         let applied = with_settings_vars(&env, &settings);
         let all: Vec<_> = applied.vars.iter().collect();
         assert_eq!(all, [("A", "mine"), ("B", "shell"), ("C", "")]);
+    }
+
+    /// H-8.
+    #[test]
+    fn hooks_wait_for_trust_before_a_screen_and_nowhere_else() {
+        let home = loci_testkit::TestHome::new();
+        let hook = |name: &str| {
+            format!(r#"{{"hooks": {{"Stop": [{{"hooks": [{{"type": "command", "command": "{name}"}}]}}]}}}}"#)
+        };
+        home.write_config("settings.json", hook("user"));
+        home.write(".claude/settings.json", hook("project"));
+        let env = Env::for_test(home.home(), home.project());
+        let counting = |is_interactive: bool, has_given_trust: bool| {
+            let options = RunOptions { is_interactive, has_given_trust, ..RunOptions::default() };
+            let run = RunSettings::load(&env, &options).unwrap();
+            run.hooks.config.entries().iter().map(|entry| entry.label()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(counting(true, false), "", "before a screen the user's own wait, too");
+        assert_eq!(counting(true, true), "user", "trust that cannot be kept covers what is the user's");
+        assert_eq!(counting(false, false), "user", "without one nobody can be asked");
+        crate::trust::accept_trust(&env).unwrap();
+        for is_interactive in [false, true] {
+            assert_eq!(counting(is_interactive, false), "user project");
+        }
     }
 }

@@ -26,7 +26,7 @@ use serde_json::Value;
 use crate::child_env::{self, child_env};
 use crate::credentials::Credentials;
 use crate::rules::rulebook_from_settings;
-use crate::settings::{hooks_of, settings_warnings, with_settings_vars};
+use crate::settings::{HookGate, hooks_of, settings_warnings, with_settings_vars};
 
 /// What a session was started with, as far as settings are concerned.
 pub(crate) struct ReloadBaseline {
@@ -41,8 +41,10 @@ pub(crate) struct ReloadBaseline {
     /// Settings in force.
     pub(crate) settings: Value,
     pub(crate) credentials: Arc<Credentials>,
-    /// Whether the run does without everything it is not told to do.
-    pub(crate) is_bare: bool,
+    /// Which hooks of settings the run has.
+    pub(crate) hook_gate: HookGate,
+    /// Whether the folder is trusted.
+    pub(crate) is_trusted: bool,
 }
 
 /// The settings of the last look, and when that was.
@@ -100,7 +102,7 @@ fn poll(
     let mut shown = start.settings.clone();
     let mut last = start.rulebook.clone();
     let mut waiting = None;
-    let mut hook_settings = hook_keys(&start.settings);
+    let mut hook_settings = (hook_keys(&start.settings), start.is_trusted);
     Box::new(move |current, moment| {
         let changed = lock_watch(&watch).poll();
         if moment == ReloadPoint::Prompt {
@@ -122,11 +124,12 @@ fn poll(
         };
         let now = in_force(&loaded.merged);
         // Hooks change between turns only: a file that is half written never takes one away.
-        let have_hooks_changed = hook_keys(&now) != hook_settings;
+        let hook_settings_now = (hook_keys(&now), loaded.trust.is_trusted);
+        let have_hooks_changed = hook_settings_now != hook_settings;
         let waits = is_looser(&rulebook, &fresh) || (have_hooks_changed && !may_loosen);
         let hooks = (have_hooks_changed && may_loosen).then(|| {
-            hook_settings = hook_keys(&now);
-            hooks_of(&loaded, &start.env, start.is_bare)
+            hook_settings = hook_settings_now;
+            hooks_of(&loaded, &start.env, start.hook_gate)
         });
         if may_loosen {
             last = fresh;

@@ -5,7 +5,7 @@
 //! on drops the start: nothing of the folder was run or applied before its trust was settled.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use loci_core::entry::Entry;
 use loci_core::permission::Mode;
@@ -96,6 +96,8 @@ pub struct StartedSession {
     pub env: Env,
     /// Where the user's things lie.
     pub home: ConfigHome,
+    /// How long it may wait for its user before hooks hear of it.
+    pub idle_notice: Duration,
     /// How many days sessions are kept, where they are.
     pub cleanup_period_days: Option<u64>,
 }
@@ -138,6 +140,7 @@ impl SessionStart {
         match answer {
             StartAnswer::Trust => {
                 self.is_trusted = true;
+                self.options.has_given_trust = true;
                 return accept_trust(&self.inherited);
             }
             StartAnswer::ExternalImports(may_import) => {
@@ -204,6 +207,7 @@ impl SessionStart {
         Ok(StartStep::Ready(Box::new(StartedSession {
             mcp,
             mode: composed.config.rulebook.mode,
+            idle_notice: composed.config.idle_notice,
             session: Session::new(composed.config).into(),
             renew: renewal::fresh_sessions(self.inherited.clone(), options.clone(), self.client.clone()),
             inherited: self.inherited.clone(),

@@ -39,6 +39,13 @@ pub fn enter_worktree(env: &Env, options: &RunOptions, asked: &str) -> Result<En
         asked => parse_worktree_name(asked).map_err(failed)?,
     };
     let run = RunSettings::load(env, options)?;
+    if options.is_interactive && !run.instructions.is_trusted() {
+        // Making a copy runs what the repository or a hook brings along, and nobody has been asked about it yet.
+        return Err(UserError::new("A worktree needs a folder that is trusted, and this one is not yet")
+            .hint(
+                "Run `loci` here once and answer its question, or look at it and run `loci config trust`.",
+            ));
+    }
     let path = match run.hooks.config.has(HookEvent::WorktreeCreate) {
         true => made_by_hook(&run, &name)?,
         false => {

@@ -23,6 +23,7 @@ pub mod path;
 pub mod permission;
 pub mod raw;
 pub mod recall;
+pub mod schedule;
 pub mod search;
 pub mod session;
 pub mod skill;

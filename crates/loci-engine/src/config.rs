@@ -126,6 +126,8 @@ pub struct SessionConfig {
     pub file_history: Option<FileHistoryStores>,
     /// Where background tasks write.
     pub tmp: SessionTmp,
+    /// How long a session may wait for a prompt before hooks hear of it.
+    pub idle_notice: Duration,
     /// When the process started, on the clock's monotonic scale.
     pub started: Duration,
     /// Where the credentials come from, for people.

@@ -60,6 +60,7 @@ use crate::config::{CompactionConfig, ModelConfig, TurnLimits};
 use crate::event::{AgentRef, EngineEvent, EventSink, TurnReport};
 use crate::extension::{AfterCall, BatchGate, ClassifierNote};
 use crate::file_history::Checkpoints;
+use crate::hooks::classifier_notes_in;
 use crate::recorder::Recorder;
 use crate::request::RequestBase;
 use crate::skills::use_skill::TurnGrants;
@@ -184,6 +185,7 @@ impl Conversation {
             compactor: Compactor::default(),
             instructions: parts.instructions,
             prelude: parts.prelude,
+            classifier_notes: classifier_notes_in(parts.past.as_deref().unwrap_or_default()),
             past: parts.past,
             checkpoints: parts.checkpoints,
             helpers: parts.helpers,
@@ -193,7 +195,6 @@ impl Conversation {
             told_cwd: None,
             has_told_begin: false,
             grants: TurnGrants::default(),
-            classifier_notes: Vec::new(),
         }
     }
 
@@ -277,6 +278,7 @@ impl Conversation {
                 return self.shown_first(event).and_then(|event| self.handle(event));
             }
             InboxMessage::Shown(event, text) => {
+                self.release_stream(text.as_deref());
                 self.run.tally.shown_text = text;
                 return self.handle(event);
             }

@@ -384,6 +384,8 @@ pub struct HookRunStarted {
     pub name: String,
     /// The event.
     pub event: HookEvent,
+    /// What people are shown while it runs, where it says so.
+    pub status: Option<String>,
 }
 
 /// A hook that has ended.

@@ -45,6 +45,7 @@ use crate::event::EngineEvent;
 use crate::extension::{HookMoment, McpToolCaller};
 use crate::initialize::ClientHook;
 pub(crate) use agent::{HOOK_AGENT, HookAgents};
+pub(crate) use attachments::classifier_notes_in;
 use callback::client_entries;
 use file_watch::FileWatch;
 use scoped::ScopedHookList;

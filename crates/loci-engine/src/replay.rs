@@ -250,6 +250,7 @@ impl Player {
             child_env: Vec::new(),
             file_history: None,
             tmp: self.tmp.clone(),
+            idle_notice: Duration::MAX,
             started: self.env.clock.monotonic(),
             api_key_source: "none".to_owned(),
             env: self.env.clone(),

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loci_core::agent::AgentRegistry;
-use loci_core::hooks::{EventInput, HookEvent};
+use loci_core::hooks::HookEvent;
 use loci_core::session::SessionIdentity;
 use loci_stdx::Store;
 use loci_tools::Host;
@@ -31,9 +31,6 @@ use crate::mcp::{McpLink, servers_changed};
 use crate::slash_command::{CommandAction, CommandRegistry};
 use crate::turn::Outcome;
 use side_question::SideQuestions;
-
-/// How long nothing is asked before hooks are told that the user is waited for.
-const IDLE_PATIENCE: Duration = Duration::from_secs(60);
 
 const SIDE_WORK_GIVEN_UP: &str = "Notes or memories were still being written when the session ended, and were given up. \
                                   Set LOCI_DRAIN_MS=10000 to wait for them.";
@@ -66,6 +63,8 @@ pub struct Session {
     is_side_work_asked_for: bool,
     /// How long it waits for background work of the conversation itself.
     task_wait: TaskWait,
+    /// How long nothing is asked before hooks are told that the user is waited for.
+    idle_notice: Duration,
     /// Whether a turn has ended, and whether hooks know that nothing has come since.
     has_answered: bool,
     is_told_idle: bool,
@@ -237,13 +236,10 @@ impl Session {
                 _ = finished.changed() => {}
                 () = sleep_until(deadline) => return None,
                 () = servers_changed(&mut self.mcp) => self.sync_servers(),
-                () = tokio::time::sleep(IDLE_PATIENCE), if is_idle => {
+                () = tokio::time::sleep(self.idle_notice), if is_idle => {
                     self.is_told_idle = true;
-                    self.conversation.notify_hooks(HookEvent::Notification, || EventInput::Notification {
-                        message: "loci is waiting for your input".to_owned(),
-                        title: None,
-                        notification_type: "idle_prompt".to_owned(),
-                    });
+                    let message = "loci is waiting for your input".to_owned();
+                    self.conversation.notify_user("idle_prompt".to_owned(), message, None);
                 }
             }
         }

@@ -40,5 +40,6 @@ pub use settings::{
 };
 pub use skills::{FoundSkills, SkillWatch, discover_nested_skills, discover_skills};
 pub use state_file::{
-    StateFileError, edit_state, external_imports, known_user_id, set_external_imports, set_trust, user_id,
+    StateFileError, edit_state, external_imports, idle_notice, known_user_id, set_external_imports,
+    set_trust, user_id,
 };

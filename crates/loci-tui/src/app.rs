@@ -5,6 +5,7 @@
 //! become final since the last one, and the live region. The event loop (`event_loop`) is the rim around both.
 
 mod action;
+mod away;
 mod block_log;
 mod call_summary;
 mod commands;
@@ -45,6 +46,7 @@ use crate::panel::Panel;
 use crate::render::RenderContext;
 use crate::status::{SPINNER_STEP, Work};
 use crate::theme::{Background, ColorDepth, Theme};
+use away::AwayClock;
 use block_log::BlockLog;
 use conversation::Conversation;
 use dialogs::Dialogs;
@@ -92,6 +94,8 @@ pub struct App {
     /// What the last block that became final was, for the space between.
     last_final: Option<view::Spacing>,
     dialogs: Dialogs,
+    /// Whether somebody is there to answer.
+    away: AwayClock,
     /// The turn that is under way.
     work: Option<Work>,
     session: SessionState,
@@ -156,6 +160,7 @@ impl App {
             conversation: Conversation::new(&options.cwd),
             last_final: None,
             dialogs: Dialogs::default(),
+            away: AwayClock::default(),
             work: None,
             session: SessionState {
                 commands: Arc::new(CommandRegistry::builtin()),
@@ -191,7 +196,7 @@ impl App {
     pub fn update(&mut self, event: Event, now: Duration) -> Vec<Action> {
         self.now = now;
         self.forget_old(now);
-        match event {
+        let mut actions = match event {
             Event::Input(input) => self.input(input),
             Event::News(news) => self.news(news),
             Event::Tick => Vec::new(),
@@ -199,7 +204,9 @@ impl App {
                 self.dialogs.drawn(now);
                 Vec::new()
             }
-        }
+        };
+        actions.extend(self.notice_for_away().map(Action::Send));
+        actions
     }
 
     /// Returns what is to be done before anything happened: the prompt that was given at the start is sent.
@@ -220,7 +227,7 @@ impl App {
         });
         let armed = self.armed.map(|(_, since)| since + EXIT_TIME);
         let flash = self.flash.as_ref().map(|(_, until)| *until);
-        [spinner, armed, flash, self.dialogs.deadline()].into_iter().flatten().min()
+        [spinner, armed, flash, self.dialogs.deadline(), self.away.deadline()].into_iter().flatten().min()
     }
 
     /// Returns the line that says how to go on with the session, if there is something to go on with.
@@ -238,7 +245,10 @@ impl App {
 
     fn input(&mut self, input: InputEvent) -> Vec<Action> {
         match input {
-            InputEvent::Key(_) | InputEvent::Paste(_) | InputEvent::Mouse(_) => self.typed(input),
+            InputEvent::Key(_) | InputEvent::Paste(_) | InputEvent::Mouse(_) => {
+                self.away.typed(self.now);
+                self.typed(input)
+            }
             InputEvent::Closed => self.exit(ExitReason::HungUp),
             InputEvent::Signal(signal) => match signal {
                 TerminalSignal::Terminate => self.exit(ExitReason::Terminated),

@@ -39,6 +39,11 @@ pub(crate) trait Dialog: std::fmt::Debug + Send {
         None
     }
 
+    /// What is said of it to somebody who is away.
+    fn notice(&self) -> String {
+        "loci has a question for you".to_owned()
+    }
+
     /// Takes up what a call would change, once that is known.
     fn set_diff(&mut self, _diff: FileDiff) {}
 }

@@ -155,6 +155,7 @@ async fn drive(
         warnings: started.warnings,
         is_persistent: identity.is_persistent(),
         commands: runner.slash_commands().get(),
+        idle_notice: started.idle_notice,
     })));
     waiting.into_iter().for_each(|command| runner.send(command));
     let mut is_ending = false;

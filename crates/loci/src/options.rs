@@ -37,6 +37,7 @@ impl Args {
             agents: self.agents.clone(),
             agent: self.agent.clone(),
             is_interactive: false,
+            has_given_trust: false,
             setup: match (self.init || self.init_only, self.maintenance) {
                 (true, _) => Some("init"),
                 (false, true) => Some("maintenance"),

@@ -15,6 +15,8 @@ pub(crate) const PERMISSIONS: &str = "bench permissions";
 pub(crate) const CONTEXT: &str = "bench context";
 /// The part with the cost of file history.
 pub(crate) const HISTORY: &str = "bench history";
+/// The part with the cost of hooks.
+pub(crate) const HOOKS: &str = "bench hooks";
 /// The part with the cost of memories.
 pub(crate) const MEMORY: &str = "bench memory";
 /// The part with the cost of settings and instruction files.

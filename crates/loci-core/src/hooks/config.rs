@@ -16,6 +16,9 @@ use super::url_pattern::matches_url;
 use super::{HookEvent, HookInput, Matcher};
 use crate::permission::{Call, RuleCondition, Rulebook};
 
+/// Why a hook of an event that never happens does not count.
+const NOT_BUILT: &str = "the event does not happen in this version";
+
 /// All hooks of a session, in the order of their files.
 #[derive(Debug, Clone, Default)]
 pub struct HookConfig {
@@ -314,7 +317,10 @@ impl SettingsHooks {
         };
         match refusal {
             None => {
-                self.config.entries.extend(entries);
+                let (built, others): (Vec<_>, Vec<_>) =
+                    entries.into_iter().partition(|entry| entry.event.is_built());
+                self.config.entries.extend(built);
+                self.refused.extend(others.into_iter().map(|entry| (entry, NOT_BUILT.to_owned())));
                 self.problems.extend(problems);
             }
             Some(why) => self.refused.extend(entries.into_iter().map(|entry| (entry, why.clone()))),

@@ -1,15 +1,18 @@
 //! What hooks are told without being waited for: failures, notifications, directories, instruction files.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use loci_core::hooks::{EventInput, HookEvent};
 use loci_core::ids::ToolUseId;
-use loci_core::stream::Failure;
-use loci_storage::config::InstructionScope;
+use loci_core::message::{Block, BlockKind};
+use loci_core::stream::{Delta, Failure, StreamEvent};
+use loci_storage::config::{InstructionFile, InstructionScope, TriggeredInstructions};
 use loci_tools::Host;
 
 use super::{Conversation, InboxMessage};
+use crate::event::EngineEvent;
 use crate::extension::{ClassifierNote, FeatureHooks, HookMoment, ShownBatch, TurnHooks};
 use crate::hooks::HOOK_AGENT;
 use crate::turn::Event;
@@ -19,6 +22,9 @@ const QUESTION_PATIENCE: Duration = Duration::from_secs(6);
 
 /// The variable that turns that off.
 const NO_QUESTION_NOTICES: &str = "CLAUDE_CODE_DISABLE_PERMISSION_PROMPT_NOTIFY_HOOKS";
+
+/// The kind of notice that a question is open.
+const QUESTION_NOTICE: &str = "permission_prompt";
 
 impl Conversation {
     /// Tells whether this is the conversation that people have.
@@ -113,14 +119,21 @@ impl Conversation {
             return;
         }
         for file in &self.instructions.files.files {
-            let load_reason = if file.imported_by.is_some() { "include" } else { reason };
-            self.notify_hooks(HookEvent::InstructionsLoaded, || EventInput::InstructionsLoaded {
-                file_path: file.path.clone(),
-                memory_type: scope_name(file.scope).to_owned(),
-                load_reason: load_reason.to_owned(),
-                globs: None,
-                trigger_file_path: None,
-                parent_file_path: file.imported_by.clone(),
+            self.notify_hooks(HookEvent::InstructionsLoaded, || instructions_loaded(file, reason));
+        }
+    }
+
+    /// Tells hooks which files of instructions reading a file brought along.
+    pub(super) fn tell_hooks_of_met(&self, met: &[TriggeredInstructions], read: &Path) {
+        for met in met {
+            let reason = if met.patterns.is_empty() { "nested_traversal" } else { "path_glob_match" };
+            self.notify_hooks(HookEvent::InstructionsLoaded, || {
+                let mut event = instructions_loaded(&met.file, reason);
+                if let EventInput::InstructionsLoaded { globs, trigger_file_path, .. } = &mut event {
+                    *globs = Some(met.patterns.clone()).filter(|patterns| !patterns.is_empty());
+                    *trigger_file_path = Some(read.to_owned());
+                }
+                event
             });
         }
     }
@@ -132,13 +145,34 @@ impl Conversation {
         }
     }
 
-    /// Lets hooks say what is shown of a response that is complete; the event comes back when they have. A front end with
-    /// a screen has asked for each line as it came.
+    /// Tells whether a screen waits for a response to be whole, since hooks say what is shown of it.
+    pub(super) fn holds_stream(&self) -> bool {
+        self.is_shown_first() && self.ctx.identity.get().is_interactive()
+    }
+
+    fn is_shown_first(&self) -> bool {
+        self.is_main() && self.ctx.hooks.has(HookEvent::MessageDisplay)
+    }
+
+    /// Tells front ends of the response that was held, with another text in the place of its own where there is one.
+    pub(super) fn release_stream(&mut self, shown: Option<&str>) {
+        let held = std::mem::take(&mut self.run.held_stream);
+        let events = match shown {
+            None => held,
+            Some(text) => replace_text(held, text),
+        };
+        for (event, first_after) in events {
+            self.tell(EngineEvent::Stream { event, first_after });
+        }
+    }
+
+    /// Lets hooks say what is shown of a response that is complete; the event comes back when they have.
     pub(super) fn shown_first(&mut self, event: Event) -> Option<Event> {
-        let has_screen = self.ctx.identity.get().is_interactive();
-        let is_shown = self.is_main() && !has_screen && self.ctx.hooks.has(HookEvent::MessageDisplay);
-        let is_whole = matches!(event, Event::Ended { .. }) && !self.run.answer_text.is_empty();
-        if !(is_shown && is_whole) {
+        let is_ended = matches!(event, Event::Ended { .. });
+        if !(is_ended && self.is_shown_first() && !self.run.answer_text.is_empty()) {
+            if is_ended {
+                self.release_stream(None);
+            }
             return Some(event);
         }
         let batch = ShownBatch {
@@ -160,13 +194,27 @@ impl Conversation {
         self.classifier_notes.push(ClassifierNote { call: call.clone(), tool, text });
     }
 
+    /// Tells hooks that the user is notified of something.
+    pub(crate) fn notify_user(&self, notification_type: String, message: String, title: Option<String>) {
+        if notification_type != QUESTION_NOTICE || self.tells_of_questions() {
+            self.notify_hooks(HookEvent::Notification, || EventInput::Notification {
+                message,
+                title,
+                notification_type,
+            });
+        }
+    }
+
+    fn tells_of_questions(&self) -> bool {
+        !self.host.env().vars.is_truthy(NO_QUESTION_NOTICES)
+    }
+
     /// Has hooks told when a question is open for a while.
     ///
     /// A front end that sees people type says itself when they seem to be away ([`crate::Command::Notify`]).
     pub(super) fn tell_hooks_of_question(&mut self, question: &str, tool: &str) {
         let Some(hooks) = self.ctx.listeners(HookEvent::Notification) else { return };
-        let is_off = self.host.env().vars.is_truthy(NO_QUESTION_NOTICES);
-        if is_off || self.ctx.identity.get().is_interactive() {
+        if !self.tells_of_questions() || self.ctx.identity.get().is_interactive() {
             return;
         }
         let (closed, moment) = (self.beside_question(question), self.hook_moment());
@@ -174,7 +222,7 @@ impl Conversation {
         tokio::spawn(async move {
             tokio::select! {
                 () = tokio::time::sleep(QUESTION_PATIENCE) => {
-                    let notification_type = "permission_prompt".to_owned();
+                    let notification_type = QUESTION_NOTICE.to_owned();
                     let event = EventInput::Notification { message, title: None, notification_type };
                     hooks.notify(event, moment);
                 }
@@ -182,6 +230,41 @@ impl Conversation {
             }
         });
     }
+}
+
+/// Returns what hooks are told of a file of instructions; one that another imports was read for that reason.
+fn instructions_loaded(file: &InstructionFile, reason: &str) -> EventInput {
+    EventInput::InstructionsLoaded {
+        file_path: file.path.clone(),
+        memory_type: scope_name(file.scope).to_owned(),
+        load_reason: if file.imported_by.is_some() { "include" } else { reason }.to_owned(),
+        globs: None,
+        trigger_file_path: None,
+        parent_file_path: file.imported_by.clone(),
+    }
+}
+
+/// Puts a text in the place of all that a response says: its first block of text has it, in one piece.
+fn replace_text(
+    events: Vec<(StreamEvent, Option<Duration>)>,
+    text: &str,
+) -> Vec<(StreamEvent, Option<Duration>)> {
+    let (mut first, mut is_said) = (None, false);
+    let mut replaced = |event| match event {
+        StreamEvent::BlockStarted { index, ref kind, .. } if kind == "text" => {
+            (*first.get_or_insert(index) == index).then_some(event)
+        }
+        StreamEvent::Delta { index, delta: Delta::Text(_) } => {
+            let is_first = *first.get_or_insert(index) == index && !std::mem::replace(&mut is_said, true);
+            is_first.then(|| StreamEvent::Delta { index, delta: Delta::Text(text.to_owned()) })
+        }
+        StreamEvent::BlockDone { index, ref block } if block.kind() == BlockKind::Text => {
+            let is_first = *first.get_or_insert(index) == index;
+            is_first.then(|| StreamEvent::BlockDone { index, block: Block::new_text(text) })
+        }
+        event => Some(event),
+    };
+    events.into_iter().filter_map(|(event, after)| Some((replaced(event)?, after))).collect()
 }
 
 fn scope_name(scope: InstructionScope) -> &'static str {

@@ -134,6 +134,7 @@ impl Conversation {
         for problem in problems {
             self.tell(EngineEvent::Warning(format!("{}: {}", problem.path.display(), problem.message)));
         }
+        self.tell_hooks_of_met(&met, file);
         met.iter().map(|met| note(met, &self.env.cwd)).collect()
     }
 }

@@ -155,6 +155,7 @@ impl Conversation {
             StreamEvent::Started(started) => {
                 self.run.answering = Some(started.clone());
                 self.run.answer_text.clear();
+                self.run.held_stream.clear();
             }
             StreamEvent::BlockDone { index, block } if is_worth_showing(block) => {
                 self.run.answer_text.extend(block.text());
@@ -172,7 +173,12 @@ impl Conversation {
             }
             _ => {}
         }
-        self.tell(EngineEvent::Stream { event, first_after });
+        let is_part =
+            !matches!(event, StreamEvent::Started(_) | StreamEvent::Ended(_) | StreamEvent::Wire(_));
+        match is_part && self.holds_stream() {
+            true => self.run.held_stream.push((event, first_after)),
+            false => self.tell(EngineEvent::Stream { event, first_after }),
+        }
     }
 }
 

@@ -38,6 +38,8 @@ pub(super) struct RunningTurn {
     pub(super) answering: Option<Started>,
     /// What its texts say so far.
     pub(super) answer_text: String,
+    /// What of it front ends are told once hooks have seen it whole, with how long the first of it took.
+    pub(super) held_stream: Vec<(StreamEvent, Option<Duration>)>,
     /// The prompt, until it is recorded.
     pub(super) prompt: Option<Prompt>,
     /// The command that makes the prompt, until it has.
@@ -121,6 +123,7 @@ impl RunningTurn {
             asked_model: String::new(),
             answering: None,
             answer_text: String::new(),
+            held_stream: Vec::new(),
             prompt: None,
             expansion: None,
             skill_texts: HashMap::new(),

@@ -2,10 +2,15 @@
 //!
 //! The reminder that each becomes is made by `loci_context` from the entry alone, so a resumed session sends the same.
 
+use std::sync::Arc;
+
+use loci_core::entry::Entry;
 use loci_core::hooks::{BlockEffect, HandlerEnd, HookEvent};
+use loci_core::ids::ToolUseId;
 use serde_json::{Value, json};
 
 use super::run::HookRun;
+use crate::extension::ClassifierNote;
 
 /// The most characters of an output that the transcript keeps.
 const OUTPUT_LIMIT: usize = 10_000;
@@ -87,6 +92,32 @@ pub(super) fn context(event: HookEvent, name: &str, call: &str, text: &str) -> V
         "toolUseID": call,
         "hookEvent": event.name(),
     })
+}
+
+/// The kind of attachment that keeps what a hook said of a result for the classifier of later calls.
+const CLASSIFIER_NOTE: &str = "hook_classifier_context";
+
+/// Returns what a hook said of a result for the classifier. The model is never told.
+pub(super) fn classifier_note_attachment(tool: &str, call: &str, text: &str) -> Value {
+    json!({
+        "type": CLASSIFIER_NOTE,
+        "content": text,
+        "toolName": tool,
+        "toolUseID": call,
+        "hookEvent": HookEvent::PostToolUse.name(),
+    })
+}
+
+/// Returns the notes for the classifier that a transcript holds, in their order.
+pub(crate) fn classifier_notes_in(path: &[Arc<Entry>]) -> Vec<ClassifierNote> {
+    let kept = path.iter().filter_map(|entry| entry.attachment()).filter(|it| it["type"] == CLASSIFIER_NOTE);
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    kept.map(|it| ClassifierNote {
+        call: ToolUseId::new(text(&it["toolUseID"])),
+        tool: text(&it["toolName"]),
+        text: text(&it["content"]),
+    })
+    .collect()
 }
 
 /// Handlers of these events leave a line when all went well; others would only fill the file.

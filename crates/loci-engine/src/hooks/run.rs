@@ -244,7 +244,8 @@ impl HookService {
     ) -> HookRun {
         let (name, id) = (input.hook_name(), self.fresh_id());
         let event = input.event.event();
-        let started = HookRunStarted { id, name: name.clone(), event };
+        let status = entry.status_message.clone();
+        let started = HookRunStarted { id, name: name.clone(), event, status };
         self.tell(EngineEvent::HookStarted(started.clone()));
         tracing::debug!(target: "loci::hooks", run = started.id, hook = name, kind = entry.kind(), source = %entry.source, "hook started");
         let began = Instant::now();

@@ -9,7 +9,7 @@ use loci_core::tool::{ToolAttachment, ToolContent, ToolOutcome};
 use serde_json::Value;
 
 use super::HookService;
-use super::attachments::context;
+use super::attachments::{classifier_note_attachment, context};
 use super::tool_output::replace_output;
 use crate::command::Answer;
 use crate::event::EngineEvent;
@@ -149,8 +149,8 @@ impl TurnHooks for HookService {
     }
 
     fn after_call(&self, call: HookCall, outcome: ToolOutcome, taken: Duration) -> HookFuture<AfterCall> {
-        let HookCall { id, tool, input, effects, moment } = call;
-        let tool = ToolFields { tool_name: tool, tool_input: input };
+        let HookCall { id, tool: name, input, effects, moment } = call;
+        let tool = ToolFields { tool_name: name.clone(), tool_input: input };
         let (tool_use_id, duration_ms) = (id.to_string(), Some(taken.as_millis() as u64));
         let event = match outcome.is_failure() {
             false => EventInput::PostToolUse {
@@ -186,7 +186,10 @@ impl TurnHooks for HookService {
                 }),
             };
             service.tell_user(messages);
-            let added = fired.attachments.into_iter().map(|attachment| ToolAttachment { attachment });
+            let note = classifier_note.as_ref().filter(|_| service.world().has_classifier);
+            let note = note.map(|text| classifier_note_attachment(&name, id.as_str(), text));
+            let added = fired.attachments.into_iter().chain(note);
+            let added = added.map(|attachment| ToolAttachment { attachment });
             outcome.attachments.extend(added);
             let halt = decision.stop.map(|why| or_usual(why, "A hook stopped the turn."));
             AfterCall { outcome, halt, classifier_note }

@@ -134,7 +134,7 @@ impl Session {
             agents: config.background.agent_wait,
             commands: config.background.command_wait,
         };
-        let setup_trigger = config.setup;
+        let (setup_trigger, idle_notice) = (config.setup, config.idle_notice);
         let mcp = mcp.map(|mcp| McpLink::new(&mcp, &ctx, config.client_requests.clone()));
         let side_questions = SideQuestions::new(background_deps(&ctx, &config));
         let conversation = Conversation::main(ctx, config, place);
@@ -149,6 +149,7 @@ impl Session {
             task_wait,
             start_source,
             setup: setup_trigger,
+            idle_notice,
             has_answered: false,
             is_told_idle: false,
             end_reason: "other",

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use loci_core::hooks::{EventInput, HookEvent};
 use loci_tools::Host;
 
 use super::Session;
@@ -59,13 +58,7 @@ impl Session {
                 }
             }
             Command::ChangeTools(changes) => conversation.change_tools(changes),
-            Command::Notify { kind: notification_type, message, title } => {
-                conversation.notify_hooks(HookEvent::Notification, || EventInput::Notification {
-                    message,
-                    title,
-                    notification_type,
-                });
-            }
+            Command::Notify { kind, message, title } => conversation.notify_user(kind, message, title),
             Command::AddDirectory { request, directory, source } => {
                 conversation.add_directory(request, &directory, source);
             }

@@ -191,6 +191,7 @@ pub(crate) fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) 
         child_env: vec![("PATH".to_owned(), path)],
         tmp: SessionTmp::below(cwd.join("tmp")),
         home: ConfigHome::from_env(&Env::for_test(cwd.join("home"), cwd)),
+        idle_notice: Duration::from_secs(60),
         started: Duration::ZERO,
         api_key_source: "none".to_owned(),
     }

@@ -8,6 +8,7 @@ mod cold_clearing;
 mod compaction_hooks;
 mod date;
 mod denials;
+mod notifications;
 mod prompt_queue;
 mod replay;
 mod resumed;

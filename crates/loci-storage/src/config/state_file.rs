@@ -30,6 +30,8 @@ const TRUSTED: &str = "hasTrustDialogAccepted";
 const IMPORTS: &str = "hasClaudeMdExternalIncludesApproved";
 /// The key that says the user was asked about that.
 const IMPORTS_ASKED: &str = "hasClaudeMdExternalIncludesWarningShown";
+/// The key that says after how many milliseconds a user who is waited for is notified.
+const IDLE_NOTICE: &str = "messageIdleNotifThresholdMs";
 /// How many earlier versions are kept.
 const BACKUPS: usize = 5;
 
@@ -63,6 +65,13 @@ pub enum StateFileError {
 /// Returns the user's id if one is kept; nothing is written, and a broken file is no obstacle.
 pub fn known_user_id(home: &ConfigHome) -> Option<String> {
     stored_id(&read(home.state_file()).ok()?)
+}
+
+/// Returns how long a session may wait for its user before they are notified, where that is said.
+pub fn idle_notice(home: &ConfigHome) -> Option<Duration> {
+    let text = read(home.state_file()).ok()?;
+    let object = RawObject::parse(text.trim_start_matches('\u{feff}')).ok()?;
+    object.read::<u64>(IDLE_NOTICE).map(Duration::from_millis)
 }
 
 /// Returns the user's id, 64 hexadecimal digits, making and keeping one when there is none.

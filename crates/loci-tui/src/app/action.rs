@@ -1,6 +1,7 @@
 //! What happens to the application, and what it wants done about it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use loci_app::renewal::SwitchTarget;
 use loci_app::start::{StartAnswer, StartQuestion};
@@ -96,6 +97,8 @@ pub struct SessionFacts {
     pub is_persistent: bool,
     /// The slash commands it has.
     pub commands: Arc<CommandRegistry>,
+    /// How long it may wait for its user before hooks hear of it.
+    pub idle_notice: Duration,
 }
 
 /// What the application wants done.

@@ -36,6 +36,17 @@ impl Dialogs {
         (self.drawn_at, self.last_key) = (None, None);
     }
 
+    /// Tells whether nothing is asked.
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Returns the id of the session's question that is shown, and what is said of it to somebody who is away.
+    pub(super) fn waiting_question(&self) -> Option<(String, String)> {
+        let dialog = self.waiting.front()?;
+        Some((dialog.question()?.to_owned(), dialog.notice()))
+    }
+
     /// Returns how many wait behind the first.
     pub(super) fn n_behind(&self) -> usize {
         self.waiting.len().saturating_sub(1)

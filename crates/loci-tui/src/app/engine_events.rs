@@ -4,8 +4,8 @@ use loci_core::permission::Mode;
 use loci_core::stream::{Delta, StreamEvent};
 use loci_engine::turn::Outcome;
 use loci_engine::{
-    AgentRef, Command, EngineEvent, LocalCommandOutput, Question, QueuedPrompt, RunnerEvent, TurnReport,
-    TurnStart, UserMessage,
+    AgentRef, Command, EngineEvent, HookRunStarted, LocalCommandOutput, Question, QueuedPrompt, RunnerEvent,
+    TurnReport, TurnStart, UserMessage,
 };
 use serde_json::Value;
 
@@ -15,6 +15,9 @@ use crate::block::{Block, CallState, NoticeLevel};
 use crate::dialog::{PermissionDialog, UserQuestionsDialog};
 use crate::panel::PanelData;
 use crate::status::{Activity, Work, short_count, spent};
+
+/// The most letters of what a hook wants shown.
+const MOST_STATUS: usize = 80;
 
 impl App {
     pub(super) fn runner_event(&mut self, event: RunnerEvent) -> Vec<Action> {
@@ -88,7 +91,11 @@ impl App {
                 self.flash(format!("The model is {model} from now on"));
                 self.session.model = model;
             }
+            EngineEvent::HookStarted(HookRunStarted { status: Some(status), .. }) => {
+                self.set_activity(Activity::Running(loci_stdx::single_line(&status, MOST_STATUS)));
+            }
             EngineEvent::HookEnded(ended) if ended.outcome == "error" => {
+                self.hook_status_over(&ended.run);
                 let why = if ended.stderr.is_empty() { &ended.stdout } else { &ended.stderr };
                 let text = format!("Hook {} failed: {}", ended.run.name, loci_stdx::single_line(why, 300));
                 self.notice(NoticeLevel::Warning, text);
@@ -101,8 +108,8 @@ impl App {
             EngineEvent::TerminalSequence(sequence) => return vec![Action::Write(sequence)],
             EngineEvent::Warning(text) => self.notice(NoticeLevel::Warning, text),
             EngineEvent::TurnEnded(report) => return self.turn_ended(&report),
+            EngineEvent::HookEnded(ended) => self.hook_status_over(&ended.run),
             EngineEvent::HookStarted(_)
-            | EngineEvent::HookEnded(_)
             | EngineEvent::TurnsOver { .. }
             | EngineEvent::StopAnswered { .. }
             | EngineEvent::DirectoryAdded { .. }
@@ -111,6 +118,14 @@ impl App {
             | EngineEvent::FilesRewound { .. } => {}
         }
         Vec::new()
+    }
+
+    /// What a hook wanted shown while it ran goes with it.
+    fn hook_status_over(&mut self, run: &HookRunStarted) {
+        if run.status.is_some() {
+            let next = self.conversation.waiting_summary();
+            self.set_activity(next.map_or(Activity::Waiting, Activity::Running));
+        }
     }
 
     fn turn_started(&mut self, start: TurnStart) {

@@ -86,6 +86,7 @@ impl App {
         self.session.may_bypass = facts.may_bypass;
         self.session.is_persistent = facts.is_persistent;
         self.session.commands = facts.commands;
+        self.away.set_prompt_patience(facts.idle_notice);
         facts.warnings.into_iter().for_each(|text| self.notice(NoticeLevel::Warning, text));
         self.send_held()
     }

@@ -2,9 +2,10 @@
 
 use loci_app::start::{StartAnswer, StartQuestion};
 use loci_app::trust::TrustQuestion;
+use loci_core::hooks::HookEvent;
 use loci_core::message::Block as MessageBlock;
 use loci_core::stream::{Delta, StreamEvent};
-use loci_engine::{EngineEvent, RunnerEvent, TurnStart};
+use loci_engine::{EngineEvent, HookRunEnded, HookRunStarted, RunnerEvent, TurnStart};
 use serde_json::json;
 
 use super::*;
@@ -272,5 +273,50 @@ fn facts() -> SessionFacts {
         warnings: Vec::new(),
         is_persistent: true,
         commands: Arc::new(CommandRegistry::builtin()),
+        idle_notice: Duration::from_secs(60),
     }
+}
+
+#[test]
+fn status_of_a_hook_is_seen_while_it_runs() {
+    let mut it = Playing::new(60, 12);
+    let run = HookRunStarted {
+        id: "h".into(),
+        name: "Stop".into(),
+        event: HookEvent::Stop,
+        status: Some("Checking style\u{1b}[2J".into()),
+    };
+    it.begin_turn().news(EngineEvent::HookStarted(run.clone()));
+    assert!(it.seen().contains("Checking style"), "{}", it.seen());
+    it.news(EngineEvent::HookEnded(HookRunEnded {
+        run,
+        stdout: String::new(),
+        stderr: String::new(),
+        exit_code: Some(0),
+        outcome: "success",
+    }));
+    assert!(!it.seen().contains("Checking style"), "{}", it.seen());
+}
+
+#[test]
+fn hooks_are_told_of_a_prompt_that_waits_and_not_while_somebody_types() {
+    let mut it = Playing::new(60, 12);
+    it.wait(100_000);
+    assert_eq!(it.actions, [], "nothing was said yet");
+    it.begin_turn().wait(100_000);
+    assert_eq!(it.actions, [], "a turn is under way");
+    it.app.work = None;
+    it.wait(0).wait(59_000);
+    assert_eq!(it.actions, []);
+    it.text("x").wait(59_000);
+    assert_eq!(it.actions, [], "somebody typed");
+    it.wait(1_000);
+    let notice = Command::Notify {
+        kind: "idle_prompt".into(),
+        message: "loci is waiting for your input".into(),
+        title: None,
+    };
+    assert_eq!(it.actions, [Action::Send(notice)]);
+    it.wait(100_000);
+    assert_eq!(it.actions, [], "once");
 }

@@ -265,6 +265,13 @@ impl Dialog for PermissionDialog {
         Some(&self.question.id)
     }
 
+    fn notice(&self) -> String {
+        match self.is_plan() {
+            true => "loci has a plan for you to approve".to_owned(),
+            false => format!("loci needs your permission to use {}", self.question.tool),
+        }
+    }
+
     fn set_diff(&mut self, diff: FileDiff) {
         self.diff = Some(diff);
     }

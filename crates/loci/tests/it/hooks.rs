@@ -8,6 +8,7 @@ mod deferral;
 mod events;
 mod faults;
 mod handlers;
+mod terminal;
 mod verbs;
 
 use serde_json::{Value, json};

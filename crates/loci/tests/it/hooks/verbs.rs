@@ -78,6 +78,19 @@ async fn hook_that_cannot_be_honoured_is_reported_at_the_start() {
     ] {
         assert!(output.stderr.contains(part), "{}", output.stderr);
     }
+    let listed = world.run(&loci().args(["hooks", "list", "--json"]));
+    let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
+    let idle = listed["hooks"].as_array().unwrap().iter().find(|it| it["event"] == "TeammateIdle").unwrap();
+    assert_eq!(
+        (&idle["counts"], &idle["reason"]),
+        (&json!(false), &json!("the event does not happen in this version"))
+    );
+    let doctor = world.run(&loci().args(["doctor"]));
+    assert!(
+        doctor.stdout.contains("`TeammateIdle` does not happen in this version yet"),
+        "{}",
+        doctor.stdout
+    );
 }
 
 #[tokio::test]
