@@ -1,4 +1,5 @@
-//! Putting old sessions away, a few at a time and once a day, when settings say how long they stay; traces go with them.
+//! Putting old sessions away, a few at a time and once a day, when settings say how long they stay; traces and long pastes of
+//! the input history go with them.
 
 use std::fs;
 use std::path::Path;
@@ -24,21 +25,22 @@ pub fn sweep(env: &Env, home: &ConfigHome, days: Option<u64>) {
     }
     // Sessions that cannot be listed or put away stay; the next run tries again.
     let Ok(swept) = archive_older(home, days, MOST, env.clock.now()) else { return };
-    remove_old_traces(&home.root().join("debug"), days);
+    remove_old_texts(&home.root().join("debug"), days);
+    remove_old_texts(&home.root().join("paste-cache"), days);
     if swept.len() < MOST {
         drop(create_private_dir_all(&home.loci_dir()).and_then(|()| write_private(&mark, b"")));
     }
 }
 
-/// Removes traces (`--debug`) that nobody has written to for so many days: they tell of nothing that is kept elsewhere.
-fn remove_old_traces(dir: &Path, days: u64) {
+/// Removes traces (`--debug`), or pastes of the input history, that nobody has written to for so many days.
+fn remove_old_texts(dir: &Path, days: u64) {
     let Ok(files) = fs::read_dir(dir) else { return };
     let is_old = |file: &fs::DirEntry| {
         let age = file.metadata().and_then(|metadata| metadata.modified()).map(|time| time.elapsed());
         matches!(age, Ok(Ok(age)) if age.as_secs() / DAY.as_secs() >= days)
     };
-    let is_trace = |path: &Path| path.extension().is_some_and(|it| it == "txt");
-    for file in files.flatten().filter(|file| is_trace(&file.path()) && is_old(file)) {
+    let is_text = |path: &Path| path.extension().is_some_and(|it| it == "txt");
+    for file in files.flatten().filter(|file| is_text(&file.path()) && is_old(file)) {
         // One that cannot be removed stays; the next run tries again.
         drop(fs::remove_file(file.path()));
     }
@@ -51,13 +53,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_traces_older_than_the_period_are_removed() {
+    fn only_texts_older_than_the_period_are_removed() {
         let dir = tempfile::tempdir().unwrap();
         for (name, days) in [("old.txt", 40), ("new.txt", 2), ("old.other", 40)] {
             let file = fs::File::create(dir.path().join(name)).unwrap();
             file.set_modified(SystemTime::now() - DAY * days).unwrap();
         }
-        remove_old_traces(dir.path(), 30);
+        remove_old_texts(dir.path(), 30);
         let mut left: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
         left.sort();
         assert_eq!(left, ["new.txt", "old.other"]);

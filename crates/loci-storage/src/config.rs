@@ -7,7 +7,7 @@
 //! - `output_styles` finds output styles.
 //! - `credentials` reads a stored login.
 //! - `instructions` discovers `CLAUDE.md`, rules and what they import.
-//! - `input_history` keeps what was typed.
+//! - `input_history` keeps what was typed, with the long pastes of it in `paste_cache`.
 //!
 //! Finding and watching is done here; what the files mean is decided by pure code. A file that is edited keeps every
 //! key it had.
@@ -18,6 +18,7 @@ mod definition_files;
 mod input_history;
 pub(crate) mod instructions;
 mod output_styles;
+mod paste_cache;
 pub(crate) mod settings;
 mod skills;
 mod state_file;

@@ -5,6 +5,7 @@
 //!  "project":"/home/dev/project","sessionId":"…"}
 //! ```
 //!
+//! Long pastes lie in files of their own (`paste_cache`): such a one has a `contentHash` in the place of its `content`.
 //! Lines are appended under a lock, whole, after a torn one on a line of their own. Reading goes from the end and
 //! gives each prompt once, the latest; lines that are none are passed over. Fields we do not know are left alone,
 //! since nothing is ever written again. The terminal front end is its user.
@@ -14,10 +15,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use loci_stdx::{AppendError, AppendFile, FileLock, LockError, ReverseLines, open_regular};
+use loci_stdx::{AppendError, AppendFile, FileLock, LockError, ReverseLines, WriteError, open_regular};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::paste_cache::{PasteCache, READ_BUDGET};
 use crate::layout::ConfigHome;
 
 /// How long to wait for other writers; each needs less than a millisecond, unless the machine is very busy.
@@ -64,6 +66,9 @@ pub enum InputHistoryError {
     /// The line could not be appended.
     #[error(transparent)]
     Append(#[from] AppendError),
+    /// A long paste could not be put into its file.
+    #[error(transparent)]
+    Paste(#[from] WriteError),
     /// The file could not be read.
     #[error("Failed to read input history: `{}`", path.display())]
     Read {
@@ -79,17 +84,24 @@ pub enum InputHistoryError {
 pub struct InputHistory {
     file: PathBuf,
     lock: PathBuf,
+    pastes: PasteCache,
 }
 
 impl InputHistory {
     /// Names the files; nothing is touched yet.
     pub fn new(home: &ConfigHome) -> Self {
-        Self { file: home.root().join("history.jsonl"), lock: home.loci_dir().join("history.lock") }
+        Self {
+            file: home.root().join("history.jsonl"),
+            lock: home.loci_dir().join("history.lock"),
+            pastes: PasteCache::new(home.root().join("paste-cache")),
+        }
     }
 
     /// Adds a prompt.
     pub fn append(&self, entry: &InputEntry) -> Result<(), InputHistoryError> {
-        let line = serde_json::to_string(entry)?;
+        let kept =
+            InputEntry { pasted_contents: self.pastes.put_away(&entry.pasted_contents)?, ..entry.clone() };
+        let line = serde_json::to_string(&kept)?;
         let _lock = FileLock::acquire(&self.lock, PATIENCE)?;
         AppendFile::open(&self.file, AppendFile::PRIVATE)?.append_lines(line.as_bytes())?;
         Ok(())
@@ -105,11 +117,15 @@ impl InputHistory {
         };
         let mut lines = ReverseLines::new(file).map_err(failed)?;
         let mut seen = HashSet::new();
-        let mut found = Vec::new();
+        let mut found: Vec<InputEntry> = Vec::new();
         while found.len() < limit {
             let Some(line) = lines.next_line().map_err(failed)? else { break };
             let entry: Option<InputEntry> = serde_json::from_slice(line.bytes).ok();
             found.extend(entry.filter(|entry| scope.covers(entry) && seen.insert(sameness(entry))));
+        }
+        let mut budget = READ_BUDGET;
+        for entry in &mut found {
+            self.pastes.bring_back(&mut entry.pasted_contents, &mut budget);
         }
         Ok(found)
     }

@@ -71,6 +71,40 @@ fn input_history_line_matches_the_format() {
 }
 
 #[test]
+fn long_paste_lies_in_a_file_of_its_own_and_comes_back() {
+    let world = World::new();
+    let history = InputHistory::new(&world.home);
+    let long = "x\n".repeat(2_000);
+    let mut prompt = entry("see [Pasted text #1 +2000 lines]", "/p", 1);
+    prompt.pasted_contents.insert("1".into(), json!({"id": 1, "type": "text", "content": long}));
+    history.append(&prompt).unwrap();
+    let line: Value =
+        serde_json::from_str(&fs::read_to_string(world.home.root().join("history.jsonl")).unwrap()).unwrap();
+    let pasted = &line["pastedContents"]["1"];
+    let hash = pasted["contentHash"].as_str().unwrap();
+    assert_eq!((pasted.get("content"), hash.len()), (None, 16));
+    let file = world.home.root().join("paste-cache").join(format!("{hash}.txt"));
+    assert_eq!(fs::read_to_string(&file).unwrap(), long);
+    let recalled = history.recent(InputScope::Everywhere, 1).unwrap();
+    assert_eq!(recalled[0].pasted_contents["1"]["content"], long);
+    fs::remove_file(file).unwrap();
+    let recalled = history.recent(InputScope::Everywhere, 1).unwrap();
+    assert_eq!(recalled[0].pasted_contents["1"].get("content"), None, "it is missing, and not another text");
+}
+
+#[test]
+fn paste_cache_reads_nothing_beside_itself() {
+    let world = World::new();
+    let history = InputHistory::new(&world.home);
+    fs::write(world.home.root().join("secret.txt"), "secret").unwrap();
+    let mut prompt = entry("[Pasted text #1]", "/p", 1);
+    prompt.pasted_contents.insert("1".into(), json!({"id": 1, "type": "text", "contentHash": "../secret"}));
+    history.append(&prompt).unwrap();
+    let recalled = history.recent(InputScope::Everywhere, 1).unwrap();
+    assert_eq!(recalled[0].pasted_contents["1"].get("content"), None);
+}
+
+#[test]
 fn input_history_skips_lines_that_are_no_prompt() {
     let world = World::new();
     let lines = "{\"display\":\"old\",\"project\":\"/p\"}\nnull\n{\"display\":7}\n\0\0\n{\"display\":\"torn";
