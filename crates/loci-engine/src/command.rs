@@ -24,6 +24,8 @@ pub enum Command {
     Queue(QueuedPrompt),
     /// Take back what was queued and the model has not heard yet; answered by an event.
     TakeBackQueue,
+    /// Run a command of the shell in the person's name; during a turn, wait for its end.
+    Shell(ShellCommand),
     /// Begin a turn with nothing new said: the model is asked about the conversation as it stands.
     GoOn,
     /// Stop the turn; said twice, do not wait for what runs.
@@ -168,6 +170,7 @@ impl Command {
             Self::Prompt(_) => "prompt",
             Self::Queue(_) => "queue",
             Self::TakeBackQueue => "take back queue",
+            Self::Shell(_) => "shell",
             Self::GoOn => "go on",
             Self::Interrupt => "interrupt",
             Self::Answer { .. } => "answer",
@@ -210,6 +213,15 @@ impl DirectorySource {
             Self::RegisterRepoRoot => "register_repo_root",
         }
     }
+}
+
+/// A command of the shell that a person runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShellCommand {
+    /// The command.
+    pub command: String,
+    /// Whether the model answers to what it printed; else it hears of it with the next prompt.
+    pub is_answered: bool,
 }
 
 /// A prompt that waits while a turn is under way.

@@ -23,6 +23,7 @@ mod hook_events;
 pub(crate) mod host;
 mod instructions;
 mod local_command;
+mod mentions;
 mod permission;
 mod plan;
 mod prompt_queue;
@@ -30,6 +31,7 @@ mod questions;
 mod requests;
 mod running_turn;
 mod settings_gate;
+mod shell_command;
 mod summary_request;
 mod tally;
 mod tool_changes;
@@ -254,6 +256,10 @@ impl Conversation {
         if std::mem::replace(&mut self.run.has_interrupted, true) {
             return self.handle(Event::Abandon);
         }
+        // What it printed is recorded, and then the turn is over.
+        if self.stop_shell() {
+            return None;
+        }
         self.withdraw_questions();
         self.handle(Event::Interrupt)
     }
@@ -294,6 +300,8 @@ impl Conversation {
                 return self.handle(Event::Compacted { end, spent_usd });
             }
             InboxMessage::Expanded(expanded) => self.expanded(expanded),
+            InboxMessage::Mentioned(mentioned) => self.mentioned(mentioned),
+            InboxMessage::ShellDone(outcome) => self.shell_done(&outcome),
             InboxMessage::SkillUsed(used) => self.skill_called(*used),
             InboxMessage::PromptGate(gate) => {
                 tracing::debug!(target: "loci::hooks", "prompt hooks answered");

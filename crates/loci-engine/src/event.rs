@@ -195,6 +195,20 @@ pub enum EngineEvent {
         /// What it says.
         progress: ToolProgress,
     },
+    /// A command of the person runs; what it prints is its [`EngineEvent::Progress`].
+    ShellStarted {
+        /// An id to speak of it by.
+        call: ToolUseId,
+        /// The command.
+        command: String,
+    },
+    /// A command of the person has ended, or goes on in the background.
+    ShellEnded {
+        /// Which.
+        call: ToolUseId,
+        /// What it printed.
+        output: ShellOutput,
+    },
     /// The task list is another now; all of it, as the conversation sees it.
     TasksChanged(Vec<Task>),
     /// The permission mode changed.
@@ -282,6 +296,19 @@ pub struct UserMessage {
     pub tool_use_result: Option<Value>,
     /// When.
     pub timestamp: String,
+}
+
+/// What a command of the person printed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShellOutput {
+    /// Its standard output.
+    pub stdout: String,
+    /// Its standard error; all that it printed, where it failed.
+    pub stderr: String,
+    /// Its code, where it ended by itself.
+    pub exit_code: Option<i32>,
+    /// Whether it was stopped.
+    pub is_interrupted: bool,
 }
 
 /// A permission question.

@@ -42,7 +42,9 @@ mod worktrees;
 
 pub use agents::{agent_listing, main_agent_memory, task_summary};
 pub use client_request::{ClientAnswer, ClientMessage, ClientRequest, ClientRequestError, ClientRequests};
-pub use command::{Answer, Command, DirectorySource, McpAction, Prompt, QueuedPrompt, ToolChanges};
+pub use command::{
+    Answer, Command, DirectorySource, McpAction, Prompt, QueuedPrompt, ShellCommand, ToolChanges,
+};
 pub use config::{
     AgentPoller, AgentsConfig, Ambient, BackgroundConfig, CompactionConfig, ConfigFileChange, DeferredCall,
     ExtractionConfig, Grants, LoadedHistory, ModelConfig, ReadInstructions, ReloadPoint, ReloadedSettings,
@@ -52,7 +54,7 @@ pub use config::{
 pub use earlier_totals::EarlierTotals;
 pub use event::{
     AgentRef, AssistantBlock, EngineEvent, FilesRewound, HookRunEnded, HookRunStarted, Question,
-    QuestionKind, ResumedHistory, TurnReport, TurnStart, UserMessage,
+    QuestionKind, ResumedHistory, ShellOutput, TurnReport, TurnStart, UserMessage,
 };
 pub use extension::{
     AfterCall, AfterCompaction, BatchGate, BatchResults, BeforeCompaction, BeforeEnd, BeforePrompt, CallGate,

@@ -230,6 +230,25 @@ impl Recorder {
         self.write(&entries);
     }
 
+    /// Records a command of the shell that the person runs.
+    pub(crate) fn shell_input(&mut self, command: &str) -> Option<Arc<Entry>> {
+        let mut entries = self.opening(&format!("!{command}"));
+        let content = Value::from(format!("<bash-input>{command}</bash-input>"));
+        let entry = self.seal(&Draft::marker(self.prompt.clone(), content), None);
+        entries.extend(entry.clone());
+        self.write(&entries);
+        entry
+    }
+
+    /// Records what it printed.
+    pub(crate) fn shell_output(&mut self, stdout: &str, stderr: &str) -> Option<Arc<Entry>> {
+        // What it printed must not end the marks around it.
+        let inner = |text: &str| text.replace("</bash-", "</ bash-");
+        let (stdout, stderr) = (inner(stdout), inner(stderr));
+        let text = format!("<bash-stdout>{stdout}</bash-stdout><bash-stderr>{stderr}</bash-stderr>");
+        self.append(&Draft::marker(self.prompt.clone(), Value::from(text)))
+    }
+
     /// Records what an agent is to do.
     pub(crate) fn instruction(&mut self, text: &str) {
         self.prompt = PromptId::new(self.env.random.uuid_v4().to_string());

@@ -97,6 +97,8 @@ impl Frames {
             | EngineEvent::QuestionWithdrawn { .. }
             | EngineEvent::Context(_)
             | EngineEvent::Progress { .. }
+            | EngineEvent::ShellStarted { .. }
+            | EngineEvent::ShellEnded { .. }
             | EngineEvent::TasksChanged(_)
             | EngineEvent::FilesRewound { .. }
             | EngineEvent::DirectoryAdded { .. }

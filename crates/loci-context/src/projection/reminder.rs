@@ -71,6 +71,16 @@ fn blocks(attachment: &Value) -> Vec<Block> {
             _ => Vec::new(),
         },
         "file" => file(attachment),
+        "directory" => vec![reminder(&format!(
+            "The directory {} was listed for you:\n{}",
+            text("path"),
+            text("content")
+        ))],
+        "agent_mention" => vec![reminder(&format!(
+            "The user names the agent type {0}: send an agent of that type out for what is asked, with all that it \
+             needs to know.",
+            text("agentType")
+        ))],
         "edited_text_file" => vec![reminder(&format!(
             "{} has changed on disk since you read it, by the user or a tool. The changed part now reads:\n{}",
             text("filename"),
@@ -143,7 +153,21 @@ fn agent_changes(attachment: &Value) -> Vec<Block> {
 
 fn file(attachment: &Value) -> Vec<Block> {
     let name = attachment["filename"].as_str().unwrap_or_default();
-    let content = attachment["content"]["file"]["content"].as_str().unwrap_or_default();
+    let found = &attachment["content"]["file"];
+    if attachment["content"]["type"] == "image"
+        && let (Some(kind), Some(data)) = (found["type"].as_str(), found["base64"].as_str())
+    {
+        return vec![
+            reminder(&format!("The picture {name} was read for you:")),
+            Block::new_image(kind, data),
+        ];
+    }
+    if let Some(cells) = found["cells"].as_array() {
+        let cells: Vec<String> = cells.iter().map(Value::to_string).collect();
+        let joined = cells.join("\n");
+        return vec![reminder(&format!("The notebook {name} was read for you. Its cells:\n{joined}"))];
+    }
+    let content = found["content"].as_str().unwrap_or_default();
     if content.is_empty() {
         return Vec::new();
     }

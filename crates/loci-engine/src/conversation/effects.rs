@@ -56,14 +56,22 @@ impl Conversation {
         if self.is_main() && self.ask_about_settings(None) {
             return;
         }
-        match self.run.expansion.take() {
-            Some(call) => self.expand(call),
-            None => self.submit_prompt(),
+        match (self.run.shell_request.take(), self.run.expansion.take()) {
+            (Some(shell), _) => self.run_shell(shell),
+            (None, Some(call)) => self.expand(call),
+            (None, None) => self.submit_prompt(),
+        }
+    }
+
+    /// Records the prompt as soon as what it mentions is read and hooks have let it pass.
+    pub(super) fn submit_prompt(&mut self) {
+        if !self.read_mentions() {
+            self.offer_prompt();
         }
     }
 
     /// Records the prompt as soon as hooks have let it pass.
-    pub(super) fn submit_prompt(&mut self) {
+    pub(super) fn offer_prompt(&mut self) {
         let Some(hooks) = self.ctx.listeners(HookEvent::UserPromptSubmit).filter(|_| self.agent.is_none())
         else {
             // Nobody has a say: it is on disk before anything else happens.
@@ -361,6 +369,7 @@ impl Conversation {
     pub(crate) fn move_to_background(&self, call: Option<&ToolUseId>) {
         let running = self.run.running.iter().filter(|(id, _)| call.is_none_or(|call| call == *id));
         running.for_each(|(_, running)| running.to_background.cancel());
+        self.move_shell_to_background(call);
     }
 
     /// Returns whoever wants to know what comes of a call, and what they are told of it.

@@ -8,7 +8,7 @@ use loci_core::hooks::ToolBatchCall;
 use loci_core::ids::ToolUseId;
 use loci_core::permission::Classified;
 use loci_core::stream::{Ended, Failure, Started, StreamEvent};
-use loci_core::tool::CallEffects;
+use loci_core::tool::{CallEffects, ToolOutcome};
 use loci_llm::RetryPolicy;
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -16,8 +16,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::compaction::PendingCompaction;
 use super::expansion::ExpandedPrompt;
+use super::mentions::Mentioned;
+use super::shell_command::RunningShell;
 use super::tally::Tally;
-use crate::command::{Answer, Prompt};
+use crate::command::{Answer, Prompt, ShellCommand};
 use crate::extension::{AfterCall, AfterCompaction, BatchGate, CallGate, CompactionGate, PromptGate};
 use crate::prepared_call::PreparedCall;
 use crate::skills::layer::UsedSkill;
@@ -44,6 +46,9 @@ pub(super) struct RunningTurn {
     pub(super) prompt: Option<Prompt>,
     /// The command that makes the prompt, until it has.
     pub(super) expansion: Option<CommandCall>,
+    /// The person's command of the shell, until it runs; and while it does.
+    pub(super) shell_request: Option<ShellCommand>,
+    pub(super) shell: Option<RunningShell>,
     /// Texts of skills that calls have used, until the calls' results are recorded.
     pub(super) skill_texts: HashMap<ToolUseId, String>,
     pub(super) prepared: HashMap<ToolUseId, PreparedCall>,
@@ -86,6 +91,9 @@ pub(crate) enum InboxMessage {
     CompactionOver(CompactionOutcome),
     CompactionHooksDone(CompactionOutcome, Vec<Value>),
     Expanded(Result<Box<ExpandedPrompt>, String>),
+    Mentioned(Mentioned),
+    /// A command of the person has ended.
+    ShellDone(Box<ToolOutcome>),
     SkillUsed(Box<UsedSkill>),
     PromptGate(PromptGate),
     CallGate(ToolUseId, CallGate),
@@ -126,6 +134,8 @@ impl RunningTurn {
             held_stream: Vec::new(),
             prompt: None,
             expansion: None,
+            shell_request: None,
+            shell: None,
             skill_texts: HashMap::new(),
             prepared: HashMap::new(),
             running: HashMap::new(),

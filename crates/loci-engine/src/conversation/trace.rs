@@ -15,6 +15,7 @@ impl fmt::Display for EventText<'_> {
             Event::Prompt => f.write_str("prompt"),
             Event::Begin => f.write_str("begin"),
             Event::TakeUp(call) => write!(f, "take up {}", call.id),
+            Event::NothingToAsk => f.write_str("nothing to ask"),
             Event::PromptBlocked { .. } => f.write_str("prompt blocked"),
             Event::Compact { .. } => f.write_str("compact"),
             Event::TooLong => f.write_str("too long"),

@@ -8,7 +8,7 @@ use loci_core::stream::{Failure, FailureKind};
 use super::Conversation;
 use super::running_turn::RunningTurn;
 use crate::agents::notification_text;
-use crate::command::Prompt;
+use crate::command::{Prompt, ShellCommand};
 use crate::config::ReloadPoint;
 use crate::event::{EngineEvent, TurnReport, TurnStart};
 use crate::mcp::McpConfig;
@@ -38,6 +38,8 @@ pub(crate) enum TurnInput {
     },
     /// Work beside the conversation has ended.
     TaskNews,
+    /// A person runs a command of the shell.
+    Shell(ShellCommand),
     /// Nothing new was said.
     GoOn,
     /// A call that an earlier run put off is taken up again.
@@ -149,6 +151,10 @@ impl Conversation {
                 let mode = self.ctx.mode();
                 self.recorder.notification(&notification_text(&tasks), mode.as_str());
                 return Ok(Event::Begin);
+            }
+            TurnInput::Shell(shell) => {
+                self.run.shell_request = Some(shell);
+                return Ok(Event::Prompt);
             }
             TurnInput::Deferred => return self.take_up_deferred(),
             TurnInput::GoOn if self.recorder.is_open() => return Ok(Event::Begin),

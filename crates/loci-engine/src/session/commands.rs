@@ -18,7 +18,7 @@ impl Session {
         tracing::debug!(target: "loci::engine", "command {}", command.name());
         let conversation = &mut self.conversation;
         match command {
-            Command::Prompt(_) | Command::GoOn if self.is_closing => {}
+            Command::Prompt(_) | Command::GoOn | Command::Shell(_) if self.is_closing => {}
             Command::Prompt(prompt) => self.queue.push_back(TurnInput::Prompt(prompt)),
             Command::Queue(_) if self.is_closing => {}
             Command::Queue(queued) => conversation.queued.push_back(queued),
@@ -26,6 +26,7 @@ impl Session {
                 let taken = conversation.queued.drain(..).collect();
                 conversation.tell(EngineEvent::QueueTakenBack(taken));
             }
+            Command::Shell(shell) => self.queue.push_back(TurnInput::Shell(shell)),
             Command::GoOn => self.queue.push_back(TurnInput::GoOn),
             Command::Wake { .. } if self.is_closing => {}
             Command::Wake { text } => self.queue.push_back(TurnInput::Instruction(text)),

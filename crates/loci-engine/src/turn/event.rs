@@ -17,6 +17,8 @@ pub enum Event {
         /// Why, for the user.
         reason: String,
     },
+    /// What the turn was to begin with is done, and the model is not asked about it.
+    NothingToAsk,
     /// A call that an earlier run put off is taken up again.
     TakeUp(ToolUse),
     /// The user wants the conversation compacted, and nothing else.

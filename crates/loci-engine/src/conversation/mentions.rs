@@ -1,0 +1,300 @@
+//! What a prompt names with `@`: files and directories are read and recorded behind the prompt, agents are pointed out.
+//!
+//! A mention is `@path`, `@"path with blanks"`, either with `#L10` or `#L10-20` behind it, or `@agent-name`, at the beginning of a
+//! word. Reading goes through the Read tool, as a call would, but nobody is asked and no hook is told: whoever types the
+//! name wants it read. Deny rules of Read hold. A word that names nothing is a word, unless it can only be a path.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use loci_core::ids::ToolUseId;
+use loci_core::tool::{CallEffects, PathEffect, ToolOutcome};
+use loci_tools::{Host, Tool, ToolCall, Workspace};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::{Conversation, InboxMessage};
+use crate::event::EngineEvent;
+
+/// How many mentions of one prompt are read.
+const MOST_MENTIONS: usize = 50;
+/// How many names of a directory are listed.
+const MOST_NAMES: usize = 1_000;
+
+/// What the mentions of a prompt brought.
+pub(crate) struct Mentioned {
+    attachments: Vec<Value>,
+    /// What could not be attached, a sentence each.
+    problems: Vec<String>,
+}
+
+impl Conversation {
+    /// Begins to read what the prompt mentions; false where it mentions nothing. The answer comes to the inbox.
+    pub(super) fn read_mentions(&mut self) -> bool {
+        let Some(text) = self.run.prompt.as_ref().map(|prompt| prompt.content.text()) else { return false };
+        let found = find_mentions(&text);
+        if found.is_empty() || self.agent.is_some() {
+            return false;
+        }
+        let host = Arc::clone(&self.host);
+        let (agents, book) = (host.agent_names(), self.rules_now());
+        let read = self.toolbox.find_shared("Read").filter(|_| !book.is_tool_denied("Read"));
+        let cancel = self.run.calls.child_token();
+        self.wait_for(async move {
+            let place = host.workspace();
+            let mut mentioned = Mentioned { attachments: Vec::new(), problems: Vec::new() };
+            for mention in found {
+                if let Some(name) = mention.agent(&agents) {
+                    mentioned.attachments.push(json!({"type": "agent_mention", "agentType": name}));
+                    continue;
+                }
+                let Some(path) = mention.find(&place) else {
+                    mentioned.problems.extend(mention.missing());
+                    continue;
+                };
+                if [&path.requested, &path.real].into_iter().any(|path| book.is_read_denied(path)) {
+                    let why = format!("`@{}` was not attached: a rule denies reading it", mention.path);
+                    mentioned.problems.push(why);
+                    continue;
+                }
+                match attach(&mention, path, read.as_ref(), host.as_ref(), &place, cancel.clone()).await {
+                    Ok(attachment) => mentioned.attachments.extend(attachment),
+                    Err(why) => {
+                        mentioned.problems.push(format!("`@{}` was not attached: {why}", mention.path))
+                    }
+                }
+            }
+            InboxMessage::Mentioned(mentioned)
+        });
+        true
+    }
+
+    /// Goes on with a prompt whose mentions were read.
+    pub(super) fn mentioned(&mut self, mentioned: Mentioned) {
+        for problem in mentioned.problems {
+            self.tell(EngineEvent::Warning(problem));
+        }
+        // One that came after an interrupt is not sent.
+        let Some(prompt) = &mut self.run.prompt else { return };
+        prompt.attachments.extend(mentioned.attachments);
+        self.offer_prompt();
+    }
+}
+
+/// Reads what is mentioned; none where the conversation holds it already.
+async fn attach(
+    mention: &Mention,
+    path: PathEffect,
+    read: Option<&Arc<dyn Tool>>,
+    host: &dyn Host,
+    place: &Workspace,
+    cancel: CancellationToken,
+) -> Result<Option<Value>, String> {
+    let shown = display_path(&path.requested, &place.cwd);
+    let filename = path.requested.display().to_string();
+    if path.real.is_dir() {
+        let listing = list_directory(&path.real, host).map_err(|error| error.to_string())?;
+        return Ok(Some(
+            json!({"type": "directory", "path": filename, "content": listing, "displayPath": shown}),
+        ));
+    }
+    let Some(read) = read else { return Err("the Read tool is not there".to_owned()) };
+    let mut input = json!({"file_path": filename});
+    if let Some((first, last)) = mention.lines {
+        input["offset"] = json!(first);
+        input["limit"] = json!(last.saturating_sub(first) + 1);
+    }
+    let call = ToolCall {
+        id: ToolUseId::new("mention"),
+        input,
+        effects: CallEffects::read(path),
+        cancel,
+        to_background: CancellationToken::new(),
+    };
+    let outcome = read.run(call, host).await;
+    if outcome.is_failure() {
+        return Err(said(&outcome));
+    }
+    match outcome.structured["type"].as_str() {
+        Some("text" | "image" | "notebook") => Ok(Some(
+            json!({"type": "file", "filename": filename, "content": outcome.structured, "displayPath": shown}),
+        )),
+        Some("file_unchanged") => Ok(None),
+        _ => Err("files of its kind are read by a call; ask for that".to_owned()),
+    }
+}
+
+fn said(outcome: &ToolOutcome) -> String {
+    match outcome.content.to_value() {
+        Value::String(text) => text,
+        other => other.to_string(),
+    }
+}
+
+/// Lists a directory, directories first, without what may not be read.
+fn list_directory(path: &Path, host: &dyn Host) -> std::io::Result<String> {
+    let mut names: Vec<String> = std::fs::read_dir(path)?
+        .flatten()
+        .filter(|entry| !host.is_read_denied(&entry.path()))
+        .map(|entry| {
+            let slash = if entry.path().is_dir() { "/" } else { "" };
+            format!("{}{slash}", entry.file_name().to_string_lossy())
+        })
+        .collect();
+    names.sort_by_key(|name| (!name.ends_with('/'), name.to_lowercase()));
+    let n_left = names.len().saturating_sub(MOST_NAMES);
+    names.truncate(MOST_NAMES);
+    if n_left > 0 {
+        names.push(format!("({n_left} more)"));
+    }
+    Ok(names.join("\n"))
+}
+
+fn display_path(path: &Path, cwd: &Path) -> String {
+    path.strip_prefix(cwd).unwrap_or(path).display().to_string()
+}
+
+/// Something behind an `@`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Mention {
+    /// As it was written, without range and quotes.
+    path: String,
+    /// The first and last line that are wanted.
+    lines: Option<(u64, u64)>,
+    /// Whether it stood in quotes.
+    is_quoted: bool,
+}
+
+impl Mention {
+    /// Returns the agent that it names.
+    fn agent<'a>(&self, agents: &'a [String]) -> Option<&'a String> {
+        let name = self.path.strip_prefix("agent-")?;
+        let plain = name.trim_end_matches(PUNCTUATION);
+        agents.iter().find(|agent| *agent == name || *agent == plain)
+    }
+
+    /// Returns the file or directory that it names, without the sentence's punctuation where that is none of its.
+    fn find(&self, place: &Workspace) -> Option<PathEffect> {
+        let plain = self.path.trim_end_matches(PUNCTUATION);
+        let spellings =
+            [Some(self.path.as_str()), Some(plain).filter(|it| !self.is_quoted && *it != self.path)];
+        let resolved = spellings.into_iter().flatten().map(|path| place.resolve(path));
+        resolved.into_iter().find(|path| path.real.exists())
+    }
+
+    /// Says that it names nothing, where it can only be a path.
+    fn missing(&self) -> Option<String> {
+        let starts = ["/", "./", "../", "~/"];
+        let is_path =
+            self.is_quoted || self.lines.is_some() || starts.iter().any(|it| self.path.starts_with(it));
+        is_path.then(|| format!("`@{}` was not attached: there is no such file", self.path))
+    }
+}
+
+/// What may follow a path in a sentence.
+const PUNCTUATION: [char; 9] = ['.', ',', ';', ':', '!', '?', ')', '"', '\''];
+
+/// Finds what a text mentions, each once.
+fn find_mentions(text: &str) -> Vec<Mention> {
+    let mut found: Vec<Mention> = Vec::new();
+    for (at, _) in text.match_indices('@') {
+        let begins_a_word = text[..at].chars().next_back().is_none_or(|before| {
+            before.is_whitespace() || matches!(before, '(' | '[' | '{' | '"' | '\'' | '`' | ',' | ':' | '=')
+        });
+        let Some(mention) = begins_a_word.then(|| parse_mention(&text[at + 1..])).flatten() else { continue };
+        if !found.contains(&mention) && found.len() < MOST_MENTIONS {
+            found.push(mention);
+        }
+    }
+    found
+}
+
+fn parse_mention(rest: &str) -> Option<Mention> {
+    let (path, behind, is_quoted) = match rest.strip_prefix('"') {
+        Some(quoted) => {
+            let (path, behind) = quoted.split_once('"').filter(|(path, _)| !path.contains('\n'))?;
+            (path, behind, true)
+        }
+        None => {
+            let word = &rest[..rest.find(char::is_whitespace).unwrap_or(rest.len())];
+            let end = word.rfind("#L").unwrap_or(word.len());
+            (&word[..end], &word[end..], false)
+        }
+    };
+    if path.is_empty() {
+        return None;
+    }
+    let lines = behind.strip_prefix("#L").and_then(parse_lines);
+    // A `#` that begins no range belongs to the name.
+    let path = match (lines, is_quoted) {
+        (None, false) => &rest[..rest.find(char::is_whitespace).unwrap_or(rest.len())],
+        _ => path,
+    };
+    Some(Mention { path: path.to_owned(), lines, is_quoted })
+}
+
+/// Reads `10`, `10-20` or `10-L20`, whatever follows.
+fn parse_lines(text: &str) -> Option<(u64, u64)> {
+    let digits = |text: &str| text.find(|char: char| !char.is_ascii_digit()).unwrap_or(text.len());
+    let (first, rest) = text.split_at(digits(text));
+    let first: u64 = first.parse().ok().filter(|line| *line > 0)?;
+    let last = rest.strip_prefix('-').map(|rest| rest.strip_prefix('L').unwrap_or(rest));
+    let last = last.and_then(|rest| rest[..digits(rest)].parse().ok());
+    Some((first, last.unwrap_or(first).max(first)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &[&str]) {
+        let found: Vec<String> = find_mentions(text)
+            .iter()
+            .map(|mention| match mention.lines {
+                Some((first, last)) => format!("{} {first}..{last}", mention.path),
+                None => mention.path.clone(),
+            })
+            .collect();
+        assert_eq!(found, expected, "{text:?}");
+    }
+
+    #[test]
+    fn mentions_begin_words_and_may_have_ranges() {
+        check("see @src/main.rs and @README.md.", &["src/main.rs", "README.md."]);
+        check("(@a) \"@b\" @a @a", &["a)", "b\"", "a"]);
+        check("@a#L10 @a#L10-20 @a#L5-L7, @a#L0 @a#x", &["a 10..10", "a 10..20", "a 5..7", "a#L0", "a#x"]);
+        check("@\"a b.txt\" @\"c d\"#L2-3 @\"open", &["a b.txt", "c d 2..3"]);
+        check("me@example.com a@b @ @", &[]);
+        check("no mention", &[]);
+    }
+
+    #[test]
+    fn punctuation_of_the_sentence_is_left_off_where_the_file_has_none() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("a.rs"), "x").unwrap();
+        let place = Workspace {
+            cwd: directory.path().to_owned(),
+            project: directory.path().to_owned(),
+            extra_dirs: Vec::new(),
+            home: directory.path().to_owned(),
+        };
+        for (text, is_found) in [("@a.rs", true), ("@a.rs?", true), ("@a.rs),", true), ("@b.rs", false)] {
+            let mention = find_mentions(text).remove(0);
+            assert_eq!(mention.find(&place).is_some(), is_found, "{text}");
+        }
+    }
+
+    #[test]
+    fn word_that_names_nothing_is_told_only_where_it_can_only_be_a_path() {
+        for (text, is_told) in [
+            ("@property", false),
+            ("@types/node", false),
+            ("@./gone.rs", true),
+            ("@/etc/gone", true),
+            ("@\"no such\"", true),
+            ("@gone.rs#L3", true),
+        ] {
+            assert_eq!(find_mentions(text).remove(0).missing().is_some(), is_told, "{text}");
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Commands of the shell that a person runs (`!ls`): run at once, recorded in the person's name, answered by the model where
+//! that is wanted.
+//!
+//! A command goes through the Bash tool and what wraps its calls, so that file history sees what it changes; nobody is asked,
+//! since whoever types a command wants it run. The transcript has `<bash-input>` before it runs and `<bash-stdout>` with
+//! `<bash-stderr>` behind it afterwards.
+
+use std::sync::Arc;
+
+use loci_core::ids::ToolUseId;
+use loci_core::message::ToolUse;
+use loci_core::tool::ToolOutcome;
+use loci_tools::Host as _;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::{Conversation, InboxMessage};
+use crate::calls::Next;
+use crate::command::ShellCommand;
+use crate::event::{EngineEvent, ShellOutput};
+use crate::prepared_call::prepare;
+use crate::turn::Event;
+
+/// How long a command may run before it is ended, in milliseconds: the longest that the Bash tool allows.
+const LONGEST_MS: u64 = 600_000;
+
+/// A command of the person that runs.
+pub(super) struct RunningShell {
+    call: ToolUseId,
+    is_answered: bool,
+    /// Ends it.
+    cancel: CancellationToken,
+    /// Has it go on in the background.
+    to_background: CancellationToken,
+}
+
+impl Conversation {
+    /// Runs a command of the person; what it prints comes to the inbox.
+    pub(super) fn run_shell(&mut self, shell: ShellCommand) {
+        let id = self.env.random.uuid_v4().simple().to_string();
+        let call = ToolUse {
+            id: ToolUseId::new(format!("shell_{id}")),
+            name: "Bash".to_owned(),
+            input: json!({"command": shell.command, "timeout": LONGEST_MS}),
+        };
+        let entry = self.recorder.shell_input(&shell.command);
+        self.tell_user(entry.as_deref(), None);
+        self.tell(EngineEvent::ShellStarted { call: call.id.clone(), command: shell.command });
+        let (cancel, to_background) = (self.run.calls.child_token(), CancellationToken::new());
+        let prepared = prepare(&self.toolbox, self.host.as_ref(), &call);
+        let (tool, inbox) = (self.toolbox.find_shared("Bash"), self.run.inbox.clone());
+        self.run.shell = Some(RunningShell {
+            call: call.id,
+            is_answered: shell.is_answered,
+            cancel: cancel.clone(),
+            to_background: to_background.clone(),
+        });
+        let (mut prepared, tool) = match (prepared, tool) {
+            (Ok((prepared, _)), Some(tool)) => (prepared, tool),
+            (Err(outcome), _) => return self.run.post(InboxMessage::ShellDone(outcome)),
+            (_, None) => {
+                let outcome = ToolOutcome::error("The shell is not there: this run has no Bash tool");
+                return self.run.post(InboxMessage::ShellDone(Box::new(outcome)));
+            }
+        };
+        prepared.effects = tool.effects(&prepared.input, &self.host.workspace());
+        let (layers, host) = (Arc::clone(&self.layers), Arc::clone(&self.host));
+        tokio::spawn(async move {
+            let next = Next { layers: &layers, tool, host: &host, cancel, to_background };
+            let outcome = next.run(prepared).await;
+            drop(inbox.send(InboxMessage::ShellDone(Box::new(outcome))));
+        });
+    }
+
+    /// Stops the command that runs; false where none does.
+    pub(super) fn stop_shell(&self) -> bool {
+        self.run.shell.as_ref().map(|shell| shell.cancel.cancel()).is_some()
+    }
+
+    /// Has the command go on in the background.
+    pub(super) fn move_shell_to_background(&self, call: Option<&ToolUseId>) {
+        let shell = self.run.shell.as_ref().filter(|shell| call.is_none_or(|call| *call == shell.call));
+        shell.into_iter().for_each(|shell| shell.to_background.cancel());
+    }
+
+    /// Records what a command printed, and lets the model answer where that is wanted.
+    pub(super) fn shell_done(&mut self, outcome: &ToolOutcome) {
+        let Some(shell) = self.run.shell.take() else { return };
+        let output = shell_output(outcome, self.run.has_interrupted);
+        let entry = self.recorder.shell_output(&output.stdout, &output.stderr);
+        self.tell_user(entry.as_deref(), None);
+        self.tell_hooks_of_cwd();
+        self.follow_place();
+        let is_interrupted = output.is_interrupted;
+        self.tell(EngineEvent::ShellEnded { call: shell.call, output });
+        self.tell_warnings();
+        let event = match (is_interrupted, shell.is_answered) {
+            (true, _) => Event::Interrupt,
+            (false, false) => Event::NothingToAsk,
+            (false, true) => match self.refusal_of_prompts() {
+                Some(refusal) => {
+                    self.tell(EngineEvent::Warning(refusal));
+                    Event::NothingToAsk
+                }
+                None => {
+                    self.tell_date();
+                    self.tell_skills();
+                    Event::Begin
+                }
+            },
+        };
+        self.run.post(InboxMessage::Machine(event));
+    }
+}
+
+/// Returns what a command printed. One that failed has all of it behind the line that says so.
+fn shell_output(outcome: &ToolOutcome, is_interrupted: bool) -> ShellOutput {
+    let printed =
+        |key: &str| outcome.structured.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let text = match outcome.content.to_value() {
+        Value::String(text) => text,
+        other => other.to_string(),
+    };
+    if outcome.is_failure() {
+        let first = text.lines().next().unwrap_or_default();
+        let exit_code = first.strip_prefix("Exit code ").and_then(|code| code.trim().parse().ok());
+        let rest = text.split_once('\n').map_or("", |(_, rest)| rest);
+        let stderr = if exit_code.is_some() { rest.to_owned() } else { text.clone() };
+        return ShellOutput { stdout: String::new(), stderr, exit_code, is_interrupted };
+    }
+    if outcome.structured.get("backgroundTaskId").is_some() || outcome.structured.get("stdout").is_none() {
+        return ShellOutput { stdout: text, stderr: String::new(), exit_code: None, is_interrupted };
+    }
+    ShellOutput { stdout: printed("stdout"), stderr: printed("stderr"), exit_code: Some(0), is_interrupted }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_of_a_command_is_told_apart_from_how_it_ended() {
+        let good = ToolOutcome::text("out\nerr", json!({"stdout": "out", "stderr": "err"}));
+        let failed = ToolOutcome::error("Exit code 2\nno such file");
+        let stopped = ToolOutcome::error("Interrupted by the user\nhalf");
+        for (outcome, expected) in [
+            (good, ("out", "err", Some(0))),
+            (failed, ("", "no such file", Some(2))),
+            (stopped, ("", "Interrupted by the user\nhalf", None)),
+        ] {
+            let output = shell_output(&outcome, false);
+            assert_eq!((output.stdout.as_str(), output.stderr.as_str(), output.exit_code), expected);
+        }
+    }
+}
