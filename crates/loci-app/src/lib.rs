@@ -40,6 +40,7 @@ pub mod trust;
 mod user_error;
 pub mod worktree;
 
+pub use loci_tools::picture_block;
 pub use options::{
     McpOptions, ModelOptions, PermissionOptions, RunOptions, SessionOptions, SessionSource, TextSource,
     ToolChoice,

@@ -14,6 +14,7 @@ use loci_llm::Client;
 use loci_stdx::Env;
 use loci_storage::config::store_api_key;
 use loci_storage::layout::ConfigHome;
+use serde_json::Value;
 
 use crate::compose::{ComposeInputs, Prefetch, compose, needs_credentials};
 use crate::options::RunOptions;
@@ -100,6 +101,8 @@ pub struct StartedSession {
     pub idle_notice: Duration,
     /// How many days sessions are kept, where they are.
     pub cleanup_period_days: Option<u64>,
+    /// The settings in force, for what concerns the front end itself.
+    pub settings: Value,
 }
 
 /// A start under way.
@@ -198,6 +201,7 @@ impl SessionStart {
             }
         };
         let cleanup_period_days = run.settings.cleanup_period_days.filter(|_| self.options.is_persistent);
+        let settings = run.in_force.clone();
         let client = self.client.clone();
         let started = self.started;
         let composed =
@@ -219,6 +223,7 @@ impl SessionStart {
             env,
             home,
             cleanup_period_days,
+            settings,
         })))
     }
 }

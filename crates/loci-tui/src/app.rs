@@ -9,6 +9,7 @@ mod away;
 mod block_log;
 mod call_summary;
 mod commands;
+mod completion;
 mod conversation;
 mod dialogs;
 mod engine_events;
@@ -16,8 +17,12 @@ mod event_loop;
 mod history;
 mod keys;
 mod panels;
+mod pictures;
 mod prompt_box;
+mod recall;
+mod shell_mode;
 mod start;
+mod submission;
 mod switching;
 #[cfg(test)]
 mod tests;
@@ -37,9 +42,11 @@ use std::time::Duration;
 
 use loci_core::permission::Mode;
 use loci_core::task_list::Task;
-use loci_engine::{BackgroundTask, Command, CommandRegistry, Fullness, Prompt, QueuedPrompt};
+use loci_engine::{BackgroundTask, CommandRegistry, Fullness};
 
 use crate::block::{Block, NoticeLevel};
+use crate::input::{Draft, InputMode, Mention};
+use crate::interface_settings::InterfaceSettings;
 use crate::key::{InputEvent, Key, TerminalSignal};
 use crate::keymap::{EXIT_TIME, Keymap};
 use crate::panel::Panel;
@@ -48,9 +55,11 @@ use crate::status::{SPINNER_STEP, Work};
 use crate::theme::{Background, ColorDepth, Theme};
 use away::AwayClock;
 use block_log::BlockLog;
+use completion::Completion;
 use conversation::Conversation;
 use dialogs::Dialogs;
 use prompt_box::PromptBox;
+use recall::Recall;
 use switching::Switching;
 
 /// What the application is started with.
@@ -60,6 +69,8 @@ pub struct AppOptions {
     pub version: String,
     /// Where it runs.
     pub cwd: PathBuf,
+    /// The home directory of the person.
+    pub home: PathBuf,
     /// The same, as people read it.
     pub shown_cwd: String,
     /// The first prompt, if it was given at the start.
@@ -75,6 +86,7 @@ impl Default for AppOptions {
         Self {
             version: String::new(),
             cwd: PathBuf::new(),
+            home: PathBuf::new(),
             shown_cwd: String::new(),
             prompt: None,
             is_still: false,
@@ -90,6 +102,11 @@ pub struct App {
     now: Duration,
     keymap: Keymap,
     prompt: PromptBox,
+    recall: Recall,
+    completion: Completion,
+    /// What else than files can be mentioned.
+    mentions: Vec<Mention>,
+    interface: InterfaceSettings,
     conversation: Conversation,
     /// What the last block that became final was, for the space between.
     last_final: Option<view::Spacing>,
@@ -100,12 +117,16 @@ pub struct App {
     work: Option<Work>,
     session: SessionState,
     /// Prompts that were sent and not recorded yet.
-    sent: VecDeque<String>,
-    /// Prompts that wait in the session while a turn is under way: id and text.
-    queued: Vec<(String, String)>,
+    sent: VecDeque<Draft>,
+    /// Prompts that wait in the session while a turn is under way, by id.
+    queued: Vec<(String, Draft)>,
     /// What waits here for the end of the turn: commands, and whatever was sent after one.
-    held: VecDeque<String>,
+    held: VecDeque<Draft>,
     n_queued: u64,
+    /// Commands of the shell that were sent and do not run yet.
+    shells_sent: usize,
+    /// Whether what is typed is sent as soon as its pictures are read.
+    submits_when_read: bool,
     /// The key that would do something if it were pressed again, and when it was pressed.
     armed: Option<(Key, Duration)>,
     /// Something that is said for a while.
@@ -157,6 +178,10 @@ impl App {
             now: Duration::ZERO,
             keymap: Keymap::default(),
             prompt: PromptBox::new(),
+            recall: Recall::default(),
+            completion: Completion::default(),
+            mentions: Vec::new(),
+            interface: InterfaceSettings::default(),
             conversation: Conversation::new(&options.cwd),
             last_final: None,
             dialogs: Dialogs::default(),
@@ -170,6 +195,8 @@ impl App {
             queued: Vec::new(),
             held: VecDeque::new(),
             n_queued: 0,
+            shells_sent: 0,
+            submits_when_read: false,
             armed: None,
             flash: None,
             is_exiting: false,
@@ -212,7 +239,7 @@ impl App {
     /// Returns what is to be done before anything happened: the prompt that was given at the start is sent.
     pub fn begin(&mut self) -> Vec<Action> {
         match self.options.prompt.take().filter(|text| !text.trim().is_empty()) {
-            Some(text) => self.submit(text),
+            Some(text) => self.submit_draft(Draft::plain(InputMode::Prompt, &text)),
             None => Vec::new(),
         }
     }
@@ -247,7 +274,9 @@ impl App {
         match input {
             InputEvent::Key(_) | InputEvent::Paste(_) | InputEvent::Mouse(_) => {
                 self.away.typed(self.now);
-                self.typed(input)
+                let mut actions = self.typed(input);
+                actions.extend(self.refresh_completion());
+                actions
             }
             InputEvent::Closed => self.exit(ExitReason::HungUp),
             InputEvent::Signal(signal) => match signal {
@@ -278,6 +307,10 @@ impl App {
             News::SwitchFailed(problem) => return self.switch_failed(problem),
             News::SessionInUse { target, holder } => return self.ask_in_use(target, &holder),
             News::PanelData(data) => return self.panel_data(data),
+            News::Picture { number, read } => return self.picture_read(number, *read),
+            News::History(news) => self.history_news(news),
+            News::Files(answer) => return self.files_found(answer),
+            News::Mentions(mentions) => return self.mentions_listed(mentions),
             News::Output(blocks) => blocks.into_iter().for_each(|block| self.conversation.push(block)),
         }
         Vec::new()
@@ -314,39 +347,5 @@ impl App {
         self.conversation.end_turn(self.now);
         self.work = None;
         vec![Action::Exit(reason)]
-    }
-
-    /// Sends what was typed: to the model, to the session, or to ourselves.
-    fn submit(&mut self, text: String) -> Vec<Action> {
-        if let Some(actions) = self.run_command(&text) {
-            return actions;
-        }
-        if self.session.is_viewed {
-            self.flash("This session is only looked at: another process uses it");
-            return Vec::new();
-        }
-        let is_command = self.session.commands.parse(&Prompt::text(&text)).is_some();
-        if self.work.is_none() && self.switching.is_none() {
-            return self.send_prompt(text);
-        }
-        if is_command || self.switching.is_some() || !self.held.is_empty() {
-            self.held.push_back(text);
-            return Vec::new();
-        }
-        vec![Action::Queue(Prompt::text(&text))]
-    }
-
-    fn send_prompt(&mut self, text: String) -> Vec<Action> {
-        let prompt = Prompt::text(&text);
-        self.sent.push_back(text);
-        vec![Action::Send(Command::Prompt(prompt))]
-    }
-
-    /// Notes a prompt that waits in the session; returns the command.
-    pub(crate) fn queue(&mut self, prompt: Prompt) -> Command {
-        self.n_queued += 1;
-        let id = self.n_queued.to_string();
-        self.queued.push((id.clone(), prompt.content.text()));
-        Command::Queue(QueuedPrompt { id, prompt })
     }
 }

@@ -3,6 +3,7 @@
 //! [`Editor`] is the text with its caret, pure: commands change it, [`Editor::rows`] shows it. `history` and `completion`
 //! bring text into it; they read files on threads of their own and never on the one that draws.
 
+mod bounded_command;
 mod buffer;
 mod chip;
 mod command;
@@ -13,6 +14,7 @@ mod external_editor;
 mod history;
 mod kill_ring;
 mod layout;
+mod picture;
 mod undo;
 mod words;
 
@@ -29,4 +31,5 @@ pub use history::{
     HistoryFile, HistoryNews, HistorySearch, PastPrompt, PromptHistory, SearchScope, SearchStyles,
     past_prompt,
 };
+pub use picture::{PictureSource, image_paths, read_picture};
 pub use words::Flavor;

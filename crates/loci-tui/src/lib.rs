@@ -15,6 +15,7 @@ pub mod block;
 #[cfg(unix)]
 mod dialog;
 pub mod input;
+pub mod interface_settings;
 pub mod key;
 pub mod keymap;
 #[cfg(unix)]

@@ -11,7 +11,8 @@ use std::time::Duration;
 use loci_app::renewal::{OpenedSession, SwitchError, SwitchTarget, open_session};
 use loci_app::session_command::CommandContext;
 use loci_app::start::{SessionStart, StartAnswer, StartStep, StartedSession};
-use loci_engine::{Command, NewSession, RenewalState, RunnerEvent, SessionRunner, SessionSwitch};
+use loci_core::agent::AgentRegistry;
+use loci_engine::{Command, McpConfig, NewSession, RenewalState, RunnerEvent, SessionRunner, SessionSwitch};
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -19,6 +20,8 @@ use crate::app::{
     News, PanelData, PanelRequest, SecretText, SessionFacts, SwitchedFacts, history_blocks, short_path,
 };
 use crate::block::FileDiff;
+use crate::input::Mention;
+use crate::interface_settings::InterfaceSettings;
 use crate::mailbox::Mailbox;
 use crate::panel;
 
@@ -42,6 +45,8 @@ pub(crate) enum ToSession {
     AskPanel(PanelRequest),
     /// Another session is to take the place of the one at hand.
     Switch(SwitchTarget),
+    /// What else than files can be mentioned?
+    ListMentions,
     /// The session is to end at once, whatever it is doing.
     End,
 }
@@ -119,7 +124,7 @@ fn find_session(
                     }
                     break;
                 }
-                ToSession::Preview { .. } => {}
+                ToSession::Preview { .. } | ToSession::ListMentions => {}
                 ToSession::Switch(_) => {
                     mailbox.put(News::SwitchFailed("There is no session yet".to_owned()));
                 }
@@ -156,6 +161,7 @@ async fn drive(
         is_persistent: identity.is_persistent(),
         commands: runner.slash_commands().get(),
         idle_notice: started.idle_notice,
+        interface: InterfaceSettings::from_value(&started.settings),
     })));
     waiting.into_iter().for_each(|command| runner.send(command));
     let mut is_ending = false;
@@ -189,6 +195,9 @@ async fn drive(
                     });
                 }
                 Some(ToSession::Switch(target)) => begin_switch(target, &ctx, &mut runner, &opening, mailbox),
+                Some(ToSession::ListMentions) => {
+                    mailbox.put(News::Mentions(mentions(&runner.agents().get(), started.mcp.as_ref())));
+                }
                 Some(ToSession::Answer(_) | ToSession::StoreKey(_)) => {}
                 Some(ToSession::End) | None => {
                     // Said twice it does not wait for what runs.
@@ -250,6 +259,22 @@ fn tell_opened(opened: OpenedSession, mailbox: &Mailbox<News>) -> NewSession {
     let OpenedSession { session, model, mode, warnings } = opened;
     mailbox.put(News::Switched(Box::new(SwitchedFacts { model, mode, warnings })));
     session
+}
+
+/// Returns what can be mentioned beside files: agents, and what MCP servers have.
+fn mentions(agents: &AgentRegistry, mcp: Option<&McpConfig>) -> Vec<Mention> {
+    let agents = agents.iter().map(|agent| Mention {
+        name: format!("agent-{}", agent.name),
+        detail: loci_stdx::single_line(&agent.description, 200),
+    });
+    let servers = mcp.map(|mcp| mcp.servers.views()).unwrap_or_default();
+    let resources = servers.iter().flat_map(|server| {
+        server.offer.resources.iter().map(|resource| Mention {
+            name: format!("{}:{}", server.name, resource.uri),
+            detail: loci_stdx::single_line(resource.description.as_deref().unwrap_or(&resource.name), 200),
+        })
+    });
+    agents.chain(resources).collect()
 }
 
 /// Returns what an edit would change, with the lines around it.

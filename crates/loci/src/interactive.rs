@@ -51,6 +51,7 @@ pub(crate) fn show(
     let app = AppOptions {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         cwd: env.cwd.clone(),
+        home: env.home.clone(),
         shown_cwd: shown_dir(&env.cwd, &env.home),
         prompt,
         is_still: false,

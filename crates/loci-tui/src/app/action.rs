@@ -9,6 +9,10 @@ use loci_core::permission::Mode;
 use loci_engine::{Command, CommandRegistry, Prompt, RunnerEvent};
 
 use crate::block::{Block, FileDiff, NoticeLevel};
+use crate::input::{
+    FileAnswer, FileSource, HistoryNews, Mention, PastPrompt, PastedImage, PictureSource, TokenKind,
+};
+use crate::interface_settings::InterfaceSettings;
 use crate::key::InputEvent;
 use crate::panel::{PanelData, PanelRequest};
 
@@ -51,6 +55,19 @@ pub enum News {
         question: String,
         /// The change.
         diff: FileDiff,
+    },
+    /// Files were found.
+    Files(FileAnswer),
+    /// What else can be mentioned.
+    Mentions(Vec<Mention>),
+    /// The input history was read, or not.
+    History(HistoryNews),
+    /// A picture was read, or why not.
+    Picture {
+        /// The number of its chip.
+        number: u32,
+        /// The picture, or a sentence that says why there is none.
+        read: Box<Result<PastedImage, String>>,
     },
     /// What a command printed, as blocks.
     Output(Vec<Block>),
@@ -99,6 +116,8 @@ pub struct SessionFacts {
     pub commands: Arc<CommandRegistry>,
     /// How long it may wait for its user before hooks hear of it.
     pub idle_notice: Duration,
+    /// What settings say about the interface.
+    pub interface: InterfaceSettings,
 }
 
 /// What the application wants done.
@@ -122,6 +141,30 @@ pub enum Action {
         tool: String,
         /// Its arguments.
         input: serde_json::Value,
+    },
+    /// Keep a prompt in the input history.
+    Remember(PastPrompt),
+    /// Read the input history of all projects.
+    LoadHistory,
+    /// Find files for what stands at the caret.
+    AskFiles {
+        /// Where they come from.
+        source: FileSource,
+        /// What is being completed.
+        kind: TokenKind,
+        /// What is typed of it.
+        query: String,
+    },
+    /// Say what else than files can be mentioned now.
+    ListMentions,
+    /// Offer these beside the files.
+    SetMentions(Vec<Mention>),
+    /// Read a picture for the chip with this number.
+    ReadPicture {
+        /// The chip's number.
+        number: u32,
+        /// Where the picture is.
+        source: PictureSource,
     },
     /// Write a sequence that a hook has for the terminal, as the engine let it pass.
     Write(String),

@@ -8,6 +8,7 @@ use loci_engine::{CommandAction, CommandCall, CommandTiming, not_offered, split_
 
 use super::{Action, App, ExitReason};
 use crate::block::NoticeLevel;
+use crate::input::{Draft, InputMode};
 use crate::panel::{HelpPanel, PanelRequest, RenamePanel, TasksPanel, rename_actions};
 
 impl App {
@@ -26,7 +27,7 @@ impl App {
             | CommandAction::Skill => return None,
         }
         if self.work.is_some() && call.command.timing == CommandTiming::BetweenTurns {
-            self.held.push_back(text.to_owned());
+            self.held.push_back(Draft::plain(InputMode::Prompt, text));
             return Some(Vec::new());
         }
         Some(self.front_end_command(&call).unwrap_or_else(|| {
@@ -114,7 +115,7 @@ impl App {
         }
         if !self.session.is_started {
             // Skills are known once the session is there.
-            self.held.push_back(text.to_owned());
+            self.held.push_back(Draft::plain(InputMode::Prompt, text));
             return Some(Vec::new());
         }
         let unknown = || format!("There is no command /{name}. `/help` lists those there are");

@@ -53,6 +53,15 @@ pub(crate) enum Item {
         /// When it began.
         since: Duration,
     },
+    /// A command of the person that runs.
+    Shell {
+        /// Its id.
+        id: ToolUseId,
+        /// What was typed.
+        command: String,
+        /// What it printed last.
+        output: String,
+    },
     /// A call that has no result yet.
     Call {
         /// Its id, once it is whole.
@@ -88,7 +97,7 @@ impl Conversation {
     pub(crate) fn take_final(&mut self) -> Option<Item> {
         let is_final = match self.items.front()? {
             Item::Final(_) | Item::Answer { is_done: true, .. } => true,
-            Item::Answer { .. } | Item::Thinking { .. } | Item::Call { .. } => false,
+            Item::Answer { .. } | Item::Thinking { .. } | Item::Shell { .. } | Item::Call { .. } => false,
         };
         if is_final { self.items.pop_front() } else { None }
     }
@@ -211,16 +220,34 @@ impl Conversation {
 
     /// A call tells how it is getting on: so it runs.
     pub(crate) fn progress(&mut self, call: &ToolUseId, progress: &ToolProgress) {
+        let shell = self.items.iter_mut().find_map(|item| match item {
+            Item::Shell { id, output, .. } if id == call => Some(output),
+            _ => None,
+        });
+        if let Some(output) = shell {
+            return add_progress(output, progress);
+        }
         let Some(block) = self.call_mut(call) else { return };
         block.state = CallState::Running;
-        match progress {
-            ToolProgress::Output(text) => {
-                block.output.push_str(text);
-                let excess = block.output.len().saturating_sub(MOST_PROGRESS);
-                let cut = (excess..=block.output.len()).find(|idx| block.output.is_char_boundary(*idx));
-                block.output.drain(..cut.unwrap_or(0));
+        add_progress(&mut block.output, progress);
+    }
+
+    /// A command of the person begins to run.
+    pub(crate) fn begin_shell(&mut self, id: ToolUseId, command: String) {
+        self.close_answer();
+        self.items.push_back(Item::Shell { id, command, output: String::new() });
+    }
+
+    /// A command of the person has ended.
+    pub(crate) fn end_shell(&mut self, call: &ToolUseId, output: String, exit_code: Option<i32>) {
+        for item in &mut self.items {
+            if let Item::Shell { id, command, .. } = item
+                && id == call
+            {
+                let command = std::mem::take(command);
+                *item = Item::Final(Block::Shell { command, output, exit_code });
+                return;
             }
-            ToolProgress::Count(n) => block.output = n.to_string(),
         }
     }
 
@@ -281,6 +308,10 @@ impl Conversation {
                     let block = CallBlock { state: CallState::Refused, ..block.clone() };
                     *item = Item::Final(Block::Call(block));
                 }
+                Item::Shell { command, output, .. } => {
+                    let (command, output) = (std::mem::take(command), std::mem::take(output));
+                    *item = Item::Final(Block::Shell { command, output, exit_code: None });
+                }
                 Item::Answer { .. } => {}
                 Item::Final(_) => {}
             }
@@ -304,6 +335,19 @@ impl Conversation {
                 return;
             }
         }
+    }
+}
+
+/// Adds what something that runs has printed, as far as its last lines are wanted.
+fn add_progress(output: &mut String, progress: &ToolProgress) {
+    match progress {
+        ToolProgress::Output(text) => {
+            output.push_str(text);
+            let excess = output.len().saturating_sub(MOST_PROGRESS);
+            let cut = (excess..=output.len()).find(|idx| output.is_char_boundary(*idx));
+            output.drain(..cut.unwrap_or(0));
+        }
+        ToolProgress::Count(n) => *output = n.to_string(),
     }
 }
 

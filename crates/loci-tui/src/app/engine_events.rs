@@ -4,8 +4,8 @@ use loci_core::permission::Mode;
 use loci_core::stream::{Delta, StreamEvent};
 use loci_engine::turn::Outcome;
 use loci_engine::{
-    AgentRef, Command, EngineEvent, HookRunStarted, LocalCommandOutput, Question, QueuedPrompt, RunnerEvent,
-    TurnReport, TurnStart, UserMessage,
+    AgentRef, Command, EngineEvent, HookRunStarted, LocalCommandOutput, Question, RunnerEvent, TurnReport,
+    TurnStart, UserMessage,
 };
 use serde_json::Value;
 
@@ -13,6 +13,7 @@ use super::conversation::result_text;
 use super::{Action, App, history_blocks};
 use crate::block::{Block, CallState, NoticeLevel};
 use crate::dialog::{PermissionDialog, UserQuestionsDialog};
+use crate::input::{Draft, InputMode};
 use crate::panel::PanelData;
 use crate::status::{Activity, Work, short_count, spent};
 
@@ -41,7 +42,7 @@ impl App {
             EngineEvent::Agent { agent, event } => return self.agent_event(&agent, *event),
             EngineEvent::TurnStarted(start) => self.turn_started(start),
             EngineEvent::PromptRecorded { message, .. } => self.prompt_recorded(&message),
-            EngineEvent::Dequeued { id, text, is_injected } => self.dequeued(&id, text, is_injected),
+            EngineEvent::Dequeued { id, text, is_injected } => self.dequeued(&id, &text, is_injected),
             EngineEvent::QueueTakenBack(prompts) => self.queue_taken_back(&prompts),
             EngineEvent::Requesting => self.set_activity(Activity::Waiting),
             EngineEvent::Stream { event, .. } => self.stream(&event),
@@ -85,6 +86,8 @@ impl App {
             EngineEvent::QuestionAsked(question) => return self.asked(question),
             EngineEvent::QuestionWithdrawn { question } => self.dialogs.withdraw(&question),
             EngineEvent::Progress { call, progress } => self.conversation.progress(&call, &progress),
+            EngineEvent::ShellStarted { call, command } => self.shell_started(call, command),
+            EngineEvent::ShellEnded { call, output } => self.shell_ended(&call, &output),
             EngineEvent::TasksChanged(tasks) => self.tasks = tasks,
             EngineEvent::ModeChanged(mode) => self.session.mode = mode,
             EngineEvent::ModelChanged(model) => {
@@ -138,14 +141,16 @@ impl App {
 
     fn prompt_recorded(&mut self, message: &Value) {
         let sent = self.sent.pop_front();
-        let text = sent.unwrap_or_else(|| result_text(&message["content"]));
+        let text =
+            sent.map_or_else(|| result_text(&message["content"]), |draft| draft.display().trim().to_owned());
         self.conversation.push(Block::Prompt { text, attachments: Vec::new() });
     }
 
     /// Shows what a command said that needed no model.
     fn local_command(&mut self, output: &LocalCommandOutput) {
         let typed = format!("/{} {}", output.name, output.argument.as_deref().unwrap_or_default());
-        let text = self.sent.pop_front().unwrap_or_else(|| typed.trim().to_owned());
+        let sent = self.sent.pop_front().map(|draft| draft.display());
+        let text = sent.unwrap_or(typed).trim().to_owned();
         self.conversation.push(Block::Prompt { text, attachments: Vec::new() });
         match output.is_error {
             true => self.notice(NoticeLevel::Error, output.text.clone()),
@@ -153,23 +158,18 @@ impl App {
         }
     }
 
-    fn dequeued(&mut self, id: &str, text: String, is_injected: bool) {
-        self.queued.retain(|(queued, _)| queued != id);
+    fn dequeued(&mut self, id: &str, text: &str, is_injected: bool) {
+        let place = self.queued.iter().position(|(queued, _)| queued == id);
+        let draft = place.map(|place| self.queued.remove(place).1);
+        let draft = draft.unwrap_or_else(|| Draft::plain(InputMode::Prompt, text));
         match is_injected {
-            true => self.conversation.push(Block::Prompt { text, attachments: Vec::new() }),
+            true => {
+                let text = draft.display().trim().to_owned();
+                self.conversation.push(Block::Prompt { text, attachments: Vec::new() });
+            }
             // The turn that begins with it records it.
-            false => self.sent.push_front(text),
+            false => self.sent.push_front(draft),
         }
-    }
-
-    /// What was queued goes back to the prompt, before what stands there.
-    fn queue_taken_back(&mut self, prompts: &[QueuedPrompt]) {
-        let mut texts: Vec<String> = prompts.iter().map(|queued| queued.prompt.content.text()).collect();
-        texts.extend(self.held.drain(..));
-        for queued in prompts {
-            self.queued.retain(|(id, _)| *id != queued.id);
-        }
-        self.prompt.prepend(&texts.join("\n"));
     }
 
     fn set_activity(&mut self, activity: Activity) {
@@ -253,8 +253,8 @@ impl App {
             self.notice(NoticeLevel::Warning, text);
         }
         // A prompt that was never recorded was refused; why is said above.
-        if let Some(text) = self.sent.pop_front() {
-            self.prompt.prepend(&text);
+        if let Some(draft) = self.sent.pop_front() {
+            self.prompt.prepend(&draft);
         }
         self.send_held()
     }
@@ -296,32 +296,6 @@ impl App {
         let tokens = short_count(report.usage.output_tokens);
         let text = format!("{} · ↓ {tokens} tokens", spent(report.duration));
         self.conversation.push(Block::TurnEnd { text });
-    }
-
-    /// Sends what waited for the end of the turn: the first, and the rest after it.
-    pub(super) fn send_held(&mut self) -> Vec<Action> {
-        match self.held.pop_front() {
-            Some(text) => {
-                let mut actions = self.submit(text);
-                // A command that needs no turn lets the next one follow at once.
-                if self.work.is_none() && self.sent.is_empty() {
-                    actions.extend(self.send_held());
-                }
-                actions
-            }
-            None => Vec::new(),
-        }
-    }
-
-    /// Asks for what was queued to come back.
-    pub(super) fn take_back_queue(&mut self) -> Vec<Action> {
-        match self.queued.is_empty() {
-            false => vec![Action::Send(Command::TakeBackQueue)],
-            true => {
-                self.queue_taken_back(&[]);
-                Vec::new()
-            }
-        }
     }
 
     /// Changes the permission mode.

@@ -10,8 +10,14 @@ use std::time::{Duration, Instant};
 use loci_app::start::SessionStart;
 use loci_engine::Command;
 use loci_stdx::Env;
+use loci_storage::config::InputHistory;
+use loci_storage::layout::ConfigHome;
 
 use super::{Action, App, AppOptions, Event, ExitReason, News};
+use crate::input::{
+    FileAnswer, FileCompleter, FileSource, HistoryFile, HistoryNews, PastPrompt, PictureSource, TokenKind,
+    read_picture,
+};
 use crate::key::{InputEvent, Reply};
 use crate::mailbox::{Letter, Mailbox};
 use crate::screen::{CURSOR_POSITION_QUERY, Size, Writer, WriterOptions};
@@ -58,12 +64,15 @@ pub fn run(options: InterfaceOptions, start: SessionStart) -> Result<RunEnd, Ter
     let size = size_of(&terminal);
     let mut event_loop = EventLoop {
         app: App::new(options.app),
+        env: options.env,
         writer: Writer::new(size, WriterOptions::default()),
         output,
         terminal,
         mailbox,
         began: Instant::now(),
         session: None,
+        history: None,
+        completer: None,
         size,
         drawn_at: None,
         resized_at: None,
@@ -73,6 +82,7 @@ pub fn run(options: InterfaceOptions, start: SessionStart) -> Result<RunEnd, Ter
     event_loop.start_below().and_then(|()| event_loop.draw()).map_err(TerminalError::SetUp)?;
     let session = SessionThread::spawn(start, event_loop.mailbox.clone()).map_err(TerminalError::SetUp)?;
     event_loop.session = Some(session);
+    event_loop.open_history();
     let first = event_loop.app.begin();
     event_loop.perform(first);
     Ok(event_loop.run())
@@ -85,12 +95,15 @@ fn size_of(terminal: &Terminal) -> Size {
 
 struct EventLoop {
     app: App,
+    env: Env,
     writer: Writer,
     output: File,
     terminal: Terminal,
     mailbox: Mailbox<News>,
     began: Instant,
     session: Option<SessionThread>,
+    history: Option<HistoryFile>,
+    completer: Option<(FileSource, FileCompleter)>,
     size: Size,
     drawn_at: Option<Instant>,
     /// When the size last changed; the frame after it waits for the terminal to say where the cursor went.
@@ -242,7 +255,7 @@ impl EventLoop {
         match action {
             Action::Send(command) => self.tell(ToSession::Command(command)),
             Action::Queue(prompt) => {
-                let command = self.app.queue(prompt);
+                let command = self.app.queue_prompt(&prompt);
                 self.tell(ToSession::Command(command));
             }
             Action::Answer(answer) => self.tell(ToSession::Answer(answer)),
@@ -250,6 +263,20 @@ impl EventLoop {
             Action::Preview { question, tool, input } => {
                 self.tell(ToSession::Preview { question, tool, input });
             }
+            Action::Remember(prompt) => self.remember(prompt),
+            Action::LoadHistory => {
+                if let Some(history) = &self.history {
+                    history.load_everywhere();
+                }
+            }
+            Action::AskFiles { source, kind, query } => self.ask_files(source, kind, &query),
+            Action::ListMentions => self.tell(ToSession::ListMentions),
+            Action::SetMentions(mentions) => {
+                if let Some((_, completer)) = &self.completer {
+                    completer.set_mentions(mentions);
+                }
+            }
+            Action::ReadPicture { number, source } => self.read_picture(number, source),
             Action::Write(sequence) => self.failing(|it| it.output.write_all(sequence.as_bytes())),
             Action::Copy(text) => self.failing(|it| it.output.write_all(&clipboard(&text))),
             Action::Suspend => self.failing(|it| {
@@ -285,6 +312,55 @@ impl EventLoop {
     fn failing(&mut self, act: impl FnOnce(&mut Self) -> io::Result<()>) {
         if act(self).is_err() {
             self.exit = Some(ExitReason::HungUp);
+        }
+    }
+
+    /// Begins to read the input history beside this thread.
+    fn open_history(&mut self) {
+        let mailbox = self.mailbox.clone();
+        let file = InputHistory::new(&ConfigHome::from_env(&self.env));
+        match HistoryFile::start(file, move |news| mailbox.put(News::History(news))) {
+            Ok(history) => {
+                history.load_project(self.env.cwd.clone());
+                self.history = Some(history);
+            }
+            Err(error) => self.mailbox.put(News::History(HistoryNews::Failed(error.to_string()))),
+        }
+    }
+
+    /// Keeps a prompt in the input history.
+    fn remember(&self, prompt: PastPrompt) {
+        let is_unwanted = self.env.vars.is_truthy("CLAUDE_CODE_SKIP_PROMPT_HISTORY");
+        if let Some(history) = self.history.as_ref().filter(|_| !is_unwanted) {
+            let timestamp = self.env.clock.now().as_millisecond();
+            history.append(&PastPrompt { timestamp, ..prompt });
+        }
+    }
+
+    /// Finds files beside this thread.
+    fn ask_files(&mut self, source: FileSource, kind: TokenKind, query: &str) {
+        if self.completer.as_ref().is_none_or(|(known, _)| *known != source) {
+            let (mailbox, env) = (self.mailbox.clone(), &self.env);
+            let tell = move |answer| mailbox.put(News::Files(answer));
+            let started = FileCompleter::start(env.cwd.clone(), env.home.clone(), source.clone(), tell);
+            self.completer = started.ok().map(|completer| (source, completer));
+        }
+        match &self.completer {
+            Some((_, completer)) => completer.ask(kind, query),
+            None => self.mailbox.put(News::Files(FileAnswer::failed(kind, query))),
+        }
+    }
+
+    /// Reads a picture beside this thread.
+    fn read_picture(&self, number: u32, source: PictureSource) {
+        let (mailbox, vars) = (self.mailbox.clone(), self.env.vars.clone());
+        let read = move || {
+            let read = Box::new(read_picture(&source, &vars));
+            mailbox.put(News::Picture { number, read });
+        };
+        if let Err(error) = std::thread::Builder::new().name("picture".to_owned()).spawn(read) {
+            let read = Box::new(Err(format!("The picture cannot be read: {error}")));
+            self.mailbox.put(News::Picture { number, read });
         }
     }
 

@@ -1,5 +1,6 @@
 //! Blocks of a session that goes on, from its entries.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,16 +17,46 @@ const MOST_ENTRIES: usize = 200;
 /// Returns the blocks of the last entries, oldest first; `cwd` shortens paths.
 pub(crate) fn history_blocks(entries: &[Arc<Entry>], cwd: &Path) -> Vec<Block> {
     let first = entries.len().saturating_sub(MOST_ENTRIES);
-    let mut blocks: Vec<Block> = parts(entries.get(first..).unwrap_or_default())
-        .into_iter()
-        .filter_map(|part| block(part, cwd))
-        .collect();
+    let entries = entries.get(first..).unwrap_or_default();
+    let shell: HashMap<&str, ShellRecord> = entries.iter().filter_map(|entry| shell_record(entry)).collect();
+    let mut blocks: Vec<Block> = Vec::new();
+    for part in parts(entries) {
+        match (part.uuid.as_deref().and_then(|uuid| shell.get(uuid)), blocks.last_mut()) {
+            (Some(ShellRecord::Input(command)), _) => {
+                let (command, output) = (command.clone(), String::new());
+                blocks.push(Block::Shell { command, output, exit_code: None });
+            }
+            (Some(ShellRecord::Output(text)), Some(Block::Shell { output, .. })) => output.clone_from(text),
+            _ => blocks.extend(block(part, cwd)),
+        }
+    }
     if first > 0 {
         let text =
             format!("{first} earlier entries are not shown here; `loci sessions show` has all of them");
         blocks.insert(0, Block::Notice { level: NoticeLevel::Info, text });
     }
     blocks
+}
+
+/// What the transcript has of a command of the shell that the person ran.
+enum ShellRecord {
+    Input(String),
+    Output(String),
+}
+
+fn shell_record(entry: &Entry) -> Option<(&str, ShellRecord)> {
+    let uuid = entry.head().uuid.as_ref()?.as_str();
+    let text = entry.blocks().first()?.text()?;
+    if let Some(rest) = text.strip_prefix("<bash-input>") {
+        let command = rest.strip_suffix("</bash-input>").unwrap_or(rest);
+        return Some((uuid, ShellRecord::Input(command.to_owned())));
+    }
+    let rest = text.strip_prefix("<bash-stdout>")?;
+    let (stdout, stderr) = rest.split_once("</bash-stdout><bash-stderr>").unwrap_or((rest, ""));
+    let stderr = stderr.strip_suffix("</bash-stderr>").unwrap_or(stderr);
+    let printed: Vec<&str> =
+        [stdout.trim_end(), stderr.trim_end()].into_iter().filter(|it| !it.is_empty()).collect();
+    Some((uuid, ShellRecord::Output(printed.join("\n"))))
 }
 
 fn block(part: Part, cwd: &Path) -> Option<Block> {
@@ -67,6 +98,20 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn command_of_the_shell_is_one_block_with_what_it_printed() {
+        let user = |uuid: &str, text: &str| json!({"type": "user", "uuid": uuid, "message": {"role": "user", "content": text}});
+        let lines = [
+            user("a", "<bash-input>ls -l</bash-input>"),
+            user("b", "<bash-stdout>one\ntwo\n</bash-stdout><bash-stderr>oh</bash-stderr>"),
+        ];
+        let entries: Vec<Arc<Entry>> =
+            lines.iter().map(|line| Arc::new(Entry::parse(line.to_string()).unwrap())).collect();
+        let expected =
+            Block::Shell { command: "ls -l".into(), output: "one\ntwo\noh".into(), exit_code: None };
+        assert_eq!(history_blocks(&entries, Path::new("/p")), [expected]);
+    }
 
     #[test]
     fn resumed_entries_become_blocks() {

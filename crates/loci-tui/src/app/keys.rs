@@ -4,7 +4,7 @@ use loci_engine::Command;
 
 use super::{Action, App, ExitReason};
 use crate::dialog::DialogStep;
-use crate::input::{Draft, EditOutcome, InputMode};
+use crate::input::Menu;
 use crate::key::{InputEvent, Key, KeyCode};
 use crate::keymap::{Action as KeyAction, Context, Resolution};
 use crate::status::next_mode;
@@ -19,20 +19,37 @@ impl App {
         if let Some(actions) = self.panel_typed(&event) {
             return actions;
         }
-        let InputEvent::Key(key) = event else {
-            self.prompt.take_event(&event);
-            return Vec::new();
+        let key = match event {
+            InputEvent::Key(key) => key,
+            InputEvent::Paste(text) => return self.pasted(&text),
+            _ => return Vec::new(),
         };
+        if self.recall.is_searching() {
+            let action = match self.keymap.resolve(&[Context::HistorySearch, Context::Global], key) {
+                Resolution::Action(action) => Some(action),
+                Resolution::Pending | Resolution::ChordFailed => return Vec::new(),
+                Resolution::Unbound => None,
+            };
+            return self.search_key(action, key);
+        }
+        self.chat_key(key)
+    }
+
+    /// Takes a key that is for the prompt, or for what is around it.
+    pub(super) fn chat_key(&mut self, key: Key) -> Vec<Action> {
         if key == Key::plain(KeyCode::Char('?')) && self.prompt.is_empty() && !self.prompt.is_shell() {
             self.is_help_shown = !self.is_help_shown;
             return Vec::new();
         }
-        let is_task = self.work.is_some();
-        let contexts: &[Context] = match is_task {
-            true => &[Context::Task, Context::Chat, Context::Global],
-            false => &[Context::Chat, Context::Global],
-        };
-        let actions = match self.keymap.resolve(contexts, key) {
+        let mut contexts = Vec::with_capacity(4);
+        if self.completion.is_open() {
+            contexts.push(Context::Autocomplete);
+        }
+        if self.work.is_some() {
+            contexts.push(Context::Task);
+        }
+        contexts.extend([Context::Chat, Context::Global]);
+        let actions = match self.keymap.resolve(&contexts, key) {
             Resolution::Action(action) => self.key_action(action, key),
             Resolution::Pending | Resolution::ChordFailed => Some(Vec::new()),
             Resolution::Unbound => None,
@@ -40,6 +57,12 @@ impl App {
         actions.unwrap_or_else(|| {
             self.armed = None;
             self.is_help_shown = false;
+            self.submits_when_read = false;
+            match key == Key::plain(KeyCode::Tab) {
+                true if self.completion.awaits() => return self.accept_completion(),
+                true if self.prompt.is_shell() => return self.complete_shell(),
+                _ => {}
+            }
             self.prompt.edit(key);
             Vec::new()
         })
@@ -63,20 +86,26 @@ impl App {
             KeyAction::AppSuspend => vec![Action::Suspend],
             KeyAction::ChatCancel => self.escape(key),
             KeyAction::ChatCycleMode => self.cycle_mode(),
-            KeyAction::ChatSubmit => match self.prompt.enter() {
-                Some(draft) => self.submit_draft(&draft),
-                None => Vec::new(),
+            KeyAction::AutocompleteAccept => self.accept_completion(),
+            KeyAction::AutocompleteDismiss => self.dismiss_completion(),
+            KeyAction::AutocompletePrevious => self.move_in_menu(Menu::previous),
+            KeyAction::AutocompleteNext => self.move_in_menu(Menu::next),
+            KeyAction::ChatSubmit => match self.enter_in_menu() {
+                Some(actions) => actions,
+                None => match self.prompt.enter() {
+                    Some(draft) => self.submit_draft(draft),
+                    None => Vec::new(),
+                },
             },
             KeyAction::ChatStash => {
                 self.prompt.stash();
                 Vec::new()
             }
-            KeyAction::HistoryPrevious => match self.prompt.edit(key) {
-                EditOutcome::Nothing if !(self.queued.is_empty() && self.held.is_empty()) => {
-                    self.take_back_queue()
-                }
-                EditOutcome::Nothing | EditOutcome::Moved | EditOutcome::Changed => Vec::new(),
-            },
+            KeyAction::TaskBackground if self.work.is_some() => self.move_to_background(),
+            KeyAction::ChatImagePaste => self.paste_picture(),
+            KeyAction::HistoryPrevious => self.go_up(),
+            KeyAction::HistoryNext => self.go_down(),
+            KeyAction::HistorySearch => self.begin_search(),
             _ => return None,
         })
     }
@@ -113,7 +142,7 @@ impl App {
         Vec::new()
     }
 
-    /// Escape: stops a turn; twice it empties the prompt.
+    /// Escape: stops a turn; twice it empties the prompt and keeps what stood there in the history.
     fn escape(&mut self, key: Key) -> Vec<Action> {
         if std::mem::take(&mut self.is_help_shown) || self.prompt.leave_shell_mode() {
             return Vec::new();
@@ -124,22 +153,12 @@ impl App {
         let is_second = self.armed.is_some_and(|(armed, _)| armed == key);
         match (is_second, self.prompt.is_empty()) {
             (true, false) => {
-                drop(self.prompt.take());
+                let draft = self.prompt.take();
                 self.armed = None;
+                return self.remember(&draft).into_iter().collect();
             }
             (true, true) | (false, _) => self.armed = Some((key, self.now)),
         }
         Vec::new()
-    }
-
-    /// Sends what was typed, chips and all.
-    fn submit_draft(&mut self, draft: &Draft) -> Vec<Action> {
-        (self.armed, self.is_help_shown) = (None, false);
-        if draft.mode == InputMode::Shell {
-            self.flash("Commands of the shell cannot be run from here yet; ask loci to run it");
-            self.prompt.set_text(&draft.expanded());
-            return Vec::new();
-        }
-        self.submit(draft.expanded().trim().to_owned())
     }
 }

@@ -1,9 +1,17 @@
 //! The prompt: the editor, with what the application needs to know of it.
 
-use crate::input::{Draft, EditOutcome, Editor, EnterOutcome, InputMode, InputStyles, edit_command};
-use crate::key::{InputEvent, Key};
+use std::ops::Range;
+
+use crate::input::{
+    Draft, EditCommand, EditOutcome, Editor, EnterOutcome, Flavor, InputMode, InputStyles, PastedImage,
+    Token, edit_command,
+};
+use crate::key::Key;
 use crate::layout::{bold, cells};
 use crate::text::{Row, Span};
+
+/// In a longer line nothing is completed, so that a key costs the same in it.
+const LONGEST_COMPLETED: usize = 4096;
 
 /// The prompt.
 #[derive(Debug, Default)]
@@ -45,21 +53,77 @@ impl PromptBox {
         self.editor.stash()
     }
 
-    /// Puts a text before what stands there.
-    pub(super) fn prepend(&mut self, text: &str) {
-        if text.is_empty() {
+    /// Puts a draft before what stands there.
+    pub(super) fn prepend(&mut self, draft: &Draft) {
+        if draft.is_empty() {
             return;
         }
-        let both = match self.is_empty() {
-            true => text.to_owned(),
-            false => format!("{text}\n{}", self.editor.text()),
-        };
-        self.set_text(&both);
+        let mut all = draft.clone();
+        if !self.is_empty() {
+            all.append(&self.editor.draft());
+        }
+        self.editor.set_draft(&all);
     }
 
     /// Makes a text the prompt.
     pub(super) fn set_text(&mut self, text: &str) {
-        self.editor.set_draft(&Draft::plain(InputMode::Prompt, text));
+        self.set_draft(&Draft::plain(InputMode::Prompt, text));
+    }
+
+    /// Makes a draft the prompt.
+    pub(super) fn set_draft(&mut self, draft: &Draft) {
+        self.editor.set_draft(draft);
+    }
+
+    /// Returns all that is typed, as it stands.
+    pub(super) fn draft(&self) -> Draft {
+        self.editor.draft()
+    }
+
+    /// Puts in the chip of a picture that is about to be read; returns its number.
+    pub(super) fn begin_image(&mut self, pasted: Option<&str>) -> Option<u32> {
+        self.editor.begin_image(pasted)
+    }
+
+    /// Takes a picture that was read, or that there is none.
+    pub(super) fn finish_image(&mut self, number: u32, image: Option<PastedImage>) {
+        self.editor.finish_image(number, image);
+    }
+
+    /// Returns what is being typed at the caret, where it can be completed.
+    pub(super) fn token(&self, is_skill: impl Fn(&str) -> bool) -> Option<Token> {
+        let is_long = self.editor.before_caret().len() > LONGEST_COMPLETED;
+        if is_long { None } else { Token::at_caret(&self.editor, is_skill) }
+    }
+
+    /// Replaces bytes of the caret's line.
+    pub(super) fn replace_in_line(&mut self, bytes: Range<usize>, text: &str) {
+        self.editor.replace_in_line(bytes, text);
+    }
+
+    /// Makes a command of the shell the prompt.
+    pub(super) fn set_shell_text(&mut self, command: &str) {
+        self.editor.set_draft(&Draft::plain(InputMode::Shell, command));
+    }
+
+    /// Returns how long the line of the caret is.
+    pub(super) fn n_bytes(&self) -> usize {
+        self.editor.before_caret().len() + self.editor.behind_caret().len()
+    }
+
+    /// Says which words the keys take.
+    pub(super) fn set_flavor(&mut self, flavor: Flavor) {
+        self.editor.set_flavor(flavor);
+    }
+
+    /// Puts a text in at the caret.
+    pub(super) fn insert(&mut self, text: &str) {
+        self.editor.insert(text);
+    }
+
+    /// Puts pasted text in.
+    pub(super) fn paste(&mut self, text: &str) {
+        self.editor.paste(text);
     }
 
     /// Takes Enter; returns what is to be sent.
@@ -71,16 +135,14 @@ impl PromptBox {
         }
     }
 
+    /// Does what an editing key does; tells what came of it.
+    pub(super) fn apply(&mut self, command: EditCommand) -> EditOutcome {
+        self.editor.apply(command)
+    }
+
     /// Takes a key that edits; tells what it did.
     pub(super) fn edit(&mut self, key: Key) -> EditOutcome {
         edit_command(key).map_or(EditOutcome::Nothing, |command| self.editor.apply(command))
-    }
-
-    /// Takes what is no key.
-    pub(super) fn take_event(&mut self, event: &InputEvent) {
-        if let InputEvent::Paste(text) = event {
-            self.editor.paste(text);
-        }
     }
 
     /// Returns its rows, at most so many, and where the caret stands.

@@ -5,6 +5,7 @@ use loci_app::start::{StartAnswer, StartQuestion};
 use super::{Action, App, ExitReason, SessionFacts};
 use crate::block::{Block, NoticeLevel};
 use crate::dialog::{ChoiceDialog, KeyEntry};
+use crate::interface_settings::InterfaceSettings;
 
 impl App {
     /// Puts a question of the start.
@@ -87,8 +88,15 @@ impl App {
         self.session.is_persistent = facts.is_persistent;
         self.session.commands = facts.commands;
         self.away.set_prompt_patience(facts.idle_notice);
+        self.take_interface_settings(facts.interface);
         facts.warnings.into_iter().for_each(|text| self.notice(NoticeLevel::Warning, text));
         self.send_held()
+    }
+
+    /// Takes what settings say about the interface.
+    pub(super) fn take_interface_settings(&mut self, settings: InterfaceSettings) {
+        self.prompt.set_flavor(settings.flavor);
+        self.interface = settings;
     }
 
     pub(super) fn start_failed(&mut self, problem: &str) -> Vec<Action> {

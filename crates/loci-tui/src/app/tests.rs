@@ -5,8 +5,12 @@ use loci_app::trust::TrustQuestion;
 use loci_core::hooks::HookEvent;
 use loci_core::message::Block as MessageBlock;
 use loci_core::stream::{Delta, StreamEvent};
-use loci_engine::{EngineEvent, HookRunEnded, HookRunStarted, RunnerEvent, TurnStart};
+use loci_engine::{
+    Command, EngineEvent, HookRunEnded, HookRunStarted, Prompt, QueuedPrompt, RunnerEvent, TurnStart,
+};
 use serde_json::json;
+
+mod input;
 
 use super::*;
 use crate::key::KeyCode;
@@ -75,6 +79,15 @@ impl Playing {
         self.screen.screen().contents()
     }
 
+    /// What was sent to the session.
+    fn sent(&self) -> Vec<Action> {
+        let sent = self.actions.iter().filter_map(|action| match action {
+            Action::Send(command) => Some(Action::Send(command.clone())),
+            _ => None,
+        });
+        sent.collect()
+    }
+
     fn begin_turn(&mut self) -> &mut Self {
         let start = TurnStart {
             session: loci_core::ids::SessionId::parse("0a0a0a0a-0001-4000-8000-000000000001").unwrap(),
@@ -107,7 +120,7 @@ fn delta(text: &str) -> StreamEvent {
 fn prompt_is_sent_with_enter_and_shown_until_it_is_recorded() {
     let mut it = Playing::new(60, 12);
     it.text("hello").key(KeyCode::Enter);
-    assert_eq!(it.actions, [Action::Send(Command::Prompt(Prompt::text("hello")))]);
+    assert_eq!(it.sent(), [Action::Send(Command::Prompt(Prompt::text("hello")))]);
     assert!(it.seen().contains("> hello"), "{}", it.seen());
     let entry = "e".into();
     let message = json!({"role": "user", "content": "hello"});
@@ -153,11 +166,12 @@ fn escape_interrupts_and_ctrl_c_leaves_when_said_twice() {
 fn messages_sent_while_working_are_queued_and_commands_wait_for_the_end() {
     let mut it = Playing::new(60, 16);
     it.begin_turn().text("also").key(KeyCode::Enter);
-    assert_eq!(it.actions, [Action::Queue(Prompt::text("also"))]);
+    let queued = QueuedPrompt { id: "1".into(), prompt: Prompt::text("also") };
+    assert_eq!(it.sent(), [Action::Send(Command::Queue(queued))]);
     it.text("/compact").key(KeyCode::Enter);
-    assert!(it.actions.is_empty());
+    assert!(it.sent().is_empty());
     it.text("after").key(KeyCode::Enter);
-    assert!(it.actions.is_empty(), "what follows a command waits behind it");
+    assert!(it.sent().is_empty(), "what follows a command waits behind it");
     assert!(it.seen().contains("/compact") && it.seen().contains("queued"), "{}", it.seen());
 }
 

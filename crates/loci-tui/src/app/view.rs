@@ -1,6 +1,7 @@
 //! What is seen: the rows that have become final, and the live region.
 
 use crate::block::{Block, CallBlock};
+use crate::input::Draft;
 use crate::layout::{cut, faint, line, marked};
 use crate::render::{render_block, render_call};
 use crate::screen::{Frame, Size, live_limit};
@@ -55,6 +56,7 @@ impl App {
             caret: Some((row, column)),
             is_caret_visible: true,
             keeps_height: is_working,
+            is_tall: self.completion.is_open(),
             ..Frame::default()
         }
     }
@@ -88,7 +90,7 @@ impl App {
                     }
                     rows.extend(rest);
                 }
-                Item::Thinking { .. } | Item::Call { .. } => {}
+                Item::Thinking { .. } | Item::Shell { .. } | Item::Call { .. } => {}
             }
         }
         if let Some(Item::Answer { markdown, has_begun, .. }) = self.conversation.first_mut() {
@@ -120,7 +122,9 @@ impl App {
         for item in self.conversation.items() {
             let spacing = match item {
                 Item::Call { .. } | Item::Final(Block::Call(_)) => Spacing::Call,
-                Item::Final(_) | Item::Answer { .. } | Item::Thinking { .. } => Spacing::Other,
+                Item::Final(_) | Item::Answer { .. } | Item::Thinking { .. } | Item::Shell { .. } => {
+                    Spacing::Other
+                }
             };
             let is_close = spacing == Spacing::Call && last == Some(Spacing::Call);
             let has_begun = matches!(item, Item::Answer { has_begun: true, .. });
@@ -132,15 +136,20 @@ impl App {
                 Item::Final(block) => rows.extend(render_block(block, &ctx)),
                 Item::Answer { markdown, .. } => rows.extend(markdown.live(&ctx)),
                 Item::Thinking { .. } => rows.push(line("Thinking…", faint())),
+                Item::Shell { command, output, .. } => {
+                    let (command, output) = (command.clone(), last_lines(output));
+                    rows.extend(render_block(&Block::Shell { command, output, exit_code: None }, &ctx));
+                }
                 Item::Call { block, .. } => {
                     let shown = CallBlock { output: last_lines(&block.output), diff: None, ..block.clone() };
                     rows.extend(render_call(&shown, &ctx));
                 }
             }
         }
-        for text in &self.sent {
+        for draft in &self.sent {
             rows.push(Row::default());
-            rows.extend(render_block(&Block::Prompt { text: text.clone(), attachments: Vec::new() }, &ctx));
+            let text = draft.display().trim().to_owned();
+            rows.extend(render_block(&Block::Prompt { text, attachments: Vec::new() }, &ctx));
         }
         rows
     }
@@ -216,9 +225,9 @@ impl App {
     /// Puts queued messages and the prompt; returns where the caret stands.
     fn push_prompt(&mut self, live: &mut Vec<Row>, size: Size) -> (usize, u16) {
         let width = size.width;
-        let waiting: Vec<&String> = self.queued.iter().map(|(_, text)| text).chain(&self.held).collect();
-        for text in waiting.iter().take(MOST_QUEUED) {
-            let text = loci_stdx::single_line(text, 200);
+        let waiting: Vec<&Draft> = self.queued.iter().map(|(_, draft)| draft).chain(&self.held).collect();
+        for draft in waiting.iter().take(MOST_QUEUED) {
+            let text = loci_stdx::single_line(&draft.display(), 200);
             live.push(cut(&line(&format!("  ⏵ {text}"), faint()), width));
         }
         if !waiting.is_empty() {
@@ -228,9 +237,15 @@ impl App {
             };
             live.push(cut(&line(&format!("    {more}queued · ↑ takes them back"), faint()), width));
         }
+        if let Some((row, column)) = self.recall.search_row(width) {
+            live.push(row);
+            return (live.len() - 1, column);
+        }
         let (rows, (row, column)) = self.prompt.rows(width, usize::from(size.height / 3).max(1));
         let top = live.len();
         live.extend(rows);
+        live.extend(self.argument_hint().map(|row| cut(&row, width)));
+        live.extend(self.completion.rows(width, size.height));
         if self.is_help_shown {
             live.extend(HELP.iter().map(|text| cut(&line(text, faint()), width)));
         }

@@ -8,6 +8,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use loci_core::message::{Block, Content};
+
 /// The character of chip 0; the plane has room for all that a session can paste.
 const FIRST_MARK: u32 = 0x10_0000;
 /// Behind the last one: the end of the plane's private characters.
@@ -20,17 +22,20 @@ pub enum ChipContent {
     Text(Arc<str>),
     /// A picture.
     Image(Arc<PastedImage>),
-    /// Text that was pasted once and is not to be found any more.
+    /// A picture that is still being read.
+    Reading {
+        /// What was pasted and names the picture: it stays text where there is no picture behind it.
+        pasted: Option<Arc<str>>,
+    },
+    /// Something that was pasted once and is not to be found any more.
     Missing,
 }
 
 /// A picture that was pasted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PastedImage {
-    /// Such as `image/png`.
-    pub media_type: String,
-    /// The file's bytes.
-    pub bytes: Vec<u8>,
+    /// The picture as the model takes it: checked, and scaled down where it was large.
+    pub block: Block,
     /// Where it came from, if it was a file.
     pub path: Option<String>,
 }
@@ -67,11 +72,25 @@ impl Chips {
         self.add(Chip { number, label, content: ChipContent::Text(text.into()) })
     }
 
-    /// Adds a picture and returns the character that stands for it.
-    pub(super) fn add_image(&mut self, image: PastedImage) -> Option<char> {
+    /// Adds a picture that is being read and returns the character that stands for it, and its number.
+    pub(super) fn add_image(&mut self, pasted: Option<&str>) -> Option<(char, u32)> {
         let number = self.next_number();
-        let content = ChipContent::Image(Arc::new(image));
-        self.add(Chip { number, label: format!("[Image #{number}]"), content })
+        let content = ChipContent::Reading { pasted: pasted.map(Arc::from) };
+        let mark = self.add(Chip { number, label: format!("[Image #{number}]"), content })?;
+        Some((mark, number))
+    }
+
+    /// Says what a chip stands for now.
+    pub(super) fn set_content(&mut self, number: u32, content: ChipContent) {
+        if let Some(chip) = self.by_number.get_mut(&number) {
+            chip.content = content;
+        }
+    }
+
+    /// Tells whether a picture is still being read.
+    pub(super) fn reading(&self, number: u32) -> Option<&ChipContent> {
+        let content = &self.by_number.get(&number)?.content;
+        matches!(content, ChipContent::Reading { .. }).then_some(content)
     }
 
     /// Takes in a chip of another draft, under its own number if that is free, and returns its character.
@@ -120,7 +139,7 @@ impl Chips {
     }
 }
 
-fn mark(number: u32) -> Option<char> {
+pub(super) fn mark(number: u32) -> Option<char> {
     Some(FIRST_MARK + number).filter(|code| *code < END_OF_MARKS).and_then(char::from_u32)
 }
 
@@ -174,22 +193,22 @@ impl Draft {
 
     /// Makes a draft of a text in which chips stand by their labels, as a history keeps it.
     ///
-    /// Labels that none of the chips has stay text, but a pasted text without its content is a chip that misses it, so
-    /// that its label is never sent for what it stood for.
+    /// A label that none of the chips has is a chip that misses its content, so that the label is never sent for what it
+    /// stood for.
     pub fn from_display(mode: InputMode, display: &str, chips: &[Chip]) -> Self {
         let mut draft = Self { mode, ..Self::default() };
         let mut rest = display;
         while let Some((before, label, number, after)) = next_label(rest) {
             draft.marked.push_str(&without_chip_marks(before));
             let known = chips.iter().find(|chip| chip.number == number).cloned();
-            let is_image = label.starts_with("[Image");
             let missing = || Chip { number, label: label.to_owned(), content: ChipContent::Missing };
-            match (known.or_else(|| (!is_image).then(missing)), mark(number)) {
-                (Some(chip), Some(mark)) => {
+            let chip = known.unwrap_or_else(missing);
+            match mark(number) {
+                Some(mark) => {
                     draft.marked.push(mark);
                     draft.chips.push(Chip { label: label.to_owned(), ..chip });
                 }
-                _ => draft.marked.push_str(label),
+                None => draft.marked.push_str(label),
             }
             rest = after;
         }
@@ -213,9 +232,57 @@ impl Draft {
     pub fn expanded(&self) -> String {
         self.with_chips(|chip| match &chip.content {
             ChipContent::Text(text) => Cow::Borrowed(text),
-            ChipContent::Image(_) => Cow::Borrowed(&chip.label),
+            ChipContent::Image(_) | ChipContent::Reading { .. } => Cow::Borrowed(&chip.label),
             ChipContent::Missing => Cow::Borrowed(""),
         })
+    }
+
+    /// Returns what is sent: the text, and behind it the pictures that its labels name.
+    pub fn content(&self) -> Content {
+        let text = self.expanded();
+        let pictures: Vec<Block> = self
+            .chips
+            .iter()
+            .filter_map(|chip| match &chip.content {
+                ChipContent::Image(image) => Some(image.block.clone()),
+                ChipContent::Text(_) | ChipContent::Reading { .. } | ChipContent::Missing => None,
+            })
+            .collect();
+        match pictures.is_empty() {
+            true => Content::Text(text.trim().to_owned()),
+            false => Content::Blocks(std::iter::once(Block::new_text(text.trim())).chain(pictures).collect()),
+        }
+    }
+
+    /// Tells whether a picture in it is still being read.
+    pub fn is_reading(&self) -> bool {
+        self.chips.iter().any(|chip| matches!(chip.content, ChipContent::Reading { .. }))
+    }
+
+    /// Puts another draft behind this one, on a line of its own.
+    pub fn append(&mut self, other: &Self) {
+        if self.is_empty() {
+            *self = other.clone();
+            return;
+        }
+        let mut behind = other.marked.clone();
+        for chip in &other.chips {
+            let is_taken = |known: &Chip| known.number == chip.number && known != chip;
+            let number = match self.chips.iter().any(is_taken) {
+                true => self.chips.iter().chain(&other.chips).map(|chip| chip.number).max().unwrap_or(0) + 1,
+                false => chip.number,
+            };
+            if let (Some(old), Some(new)) = (mark(chip.number), mark(number)) {
+                behind = behind.replace(old, new.encode_utf8(&mut [0; 4]));
+            }
+            if !self.chips.iter().any(|known| known.number == number) {
+                let label = chip.label.replacen(&format!("#{}", chip.number), &format!("#{number}"), 1);
+                self.chips.push(Chip { number, label, content: chip.content.clone() });
+            }
+        }
+        self.marked.push('\n');
+        self.caret = self.marked.len() + other.caret;
+        self.marked.push_str(&behind);
     }
 
     /// Returns the chips in it, in order.
@@ -223,7 +290,7 @@ impl Draft {
         &self.chips
     }
 
-    /// Returns the labels of pasted text that is not to be found any more.
+    /// Returns the labels of what was pasted and is not to be found any more.
     ///
     /// A prompt is sent without them, with a notice that names them; a command, or a prompt of which nothing would be
     /// left, is not sent at all, since their removal would change what it does.
@@ -288,8 +355,34 @@ mod tests {
     fn pasted_text_that_is_gone_is_told_and_never_sent_by_its_label() {
         let draft =
             Draft::from_display(InputMode::Prompt, "fix [Pasted text #2 +9 lines] now [Image #1]", &[]);
-        assert_eq!(draft.missing(), ["[Pasted text #2 +9 lines]"]);
-        assert_eq!(draft.expanded(), "fix  now [Image #1]");
+        assert_eq!(draft.missing(), ["[Pasted text #2 +9 lines]", "[Image #1]"]);
+        assert_eq!(draft.expanded(), "fix  now ");
+    }
+
+    #[test]
+    fn pictures_follow_the_text_that_names_them() {
+        let image = PastedImage { block: Block::new_image("image/png", "AA=="), path: None };
+        let content = ChipContent::Image(Arc::new(image.clone()));
+        let chip = Chip { number: 2, label: String::new(), content };
+        let draft = Draft::from_display(InputMode::Prompt, "what is [Image #2]?", &[chip]);
+        assert_eq!(
+            draft.content(),
+            Content::Blocks(vec![Block::new_text("what is [Image #2]?"), image.block])
+        );
+        assert_eq!(Draft::plain(InputMode::Prompt, " x ").content(), Content::Text("x".into()));
+    }
+
+    #[test]
+    fn draft_behind_another_keeps_its_chips() {
+        let one = Draft::from_display(InputMode::Prompt, "a [Pasted text #1]", &[text_chip(1, "", "one")]);
+        let two = Draft::from_display(InputMode::Prompt, "b [Pasted text #1]", &[text_chip(1, "", "two")]);
+        let mut both = one.clone();
+        both.append(&two);
+        assert_eq!(both.display(), "a [Pasted text #1]\nb [Pasted text #2]");
+        assert_eq!(both.expanded(), "a one\nb two");
+        let mut twice = one.clone();
+        twice.append(&one);
+        assert_eq!(twice.expanded(), "a one\na one");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::buffer::{Buffer, Position};
-use super::chip::{Chips, Draft, InputMode, PastedImage, number_of, without_chip_marks};
+use super::chip::{ChipContent, Chips, Draft, InputMode, PastedImage, mark, number_of, without_chip_marks};
 use super::command::EditCommand;
 use super::kill_ring::{KillRing, KillSide};
 use super::undo::{Edit, UndoHistory};
@@ -72,6 +72,11 @@ impl Editor {
     /// Makes an empty input with these keys.
     pub fn new(flavor: Flavor) -> Self {
         Self { flavor, ..Self::default() }
+    }
+
+    /// Says which words the keys take from now on.
+    pub fn set_flavor(&mut self, flavor: Flavor) {
+        self.flavor = flavor;
     }
 
     /// Tells whether nothing is typed.
@@ -218,13 +223,47 @@ impl Editor {
         }
     }
 
-    /// Puts a picture in, as a chip.
-    pub fn paste_image(&mut self, image: PastedImage) -> EditOutcome {
+    /// Puts in the chip of a picture that is about to be read; `pasted` is the text that names it, if any. Returns its
+    /// number, by which [`Editor::finish_image`] knows it.
+    pub fn begin_image(&mut self, pasted: Option<&str>) -> Option<u32> {
         self.begin(Last::Other);
-        match self.chips.add_image(image) {
-            Some(mark) => self.replace(self.caret, self.caret, mark.encode_utf8(&mut [0; 4])),
-            None => EditOutcome::Nothing,
+        let (mark, number) = self.chips.add_image(pasted)?;
+        self.replace(self.caret, self.caret, mark.encode_utf8(&mut [0; 4]));
+        Some(number)
+    }
+
+    /// Takes a picture that was read. Without one the chip goes, and what was pasted for it stands there as text.
+    pub fn finish_image(&mut self, number: u32, image: Option<PastedImage>) {
+        let pasted = match self.chips.reading(number) {
+            Some(ChipContent::Reading { pasted }) => pasted.clone(),
+            _ => None,
+        };
+        let is_there = image.is_some();
+        let content = image.map_or(ChipContent::Missing, |image| ChipContent::Image(image.into()));
+        if let Some(stash) = &mut self.stash {
+            stash
+                .chips
+                .iter_mut()
+                .filter(|chip| chip.number == number && matches!(chip.content, ChipContent::Reading { .. }))
+                .for_each(|chip| chip.content = content.clone());
         }
+        self.chips.set_content(number, content);
+        if !is_there && let Some(place) = mark(number).and_then(|mark| self.buffer.text().find(mark)) {
+            let text = pasted.as_deref().map(clean).unwrap_or_default();
+            self.replace_elsewhere(place, &text);
+        }
+    }
+
+    /// Replaces the one character at a place of the text; the caret stays where it was in the rest.
+    fn replace_elsewhere(&mut self, place: usize, text: &str) {
+        self.begin(Last::Other);
+        let caret = self.buffer.offset(self.caret);
+        let from = self.buffer.position(place);
+        let Some(to) = self.buffer.right_of(from) else { return };
+        let n_removed = self.buffer.offset(to) - place;
+        self.replace(from, to, text);
+        let caret = if caret > place { caret - n_removed + text.len() } else { caret };
+        self.caret = self.buffer.position(caret);
     }
 
     /// Takes Enter: a backslash before the caret makes it a line break.

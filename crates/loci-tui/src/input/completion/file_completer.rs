@@ -48,6 +48,14 @@ pub struct FileAnswer {
     pub failure: Option<String>,
 }
 
+impl FileAnswer {
+    /// Says that files cannot be found, since there is no thread to find them.
+    pub fn failed(kind: TokenKind, query: &str) -> Self {
+        let failure = Some("Files cannot be completed: no thread could be started".to_owned());
+        Self { kind, query: query.to_owned(), found: Vec::new(), is_reading: false, failure }
+    }
+}
+
 enum Job {
     Ask(TokenKind, String),
     Mentions(Vec<Mention>),

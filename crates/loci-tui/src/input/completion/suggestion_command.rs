@@ -3,13 +3,11 @@
 //! It gets `{"query":"…"}` on its standard input and prints a path a line; the first lines count. It has five seconds,
 //! and is ended with all that it started when they are over.
 
-use std::io::{Read, Write};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc;
+use std::process::Command;
 use std::time::Duration;
 
-use loci_stdx::{Signal, kill_group, own_group};
+use crate::input::bounded_command::{self, CommandFailure, CommandLimits};
 
 /// How long the command has.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -23,49 +21,22 @@ pub(super) fn suggest(command: &str, cwd: &Path, query: &str) -> Result<Vec<Stri
     let failed = |why: String| format!("The command of `fileSuggestion` {why}: `{command}`");
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).current_dir(cwd).env("CLAUDE_PROJECT_DIR", cwd);
-    shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-    own_group(&mut shell);
-    let mut child = shell.spawn().map_err(|error| failed(format!("could not be started ({error})")))?;
     let question = serde_json::json!({ "query": query }).to_string();
-    if let Some(mut input) = child.stdin.take() {
-        // A command that does not read its input may still answer.
-        input.write_all(question.as_bytes()).ok();
-    }
-    let (sender, receiver) = mpsc::channel();
-    let output = child.stdout.take();
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let read = output.map(|output| output.take(OUTPUT_LIMIT).read_to_end(&mut bytes));
-        // Nobody listens any more once the time is over.
-        sender.send(read.map(|read| read.map(|_| bytes))).ok();
-    });
-    let answer = receiver.recv_timeout(PATIENCE);
-    let status = end(&mut child);
-    let bytes = match answer {
-        Ok(Some(Ok(bytes))) => bytes,
-        Ok(_) => return Err(failed("could not be read".to_owned())),
-        Err(_) => return Err(failed(format!("took longer than {} seconds", PATIENCE.as_secs()))),
-    };
-    let text = String::from_utf8_lossy(&bytes);
+    let limits = CommandLimits { patience: PATIENCE, output: OUTPUT_LIMIT };
+    let output =
+        bounded_command::run(shell, question.as_bytes(), limits).map_err(|failure| match failure {
+            CommandFailure::NotFound => failed("could not be started (there is no `sh`)".to_owned()),
+            CommandFailure::Start(error) => failed(format!("could not be started ({error})")),
+            CommandFailure::Read => failed("could not be read".to_owned()),
+            CommandFailure::TimedOut => failed(format!("took longer than {} seconds", PATIENCE.as_secs())),
+        })?;
+    let text = String::from_utf8_lossy(&output.bytes);
     let paths: Vec<String> =
         text.lines().map(str::trim).filter(|line| !line.is_empty()).take(LINES).map(str::to_owned).collect();
-    match status {
+    match output.status {
         Some(status) if paths.is_empty() && status.code().is_some_and(|code| code != 0) => {
             Err(failed(format!("failed ({status})")))
         }
         _ => Ok(paths),
     }
-}
-
-/// Waits a moment for the end of a command that has said all it had to say, and ends what is left of it.
-fn end(child: &mut Child) -> Option<ExitStatus> {
-    for _ in 0..50 {
-        if let Ok(Some(status)) = child.try_wait() {
-            return Some(status);
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    // It may have ended this very moment.
-    kill_group(child.id(), Signal::Kill).ok();
-    child.wait().ok()
 }

@@ -248,10 +248,39 @@ fn recalled_draft_keeps_its_chips_beside_new_ones() {
 #[test]
 fn picture_is_a_chip() {
     let mut editor = editor("look |", Flavor::Classic);
-    let image = PastedImage { media_type: "image/png".to_owned(), bytes: vec![1], path: None };
-    editor.paste_image(image);
-    assert_eq!(show(&editor), "look [Image #1]|");
+    let number = editor.begin_image(None).unwrap();
+    assert_eq!((show(&editor).as_str(), editor.draft().is_reading()), ("look [Image #1]|", true));
+    editor.finish_image(number, Some(image()));
     assert_eq!(editor.draft().expanded(), "look [Image #1]");
+    assert!(matches!(editor.draft().chips()[0].content, ChipContent::Image(_)));
+    assert!(!editor.draft().is_reading());
+}
+
+fn image() -> PastedImage {
+    PastedImage { block: loci_core::message::Block::new_image("image/png", "AA=="), path: None }
+}
+
+#[test]
+fn picture_that_cannot_be_read_leaves_what_was_pasted_and_the_caret_where_it_is() {
+    let mut editor = editor("look |", Flavor::Classic);
+    let number = editor.begin_image(Some("/tmp/a.png")).unwrap();
+    editor.insert(" now");
+    editor.finish_image(number, None);
+    assert_eq!(show(&editor), "look /tmp/a.png now|");
+    let number = editor.begin_image(None).unwrap();
+    editor.insert("!");
+    press(&mut editor, "home");
+    editor.finish_image(number, None);
+    assert_eq!(show(&editor), "|look /tmp/a.png now!");
+}
+
+#[test]
+fn picture_that_arrives_while_it_is_stashed_is_there_when_it_comes_back() {
+    let mut editor = editor("look |", Flavor::Classic);
+    let number = editor.begin_image(None).unwrap();
+    editor.stash();
+    editor.finish_image(number, Some(image()));
+    editor.stash();
     assert!(matches!(editor.draft().chips()[0].content, ChipContent::Image(_)));
 }
 

@@ -1,0 +1,292 @@
+//! The menu under the prompt: commands behind `/`, files and the like behind `@`, paths in commands of the shell.
+//!
+//! After every key it is asked anew what the caret is in. Commands are matched at once. Files are found elsewhere; until
+//! the answer for what stands at the caret is there, nothing of an older answer can be chosen.
+
+use loci_engine::CommandAction;
+
+use super::{Action, App};
+use crate::input::{
+    CommandItem, FileAnswer, FileSource, Mention, Menu, MenuItem, MenuStyles, Token, TokenKind,
+    match_commands,
+};
+use crate::layout::{faint, marked};
+use crate::text::{Row, Style};
+
+/// The most items that are seen at once.
+const MOST_ROWS: usize = 8;
+
+/// The menu, and what it is about.
+#[derive(Debug, Default)]
+pub(super) struct Completion {
+    menu: Menu,
+    /// What stands at the caret.
+    token: Option<Token>,
+    /// The items are the answer to an older question.
+    is_stale: bool,
+    /// Tab was pressed before the answer was there.
+    accepts_next: bool,
+    /// Something was chosen by hand.
+    is_moved: bool,
+    /// The token that no menu is wanted for: its kind and where it begins.
+    dismissed: Option<(TokenKind, usize)>,
+    /// Whether the project is being read for the first time.
+    is_reading: bool,
+}
+
+impl Completion {
+    /// Tells whether the menu is seen.
+    pub(super) fn is_open(&self) -> bool {
+        self.token.is_some() && !self.menu.is_empty()
+    }
+
+    /// Tells whether an answer about what stands at the caret is under way.
+    pub(super) fn awaits(&self) -> bool {
+        self.token.is_some() && self.is_stale
+    }
+
+    /// Returns the rows of the menu.
+    pub(super) fn rows(&mut self, width: u16, height: u16) -> Vec<Row> {
+        if self.token.is_none() {
+            return Vec::new();
+        }
+        let n_rows = usize::from(height / 3).clamp(1, MOST_ROWS);
+        let styles = MenuStyles { label: Style::default(), detail: faint(), selected: marked() };
+        let rows = self.menu.rows(usize::from(width), n_rows, &styles);
+        match rows.is_empty() && self.is_reading {
+            true => vec![crate::layout::line("  reading the project…", faint())],
+            false => rows,
+        }
+    }
+
+    fn close(&mut self) {
+        *self = Self { dismissed: self.dismissed.take(), ..Self::default() };
+    }
+}
+
+impl App {
+    /// Looks again at what the caret is in; called after everything that may change the prompt.
+    pub(super) fn refresh_completion(&mut self) -> Vec<Action> {
+        let commands = &self.session.commands;
+        let is_skill = |name: &str| {
+            commands.find_in_terminal(name).is_some_and(|command| command.action == CommandAction::Skill)
+        };
+        let token = match self.recall.is_searching() {
+            true => None,
+            false => self.prompt.token(is_skill),
+        };
+        if token == self.completion.token && token.is_some() {
+            return Vec::new();
+        }
+        let place = token.as_ref().map(|token| (token.kind, token.range.start));
+        if self.completion.dismissed.is_some() && self.completion.dismissed == place {
+            self.completion.close();
+            return Vec::new();
+        }
+        self.completion.dismissed = None;
+        let Some(token) = token else {
+            self.completion.close();
+            return Vec::new();
+        };
+        self.completion.accepts_next = false;
+        match token.kind {
+            TokenKind::Command => {
+                self.list_commands(token);
+                Vec::new()
+            }
+            TokenKind::Mention | TokenKind::ShellPath => self.ask_files(token),
+        }
+    }
+
+    fn list_commands(&mut self, token: Token) {
+        let items = self.command_items();
+        let matches = match_commands(&items, &token.query);
+        let found = matches.places.iter().filter_map(|place| items.get(*place)).map(|item| {
+            let aliases = match item.aliases.is_empty() {
+                true => String::new(),
+                false => format!(" ({})", item.aliases.join(", ")),
+            };
+            let hint = if item.argument_hint.is_empty() { "" } else { " " };
+            MenuItem {
+                label: format!("/{}{aliases}{hint}{}", item.name, item.argument_hint),
+                detail: loci_stdx::single_line(&item.description, 200),
+                value: item.name.clone(),
+            }
+        });
+        let found: Vec<MenuItem> = found.collect();
+        let selects_first = matches.is_sure && !token.query.is_empty();
+        self.completion.show(token, found, selects_first);
+    }
+
+    fn command_items(&self) -> Vec<CommandItem> {
+        let items = self.session.commands.iter_in_terminal().map(|command| CommandItem {
+            name: command.name.clone(),
+            aliases: command.aliases.clone(),
+            description: command.description.clone(),
+            argument_hint: command.argument_hint.clone(),
+            is_hidden: false,
+            is_skill: command.action == CommandAction::Skill,
+        });
+        items.collect()
+    }
+
+    fn ask_files(&mut self, token: Token) -> Vec<Action> {
+        let (kind, query) = (token.kind, token.query.clone());
+        let begins = self
+            .completion
+            .token
+            .as_ref()
+            .is_none_or(|last| (last.kind, last.range.start) != (token.kind, token.range.start));
+        if begins {
+            self.completion.close();
+        }
+        self.completion.token = Some(token);
+        self.completion.is_stale = true;
+        let source = match &self.interface.file_suggestion {
+            Some(command) => FileSource::Command(command.clone()),
+            None => FileSource::Project,
+        };
+        let mut actions = vec![Action::AskFiles { source, kind, query }];
+        if begins && kind == TokenKind::Mention && self.session.is_started {
+            actions.push(Action::ListMentions);
+        }
+        actions
+    }
+
+    /// Takes what was found for what stands, or stood, at the caret.
+    pub(super) fn files_found(&mut self, answer: FileAnswer) -> Vec<Action> {
+        let Some(token) = self.completion.token.clone() else { return Vec::new() };
+        // The answer to an older question would put something in that nobody typed for.
+        if token.kind != answer.kind || token.query != answer.query {
+            return Vec::new();
+        }
+        if let Some(failure) = answer.failure {
+            self.flash(failure);
+        }
+        let items =
+            answer.found.into_iter().map(|(value, detail)| MenuItem { label: value.clone(), detail, value });
+        let selects_first = token.kind == TokenKind::Mention && !token.query.is_empty();
+        let items: Vec<MenuItem> = items.collect();
+        let accepts = self.completion.accepts_next && !items.is_empty();
+        self.completion.show(token, items, selects_first);
+        self.completion.is_reading = answer.is_reading;
+        match accepts {
+            true => self.accept_completion(),
+            false => Vec::new(),
+        }
+    }
+
+    /// Takes what else can be mentioned.
+    pub(super) fn mentions_listed(&mut self, mentions: Vec<Mention>) -> Vec<Action> {
+        if self.mentions == mentions {
+            return Vec::new();
+        }
+        self.mentions = mentions;
+        // The question at hand may have another answer now.
+        match self.completion.token.take().filter(|token| token.kind == TokenKind::Mention) {
+            Some(token) => {
+                let mut actions = vec![Action::SetMentions(self.mentions.clone())];
+                self.completion.token = Some(token.clone());
+                actions.extend(self.ask_files(token));
+                actions
+            }
+            None => vec![Action::SetMentions(self.mentions.clone())],
+        }
+    }
+
+    /// Puts in what is chosen, or the first; where the answer is still under way, as soon as it is there.
+    pub(super) fn accept_completion(&mut self) -> Vec<Action> {
+        if self.completion.is_stale {
+            self.completion.accepts_next = true;
+            return Vec::new();
+        }
+        let Some(token) = self.completion.token.clone() else { return Vec::new() };
+        let Some(item) = self.completion.menu.accepted() else { return Vec::new() };
+        let text = token.replacement(&item.value);
+        self.completion.close();
+        self.prompt.replace_in_line(token.range, &text);
+        self.refresh_completion()
+    }
+
+    /// Takes Enter while the menu is open; none where what is typed is to be sent as it stands.
+    pub(super) fn enter_in_menu(&mut self) -> Option<Vec<Action>> {
+        if self.completion.is_stale || !self.completion.is_open() {
+            return None;
+        }
+        let token = self.completion.token.clone()?;
+        let value = self.completion.menu.selected()?.value.clone();
+        match token.kind {
+            TokenKind::Command => {
+                let command = self.session.commands.find_in_terminal(&value);
+                let needs_more = command.is_some_and(|command| command.argument_hint.starts_with('<'));
+                let is_whole = command.is_some_and(|command| {
+                    command.name == token.query || command.aliases.contains(&token.query)
+                });
+                if is_whole && !needs_more {
+                    return None;
+                }
+                if needs_more {
+                    return Some(self.accept_completion());
+                }
+                self.completion.close();
+                self.prompt.replace_in_line(token.range, &format!("/{value}"));
+                None
+            }
+            TokenKind::Mention => Some(self.accept_completion()),
+            TokenKind::ShellPath if self.completion.is_moved => Some(self.accept_completion()),
+            TokenKind::ShellPath => None,
+        }
+    }
+
+    /// Chooses another item.
+    pub(super) fn move_in_menu(&mut self, choose: impl FnOnce(&mut Menu)) -> Vec<Action> {
+        choose(&mut self.completion.menu);
+        self.completion.is_moved = true;
+        Vec::new()
+    }
+
+    /// Closes the menu until something else is typed.
+    pub(super) fn dismiss_completion(&mut self) -> Vec<Action> {
+        let dismissed = self.completion.token.as_ref().map(|token| (token.kind, token.range.start));
+        self.completion.close();
+        self.completion.dismissed = dismissed;
+        Vec::new()
+    }
+
+    /// Completes a command of the shell from those that were run before.
+    pub(super) fn complete_shell(&mut self) -> Vec<Action> {
+        if let Some(command) = self.recall.shell_command(&self.prompt.draft().display()) {
+            self.prompt.set_shell_text(&command);
+        }
+        Vec::new()
+    }
+
+    /// Returns the row that says what a command takes, while nothing of it is typed.
+    pub(super) fn argument_hint(&self) -> Option<Row> {
+        if self.prompt.is_shell() || self.prompt.n_bytes() > 100 {
+            return None;
+        }
+        let text = self.prompt.draft().display();
+        let name = text.strip_prefix('/')?.strip_suffix(' ')?;
+        let command = self
+            .session
+            .commands
+            .find_in_terminal(name)
+            .filter(|command| !command.argument_hint.is_empty())?;
+        Some(crate::layout::line(&format!("  /{name} {}", command.argument_hint), faint()))
+    }
+}
+
+impl Completion {
+    fn show(&mut self, token: Token, items: Vec<MenuItem>, selects_first: bool) {
+        let is_same = self.token.as_ref().is_some_and(|last| last.range.start == token.range.start);
+        if self.is_moved && is_same {
+            self.menu.replace_items(items);
+        } else {
+            self.menu = Menu::new(items, selects_first);
+            self.is_moved = false;
+        }
+        self.token = Some(token);
+        (self.is_stale, self.accepts_next, self.is_reading) = (false, false, false);
+    }
+}

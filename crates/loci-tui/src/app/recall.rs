@@ -1,0 +1,147 @@
+//! What was typed before: recalled with Up and Down, searched with Ctrl+R.
+
+use super::{Action, App};
+use crate::block::NoticeLevel;
+use crate::input::{
+    Draft, EditCommand, EditOutcome, HistoryNews, HistorySearch, PromptHistory, SearchStyles, past_prompt,
+};
+use crate::key::{Key, KeyCode};
+use crate::keymap::Action as KeyAction;
+use crate::layout::{faint, marked};
+use crate::text::{Row, Style};
+
+/// The prompts of the past, and a search among them.
+#[derive(Debug, Default)]
+pub(super) struct Recall {
+    history: PromptHistory,
+    search: Option<HistorySearch>,
+    /// Whether it was told that the history file makes trouble; once is enough.
+    has_told_trouble: bool,
+}
+
+impl Recall {
+    /// Tells whether a search is under way.
+    pub(super) fn is_searching(&self) -> bool {
+        self.search.is_some()
+    }
+
+    /// Returns the latest command of the shell that begins with what is typed and goes on.
+    pub(super) fn shell_command(&self, typed: &str) -> Option<String> {
+        self.history.complete_shell_command(typed)
+    }
+
+    /// Returns the row of a search that is under way, and the column of the caret in it.
+    pub(super) fn search_row(&self, width: u16) -> Option<(Row, u16)> {
+        let search = self.search.as_ref()?;
+        let styles = SearchStyles { label: faint(), text: Style::default(), found: marked() };
+        let row = search.row(usize::from(width), &styles);
+        let column = row.spans.first().map_or(0, |label| crate::layout::cells(&label.text));
+        Some((row, column.min(width.saturating_sub(1))))
+    }
+}
+
+impl App {
+    /// Notes a draft that was sent, or put away, for the time it is wanted again.
+    pub(super) fn remember(&mut self, draft: &Draft) -> Option<Action> {
+        let session = self.session.id.as_deref();
+        // When it was is noted by whoever has a clock.
+        let prompt = past_prompt(draft.clone(), 0, &self.options.cwd, session);
+        self.recall.history.add(prompt.clone()).then_some(Action::Remember(prompt))
+    }
+
+    /// Takes what the history file says.
+    pub(super) fn history_news(&mut self, news: HistoryNews) {
+        match news {
+            HistoryNews::Project(prompts) => self.recall.history.set_earlier(prompts),
+            HistoryNews::Everywhere { prompts, .. } => {
+                if let Some(search) = &mut self.recall.search {
+                    search.set_prompts(prompts);
+                }
+            }
+            HistoryNews::Failed(why) => {
+                if !std::mem::replace(&mut self.recall.has_told_trouble, true) {
+                    self.notice(NoticeLevel::Warning, format!("The input history is not kept: {why}"));
+                }
+            }
+        }
+    }
+
+    /// Up: a row up in the text; at its top what is queued comes back, else the prompt before.
+    pub(super) fn go_up(&mut self) -> Vec<Action> {
+        if self.prompt.apply(EditCommand::Up) != EditOutcome::Nothing {
+            return Vec::new();
+        }
+        if !(self.queued.is_empty() && self.held.is_empty()) {
+            return self.take_back_queue();
+        }
+        if let Some(draft) = self.recall.history.previous(&self.prompt.draft()) {
+            self.prompt.set_draft(&draft);
+        }
+        Vec::new()
+    }
+
+    /// Down: a row down in the text; at its bottom the prompt behind.
+    pub(super) fn go_down(&mut self) -> Vec<Action> {
+        if self.prompt.apply(EditCommand::Down) == EditOutcome::Nothing
+            && let Some(draft) = self.recall.history.next(&self.prompt.draft())
+        {
+            self.prompt.set_draft(&draft);
+        }
+        Vec::new()
+    }
+
+    /// Begins to search what was typed before.
+    pub(super) fn begin_search(&mut self) -> Vec<Action> {
+        let session = self.session.id.as_deref();
+        let search = HistorySearch::new(self.prompt.draft(), &self.options.cwd, session);
+        self.recall.search = Some(search);
+        vec![Action::LoadHistory]
+    }
+
+    /// Takes a key while a search is under way; `action` is what it is bound to.
+    pub(super) fn search_key(&mut self, action: Option<KeyAction>, key: Key) -> Vec<Action> {
+        let Some(search) = &mut self.recall.search else { return Vec::new() };
+        match (action, key) {
+            (Some(KeyAction::HistorySearchNext | KeyAction::HistorySearch), _) => search.older(),
+            (Some(KeyAction::HistorySearchCycleScope), _) => search.cycle_scope(),
+            (Some(KeyAction::HistorySearchAccept), _) => self.end_search(HistorySearch::accept),
+            (Some(KeyAction::HistorySearchCancel | KeyAction::AppInterrupt), _) => {
+                self.end_search(HistorySearch::cancel);
+            }
+            (Some(KeyAction::HistorySearchExecute), _) => {
+                let has_found = search.current().is_some();
+                self.end_search(HistorySearch::accept);
+                if has_found && let Some(draft) = self.prompt.enter() {
+                    return self.submit_draft(draft);
+                }
+            }
+            (_, Key { code: KeyCode::Char(char), ctrl: false, alt: false, sup: false, .. }) => {
+                search.push(char)
+            }
+            (_, Key { code: KeyCode::Backspace, .. }) => {
+                if !search.pop() {
+                    self.end_search(HistorySearch::cancel);
+                }
+            }
+            // Whoever moves the caret, or edits, has found what was looked for.
+            _ => {
+                self.end_search(HistorySearch::accept);
+                return self.chat_key(key);
+            }
+        }
+        Vec::new()
+    }
+
+    /// Takes text that was pasted while a search is under way; none where there is no search.
+    pub(super) fn search_paste(&mut self, text: &str) -> bool {
+        let Some(search) = &mut self.recall.search else { return false };
+        text.chars().filter(|char| !char.is_control()).take(200).for_each(|char| search.push(char));
+        true
+    }
+
+    fn end_search(&mut self, end: impl FnOnce(HistorySearch) -> Draft) {
+        if let Some(search) = self.recall.search.take() {
+            self.prompt.set_draft(&end(search));
+        }
+    }
+}

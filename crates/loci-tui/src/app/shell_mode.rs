@@ -1,0 +1,56 @@
+//! Commands of the shell that the person runs (`!`): sent to the session, shown as a block while they run.
+
+use loci_core::ids::ToolUseId;
+use loci_engine::{Command, ShellCommand, ShellOutput};
+
+use super::{Action, App};
+use crate::input::Draft;
+use crate::status::{Activity, Work};
+
+impl App {
+    /// Runs a command of the shell; during a turn it waits for the end of it.
+    pub(super) fn run_shell(&mut self, draft: Draft) -> Vec<Action> {
+        let command = draft.expanded().trim().to_owned();
+        if command.is_empty() {
+            return Vec::new();
+        }
+        if self.work.is_some() || self.switching.is_some() || !self.held.is_empty() {
+            self.held.push_back(draft);
+            return Vec::new();
+        }
+        self.shells_sent += 1;
+        let is_answered = self.interface.responds_to_shell;
+        vec![Action::Send(Command::Shell(ShellCommand { command, is_answered }))]
+    }
+
+    /// A command begins to run.
+    pub(super) fn shell_started(&mut self, call: ToolUseId, command: String) {
+        self.shells_sent = self.shells_sent.saturating_sub(1);
+        let activity = Activity::Running(loci_stdx::single_line(&command, 50));
+        self.conversation.begin_shell(call, command);
+        let work = self.work.get_or_insert_with(|| Work { since: self.now, ..Work::default() });
+        work.activity = activity;
+    }
+
+    /// A command has ended, or goes on in the background.
+    pub(super) fn shell_ended(&mut self, call: &ToolUseId, output: &ShellOutput) {
+        let printed: Vec<&str> = [&output.stdout, &output.stderr]
+            .into_iter()
+            .map(|text| text.trim_end())
+            .filter(|it| !it.is_empty())
+            .collect();
+        let exit_code = match output.is_interrupted {
+            true => None,
+            false => output.exit_code,
+        };
+        self.conversation.end_shell(call, printed.join("\n"), exit_code);
+        if let Some(work) = &mut self.work {
+            work.activity = Activity::Waiting;
+        }
+    }
+
+    /// Has what runs go on in the background.
+    pub(super) fn move_to_background(&mut self) -> Vec<Action> {
+        vec![Action::Send(Command::MoveToBackground { call: None })]
+    }
+}

@@ -1,0 +1,142 @@
+//! Sending what was typed: to the model, to the session, or to ourselves; at once, or when its time has come.
+
+use loci_engine::{Command, Prompt, QueuedPrompt};
+
+use super::{Action, App};
+use crate::block::NoticeLevel;
+use crate::input::{Draft, InputMode};
+
+impl App {
+    /// Sends a text that nobody typed as it stands.
+    pub(super) fn submit(&mut self, text: String) -> Vec<Action> {
+        self.dispatch(Draft::plain(InputMode::Prompt, &text))
+    }
+
+    /// Sends what was typed, chips and all.
+    pub(super) fn submit_draft(&mut self, draft: Draft) -> Vec<Action> {
+        (self.armed, self.is_help_shown) = (None, false);
+        if draft.is_reading() {
+            self.flash("The picture is still being read; it is sent as soon as that is done");
+            self.prompt.set_draft(&draft);
+            self.submits_when_read = true;
+            return Vec::new();
+        }
+        if let Some(actions) = self.refuse_incomplete(&draft) {
+            return actions;
+        }
+        let remembered = self.remember(&draft);
+        let mut actions = self.dispatch(draft);
+        actions.extend(remembered);
+        actions
+    }
+
+    /// Sends a draft that is complete.
+    pub(super) fn dispatch(&mut self, draft: Draft) -> Vec<Action> {
+        if draft.mode == InputMode::Prompt {
+            let text = draft.expanded().trim().to_owned();
+            if let Some(actions) = self.run_command(&text) {
+                return actions;
+            }
+        }
+        if self.session.is_viewed {
+            self.flash("This session is only looked at: another process uses it");
+            self.prompt.set_draft(&draft);
+            return Vec::new();
+        }
+        if draft.mode == InputMode::Shell {
+            return self.run_shell(draft);
+        }
+        if self.work.is_none() && self.switching.is_none() {
+            return self.send_prompt(draft);
+        }
+        if self.is_session_command(&draft) || self.switching.is_some() || !self.held.is_empty() {
+            self.held.push_back(draft);
+            return Vec::new();
+        }
+        vec![Action::Send(self.queue(draft))]
+    }
+
+    /// What was pasted once and is gone is told, never left out in silence. A prompt goes without it; what would be
+    /// another command without it, or nothing at all, stays.
+    fn refuse_incomplete(&mut self, draft: &Draft) -> Option<Vec<Action>> {
+        let missing = draft.missing().join(", ");
+        if missing.is_empty() {
+            return None;
+        }
+        let text = draft.expanded();
+        let is_command = draft.mode == InputMode::Shell || text.trim_start().starts_with('/');
+        if is_command || text.trim().is_empty() {
+            let why = format!("Not sent: {missing} is not there any more. Paste it again, or delete it");
+            self.notice(NoticeLevel::Warning, why);
+            self.prompt.set_draft(draft);
+            return Some(Vec::new());
+        }
+        self.notice(NoticeLevel::Warning, format!("Sent without {missing}, which is not there any more"));
+        None
+    }
+
+    fn is_session_command(&self, draft: &Draft) -> bool {
+        self.session.commands.parse(&Prompt::new(draft.content(), None)).is_some()
+    }
+
+    fn send_prompt(&mut self, draft: Draft) -> Vec<Action> {
+        let prompt = Prompt::new(draft.content(), None);
+        self.sent.push_back(draft);
+        vec![Action::Send(Command::Prompt(prompt))]
+    }
+
+    /// Has words wait in the session that were said elsewhere than in the prompt.
+    pub(crate) fn queue_prompt(&mut self, prompt: &Prompt) -> Command {
+        self.queue(Draft::plain(InputMode::Prompt, &prompt.content.text()))
+    }
+
+    /// Has a prompt wait in the session; the command that says so.
+    fn queue(&mut self, draft: Draft) -> Command {
+        self.n_queued += 1;
+        let id = self.n_queued.to_string();
+        let prompt = Prompt::new(draft.content(), None);
+        self.queued.push((id.clone(), draft));
+        Command::Queue(QueuedPrompt { id, prompt })
+    }
+
+    /// Sends what waited for the end of the turn: the first, and the rest after it.
+    pub(super) fn send_held(&mut self) -> Vec<Action> {
+        match self.held.pop_front() {
+            Some(draft) => {
+                let mut actions = self.dispatch(draft);
+                // A command that needs no turn lets the next one follow at once.
+                if self.work.is_none() && self.sent.is_empty() && self.shells_sent == 0 {
+                    actions.extend(self.send_held());
+                }
+                actions
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// Asks for what was queued to come back.
+    pub(super) fn take_back_queue(&mut self) -> Vec<Action> {
+        match self.queued.is_empty() {
+            false => vec![Action::Send(Command::TakeBackQueue)],
+            true => {
+                self.queue_taken_back(&[]);
+                Vec::new()
+            }
+        }
+    }
+
+    /// What was queued goes back to the prompt, before what stands there.
+    pub(super) fn queue_taken_back(&mut self, prompts: &[QueuedPrompt]) {
+        let mut all = Draft::default();
+        for queued in prompts {
+            let place = self.queued.iter().position(|(id, _)| *id == queued.id);
+            let draft = match place {
+                Some(place) => self.queued.remove(place).1,
+                None => Draft::plain(InputMode::Prompt, &queued.prompt.content.text()),
+            };
+            all.append(&draft);
+        }
+        self.held.drain(..).for_each(|draft| all.append(&draft));
+        self.prompt.prepend(&all);
+    }
+}

@@ -1,0 +1,330 @@
+//! What is typed, pasted and recalled.
+
+use loci_core::ids::ToolUseId;
+use loci_core::message::{Block as MessageBlock, Content};
+use loci_engine::{Command, EngineEvent, Prompt, ShellCommand, ShellOutput, ToolProgress};
+
+use super::Playing;
+use crate::app::{Action, Event, News};
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::input::{
+    Draft, FileAnswer, FileSource, HistoryNews, InputMode, PastPrompt, PastedImage, PictureSource, TokenKind,
+    past_prompt,
+};
+use crate::key::{InputEvent, KeyCode};
+
+impl Playing {
+    fn paste(&mut self, text: &str) -> &mut Self {
+        self.event(Event::Input(InputEvent::Paste(text.to_owned())))
+    }
+
+    fn past(&mut self, news: HistoryNews) -> &mut Self {
+        self.event(Event::News(News::History(news)))
+    }
+
+    fn picture(&mut self, number: u32, read: Result<PastedImage, String>) -> &mut Self {
+        self.event(Event::News(News::Picture { number, read: Box::new(read) }))
+    }
+}
+
+fn image() -> PastedImage {
+    PastedImage { block: MessageBlock::new_image("image/png", "AA=="), path: None }
+}
+
+fn with_picture(text: &str) -> Action {
+    let blocks = vec![MessageBlock::new_text(text), image().block];
+    Action::Send(Command::Prompt(Prompt::new(Content::Blocks(blocks), None)))
+}
+
+#[test]
+fn pasted_picture_goes_to_the_model_behind_its_text() {
+    let mut it = Playing::new(60, 12);
+    it.text("what is ").ctrl('v');
+    assert_eq!(it.actions, [Action::ReadPicture { number: 1, source: PictureSource::Clipboard }]);
+    assert!(it.seen().contains("> what is [Image #1]"), "{}", it.seen());
+    it.picture(1, Ok(image())).text(" here?").key(KeyCode::Enter);
+    assert_eq!(it.sent(), [with_picture("what is [Image #1] here?")]);
+    assert!(it.seen().contains("> what is [Image #1] here?"), "{}", it.seen());
+}
+
+#[test]
+fn prompt_that_is_sent_while_a_picture_is_read_waits_for_it() {
+    let mut it = Playing::new(80, 12);
+    it.ctrl('v').text("look").key(KeyCode::Enter);
+    assert!(it.actions.is_empty() && it.seen().contains("still being read"), "{}", it.seen());
+    it.picture(1, Ok(image()));
+    assert_eq!(it.sent(), [with_picture("[Image #1]look")]);
+    it.ctrl('v').key(KeyCode::Enter).text(".").picture(2, Ok(image()));
+    assert!(it.actions.is_empty(), "whoever types on wants to say more");
+}
+
+#[test]
+fn picture_that_cannot_be_read_is_told_and_nothing_is_sent() {
+    let mut it = Playing::new(80, 14);
+    it.text("see ")
+        .ctrl('v')
+        .key(KeyCode::Enter)
+        .picture(1, Err("There is no picture on the clipboard".into()));
+    assert!(it.actions.is_empty());
+    assert!(it.seen().contains("There is no picture on the clipboard"), "{}", it.seen());
+    assert!(it.seen().contains("> see") && !it.seen().contains("[Image"), "{}", it.seen());
+}
+
+#[test]
+fn dropped_files_become_pictures_and_other_text_stays_text() {
+    let mut it = Playing::new(80, 12);
+    it.paste("/tmp/a.png '/tmp/b c.jpg'");
+    let read = |number, path: &str| Action::ReadPicture { number, source: PictureSource::File(path.into()) };
+    assert_eq!(it.actions, [read(1, "/tmp/a.png"), read(2, "/tmp/b c.jpg")]);
+    assert!(it.seen().contains("> [Image #1] [Image #2]"), "{}", it.seen());
+    it.picture(1, Ok(image())).picture(2, Err("no".into()));
+    assert!(it.seen().contains("> [Image #1] '/tmp/b c.jpg'"), "{}", it.seen());
+    let mut it = Playing::new(80, 12);
+    it.paste("/tmp/a.png is a picture");
+    assert!(it.actions.is_empty() && it.seen().contains("> /tmp/a.png is"), "{}", it.seen());
+}
+
+#[test]
+fn queued_prompt_comes_back_with_its_picture() {
+    let mut it = Playing::new(60, 16);
+    it.begin_turn().text("see ").ctrl('v').picture(1, Ok(image())).key(KeyCode::Enter);
+    let Some(Action::Send(Command::Queue(queued))) = it.sent().pop() else { panic!("{:?}", it.actions) };
+    it.text("more").news(EngineEvent::QueueTakenBack(vec![queued]));
+    assert!(it.seen().contains("> see [Image #1]"), "{}", it.seen());
+    let blocks = vec![MessageBlock::new_text("see [Image #1]\nmore"), image().block];
+    assert_eq!(it.app.prompt.draft().content(), Content::Blocks(blocks));
+}
+
+fn typed_before(text: &str, project: &str, session: &str) -> PastPrompt {
+    let draft = match text.strip_prefix('!') {
+        Some(command) => Draft::plain(InputMode::Shell, command),
+        None => Draft::plain(InputMode::Prompt, text),
+    };
+    past_prompt(draft, 1, Path::new(project), Some(session))
+}
+
+#[test]
+fn sent_prompts_are_remembered_once_and_recalled_with_up() {
+    let mut it = Playing::new(60, 14);
+    it.past(HistoryNews::Project(vec![typed_before("older", "", "s")]));
+    it.text("one").key(KeyCode::Enter);
+    assert!(matches!(it.actions.last(), Some(Action::Remember(prompt)) if prompt.draft.display() == "one"));
+    it.text("one").key(KeyCode::Enter);
+    assert!(!it.actions.iter().any(|action| matches!(action, Action::Remember(_))), "the same again");
+    it.text("draft").key(KeyCode::Up);
+    assert!(it.app.prompt.draft().display() == "one");
+    it.ctrl('p');
+    assert_eq!(it.app.prompt.draft().display(), "older");
+    it.key(KeyCode::Down).ctrl('n');
+    assert_eq!(it.app.prompt.draft().display(), "draft", "what was being typed comes back");
+}
+
+#[test]
+fn up_moves_in_the_text_before_it_goes_to_the_history() {
+    let mut it = Playing::new(60, 14);
+    it.past(HistoryNews::Project(vec![typed_before("older", "", "s")]));
+    it.text("a").ctrl('j').text("b").key(KeyCode::Up);
+    assert_eq!(it.app.prompt.draft().display(), "a\nb");
+    it.key(KeyCode::Up);
+    assert_eq!(it.app.prompt.draft().display(), "older");
+}
+
+#[test]
+fn escape_twice_puts_the_draft_into_the_history() {
+    let mut it = Playing::new(60, 12);
+    it.text("half a thought").key(KeyCode::Esc);
+    assert!(it.seen().contains("Press Esc again"), "{}", it.seen());
+    it.key(KeyCode::Esc);
+    assert!(
+        matches!(it.actions.as_slice(), [Action::Remember(prompt)] if prompt.draft.display() == "half a thought")
+    );
+    assert!(it.app.prompt.is_empty());
+    it.key(KeyCode::Up);
+    assert_eq!(it.app.prompt.draft().display(), "half a thought");
+}
+
+#[test]
+fn search_finds_older_prompts_in_each_scope() {
+    let mut it = Playing::new(70, 12);
+    it.text("draft").ctrl('r');
+    assert_eq!(it.actions, [Action::LoadHistory]);
+    let prompts: Arc<[PastPrompt]> = vec![
+        typed_before("fix the parser", "/elsewhere", "other"),
+        typed_before("fix the tests", "", "other"),
+        typed_before("fix it all", "", "other"),
+    ]
+    .into();
+    it.text("fix").past(HistoryNews::Everywhere { prompts, is_all: true });
+    assert!(it.seen().contains("search all projects: fix  fix the parser"), "{}", it.seen());
+    it.ctrl('r');
+    assert!(it.seen().contains("fix the tests"), "{}", it.seen());
+    it.ctrl('s');
+    assert!(it.seen().contains("search this session, no match"), "{}", it.seen());
+    it.ctrl('s');
+    assert!(it.seen().contains("search this project: fix  fix the tests"), "{}", it.seen());
+    it.key(KeyCode::Tab);
+    assert_eq!(it.app.prompt.draft().display(), "fix the tests");
+    it.ctrl('r').text("x").ctrl('c');
+    assert_eq!(it.app.prompt.draft().display(), "fix the tests", "what was there comes back");
+}
+
+#[test]
+fn enter_sends_what_the_search_found() {
+    let mut it = Playing::new(70, 12);
+    let prompts: Arc<[PastPrompt]> = vec![typed_before("run the tests", "", "s")].into();
+    it.ctrl('r').past(HistoryNews::Everywhere { prompts, is_all: true }).text("tests").key(KeyCode::Enter);
+    assert_eq!(it.sent(), [Action::Send(Command::Prompt(Prompt::text("run the tests")))]);
+}
+
+#[test]
+fn history_that_cannot_be_kept_is_told_once() {
+    let mut it = Playing::new(70, 14);
+    it.past(HistoryNews::Failed("no room".into())).past(HistoryNews::Failed("no room".into()));
+    assert_eq!(it.seen().matches("no room").count(), 1, "{}", it.seen());
+}
+
+#[test]
+fn pasted_text_that_is_gone_is_told_when_it_is_sent() {
+    let mut it = Playing::new(90, 14);
+    let draft = Draft::from_display(InputMode::Prompt, "fix [Pasted text #1 +9 lines]", &[]);
+    it.past(HistoryNews::Project(vec![past_prompt(draft, 1, Path::new(""), None)]));
+    it.key(KeyCode::Up).key(KeyCode::Enter);
+    assert_eq!(it.sent(), [Action::Send(Command::Prompt(Prompt::text("fix")))]);
+    assert!(it.seen().contains("Sent without [Pasted text #1 +9 lines]"), "{}", it.seen());
+}
+
+fn files(kind: TokenKind, query: &str, found: &[&str]) -> Event {
+    let found = found.iter().map(|path| ((*path).to_owned(), String::new())).collect();
+    Event::News(News::Files(FileAnswer {
+        kind,
+        query: query.into(),
+        found,
+        is_reading: false,
+        failure: None,
+    }))
+}
+
+#[test]
+fn commands_are_completed_and_run_by_what_is_typed_now() {
+    let mut it = Playing::new(80, 20);
+    it.text("/");
+    assert!(it.seen().contains("/clear") && it.seen().contains("/compact"), "{}", it.seen());
+    it.text("comp");
+    assert!(it.seen().contains("> /compact") && !it.seen().contains("/clear"), "{}", it.seen());
+    it.key(KeyCode::Tab);
+    assert_eq!(it.app.prompt.draft().display(), "/compact ");
+    assert!(it.seen().contains("/compact [what to keep"), "what it takes is told: {}", it.seen());
+    let mut it = Playing::new(80, 20);
+    it.text("/comp").key(KeyCode::Enter);
+    assert_eq!(it.sent(), [Action::Send(Command::Prompt(Prompt::text("/compact")))]);
+    // A name that is typed whole is never another one.
+    it.text("/clear").key(KeyCode::Enter);
+    assert_eq!(it.sent(), [Action::Send(Command::Prompt(Prompt::text("/clear")))]);
+}
+
+#[test]
+fn escape_closes_the_menu_and_leaves_the_text() {
+    let mut it = Playing::new(80, 20);
+    it.text("/c").key(KeyCode::Esc);
+    assert!(!it.seen().contains("/clear") && it.app.prompt.draft().display() == "/c", "{}", it.seen());
+    it.text("l");
+    assert!(!it.seen().contains("/clear"), "it stays closed for this word: {}", it.seen());
+}
+
+#[test]
+fn menu_is_gone_through_with_the_arrows() {
+    let mut it = Playing::new(80, 20);
+    it.text("/").key(KeyCode::Down).key(KeyCode::Down).key(KeyCode::Tab);
+    assert_eq!(it.app.prompt.draft().display(), "/compact ");
+}
+
+#[test]
+fn files_are_asked_for_by_what_stands_at_the_caret_and_late_answers_are_dropped() {
+    let mut it = Playing::new(80, 20);
+    it.text("see @m");
+    let asked = |query: &str| Action::AskFiles {
+        source: FileSource::Project,
+        kind: TokenKind::Mention,
+        query: query.into(),
+    };
+    assert_eq!(it.actions, [asked("m")]);
+    it.text("a");
+    assert_eq!(it.actions, [asked("ma")]);
+    it.event(files(TokenKind::Mention, "m", &["moon.rs"]));
+    assert!(!it.seen().contains("moon.rs"), "the answer to an older question: {}", it.seen());
+    it.key(KeyCode::Tab);
+    assert_eq!(it.app.prompt.draft().display(), "see @ma", "nothing to take yet");
+    it.event(files(TokenKind::Mention, "ma", &["src/main.rs", "map.rs"]));
+    assert_eq!(
+        it.app.prompt.draft().display(),
+        "see @src/main.rs ",
+        "Tab takes the first as soon as it is there"
+    );
+}
+
+#[test]
+fn enter_takes_a_file_that_is_offered_and_does_not_send() {
+    let mut it = Playing::new(80, 20);
+    it.text("@ma").event(files(TokenKind::Mention, "ma", &["src/main.rs"])).key(KeyCode::Enter);
+    assert!(it.sent().is_empty());
+    assert_eq!(it.app.prompt.draft().display(), "@src/main.rs ");
+    it.text("@ma").key(KeyCode::Enter);
+    let expected = Prompt::text("@src/main.rs @ma");
+    assert_eq!(
+        it.sent(),
+        [Action::Send(Command::Prompt(expected))],
+        "an answer that is not there is not waited for"
+    );
+}
+
+#[test]
+fn directory_that_is_taken_is_looked_into() {
+    let mut it = Playing::new(80, 20);
+    it.text("@sr").event(files(TokenKind::Mention, "sr", &["src/"])).key(KeyCode::Tab);
+    assert_eq!(it.app.prompt.draft().display(), "@src/");
+    assert!(
+        matches!(it.actions.as_slice(), [Action::AskFiles { query, .. }] if query == "src/"),
+        "{:?}",
+        it.actions
+    );
+}
+
+#[test]
+fn shell_mode_completes_paths_and_earlier_commands() {
+    let mut it = Playing::new(80, 20);
+    it.past(HistoryNews::Project(vec![typed_before("!cargo test -p loci-tui", "", "s")]));
+    it.text("!cargo t").key(KeyCode::Tab);
+    assert_eq!(it.app.prompt.draft().display(), "cargo test -p loci-tui");
+    it.ctrl('u').text("cat ./R").event(files(TokenKind::ShellPath, "./R", &["./README.md"]));
+    assert!(it.seen().contains("./README.md"), "{}", it.seen());
+    it.key(KeyCode::Tab);
+    assert_eq!(it.app.prompt.draft().display(), "cat ./README.md ");
+}
+
+#[test]
+fn shell_command_runs_in_the_session_and_is_seen_as_it_prints() {
+    let mut it = Playing::new(80, 20);
+    it.text("!ls -l").key(KeyCode::Enter);
+    let shell = ShellCommand { command: "ls -l".into(), is_answered: true };
+    assert_eq!(it.sent(), [Action::Send(Command::Shell(shell))]);
+    let call = ToolUseId::new("shell_1");
+    it.begin_turn().news(EngineEvent::ShellStarted { call: call.clone(), command: "ls -l".into() });
+    let progress = ToolProgress::Output("total 0\n".into());
+    it.news(EngineEvent::Progress { call: call.clone(), progress });
+    assert!(it.seen().contains("! ls -l") && it.seen().contains("total 0"), "{}", it.seen());
+    it.ctrl('b');
+    assert_eq!(it.sent(), [Action::Send(Command::MoveToBackground { call: None })]);
+    let output = ShellOutput {
+        stdout: "total 0\nfile".into(),
+        stderr: String::new(),
+        exit_code: Some(2),
+        is_interrupted: false,
+    };
+    it.news(EngineEvent::ShellEnded { call, output });
+    assert_eq!(it.seen().matches("! ls -l").count(), 1, "{}", it.seen());
+    assert!(it.seen().contains("exit code 2"), "{}", it.seen());
+    it.text("!pwd").key(KeyCode::Enter);
+    assert!(it.sent().is_empty(), "during a turn it waits");
+}

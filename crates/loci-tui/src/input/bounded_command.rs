@@ -1,0 +1,87 @@
+//! Running a small program for what it prints, within a time and a size.
+//!
+//! The program is ended with all that it started when the time is over. Blocks, so only threads beside the one that draws
+//! call it.
+
+use std::io::{ErrorKind, Read, Write};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use loci_stdx::{Signal, kill_group, own_group};
+
+/// How much a program may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CommandLimits {
+    /// How long it has.
+    pub(super) patience: Duration,
+    /// More of its output is not read.
+    pub(super) output: u64,
+}
+
+/// What a program printed.
+#[derive(Debug)]
+pub(super) struct CommandOutput {
+    pub(super) bytes: Vec<u8>,
+    /// How it ended; none where it did not.
+    pub(super) status: Option<ExitStatus>,
+}
+
+/// Why there is nothing that it printed.
+#[derive(Debug)]
+pub(super) enum CommandFailure {
+    /// There is no such program.
+    NotFound,
+    /// It could not be started.
+    Start(std::io::Error),
+    /// What it printed could not be read.
+    Read,
+    /// It took too long.
+    TimedOut,
+}
+
+/// Runs a program, with this on its standard input, and returns what it printed on its standard output.
+pub(super) fn run(
+    mut command: Command,
+    input: &[u8],
+    limits: CommandLimits,
+) -> Result<CommandOutput, CommandFailure> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    own_group(&mut command);
+    let mut child = command.spawn().map_err(|error| match error.kind() {
+        ErrorKind::NotFound => CommandFailure::NotFound,
+        _ => CommandFailure::Start(error),
+    })?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // A program that does not read its input may still answer.
+        stdin.write_all(input).ok();
+    }
+    let (sender, receiver) = mpsc::channel();
+    let output = child.stdout.take();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let read = output.map(|output| output.take(limits.output).read_to_end(&mut bytes));
+        // Nobody listens any more once the time is over.
+        sender.send(read.map(|read| read.map(|_| bytes))).ok();
+    });
+    let answer = receiver.recv_timeout(limits.patience);
+    let status = end(&mut child);
+    match answer {
+        Ok(Some(Ok(bytes))) => Ok(CommandOutput { bytes, status }),
+        Ok(_) => Err(CommandFailure::Read),
+        Err(_) => Err(CommandFailure::TimedOut),
+    }
+}
+
+/// Waits a moment for the end of a program that has said all it had to say, and ends what is left of it.
+fn end(child: &mut Child) -> Option<ExitStatus> {
+    for _ in 0..50 {
+        if let Ok(Some(status)) = child.try_wait() {
+            return Some(status);
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    // It may have ended this very moment.
+    kill_group(child.id(), Signal::Kill).ok();
+    child.wait().ok()
+}

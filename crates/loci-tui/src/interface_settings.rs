@@ -1,0 +1,136 @@
+//! What settings say about the interface itself, as values.
+
+use serde_json::Value;
+
+use crate::input::Flavor;
+
+/// How people are called when something waits for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NotificationChannel {
+    /// As the terminal can.
+    #[default]
+    Auto,
+    /// With the bell.
+    Bell,
+    /// As iTerm2 does (OSC 9).
+    Iterm2,
+    /// The same, and the bell.
+    Iterm2WithBell,
+    /// As kitty does (OSC 99).
+    Kitty,
+    /// As Ghostty does (OSC 777).
+    Ghostty,
+    /// Not at all.
+    Off,
+}
+
+impl NotificationChannel {
+    fn from_name(name: &str) -> Self {
+        match name {
+            "terminal_bell" => Self::Bell,
+            "iterm2" => Self::Iterm2,
+            "iterm2_with_bell" => Self::Iterm2WithBell,
+            "kitty" => Self::Kitty,
+            "ghostty" => Self::Ghostty,
+            "notifications_disabled" => Self::Off,
+            _ => Self::Auto,
+        }
+    }
+}
+
+/// What settings say about the interface.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InterfaceSettings {
+    /// Whether the model answers to what a command of the shell printed (`respondToBashCommands`).
+    pub responds_to_shell: bool,
+    /// The command that suggests files (`fileSuggestion`).
+    pub file_suggestion: Option<String>,
+    /// How people are called (`preferredNotifChannel`).
+    pub notification_channel: NotificationChannel,
+    /// Whether the terminal's own bar shows that a turn is under way (`terminalProgressBarEnabled`).
+    pub has_progress_bar: bool,
+    /// Whether the window bears the name of the session (`terminalTitleFromRename`).
+    pub has_session_title: bool,
+    /// Whether nothing moves by itself (`prefersReducedMotion`).
+    pub is_motion_reduced: bool,
+    /// Whether code has no colours (`syntaxHighlightingDisabled`).
+    pub is_plain_code: bool,
+    /// Whether a line says how long a turn took (`showTurnDuration`).
+    pub has_turn_duration: bool,
+    /// Which words the keys take (`keybindingFlavor`).
+    pub flavor: Flavor,
+    /// Whether everything is plain lines for a screen reader (`axScreenReader`).
+    pub is_screen_reader: bool,
+}
+
+impl InterfaceSettings {
+    /// Reads the settings in force; what is not there, or of another kind, is as if nothing were said.
+    pub fn from_value(settings: &Value) -> Self {
+        let flag =
+            |key: &str, otherwise: bool| settings.get(key).and_then(Value::as_bool).unwrap_or(otherwise);
+        let text = |key: &str| settings.get(key).and_then(Value::as_str);
+        let suggestion = settings.get("fileSuggestion").filter(|it| it["type"] == "command");
+        Self {
+            responds_to_shell: flag("respondToBashCommands", true),
+            file_suggestion: suggestion.and_then(|it| it["command"].as_str()).map(str::to_owned),
+            notification_channel: text("preferredNotifChannel")
+                .map(NotificationChannel::from_name)
+                .unwrap_or_default(),
+            has_progress_bar: flag("terminalProgressBarEnabled", true),
+            has_session_title: flag("terminalTitleFromRename", true),
+            is_motion_reduced: flag("prefersReducedMotion", false),
+            is_plain_code: flag("syntaxHighlightingDisabled", false),
+            has_turn_duration: flag("showTurnDuration", true),
+            flavor: if text("keybindingFlavor") == Some("readline") {
+                Flavor::Readline
+            } else {
+                Flavor::Classic
+            },
+            is_screen_reader: flag("axScreenReader", false),
+        }
+    }
+}
+
+impl Default for InterfaceSettings {
+    fn default() -> Self {
+        Self::from_value(&Value::Null)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn settings_that_say_nothing_leave_the_defaults() {
+        let settings =
+            InterfaceSettings::from_value(&json!({"preferredNotifChannel": 3, "fileSuggestion": "ls"}));
+        assert_eq!(settings, InterfaceSettings::default());
+        assert!(settings.responds_to_shell && settings.has_progress_bar && !settings.is_motion_reduced);
+    }
+
+    #[test]
+    fn settings_are_read_by_their_names() {
+        let settings = InterfaceSettings::from_value(&json!({
+            "respondToBashCommands": false, "fileSuggestion": {"type": "command", "command": "find"},
+            "preferredNotifChannel": "iterm2_with_bell", "terminalProgressBarEnabled": false,
+            "terminalTitleFromRename": false, "prefersReducedMotion": true, "syntaxHighlightingDisabled": true,
+            "showTurnDuration": false, "keybindingFlavor": "readline", "axScreenReader": true,
+        }));
+        let expected = InterfaceSettings {
+            responds_to_shell: false,
+            file_suggestion: Some("find".into()),
+            notification_channel: NotificationChannel::Iterm2WithBell,
+            has_progress_bar: false,
+            has_session_title: false,
+            is_motion_reduced: true,
+            is_plain_code: true,
+            has_turn_duration: false,
+            flavor: Flavor::Readline,
+            is_screen_reader: true,
+        };
+        assert_eq!(settings, expected);
+    }
+}
