@@ -301,6 +301,7 @@ impl Conversation {
             }
             InboxMessage::Expanded(expanded) => self.expanded(expanded),
             InboxMessage::Mentioned(mentioned) => self.mentioned(mentioned),
+            InboxMessage::QueueMentioned(id, mentioned) => self.queue_mentioned(&id, mentioned),
             InboxMessage::ShellDone(outcome) => self.shell_done(&outcome),
             InboxMessage::SkillUsed(used) => self.skill_called(*used),
             InboxMessage::PromptGate(gate) => {

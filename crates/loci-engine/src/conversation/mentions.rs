@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{Conversation, InboxMessage};
+use crate::command::QueuedPrompt;
 use crate::event::EngineEvent;
 
 /// How many mentions of one prompt are read.
@@ -31,16 +32,69 @@ pub(crate) struct Mentioned {
 impl Conversation {
     /// Begins to read what the prompt mentions; false where it mentions nothing. The answer comes to the inbox.
     pub(super) fn read_mentions(&mut self) -> bool {
-        let Some(text) = self.run.prompt.as_ref().map(|prompt| prompt.content.text()) else { return false };
-        let found = find_mentions(&text);
-        if found.is_empty() || self.agent.is_some() {
+        let Some(prompt) = self.run.prompt.as_ref().filter(|prompt| !has_mentions(&prompt.attachments))
+        else {
             return false;
+        };
+        let text = prompt.content.text();
+        match self.mentions_in(&text) {
+            Some(reading) => {
+                self.wait_for(async move { InboxMessage::Mentioned(reading.await) });
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Goes on with a prompt whose mentions were read.
+    pub(super) fn mentioned(&mut self, mentioned: Mentioned) {
+        let attachments = self.tell_problems(mentioned);
+        // One that came after an interrupt is not sent.
+        let Some(prompt) = &mut self.run.prompt else { return };
+        prompt.attachments.extend(attachments);
+        self.offer_prompt();
+    }
+
+    /// Has a prompt wait while a turn is under way. The model hears it once what it mentions is read.
+    pub(crate) fn queue_prompt(&mut self, queued: QueuedPrompt) {
+        if let Some(reading) = self.mentions_in(&queued.prompt.content.text()) {
+            let (id, inbox) = (queued.id.clone(), self.run.inbox.clone());
+            self.run.read_ahead.insert(id.clone());
+            tokio::spawn(async move {
+                // A turn that is over leaves the reading to the next one.
+                drop(inbox.send(InboxMessage::QueueMentioned(id, reading.await)));
+            });
+        }
+        self.queued.push_back(queued);
+    }
+
+    /// Takes what a prompt mentions that waits.
+    pub(super) fn queue_mentioned(&mut self, id: &str, mentioned: Mentioned) {
+        self.run.read_ahead.remove(id);
+        let attachments = self.tell_problems(mentioned);
+        if let Some(queued) = self.queued.iter_mut().find(|queued| queued.id == id) {
+            queued.prompt.attachments.extend(attachments);
+        }
+    }
+
+    fn tell_problems(&self, mentioned: Mentioned) -> Vec<Value> {
+        for problem in mentioned.problems {
+            self.tell(EngineEvent::Warning(problem));
+        }
+        mentioned.attachments
+    }
+
+    /// Returns the work of reading what a text mentions; none where it mentions nothing.
+    fn mentions_in(&self, text: &str) -> Option<impl Future<Output = Mentioned> + Send + 'static + use<>> {
+        let found = find_mentions(text);
+        if found.is_empty() || self.agent.is_some() {
+            return None;
         }
         let host = Arc::clone(&self.host);
         let (agents, book) = (host.agent_names(), self.rules_now());
         let read = self.toolbox.find_shared("Read").filter(|_| !book.is_tool_denied("Read"));
         let cancel = self.run.calls.child_token();
-        self.wait_for(async move {
+        Some(async move {
             let place = host.workspace();
             let mut mentioned = Mentioned { attachments: Vec::new(), problems: Vec::new() };
             for mention in found {
@@ -60,25 +114,19 @@ impl Conversation {
                 match attach(&mention, path, read.as_ref(), host.as_ref(), &place, cancel.clone()).await {
                     Ok(attachment) => mentioned.attachments.extend(attachment),
                     Err(why) => {
-                        mentioned.problems.push(format!("`@{}` was not attached: {why}", mention.path))
+                        mentioned.problems.push(format!("`@{}` was not attached: {why}", mention.path));
                     }
                 }
             }
-            InboxMessage::Mentioned(mentioned)
-        });
-        true
+            mentioned
+        })
     }
+}
 
-    /// Goes on with a prompt whose mentions were read.
-    pub(super) fn mentioned(&mut self, mentioned: Mentioned) {
-        for problem in mentioned.problems {
-            self.tell(EngineEvent::Warning(problem));
-        }
-        // One that came after an interrupt is not sent.
-        let Some(prompt) = &mut self.run.prompt else { return };
-        prompt.attachments.extend(mentioned.attachments);
-        self.offer_prompt();
-    }
+/// Tells whether what a prompt mentions is among its attachments already.
+fn has_mentions(attachments: &[Value]) -> bool {
+    let kinds = ["file", "directory", "agent_mention"];
+    attachments.iter().any(|attachment| kinds.iter().any(|kind| attachment["type"] == *kind))
 }
 
 /// Reads what is mentioned; none where the conversation holds it already.

@@ -27,7 +27,10 @@ impl Conversation {
         if !is_users_turn || self.ctx.listeners(HookEvent::UserPromptSubmit).is_some() {
             return;
         }
-        while self.queued.front().is_some_and(|queued| self.slash_command(&queued.prompt).is_none()) {
+        let is_ready = |it: &Self, queued: &QueuedPrompt| {
+            it.slash_command(&queued.prompt).is_none() && !it.run.read_ahead.contains(&queued.id)
+        };
+        while self.queued.front().is_some_and(|queued| is_ready(self, queued)) {
             let Some(QueuedPrompt { id, prompt }) = self.queued.pop_front() else { return };
             let text = prompt.content.text();
             let content =

@@ -1,6 +1,6 @@
 //! What a turn has under way, and what its tasks report to its inbox.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -49,6 +49,8 @@ pub(super) struct RunningTurn {
     /// The person's command of the shell, until it runs; and while it does.
     pub(super) shell_request: Option<ShellCommand>,
     pub(super) shell: Option<RunningShell>,
+    /// Prompts that wait and whose mentions are being read, by id.
+    pub(super) read_ahead: HashSet<String>,
     /// Texts of skills that calls have used, until the calls' results are recorded.
     pub(super) skill_texts: HashMap<ToolUseId, String>,
     pub(super) prepared: HashMap<ToolUseId, PreparedCall>,
@@ -92,6 +94,8 @@ pub(crate) enum InboxMessage {
     CompactionHooksDone(CompactionOutcome, Vec<Value>),
     Expanded(Result<Box<ExpandedPrompt>, String>),
     Mentioned(Mentioned),
+    /// What a prompt mentions that waits: its id, and that.
+    QueueMentioned(String, Mentioned),
     /// A command of the person has ended.
     ShellDone(Box<ToolOutcome>),
     SkillUsed(Box<UsedSkill>),
@@ -136,6 +140,7 @@ impl RunningTurn {
             expansion: None,
             shell_request: None,
             shell: None,
+            read_ahead: HashSet::new(),
             skill_texts: HashMap::new(),
             prepared: HashMap::new(),
             running: HashMap::new(),

@@ -21,7 +21,7 @@ impl Session {
             Command::Prompt(_) | Command::GoOn | Command::Shell(_) if self.is_closing => {}
             Command::Prompt(prompt) => self.queue.push_back(TurnInput::Prompt(prompt)),
             Command::Queue(_) if self.is_closing => {}
-            Command::Queue(queued) => conversation.queued.push_back(queued),
+            Command::Queue(queued) => conversation.queue_prompt(queued),
             Command::TakeBackQueue => {
                 let taken = conversation.queued.drain(..).collect();
                 conversation.tell(EngineEvent::QueueTakenBack(taken));

@@ -37,6 +37,7 @@ mod local_commands;
 mod mcp;
 mod memory;
 mod memory_verbs;
+mod mentions;
 mod newest_reference;
 mod notes;
 mod outgrowing;
@@ -59,6 +60,8 @@ mod session_file;
 mod sessions;
 mod sessions_doctor;
 mod settings;
+#[cfg(unix)]
+mod shell_mode;
 mod skills;
 mod stats;
 mod summarising;

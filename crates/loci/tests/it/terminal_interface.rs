@@ -49,6 +49,47 @@ async fn prompt_is_answered_and_the_way_back_is_told() {
 }
 
 #[tokio::test]
+async fn dropped_picture_reaches_the_model() {
+    let world = World::new(Step::text("A pixel.")).await;
+    let pixel = b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff!\xf9\x04\x01\0\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
+    let path = world.home.project().join("a b.gif");
+    std::fs::write(&path, pixel).unwrap();
+    let mut screen = world.start_interface([], SIZE);
+    screen.wait_for("for shortcuts");
+    screen.type_text(&format!("what is \x1b[200~'{}'\x1b[201~ here?\r", path.display()));
+    let contents = screen.wait_for("A pixel.");
+    assert!(contents.contains("> what is [Image #1] here?"), "{contents}");
+    let content = world.last_request().json["messages"].to_string();
+    assert!(
+        content.contains("[Image #1] here?") && content.contains("\"media_type\":\"image/gif\""),
+        "{content}"
+    );
+    leave(screen);
+}
+
+#[tokio::test]
+async fn prompts_are_kept_in_the_history_and_recalled_by_the_next_run() {
+    let world = World::new([Step::text("One."), Step::text("Two.")]).await;
+    let mut screen = world.start_interface([], SIZE);
+    screen.wait_for("for shortcuts");
+    screen.type_text("first thing\r");
+    screen.wait_for("One.");
+    leave(screen);
+    let history = std::fs::read_to_string(world.home.config_home().join("history.jsonl")).unwrap();
+    let line: serde_json::Value = serde_json::from_str(history.trim()).unwrap();
+    assert_eq!((line["display"].as_str(), line["pastedContents"].clone()), (Some("first thing"), json!({})));
+    assert_eq!(line["project"].as_str(), world.home.project().to_str());
+    assert!(line["timestamp"].as_i64() > Some(1_600_000_000_000) && line["sessionId"].is_string(), "{line}");
+    let mut screen = world.start_interface([], SIZE);
+    screen.wait_for("for shortcuts");
+    screen.type_text("\x1b[A");
+    screen.wait_for("> first thing");
+    screen.type_text(" again\r");
+    screen.wait_for("Two.");
+    leave(screen);
+}
+
+#[tokio::test]
 async fn first_prompt_may_be_an_argument() {
     let world = World::new(Step::text("At once.")).await;
     let mut screen = world.start_interface(["do it"], SIZE);

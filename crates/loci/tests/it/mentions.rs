@@ -1,0 +1,82 @@
+//! What a prompt names with `@` is read and sent with it.
+
+use loci_testkit::{Gate, Step};
+use serde_json::json;
+
+use crate::support::World;
+
+/// The text of everything that was sent.
+fn sent(world: &World) -> String {
+    world.last_request().json["messages"].to_string()
+}
+
+#[tokio::test]
+async fn mentioned_file_is_attached_without_a_call() {
+    let world = World::new([Step::text("ok")]).await;
+    world.home.write("notes.txt", "alpha\nbeta\ngamma\ndelta\n");
+    let output = world.print(["look at @notes.txt#L2-3, and @nothing"]);
+    assert_eq!((output.code, output.stdout.trim()), (Some(0), "ok"), "{output:?}");
+    let sent = sent(&world);
+    assert!(sent.contains("beta\\ngamma") && !sent.contains("alpha") && !sent.contains("delta"), "{sent}");
+    let recorded = world.session();
+    let attachment =
+        recorded.iter().find(|line| line["attachment"]["type"] == "file").expect("an attachment");
+    assert_eq!(attachment["attachment"]["displayPath"], "notes.txt");
+    assert_eq!(attachment["attachment"]["content"]["type"], "text");
+    assert!(output.stderr.is_empty(), "a word that names nothing is a word: {}", output.stderr);
+}
+
+#[tokio::test]
+async fn deny_rule_of_read_holds_for_mentions() {
+    let world = World::new([Step::text("ok")]).await;
+    world.home.write("secret.env", "TOKEN=hush");
+    let output = world.print(["see @secret.env", "--disallowedTools", "Read(./secret.env)"]);
+    assert_eq!(output.code, Some(0), "{output:?}");
+    assert!(!sent(&world).contains("hush"));
+    assert!(output.stderr.contains("a rule denies reading it"), "{}", output.stderr);
+}
+
+#[tokio::test]
+async fn mentioned_directory_is_listed_and_a_missing_path_is_told() {
+    let world = World::new([Step::text("ok")]).await;
+    world.home.write("src/main.rs", "fn main() {}");
+    world.home.write("src/deep/x.rs", "");
+    let output = world.print(["what is in @src/ and @./gone.rs?"]);
+    let sent = sent(&world);
+    assert!(sent.contains("deep/\\nmain.rs"), "{sent}");
+    assert!(output.stderr.contains("there is no such file"), "{}", output.stderr);
+}
+
+#[tokio::test]
+async fn mentioned_picture_is_sent_as_one() {
+    let world = World::new([Step::text("ok")]).await;
+    let pixel = b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff!\xf9\x04\x01\0\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
+    std::fs::write(world.home.project().join("a.gif"), pixel).unwrap();
+    world.print(["see @a.gif"]);
+    let messages = &world.last_request().json["messages"];
+    assert!(messages.to_string().contains("\"media_type\":\"image/gif\""), "{messages}");
+}
+
+#[tokio::test]
+async fn mentioned_agent_is_pointed_out() {
+    let world = World::new([Step::text("ok")]).await;
+    world.print(["@agent-Explore look around", "--allowedTools", "Agent"]);
+    assert!(sent(&world).contains("names the agent type Explore"), "{}", sent(&world));
+}
+
+#[tokio::test]
+async fn file_that_is_mentioned_while_working_is_heard_with_the_message() {
+    let gate = Gate::new();
+    let call = Step::call("Bash", json!({"command": "true", "description": "x"})).wait_for(gate.clone());
+    let world = World::new([call, Step::text("Both done."), Step::text("Later.")]).await;
+    world.home.write("notes.txt", "alpha\n");
+    let mut screen = world.start_interface(["--allowedTools", "Bash(true)", "--", "go"], (100, 30));
+    screen.wait_for("esc to interrupt");
+    screen.type_text("use @notes.txt \r");
+    screen.wait_for("queued");
+    gate.release();
+    screen.wait_for("Both done.");
+    screen.wait_gone("queued");
+    screen.wait_for("for shortcuts");
+    assert!(sent(&world).contains("alpha"), "{}", sent(&world));
+}
