@@ -14,7 +14,9 @@ impl App {
         if command.is_empty() {
             return Vec::new();
         }
-        if self.work.is_some() || self.switching.is_some() || !self.held.is_empty() {
+        // Whether the model answers to it is known once the session is there.
+        let is_early = !self.session.is_started || self.switching.is_some();
+        if self.work.is_some() || is_early || !self.held.is_empty() {
             self.held.push_back(draft);
             return Vec::new();
         }

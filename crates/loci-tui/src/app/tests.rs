@@ -271,11 +271,11 @@ fn panel_opens_during_a_turn_and_text_goes_on_above_it() {
 fn unknown_command_is_reported_and_a_path_is_not_one() {
     let mut it = Playing::new(80, 24);
     it.text("/mispelt now").key(KeyCode::Enter);
-    assert!(it.actions.is_empty(), "skills are known once the session is there");
+    assert!(it.sent().is_empty(), "skills are known once the session is there");
     it.event(Event::News(News::Started(Box::new(facts()))));
-    assert!(it.actions.is_empty() && it.seen().contains("no command /mispelt"), "{}", it.seen());
+    assert!(it.sent().is_empty() && it.seen().contains("no command /mispelt"), "{}", it.seen());
     it.text("/etc/hosts is odd").key(KeyCode::Enter);
-    assert_eq!(it.actions, [Action::Send(Command::Prompt(Prompt::text("/etc/hosts is odd")))]);
+    assert_eq!(it.sent(), [Action::Send(Command::Prompt(Prompt::text("/etc/hosts is odd")))]);
 }
 
 fn facts() -> SessionFacts {
@@ -288,6 +288,7 @@ fn facts() -> SessionFacts {
         is_persistent: true,
         commands: Arc::new(CommandRegistry::builtin()),
         idle_notice: Duration::from_secs(60),
+        interface: InterfaceSettings::default(),
     }
 }
 

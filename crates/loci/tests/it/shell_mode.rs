@@ -61,7 +61,7 @@ async fn escape_stops_a_shell_command_and_keeps_what_it_printed() {
     let mut screen = world.start_interface([], SIZE);
     screen.wait_for("for shortcuts");
     screen.type_text("!echo begun; sleep 600\r");
-    screen.wait_for("begun");
+    screen.wait_for("\n  begun");
     screen.type_text("\x1b");
     screen.wait_for("Interrupted");
     assert!(world.requests().is_empty());

@@ -307,6 +307,8 @@ fn shell_mode_completes_paths_and_earlier_commands() {
 fn shell_command_runs_in_the_session_and_is_seen_as_it_prints() {
     let mut it = Playing::new(80, 20);
     it.text("!ls -l").key(KeyCode::Enter);
+    assert!(it.sent().is_empty(), "what settings say of it is not known yet");
+    it.event(Event::News(News::Started(Box::new(super::facts()))));
     let shell = ShellCommand { command: "ls -l".into(), is_answered: true };
     assert_eq!(it.sent(), [Action::Send(Command::Shell(shell))]);
     let call = ToolUseId::new("shell_1");
