@@ -257,6 +257,11 @@ impl App {
         [spinner, armed, flash, self.dialogs.deadline(), self.away.deadline()].into_iter().flatten().min()
     }
 
+    /// Returns the id of the session, once there is one.
+    pub(crate) fn session_id(&self) -> Option<&str> {
+        self.session.id.as_deref()
+    }
+
     /// Returns the line that says how to go on with the session, if there is something to go on with.
     pub fn resume_hint(&self) -> Option<String> {
         let id = self.session.id.as_ref().filter(|_| self.session.has_turns && self.session.is_persistent)?;

@@ -72,6 +72,7 @@ pub fn run(options: InterfaceOptions, start: SessionStart) -> Result<RunEnd, Ter
         began: Instant::now(),
         session: None,
         history: None,
+        unsaved: Vec::new(),
         completer: None,
         size,
         drawn_at: None,
@@ -103,6 +104,8 @@ struct EventLoop {
     began: Instant,
     session: Option<SessionThread>,
     history: Option<HistoryFile>,
+    /// Prompts for it that wait for the id of the session.
+    unsaved: Vec<PastPrompt>,
     completer: Option<(FileSource, FileCompleter)>,
     size: Size,
     drawn_at: Option<Instant>,
@@ -230,6 +233,7 @@ impl EventLoop {
 
     fn draw(&mut self) -> io::Result<()> {
         self.resized_at = None;
+        self.save_history(false);
         let frame = self.app.view(self.size);
         let bytes = self.writer.draw(&frame, self.size);
         if !bytes.is_empty() {
@@ -329,11 +333,26 @@ impl EventLoop {
     }
 
     /// Keeps a prompt in the input history.
-    fn remember(&self, prompt: PastPrompt) {
+    fn remember(&mut self, prompt: PastPrompt) {
         let is_unwanted = self.env.vars.is_truthy("CLAUDE_CODE_SKIP_PROMPT_HISTORY");
-        if let Some(history) = self.history.as_ref().filter(|_| !is_unwanted) {
+        if !is_unwanted {
             let timestamp = self.env.clock.now().as_millisecond();
-            history.append(&PastPrompt { timestamp, ..prompt });
+            self.unsaved.push(PastPrompt { timestamp, ..prompt });
+            self.save_history(false);
+        }
+    }
+
+    /// Writes prompts of the history; those typed before there was a session wait for its id, unless this is the end.
+    fn save_history(&mut self, is_end: bool) {
+        let session_id = self.app.session_id().map(str::to_owned);
+        if self.unsaved.is_empty() || session_id.is_none() && !is_end {
+            return;
+        }
+        if let Some(history) = &self.history {
+            for prompt in self.unsaved.drain(..) {
+                let session_id = prompt.session_id.clone().or_else(|| session_id.clone());
+                history.append(&PastPrompt { session_id, ..prompt });
+            }
         }
     }
 
@@ -378,6 +397,7 @@ impl EventLoop {
 
     /// Ends the session within reason, and gives the terminal back.
     fn end(mut self) -> RunEnd {
+        self.save_history(true);
         let reason = self.exit.unwrap_or(ExitReason::Asked);
         let is_hurried = matches!(reason, ExitReason::Terminated | ExitReason::HungUp);
         let mut farewell = Vec::new();
