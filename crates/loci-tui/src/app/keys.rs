@@ -58,6 +58,7 @@ impl App {
             self.armed = None;
             self.is_help_shown = false;
             self.submits_when_read = false;
+            self.forget_early_steps();
             match key == Key::plain(KeyCode::Tab) {
                 true if self.completion.awaits() => return self.accept_completion(),
                 true if self.prompt.is_shell() => return self.complete_shell(),
@@ -70,6 +71,9 @@ impl App {
 
     /// Does what a key is bound to; none where it is for the prompt.
     fn key_action(&mut self, action: KeyAction, key: Key) -> Option<Vec<Action>> {
+        if action != KeyAction::HistoryPrevious {
+            self.forget_early_steps();
+        }
         Some(match action {
             KeyAction::AppInterrupt => self.interrupt_or_leave(),
             KeyAction::AppExit if self.prompt.is_empty() => self.leave_on_second(key),

@@ -15,6 +15,10 @@ use crate::text::{Row, Style};
 pub(super) struct Recall {
     history: PromptHistory,
     search: Option<HistorySearch>,
+    /// Whether the prompts of the project are there.
+    is_loaded: bool,
+    /// How many steps back were asked for before they were; any other key forgets them.
+    n_early: usize,
     /// Whether it was told that the history file makes trouble; once is enough.
     has_told_trouble: bool,
 }
@@ -52,7 +56,13 @@ impl App {
     /// Takes what the history file says.
     pub(super) fn history_news(&mut self, news: HistoryNews) {
         match news {
-            HistoryNews::Project(prompts) => self.recall.history.set_earlier(prompts),
+            HistoryNews::Project(prompts) => {
+                self.recall.history.set_earlier(prompts);
+                self.recall.is_loaded = true;
+                for _ in 0..std::mem::take(&mut self.recall.n_early) {
+                    self.step_back();
+                }
+            }
             HistoryNews::Everywhere { prompts, .. } => {
                 if let Some(search) = &mut self.recall.search {
                     search.set_prompts(prompts);
@@ -74,10 +84,21 @@ impl App {
         if !(self.queued.is_empty() && self.held.is_empty()) {
             return self.take_back_queue();
         }
-        if let Some(draft) = self.recall.history.previous(&self.prompt.draft()) {
-            self.prompt.set_draft(&draft);
+        if !self.step_back() && !self.recall.is_loaded {
+            self.recall.n_early += 1;
         }
         Vec::new()
+    }
+
+    /// Goes to the prompt before, if there is one.
+    fn step_back(&mut self) -> bool {
+        let found = self.recall.history.previous(&self.prompt.draft());
+        found.map(|draft| self.prompt.set_draft(&draft)).is_some()
+    }
+
+    /// Forgets steps back that wait for the history: something else was pressed.
+    pub(super) fn forget_early_steps(&mut self) {
+        self.recall.n_early = 0;
     }
 
     /// Down: a row down in the text; at its bottom the prompt behind.

@@ -122,6 +122,17 @@ fn sent_prompts_are_remembered_once_and_recalled_with_up() {
 }
 
 #[test]
+fn up_that_is_pressed_before_the_history_is_read_counts_when_it_is() {
+    let mut it = Playing::new(60, 14);
+    let past = || HistoryNews::Project(vec![typed_before("newer", "", "s"), typed_before("older", "", "s")]);
+    it.key(KeyCode::Up).key(KeyCode::Up).past(past());
+    assert_eq!(it.app.prompt.draft().display(), "older");
+    let mut it = Playing::new(60, 14);
+    it.key(KeyCode::Up).text("x").past(past());
+    assert_eq!(it.app.prompt.draft().display(), "x", "whoever types on wants something else");
+}
+
+#[test]
 fn up_moves_in_the_text_before_it_goes_to_the_history() {
     let mut it = Playing::new(60, 14);
     it.past(HistoryNews::Project(vec![typed_before("older", "", "s")]));
