@@ -24,9 +24,10 @@ pub(super) struct RowStarts {
 }
 
 impl RowStarts {
-    /// Forgets what a change at this place may have changed: the break before it too, since a shorter word may fit there.
+    /// Forgets what a change at this place may have changed: the two breaks before it too, since a shorter word may fit there,
+    /// and since a row may have ended where it did for the sake of a wide cluster that begins the row after the next.
     pub(super) fn note_change(&mut self, at: usize) {
-        let row = self.starts.partition_point(|start| *start <= at).saturating_sub(1);
+        let row = self.starts.partition_point(|start| *start <= at).saturating_sub(2);
         self.starts.truncate(row.max(1));
         self.is_complete = false;
     }
@@ -156,6 +157,14 @@ mod tests {
         assert_eq!(rows("漢", 1), ["漢"]);
         assert_eq!(rows("ab 漢字", 4), ["ab ", "漢字"]);
         assert_eq!(rows("\tx", 4), ["\t", "x"]);
+    }
+
+    #[test]
+    fn blank_in_the_place_of_a_wide_cluster_reaches_two_rows_back() {
+        let mut rows = RowStarts::default();
+        assert_eq!(all_starts(&mut rows, " aaa漢b", 4), [0, 1, 4]);
+        rows.note_change(4);
+        assert_eq!(all_starts(&mut rows, " aaa b", 4), [0, 5]);
     }
 
     proptest! {
