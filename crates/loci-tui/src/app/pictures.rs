@@ -27,7 +27,7 @@ impl App {
             }
             match self.prompt.begin_image(Some(&written)) {
                 Some(number) => {
-                    actions.push(Action::ReadPicture { number, source: PictureSource::File(path) })
+                    actions.push(Action::ReadPicture { number, source: PictureSource::File(path) });
                 }
                 None => self.prompt.insert(&written),
             }

@@ -137,7 +137,7 @@ impl App {
                 }
             }
             (_, Key { code: KeyCode::Char(char), ctrl: false, alt: false, sup: false, .. }) => {
-                search.push(char)
+                search.push(char);
             }
             (_, Key { code: KeyCode::Backspace, .. }) => {
                 if !search.pop() {

@@ -57,7 +57,6 @@ impl App {
             is_caret_visible: true,
             keeps_height: is_working,
             is_tall: self.completion.is_open(),
-            ..Frame::default()
         }
     }
 
