@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn dropped_pictures_are_found_however_terminals_write_them() {
-        let (cwd, home) = (Path::new("/work"), Path::new("/home/me"));
+        let (cwd, home) = (Path::new("/p"), Path::new("/home/me"));
         for (pasted, expected) in [
             ("/tmp/a.png", vec!["/tmp/a.png"]),
             ("/tmp/a.PNG\n", vec!["/tmp/a.PNG"]),
@@ -249,7 +249,7 @@ mod tests {
             ("/tmp/a\\ b.webp", vec!["/tmp/a b.webp"]),
             ("/tmp/Screenshot 2026 at 10.gif", vec!["/tmp/Screenshot 2026 at 10.gif"]),
             ("file:///tmp/a%20b.png", vec!["/tmp/a b.png"]),
-            ("~/a.png ./b.png\n/c.png", vec!["/home/me/a.png", "/work/./b.png", "/c.png"]),
+            ("~/a.png ./b.png\n/c.png", vec!["/home/me/a.png", "/p/./b.png", "/c.png"]),
             ("look at /tmp/a.png", vec![]),
             ("/tmp/a.png and more", vec![]),
             ("/tmp/a.txt", vec![]),
