@@ -24,7 +24,7 @@ mod settings;
 mod tables;
 mod team;
 mod terminal;
-mod turn_model;
+pub(crate) mod turn_model;
 
 use anyhow::{Context, bail};
 use args::Args;

@@ -4,6 +4,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "chores talk to the person who runs them")]
 
 mod bench;
+mod startup_order;
 mod tidy;
 mod torture;
 
@@ -24,6 +25,7 @@ Usage: cargo xtask <chore>
                           measures searching a gigabyte of sessions, beside ripgrep
   bench context [--write]
                           measures the steps before a request
+  startup-order           writes which functions run at every start, for the linker
   torture <kind> [options]
                           the tests that are cruel to sessions, at full size; `cargo xtask torture` says more";
 
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
     let result = match chore.as_str() {
         "tidy" => tidy::run(&workspace_root()),
         "bench" => bench::run(&workspace_root(), args.collect()),
+        "startup-order" => startup_order::run(&workspace_root(), &args.collect::<Vec<_>>()),
         "torture" => torture::run(&workspace_root(), &args.collect::<Vec<_>>()),
         _ => Err(anyhow::anyhow!("{USAGE}")),
     };
