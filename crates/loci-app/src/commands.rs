@@ -24,6 +24,7 @@ use loci_settings::Scope;
 use loci_stdx::Env;
 use loci_storage::layout::ConfigHome;
 
+use crate::session_command::CommandContext;
 use crate::user_error::UserError;
 
 /// What commands know beside the session.
@@ -35,6 +36,13 @@ pub struct SessionCommands {
     pub home: ConfigHome,
     /// Which build this is, for people.
     pub build: String,
+}
+
+impl From<&CommandContext> for SessionCommands {
+    fn from(ctx: &CommandContext) -> Self {
+        let build = ctx.options.build.clone().unwrap_or_else(|| "unknown".to_owned());
+        Self { env: ctx.env.clone(), home: ctx.home.clone(), build }
+    }
 }
 
 impl LocalCommands for SessionCommands {
@@ -60,6 +68,32 @@ impl LocalCommands for SessionCommands {
 
     fn needs_servers(&self, call: &CommandCall) -> bool {
         matches!(call.command.name.as_str(), "context" | "mcp" | "status")
+    }
+}
+
+/// What a panel may show as a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReportTopic {
+    /// `/usage`.
+    Usage,
+    /// `/status`.
+    Status,
+    /// `/hooks`.
+    Hooks,
+    /// `/skills`.
+    Skills,
+}
+
+impl SessionCommands {
+    /// Returns a report as Markdown: what the command of its name says.
+    pub fn report(&self, topic: ReportTopic, session: &SessionSnapshot) -> String {
+        match topic {
+            ReportTopic::Usage => usage::run(session),
+            ReportTopic::Status => status::run(self, session),
+            ReportTopic::Hooks => hooks::run(self, session),
+            ReportTopic::Skills => skills::run(session),
+        }
+        .text
     }
 }
 

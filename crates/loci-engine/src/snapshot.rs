@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use loci_context::ContextUsage;
+use loci_context::{ContextRoom, ContextUsage, Window};
 use loci_core::app_state::Denial;
 use loci_core::hooks::HookConfig;
 use loci_core::ids::SessionId;
+use loci_core::model::facts;
 use loci_core::permission::{Mode, Rulebook};
 use loci_core::session::Totals;
 use loci_core::skill::SkillRegistry;
@@ -75,6 +76,45 @@ pub struct SessionSnapshot {
     pub api_key_source: String,
     /// The output style.
     pub output_style: String,
+}
+
+impl SessionSnapshot {
+    /// Returns a session in which nothing was said and of which nothing is known, with a model's window.
+    pub fn empty(session: SessionId, model: &str) -> Self {
+        let window =
+            Window { tokens: facts(model).window, max_output: facts(model).default_output, percent: None };
+        let fullness = ContextRoom::new(window, 0).fullness(0);
+        Self {
+            session,
+            is_interactive: true,
+            title: None,
+            cwd: PathBuf::new(),
+            transcript: None,
+            has_messages: false,
+            model: model.to_owned(),
+            start_model: model.to_owned(),
+            effort: None,
+            max_thinking_tokens: None,
+            is_cache_warm: false,
+            compact_window: None,
+            mode: Mode::default(),
+            rulebook: Rulebook::default(),
+            recent_denials: Vec::new(),
+            context: ContextUsage::new(model.to_owned(), Vec::new(), fullness, true),
+            totals: Totals::default(),
+            wall: Duration::ZERO,
+            mcp_servers: Vec::new(),
+            mcp_errors: Vec::new(),
+            instructions: Vec::new(),
+            memory_dir: None,
+            skills: Arc::default(),
+            hooks: Arc::default(),
+            agents: Vec::new(),
+            settings: Value::Null,
+            api_key_source: String::new(),
+            output_style: String::new(),
+        }
+    }
 }
 
 /// Two are the same when they tell of the same moment of a session.

@@ -161,6 +161,8 @@ struct SessionState {
     title: Option<String>,
     /// Whether anything was said in it, so that it can be resumed.
     has_turns: bool,
+    /// Whether the person has switched thinking off.
+    is_thinking_off: bool,
     is_persistent: bool,
     model: String,
     mode: Mode,

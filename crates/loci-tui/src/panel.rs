@@ -8,9 +8,14 @@
 //! To add one: a file under `panel/`, a row in the engine's table of commands, an arm in `app/commands.rs`, and, where it
 //! needs data, a [`PanelRequest`] with a function of `loci_app` that answers it (`panel/request.rs`).
 
+mod context;
+mod effort;
 mod help;
 mod list;
+mod mcp;
+mod model;
 mod rename;
+mod report;
 mod request;
 mod scroll;
 mod side_question;
@@ -19,15 +24,22 @@ mod tasks;
 #[cfg(test)]
 pub(crate) mod testing;
 
+pub(crate) use context::ContextPanel;
+pub(crate) use effort::EffortPanel;
 pub(crate) use help::HelpPanel;
 pub(crate) use list::{FilteredList, ListStep, list_rows, mark_row};
+pub(crate) use mcp::McpPanel;
+pub(crate) use model::ModelPanel;
 pub(crate) use rename::{RenamePanel, rename_actions};
+pub(crate) use report::ReportPanel;
 pub(crate) use request::answer;
 pub use request::{PanelData, PanelRequest};
 pub(crate) use scroll::Scroll;
 pub(crate) use side_question::SideQuestionPanel;
 pub(crate) use tabs::Tabs;
 pub(crate) use tasks::TasksPanel;
+
+use loci_engine::Command;
 
 use crate::app::Action;
 use crate::key::InputEvent;
@@ -64,6 +76,11 @@ pub(crate) trait Panel: std::fmt::Debug {
     fn is_typing(&self) -> bool {
         false
     }
+}
+
+/// Asks how the session stands; the answer is [`PanelData::Snapshot`].
+pub(crate) fn ask_snapshot() -> Action {
+    Action::Send(Command::Snapshot { request: "panel".to_owned() })
 }
 
 /// What a panel knows of a key beside the key itself.

@@ -3,13 +3,17 @@
 //! What there is stands in the engine's table of commands (`slash_command/builtin.rs`); here is what those of the terminal
 //! do. A command of the table that has no arm here is told to be missing, and a test says so.
 
+use loci_app::commands::ReportTopic;
 use loci_core::permission::Mode;
 use loci_engine::{CommandAction, CommandCall, CommandTiming, not_offered, split_command};
 
 use super::{Action, App, ExitReason};
 use crate::block::NoticeLevel;
 use crate::input::{Draft, InputMode};
-use crate::panel::{HelpPanel, PanelRequest, RenamePanel, TasksPanel, rename_actions};
+use crate::panel::{
+    ContextPanel, EffortPanel, HelpPanel, McpPanel, ModelPanel, Panel, PanelRequest, RenamePanel,
+    ReportPanel, TasksPanel, ask_snapshot, rename_actions,
+};
 
 impl App {
     /// Carries out a command of the interface, or has it wait; none where the text is for the session.
@@ -57,6 +61,24 @@ impl App {
                     Vec::new()
                 }
             },
+            "context" => match call.argument.as_deref() {
+                None => self.open_snapshot_panel(ContextPanel::new(false)),
+                Some("all") => self.open_snapshot_panel(ContextPanel::new(true)),
+                Some(_) => return None,
+            },
+            // With an argument the session carries them out.
+            "usage" | "status" | "hooks" | "skills" | "model" | "effort" | "mcp"
+                if call.argument.is_some() =>
+            {
+                return None;
+            }
+            "usage" => self.open_snapshot_panel(ReportPanel::new(ReportTopic::Usage)),
+            "status" => self.open_snapshot_panel(ReportPanel::new(ReportTopic::Status)),
+            "hooks" => self.open_snapshot_panel(ReportPanel::new(ReportTopic::Hooks)),
+            "skills" => self.open_snapshot_panel(ReportPanel::new(ReportTopic::Skills)),
+            "model" => self.open_snapshot_panel(ModelPanel::default()),
+            "effort" => self.open_snapshot_panel(EffortPanel::default()),
+            "mcp" => self.open_snapshot_panel(McpPanel::default()),
             "branch" => self.branch(call.argument.clone()),
             "plan" => self.plan(call.argument.clone()),
             "tasks" => {
@@ -68,6 +90,12 @@ impl App {
             "export" => vec![Action::AskPanel(PanelRequest::Export { file: call.argument.clone() })],
             _ => return None,
         })
+    }
+
+    /// Opens a panel that is made of how the session stands.
+    pub(super) fn open_snapshot_panel(&mut self, panel: impl Panel + 'static) -> Vec<Action> {
+        self.open_panel(panel);
+        vec![ask_snapshot()]
     }
 
     /// Copies the source of an answer: the last, or the Nth from the end.

@@ -107,6 +107,10 @@ impl App {
             EngineEvent::SideAnswered { request, outcome } => {
                 return self.panel_data(PanelData::SideAnswer { request, outcome });
             }
+            EngineEvent::Snapshot { snapshot, .. } => return self.panel_data(PanelData::Snapshot(snapshot)),
+            EngineEvent::McpAnswered { outcome, .. } => {
+                return self.panel_data(PanelData::ServersChanged(outcome.map(drop)));
+            }
             EngineEvent::LocalCommand(output) => self.local_command(&output),
             EngineEvent::TerminalSequence(sequence) => return vec![Action::Write(sequence)],
             EngineEvent::Warning(text) => self.notice(NoticeLevel::Warning, text),
@@ -116,8 +120,6 @@ impl App {
             | EngineEvent::TurnsOver { .. }
             | EngineEvent::StopAnswered { .. }
             | EngineEvent::DirectoryAdded { .. }
-            | EngineEvent::Snapshot { .. }
-            | EngineEvent::McpAnswered { .. }
             | EngineEvent::FilesRewound { .. } => {}
         }
         Vec::new()

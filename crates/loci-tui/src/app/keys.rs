@@ -7,6 +7,7 @@ use crate::dialog::DialogStep;
 use crate::input::Menu;
 use crate::key::{InputEvent, Key, KeyCode};
 use crate::keymap::{Action as KeyAction, Context, Resolution};
+use crate::panel::ModelPanel;
 use crate::status::next_mode;
 
 impl App {
@@ -90,6 +91,8 @@ impl App {
             KeyAction::AppSuspend => vec![Action::Suspend],
             KeyAction::ChatCancel => self.escape(key),
             KeyAction::ChatCycleMode => self.cycle_mode(),
+            KeyAction::ChatModelPicker => self.open_snapshot_panel(ModelPanel::default()),
+            KeyAction::ChatThinkingToggle => self.toggle_thinking(),
             KeyAction::AutocompleteAccept => self.accept_completion(),
             KeyAction::AutocompleteDismiss => self.dismiss_completion(),
             KeyAction::AutocompletePrevious => self.move_in_menu(Menu::previous),
@@ -112,6 +115,17 @@ impl App {
             KeyAction::HistorySearch => self.begin_search(),
             _ => return None,
         })
+    }
+
+    /// Switches thinking off, or back to what the model does by itself.
+    fn toggle_thinking(&mut self) -> Vec<Action> {
+        self.session.is_thinking_off = !self.session.is_thinking_off;
+        let (most, text) = match self.session.is_thinking_off {
+            true => (Some(0), "Thinking is off from the next request on · Alt+T switches it on"),
+            false => (None, "Thinking is on from the next request on · Alt+T switches it off"),
+        };
+        self.flash(text);
+        vec![Action::Send(Command::SetThinking(most))]
     }
 
     fn cycle_mode(&mut self) -> Vec<Action> {

@@ -1,9 +1,12 @@
 //! What panels and commands ask for off the thread that draws, and the answers.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use loci_app::commands::model::{self, ModelRow};
+use loci_app::commands::{ReportTopic, SessionCommands};
 use loci_app::session_command::{self, CommandContext};
-use loci_engine::BackgroundTask;
+use loci_engine::{BackgroundTask, SessionSnapshot};
 
 /// Something that is found out beside the thread that draws.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +22,18 @@ pub enum PanelRequest {
         task: String,
         /// The file that collects it.
         file: PathBuf,
+    },
+    /// Say something about the session, as text.
+    Report {
+        /// What about.
+        topic: ReportTopic,
+        /// How it stands.
+        snapshot: Arc<SessionSnapshot>,
+    },
+    /// List the models that can be chosen.
+    Models {
+        /// How the session stands.
+        snapshot: Arc<SessionSnapshot>,
     },
 }
 
@@ -36,6 +51,19 @@ pub enum PanelData {
         /// What it printed.
         text: String,
     },
+    /// How the session stands.
+    Snapshot(Arc<SessionSnapshot>),
+    /// Servers have changed: whoever shows them asks again.
+    ServersChanged(Result<(), String>),
+    /// What is said about the session.
+    Report {
+        /// What about.
+        topic: ReportTopic,
+        /// What is said.
+        markdown: String,
+    },
+    /// The models that can be chosen.
+    Models(Vec<ModelRow>),
     /// What the model says to a question on the side, or why it says nothing.
     SideAnswer {
         /// The request's id.
@@ -55,6 +83,13 @@ pub(crate) fn answer(request: PanelRequest, ctx: &CommandContext) -> PanelData {
         }
         PanelRequest::TaskOutput { task, file } => {
             session_command::task_output(&file).map(|text| PanelData::TaskOutput { task, text })
+        }
+        PanelRequest::Report { topic, snapshot } => {
+            let markdown = SessionCommands::from(ctx).report(topic, &snapshot);
+            Ok(PanelData::Report { topic, markdown })
+        }
+        PanelRequest::Models { snapshot } => {
+            Ok(PanelData::Models(model::rows(&SessionCommands::from(ctx), &snapshot)))
         }
     };
     answer.unwrap_or_else(|error| PanelData::Failed(error.to_string()))

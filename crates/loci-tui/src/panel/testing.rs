@@ -1,5 +1,10 @@
 //! A panel on a virtual screen, driven by keys.
 
+use std::sync::Arc;
+
+use loci_core::ids::SessionId;
+use loci_engine::SessionSnapshot;
+
 use super::{Panel, PanelContext, PanelData, PanelStep};
 use crate::app::Action;
 use crate::key::{InputEvent, Key, KeyCode};
@@ -7,6 +12,12 @@ use crate::keymap::Action as KeyAction;
 use crate::render::RenderContext;
 use crate::screen::{FullScreen, Size, WriterOptions};
 use crate::theme::{Background, ColorDepth, Theme};
+
+/// A session in which nothing was said.
+pub(crate) fn snapshot() -> Arc<SessionSnapshot> {
+    let id = SessionId::parse("0a0a0a0a-0001-4000-8000-000000000001").unwrap();
+    Arc::new(SessionSnapshot::empty(id, "claude-sonnet-4-5"))
+}
 
 /// A panel and the size it is seen in.
 pub(crate) struct Shown<P> {

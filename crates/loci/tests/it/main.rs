@@ -70,6 +70,7 @@ mod task_list;
 #[cfg(unix)]
 mod team_memory;
 mod terminal_interface;
+mod terminal_panels;
 mod torture;
 mod trace;
 mod trust;
