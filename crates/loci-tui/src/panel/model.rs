@@ -10,7 +10,7 @@ use loci_engine::SessionSnapshot;
 use super::{FilteredList, ListStep, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView};
 use crate::app::Action;
 use crate::key::InputEvent;
-use crate::layout::{code, faint, line, warning};
+use crate::layout::{code, faint, line, paragraph, warning};
 use crate::render::RenderContext;
 use crate::screen::Size;
 use crate::text::{Row, Span, sanitize_line};
@@ -51,7 +51,7 @@ impl ModelPanel {
         let row = self.models.as_ref()?.get(self.confirming?)?;
         let tokens = self.session.as_ref().map_or(0, |session| session.context.fullness.tokens);
         Some(format!(
-            "{} would read the conversation anew ({} tokens): the one at hand has it in its cache. Enter again to switch",
+            "Enter again to switch: {} reads all {} tokens anew, the model at hand has them in its cache",
             row.name,
             short_tokens(tokens)
         ))
@@ -104,7 +104,7 @@ impl Panel for ModelPanel {
         let mut view = PanelView::new("Model", "type to search · Enter choose · Esc close");
         view.push_field("Search: ", self.list.field());
         if let Some(text) = self.warning().or_else(|| self.problem.clone()) {
-            view.head.push(line(&text, warning()));
+            view.head.extend(paragraph("", &text, warning(), size.width));
         }
         let room = view.room(size);
         let models = self.models.as_deref().unwrap_or_default();
