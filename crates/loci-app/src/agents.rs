@@ -6,10 +6,11 @@ use std::sync::Arc;
 use loci_context::AgentPrompt;
 use loci_core::agent::{
     AgentDefinition, AgentRegistry, AgentScope, Problem, ToolAccess, agent_mode, builtin_agents,
-    parse_agents_json,
+    parse_agents_json, preloaded_skills,
 };
 use loci_core::hooks::{HookConfig, HookScope, HookSource};
 use loci_core::permission::Rulebook;
+use loci_core::skill::SkillRegistry;
 use loci_engine::{AgentPoller, AgentsConfig, SessionConfig, agent_listing, main_agent_memory};
 use loci_stdx::{Env, Store};
 use loci_storage::config::{AgentWatch, DefinitionPlaces, FoundAgents, discover_agents};
@@ -73,6 +74,7 @@ impl SessionAgents {
             can_fork: crate::background_agents::switch(&run.env, "CLAUDE_CODE_FORK_SUBAGENT")
                 .unwrap_or(options.is_interactive),
             is_background: options.is_interactive,
+            appended_prompt: options.appended_agent_prompt.clone().filter(|text| !text.trim().is_empty()),
             keeps_memory: !run.is_bare && run.settings.auto_memory.enabled != Some(false),
             memory_root: run.instructions.memory_root().to_owned(),
             ..usual
@@ -96,15 +98,11 @@ impl SessionAgents {
             return;
         };
         self.warnings.extend(agent.notes.iter().map(|note| format!("The agent `{}`: {note}", agent.name)));
-        for (what, is_asked) in
-            [("skills", !agent.skills.is_empty()), ("mcpServers", !agent.mcp_servers.is_empty())]
-        {
-            if is_asked {
-                self.warnings.push(format!(
-                    "The agent `{}` works without its `{what}`: they are not supported yet",
-                    agent.name
-                ));
-            }
+        if !agent.mcp_servers.is_empty() {
+            self.warnings.push(format!(
+                "The agent `{}` works without its `mcpServers`: they are not supported yet",
+                agent.name
+            ));
         }
         if agent.permission_mode.is_some() && options.permissions.mode.is_none() {
             book.mode = agent_mode(book.mode, agent.permission_mode);
@@ -120,6 +118,14 @@ impl SessionAgents {
         });
         self.config.spawnable = ToolAccess::main(&agent).spawnable();
         self.config.main = Some(agent);
+    }
+
+    /// Puts the skills of the agent that the main conversation runs as into its prompt.
+    pub(crate) fn preload_skills(&mut self, registry: &SkillRegistry) {
+        let (Some(agent), Some(prompt)) = (&self.config.main, &mut self.prompt) else { return };
+        let (skills, problems) = preloaded_skills(registry, &agent.skills);
+        prompt.text += &skills;
+        self.warnings.extend(problems.iter().map(|problem| format!("The agent `{}`: {problem}", agent.name)));
     }
 
     /// Says in the Agent tool which agents there are; takes away what the agent of the main conversation does not have.

@@ -135,13 +135,14 @@ pub fn compose(inputs: ComposeInputs<'_>) -> Result<Composed, UserError> {
     let skills = std::mem::take(&mut prefetched.skills);
     warnings.extend(skills.warnings());
     warnings.extend(run.warnings.iter().chain(&access.warnings).cloned().chain(instructions));
-    warnings.append(&mut agents.warnings);
     let mut compaction = compaction_config(&run.env, &run.settings, &model.main);
     compaction.window = compaction.window.or_else(|| server_window(&run.env, &provider.client, &model.main));
     let (mcp, problems) = mcp::servers_of_run(options, &run, resume.place.id().as_str())?;
     warnings.extend(problems);
     let window = compaction.window.unwrap_or(facts(&model.main).window);
     let skills = Arc::new(skills.into_session(SkillOptions::new(&run), window));
+    agents.preload_skills(&skills.registry());
+    warnings.append(&mut agents.warnings);
     let mut toolbox = toolbox(options, &run, &access.rulebook, record, &skills)?;
     agents.offer(&mut toolbox, &access.rulebook);
     let models = std::iter::once(model.main.clone()).chain(model.fallbacks.clone()).collect();

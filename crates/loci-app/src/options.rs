@@ -27,6 +27,8 @@ pub struct RunOptions {
     pub system_prompt: Option<TextSource>,
     /// What is added to the system prompt.
     pub appended_prompt: Option<TextSource>,
+    /// What is added to the system prompts of agents that are sent out.
+    pub appended_agent_prompt: Option<String>,
     /// Which built-in tools are on offer.
     pub tools: ToolChoice,
     /// What may run.
@@ -94,6 +96,7 @@ impl Default for RunOptions {
             model: ModelOptions::default(),
             system_prompt: None,
             appended_prompt: None,
+            appended_agent_prompt: None,
             tools: ToolChoice::Usual,
             permissions: PermissionOptions::default(),
             max_turns: None,

@@ -6,6 +6,7 @@
 
 mod builtin;
 mod definition;
+mod preload;
 mod registry;
 mod result_text;
 mod tool_access;
@@ -14,6 +15,7 @@ pub use builtin::builtin_agents;
 pub use definition::{
     AgentDefinition, AgentScope, AgentSource, MemoryScope, Problem, parse_agent, parse_agents_json,
 };
+pub use preload::preloaded_skills;
 pub use registry::AgentRegistry;
 pub use result_text::sanitize_result;
 pub use tool_access::{AgentPlace, ToolAccess};

@@ -75,6 +75,8 @@ pub(crate) struct AgentSettings {
     pub(crate) can_fork: bool,
     pub(crate) is_background: bool,
     pub(crate) spawnable: Option<Vec<String>>,
+    /// What is added to the prompts of agents that are sent out.
+    pub(crate) appended_prompt: Option<String>,
     pub(crate) keeps_memory: bool,
     pub(crate) memory_root: PathBuf,
 }
@@ -131,6 +133,7 @@ impl AgentService {
                 can_fork: config.can_fork,
                 is_background: config.is_background,
                 spawnable: config.spawnable.clone(),
+                appended_prompt: config.appended_prompt.clone(),
                 keeps_memory: config.keeps_memory,
                 memory_root: config.memory_root.clone(),
             },

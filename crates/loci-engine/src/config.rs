@@ -434,6 +434,8 @@ pub struct AgentsConfig {
     pub spawnable: Option<Vec<String>>,
     /// The agent that the main conversation runs as.
     pub main: Option<Arc<AgentDefinition>>,
+    /// What is added to the prompts of agents that are sent out.
+    pub appended_prompt: Option<String>,
     /// Whether agents may keep memories of their own.
     pub keeps_memory: bool,
     /// Where those of a project lie.
@@ -454,6 +456,7 @@ impl Default for AgentsConfig {
             is_background: false,
             spawnable: None,
             main: None,
+            appended_prompt: None,
             keeps_memory: false,
             memory_root: PathBuf::new(),
         }

@@ -174,6 +174,8 @@ pub struct BeforeEnd {
     pub has_gone_on: bool,
     /// What runs in the background, as the payload has it.
     pub background_tasks: Vec<Value>,
+    /// What is scheduled, as the payload has it.
+    pub session_crons: Vec<Value>,
     /// Where the agent whose turn it is writes down what it does; none for the main line.
     pub agent_transcript: Option<PathBuf>,
     /// How things stand.

@@ -102,6 +102,8 @@ pub(crate) struct HookWorld {
     pub(crate) client: Client,
     /// Whether a classifier judges calls, which may be told of results.
     pub(crate) has_classifier: bool,
+    /// The agent that the main conversation runs as.
+    pub(crate) main_agent: Option<String>,
     /// The connected MCP servers, for handlers that are tools of theirs.
     pub(crate) mcp_tools: Option<Arc<dyn McpToolCaller>>,
     pub(crate) home: ConfigHome,
@@ -176,6 +178,7 @@ impl HookService {
         let identity = world.identity.get();
         let kind = event.event();
         let (agent_id, agent_type) = moment.agent.map(|agent| (agent.id.to_string(), agent.kind)).unzip();
+        let agent_type = agent_type.or_else(|| world.main_agent.clone());
         let mode = world.state.get().permission.rulebook.mode;
         HookInput {
             common: CommonInput {

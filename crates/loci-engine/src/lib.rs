@@ -30,6 +30,7 @@ mod renewal;
 mod replay;
 mod request;
 mod restore;
+mod schedule;
 mod session;
 mod skills;
 mod slash_command;

@@ -28,6 +28,7 @@ use crate::earlier_totals::EarlierTotals;
 use crate::event::{EngineEvent, TurnReport};
 use crate::extension::{FeatureHooks, SessionBegin};
 use crate::mcp::{McpLink, servers_changed};
+use crate::schedule::ScheduleService;
 use crate::slash_command::{CommandAction, CommandRegistry};
 use crate::turn::Outcome;
 use side_question::SideQuestions;
@@ -204,6 +205,7 @@ impl Session {
 
     async fn next_input(&mut self) -> Option<TurnInput> {
         let mut finished = self.conversation.host.tasks().finished();
+        let schedule = self.conversation.ctx.schedule.clone();
         let since = Instant::now();
         loop {
             if let Some(input) = self.queue.pop_front() {
@@ -236,6 +238,11 @@ impl Session {
                 _ = finished.changed() => {}
                 () = sleep_until(deadline) => return None,
                 () = servers_changed(&mut self.mcp) => self.sync_servers(),
+                () = prompt_due(schedule.as_deref()), if !self.is_closing => {
+                    if let Some(input) = schedule.as_deref().and_then(|it| self.scheduled_prompt(it)) {
+                        return Some(input);
+                    }
+                }
                 () = tokio::time::sleep(self.idle_notice), if is_idle => {
                     self.is_told_idle = true;
                     let message = "loci is waiting for your input".to_owned();
@@ -243,6 +250,19 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// Takes the scheduled prompt that is due. A skill that only people may use is not used by a schedule.
+    fn scheduled_prompt(&self, schedule: &ScheduleService) -> Option<TurnInput> {
+        let task = schedule.take_due()?;
+        if self.conversation.ctx.is_for_people_alone(&task.prompt) {
+            let text =
+                format!("The scheduled task {} was not run: only people may use `{}`", task.id, task.prompt);
+            self.conversation.tell(EngineEvent::Warning(text));
+            return None;
+        }
+        tracing::debug!(target: "loci::engine", task = task.id, "scheduled prompt");
+        Some(TurnInput::Prompt(Prompt::text(&task.prompt)))
     }
 
     /// Says until when a session that is closing waits for background work (for ever, without a time); nothing, when
@@ -309,6 +329,14 @@ impl Session {
                 }
             },
         }
+    }
+}
+
+/// Waits until a scheduled prompt is due; for ever, where nothing can be scheduled.
+async fn prompt_due(schedule: Option<&ScheduleService>) {
+    match schedule {
+        Some(schedule) => schedule.due().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -25,6 +25,9 @@ pub trait Clock: Send + Sync + fmt::Debug {
 
     /// Returns today's date where the user is.
     fn local_date(&self) -> Date;
+
+    /// Returns the zone that clocks on the wall follow where the user is.
+    fn local_zone(&self) -> TimeZone;
 }
 
 /// The clock of the machine.
@@ -58,6 +61,10 @@ impl Clock for SystemClock {
 
     fn local_date(&self) -> Date {
         Timestamp::now().to_zoned(local_zone()).date()
+    }
+
+    fn local_zone(&self) -> TimeZone {
+        local_zone()
     }
 }
 
@@ -136,6 +143,10 @@ impl Clock for FixedClock {
 
     fn local_date(&self) -> Date {
         self.state().now.to_zoned(TimeZone::UTC).date()
+    }
+
+    fn local_zone(&self) -> TimeZone {
+        TimeZone::UTC
     }
 }
 

@@ -12,7 +12,7 @@ use loci_core::task_list::Todo;
 use loci_stdx::Env;
 use serde_json::Value;
 
-use crate::{AgentHost, BackgroundTasks, FileStates, TaskStore, Workspace};
+use crate::{AgentHost, BackgroundTasks, FileStates, ScheduleHost, TaskStore, Workspace};
 
 /// An answer that takes a while.
 pub type HostFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -58,6 +58,11 @@ pub trait Host: Send + Sync {
 
     /// The agents that can be sent out from this conversation, where any can.
     fn agents(&self) -> Option<&dyn AgentHost> {
+        None
+    }
+
+    /// The prompts that the session gives itself later, where it can.
+    fn schedule(&self) -> Option<&dyn ScheduleHost> {
         None
     }
 

@@ -13,6 +13,7 @@ mod toolbox;
 mod agents;
 mod background_tasks;
 mod files;
+mod schedule;
 mod todo;
 
 mod ask_user_question;
@@ -51,6 +52,7 @@ pub use host::{EnteredWorktree, Host, HostFuture, LeftWorktree, PlanView, ToolPr
 pub use input_check::InputCheck;
 pub use read::image::picture_block;
 pub use recall::RecordDirs;
+pub use schedule::{SCHEDULE_TOOLS, ScheduleHost, ScheduleRequest};
 pub use skill::{SKILL_TOOL, SkillCatalog, SkillTool, skill_name};
 pub use spill::spill_preview;
 pub use todo::task_store::{MemoryTaskStore, TaskStore};

@@ -33,6 +33,7 @@ pub(crate) struct TestHost {
     pub(crate) child_env: Mutex<Vec<(String, String)>>,
     is_planning: Mutex<bool>,
     todos: Mutex<Vec<Todo>>,
+    schedule: crate::schedule::tests::TestSchedule,
     /// What was said earlier; nothing is kept unless it is set.
     pub(crate) recalled: Mutex<Option<RecallResult>>,
     /// What happens between the verdict and the run.
@@ -66,6 +67,7 @@ impl TestHost {
             child_env: Mutex::new(vec![("PATH".to_owned(), path)]),
             is_planning: Mutex::default(),
             todos: Mutex::default(),
+            schedule: crate::schedule::tests::TestSchedule::default(),
             recalled: Mutex::default(),
             between: Mutex::new(Box::new(|| {})),
         }
@@ -121,6 +123,10 @@ impl TestHost {
 }
 
 impl Host for TestHost {
+    fn schedule(&self) -> Option<&dyn crate::ScheduleHost> {
+        Some(&self.schedule)
+    }
+
     fn env(&self) -> Env {
         self.env.clone()
     }

@@ -97,6 +97,10 @@ impl Toolbox {
             Arc::new(crate::todo::todo_write::TodoWrite::default()),
             Arc::new(crate::enter_worktree::EnterWorktree::default()),
             Arc::new(crate::exit_worktree::ExitWorktree::default()),
+            Arc::new(crate::schedule::cron_create::CronCreate::default()),
+            Arc::new(crate::schedule::cron_delete::CronDelete::default()),
+            Arc::new(crate::schedule::cron_list::CronList::default()),
+            Arc::new(crate::schedule::schedule_wakeup::ScheduleWakeup::default()),
         ])
     }
 

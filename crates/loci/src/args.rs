@@ -96,6 +96,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     pub(crate) append_system_prompt_file: Option<PathBuf>,
 
+    /// Add to the system prompts of agents that are sent out.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) append_subagent_system_prompt: Option<String>,
+
     /// The built-in tools on offer: names, "default" for all, "" for none.
     #[arg(long, value_name = "NAMES", num_args = 0..)]
     pub(crate) tools: Option<Vec<String>>,

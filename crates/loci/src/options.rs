@@ -28,6 +28,7 @@ impl Args {
                 self.append_system_prompt.as_ref(),
                 self.append_system_prompt_file.as_ref(),
             ),
+            appended_agent_prompt: self.append_subagent_system_prompt.clone(),
             tools: self.tool_choice(),
             permissions: self.permissions(),
             max_turns: self.max_turns,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use loci_core::permission::Rulebook;
 use loci_engine::SessionSkills;
 use loci_storage::search::RECALL_TOOL;
-use loci_tools::{RecordDirs, SKILL_TOOL, SkillCatalog, SkillTool, Toolbox};
+use loci_tools::{RecordDirs, SCHEDULE_TOOLS, SKILL_TOOL, SkillCatalog, SkillTool, Toolbox};
 
 use crate::background_agents::switch;
 use crate::options::{RunOptions, ToolChoice};
@@ -62,6 +62,9 @@ pub fn toolbox(
     };
     if !matches!(options.tools, ToolChoice::Only(_)) {
         toolbox.retain(|tool| !is_left_out(&tool.name) || rulebook.is_tool_allowed(&tool.name));
+    }
+    if run.env.vars.is_truthy("CLAUDE_CODE_DISABLE_CRON") {
+        toolbox.retain(|tool| !SCHEDULE_TOOLS.contains(&tool.name.as_str()));
     }
     // Without a record there is nothing to look up.
     if !options.is_persistent || run.settings.recall_enabled == Some(false) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use loci_context::{AgentPrompt, EnvironmentContext, PromptParts, Replaced};
-use loci_core::agent::{AgentPlace, ToolAccess, agent_mode};
+use loci_core::agent::{AgentPlace, ToolAccess, agent_mode, preloaded_skills};
 use loci_core::entry::draft::Stamp;
 use loci_core::message::Message;
 use loci_storage::memory::Author;
@@ -91,7 +91,7 @@ impl AgentService {
             tasks,
             agent: Some(plan.agent.clone()),
         });
-        let host = host.with_agents(Arc::clone(self));
+        let host = host.with_agents(Arc::clone(self)).with_schedule(ctx.schedule.clone());
         let mut conversation = Conversation::new(ConversationParts {
             host: Arc::new(host),
             agent: Some(plan.agent.clone()),
@@ -145,12 +145,16 @@ impl AgentService {
         let toolbox = self.tools(plan, memory.is_some())?;
         let base = &self.base;
         let has_context = plan.definition.has_project_context;
+        let (skills, problems) = preloaded_skills(&ctx.skills.registry(), &plan.definition.skills);
+        for problem in problems {
+            self.tell_once(format!("The agent `{}`: {problem}", plan.definition.name));
+        }
         let prompt = PromptParts {
             replacement: None,
             // A style is the main conversation's.
             style: None,
             agent: Some(AgentPrompt {
-                text: plan.definition.prompt.clone(),
+                text: format!("{}{skills}", plan.definition.prompt),
                 memory: memory.map(agent_memory),
                 is_sent_out: true,
             }),
@@ -161,7 +165,7 @@ impl AgentService {
             },
             memory_dir: None,
             git: base.prompt.git.clone().filter(|_| has_context),
-            appendix: base.prompt.appendix.clone(),
+            appendix: joined(base.prompt.appendix.as_deref(), self.settings.appended_prompt.as_deref()),
         };
         let compaction = CompactionConfig { collapses: false, ..base.compaction };
         let session = ctx.identity.get().id().to_string();
@@ -226,6 +230,12 @@ impl AgentService {
         }
         agent_log(&dir, &plan.agent.id)
     }
+}
+
+/// Joins what is added to a prompt.
+fn joined(first: Option<&str>, second: Option<&str>) -> Option<String> {
+    let parts: Vec<&str> = [first, second].into_iter().flatten().filter(|text| !text.is_empty()).collect();
+    (!parts.is_empty()).then(|| parts.join("\n\n"))
 }
 
 /// Cuts a conversation behind the response that made a call; returns it with the calls of that response.

@@ -16,7 +16,7 @@ use super::listing::is_offered;
 use super::{AgentService, ForkStart, SpawnContext};
 use crate::config::ModelConfig;
 use crate::event::AgentRef;
-use crate::model_name::resolve_model;
+use crate::model_name::{is_model_available, resolve_model};
 
 /// Everything that makes an agent's run what it is.
 pub(crate) struct AgentPlan {
@@ -222,10 +222,22 @@ impl AgentService {
     ) -> Result<ModelConfig, String> {
         let vars = self.vars();
         let by_environment = vars.non_empty("CLAUDE_CODE_SUBAGENT_MODEL");
-        let chosen = [by_environment, called, definition.model.as_deref()];
-        let chosen =
-            chosen.into_iter().flatten().map(str::trim).find(|name| !name.is_empty() && *name != "inherit");
         let parent = from.context.model.clone();
+        let settings = self.deps.ctx.state.get().settings.clone();
+        let may = |name: &str| is_model_available(&vars, &settings, name);
+        let is_named = |name: &&str| !name.is_empty() && *name != "inherit";
+        if let Some(name) = called.map(str::trim).filter(is_named).filter(|name| !may(name)) {
+            return Err(format!("The model `{name}` may not be used here (`availableModels`)"));
+        }
+        let chosen = [by_environment, called, definition.model.as_deref()];
+        let chosen = chosen.into_iter().flatten().map(str::trim).find(is_named);
+        if let Some(name) = chosen.filter(|name| !may(name)) {
+            self.tell_once(format!(
+                "The agent `{}` works with the model of the conversation: `{name}` may not be used here (`availableModels`)",
+                definition.name
+            ));
+        }
+        let chosen = chosen.filter(|name| may(name));
         let main = chosen.map_or_else(|| parent.main.clone(), |name| resolve_model(&vars, name));
         if self.deps.max_budget_usd.is_some() && facts(&main).price.is_none() {
             return Err(format!(
@@ -254,12 +266,6 @@ impl AgentService {
             self.tell_once(format!(
                 "The agent `{name}` asks for the permission mode {asked} and works in {session}: an agent has no more \
                  permissions than its session"
-            ));
-        }
-        if !definition.skills.is_empty() {
-            let skills = definition.skills.join(", ");
-            self.tell_once(format!(
-                "The agent `{name}` begins without its skills ({skills}): they are not supported yet"
             ));
         }
         if !definition.mcp_servers.is_empty() {

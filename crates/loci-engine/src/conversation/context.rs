@@ -13,6 +13,7 @@ use loci_core::hooks::{HookConfig, HookEvent, HookScope, HookSource};
 use loci_core::ids::AgentId;
 use loci_core::permission::{Mode, Rulebook};
 use loci_core::session::{SessionIdentity, Totals};
+use loci_core::skill::SkillScope;
 use loci_llm::Client;
 use loci_stdx::{Env, Store};
 use loci_storage::layout::{ConfigHome, SessionTmp};
@@ -34,8 +35,9 @@ use crate::local_command::LocalCommands;
 use crate::mcp::McpConfig;
 use crate::memory::MemoryService;
 use crate::plan::PlanService;
+use crate::schedule::ScheduleService;
 use crate::skills::SessionSkills;
-use crate::slash_command::CommandRegistry;
+use crate::slash_command::{CommandRegistry, split_command};
 use crate::state::change;
 use crate::worktrees::WorktreeService;
 
@@ -51,6 +53,8 @@ pub(crate) struct SessionContext {
     /// The world around the session; settings change it.
     pub(crate) ambient: Arc<Mutex<Ambient>>,
     pub(crate) tmp: SessionTmp,
+    /// Prompts for later; none where nothing is to be scheduled.
+    pub(crate) schedule: Option<Arc<ScheduleService>>,
     /// Where front ends hear of whatever concerns the whole session.
     pub(crate) events: UnboundedSender<EngineEvent>,
     /// The MCP servers, where there are any.
@@ -120,6 +124,15 @@ impl SessionContext {
             }
             None => book,
         }
+    }
+
+    /// Tells whether a text is a skill that its author lets nobody use but people. Our own can be scheduled: whoever typed
+    /// the loop wants them.
+    pub(crate) fn is_for_people_alone(&self, text: &str) -> bool {
+        let Some((name, _)) = split_command(text) else { return false };
+        let registry = self.skills.registry();
+        let skill = registry.find(name);
+        skill.is_some_and(|skill| !skill.is_for_model && skill.source.scope != SkillScope::Bundled)
     }
 
     /// Adds what people can type to the commands.

@@ -16,7 +16,7 @@ use loci_storage::layout::{ConfigHome, SessionTmp};
 use loci_storage::search::{ProjectRecord, recall};
 use loci_tools::{
     AgentHost, BackgroundTasks, EnteredWorktree, FileState, FileStates, HOOK_ENV_VARIABLE, Host, HostFuture,
-    LeftWorktree, PlanView, TaskStore, ToolProgress, Workspace, WorktreeWish,
+    LeftWorktree, PlanView, ScheduleHost, TaskStore, ToolProgress, Workspace, WorktreeWish,
 };
 use serde_json::Value;
 
@@ -26,6 +26,7 @@ use crate::event::{AgentRef, EngineEvent, EventSink};
 use crate::extension::HookMoment;
 use crate::file_history::FileHistoryRecorder;
 use crate::plan::PlanService;
+use crate::schedule::ScheduleService;
 use crate::worktrees::WorktreeService;
 
 /// What the calls of a conversation share.
@@ -65,6 +66,8 @@ pub(crate) struct ConversationHost {
     agent: Option<AgentRef>,
     /// Sends agents out, where any can be.
     agents: Option<Arc<AgentService>>,
+    /// Prompts for later, where there can be any.
+    schedule: Option<Arc<ScheduleService>>,
     /// Looks whether definitions of agents changed; held for one look.
     poll_agents: Mutex<Option<AgentPoller>>,
     /// How the conversation stood when it made calls that send agents out; held to add or take one.
@@ -122,6 +125,7 @@ impl ConversationHost {
             env_dir: parts.env_dir,
             agent: parts.agent,
             agents: None,
+            schedule: None,
             poll_agents: Mutex::default(),
             spawn_contexts: Mutex::default(),
         }
@@ -130,6 +134,11 @@ impl ConversationHost {
     /// Lets the conversation send agents out.
     pub(crate) fn with_agents(self, agents: Arc<AgentService>) -> Self {
         Self { agents: Some(agents), ..self }
+    }
+
+    /// Lets the conversation schedule prompts.
+    pub(crate) fn with_schedule(self, schedule: Option<Arc<ScheduleService>>) -> Self {
+        Self { schedule, ..self }
     }
 
     /// Follows the files of definitions.
@@ -401,6 +410,10 @@ impl Host for ConversationHost {
 
     fn agents(&self) -> Option<&dyn AgentHost> {
         self.agents.is_some().then_some(self as &dyn AgentHost)
+    }
+
+    fn schedule(&self) -> Option<&dyn ScheduleHost> {
+        self.schedule.as_deref().map(|schedule| schedule as &dyn ScheduleHost)
     }
 
     fn progress(&self, call: &ToolUseId, progress: ToolProgress) {

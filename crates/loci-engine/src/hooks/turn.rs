@@ -208,20 +208,20 @@ impl TurnHooks for HookService {
     }
 
     fn before_end(&self, end: BeforeEnd) -> HookFuture<Option<Objection>> {
-        let BeforeEnd { text, has_gone_on, background_tasks, agent_transcript, moment } = end;
+        let BeforeEnd { text, has_gone_on, background_tasks, session_crons, agent_transcript, moment } = end;
         let event = match agent_transcript.filter(|_| moment.agent.is_some()) {
             Some(agent_transcript_path) => EventInput::SubagentStop {
                 stop_hook_active: has_gone_on,
                 agent_transcript_path,
                 last_assistant_message: text,
                 background_tasks,
-                session_crons: Vec::new(),
+                session_crons,
             },
             None => EventInput::Stop {
                 stop_hook_active: has_gone_on,
                 last_assistant_message: text,
                 background_tasks,
-                session_crons: Vec::new(),
+                session_crons,
             },
         };
         let name = event.event().name();

@@ -30,10 +30,14 @@ use crate::memory::MemoryService;
 use crate::plan::PlanService;
 use crate::recorder::Recorder;
 use crate::request::RequestBase;
+use crate::schedule::ScheduleService;
 use crate::state::connect;
 use crate::state_effects::SessionStateEffects;
 use crate::task_list::task_store;
 use crate::worktrees::WorktreeService;
+
+/// The variable that turns schedules off.
+const NO_SCHEDULE: &str = "CLAUDE_CODE_DISABLE_CRON";
 
 impl Session {
     /// Makes a session; nothing happens until it is run.
@@ -70,6 +74,7 @@ impl Session {
                 client_requests: config.client_requests.clone(),
                 client: config.client.clone(),
                 has_classifier: config.classifier.is_some(),
+                main_agent: config.agents.main.as_ref().map(|agent| agent.name.clone()),
                 mcp_tools: config
                     .mcp_tools
                     .take()
@@ -97,6 +102,7 @@ impl Session {
             earlier: config.history.earlier.clone(),
             ambient,
             tmp: config.tmp.clone(),
+            schedule: schedule(&config, &who),
             events,
             slash_commands: Arc::clone(&config.commands),
             local_commands: config.local_commands.take(),
@@ -201,6 +207,7 @@ impl Conversation {
         };
         let service = AgentService::new(deps.clone(), &config.agents, base_of_agents, config.toolbox.clone());
         let host = host.with_agents(Arc::new(service)).with_agent_poller(config.agents.poll.take());
+        let host = host.with_schedule(ctx.schedule.clone());
         let helpers = Helpers::new(&deps, &config.background, config.compaction.collapses, &past);
         let mut recorder = Recorder::new(config.env.clone(), config.log, config.stamp, config.history);
         if who.is_persistent() {
@@ -252,6 +259,13 @@ fn background_deps(ctx: &Arc<SessionContext>, config: &SessionConfig) -> Backgro
         stamp: config.stamp.clone(),
         max_budget_usd: config.limits.max_budget_usd,
     }
+}
+
+/// Returns what the session says to itself later, unless that is turned off. A fork begins with nothing of it.
+fn schedule(config: &SessionConfig, who: &SessionIdentity) -> Option<Arc<ScheduleService>> {
+    let is_off = config.env.vars.is_truthy(NO_SCHEDULE);
+    let is_resumed = !config.history.path.is_empty() && config.history.inherited.is_empty();
+    (!is_off).then(|| Arc::new(ScheduleService::new(config.env.clone(), who, is_resumed)))
 }
 
 /// Returns what outlasts a compaction: skills that were used, and whatever else was plugged in.

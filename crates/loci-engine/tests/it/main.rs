@@ -12,5 +12,6 @@ mod notifications;
 mod prompt_queue;
 mod replay;
 mod resumed;
+mod schedule;
 mod tool_changes;
 mod turn_hooks;

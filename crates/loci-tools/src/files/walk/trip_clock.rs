@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use loci_stdx::{Clock, Date, Timestamp};
+use loci_stdx::{Clock, Date, TimeZone, Timestamp};
 
 /// Stands still until it has been read a number of times; then it jumps, or does what it was told to.
 pub(crate) struct TripClock {
@@ -57,5 +57,9 @@ impl Clock for TripClock {
 
     fn local_date(&self) -> Date {
         Date::constant(1970, 1, 1)
+    }
+
+    fn local_zone(&self) -> TimeZone {
+        TimeZone::UTC
     }
 }

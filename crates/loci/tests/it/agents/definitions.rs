@@ -3,8 +3,9 @@
 use loci_testkit::{Script, Step};
 use serde_json::{Value, json};
 
-use super::{agent, define, has, is_agents};
-use crate::support::{World, assert_fine, control, is_result, loci, stream, user, watched};
+use super::{agent, define, has, is_agents, results};
+use crate::hooks::{KEEP, command, configure, kept};
+use crate::support::{World, assert_fine, control, is_result, loci, print, stream, user, watched};
 
 fn init(output: &loci_testkit::Output) -> Value {
     output.json_lines().into_iter().find(|it| it["subtype"] == "init").unwrap()
@@ -162,4 +163,50 @@ async fn agent_keeps_memories_of_its_own() {
     let asked = world.model.requests().into_iter().find(is_agents).unwrap();
     assert!(asked.system_text().contains("- it builds with make"));
     assert_eq!(asked.tool_names(), ["Edit", "Grep", "Read", "Write"]);
+}
+
+#[tokio::test]
+async fn agent_begins_with_its_skills_and_what_is_added_for_agents() {
+    let script = Script::new([Step::call("Agent", agent("stylist", "x")), Step::text("ok")])
+        .route([Step::text("Styled.")], is_agents);
+    let world = World::new(script).await;
+    world.home.write(".claude/skills/style/SKILL.md", "Write short lines.");
+    define(&world, "stylist", "skills: style, gone\n", "You style.");
+    let output = world.run(&print(["go", "--append-subagent-system-prompt", "Be kind."]));
+    assert_eq!(output.code, Some(0), "{output:?}");
+    assert!(output.stderr.contains("its skill `gone` is not there"), "{}", output.stderr);
+    let all = world.model.requests();
+    let (of_agent, main): (Vec<_>, Vec<_>) = all.iter().partition(|it| is_agents(it));
+    let prompt = of_agent[0].system_text();
+    for text in ["You style.", "## style\n\nWrite short lines.", "Be kind."] {
+        assert!(prompt.contains(text), "{text}: {prompt}");
+    }
+    assert!(!main[0].system_text().contains("Be kind."));
+}
+
+#[tokio::test]
+async fn hooks_of_a_session_that_runs_as_an_agent_are_told_its_type() {
+    let world = World::new([Step::text("ok")]).await;
+    define(&world, "guide", "", "You guide.");
+    configure(&world, json!({"UserPromptSubmit": command("", KEEP)}));
+    assert_fine(&world.run(&print(["hi", "--agent", "guide"])));
+    let told = &kept(&world, "kept.jsonl")[0];
+    assert_eq!((&told["agent_type"], told.get("agent_id")), (&json!("guide"), None));
+}
+
+#[tokio::test]
+async fn only_models_of_the_list_can_be_chosen_for_agents() {
+    let mut call = agent("general-purpose", "x");
+    call["model"] = json!("opus");
+    let script =
+        Script::new([Step::call("Agent", call), Step::text("ok")]).route([Step::text("No.")], is_agents);
+    let world = World::new(script).await;
+    world.home.write_config("settings.json", json!({"availableModels": ["claude-sonnet-4-5"]}).to_string());
+    assert_fine(&world.run(&print(["go"])));
+    assert!(
+        results(&world.last_request()).contains("may not be used here"),
+        "{}",
+        results(&world.last_request())
+    );
+    assert!(!world.model.requests().iter().any(is_agents), "it is not sent out");
 }

@@ -1,0 +1,175 @@
+//! Prompts that a session gives itself later, while it runs and after it was resumed.
+//!
+//! What is due and when is decided in `loci_core::schedule`; here is the clock, and the file beside the transcript that
+//! keeps the tasks of a session (`scheduled-tasks.json`). A prompt is said between turns, when nothing else waits. A
+//! session that is to end does not wait for its schedule.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use loci_core::schedule::{CivilMinute, Schedule, ScheduledTask, When};
+use loci_core::session::SessionIdentity;
+use loci_stdx::{Env, TimeZone, Timestamp, WriteOptions, write_atomic};
+use loci_tools::{ScheduleHost, ScheduleRequest};
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use crate::conversation::host::lock;
+
+/// The file beside the transcript.
+const FILE: &str = "scheduled-tasks.json";
+/// How often the clock is looked at while something is scheduled: it may be set, or the machine may have slept.
+const LOOK: Duration = Duration::from_secs(1);
+/// The most characters of a prompt that hooks are told.
+const MOST_TOLD: usize = 1000;
+
+/// The schedule of a session.
+pub(crate) struct ScheduleService {
+    env: Env,
+    /// The tasks; held to look or to change them.
+    schedule: Mutex<Schedule>,
+    /// Where they are kept; nowhere for a session that leaves nothing.
+    file: Option<PathBuf>,
+    changed: Notify,
+}
+
+impl ScheduleService {
+    /// Makes the schedule of a session; one that goes on has what it had, as far as that is still to come.
+    pub(crate) fn new(env: Env, who: &SessionIdentity, is_resumed: bool) -> Self {
+        let file = who.is_persistent().then(|| who.companion_dir().join(FILE));
+        let service = Self { env, schedule: Mutex::default(), file, changed: Notify::new() };
+        if is_resumed {
+            service.restore();
+        }
+        service
+    }
+
+    fn restore(&self) {
+        let text = self.file.as_ref().and_then(|file| loci_stdx::read_regular_to_string(file).ok());
+        let Some(text) = text else { return };
+        let Ok(tasks) = serde_json::from_str::<Vec<ScheduledTask>>(&text) else { return };
+        let (now, zone) = (self.now(), self.env.clock.local_zone());
+        *lock(&self.schedule) = Schedule::restored(tasks, now, &wall(&zone));
+    }
+
+    fn now(&self) -> i64 {
+        self.env.clock.now().as_second()
+    }
+
+    /// Changes the schedule and keeps it; what cannot be kept is not scheduled.
+    fn edit<T>(&self, change: impl FnOnce(&mut Schedule) -> Result<T, String>) -> Result<T, String> {
+        let mut held = lock(&self.schedule);
+        let mut schedule = held.clone();
+        let done = change(&mut schedule)?;
+        self.keep(&schedule).map_err(|error| format!("The schedule cannot be kept: {error}"))?;
+        *held = schedule;
+        drop(held);
+        self.changed.notify_waiters();
+        Ok(done)
+    }
+
+    fn keep(&self, schedule: &Schedule) -> std::io::Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
+        if let Some(dir) = file.parent() {
+            loci_stdx::create_private_dir_all(dir)?;
+        }
+        let text = serde_json::to_string(schedule.tasks()).map_err(std::io::Error::other)?;
+        write_atomic(file, text.as_bytes(), &WriteOptions::private()).map_err(std::io::Error::other)
+    }
+
+    /// Waits until something is due; for ever where nothing is scheduled.
+    pub(crate) async fn due(&self) {
+        loop {
+            let changed = self.changed.notified();
+            let deadline = lock(&self.schedule).deadline();
+            match deadline {
+                Some(deadline) if deadline <= self.now() => return,
+                Some(_) => {
+                    // Either way it is looked at again.
+                    drop(tokio::time::timeout(LOOK, changed).await);
+                }
+                None => changed.await,
+            }
+        }
+    }
+
+    /// Takes the prompt that is due.
+    pub(crate) fn take_due(&self) -> Option<ScheduledTask> {
+        let zone = self.env.clock.local_zone();
+        let mut held = lock(&self.schedule);
+        let due = held.take_due(self.now(), &wall(&zone))?;
+        if let Err(error) = self.keep(&held) {
+            // It fires all the same: at worst it is there again after a restart, in the future.
+            tracing::warn!(target: "loci::engine", %error, "the schedule is not kept");
+        }
+        Some(due)
+    }
+
+    /// Returns what is scheduled, as hooks are told.
+    pub(crate) fn told(&self) -> Vec<Value> {
+        let row = |task: &ScheduledTask| {
+            json!({
+                "id": task.id,
+                "schedule": task.schedule_text(),
+                "recurring": task.is_recurring(),
+                "prompt": task.prompt.chars().take(MOST_TOLD).collect::<String>(),
+            })
+        };
+        lock(&self.schedule).tasks().iter().map(row).collect()
+    }
+}
+
+impl ScheduleHost for ScheduleService {
+    fn add(&self, request: ScheduleRequest) -> Result<ScheduledTask, String> {
+        let (now, zone) = (self.now(), self.env.clock.local_zone());
+        let (when, prompt) = match request {
+            ScheduleRequest::Cron { cron, prompt, is_recurring: true } => (When::Every(cron), prompt),
+            ScheduleRequest::Cron { cron, prompt, is_recurring: false } => (When::Once(cron), prompt),
+            ScheduleRequest::Wakeup { delay, prompt } => {
+                (When::At(now.saturating_add(i64::try_from(delay).unwrap_or(i64::MAX))), prompt)
+            }
+        };
+        let random = self.env.random.uuid_v4().as_u64_pair().0;
+        let task = ScheduledTask::new(when, prompt, now, random);
+        self.edit(|schedule| {
+            schedule
+                .add(task, now, &wall(&zone))
+                .cloned()
+                .map_err(|error| format!("It is not scheduled: {error}."))
+        })
+    }
+
+    fn remove(&self, id: &str) -> Result<bool, String> {
+        self.edit(|schedule| Ok(schedule.remove(id)))
+    }
+
+    fn cancel_wakeup(&self) -> Result<bool, String> {
+        self.edit(|schedule| Ok(schedule.cancel_wakeup()))
+    }
+
+    fn tasks(&self) -> Vec<ScheduledTask> {
+        lock(&self.schedule).tasks().to_vec()
+    }
+
+    fn local_text(&self, at: i64) -> String {
+        let shown = wall(&self.env.clock.local_zone())(at);
+        let CivilMinute { year, month, day, hour, minute } = shown;
+        format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}")
+    }
+}
+
+/// Returns what clocks on the wall show in a zone.
+fn wall(zone: &TimeZone) -> impl Fn(i64) -> CivilMinute + '_ {
+    |at| {
+        let shown = zone.to_datetime(Timestamp::from_second(at).unwrap_or(Timestamp::UNIX_EPOCH));
+        let small = |number: i8| u8::try_from(number).unwrap_or_default();
+        CivilMinute {
+            year: shown.year(),
+            month: small(shown.month()),
+            day: small(shown.day()),
+            hour: small(shown.hour()),
+            minute: small(shown.minute()),
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Prompts that a session gives itself later: the clock is the test's.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use loci_core::ids::ToolUseId;
+use loci_core::message::{Block, Role};
+use loci_core::permission::{Mode, Rulebook};
+use loci_core::session::{NewSession, SessionIdentity};
+use loci_engine::{Command, EngineEvent, LoadedHistory, Prompt, Session, SessionConfig};
+use loci_llm::Client;
+use loci_stdx::FixedClock;
+use serde_json::{Value, json};
+
+use crate::auto_mode::config;
+
+const ID: &str = "0a0a0a0a-0001-4000-8000-000000000001";
+
+/// A session over a directory whose model makes one call for each prompt that names one, and else says something.
+struct World {
+    cwd: std::path::PathBuf,
+    clock: Arc<FixedClock>,
+    /// What the last message of each request says.
+    sent: Arc<Mutex<Vec<String>>>,
+    calls: Vec<(&'static str, &'static str, Value)>,
+    _root: tempfile::TempDir,
+}
+
+impl World {
+    fn new(calls: Vec<(&'static str, &'static str, Value)>) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let cwd = root.path().canonicalize().unwrap();
+        let clock = Arc::new(FixedClock::new("2026-11-17T07:46:30Z".parse().unwrap()));
+        Self { cwd, clock, sent: Arc::default(), calls, _root: root }
+    }
+
+    fn config(&self, variables: &[(&str, &str)], is_resumed: bool) -> SessionConfig {
+        let (sent, calls) = (Arc::clone(&self.sent), self.calls.clone());
+        let client = Client::scripted(
+            move |request| {
+                let last = request.messages.last().unwrap();
+                sent.lock().unwrap().push(last.text());
+                let call =
+                    calls.iter().find(|(word, ..)| last.role == Role::User && last.text().contains(word));
+                vec![match call {
+                    Some((word, tool, input)) => {
+                        Block::new_tool_use(&ToolUseId::new(format!("toolu_{word}")), tool, input)
+                    }
+                    None => Block::new_text("Done."),
+                }]
+            },
+            Duration::ZERO,
+        );
+        let mode = Mode::BypassPermissions;
+        let book =
+            Rulebook { dirs: vec![self.cwd.clone()], cwd: self.cwd.clone(), mode, ..Rulebook::default() };
+        let mut config = config(&self.cwd, book, client);
+        config.env.clock = Arc::clone(&self.clock) as _;
+        config.env.vars = variables.iter().copied().collect();
+        config.identity = SessionIdentity::new(NewSession {
+            id: loci_core::ids::SessionId::parse(ID).unwrap(),
+            project_dir: self.cwd.join("sessions"),
+            cwd: self.cwd.clone(),
+            is_interactive: false,
+            is_persistent: true,
+        });
+        if is_resumed {
+            let line =
+                r#"{"type":"user","uuid":"u1","parentUuid":null,"message":{"role":"user","content":"hi"}}"#;
+            let path = vec![Arc::new(loci_core::entry::Entry::parse(line).unwrap())];
+            config.history = LoadedHistory { path, ..LoadedHistory::default() };
+        }
+        config
+    }
+
+    /// Runs a session: prompts first, then the clock moves by so many seconds, and so many further turns are waited for.
+    async fn run(
+        &self,
+        config: SessionConfig,
+        prompts: &[&str],
+        seconds: u64,
+        n_turns: usize,
+    ) -> Vec<String> {
+        let (session, handle, mut events) = Session::new(config);
+        let engine = tokio::spawn(session.run());
+        let mut warnings = Vec::new();
+        for prompt in prompts {
+            handle.send(Command::Prompt(Prompt::text(prompt)));
+            while !matches!(events.recv().await.unwrap(), EngineEvent::TurnEnded(_)) {}
+        }
+        self.clock.advance(Duration::from_secs(seconds));
+        let mut n_ended = 0;
+        while n_ended < n_turns {
+            match events.recv().await.unwrap() {
+                EngineEvent::TurnEnded(_) => n_ended += 1,
+                EngineEvent::Warning(text) => warnings.push(text),
+                _ => {}
+            }
+        }
+        handle.send(Command::Close);
+        engine.await.unwrap();
+        warnings
+    }
+
+    fn n_said(&self, text: &str) -> usize {
+        self.sent.lock().unwrap().iter().filter(|it| it.as_str() == text).count()
+    }
+}
+
+fn every_ten_minutes() -> (&'static str, &'static str, Value) {
+    ("schedule", "CronCreate", json!({"cron": "*/10 * * * *", "prompt": "look again"}))
+}
+
+#[tokio::test]
+async fn scheduled_prompt_is_said_once_for_all_that_was_missed() {
+    let world = World::new(vec![every_ten_minutes()]);
+    world.run(world.config(&[], false), &["schedule it"], 3 * 3600, 1).await;
+    assert_eq!(world.n_said("look again"), 1);
+}
+
+#[tokio::test]
+async fn schedule_is_there_again_when_the_session_is_resumed_and_makes_up_for_nothing() {
+    let world = World::new(vec![every_ten_minutes()]);
+    world.run(world.config(&[], false), &["schedule it"], 0, 0).await;
+    assert_eq!(world.n_said("look again"), 0);
+    let kept = world.cwd.join("sessions").join(ID).join("scheduled-tasks.json");
+    assert!(std::fs::read_to_string(&kept).unwrap().contains("look again"));
+    // An hour passes without the session; what was missed is not said, what comes is.
+    world.clock.advance(Duration::from_secs(3600));
+    world.run(world.config(&[], true), &["hello"], 0, 0).await;
+    assert_eq!(world.n_said("look again"), 0);
+    world.run(world.config(&[], true), &["hello"], 1200, 1).await;
+    assert_eq!(world.n_said("look again"), 1);
+    // After a week nothing is left of it.
+    world.clock.advance(Duration::from_secs(8 * 24 * 3600));
+    world.run(world.config(&[], true), &["hello"], 1200, 0).await;
+    assert_eq!(world.n_said("look again"), 1);
+}
+
+#[tokio::test]
+async fn wake_up_is_said_once_and_a_deleted_task_never() {
+    let world = World::new(vec![(
+        "nap",
+        "ScheduleWakeup",
+        json!({"delaySeconds": 60, "reason": "r", "prompt": "go on with it"}),
+    )]);
+    world.run(world.config(&[], false), &["take a nap"], 61, 1).await;
+    assert_eq!(world.n_said("go on with it"), 1);
+    let kept = world.cwd.join("sessions").join(ID).join("scheduled-tasks.json");
+    assert_eq!(std::fs::read_to_string(&kept).unwrap(), "[]");
+}
+
+#[tokio::test]
+async fn schedule_that_is_turned_off_says_nothing() {
+    let world = World::new(vec![every_ten_minutes()]);
+    world.run(world.config(&[], false), &["schedule it"], 0, 0).await;
+    world.run(world.config(&[("CLAUDE_CODE_DISABLE_CRON", "1")], true), &["schedule it"], 3600, 0).await;
+    assert_eq!(world.n_said("look again"), 0);
+    let told = world.sent.lock().unwrap().last().unwrap().clone();
+    assert!(told.contains("Nothing can be scheduled") || told.is_empty(), "{told}");
+}
