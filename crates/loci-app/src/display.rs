@@ -26,6 +26,19 @@ fn minute_in(zone: &TimeZone, moment: Timestamp) -> String {
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02}", local.hour(), local.minute())
 }
 
+/// Says how long ago something was, both in milliseconds since 1970.
+pub fn ago(now_ms: i64, ms: i64) -> String {
+    let minutes = (now_ms - ms).max(0) / 60_000;
+    match minutes {
+        0 => "now".to_owned(),
+        1..60 => format!("{minutes} m ago"),
+        60..1_440 => format!("{} h ago", minutes / 60),
+        1_440..43_200 => format!("{} d ago", minutes / 1_440),
+        43_200..525_600 => format!("{} mo ago", minutes / 43_200),
+        _ => format!("{} y ago", minutes / 525_600),
+    }
+}
+
 /// Returns the moment an entry was written, in local time, or nothing.
 pub fn written(timestamp: Option<&str>) -> String {
     timestamp.and_then(|text| text.parse::<Timestamp>().ok()).map(minute).unwrap_or_default()
@@ -91,6 +104,21 @@ mod tests {
             (3_200_000_000, "3.2 GB"),
         ] {
             assert_eq!(size(n_bytes), expected, "{n_bytes}");
+        }
+    }
+
+    #[test]
+    fn ages_are_short() {
+        for (minutes, expected) in [
+            (0, "now"),
+            (59, "59 m ago"),
+            (60, "1 h ago"),
+            (1_440, "1 d ago"),
+            (43_200, "1 mo ago"),
+            (600_000, "1 y ago"),
+            (-5, "now"),
+        ] {
+            assert_eq!(ago(0, -minutes * 60_000), expected);
         }
     }
 

@@ -27,6 +27,7 @@ pub mod retention;
 pub mod rules;
 mod save_permission;
 pub mod session_command;
+pub mod session_picker;
 pub mod settings;
 pub mod settings_editor;
 pub mod settings_explained;

@@ -3,7 +3,9 @@
 //!
 //! They block; a front end calls them off the thread that draws.
 
+mod entries;
 mod export;
+mod rewind;
 mod task_output;
 
 use std::sync::Arc;
@@ -17,7 +19,12 @@ use loci_storage::layout::{ConfigHome, SessionPlace};
 use crate::options::RunOptions;
 use crate::start::StartedSession;
 
+pub use entries::entries;
 pub use export::export;
+pub(crate) use rewind::rewind_conversation;
+pub use rewind::{
+    RewindPoint, RewindPoints, RewindPreview, RewindRequest, preview_rewind, rewind_files, rewind_points,
+};
 pub use task_output::task_output;
 
 /// What the commands of a session are answered from.

@@ -17,7 +17,7 @@ use loci_storage::layout::ConfigHome;
 use serde_json::Value;
 
 use crate::compose::{ComposeInputs, Prefetch, compose, needs_credentials};
-use crate::options::RunOptions;
+use crate::options::{RunOptions, SessionSource};
 use crate::settings::RunSettings;
 use crate::trust::{
     TrustQuestion, accept_trust, answer_external_imports, external_imports_question, trust_question,
@@ -36,6 +36,8 @@ pub enum StartQuestion {
     Bypass,
     /// There are no credentials.
     NoCredentials,
+    /// Which session goes on.
+    ChooseSession,
     /// Another process uses the session; what is known of it.
     InUse(String),
 }
@@ -51,6 +53,8 @@ pub enum StartAnswer {
     Bypass,
     /// Credentials are there now.
     Credentials,
+    /// This session goes on, by id.
+    Session(String),
     /// A copy of the session goes on.
     Fork,
     /// The session is taken from the other process.
@@ -151,6 +155,7 @@ impl SessionStart {
             }
             StartAnswer::Bypass => self.has_accepted_bypass = true,
             StartAnswer::Credentials => {}
+            StartAnswer::Session(id) => self.options.session.source = SessionSource::Named(id),
             StartAnswer::Fork => self.options.session.is_fork = true,
             StartAnswer::TakeOver => self.options.session.takes_over = true,
             StartAnswer::View => self.is_viewing = true,
@@ -177,7 +182,16 @@ impl SessionStart {
             return Some(StartQuestion::ExternalImports(files));
         }
         let bypasses = self.options.permissions.mode == Some(Mode::BypassPermissions);
-        (bypasses && !self.has_accepted_bypass).then_some(StartQuestion::Bypass)
+        if bypasses && !self.has_accepted_bypass {
+            return Some(StartQuestion::Bypass);
+        }
+        let is_unnamed = self.options.session.source == SessionSource::Named(String::new());
+        is_unnamed.then_some(StartQuestion::ChooseSession)
+    }
+
+    /// Returns the environment, as it is before any settings are read, and where the user's things lie.
+    pub fn world(&self) -> (&Env, ConfigHome) {
+        (&self.inherited, ConfigHome::from_env(&self.inherited))
     }
 
     fn start(&mut self) -> Result<StartStep, UserError> {

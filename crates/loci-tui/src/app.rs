@@ -16,6 +16,7 @@ mod engine_events;
 mod event_loop;
 mod history;
 mod keys;
+mod pager;
 mod panels;
 mod pictures;
 mod prompt_box;
@@ -26,12 +27,13 @@ mod submission;
 mod switching;
 #[cfg(test)]
 mod tests;
+mod transcript;
 mod view;
 
 pub use action::{Action, Event, ExitReason, News, SecretText, SessionFacts, SwitchedFacts};
 pub(crate) use call_summary::{asked_diff, short_path};
 pub use event_loop::{InterfaceOptions, RunEnd, run};
-pub(crate) use history::history_blocks;
+pub(crate) use history::{all_blocks, history_blocks};
 
 pub use crate::panel::{PanelData, PanelRequest};
 
@@ -61,6 +63,7 @@ use dialogs::Dialogs;
 use prompt_box::PromptBox;
 use recall::Recall;
 use switching::Switching;
+use transcript::Transcript;
 
 /// What the application is started with.
 #[derive(Debug, Clone)]
@@ -139,6 +142,10 @@ pub struct App {
     is_help_shown: bool,
     /// The panel that stands in the place of the prompt.
     panel: Option<Box<dyn Panel>>,
+    /// The transcript pager, where it is open.
+    transcript: Option<Transcript>,
+    /// What the pager was asked to write to the scrollback.
+    dumped: Vec<Block>,
     /// How many questions were asked on the side.
     n_side_questions: u64,
     /// What was said lately.
@@ -206,6 +213,8 @@ impl App {
             are_tasks_shown: true,
             is_help_shown: false,
             panel: None,
+            transcript: None,
+            dumped: Vec::new(),
             n_side_questions: 0,
             log: BlockLog::default(),
             background: Vec::new(),
@@ -300,7 +309,7 @@ impl App {
     fn news(&mut self, news: News) -> Vec<Action> {
         match news {
             News::Engine(event) => return self.runner_event(*event),
-            News::Asked(question) => self.ask_at_start(question),
+            News::Asked(question) => return self.ask_at_start(question),
             News::Started(facts) => return self.started(*facts),
             News::Viewing(blocks) => self.view_only(blocks),
             News::StartFailed(problem) => return self.start_failed(&problem),

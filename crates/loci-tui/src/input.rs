@@ -26,7 +26,7 @@ pub use completion::{
 };
 pub use editor::{EditOutcome, Editor, EnterOutcome, InputStyles, InputView};
 #[cfg(unix)]
-pub use external_editor::{ExternalEditorError, edit_draft, editor_command};
+pub use external_editor::{ExternalEditorError, edit_draft, editor_command, show_text};
 pub use history::{
     HistoryFile, HistoryNews, HistorySearch, PastPrompt, PromptHistory, SearchScope, SearchStyles,
     past_prompt,

@@ -16,9 +16,7 @@ use loci_engine::{Command, McpConfig, NewSession, RenewalState, RunnerEvent, Ses
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::app::{
-    News, PanelData, PanelRequest, SecretText, SessionFacts, SwitchedFacts, history_blocks, short_path,
-};
+use crate::app::{News, PanelRequest, SecretText, SessionFacts, SwitchedFacts, history_blocks, short_path};
 use crate::block::FileDiff;
 use crate::input::Mention;
 use crate::interface_settings::InterfaceSettings;
@@ -128,9 +126,9 @@ fn find_session(
                 ToSession::Switch(_) => {
                     mailbox.put(News::SwitchFailed("There is no session yet".to_owned()));
                 }
-                ToSession::AskPanel(_) => {
-                    let problem = "There is no session yet".to_owned();
-                    mailbox.put(News::PanelData(PanelData::Failed(problem)));
+                ToSession::AskPanel(request) => {
+                    let (env, home) = start.world();
+                    mailbox.put(News::PanelData(panel::answer_at_start(request, env, &home)));
                 }
                 ToSession::End => return None,
             }
@@ -256,8 +254,8 @@ fn begin_switch(
 }
 
 fn tell_opened(opened: OpenedSession, mailbox: &Mailbox<News>) -> NewSession {
-    let OpenedSession { session, model, mode, warnings } = opened;
-    mailbox.put(News::Switched(Box::new(SwitchedFacts { model, mode, warnings })));
+    let OpenedSession { session, model, mode, warnings, notes } = opened;
+    mailbox.put(News::Switched(Box::new(SwitchedFacts { model, mode, warnings, notes })));
     session
 }
 

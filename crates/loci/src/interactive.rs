@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use loci_app::start::SessionStart;
 use loci_app::worktree::enter_worktree;
-use loci_app::{RunOptions, UserError};
+use loci_app::{RunOptions, SessionOptions, SessionSource, UserError};
 use loci_llm::Client;
 use loci_stdx::Env;
 use loci_tui::app::{AppOptions, InterfaceOptions, RunEnd};
@@ -29,11 +29,19 @@ pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, UserErro
         keeps_checkpoints: true,
         ..args.options()?
     };
-    let env = match &args.worktree {
+    let mut env = match &args.worktree {
         Some(name) => enter_worktree(&env, &options, name)?,
         None => env,
     };
-    let end = show(env.clone(), options, None, args.prompt, started)?;
+    let mut end = show(env.clone(), options.clone(), None, args.prompt, started)?;
+    while let Some((cwd, session)) = end.elsewhere.take() {
+        env.cwd = cwd.canonicalize().map_err(|error| {
+            UserError::new(format!("The session's directory cannot be entered: `{}`: {error}", cwd.display()))
+                .hint(format!("`loci -r {session}` goes on with it here."))
+        })?;
+        let session = SessionOptions { source: SessionSource::Named(session), ..SessionOptions::default() };
+        end = show(env.clone(), RunOptions { session, ..options.clone() }, None, None, Instant::now())?;
+    }
     match end.plays_demo {
         true => demo::run(&env, &DemoArgs { fast: false }),
         false => Ok(end.code),

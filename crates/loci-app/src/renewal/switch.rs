@@ -9,7 +9,7 @@ use loci_engine::{NewSession, Session};
 use crate::compose::{ComposeInputs, Prefetch, compose};
 use crate::options::{RunOptions, SessionOptions, SessionSource};
 use crate::resume;
-use crate::session_command::CommandContext;
+use crate::session_command::{CommandContext, RewindRequest, rewind_conversation};
 use crate::settings::RunSettings;
 use crate::user_error::UserError;
 
@@ -26,6 +26,8 @@ pub struct SwitchTarget {
     pub title: Option<String>,
     /// Whether it is taken from another process that is using it.
     pub takes_over: bool,
+    /// What goes back before it goes on; only for the session at hand, once it has ended.
+    pub rewind: Option<RewindRequest>,
 }
 
 /// A session that can be switched to, and what the front end should know about it.
@@ -38,6 +40,8 @@ pub struct OpenedSession {
     pub mode: Mode,
     /// What the user should know.
     pub warnings: Vec<String>,
+    /// What was done on the way.
+    pub notes: Vec<String>,
 }
 
 /// Why a session cannot be switched to.
@@ -61,6 +65,10 @@ pub fn open_session(
     target: &SwitchTarget,
     totals: &Totals,
 ) -> Result<OpenedSession, SwitchError> {
+    let notes = match &target.rewind {
+        Some(request) => rewind_conversation(ctx, request)?,
+        None => Vec::new(),
+    };
     let options = RunOptions {
         session: SessionOptions {
             source: SessionSource::Named(target.session.clone()),
@@ -84,6 +92,7 @@ pub fn open_session(
         mode: composed.config.rulebook.mode,
         model: composed.models.first().cloned().unwrap_or_default(),
         warnings: composed.warnings,
+        notes,
         session: Session::new(composed.config).into(),
     })
 }

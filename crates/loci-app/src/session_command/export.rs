@@ -2,11 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use loci_core::conversation::history;
 use loci_stdx::{WriteOptions, write_atomic};
-use loci_storage::sessions::{load_transcript, session_summary};
+use loci_storage::sessions::session_summary;
 
-use super::CommandContext;
+use super::{CommandContext, entries};
 use crate::display::minute;
 use crate::export::{title, to_markdown};
 use crate::transcript::parts;
@@ -20,8 +19,7 @@ pub fn export(ctx: &CommandContext, file: Option<&str>) -> Result<PathBuf, UserE
     let place = ctx.place();
     let nothing = || UserError::new("Nothing was said in this session yet, so there is nothing to export");
     let session = session_summary(&place).ok().flatten().ok_or_else(nothing)?;
-    let entries = load_transcript(place.file()).map_err(|error| UserError::from_error(&error))?.entries;
-    let text = to_markdown(&session, &parts(&history(&entries)));
+    let text = to_markdown(&session, &parts(&entries(ctx)?));
     let name = match file {
         Some(name) if name.starts_with("~/") => ctx.env.home.join(&name[2..]),
         Some(name) => PathBuf::from(name),

@@ -106,6 +106,7 @@ async fn summary(
         max_turns: 1,
         files: FileStates::default(),
         author: Author::Model,
+        is_recorded: true,
     };
     let task = AgentTask { setup, instruction: summary_request(Some(fold_request())) };
     let report = super::run(deps, task, cancel).await;

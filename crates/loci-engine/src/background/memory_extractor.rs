@@ -125,6 +125,7 @@ fn task(memory: &MemoryService, config: ExtractionConfig, fork_point: ForkPoint)
         max_turns: MAX_TURNS,
         files: already_read(&dir.join(MEMORY_INDEX), index),
         author: Author::Extraction,
+        is_recorded: true,
     };
     AgentTask { setup, instruction }
 }

@@ -118,6 +118,7 @@ async fn update(
         max_turns: MAX_TURNS,
         files: already_read(&file, text),
         author: Author::Model,
+        is_recorded: true,
     };
     let task = AgentTask { setup, instruction };
     let report = super::run(deps, task, cancel).await;

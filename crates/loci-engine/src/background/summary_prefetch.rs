@@ -91,6 +91,7 @@ async fn summary(deps: &BackgroundDeps, fork_point: ForkPoint, cancel: &Cancella
         max_turns: 1,
         files: FileStates::default(),
         author: Author::Model,
+        is_recorded: true,
     };
     let task = AgentTask { setup, instruction: summary_request(None) };
     let report = super::run(deps, task, cancel).await;

@@ -52,6 +52,8 @@ pub(crate) struct AgentSetup {
     pub(crate) files: FileStates,
     /// Whose hand memories are written in.
     pub(crate) author: Author,
+    /// Whether what it says is kept in a side file.
+    pub(crate) is_recorded: bool,
 }
 
 impl Conversation {
@@ -68,7 +70,8 @@ impl Conversation {
         };
         let events = EventSink::silent(ctx.events.clone(), agent.clone());
         let stamp = Stamp { agent: Some(agent.id.clone()), ..deps.stamp.clone() };
-        let recorder = Recorder::new(env.clone(), side_log(ctx, &agent), stamp, LoadedHistory::default());
+        let log = if setup.is_recorded { side_log(ctx, &agent) } else { SessionLog::in_memory() };
+        let recorder = Recorder::new(env.clone(), log, stamp, LoadedHistory::default());
         let model = ModelConfig { wants_wire_events: false, fallbacks: Vec::new(), ..setup.point.model };
         let limits = TurnLimits {
             max_turns: Some(setup.max_turns),

@@ -108,6 +108,7 @@ impl HookService {
             max_turns: MAX_TURNS,
             files: FileStates::default(),
             author: Author::Model,
+            is_recorded: true,
         };
         let deps = BackgroundDeps { ctx, stamp: agents.stamp.clone(), max_budget_usd: agents.max_budget_usd };
         Some((deps, AgentTask { setup, instruction }))

@@ -44,6 +44,7 @@ impl Session {
             max_turns: 1,
             files: FileStates::default(),
             author: Author::Model,
+            is_recorded: false,
         };
         let task = AgentTask { setup, instruction: format!("{INSTRUCTION}\n\nThe question:\n{question}") };
         let (deps, cancel) = (self.side_questions.deps.clone(), self.side_questions.stop.clone());

@@ -1,9 +1,11 @@
 //! What happens to the application, and what it wants done about it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use loci_app::renewal::SwitchTarget;
+use loci_app::session_picker::SessionChoice;
 use loci_app::start::{StartAnswer, StartQuestion};
 use loci_core::permission::Mode;
 use loci_engine::{Command, CommandRegistry, Prompt, RunnerEvent};
@@ -95,6 +97,8 @@ pub struct SwitchedFacts {
     pub mode: Mode,
     /// What the user should know.
     pub warnings: Vec<String>,
+    /// What was done on the way.
+    pub notes: Vec<String>,
 }
 
 /// What the interface should know about a session that has begun.
@@ -184,10 +188,24 @@ pub enum Action {
     SetPrompt(String),
     /// Tell the person something, in the conversation.
     Notice(NoticeLevel, String),
+    /// Show a text in the person's own editor; what becomes of it there is not looked at.
+    ShowInEditor(String),
     /// Note the name of the session. The application keeps this one to itself, too.
     Titled(String),
     /// Leave the session for another.
     Switch(SwitchTarget),
+    /// Go on with a session that was chosen, from a message where one is given. The application keeps this one to itself,
+    /// and the next.
+    Resume(Box<SessionChoice>, Option<String>),
+    /// No session was chosen.
+    PickerClosed,
+    /// Leave, and go on with a session in its own directory.
+    ResumeElsewhere {
+        /// The directory.
+        cwd: PathBuf,
+        /// The session's id.
+        session: String,
+    },
     /// Leave.
     Exit(ExitReason),
 }

@@ -41,6 +41,21 @@ impl BlockLog {
         answers.filter(|markdown| !markdown.trim().is_empty()).nth(n)
     }
 
+    /// Returns the blocks, oldest first.
+    pub(crate) fn blocks(&self) -> &VecDeque<Block> {
+        &self.blocks
+    }
+
+    /// Returns how many were said before the first that is kept, at least.
+    pub(crate) fn n_left_out(&self) -> usize {
+        self.n_dropped
+    }
+
+    /// Notes that so many were never here, since only the end of a session is shown.
+    pub(crate) fn leave_out(&mut self, n: usize) {
+        self.n_dropped += n;
+    }
+
     /// Forgets everything: another session is shown.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();

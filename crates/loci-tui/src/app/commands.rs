@@ -4,6 +4,7 @@
 //! do. A command of the table that has no arm here is told to be missing, and a test says so.
 
 use loci_app::commands::ReportTopic;
+use loci_app::renewal::SwitchTarget;
 use loci_core::permission::Mode;
 use loci_engine::{CommandAction, CommandCall, CommandTiming, not_offered, split_command};
 
@@ -12,7 +13,7 @@ use crate::block::NoticeLevel;
 use crate::input::{Draft, InputMode};
 use crate::panel::{
     ContextPanel, EffortPanel, HelpPanel, McpPanel, ModelPanel, Panel, PanelRequest, RenamePanel,
-    ReportPanel, TasksPanel, ask_snapshot, rename_actions,
+    ReportPanel, SearchPanel, TasksPanel, ask_snapshot, rename_actions,
 };
 
 impl App {
@@ -80,6 +81,19 @@ impl App {
             "effort" => self.open_snapshot_panel(EffortPanel::default()),
             "mcp" => self.open_snapshot_panel(McpPanel::default()),
             "branch" => self.branch(call.argument.clone()),
+            "resume" => match &call.argument {
+                Some(session) => {
+                    let session = session.clone();
+                    self.switch(SwitchTarget { session, ..SwitchTarget::default() })
+                }
+                None => self.choose_session(),
+            },
+            "rewind" => self.choose_rewind(),
+            "search" => {
+                let (panel, actions) = SearchPanel::new(call.argument.as_deref());
+                self.open_panel(panel);
+                actions
+            }
             "plan" => self.plan(call.argument.clone()),
             "tasks" => {
                 let panel = TasksPanel::new(self.background_tasks());

@@ -88,6 +88,12 @@ impl Conversation {
         self.items.iter()
     }
 
+    /// Returns how many items at the front can no longer change.
+    pub(crate) fn n_final(&self) -> usize {
+        let is_final = |item: &&Item| matches!(item, Item::Final(_) | Item::Answer { is_done: true, .. });
+        self.items.iter().take_while(is_final).count()
+    }
+
     /// Returns the first item.
     pub(crate) fn first_mut(&mut self) -> Option<&mut Item> {
         self.items.front_mut()

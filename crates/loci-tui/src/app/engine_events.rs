@@ -37,6 +37,8 @@ impl App {
             EngineEvent::Resumed(history) => {
                 self.session.has_turns = true;
                 let blocks = history_blocks(&history.entries, &self.options.cwd);
+                // What came before the last compaction, too, is on disk alone.
+                self.log.leave_out(1);
                 blocks.into_iter().for_each(|block| self.conversation.push(block));
             }
             EngineEvent::Agent { agent, event } => return self.agent_event(&agent, *event),

@@ -5,8 +5,10 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use loci_app::UserError;
 use loci_app::start::SessionStart;
 use loci_engine::Command;
 use loci_stdx::Env;
@@ -14,15 +16,17 @@ use loci_storage::config::InputHistory;
 use loci_storage::layout::ConfigHome;
 
 use super::{Action, App, AppOptions, Event, ExitReason, News};
+use crate::block::{Block, NoticeLevel};
 use crate::input::{
     FileAnswer, FileCompleter, FileSource, HistoryFile, HistoryNews, PastPrompt, PictureSource, TokenKind,
-    read_picture,
+    read_picture, show_text,
 };
 use crate::key::{InputEvent, Reply};
 use crate::mailbox::{Letter, Mailbox};
-use crate::screen::{CURSOR_POSITION_QUERY, Size, Writer, WriterOptions};
+use crate::screen::{CURSOR_POSITION_QUERY, FullScreen, Size, Writer, WriterOptions};
 use crate::session::{SessionThread, ToSession};
 use crate::terminal::{Terminal, TerminalError, TerminalOptions};
+use crate::text::Row;
 use crate::theme::Background;
 
 /// The least time between two frames that nobody typed for.
@@ -54,6 +58,8 @@ pub struct RunEnd {
     pub farewell: Vec<String>,
     /// Whether the demo is to be played in the place of a session.
     pub plays_demo: bool,
+    /// The session that is to go on in its own directory: the directory, and its id.
+    pub elsewhere: Option<(PathBuf, String)>,
 }
 
 /// Runs the interface on the calling thread until the person leaves. The prompt is painted before the session is begun.
@@ -79,6 +85,8 @@ pub fn run(options: InterfaceOptions, start: SessionStart) -> Result<RunEnd, Ter
         resized_at: None,
         exit: None,
         plays_demo: false,
+        elsewhere: None,
+        full_screen: None,
     };
     event_loop.start_below().and_then(|()| event_loop.draw()).map_err(TerminalError::SetUp)?;
     let session = SessionThread::spawn(start, event_loop.mailbox.clone()).map_err(TerminalError::SetUp)?;
@@ -113,6 +121,9 @@ struct EventLoop {
     resized_at: Option<Instant>,
     exit: Option<ExitReason>,
     plays_demo: bool,
+    elsewhere: Option<(PathBuf, String)>,
+    /// The writer of the alternate screen while that is shown, and the size at which it was entered.
+    full_screen: Option<(FullScreen, Size)>,
 }
 
 impl EventLoop {
@@ -234,6 +245,10 @@ impl EventLoop {
     fn draw(&mut self) -> io::Result<()> {
         self.resized_at = None;
         self.save_history(false);
+        if let Some((rows, caret)) = self.app.full_screen(self.size) {
+            return self.draw_full_screen(&rows, caret);
+        }
+        self.leave_full_screen()?;
         let frame = self.app.view(self.size);
         let bytes = self.writer.draw(&frame, self.size);
         if !bytes.is_empty() {
@@ -246,6 +261,49 @@ impl EventLoop {
         let now = self.now();
         let actions = self.app.update(Event::Drawn, now);
         self.perform(actions);
+        Ok(())
+    }
+
+    /// Draws on the alternate screen, and goes there first where it is not shown.
+    fn draw_full_screen(&mut self, rows: &[Row], caret: Option<(usize, u16)>) -> io::Result<()> {
+        if self.full_screen.is_none() {
+            self.terminal.set_alternate_screen(true)?;
+            self.full_screen = Some((FullScreen::new(self.writer.options()), self.size));
+        }
+        if let Some((screen, _)) = &mut self.full_screen {
+            let bytes = screen.draw(rows, caret, self.size);
+            self.output.write_all(&bytes)?;
+        }
+        self.drawn_at = Some(Instant::now());
+        let now = self.now();
+        let actions = self.app.update(Event::Drawn, now);
+        self.perform(actions);
+        Ok(())
+    }
+
+    /// Goes back to the screen that the conversation is on; what it shows is as it was, unless the window has changed.
+    fn leave_full_screen(&mut self) -> io::Result<()> {
+        let Some((_, size)) = self.full_screen.take() else { return Ok(()) };
+        self.terminal.set_alternate_screen(false)?;
+        if size != self.size {
+            let bytes = self.writer.leave();
+            self.output.write_all(&bytes)?;
+            self.start_below()?;
+        }
+        Ok(())
+    }
+
+    /// Shows a text in the person's own editor.
+    fn show_in_editor(&mut self, text: &str) -> io::Result<()> {
+        if let Err(error) = show_text(&mut self.terminal, &self.env.vars, text) {
+            let text = UserError::from_error(&error).to_string();
+            self.mailbox.put(News::Output(vec![Block::Notice { level: NoticeLevel::Error, text }]));
+        }
+        self.size = size_of(&self.terminal);
+        self.drawn_at = None;
+        if let Some((screen, _)) = &mut self.full_screen {
+            *screen = FullScreen::new(self.writer.options());
+        }
         Ok(())
     }
 
@@ -302,9 +360,16 @@ impl EventLoop {
             }
             Action::Exit(reason) => self.exit = Some(reason),
             Action::AskPanel(request) => self.tell(ToSession::AskPanel(request)),
+            Action::ShowInEditor(text) => self.failing(|it| it.show_in_editor(&text)),
             Action::Switch(target) => self.tell(ToSession::Switch(target)),
+            Action::ResumeElsewhere { cwd, session } => {
+                self.elsewhere = Some((cwd, session));
+                self.exit = Some(ExitReason::Asked);
+            }
             // The application keeps these to itself.
             Action::AskForKey
+            | Action::Resume(..)
+            | Action::PickerClosed
             | Action::Submit(_)
             | Action::SetPrompt(_)
             | Action::Notice(..)
@@ -427,6 +492,8 @@ impl EventLoop {
             }
         }
         if reason != ExitReason::HungUp {
+            // Nobody is left to see it when this fails.
+            drop(self.leave_full_screen());
             let frame = self.app.last_view(self.size);
             // Nobody is left to see it when this fails.
             let mut bytes = self.writer.draw(&frame, self.size);
@@ -439,7 +506,7 @@ impl EventLoop {
             ExitReason::Asked if has_failed => 1,
             reason => reason.code(),
         };
-        RunEnd { code, farewell, plays_demo: self.plays_demo }
+        RunEnd { code, farewell, plays_demo: self.plays_demo, elsewhere: self.elsewhere }
     }
 }
 

@@ -17,7 +17,17 @@ const MOST_ENTRIES: usize = 200;
 /// Returns the blocks of the last entries, oldest first; `cwd` shortens paths.
 pub(crate) fn history_blocks(entries: &[Arc<Entry>], cwd: &Path) -> Vec<Block> {
     let first = entries.len().saturating_sub(MOST_ENTRIES);
-    let entries = entries.get(first..).unwrap_or_default();
+    let mut blocks = all_blocks(entries.get(first..).unwrap_or_default(), cwd);
+    if first > 0 {
+        let text =
+            format!("{first} earlier entries are not shown here; Ctrl+O and then Ctrl+E shows all of them");
+        blocks.insert(0, Block::Notice { level: NoticeLevel::Info, text });
+    }
+    blocks
+}
+
+/// Returns the blocks of all entries.
+pub(crate) fn all_blocks(entries: &[Arc<Entry>], cwd: &Path) -> Vec<Block> {
     let shell: HashMap<&str, ShellRecord> = entries.iter().filter_map(|entry| shell_record(entry)).collect();
     let mut blocks: Vec<Block> = Vec::new();
     for part in parts(entries) {
@@ -29,11 +39,6 @@ pub(crate) fn history_blocks(entries: &[Arc<Entry>], cwd: &Path) -> Vec<Block> {
             (Some(ShellRecord::Output(text)), Some(Block::Shell { output, .. })) => output.clone_from(text),
             _ => blocks.extend(block(part, cwd)),
         }
-    }
-    if first > 0 {
-        let text =
-            format!("{first} earlier entries are not shown here; `loci sessions show` has all of them");
-        blocks.insert(0, Block::Notice { level: NoticeLevel::Info, text });
     }
     blocks
 }

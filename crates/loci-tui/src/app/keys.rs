@@ -17,6 +17,9 @@ impl App {
             Some(DialogStep::Open) => return Vec::new(),
             None => {}
         }
+        if let Some(actions) = self.transcript_typed(&event) {
+            return actions;
+        }
         if let Some(actions) = self.panel_typed(&event) {
             return actions;
         }
@@ -86,6 +89,10 @@ impl App {
             }
             KeyAction::AppToggleTodos => {
                 self.are_tasks_shown = !self.are_tasks_shown;
+                Vec::new()
+            }
+            KeyAction::AppToggleTranscript => {
+                self.open_transcript();
                 Vec::new()
             }
             KeyAction::AppSuspend => vec![Action::Suspend],
@@ -160,7 +167,8 @@ impl App {
         Vec::new()
     }
 
-    /// Escape: stops a turn; twice it empties the prompt and keeps what stood there in the history.
+    /// Escape: stops a turn; twice it empties the prompt and keeps what stood there in the history, or lets a prompt be
+    /// chosen to go back to.
     fn escape(&mut self, key: Key) -> Vec<Action> {
         if std::mem::take(&mut self.is_help_shown) || self.prompt.leave_shell_mode() {
             return Vec::new();
@@ -175,7 +183,11 @@ impl App {
                 self.armed = None;
                 return self.remember(&draft).into_iter().collect();
             }
-            (true, true) | (false, _) => self.armed = Some((key, self.now)),
+            (true, true) => {
+                self.armed = None;
+                return self.choose_rewind();
+            }
+            (false, _) => self.armed = Some((key, self.now)),
         }
         Vec::new()
     }

@@ -2,7 +2,7 @@
 
 use loci_engine::{BackgroundTask, TaskNews};
 
-use super::{Action, App};
+use super::{Action, App, ExitReason};
 use crate::block::{Block, NoticeLevel};
 use crate::key::{InputEvent, Key, KeyCode};
 use crate::keymap::{Action as KeyAction, Resolution};
@@ -61,6 +61,17 @@ impl App {
         match data {
             PanelData::Exported(file) => {
                 self.notice(NoticeLevel::Info, format!("The conversation is in `{}`", file.display()));
+                Vec::new()
+            }
+            PanelData::Done(lines) => {
+                match lines.is_empty() {
+                    true => self.notice(NoticeLevel::Info, "No file had to change"),
+                    false => lines.into_iter().for_each(|text| self.notice(NoticeLevel::Info, text)),
+                }
+                Vec::new()
+            }
+            PanelData::Transcript(blocks) => {
+                self.show_whole_transcript(blocks);
                 Vec::new()
             }
             PanelData::Failed(problem) if self.panel.is_none() => {
@@ -141,6 +152,9 @@ impl App {
                 Action::Notice(level, text) => self.notice(level, text),
                 Action::Titled(title) => self.session.title = Some(title),
                 Action::Switch(target) => rest.extend(self.switch(target)),
+                Action::Resume(choice, at) => rest.extend(self.resume(&choice, at)),
+                Action::PickerClosed if !self.session.is_started => rest.extend(self.exit(ExitReason::Asked)),
+                Action::PickerClosed => {}
                 other => rest.push(other),
             }
         }

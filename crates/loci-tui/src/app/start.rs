@@ -9,7 +9,7 @@ use crate::interface_settings::InterfaceSettings;
 
 impl App {
     /// Puts a question of the start.
-    pub(super) fn ask_at_start(&mut self, question: StartQuestion) {
+    pub(super) fn ask_at_start(&mut self, question: StartQuestion) -> Vec<Action> {
         let leave = || vec![Action::Exit(ExitReason::Asked)];
         let answer = |answer: StartAnswer| vec![Action::Answer(answer)];
         let dialog = match question {
@@ -60,6 +60,7 @@ impl App {
                     ("Leave", leave()),
                 ],
             ),
+            StartQuestion::ChooseSession => return self.choose_session(),
             StartQuestion::InUse(holder) => ChoiceDialog::new(
                 "This session is in use",
                 vec![format!("{holder}.")],
@@ -72,6 +73,7 @@ impl App {
             ),
         };
         self.dialogs.push(dialog);
+        Vec::new()
     }
 
     /// Asks for an API key.

@@ -1,10 +1,13 @@
 //! Another session takes the place of the one at hand: it was chosen, branched off, or rewound to.
 
 use loci_app::renewal::SwitchTarget;
+use loci_app::session_picker::SessionChoice;
+use loci_app::start::StartAnswer;
 
-use super::{Action, App, SwitchedFacts};
+use super::{Action, App, ExitReason, SwitchedFacts};
 use crate::block::{Block, NoticeLevel};
 use crate::dialog::ChoiceDialog;
+use crate::panel::{ResumePanel, RewindPanel};
 
 impl App {
     /// Leaves the session for another; what is sent meanwhile waits for that one.
@@ -15,6 +18,45 @@ impl App {
         }
         self.switching = Some(Switching { target: target.clone(), facts: None });
         vec![Action::Switch(target)]
+    }
+
+    /// Goes on with a session that was chosen: here, or in the directory that it belongs to.
+    pub(super) fn resume(&mut self, choice: &SessionChoice, at: Option<String>) -> Vec<Action> {
+        let session = choice.id.clone();
+        match &choice.cwd {
+            Some(cwd) if !choice.is_here && self.work.is_none() => {
+                self.exit(ExitReason::Asked);
+                vec![Action::ResumeElsewhere { cwd: cwd.clone(), session }]
+            }
+            _ if !self.session.is_started => vec![Action::Answer(StartAnswer::Session(session))],
+            _ => self.switch(SwitchTarget { session, at, ..SwitchTarget::default() }),
+        }
+    }
+
+    /// Lets a prompt be chosen to go back to.
+    pub(super) fn choose_rewind(&mut self) -> Vec<Action> {
+        let Some(session) = self.session.id.clone().filter(|_| self.session.is_started) else {
+            self.flash("There is no session yet");
+            return Vec::new();
+        };
+        if !self.session.is_persistent {
+            self.notice(
+                NoticeLevel::Info,
+                "This session is not kept on disk, so there is nothing to go back to",
+            );
+            return Vec::new();
+        }
+        let (panel, actions) = RewindPanel::new(session);
+        self.open_panel(panel);
+        actions
+    }
+
+    /// Lets a session be chosen.
+    pub(super) fn choose_session(&mut self) -> Vec<Action> {
+        let current = self.session.id.clone().filter(|_| self.session.is_started);
+        let (panel, actions) = ResumePanel::new(current);
+        self.open_panel(panel);
+        actions
     }
 
     /// The session that was asked for is ready, and will begin.
@@ -74,6 +116,14 @@ impl App {
             self.session.model = facts.model;
             self.session.mode = facts.mode;
             facts.warnings.into_iter().for_each(|text| self.notice(NoticeLevel::Warning, text));
+            facts.notes.into_iter().for_each(|text| self.notice(NoticeLevel::Info, text));
+        }
+        if let Some(rewind) = &target.rewind {
+            let text = match rewind.prompt {
+                Some(_) => "The conversation is back before that prompt; `/rewind` can undo it",
+                None => "The rewind is undone",
+            };
+            return self.conversation.push(Block::TurnEnd { text: text.to_owned() });
         }
         let text = match (target.is_fork, &target.at, left) {
             (true, _, Some(left)) => format!("This is a branch; `/resume {left}` goes back to the original"),

@@ -69,7 +69,7 @@ impl App {
     fn take_committed(&mut self, size: Size) -> Vec<Row> {
         let ctx = self.render_context(size.width);
         let max_live = live_limit(size.height).saturating_sub(6).max(2);
-        let mut rows = Vec::new();
+        let mut rows = self.take_dumped(size.width);
         while let Some(item) = self.conversation.take_final() {
             match item {
                 Item::Final(block) => {
@@ -257,6 +257,9 @@ impl App {
             crate::key::KeyCode::Char('d') => Some("Press Ctrl+D again to leave"),
             crate::key::KeyCode::Esc if !self.prompt.is_empty() => {
                 Some("Press Esc again to clear the prompt")
+            }
+            crate::key::KeyCode::Esc if self.session.has_turns => {
+                Some("Press Esc again to go back to a prompt")
             }
             _ => None,
         });

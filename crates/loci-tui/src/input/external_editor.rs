@@ -47,14 +47,20 @@ pub fn editor_command(vars: &Vars) -> &str {
 /// Chips stand in the text by their labels and are chips again afterwards, where the labels are still there. The file is
 /// readable by its owner alone and is gone afterwards.
 pub fn edit_draft(terminal: &mut Terminal, vars: &Vars, draft: &Draft) -> Result<Draft, ExternalEditorError> {
-    let command = editor_command(vars);
-    let edited = edit_text(vars, &draft.display(), |path| {
-        // The shell takes the command apart; the path is an argument of its own.
-        let mut shell = Command::new("sh");
-        shell.args(["-c", &format!("{command} \"$@\""), "sh"]).arg(path);
-        terminal.lend(|| shell.status()).and_then(|status| status)
-    })?;
+    let edited = edit_text(vars, &draft.display(), |path| lend_to_editor(terminal, vars, path))?;
     Ok(Draft::from_display(draft.mode, &edited, draft.chips()))
+}
+
+/// Shows a text in an editor that gets the terminal; what becomes of the text there is not looked at.
+pub fn show_text(terminal: &mut Terminal, vars: &Vars, text: &str) -> Result<(), ExternalEditorError> {
+    edit_text(vars, text, |path| lend_to_editor(terminal, vars, path)).map(drop)
+}
+
+fn lend_to_editor(terminal: &mut Terminal, vars: &Vars, path: &std::path::Path) -> io::Result<ExitStatus> {
+    // The shell takes the command apart; the path is an argument of its own.
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("{} \"$@\"", editor_command(vars)), "sh"]).arg(path);
+    terminal.lend(|| shell.status()).and_then(|status| status)
 }
 
 fn edit_text(

@@ -159,7 +159,11 @@ fn key_entries(keymap: &Keymap) -> Vec<Entry> {
 const KEYS: &[(Context, KeyAction, &str)] = &[
     (Context::Chat, KeyAction::ChatSubmit, "Send the prompt; while loci works it is queued"),
     (Context::Chat, KeyAction::ChatNewline, "Begin a new line; \\ before Enter does the same"),
-    (Context::Chat, KeyAction::ChatCancel, "Interrupt; twice: clear the prompt"),
+    (
+        Context::Chat,
+        KeyAction::ChatCancel,
+        "Interrupt; twice: clear the prompt, or go back to an earlier one",
+    ),
     (Context::Global, KeyAction::AppInterrupt, "Interrupt; else clear the prompt; twice: leave"),
     (Context::Global, KeyAction::AppExit, "Leave, when pressed twice on an empty prompt"),
     (Context::Chat, KeyAction::ChatCycleMode, "Change what runs without asking"),
@@ -168,6 +172,7 @@ const KEYS: &[(Context, KeyAction, &str)] = &[
     (Context::Chat, KeyAction::ChatStash, "Put the prompt aside, or bring it back"),
     (Context::Chat, KeyAction::ChatExternalEditor, "Write the prompt in your editor"),
     (Context::Global, KeyAction::AppToggleTodos, "Show or hide the task list"),
+    (Context::Global, KeyAction::AppToggleTranscript, "Read the whole transcript"),
     (Context::Chat, KeyAction::ChatUndo, "Undo the last edit"),
     (Context::Chat, KeyAction::ChatClearInput, "Clear the prompt and redraw"),
     (Context::Global, KeyAction::AppSuspend, "Suspend; `fg` brings loci back"),

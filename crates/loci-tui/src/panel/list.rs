@@ -57,6 +57,23 @@ impl FilteredList {
         self.shown.len()
     }
 
+    /// Marks a place of the panel's own list, if it is shown.
+    pub(crate) fn mark(&mut self, place: usize) {
+        if let Some(idx) = self.shown.iter().position(|shown| *shown == place) {
+            self.marked = idx;
+        }
+    }
+
+    /// Returns which of those that are shown is marked.
+    pub(crate) fn marked_idx(&self) -> usize {
+        self.marked
+    }
+
+    /// Returns the places that are shown.
+    pub(crate) fn shown(&self) -> impl Iterator<Item = usize> {
+        self.shown.iter().copied()
+    }
+
     /// Shows what has all words of the filter, whatever the case; what was marked stays marked where it is still shown.
     pub(crate) fn refilter<'a>(&mut self, texts: impl Iterator<Item = &'a str>) {
         let before = self.marked();
@@ -111,9 +128,14 @@ impl FilteredList {
 
     /// Returns the rows that are seen in so much room, around the marked one; `row` makes the row of a place.
     pub(crate) fn rows(&self, room: usize, row: impl Fn(usize) -> Row) -> Vec<Row> {
+        self.rows_marked(room, true, row)
+    }
+
+    /// Returns the same, where the mark may stand elsewhere.
+    pub(crate) fn rows_marked(&self, room: usize, has_mark: bool, row: impl Fn(usize) -> Row) -> Vec<Row> {
         list_rows(self.shown.len(), self.marked, room, |idx, is_marked| {
             let place = self.shown.get(idx).copied().unwrap_or(0);
-            mark_row(row(place), is_marked)
+            mark_row(row(place), is_marked && has_mark)
         })
     }
 }

@@ -3,10 +3,22 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use loci_app::UserError;
 use loci_app::commands::model::{self, ModelRow};
 use loci_app::commands::{ReportTopic, SessionCommands};
-use loci_app::session_command::{self, CommandContext};
+use loci_app::session_command::{self, CommandContext, RewindPoints, RewindPreview, RewindRequest};
+use loci_app::session_picker::{
+    FoundMessage, PickerScope, SessionChoice, find_messages, list_choices, preview_entries, rename_choice,
+};
 use loci_engine::{BackgroundTask, SessionSnapshot};
+use loci_stdx::Env;
+use loci_storage::layout::ConfigHome;
+
+use crate::app::{all_blocks, history_blocks};
+use crate::block::Block;
+
+/// How many entries of a session a preview shows.
+const MOST_PREVIEW: usize = 40;
 
 /// Something that is found out beside the thread that draws.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,6 +27,45 @@ pub enum PanelRequest {
     Export {
         /// Which; one is made of the day and the title where there is none.
         file: Option<String>,
+    },
+    /// Read all of the session.
+    Transcript,
+    /// List the prompts that one can go back to.
+    RewindPoints,
+    /// Find out what a rewind would do to files.
+    RewindPreview {
+        /// The prompt; none to undo the last rewind.
+        prompt: Option<String>,
+    },
+    /// Take files back.
+    RewindFiles(RewindRequest),
+    /// List sessions, the newest first.
+    Sessions {
+        /// Where.
+        scope: PickerScope,
+        /// So many at most.
+        most: usize,
+    },
+    /// Find messages of sessions by their words.
+    FindMessages {
+        /// The words.
+        text: String,
+        /// Where.
+        scope: PickerScope,
+        /// So many at most.
+        limit: usize,
+    },
+    /// Read what was said last in a session.
+    Preview {
+        /// Its transcript.
+        file: PathBuf,
+    },
+    /// Give a session a name.
+    RenameSession {
+        /// Which.
+        choice: Box<SessionChoice>,
+        /// The name.
+        title: String,
     },
     /// Read what a background task printed.
     TaskOutput {
@@ -42,6 +93,44 @@ pub enum PanelRequest {
 pub enum PanelData {
     /// Where the conversation was written.
     Exported(PathBuf),
+    /// All that was said in the session, as blocks.
+    Transcript(Vec<Block>),
+    /// The prompts that one can go back to.
+    RewindPoints(RewindPoints),
+    /// What a rewind would do to files.
+    RewindPreview {
+        /// The prompt; none to undo the last rewind.
+        prompt: Option<String>,
+        /// What it would do.
+        preview: RewindPreview,
+    },
+    /// Something was done, in words.
+    Done(Vec<String>),
+    /// Sessions, the newest first.
+    Sessions {
+        /// Where they were looked for.
+        scope: PickerScope,
+        /// They.
+        sessions: Vec<SessionChoice>,
+        /// Whether these are all.
+        is_whole: bool,
+    },
+    /// Messages that have the words.
+    FoundMessages {
+        /// The words.
+        text: String,
+        /// The best first.
+        found: Vec<FoundMessage>,
+    },
+    /// What was said last in a session.
+    Preview {
+        /// Its transcript.
+        file: PathBuf,
+        /// The last of it, as blocks.
+        blocks: Vec<Block>,
+    },
+    /// A session has its name.
+    Renamed,
     /// The background tasks as they are now.
     Tasks(Vec<BackgroundTask>),
     /// The end of what a task printed.
@@ -81,6 +170,8 @@ pub(crate) fn answer(request: PanelRequest, ctx: &CommandContext) -> PanelData {
         PanelRequest::Export { file } => {
             session_command::export(ctx, file.as_deref()).map(PanelData::Exported)
         }
+        PanelRequest::Transcript => session_command::entries(ctx)
+            .map(|entries| PanelData::Transcript(all_blocks(&entries, &ctx.env.cwd))),
         PanelRequest::TaskOutput { task, file } => {
             session_command::task_output(&file).map(|text| PanelData::TaskOutput { task, text })
         }
@@ -91,6 +182,42 @@ pub(crate) fn answer(request: PanelRequest, ctx: &CommandContext) -> PanelData {
         PanelRequest::Models { snapshot } => {
             Ok(PanelData::Models(model::rows(&SessionCommands::from(ctx), &snapshot)))
         }
+        PanelRequest::RewindPoints => session_command::rewind_points(ctx).map(PanelData::RewindPoints),
+        PanelRequest::RewindPreview { prompt } => session_command::preview_rewind(ctx, prompt.as_deref())
+            .map(|preview| PanelData::RewindPreview { prompt, preview }),
+        PanelRequest::RewindFiles(request) => {
+            session_command::rewind_files(ctx, &request).map(PanelData::Done)
+        }
+        request => return answer_at_start(request, &ctx.env, &ctx.home),
+    };
+    answer.unwrap_or_else(|error| PanelData::Failed(error.to_string()))
+}
+
+/// Answers a request that needs no session.
+pub(crate) fn answer_at_start(request: PanelRequest, env: &Env, home: &ConfigHome) -> PanelData {
+    let answer = match request {
+        PanelRequest::Sessions { scope, most } => list_choices(env, home, scope, most)
+            .map(|sessions| PanelData::Sessions { scope, is_whole: sessions.len() < most, sessions }),
+        PanelRequest::FindMessages { text, scope, limit } => find_messages(env, home, &text, scope, limit)
+            .map(|found| PanelData::FoundMessages { text, found }),
+        PanelRequest::Preview { file } => preview_entries(&file).map(|entries| {
+            let blocks = history_blocks(
+                entries.get(entries.len().saturating_sub(MOST_PREVIEW)..).unwrap_or_default(),
+                &env.cwd,
+            );
+            PanelData::Preview { file, blocks }
+        }),
+        PanelRequest::RenameSession { choice, title } => {
+            rename_choice(&choice, &title).map(|_| PanelData::Renamed)
+        }
+        PanelRequest::Export { .. }
+        | PanelRequest::Transcript
+        | PanelRequest::TaskOutput { .. }
+        | PanelRequest::RewindPoints
+        | PanelRequest::RewindPreview { .. }
+        | PanelRequest::RewindFiles(_)
+        | PanelRequest::Report { .. }
+        | PanelRequest::Models { .. } => Err(UserError::new("There is no session yet")),
     };
     answer.unwrap_or_else(|error| PanelData::Failed(error.to_string()))
 }

@@ -57,6 +57,7 @@ mod sdk_sessions;
 mod search;
 mod search_processes;
 mod session_file;
+mod session_panels;
 mod sessions;
 mod sessions_doctor;
 mod settings;

@@ -1,0 +1,224 @@
+//! `/rewind`: the prompts one can go back to, what that would change, and going there and back again.
+//!
+//! Files go back at any time between turns. The conversation goes back while no process writes the session: whoever runs
+//! it ends it, has it rewound, and resumes it. Every rewind is written down first and can be undone.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use loci_core::conversation::{Conversation, history};
+use loci_core::file_history::{PathState, PromptPoint, RewindStep, prompts_of};
+use loci_core::ids::EntryId;
+use loci_stdx::{counted, single_line};
+use loci_storage::history::{
+    ConversationRewind, OnConflict, RewindContext, RewindError, RewindPlan, RewindReport, apply_rewind,
+    plan_rewind, plan_undo,
+};
+use loci_storage::sessions::{Lease, LeaseError, load_transcript};
+
+use super::CommandContext;
+use crate::display::written;
+use crate::user_error::UserError;
+
+/// The longest prompt that is shown.
+const MOST_TEXT: usize = 200;
+
+/// A prompt that one can go back to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RewindPoint {
+    /// Its id.
+    pub prompt: String,
+    /// What was asked, whole.
+    pub text: String,
+    /// The same in a line.
+    pub line: String,
+    /// When, in local time.
+    pub time: String,
+}
+
+/// What there is to go back to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RewindPoints {
+    /// The prompts of the conversation, the newest first.
+    pub points: Vec<RewindPoint>,
+    /// Whether a rewind was made that can be undone.
+    pub can_undo: bool,
+}
+
+/// What a rewind would do to files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RewindPreview {
+    /// Paths, and what would become of them.
+    pub files: Vec<(String, &'static str)>,
+    /// Paths that someone else changed, and why they are left alone.
+    pub conflicts: Vec<(String, &'static str)>,
+    /// Paths that have changed and that git ignores: they are not touched.
+    pub ignored: Vec<String>,
+    /// Lines that would come back.
+    pub insertions: usize,
+    /// Lines that would go.
+    pub deletions: usize,
+    /// Why nothing is known of files, if nothing is.
+    pub problem: Option<String>,
+}
+
+/// A wish to go back, or to take that back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RewindRequest {
+    /// The prompt; none to undo the last rewind.
+    pub prompt: Option<String>,
+    /// Whether files go back.
+    pub takes_files: bool,
+    /// Whether files go back, too, that someone else changed since.
+    pub overwrites: bool,
+}
+
+/// Lists the prompts of the conversation at hand.
+pub fn rewind_points(ctx: &CommandContext) -> Result<RewindPoints, UserError> {
+    let place = ctx.place();
+    if !place.file().exists() {
+        return Ok(RewindPoints::default());
+    }
+    let entries = load_transcript(place.file()).map_err(|error| UserError::from_error(&error))?.entries;
+    let path: HashSet<EntryId> =
+        history(&entries).iter().filter_map(|entry| entry.head().uuid.clone()).collect();
+    let mut points: Vec<RewindPoint> =
+        prompts_of(&entries).into_iter().filter(|prompt| path.contains(&prompt.id)).map(point).collect();
+    points.reverse();
+    let identity = ctx.identity.get();
+    let can_undo = plan_undo(&rewind_context(ctx, identity.original_cwd(), identity.id())).is_ok();
+    Ok(RewindPoints { points, can_undo })
+}
+
+fn point(prompt: PromptPoint) -> RewindPoint {
+    RewindPoint {
+        prompt: prompt.id.to_string(),
+        line: single_line(&prompt.text, MOST_TEXT),
+        time: written(Some(&prompt.timestamp)),
+        text: prompt.text,
+    }
+}
+
+fn rewind_context<'a>(
+    ctx: &'a CommandContext,
+    cwd: &'a Path,
+    session: &'a loci_core::ids::SessionId,
+) -> RewindContext<'a> {
+    RewindContext { home: &ctx.home, env: &ctx.env, session, cwd }
+}
+
+/// Says what a rewind would do to files; what is not known is said, too.
+pub fn preview_rewind(ctx: &CommandContext, prompt: Option<&str>) -> Result<RewindPreview, UserError> {
+    let identity = ctx.identity.get();
+    let cwd = identity.original_cwd();
+    match plan(ctx, &rewind_context(ctx, cwd, identity.id()), prompt) {
+        Ok(plan) => Ok(preview(&plan, cwd)),
+        Err(error @ RewindError::NoCheckpoint) => {
+            Ok(RewindPreview { problem: Some(error.to_string()), ..RewindPreview::default() })
+        }
+        Err(error) => Err(UserError::from_error(&error)),
+    }
+}
+
+fn plan(
+    ctx: &CommandContext,
+    scene: &RewindContext<'_>,
+    prompt: Option<&str>,
+) -> Result<RewindPlan, RewindError> {
+    let Some(prompt) = prompt else { return plan_undo(scene) };
+    let entries = load_transcript(ctx.place().file()).map(|loaded| loaded.entries).unwrap_or_default();
+    plan_rewind(scene, &entries, &EntryId::new(prompt))
+}
+
+fn preview(plan: &RewindPlan, cwd: &Path) -> RewindPreview {
+    let shown = |path: &Path| path.strip_prefix(cwd).unwrap_or(path).display().to_string();
+    RewindPreview {
+        files: plan.steps.iter().map(|step| (shown(step.path.as_path()), action(step))).collect(),
+        conflicts: plan
+            .conflicts
+            .iter()
+            .map(|(step, why)| (shown(step.path.as_path()), why.reason()))
+            .collect(),
+        ignored: plan.ignored.iter().map(|path| shown(path)).collect(),
+        insertions: plan.insertions,
+        deletions: plan.deletions,
+        problem: None,
+    }
+}
+
+fn action(step: &RewindStep) -> &'static str {
+    match (&step.from, &step.to) {
+        (PathState::None, _) => "create",
+        (_, PathState::None) => "remove",
+        _ => "restore",
+    }
+}
+
+/// Takes files back to what they were before a prompt; returns what was done, in words.
+pub fn rewind_files(ctx: &CommandContext, request: &RewindRequest) -> Result<Vec<String>, UserError> {
+    apply(ctx, request, None)
+}
+
+/// Takes the conversation back, and files where that is wanted. No process may write the session meanwhile: its lease is
+/// held while this is done.
+pub(crate) fn rewind_conversation(
+    ctx: &CommandContext,
+    request: &RewindRequest,
+) -> Result<Vec<String>, UserError> {
+    let place = ctx.place();
+    let _lease = match Lease::acquire(&ctx.home, place.id(), &ctx.env) {
+        Ok(lease) => Some(lease),
+        Err(LeaseError::Lock { .. }) => None,
+        Err(error @ LeaseError::Held { .. }) => return Err(UserError::from_error(&error)),
+    };
+    let entries = load_transcript(place.file()).map_err(|error| UserError::from_error(&error))?.entries;
+    let to = match &request.prompt {
+        Some(id) => {
+            let prompts = prompts_of(&entries);
+            let found = prompts.into_iter().find(|prompt| prompt.id.as_str() == id);
+            found.ok_or_else(|| UserError::new("The prompt is not in the session any more"))?.parent
+        }
+        None => None,
+    };
+    let conversation = ConversationRewind {
+        file: place.file().to_owned(),
+        from: Conversation::build(entries).leaf().cloned(),
+        to,
+        mark: EntryId::new(ctx.env.random.uuid_v4().to_string()),
+    };
+    apply(ctx, request, Some(conversation))
+}
+
+fn apply(
+    ctx: &CommandContext,
+    request: &RewindRequest,
+    conversation: Option<ConversationRewind>,
+) -> Result<Vec<String>, UserError> {
+    let identity = ctx.identity.get();
+    let scene = rewind_context(ctx, identity.original_cwd(), identity.id());
+    let failed = |error: RewindError| UserError::from_error(&error);
+    let plan = match request.takes_files || request.prompt.is_none() {
+        true => plan(ctx, &scene, request.prompt.as_deref()).map_err(failed)?,
+        false => RewindPlan::default(),
+    };
+    let on_conflict = if request.overwrites { OnConflict::Overwrite } else { OnConflict::Keep };
+    let ignored = plan.ignored.clone();
+    let report = apply_rewind(&scene, plan, on_conflict, conversation).map_err(failed)?;
+    Ok(told(&report, &ignored, identity.original_cwd()))
+}
+
+/// Says what a rewind did.
+fn told(report: &RewindReport, ignored: &[PathBuf], cwd: &Path) -> Vec<String> {
+    let shown = |path: &Path| path.strip_prefix(cwd).unwrap_or(path).display().to_string();
+    let mut lines = Vec::new();
+    if !report.changed.is_empty() {
+        let files = counted(report.changed.len() as u64, "file is", "files are");
+        lines.push(format!("{files} as before; `/rewind` can undo it"));
+    }
+    lines.extend(report.left.iter().map(|(path, why)| format!("Left as it is: {} ({why})", shown(path))));
+    if !ignored.is_empty() {
+        let files = counted(ignored.len() as u64, "file", "files");
+        lines.push(format!("Not touched, since git ignores them: {files}"));
+    }
+    lines
+}

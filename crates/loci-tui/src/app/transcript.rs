@@ -1,0 +1,139 @@
+//! The transcript pager within the application: its keys, what it shows, and what it asks for.
+
+use super::pager::{FullView, Pager, PagerSource, PagerStep};
+use super::{Action, App};
+use crate::block::Block;
+use crate::key::InputEvent;
+use crate::keymap::{Action as KeyAction, Context, Resolution};
+use crate::panel::PanelRequest;
+use crate::render::{RenderContext, render_block};
+use crate::screen::Size;
+use crate::text::Row;
+
+/// The pager, and what it shows beside what the interface remembers.
+#[derive(Debug)]
+pub(super) struct Transcript {
+    pager: Pager,
+    /// All blocks of the session, once they were read.
+    whole: Option<Vec<Block>>,
+    /// How many items of the conversation those blocks hold already.
+    n_read_items: usize,
+    width: u16,
+}
+
+impl App {
+    /// Opens the pager at the end of the conversation.
+    pub(super) fn open_transcript(&mut self) {
+        self.transcript = Some(Transcript { pager: Pager::new(), whole: None, n_read_items: 0, width: 80 });
+    }
+
+    /// Hands over what was typed; none where no pager is open.
+    pub(super) fn transcript_typed(&mut self, event: &InputEvent) -> Option<Vec<Action>> {
+        let ctx = self.verbose_context(self.transcript.as_ref()?.width);
+        let action = match event {
+            InputEvent::Key(key) => {
+                match self.keymap.resolve(&[Context::Transcript, Context::Global], *key) {
+                    Resolution::Action(action) => Some(action),
+                    Resolution::Pending | Resolution::ChordFailed | Resolution::Unbound => None,
+                }
+            }
+            _ => None,
+        };
+        if action == Some(KeyAction::AppSuspend) {
+            return Some(vec![Action::Suspend]);
+        }
+        let view = self.transcript.as_mut()?;
+        let source = match &view.whole {
+            Some(whole) => PagerSource::of_whole(whole, &self.conversation, view.n_read_items),
+            None => PagerSource::of_log(&self.log, &self.conversation),
+        };
+        Some(match view.pager.handle(event, action, &source, &ctx) {
+            PagerStep::Stay => Vec::new(),
+            PagerStep::Close => {
+                self.transcript = None;
+                Vec::new()
+            }
+            PagerStep::ShowAll => match (view.whole.is_some(), self.session.is_persistent) {
+                (true, _) => Vec::new(),
+                (false, false) => {
+                    view.pager.set_note("This session is not kept on disk; this is all that is remembered");
+                    Vec::new()
+                }
+                (false, true) => {
+                    view.pager.set_note("Reading the session…");
+                    view.n_read_items = self.conversation.n_final();
+                    vec![Action::AskPanel(PanelRequest::Transcript)]
+                }
+            },
+            PagerStep::Dump => {
+                self.dumped = source.blocks().cloned().collect();
+                self.transcript = None;
+                Vec::new()
+            }
+            PagerStep::OpenInEditor => {
+                let text: Vec<String> = source.blocks().map(block_source).collect();
+                vec![Action::ShowInEditor(text.join("\n"))]
+            }
+        })
+    }
+
+    /// Takes all blocks of the session, if the pager still wants them.
+    pub(super) fn show_whole_transcript(&mut self, blocks: Vec<Block>) {
+        if let Some(view) = &mut self.transcript {
+            view.whole = Some(blocks);
+            view.pager.renew();
+        }
+    }
+
+    /// Returns the whole screen, where something takes it; a question that waits is answered first.
+    pub(super) fn full_screen(&mut self, size: Size) -> Option<FullView> {
+        if !self.dialogs.is_empty() {
+            return None;
+        }
+        let ctx = self.verbose_context(size.width);
+        let view = self.transcript.as_mut()?;
+        view.width = size.width;
+        let source = match &view.whole {
+            Some(whole) => PagerSource::of_whole(whole, &self.conversation, view.n_read_items),
+            None => PagerSource::of_log(&self.log, &self.conversation),
+        };
+        Some(view.pager.view(&source, &ctx, size))
+    }
+
+    /// Returns the rows of what was asked to be written to the scrollback.
+    pub(super) fn take_dumped(&mut self, width: u16) -> Vec<Row> {
+        let ctx = self.verbose_context(width);
+        let blocks = std::mem::take(&mut self.dumped);
+        let mut rows = Vec::new();
+        for block in &blocks {
+            rows.push(Row::default());
+            rows.extend(render_block(block, &ctx));
+        }
+        rows
+    }
+
+    fn verbose_context(&self, width: u16) -> RenderContext {
+        RenderContext { is_verbose: true, ..self.render_context(width) }
+    }
+}
+
+/// Returns a block as Markdown, for an editor.
+fn block_source(block: &Block) -> String {
+    let quoted = |text: &str| text.lines().map(|line| format!("> {line}\n")).collect::<String>();
+    let fenced = |text: &str| format!("````\n{}\n````\n", text.trim_end());
+    match block {
+        Block::Prompt { text, .. } => quoted(text),
+        Block::Answer { markdown } | Block::Output { markdown } => format!("{}\n", markdown.trim_end()),
+        Block::Thinking { text, .. } => format!("*Thought:* {}\n", text.trim_end()),
+        Block::Shell { command, output, .. } => format!("! {command}\n\n{}", fenced(output)),
+        Block::Notice { text, .. } | Block::Compaction { text } | Block::TurnEnd { text } => {
+            format!("*{text}*\n")
+        }
+        Block::Call(call) => {
+            let diff = call.diff.as_ref().map(|diff| fenced(&format!("{}\n{}", diff.path, diff.after)));
+            let output = Some(&call.output).filter(|output| !output.is_empty()).map(|output| fenced(output));
+            let head = format!("**{}** {}\n\n", call.tool, call.summary);
+            format!("{head}{}{}", diff.unwrap_or_default(), output.unwrap_or_default())
+        }
+    }
+}

@@ -1,0 +1,390 @@
+//! `/rewind`: back to a prompt, with the conversation, the code, or both. What would change is shown first, and it can be
+//! undone.
+
+use loci_app::renewal::SwitchTarget;
+use loci_app::session_command::{RewindPoint, RewindPoints, RewindPreview, RewindRequest};
+
+use super::{
+    Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, list_rows, mark_row,
+};
+use crate::app::Action;
+use crate::dialog::Choices;
+use crate::key::{InputEvent, KeyCode};
+use crate::keymap::{Action as KeyAction, Context};
+use crate::layout::{faint, line, paragraph, warning};
+use crate::render::RenderContext;
+use crate::screen::Size;
+use crate::text::{Row, Span, Style, sanitize_line};
+
+/// The most paths of a kind that are shown.
+const MOST_PATHS: usize = 30;
+
+/// Prompts to go back to, and what that would do.
+#[derive(Debug)]
+pub(crate) struct RewindPanel {
+    session: String,
+    points: Option<RewindPoints>,
+    marked: usize,
+    /// What is known of files, by prompt; the empty one is the undo.
+    previews: Vec<(Option<String>, RewindPreview)>,
+    /// The prompt whose files are being looked at.
+    asked: Option<Option<String>>,
+    stage: Stage,
+    problem: Option<String>,
+}
+
+#[derive(Debug)]
+enum Stage {
+    List,
+    /// What is to go back; the prompt is none for the undo.
+    Choose {
+        point: Option<RewindPoint>,
+        choices: Choices,
+        overwrites: bool,
+        scroll: Scroll,
+    },
+}
+
+/// What can go back, in the order of the answers.
+const WHAT: [&str; 3] = ["Conversation and code", "Conversation only", "Code only"];
+
+impl RewindPanel {
+    /// Opens the list for the session at hand; returns what is to be found out.
+    pub(crate) fn new(session: String) -> (Self, Vec<Action>) {
+        let panel = Self {
+            session,
+            points: None,
+            marked: 0,
+            previews: Vec::new(),
+            asked: None,
+            stage: Stage::List,
+            problem: None,
+        };
+        (panel, vec![Action::AskPanel(PanelRequest::RewindPoints)])
+    }
+
+    /// Returns how many rows the list has: the undo comes first, where there is one.
+    fn n_rows(&self) -> usize {
+        self.points.as_ref().map_or(0, |points| points.points.len() + usize::from(points.can_undo))
+    }
+
+    /// Returns the prompt of a row; none for the undo.
+    fn point(&self, idx: usize) -> Option<&RewindPoint> {
+        let points = self.points.as_ref()?;
+        points.points.get(idx.checked_sub(usize::from(points.can_undo))?)
+    }
+
+    fn key_of(&self, idx: usize) -> Option<String> {
+        self.point(idx).map(|point| point.prompt.clone())
+    }
+
+    fn preview(&self, key: Option<&str>) -> Option<&RewindPreview> {
+        self.previews.iter().find(|(known, _)| known.as_deref() == key).map(|(_, preview)| preview)
+    }
+
+    /// Asks what the marked rewind would do, one at a time.
+    fn ask_preview(&mut self) -> Vec<Action> {
+        let key = self.key_of(self.marked);
+        if self.asked.is_some() || self.n_rows() == 0 || self.preview(key.as_deref()).is_some() {
+            return Vec::new();
+        }
+        self.asked = Some(key.clone());
+        vec![Action::AskPanel(PanelRequest::RewindPreview { prompt: key })]
+    }
+
+    fn handle_list(&mut self, ctx: &PanelContext) -> PanelStep {
+        let last = self.n_rows().saturating_sub(1);
+        match ctx.action {
+            Some(KeyAction::SelectNext | KeyAction::MessageSelectorDown) => {
+                self.marked = if self.marked >= last { 0 } else { self.marked + 1 };
+            }
+            Some(KeyAction::SelectPrevious | KeyAction::MessageSelectorUp) => {
+                self.marked = self.marked.checked_sub(1).unwrap_or(last);
+            }
+            Some(KeyAction::MessageSelectorTop) => self.marked = 0,
+            Some(KeyAction::MessageSelectorBottom) => self.marked = last,
+            Some(KeyAction::SelectAccept | KeyAction::MessageSelectorSelect) if self.n_rows() > 0 => {
+                let point = self.point(self.marked).cloned();
+                let labels: Vec<String> = match point {
+                    Some(_) => WHAT.iter().map(|what| (*what).to_owned()).collect(),
+                    None => vec!["Undo the rewind".to_owned()],
+                };
+                let (choices, scroll) = (Choices::new(labels), Scroll::default());
+                self.stage = Stage::Choose { point, choices, overwrites: false, scroll };
+            }
+            _ => {}
+        }
+        PanelStep::Act(self.ask_preview())
+    }
+
+    fn handle_choose(&mut self, event: &InputEvent) -> PanelStep {
+        let session = self.session.clone();
+        let Stage::Choose { point, choices, overwrites, scroll } = &mut self.stage else {
+            return PanelStep::Stay;
+        };
+        let InputEvent::Key(key) = event else { return PanelStep::Stay };
+        match key.code {
+            KeyCode::Tab => *overwrites = !*overwrites,
+            KeyCode::PageDown | KeyCode::PageUp => drop(scroll.handle(event)),
+            _ => {
+                if let Some(idx) = choices.handle(*key) {
+                    return PanelStep::CloseWith(rewind_actions(session, point.as_ref(), idx, *overwrites));
+                }
+            }
+        }
+        PanelStep::Stay
+    }
+
+    fn list_view(&self, size: Size) -> PanelView {
+        let hint = "Enter choose what goes back · Esc close";
+        let mut view = PanelView::new("Rewind: go back to before a prompt", hint);
+        let marked = self.key_of(self.marked);
+        view.head.push(line(&self.summary(marked.as_deref()), faint()));
+        let room = view.room(size);
+        view.body = list_rows(self.n_rows(), self.marked, room, |idx, is_marked| {
+            let row = match self.point(idx) {
+                Some(point) => Row::new(vec![
+                    Span::styled(format!("{}  ", sanitize_line(&point.time)), faint()),
+                    Span::plain(sanitize_line(&point.line)),
+                ]),
+                None => line("Undo the last rewind", Style::default()),
+            };
+            mark_row(row, is_marked)
+        });
+        if let Some(problem) = &self.problem {
+            view.body = vec![line(problem, warning())];
+        } else if self.points.is_none() {
+            view.body = vec![line("Reading the session…", faint())];
+        } else if self.n_rows() == 0 {
+            view.body = vec![line("Nothing was asked yet", faint())];
+        }
+        view
+    }
+
+    /// Says what would change, in a line.
+    fn summary(&self, key: Option<&str>) -> String {
+        match self.preview(key) {
+            None if self.n_rows() == 0 => String::new(),
+            None => "Looking at files…".to_owned(),
+            Some(RewindPreview { problem: Some(_), .. }) => {
+                "Files were not kept there; the conversation can go back".to_owned()
+            }
+            Some(preview) if preview.files.is_empty() && preview.conflicts.is_empty() => {
+                "No file would change".to_owned()
+            }
+            Some(preview) => {
+                let n = preview.files.len();
+                let conflicts = match preview.conflicts.len() {
+                    0 => String::new(),
+                    n => format!(" · {n} changed by someone else"),
+                };
+                format!(
+                    "{n} files would change: +{} -{} lines{conflicts}",
+                    preview.insertions, preview.deletions
+                )
+            }
+        }
+    }
+
+    fn preview_rows(&self, key: Option<&str>, overwrites: bool, width: u16) -> Vec<Row> {
+        let Some(preview) = self.preview(key) else { return vec![line("Looking at files…", faint())] };
+        let mut rows = vec![line(&self.summary(key), Style::default())];
+        if let Some(problem) = &preview.problem {
+            rows.extend(paragraph("  ", problem, faint(), width));
+        }
+        for (path, action) in preview.files.iter().take(MOST_PATHS) {
+            rows.push(line(&format!("  {action:<8}{path}"), Style::default()));
+        }
+        push_more(&mut rows, preview.files.len());
+        let what = if overwrites { "brought back" } else { "left" };
+        for (path, why) in preview.conflicts.iter().take(MOST_PATHS) {
+            rows.push(line(&format!("  {what}: {path} ({why})"), warning()));
+        }
+        push_more(&mut rows, preview.conflicts.len());
+        for path in preview.ignored.iter().take(MOST_PATHS) {
+            rows.push(line(&format!("  not touched, git ignores it: {path}"), faint()));
+        }
+        push_more(&mut rows, preview.ignored.len());
+        rows
+    }
+}
+
+fn push_more(rows: &mut Vec<Row>, n: usize) {
+    if let Some(n @ 1..) = n.checked_sub(MOST_PATHS) {
+        rows.push(line(&format!("  … {n} more"), faint()));
+    }
+}
+
+/// Returns what carries out an answer.
+fn rewind_actions(session: String, point: Option<&RewindPoint>, idx: usize, overwrites: bool) -> Vec<Action> {
+    let prompt = point.map(|point| point.prompt.clone());
+    let request = |takes_files| RewindRequest { prompt: prompt.clone(), takes_files, overwrites };
+    let switch = |takes_files| {
+        let rewind = Some(request(takes_files));
+        Action::Switch(SwitchTarget { session: session.clone(), rewind, ..SwitchTarget::default() })
+    };
+    let text = point.map(|point| Action::SetPrompt(point.text.clone()));
+    match (idx, point) {
+        (_, None) => vec![switch(true)],
+        (0, Some(_)) => text.into_iter().chain([switch(true)]).collect(),
+        (1, Some(_)) => text.into_iter().chain([switch(false)]).collect(),
+        (_, Some(_)) => vec![Action::AskPanel(PanelRequest::RewindFiles(request(true)))],
+    }
+}
+
+impl Panel for RewindPanel {
+    fn handle(&mut self, event: &InputEvent, ctx: &PanelContext) -> PanelStep {
+        match self.stage {
+            Stage::List if ctx.is_cancel() => PanelStep::Close,
+            Stage::List => self.handle_list(ctx),
+            Stage::Choose { .. } if ctx.is_cancel() => {
+                self.stage = Stage::List;
+                PanelStep::Stay
+            }
+            Stage::Choose { .. } => self.handle_choose(event),
+        }
+    }
+
+    fn receive(&mut self, data: PanelData) -> Vec<Action> {
+        match data {
+            PanelData::RewindPoints(points) => {
+                // The newest prompt is marked, not the undo above it.
+                self.marked = usize::from(points.can_undo && !points.points.is_empty());
+                self.points = Some(points);
+                self.ask_preview()
+            }
+            PanelData::RewindPreview { prompt, preview } => {
+                self.asked = None;
+                self.previews.push((prompt, preview));
+                self.ask_preview()
+            }
+            PanelData::Failed(why) => {
+                self.problem = Some(why);
+                Vec::new()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn view(&self, _ctx: &RenderContext, size: Size) -> PanelView {
+        let Stage::Choose { point, choices, overwrites, scroll } = &self.stage else {
+            return self.list_view(size);
+        };
+        let title = match point {
+            Some(point) => format!("Back to before: {}", point.line),
+            None => "Undo the last rewind".to_owned(),
+        };
+        let key = point.as_ref().map(|point| point.prompt.as_str());
+        let has_conflicts = self.preview(key).is_some_and(|preview| !preview.conflicts.is_empty());
+        let hint = match has_conflicts {
+            true => "Enter go · Tab files that someone else changed, too · PgDn more · Esc back",
+            false => "Enter go · PgDn more · Esc back",
+        };
+        let mut view = PanelView::new(&title, hint);
+        let (foot, focus) = choices.rows(size.width);
+        let room = view.room(size);
+        let n_foot = foot.len();
+        if room <= n_foot {
+            let first = focus.min(n_foot.saturating_sub(room));
+            view.body = foot.into_iter().skip(first).take(room).collect();
+            return view;
+        }
+        view.body = foot;
+        view.body.push(Row::default());
+        let rows = self.preview_rows(key, *overwrites, size.width);
+        view.body.extend(scroll.rows(rows, (room - n_foot).saturating_sub(1)));
+        view
+    }
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::MessageSelector, Context::Select, Context::Global]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Shown;
+    use super::*;
+
+    fn point(idx: usize) -> RewindPoint {
+        RewindPoint {
+            prompt: format!("p{idx}"),
+            text: format!("prompt {idx}\nmore"),
+            line: format!("prompt {idx} 日本\u{1b}[2J"),
+            time: "2026-01-01 10:00".to_owned(),
+        }
+    }
+
+    fn preview() -> RewindPreview {
+        RewindPreview {
+            files: vec![("src/a\u{7}.rs".into(), "restore"), ("made".into(), "remove")],
+            conflicts: vec![("mine".into(), "it was changed since")],
+            ignored: vec!["target/x".into()],
+            insertions: 4,
+            deletions: 2,
+            problem: None,
+        }
+    }
+
+    fn shown(width: u16, height: u16, can_undo: bool) -> Shown<RewindPanel> {
+        let (panel, actions) = RewindPanel::new("s".into());
+        assert_eq!(actions, [Action::AskPanel(PanelRequest::RewindPoints)]);
+        let mut shown = Shown::new(panel, width, height);
+        let points = RewindPoints { points: (0..3).rev().map(point).collect(), can_undo };
+        let actions = shown.receive(PanelData::RewindPoints(points));
+        let ask = PanelRequest::RewindPreview { prompt: Some("p2".into()) };
+        assert_eq!(actions, [Action::AskPanel(ask)], "the newest prompt is looked at");
+        shown.receive(PanelData::RewindPreview { prompt: Some("p2".into()), preview: preview() });
+        shown
+    }
+
+    #[test]
+    fn list_shows_what_would_change_and_the_choice_does_it() {
+        for width in [40, 80, 120] {
+            let mut shown = shown(width, 16, false);
+            shown.assert_clean();
+            assert!(shown.text().contains("2 files would change: +4 -2"), "{}", shown.text());
+            shown.action(KeyAction::SelectAccept);
+            shown.assert_clean();
+            for text in ["Conversation and code", "remove  made", "left: mine", "git ignores it"] {
+                assert!(shown.text().contains(text), "{text}: {}", shown.text());
+            }
+            shown.key(KeyCode::Tab, None);
+            assert!(shown.text().contains("brought back: mine"), "{}", shown.text());
+            let PanelStep::CloseWith(actions) = shown.key(KeyCode::Char('1'), None) else { panic!("chosen") };
+            let rewind =
+                Some(RewindRequest { prompt: Some("p2".into()), takes_files: true, overwrites: true });
+            let target = SwitchTarget { session: "s".into(), rewind, ..SwitchTarget::default() };
+            assert_eq!(actions, [Action::SetPrompt("prompt 2\nmore".into()), Action::Switch(target)]);
+        }
+    }
+
+    #[test]
+    fn code_alone_goes_back_without_leaving_the_session() {
+        let mut shown = shown(80, 16, false);
+        shown.action(KeyAction::SelectAccept);
+        let PanelStep::CloseWith(actions) = shown.key(KeyCode::Char('3'), None) else { panic!("chosen") };
+        let request = RewindRequest { prompt: Some("p2".into()), takes_files: true, overwrites: false };
+        assert_eq!(actions, [Action::AskPanel(PanelRequest::RewindFiles(request))]);
+    }
+
+    #[test]
+    fn undo_stands_above_the_prompts() {
+        let mut shown = shown(80, 16, true);
+        shown.action(KeyAction::SelectPrevious);
+        assert!(shown.text().contains("❯ Undo the last rewind"), "{}", shown.text());
+        shown.action(KeyAction::SelectAccept);
+        let PanelStep::CloseWith(actions) = shown.key(KeyCode::Enter, None) else { panic!("chosen") };
+        let rewind = Some(RewindRequest { prompt: None, takes_files: true, overwrites: false });
+        let target = SwitchTarget { session: "s".into(), rewind, ..SwitchTarget::default() };
+        assert_eq!(actions, [Action::Switch(target)]);
+    }
+
+    #[test]
+    fn tiny_window_shows_the_answers() {
+        let mut shown = shown(20, 4, false);
+        assert!(shown.text().contains('❯'), "{}", shown.text());
+        shown.action(KeyAction::SelectAccept);
+        assert!(shown.text().contains("❯ 1."), "{}", shown.text());
+    }
+}

@@ -1,0 +1,269 @@
+//! `/search`: every message of every session, by its words; the one that is chosen is gone on from.
+
+use loci_app::session_picker::{FoundMessage, PickerScope};
+
+use super::resume::preview_view;
+use super::{
+    Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, list_rows, mark_row,
+};
+use crate::app::Action;
+use crate::block::Block;
+use crate::dialog::TextField;
+use crate::key::{InputEvent, KeyCode};
+use crate::keymap::{Action as KeyAction, Context};
+use crate::layout::{faint, line, warning};
+use crate::render::RenderContext;
+use crate::screen::Size;
+use crate::text::{Row, Span, sanitize_line};
+
+/// How many messages are asked for.
+const LIMIT: usize = 50;
+
+/// Words, and the messages that have them.
+#[derive(Debug)]
+pub(crate) struct SearchPanel {
+    scope: PickerScope,
+    field: TextField,
+    found: Vec<FoundMessage>,
+    marked: usize,
+    /// The search that is under way.
+    searching: Option<String>,
+    /// What was searched for last.
+    searched: String,
+    preview: Option<Preview>,
+    problem: Option<String>,
+}
+
+#[derive(Debug)]
+struct Preview {
+    found: FoundMessage,
+    blocks: Option<Vec<Block>>,
+    scroll: Scroll,
+}
+
+impl SearchPanel {
+    /// Searches for these words, or lets some be typed; returns what is to be found out.
+    pub(crate) fn new(text: Option<&str>) -> (Self, Vec<Action>) {
+        let mut field = TextField::default();
+        field.insert(text.unwrap_or_default());
+        let mut panel = Self {
+            scope: PickerScope::All,
+            field,
+            found: Vec::new(),
+            marked: 0,
+            searching: None,
+            searched: String::new(),
+            preview: None,
+            problem: None,
+        };
+        let actions = panel.search();
+        (panel, actions)
+    }
+
+    /// Searches for what stands in the field, unless a search is under way: its answer asks again.
+    fn search(&mut self) -> Vec<Action> {
+        let text = self.field.text().trim().to_owned();
+        if self.searching.is_some() || !text.chars().any(char::is_alphanumeric) {
+            return Vec::new();
+        }
+        self.searching = Some(text.clone());
+        vec![Action::AskPanel(PanelRequest::FindMessages { text, scope: self.scope, limit: LIMIT })]
+    }
+
+    fn resume(found: &FoundMessage) -> PanelStep {
+        PanelStep::CloseWith(vec![Action::Resume(Box::new(found.session.clone()), found.message.clone())])
+    }
+
+    fn handle_list(&mut self, event: &InputEvent, ctx: &PanelContext) -> PanelStep {
+        let last = self.found.len().saturating_sub(1);
+        match ctx.action {
+            Some(KeyAction::SelectNext) => {
+                self.marked = if self.marked >= last { 0 } else { self.marked + 1 }
+            }
+            Some(KeyAction::SelectPrevious) => self.marked = self.marked.checked_sub(1).unwrap_or(last),
+            Some(KeyAction::SelectAccept) => {
+                return self.found.get(self.marked).map_or(PanelStep::Stay, Self::resume);
+            }
+            _ => return self.handle_text(event),
+        }
+        PanelStep::Stay
+    }
+
+    fn handle_text(&mut self, event: &InputEvent) -> PanelStep {
+        let is_changed = match event {
+            InputEvent::Paste(text) => {
+                self.field.insert(text);
+                true
+            }
+            InputEvent::Key(key) if key.ctrl && key.code == KeyCode::Char('a') => {
+                self.scope = match self.scope {
+                    PickerScope::Project => PickerScope::All,
+                    PickerScope::All => PickerScope::Project,
+                };
+                true
+            }
+            InputEvent::Key(key)
+                if key.code == KeyCode::Tab || key.ctrl && key.code == KeyCode::Char('v') =>
+            {
+                let Some(found) = self.found.get(self.marked).cloned() else { return PanelStep::Stay };
+                let file = found.session.file.clone();
+                self.preview = Some(Preview { found, blocks: None, scroll: Scroll::default() });
+                return PanelStep::Act(vec![Action::AskPanel(PanelRequest::Preview { file })]);
+            }
+            InputEvent::Key(key) => self.field.handle(*key),
+            _ => false,
+        };
+        if !is_changed {
+            return PanelStep::Stay;
+        }
+        self.problem = None;
+        PanelStep::Act(self.search())
+    }
+
+    fn note(&self) -> Option<&'static str> {
+        match (&self.searching, self.found.is_empty(), self.field.text().trim().is_empty()) {
+            (Some(_), true, _) => Some("Searching; the first time all sessions are read…"),
+            (_, true, true) => Some("Type words; \"words in quotes\" stand together, a star is any ending"),
+            (None, true, false) => Some("Nothing was found"),
+            (_, false, _) => None,
+        }
+    }
+}
+
+impl Panel for SearchPanel {
+    fn handle(&mut self, event: &InputEvent, ctx: &PanelContext) -> PanelStep {
+        let Some(preview) = &mut self.preview else {
+            return if ctx.is_cancel() { PanelStep::Close } else { self.handle_list(event, ctx) };
+        };
+        if ctx.is_cancel() {
+            self.preview = None;
+        } else if ctx.action == Some(KeyAction::SelectAccept) {
+            return Self::resume(&preview.found);
+        } else {
+            preview.scroll.handle(event);
+        }
+        PanelStep::Stay
+    }
+
+    fn receive(&mut self, data: PanelData) -> Vec<Action> {
+        match data {
+            PanelData::FoundMessages { text, found } => {
+                self.searching = None;
+                if text != self.field.text().trim() {
+                    return self.search();
+                }
+                (self.found, self.marked, self.searched) = (found, 0, text);
+            }
+            PanelData::Preview { file, blocks } => {
+                if let Some(preview) = self.preview.as_mut().filter(|it| it.found.session.file == file) {
+                    preview.blocks = Some(blocks);
+                }
+            }
+            PanelData::Failed(why) => {
+                self.searching = None;
+                self.problem = Some(why);
+            }
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn view(&self, ctx: &RenderContext, size: Size) -> PanelView {
+        if let Some(Preview { found, blocks, scroll }) = &self.preview {
+            return preview_view(&found.session, blocks.as_deref(), *scroll, ctx, size);
+        }
+        let place = match self.scope {
+            PickerScope::Project => "this project",
+            PickerScope::All => "all projects",
+        };
+        let hint = "Enter go on from there · Ctrl+V preview · Ctrl+A this project or all · Esc close";
+        let mut view = PanelView::new(&format!("Search what was said · {place}"), hint);
+        view.push_field("Search: ", &self.field);
+        let room = view.room(size);
+        view.body = list_rows(self.found.len(), self.marked, room, |idx, is_marked| {
+            mark_row(self.found.get(idx).map_or_else(Row::default, found_row), is_marked)
+        });
+        if let Some(problem) = &self.problem {
+            view.body = vec![line(problem, warning())];
+        } else if let Some(note) = self.note() {
+            view.body = vec![line(note, faint())];
+        }
+        view
+    }
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Select, Context::Global]
+    }
+
+    fn is_typing(&self) -> bool {
+        true
+    }
+}
+
+fn found_row(found: &FoundMessage) -> Row {
+    let title = loci_stdx::single_line(&found.session.title, 30);
+    Row::new(vec![
+        Span::styled(sanitize_line(&format!("{}  ", found.time)), faint()),
+        Span::plain(sanitize_line(&found.snippet)),
+        Span::styled(sanitize_line(&format!("  {} · {title}", found.voice)), faint()),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use loci_app::session_picker::SessionChoice;
+
+    use super::super::testing::Shown;
+    use super::*;
+
+    fn found(id: &str) -> FoundMessage {
+        FoundMessage {
+            session: SessionChoice {
+                id: id.to_owned(),
+                file: format!("/c/{id}.jsonl").into(),
+                title: "A title\u{1b}[2J".to_owned(),
+                ago: "1 d ago".to_owned(),
+                time: "2026-01-01 10:00".to_owned(),
+                branch: None,
+                n_messages: 2,
+                shown_cwd: None,
+                cwd: None,
+                is_branch: false,
+                is_here: true,
+            },
+            message: Some("m1".to_owned()),
+            voice: "assistant",
+            time: "2026-01-01 10:00".to_owned(),
+            snippet: "the 日本 port\u{7}".to_owned(),
+        }
+    }
+
+    #[test]
+    fn words_find_messages_that_are_gone_on_from() {
+        for width in [20, 50, 100] {
+            let (panel, actions) = SearchPanel::new(Some("port"));
+            let ask = |text: &str| {
+                let (text, scope) = (text.to_owned(), PickerScope::All);
+                Action::AskPanel(PanelRequest::FindMessages { text, scope, limit: LIMIT })
+            };
+            assert_eq!(actions, [ask("port")]);
+            let mut shown = Shown::new(panel, width, 8);
+            shown.type_text("s");
+            let data = || PanelData::FoundMessages { text: "port".into(), found: vec![found("a")] };
+            assert_eq!(shown.receive(data()), [ask("ports")]);
+            shown.receive(PanelData::FoundMessages {
+                text: "ports".into(),
+                found: vec![found("a"), found("b")],
+            });
+            shown.assert_clean();
+            assert!(shown.text().contains("❯ 2026-01-01"), "{}", shown.text());
+            shown.action(KeyAction::SelectNext);
+            let step = shown.action(KeyAction::SelectAccept);
+            let PanelStep::CloseWith(actions) = step else { panic!("chosen") };
+            assert!(
+                matches!(&actions[..], [Action::Resume(choice, Some(at))] if choice.id == "b" && at == "m1"),
+                "{actions:?}"
+            );
+        }
+    }
+}

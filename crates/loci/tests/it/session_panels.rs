@@ -1,0 +1,223 @@
+//! Commands and panels of the terminal interface, end to end: a real terminal, a real session, a scripted model.
+
+use loci_testkit::{Gate, Screen, Step};
+
+use crate::support::World;
+
+const SIZE: (u16, u16) = (100, 30);
+
+/// Leaves by a command.
+fn leave(mut screen: Screen) {
+    screen.type_text("/exit\r");
+    let end = screen.finish();
+    assert!(end.is_cooked, "the terminal is given back: {end:?}");
+    assert_eq!(end.output.code, Some(0), "{end:?}");
+}
+
+/// Says something and waits for the answer.
+fn ask(screen: &mut Screen, text: &str, answer: &str) {
+    screen.type_text(&format!("{text}\r"));
+    screen.wait_until(answer, |seen| seen.contains(answer) && !seen.contains("esc to interrupt"));
+}
+
+#[tokio::test]
+async fn help_lists_commands_and_unknown_ones_are_told() {
+    let world = World::new([]).await;
+    let mut screen = world.start_interface([], SIZE);
+    screen.wait_for("for shortcuts");
+    screen.type_text("/help\r");
+    let contents = screen.wait_for("Search:");
+    assert!(contents.contains("/compact") && contents.contains("[Commands]"), "{contents}");
+    screen.type_text("\x1b");
+    screen.wait_gone("Search:");
+    screen.type_text("/nosuch\r");
+    screen.wait_for("There is no command /nosuch");
+    screen.type_text("/teleport\r");
+    screen.wait_for("needs a service of another vendor");
+    leave(screen);
+    assert_eq!(world.requests().len(), 0);
+}
+
+#[tokio::test]
+async fn export_and_copy_give_the_source_of_what_was_said() {
+    let world = World::new([Step::text("Some **bold** words.")]).await;
+    let mut screen = world.start_interface([], SIZE);
+    screen.wait_for("for shortcuts");
+    ask(&mut screen, "hi", "Some bold words.");
+    screen.type_text("/export talk.md\r");
+    screen.wait_for("The conversation is in");
+    let text = std::fs::read_to_string(world.home.project().join("talk.md")).unwrap();
+    assert!(text.contains("## You") && text.contains("Some **bold** words."), "{text}");
+    screen.type_text("/export talk.md\r");
+    screen.wait_for("The file exists");
+    screen.type_text("/copy\r");
+    screen.wait_for("Copied 1 lines");
+    leave(screen);
+}
+
+#[tokio::test]
+async fn side_question_sees_the_conversation_and_leaves_no_trace() {
+    let world = World::new([Step::text("Done."), Step::text("Forty-two."), Step::text("Going on.")]).await;
+    let mut screen = world.start_interface([], SIZE);
+    screen.wait_for("for shortcuts");
+    ask(&mut screen, "do the work", "Done.");
+    screen.type_text("/btw what is the answer?\r");
+    let contents = screen.wait_for("Forty-two.");
+    assert!(contents.contains("A question on the side"), "{contents}");
+    screen.type_text("\x1b");
+    screen.wait_gone("A question on the side");
+    ask(&mut screen, "and now", "Going on.");
+    leave(screen);
+    let said = world.conversation();
+    assert!(said.contains("do the work") && !said.contains("Forty-two"), "{said}");
+    let transcript: String = world.session().iter().map(ToString::to_string).collect();
+    assert!(!transcript.contains("Forty-two"), "nothing of it is recorded");
+}
+
+#[tokio::test]
+async fn rename_and_branch_go_on_under_a_name() {
+    let world = World::new([Step::text("One."), Step::text("Two.")]).await;
+    let mut screen = world.start_interface([], SIZE);
+    screen.wait_for("for shortcuts");
+    ask(&mut screen, "first", "One.");
+    screen.type_text("/rename the port\r");
+    screen.wait_for("is called “the port”");
+    screen.type_text("/branch another way\r");
+    screen.wait_for("This is a branch");
+    ask(&mut screen, "second", "Two.");
+    leave(screen);
+    assert_eq!(world.last_request().json["messages"].as_array().unwrap().len(), 3, "the branch has the past");
+    let list = world.run(&crate::support::loci().args(["sessions", "list"])).stdout;
+    assert!(list.contains("the port") && list.contains("another way"), "{list}");
+}
+
+#[tokio::test]
+async fn resume_goes_on_with_a_session_that_was_chosen() {
+    let world =
+        World::new([Step::text("Alpha said."), Step::text("Beta said."), Step::text("Back again.")]).await;
+    let mut screen = world.start_interface([], SIZE);
+    screen.wait_for("for shortcuts");
+    ask(&mut screen, "about alpha", "Alpha said.");
+    screen.type_text("/clear\r");
+    screen.wait_for("A new conversation begins");
+    ask(&mut screen, "about beta", "Beta said.");
+    screen.type_text("/resume\r");
+    screen.wait_for("Resume a session · this project (1)");
+    screen.type_text("alpha\x16");
+    screen.wait_for("Enter resume · Esc back");
+    screen.type_text("\r");
+    screen.wait_for("The session goes on");
+    ask(&mut screen, "more", "Back again.");
+    leave(screen);
+    let messages = world.last_request().json["messages"].to_string();
+    assert!(messages.contains("about alpha") && !messages.contains("about beta"), "{messages}");
+
+    // At the start, too: without a name the sessions are listed.
+    let world = World::new([Step::text("Gamma said.")]).await;
+    let mut screen = world.start_interface([], SIZE);
+    screen.wait_for("for shortcuts");
+    ask(&mut screen, "about gamma", "Gamma said.");
+    leave(screen);
+    let mut screen = world.start_interface(["-r"], SIZE);
+    screen.wait_for("about gamma");
+    screen.type_text("\r");
+    screen.wait_for("Gamma said.");
+    leave(screen);
+}
+
+#[tokio::test]
+async fn transcript_is_read_searched_and_left_on_its_own_screen() {
+    let gate = Gate::new();
+    let long: String = (0..60).map(|idx| format!("line number {idx}\n\n")).collect();
+    let world = World::new([Step::text(&long), Step::text("Later words.").wait_for(gate.clone())]).await;
+    let mut screen = world.start_interface([], SIZE);
+    screen.wait_for("for shortcuts");
+    ask(&mut screen, "count", "line number 59");
+    screen.type_text("\x0f");
+    let contents = screen.wait_for("? help");
+    assert!(contents.contains("transcript"), "{contents}");
+    screen.type_text("g");
+    screen.wait_for("> count");
+    screen.type_text("/number 42\r");
+    screen.wait_for("line number 42");
+    screen.type_text("q");
+    screen.wait_gone("transcript ·");
+    screen.wait_for("line number 59");
+    // What is said while it is open appears in it.
+    screen.type_text("more\r");
+    screen.wait_for("esc to interrupt");
+    screen.type_text("\x0f");
+    screen.wait_for("? help");
+    gate.release();
+    screen.wait_for("Later words.");
+    screen.type_text("\x0f");
+    screen.wait_for("for shortcuts");
+    assert_eq!(screen.contents().matches("Later words.").count(), 1, "{}", screen.contents());
+    leave(screen);
+}
+
+#[tokio::test]
+async fn search_finds_what_was_said_in_another_session() {
+    let world = World::new([Step::text("The zebra crossing."), Step::text("On we go.")]).await;
+    let mut screen = world.start_interface([], SIZE);
+    screen.wait_for("for shortcuts");
+    ask(&mut screen, "find it", "The zebra crossing.");
+    leave(screen);
+    let mut screen = world.start_interface([], SIZE);
+    screen.wait_for("for shortcuts");
+    screen.type_text("/search zebra\r");
+    screen.wait_for("crossing");
+    screen.type_text("\r");
+    screen.wait_for("goes on from here");
+    ask(&mut screen, "go on", "On we go.");
+    leave(screen);
+    assert!(world.conversation().contains("zebra"));
+}
+
+#[tokio::test]
+async fn rewind_takes_conversation_and_code_back_and_is_undone() {
+    let write = |text: &str| {
+        Step::call(
+            "Bash",
+            serde_json::json!({"command": format!("echo {text} > made"), "description": "Write"}),
+        )
+    };
+    let script = [
+        write("one"),
+        Step::text("First done."),
+        write("two"),
+        Step::text("Second done."),
+        Step::text("Anew."),
+    ];
+    let world = World::new(script).await;
+    let made = || std::fs::read_to_string(world.home.project().join("made")).unwrap_or_default();
+    let mut screen = world.start_interface(["--allowedTools=Bash", "--permission-mode=acceptEdits"], SIZE);
+    screen.wait_for("for shortcuts");
+    ask(&mut screen, "write one", "First done.");
+    ask(&mut screen, "write two", "Second done.");
+    assert_eq!(made(), "two\n");
+    screen.type_text("/rewind\r");
+    screen.wait_for("1 files would change");
+    screen.type_text("\r");
+    let contents = screen.wait_for("Conversation and code");
+    assert!(
+        contents.contains("restore") && contents.contains("made"),
+        "what a shell command changed: {contents}"
+    );
+    screen.type_text("1");
+    let contents = screen.wait_for("back before that prompt");
+    assert!(contents.contains("> write two"), "the prompt is there to be changed: {contents}");
+    assert_eq!(made(), "one\n");
+    screen.type_text("\x15");
+    ask(&mut screen, "go on", "Anew.");
+    let messages = world.last_request().json["messages"].to_string();
+    assert!(messages.contains("write one") && !messages.contains("write two"), "{messages}");
+    screen.type_text("/rewind\r");
+    screen.wait_for("Undo the last rewind");
+    screen.type_text("\x1b[A\r");
+    screen.wait_for("1. Undo the rewind");
+    screen.type_text("1");
+    screen.wait_for("The rewind is undone");
+    assert_eq!(made(), "two\n");
+    leave(screen);
+}
