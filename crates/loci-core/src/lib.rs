@@ -21,6 +21,7 @@ pub mod output_style;
 pub mod passage;
 pub mod path;
 pub mod permission;
+pub mod plugin;
 pub mod raw;
 pub mod recall;
 pub mod schedule;

@@ -1,0 +1,41 @@
+//! Plugins as values: what a manifest says, what its options are set to, and what stands for something else in its files.
+//!
+//! A plugin is a directory of skills, agents, hooks, MCP servers and output styles. Files are found and read in
+//! `loci-storage`; here is what they mean. Everything is read leniently: a field that cannot be understood costs itself
+//! and is reported. Only a name that is none costs the whole plugin, for everything it brings is called by it.
+
+mod id;
+mod manifest;
+mod options;
+mod parts;
+mod variables;
+
+pub use id::{INLINE_MARKETPLACE, PluginId, is_component_name, is_plugin_name};
+pub use manifest::{Declared, Dependency, Manifest, parse_manifest, plugin_path};
+pub use options::{OptionKind, OptionSpec, OptionValue, option_values, parse_options};
+pub use parts::{plugin_hooks, plugin_servers};
+pub use variables::PluginVariables;
+
+/// Something wrong with a plugin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PluginProblem {
+    /// Its id, or the directory where that is not known.
+    pub plugin: String,
+    /// The kind, for programs.
+    pub kind: &'static str,
+    /// What it is and what comes of it, one clause.
+    pub message: String,
+}
+
+impl PluginProblem {
+    /// Makes a problem.
+    pub fn new(plugin: impl ToString, kind: &'static str, message: impl Into<String>) -> Self {
+        Self { plugin: plugin.to_string(), kind, message: message.into() }
+    }
+}
+
+impl std::fmt::Display for PluginProblem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Plugin `{}`: {}", self.plugin, self.message)
+    }
+}
