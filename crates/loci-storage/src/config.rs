@@ -5,6 +5,7 @@
 //! - `agents` finds and follows definitions of agents.
 //! - `skills` finds and follows skills and command files, with the help of `definition_files`.
 //! - `output_styles` finds output styles.
+//! - `plugins` finds plugins and reads their directories.
 //! - `credentials` reads a stored login.
 //! - `instructions` discovers `CLAUDE.md`, rules and what they import.
 //! - `input_history` keeps what was typed, with the long pastes of it in `paste_cache`.
@@ -19,6 +20,7 @@ mod input_history;
 pub(crate) mod instructions;
 mod output_styles;
 mod paste_cache;
+mod plugins;
 pub(crate) mod settings;
 mod skills;
 mod state_file;
@@ -34,6 +36,10 @@ pub use instructions::{
     MANAGED_INSTRUCTIONS, PathRule, TriggeredInstructions, discover_instructions, strip_html_comments,
 };
 pub use output_styles::discover_output_styles;
+pub use plugins::{
+    FoundPlugins, InstallScope, InstalledPlugin, KnownMarketplace, PluginFolder, PluginPlaces, PluginState,
+    find_plugins, marketplace_manifest, read_plugin, read_plugin_state,
+};
 pub use settings::{
     FILE_LIMIT as SETTINGS_LIMIT, GivenSettings, LoadedSettings, MANAGED_DIR, McpState, SettingsChange,
     SettingsEditError, SettingsFile, SettingsPlaces, SettingsSources, SettingsWatch, TrustState,

@@ -1,0 +1,133 @@
+//! Plugins on disk: those that a flag names, and those that are installed below `plugins` in the config home.
+//!
+//! ```text
+//! plugins/installed_plugins.json   {"version": 2, "plugins": {"name@marketplace": [{"scope", "installPath", "version", ..}]}}
+//! plugins/known_marketplaces.json  {"marketplace": {"source": {..}, "installLocation", "lastUpdated"}}
+//! plugins/marketplaces/            copies of marketplaces
+//! plugins/cache/<marketplace>/<plugin>/<version>/
+//! plugins/data/<id>/               what a plugin keeps
+//! ```
+//!
+//! Nothing of a plugin is run here, and nothing outside its directory is opened: a link that leads out is left alone and
+//! reported.
+
+mod folder;
+mod state;
+
+use std::path::{Path, PathBuf};
+
+use loci_core::plugin::{PluginId, PluginProblem};
+use serde_json::{Map, Value};
+
+pub use folder::{PluginFolder, read_plugin};
+pub use state::{
+    InstallScope, InstalledPlugin, KnownMarketplace, PluginState, marketplace_manifest, read_plugin_state,
+};
+
+/// Where plugins are looked for.
+#[derive(Debug, Clone)]
+pub struct PluginPlaces {
+    /// `plugins` in the config home.
+    pub dir: PathBuf,
+    /// Directories that a flag names.
+    pub given: Vec<PathBuf>,
+    /// The root of the project.
+    pub project: PathBuf,
+}
+
+/// What was found.
+#[derive(Debug, Clone, Default)]
+pub struct FoundPlugins {
+    /// Those that are on, in the order in which they were named.
+    pub plugins: Vec<PluginFolder>,
+    /// Those that are installed and off.
+    pub disabled: Vec<InstalledPlugin>,
+    /// What is wrong.
+    pub problems: Vec<PluginProblem>,
+}
+
+/// Finds and reads plugins. `enabled` is what settings say; `refusal` says why one that is installed may not be used.
+pub fn find_plugins(
+    places: &PluginPlaces,
+    enabled: &Map<String, Value>,
+    refusal: &dyn Fn(&PluginId, &PluginState) -> Option<String>,
+) -> FoundPlugins {
+    let mut found = FoundPlugins::default();
+    for dir in &places.given {
+        match read_plugin(dir, None, InstallScope::Inline, None) {
+            Ok(plugin) => found.take(plugin),
+            Err(problem) => found.problems.push(problem),
+        }
+    }
+    let (state, problems) = read_plugin_state(&places.dir);
+    found.problems.extend(problems);
+    for installed in state.installed_in(&places.project) {
+        let said = enabled.get(&installed.id.to_string()).map(is_on);
+        if said == Some(false) {
+            found.disabled.push(installed);
+            continue;
+        }
+        if let Some(why) = refusal(&installed.id, &state) {
+            found.problems.push(PluginProblem::new(&installed.id, "policy", why));
+            found.disabled.push(installed);
+            continue;
+        }
+        let entry = || state.marketplace_entry(&installed.id);
+        match read_plugin(&installed.path, Some(&installed.id), installed.scope, Some(&entry)) {
+            Ok(plugin) if said.is_none() && !plugin.manifest.is_enabled_by_default => {
+                found.disabled.push(installed);
+            }
+            Ok(plugin) => found.take(plugin),
+            Err(problem) => found.problems.push(problem),
+        }
+    }
+    found.report_missing(enabled, &state);
+    found
+}
+
+/// Tells whether a value of `enabledPlugins` turns a plugin on: older files list versions there.
+fn is_on(value: &Value) -> bool {
+    match value {
+        Value::Bool(value) => *value,
+        Value::Array(versions) => !versions.is_empty(),
+        _ => false,
+    }
+}
+
+impl FoundPlugins {
+    /// Takes a plugin unless another of its name is there: what it brings would be called the same.
+    fn take(&mut self, plugin: PluginFolder) {
+        match self.plugins.iter().find(|other| other.id.name == plugin.id.name) {
+            None => self.plugins.push(plugin),
+            Some(other) => {
+                let message =
+                    format!("`{}` has the same name and comes first; this one is left out", other.id);
+                self.problems.push(PluginProblem::new(&plugin.id, "name_conflict", message));
+            }
+        }
+    }
+
+    fn report_missing(&mut self, enabled: &Map<String, Value>, state: &PluginState) {
+        for (text, _) in enabled.iter().filter(|(_, value)| is_on(value)) {
+            let Some(id) = PluginId::parse(text) else {
+                let shown: String = text.escape_debug().take(80).collect();
+                let message = "`enabledPlugins` names it, and it is no `plugin@marketplace`";
+                self.problems.push(PluginProblem::new(shown, "invalid_id", message));
+                continue;
+            };
+            let is_known = state.has(&id) || self.plugins.iter().any(|plugin| plugin.id == id);
+            if !is_known {
+                let message = format!("it is turned on and not installed; run `loci plugin install {id}`");
+                self.problems.push(PluginProblem::new(&id, "not_installed", message));
+            }
+        }
+    }
+}
+
+/// Tells whether `dir` lies in `root`, or is it.
+fn is_within(root: &Path, dir: &Path) -> bool {
+    dir.starts_with(root)
+}
+
+#[cfg(test)]
+mod tests;
