@@ -18,6 +18,7 @@ use loci_tools::{Toolbox, agent_tool};
 use serde_json::{Map, Value};
 
 use crate::options::{ModelOptions, RunOptions};
+use crate::plugins::RunPlugins;
 use crate::settings::RunSettings;
 use crate::user_error::UserError;
 
@@ -30,13 +31,17 @@ pub(crate) struct SessionAgents {
 }
 
 /// Returns all agents that files and the program itself define.
-pub fn all_agents(env: &Env, places: &DefinitionPlaces) -> AgentRegistry {
-    registry(env, discover_agents(places), &[])
+pub fn all_agents(env: &Env, places: &DefinitionPlaces, plugins: &RunPlugins) -> AgentRegistry {
+    registry(env, discover_agents(places), &[], plugins)
 }
 
-fn registry(env: &Env, found: FoundAgents, given: &[AgentDefinition]) -> AgentRegistry {
+fn registry(env: &Env, found: FoundAgents, given: &[AgentDefinition], plugins: &RunPlugins) -> AgentRegistry {
     let mut agents = given.to_vec();
     agents.extend(found.agents);
+    if plugins.only.agents {
+        agents.retain(|agent| matches!(agent.source.scope, AgentScope::Managed | AgentScope::Flag));
+    }
+    agents.extend(plugins.agents());
     agents.extend(built_in(env));
     AgentRegistry::new(agents, found.problems)
 }
@@ -85,10 +90,16 @@ impl SessionAgents {
     /// Has the main conversation run as the agent that the options, or the settings, name.
     pub(crate) fn apply_main(&mut self, options: &RunOptions, run: &RunSettings, book: &mut Rulebook) {
         let by_setting = run.in_force["agent"].as_str().filter(|_| !run.is_bare).map(str::to_owned);
-        let Some(name) = options.agent.clone().or(by_setting).filter(|name| !name.trim().is_empty()) else {
+        let registry = self.config.registry.get();
+        // What a plugin sets counts where nobody chose.
+        let by_plugin = || {
+            let [whole, bare] = run.plugins.main_agent()?;
+            Some(if registry.find(&whole).is_some() { whole } else { bare })
+        };
+        let chosen = options.agent.clone().or(by_setting).or_else(by_plugin);
+        let Some(name) = chosen.filter(|name| !name.trim().is_empty()) else {
             return;
         };
-        let registry = self.config.registry.get();
         let Some(agent) = registry.find(name.trim()).cloned() else {
             let names: Vec<&str> = registry.iter().map(|agent| agent.name.as_str()).collect();
             self.warnings.push(format!(
@@ -212,9 +223,11 @@ fn offer_agents(toolbox: &mut Toolbox, config: &AgentsConfig, book: &Rulebook) {
 fn follow(run: &RunSettings, given: Vec<AgentDefinition>) -> (AgentRegistry, Option<AgentPoller>) {
     let places = run.instructions.definition_places(&run.env, &run.home);
     let (mut watch, found) = AgentWatch::start(places);
-    let first = registry(&run.env, found, &given);
+    let plugins = Arc::clone(&run.plugins);
+    let first = registry(&run.env, found, &given, &plugins);
     let env = run.env.clone();
-    let poll: AgentPoller = Box::new(move || watch.poll().map(|found| registry(&env, found, &given)));
+    let poll: AgentPoller =
+        Box::new(move || watch.poll().map(|found| registry(&env, found, &given, &plugins)));
     (first, Some(poll))
 }
 

@@ -29,7 +29,6 @@ use loci_tools::{RecordDirs, Toolbox, real_path};
 use crate::agents::{SessionAgents, add_client_agents};
 use crate::background_agents::background_config;
 use crate::checkpoints::file_history;
-use crate::child_env::child_env;
 use crate::choose_model;
 use crate::commands::SessionCommands;
 use crate::compaction::compaction_config;
@@ -217,6 +216,7 @@ fn reload(run: &mut RunSettings, access: &Access, provider: &Provider) -> Option
         credentials: Arc::clone(&provider.credentials),
         hook_gate: run.hook_gate,
         is_trusted: run.instructions.is_trusted(),
+        plugins: Arc::clone(&run.plugins),
     };
     Some(watch_settings(watch, baseline))
 }
@@ -259,7 +259,7 @@ fn assemble(
         plans,
         mcp,
     } = parts;
-    let RunSettings { env, home, settings, in_force, instructions, hooks, is_bare, .. } = run;
+    let RunSettings { env, home, settings, in_force, instructions, hooks, is_bare, plugins, .. } = run;
     let Access { rulebook, memory, .. } = access;
     let place = &resume.place;
     let memory_dir = memory.as_ref().map(|memory| memory.place.dir.as_path());
@@ -315,7 +315,8 @@ fn assemble(
         instructions: prefetched.instructions,
         lazy_instructions: prefetched.lazy_instructions,
         read_instructions: prefetched.read_instructions,
-        child_env: child_env(&env),
+        child_env: plugins.child_env(&env),
+        plugins: Arc::new(plugins.list()),
         file_history: file_history(&env, &home, options, &settings, place, resume.snapshots),
         started: env.clock.monotonic().saturating_sub(started.elapsed()),
         api_key_source: provider.api_key_source,

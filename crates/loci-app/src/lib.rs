@@ -21,6 +21,7 @@ pub mod memory;
 mod options;
 pub mod output_style;
 mod plans;
+pub mod plugins;
 pub mod renewal;
 pub mod resume;
 pub mod retention;

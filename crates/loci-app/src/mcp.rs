@@ -136,9 +136,16 @@ pub fn plan(options: &McpOptions, run: &RunSettings) -> Result<Plan, UserError> 
     if !is_strict {
         let McpState { user, local, is_unreadable, .. } = &run.mcp.state;
         let file = &run.mcp.state_file;
-        written.push((ServerScope::Local, format!("local, {file}"), local.clone()));
-        written.extend(project(&run.env, &run.mcp, &mut problems));
-        written.push((ServerScope::User, file.clone(), user.clone()));
+        if run.plugins.only.mcp {
+            let message = "only plugins may bring MCP servers (`strictPluginOnlyCustomization`); those of files are not used";
+            problems.push(ConfigProblem::new("settings", "policy", message));
+        } else {
+            written.push((ServerScope::Local, format!("local, {file}"), local.clone()));
+            written.extend(project(&run.env, &run.mcp, &mut problems));
+            written.push((ServerScope::User, file.clone(), user.clone()));
+        }
+        let plugins = run.plugins.servers().into_iter();
+        written.extend(plugins.map(|(file, servers)| (ServerScope::Plugin, file, servers)));
         if *is_unreadable {
             let message = "it cannot be read, so the servers in it are not used; restore it from `backups` in the config home";
             problems.push(ConfigProblem::new(file, "invalid_config", message));

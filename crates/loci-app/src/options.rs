@@ -49,6 +49,8 @@ pub struct RunOptions {
     pub is_interactive: bool,
     /// Whether the person trusts the folder for as long as the process runs, where that cannot be kept.
     pub has_given_trust: bool,
+    /// Directories of plugins that are on for this run.
+    pub plugin_dirs: Vec<PathBuf>,
     /// Which MCP servers it has besides those of files.
     pub mcp: McpOptions,
     /// Those that are there already: a session that takes another's place takes them over.
@@ -107,6 +109,7 @@ impl Default for RunOptions {
             agent: None,
             is_interactive: false,
             has_given_trust: false,
+            plugin_dirs: Vec::new(),
             mcp: McpOptions::default(),
             mcp_servers: None,
             setup: None,

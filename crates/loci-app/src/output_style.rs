@@ -24,6 +24,10 @@ pub struct ChosenStyle {
 pub fn choose_style(run: &RunSettings) -> ChosenStyle {
     let named = run.in_force.get("outputStyle").and_then(Value::as_str).unwrap_or(DEFAULT_STYLE);
     let name = named.to_owned();
+    if let Some(style) = run.plugins.styles().into_iter().find(|style| style.is_forced && !run.is_bare) {
+        let prompt = Some(StylePrompt { text: style.text, keeps_coding: style.keeps_coding });
+        return ChosenStyle { name: style.name, prompt, warnings: Vec::new() };
+    }
     if run.is_bare || named.eq_ignore_ascii_case(DEFAULT_STYLE) {
         return ChosenStyle { name, prompt: None, warnings: Vec::new() };
     }
@@ -47,11 +51,11 @@ pub type StyleNames = Arc<dyn Fn() -> Vec<String> + Send + Sync>;
 /// Returns what lists the names of all styles.
 pub fn style_names(run: &RunSettings) -> StyleNames {
     let places = run.instructions.definition_places(&run.env, &run.home);
-    let is_bare = run.is_bare;
+    let (is_bare, plugins) = (run.is_bare, Arc::clone(&run.plugins));
     Arc::new(move || {
         let mut names = vec![DEFAULT_STYLE.to_owned()];
         let (found, _) = if is_bare { Default::default() } else { discover_output_styles(&places) };
-        for style in found.into_iter().chain(builtin_styles()) {
+        for style in found.into_iter().chain(builtin_styles()).chain(plugins.styles()) {
             if !names.contains(&style.name) {
                 names.push(style.name);
             }
@@ -65,5 +69,6 @@ fn all_styles(run: &RunSettings) -> (Vec<OutputStyle>, Vec<String>) {
     let places = run.instructions.definition_places(&run.env, &run.home);
     let (mut styles, problems) = discover_output_styles(&places);
     styles.extend(builtin_styles());
+    styles.extend(run.plugins.styles());
     (styles, problems)
 }

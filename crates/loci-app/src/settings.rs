@@ -1,9 +1,10 @@
 //! The settings of a run: read, said, applied to the environment.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use loci_core::hooks::SettingsHooks;
-use loci_settings::{Settings, jsonc};
+use loci_settings::{MergedSettings, Settings, jsonc};
 use loci_stdx::{Env, counted};
 use loci_storage::config::{
     DefinitionPlaces, GivenSettings, InstructionPlaces, LoadedSettings, MANAGED_DIR, MANAGED_INSTRUCTIONS,
@@ -15,6 +16,7 @@ use serde_json::Value;
 
 use crate::mcp::McpSources;
 use crate::options::RunOptions;
+use crate::plugins::RunPlugins;
 use crate::user_error::UserError;
 
 /// How many problems are said at start; `loci doctor` knows the rest.
@@ -45,6 +47,8 @@ pub struct RunSettings {
     pub hooks: SettingsHooks,
     /// Which of them the run has.
     pub(crate) hook_gate: HookGate,
+    /// The plugins.
+    pub plugins: Arc<RunPlugins>,
     /// Where MCP servers are written down.
     pub mcp: McpSources,
     /// Follows the files.
@@ -143,11 +147,23 @@ impl RunSettings {
         let instructions = InstructionOptions::new(&places, &loaded, &options.permissions.dirs);
         let with_vars = with_settings_vars(env, &settings);
         let hook_gate = HookGate::new(&with_vars, options);
-        let hooks = hooks_of(&loaded, &with_vars, hook_gate);
+        refuse_sideload(options, &loaded)?;
+        let home = ConfigHome::from_env(&with_vars);
+        let mut plugins = RunPlugins::default();
+        if !is_bare(&with_vars, options) {
+            plugins =
+                RunPlugins::load(&with_vars, &home, &options.plugin_dirs, places.tree_root(), &loaded.merged);
+            plugins.check_parts();
+        }
+        let hooks = hooks_of(&loaded, &with_vars, hook_gate, &plugins);
         let mut warnings = settings_warnings(&loaded);
+        warnings.extend(plugins.warnings());
+        if is_bare(&with_vars, options) && !options.plugin_dirs.is_empty() {
+            warnings.push("A bare run has no plugins: --plugin-dir has no effect".to_owned());
+        }
         warnings.extend(hooks.problems.iter().map(|problem| format!("Hooks: {problem}")));
         Ok(Self {
-            home: ConfigHome::from_env(&with_vars),
+            home,
             is_bare: is_bare(&with_vars, options),
             env: with_vars,
             inherited: env.clone(),
@@ -157,6 +173,7 @@ impl RunSettings {
             hooks,
             hook_gate,
             instructions,
+            plugins: Arc::new(plugins),
             mcp: McpSources::new(&places, &loaded),
             watch: Some(watch),
         })
@@ -178,6 +195,7 @@ impl RunSettings {
             instructions,
             hooks: SettingsHooks::default(),
             hook_gate: HookGate::new(env, &RunOptions::default()),
+            plugins: Arc::default(),
             mcp: McpSources::default(),
             watch: None,
         }
@@ -205,12 +223,42 @@ impl HookGate {
 
 /// Returns what settings say of hooks. The administrator's always count; they are all that a bare run has, and all that
 /// a person's has in a folder that is not trusted.
-pub(crate) fn hooks_of(loaded: &LoadedSettings, env: &Env, gate: HookGate) -> SettingsHooks {
-    let hooks = SettingsHooks::parse(&loaded.merged, &env.cwd);
+pub(crate) fn hooks_of(
+    loaded: &LoadedSettings,
+    env: &Env,
+    gate: HookGate,
+    plugins: &RunPlugins,
+) -> SettingsHooks {
+    let hooks = all_hooks(&loaded.merged, &env.cwd, plugins);
     match gate {
         HookGate { is_bare: true, .. } => hooks.managed_only(),
         HookGate { waits_for_trust: true, .. } if !loaded.trust.is_trusted => hooks.until_trusted(),
         HookGate { .. } => hooks,
+    }
+}
+
+/// Returns the hooks of settings and plugins, those that do not count among them.
+pub fn all_hooks(merged: &MergedSettings, cwd: &Path, plugins: &RunPlugins) -> SettingsHooks {
+    let mut hooks = SettingsHooks::parse(merged, cwd);
+    plugins.add_hooks(&mut hooks, merged, cwd);
+    if plugins.only.hooks { hooks.plugins_only() } else { hooks }
+}
+
+/// Refuses flags that add to a run where the administrator lets nobody add.
+fn refuse_sideload(options: &RunOptions, loaded: &LoadedSettings) -> Result<(), UserError> {
+    if loaded.merged.value("disableSideloadFlags") != Some(&Value::Bool(true)) {
+        return Ok(());
+    }
+    let flags = [
+        ("--plugin-dir", !options.plugin_dirs.is_empty()),
+        ("--agents", options.agents.is_some()),
+        ("--mcp-config", !options.mcp.configs.is_empty()),
+    ];
+    match flags.iter().find(|(_, is_given)| *is_given) {
+        None => Ok(()),
+        Some((flag, _)) => {
+            Err(UserError::new(format!("The administrator does not allow {flag} (`disableSideloadFlags`)")))
+        }
     }
 }
 

@@ -23,8 +23,9 @@ use loci_stdx::Env;
 use loci_storage::config::{LoadedSettings, SettingsChange, SettingsWatch};
 use serde_json::Value;
 
-use crate::child_env::{self, child_env};
+use crate::child_env;
 use crate::credentials::Credentials;
+use crate::plugins::RunPlugins;
 use crate::rules::rulebook_from_settings;
 use crate::settings::{HookGate, hooks_of, settings_warnings, with_settings_vars};
 
@@ -45,7 +46,12 @@ pub(crate) struct ReloadBaseline {
     pub(crate) hook_gate: HookGate,
     /// Whether the folder is trusted.
     pub(crate) is_trusted: bool,
+    /// The plugins, which stay as they are.
+    pub(crate) plugins: Arc<RunPlugins>,
 }
+
+/// What plugins depend on.
+const PLUGIN_KEYS: [&str; 2] = ["enabledPlugins", "pluginConfigs"];
 
 /// The settings of the last look, and when that was.
 type Latest = (Settings, ReloadPoint);
@@ -55,11 +61,12 @@ pub(crate) fn watch_settings(watch: SettingsWatch, start: ReloadBaseline) -> Set
     let latest = Arc::new(Mutex::new((Settings::default(), ReloadPoint::Prompt)));
     let (inherited, env, credentials) =
         (start.inherited.clone(), start.env.clone(), Arc::clone(&start.credentials));
+    let plugins = Arc::clone(&start.plugins);
     let watch = Arc::new(Mutex::new(watch));
     SettingsReload {
         gate: Box::new(SettingsChanges { watch: Arc::clone(&watch), open: Vec::new() }),
         poll: poll(watch, start, Arc::clone(&latest)),
-        apply: apply(inherited, env, credentials, latest),
+        apply: apply((inherited, env), credentials, plugins, latest),
     }
 }
 
@@ -129,7 +136,7 @@ fn poll(
         let waits = is_looser(&rulebook, &fresh) || (have_hooks_changed && !may_loosen);
         let hooks = (have_hooks_changed && may_loosen).then(|| {
             hook_settings = hook_settings_now;
-            hooks_of(&loaded, &start.env, start.hook_gate)
+            hooks_of(&loaded, &start.env, start.hook_gate, &start.plugins)
         });
         if may_loosen {
             last = fresh;
@@ -142,6 +149,9 @@ fn poll(
             warnings.push("Settings changed: the hooks are now those of the files".to_owned());
         }
         warnings.extend(settings_warnings(&loaded));
+        if PLUGIN_KEYS.iter().any(|key| now.get(key) != shown.get(key)) {
+            warnings.push("Settings changed: plugins stay as they are until the next session".to_owned());
+        }
         if rulebook != *current || waits {
             warnings.push(change_message(may_loosen, waits).to_owned());
         }
@@ -183,9 +193,9 @@ fn is_whole(loaded: &LoadedSettings) -> bool {
 }
 
 fn apply(
-    inherited: Env,
-    start: Env,
+    (inherited, start): (Env, Env),
     credentials: Arc<Credentials>,
+    plugins: Arc<RunPlugins>,
     latest: Arc<Mutex<Latest>>,
 ) -> SettingsApplier {
     Box::new(move || {
@@ -194,7 +204,7 @@ fn apply(
         if credentials.reload(&env, &settings, moment) {
             warn("Settings changed: the new command of `apiKeyHelper` counts from the next prompt on");
         }
-        Ambient { child_env: child_env(&env), env }
+        Ambient { child_env: plugins.child_env(&env), env }
     })
 }
 

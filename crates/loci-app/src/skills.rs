@@ -1,12 +1,14 @@
 //! The skills of a run: found, chosen by the settings, followed.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use loci_core::skill::{ListingBudget, SkillOverride, SkillRegistry, bundled_skills};
+use loci_core::skill::{ListingBudget, SkillOverride, SkillRegistry, SkillScope, bundled_skills};
 use loci_engine::{SessionSkills, SkillPoller};
 use loci_storage::config::{FoundSkills, SkillWatch};
 use serde_json::Value;
 
+use crate::plugins::RunPlugins;
 use crate::settings::RunSettings;
 
 /// The share of the window that the list of skills may take, unless settings say otherwise.
@@ -65,6 +67,7 @@ impl ReadSkills {
 #[derive(Debug, Clone)]
 pub struct SkillOptions {
     places: Option<loci_storage::config::DefinitionPlaces>,
+    plugins: Arc<RunPlugins>,
     overrides: BTreeMap<String, SkillOverride>,
     has_bundled: bool,
     runs_commands: bool,
@@ -82,6 +85,7 @@ impl SkillOptions {
         let description_chars = setting("skillListingMaxDescChars").and_then(Value::as_u64);
         Self {
             places: (!run.is_bare).then(|| run.instructions.definition_places(&run.env, &run.home)),
+            plugins: Arc::clone(&run.plugins),
             overrides: overrides
                 .into_iter()
                 .flatten()
@@ -98,6 +102,10 @@ impl SkillOptions {
     /// Chooses among what was found.
     pub fn registry(&self, found: FoundSkills) -> SkillRegistry {
         let mut skills = found.skills;
+        if self.plugins.only.skills {
+            skills.retain(|skill| skill.source.scope == SkillScope::Managed);
+        }
+        skills.extend(self.plugins.skills());
         if self.has_bundled {
             skills.extend(bundled_skills());
         }

@@ -18,6 +18,8 @@ pub struct OutputStyle {
     pub keeps_coding: bool,
     /// What the model is told.
     pub text: String,
+    /// Whether it counts as long as the plugin that brings it is on.
+    pub is_forced: bool,
     /// The file, if it is one.
     pub file: Option<PathBuf>,
 }
@@ -47,6 +49,7 @@ pub fn parse_style(text: &str, file_name: &str, file: Option<PathBuf>) -> Output
         description: reader.text("description").unwrap_or_default(),
         keeps_coding: reader.switch("keep-coding-instructions").unwrap_or(false),
         text: body.trim().to_owned(),
+        is_forced: reader.switch("force-for-plugin").unwrap_or(false),
         file,
     }
 }

@@ -8,12 +8,14 @@ mod id;
 mod manifest;
 mod options;
 mod parts;
+mod policy;
 mod variables;
 
 pub use id::{INLINE_MARKETPLACE, PluginId, is_component_name, is_plugin_name};
 pub use manifest::{Declared, Dependency, Manifest, parse_manifest, plugin_path};
 pub use options::{OptionKind, OptionSpec, OptionValue, option_values, parse_options};
 pub use parts::{plugin_hooks, plugin_servers};
+pub use policy::{MarketplacePolicy, PluginOnly};
 pub use variables::PluginVariables;
 
 /// Something wrong with a plugin.
@@ -38,4 +40,24 @@ impl std::fmt::Display for PluginProblem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Plugin `{}`: {}", self.plugin, self.message)
     }
+}
+
+/// The plugins of a session, for those who look on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PluginList {
+    /// Those that are on.
+    pub plugins: Vec<PluginSummary>,
+    /// What is wrong.
+    pub problems: Vec<PluginProblem>,
+}
+
+/// A plugin of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PluginSummary {
+    /// Its name.
+    pub name: String,
+    /// Where it lies.
+    pub path: String,
+    /// Its id.
+    pub source: String,
 }

@@ -14,6 +14,7 @@ use loci_core::ids::{EntryId, PromptId};
 use loci_core::message::ToolUse;
 use loci_core::model::facts;
 use loci_core::permission::{Rulebook, Update};
+use loci_core::plugin::PluginList;
 use loci_core::session::SessionIdentity;
 use loci_llm::{Client, RetryPolicy};
 use loci_stdx::{Env, Store};
@@ -132,6 +133,8 @@ pub struct SessionConfig {
     pub started: Duration,
     /// Where the credentials come from, for people.
     pub api_key_source: String,
+    /// Its plugins, and what is wrong with them.
+    pub plugins: Arc<PluginList>,
 }
 
 /// The memories of a session's project.

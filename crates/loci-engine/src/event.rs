@@ -11,6 +11,7 @@ use loci_core::entry::Entry;
 use loci_core::hooks::{HandlerEnd, HookAnswer, HookEvent};
 use loci_core::ids::{AgentId, EntryId, RequestId, SessionId, ToolUseId};
 use loci_core::permission::{Mode, Update};
+use loci_core::plugin::PluginList;
 use loci_core::stream::{Failure, StreamEvent};
 use loci_core::task_list::Task;
 use loci_core::tool::{CallEffects, Interaction, PathEffect};
@@ -260,6 +261,8 @@ pub struct TurnStart {
     pub mcp_servers: Vec<McpServerState>,
     /// What is wrong with how they are configured.
     pub mcp_errors: Vec<McpServerError>,
+    /// The plugins, and what is wrong with them.
+    pub plugins: Arc<PluginList>,
     /// The slash commands.
     pub commands: Arc<CommandRegistry>,
     /// Where the credentials come from.

@@ -253,6 +253,7 @@ impl Player {
             idle_notice: Duration::MAX,
             started: self.env.clock.monotonic(),
             api_key_source: "none".to_owned(),
+            plugins: Arc::default(),
             env: self.env.clone(),
             home: self.home.clone(),
         }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use loci_core::entry::draft::synthetic_message;
 use loci_core::ids::{SessionId, ToolUseId};
 use loci_core::model::{facts, is_price_unknown};
+use loci_core::plugin::PluginProblem;
 use loci_core::stream::{Failure, StreamEvent};
 use loci_core::usage::ModelUsage;
 use loci_engine::turn::{Interruption, Outcome};
@@ -183,6 +184,12 @@ impl Frames {
         let memory = start.memory_dir.as_ref().map(|dir| json!({"auto": format!("{}/", dir.display())}));
         let servers: Vec<Value> =
             start.mcp_servers.iter().map(|it| json!({"name": it.name, "status": it.status})).collect();
+        let plugins: Vec<Value> = start
+            .plugins
+            .plugins
+            .iter()
+            .map(|it| json!({"name": it.name, "path": it.path, "source": it.source}))
+            .collect();
         let mut fields = json!({
                 "cwd": start.cwd.display().to_string(),
                 "tools": start.tools.iter().map(|tool| if tool == "Agent" { "Task" } else { tool }).collect::<Vec<_>>(),
@@ -195,7 +202,7 @@ impl Frames {
                 "output_style": start.output_style,
                 "agents": start.agents,
                 "skills": start.skills,
-                "plugins": [],
+                "plugins": plugins,
                 "memory_paths": memory.unwrap_or_else(|| json!({})),
                 "fast_mode_state": "off",
                 "analytics_disabled": true,
@@ -205,6 +212,11 @@ impl Frames {
             let error =
                 |it: &McpServerError| json!({"name": it.name, "type": it.kind, "message": it.message});
             fields["mcp_server_errors"] = start.mcp_errors.iter().map(error).collect();
+        }
+        if !start.plugins.problems.is_empty() {
+            let error =
+                |it: &PluginProblem| json!({"plugin": it.plugin, "type": it.kind, "message": it.message});
+            fields["plugin_errors"] = start.plugins.problems.iter().map(error).collect();
         }
         self.system("init", fields)
     }

@@ -160,6 +160,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
 
+    /// A directory with a plugin for this run; may be given several times.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plugin_dir: Vec<PathBuf>,
+
     /// With stream-json: pass on what agents say, not only what they do.
     #[arg(long)]
     pub(crate) forward_subagent_text: bool,

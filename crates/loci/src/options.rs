@@ -44,6 +44,7 @@ impl Args {
                 (false, true) => Some("maintenance"),
                 (false, false) => None,
             },
+            plugin_dirs: self.plugin_dir.clone(),
             mcp: McpOptions { configs: self.mcp_config.clone(), is_strict: self.strict_mcp_config },
             mcp_servers: None,
             client_requests: ClientRequests::none(),

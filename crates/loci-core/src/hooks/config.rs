@@ -50,6 +50,8 @@ pub struct HookEntry {
     pub is_once: bool,
     /// Where it stands.
     pub source: HookSource,
+    /// What its environment has besides: the directories and options of a plugin.
+    pub vars: Arc<[(String, String)]>,
 }
 
 /// The `if` of a handler.
@@ -294,11 +296,48 @@ impl SettingsHooks {
         self.only_managed("this folder is not trusted yet")
     }
 
-    fn only_managed(mut self, why: &str) -> Self {
-        let is_managed = |entry: &Arc<HookEntry>| entry.source.scope == HookScope::Settings(Scope::Managed);
-        let (managed, others) = self.config.entries.into_iter().partition(is_managed);
-        let others: Vec<Arc<HookEntry>> = others;
-        self.config.entries = managed;
+    /// Adds the hooks of a plugin; `is_forced` says that the administrator turned it on.
+    pub fn take_plugin(
+        &mut self,
+        value: &Value,
+        source: HookSource,
+        vars: &Arc<[(String, String)]>,
+        (switches, is_forced): (HookSwitches, bool),
+        cwd: &Path,
+    ) {
+        let switches = HookSwitches { managed_only: switches.managed_only && !is_forced, ..switches };
+        let refusal = switches.refusal(&source.scope);
+        let (entries, problems) = EntryReader::new(value, &[], source, cwd).read(value);
+        for entry in entries {
+            let entry = Arc::new(HookEntry { vars: Arc::clone(vars), ..HookEntry::clone(&entry) });
+            match refusal {
+                Some(why) => self.refused.push((entry, why.to_owned())),
+                None if entry.event.is_built() => self.config.entries.push(entry),
+                None => self.refused.push((entry, NOT_BUILT.to_owned())),
+            }
+        }
+        if refusal.is_none() {
+            self.problems.extend(problems);
+        }
+    }
+
+    /// Leaves the administrator's hooks and those of plugins: no others may be added.
+    #[must_use]
+    pub fn plugins_only(self) -> Self {
+        let why = "only plugins may bring hooks (`strictPluginOnlyCustomization`)";
+        self.only(why, |scope| {
+            matches!(scope, HookScope::Plugin(_)) || *scope == HookScope::Settings(Scope::Managed)
+        })
+    }
+
+    fn only_managed(self, why: &str) -> Self {
+        self.only(why, |scope| *scope == HookScope::Settings(Scope::Managed))
+    }
+
+    fn only(mut self, why: &str, counts: impl Fn(&HookScope) -> bool) -> Self {
+        let entries = self.config.entries.into_iter();
+        let (kept, others): (Vec<_>, Vec<_>) = entries.partition(|entry| counts(&entry.source.scope));
+        self.config.entries = kept;
         self.refused.extend(others.into_iter().map(|entry| (entry, why.to_owned())));
         self
     }
@@ -396,7 +435,9 @@ impl HookConfig {
                     Condition::Never => false,
                     Condition::Rule(rule) => judge(rule),
                 };
-            if is_met && !found.iter().any(|other| other.handler == entry.handler) {
+            // The same line of two plugins is two hooks: each runs in its own plugin.
+            let is_same = |other: &Arc<HookEntry>| other.handler == entry.handler && other.vars == entry.vars;
+            if is_met && !found.iter().any(is_same) {
                 found.push(Arc::clone(entry));
             }
         }

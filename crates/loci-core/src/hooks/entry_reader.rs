@@ -164,6 +164,7 @@ impl<'a> EntryReader<'a> {
             status_message: text(fields, "statusMessage")?.map(str::to_owned),
             is_once: fields.get("once").and_then(Value::as_bool).unwrap_or(false),
             source: self.source.clone(),
+            vars: Arc::from([]),
         })
     }
 

@@ -45,6 +45,8 @@ pub struct SkillDefinition {
     pub shell: Option<String>,
     /// Its text, before anything is put into it.
     pub body: String,
+    /// What its plugin puts into it, by name.
+    pub variables: Vec<(String, String)>,
     /// Where it comes from.
     pub source: SkillSource,
     /// What it asks for in vain, or says that nobody understands.
@@ -195,6 +197,7 @@ fn from_fields(fields: &Map<String, Value>, name: &str, body: &str, source: Skil
             })
             .flatten(),
         body: body.trim().to_owned(),
+        variables: Vec::new(),
         source,
         notes: Vec::new(),
     };

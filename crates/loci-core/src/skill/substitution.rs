@@ -14,14 +14,19 @@
 /// Where a skill is used, for the variables of its text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Variables {
-    values: Vec<(&'static str, String)>,
+    values: Vec<(String, String)>,
 }
 
 impl Variables {
     /// Gives a variable, by its name without `${` and `}`, a value.
-    pub fn set(&mut self, name: &'static str, value: impl Into<String>) {
+    pub fn set(&mut self, name: &str, value: impl Into<String>) {
         self.values.retain(|(known, _)| *known != name);
-        self.values.push((name, value.into()));
+        self.values.push((name.to_owned(), value.into()));
+    }
+
+    /// Gives a variable a value that somebody chose: nothing in it is a command to be run.
+    pub fn set_disarmed(&mut self, name: &str, value: &str) {
+        self.set(name, disarm(value));
     }
 
     fn get(&self, name: &str) -> Option<&str> {

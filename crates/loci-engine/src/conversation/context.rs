@@ -65,6 +65,8 @@ pub(crate) struct SessionContext {
     /// The output style.
     pub(crate) output_style: String,
     pub(crate) api_key_source: String,
+    /// The plugins, and what is wrong with them.
+    pub(crate) plugins: Arc<loci_core::plugin::PluginList>,
     /// When the process started, on the clock's monotonic scale.
     pub(crate) started: std::time::Duration,
     /// Whether somebody is there who answers permission questions.

@@ -1,5 +1,7 @@
 //! How a turn starts: what it begins with, what is taken up before it, and why one is over before it began.
 
+use std::sync::Arc;
+
 use loci_core::hooks::HookEvent;
 use loci_core::ids::PromptId;
 use loci_core::message::Block;
@@ -121,6 +123,7 @@ impl Conversation {
             agents: self.host.agent_names(),
             mcp_servers: self.ctx.mcp.as_ref().map(McpConfig::states).unwrap_or_default(),
             mcp_errors: self.ctx.mcp.as_ref().map(McpConfig::errors).unwrap_or_default(),
+            plugins: Arc::clone(&self.ctx.plugins),
             commands: self.ctx.slash_commands.get(),
             api_key_source: self.ctx.api_key_source.clone(),
             memory_dir: self.ctx.memory.as_ref().map(|memory| memory.dir().to_owned()),

@@ -42,6 +42,7 @@ pub(crate) fn client_entries(hooks: &[ClientHook]) -> (Vec<Arc<HookEntry>>, Vec<
                 status_message: None,
                 is_once: false,
                 source: HookSource { scope: HookScope::Client, file: "client".into(), line: 0 },
+                vars: Arc::from([]),
             })
         }));
     }

@@ -45,7 +45,7 @@ impl HookService {
             program,
             args,
             cwd: input.common.cwd.clone(),
-            env: self.command_env(input, &root),
+            env: self.command_env(entry, input, &root),
             stdin,
             mark: format!("loci-hook-{}", self.fresh_id()),
             death_watch: self.inner.death_watch.clone(),
@@ -55,7 +55,7 @@ impl HookService {
     }
 
     /// Returns the environment of commands: that of the shell, without where telemetry goes, with what hooks are told.
-    fn command_env(&self, input: &HookInput, root: &str) -> Vec<(String, String)> {
+    fn command_env(&self, entry: &HookEntry, input: &HookInput, root: &str) -> Vec<(String, String)> {
         let inherited = lock(&self.world().ambient).child_env.clone();
         let mut env: Vec<(String, String)> =
             inherited.into_iter().filter(|(name, _)| !name.starts_with("OTEL_")).collect();
@@ -70,6 +70,9 @@ impl HookService {
         }
         if let Some(file) = self.env_file(input.event.event()) {
             set("CLAUDE_ENV_FILE", &file.display().to_string());
+        }
+        for (name, value) in entry.vars.iter() {
+            set(name, value);
         }
         env
     }

@@ -108,6 +108,7 @@ impl Session {
             local_commands: config.local_commands.take(),
             output_style: std::mem::take(&mut config.output_style),
             api_key_source: std::mem::take(&mut config.api_key_source),
+            plugins: Arc::clone(&config.plugins),
             started: config.started,
             can_ask: AtomicBool::new(config.can_ask),
             poll_settings: Mutex::new(poll_settings),

@@ -107,6 +107,9 @@ impl SkillUse {
         if let Some(dir) = skill.dir() {
             variables.set("CLAUDE_SKILL_DIR", dir.display().to_string());
         }
+        for (name, value) in &skill.variables {
+            variables.set_disarmed(name, value);
+        }
         let grants = TurnGrants::from_skill(skill, &variables);
         let text = substitute(&skill.body, &Arguments::new(arguments, &skill.arguments), &variables);
         let book = grants.apply(place.book.clone());

@@ -194,6 +194,7 @@ pub(crate) fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) 
         idle_notice: Duration::from_secs(60),
         started: Duration::ZERO,
         api_key_source: "none".to_owned(),
+        plugins: Arc::default(),
     }
 }
 

@@ -98,6 +98,7 @@ impl Playing {
             agents: Vec::new(),
             mcp_servers: Vec::new(),
             mcp_errors: Vec::new(),
+            plugins: std::sync::Arc::default(),
             commands: Arc::new(CommandRegistry::builtin()),
             api_key_source: String::new(),
             memory_dir: None,

@@ -45,6 +45,8 @@ mod permission_verbs;
 #[cfg(unix)]
 mod permissions;
 mod plan_mode;
+#[cfg(unix)]
+mod plugins;
 mod prefix;
 mod private_files;
 mod recall;

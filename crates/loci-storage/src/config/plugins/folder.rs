@@ -300,8 +300,7 @@ impl Reader {
     /// Reads what the usual file and the manifest declare.
     fn declared(&mut self, usual: &str, more: &[Declared]) -> Vec<(String, Value)> {
         let mut all = Vec::new();
-        let usual_path = PathBuf::from(usual);
-        let mut files = vec![usual_path.clone()];
+        let mut files = vec![PathBuf::from(usual)];
         for item in more {
             match item {
                 Declared::File(path) if !files.contains(path) => {

@@ -1,0 +1,282 @@
+//! The plugins of a run: found, allowed, their values put in, and each loader given its share.
+//!
+//! Plugins are read once, when settings are. What a folder's settings turn on counts only when the folder is trusted:
+//! `loci-settings` holds it back until then.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use loci_core::agent::AgentDefinition;
+use loci_core::hooks::{HookScope, HookSource, HookSwitches, SettingsHooks};
+use loci_core::output_style::OutputStyle;
+use loci_core::plugin::{
+    MarketplacePolicy, PluginList, PluginOnly, PluginProblem, PluginSummary, PluginVariables, option_values,
+    plugin_hooks, plugin_servers,
+};
+use loci_core::skill::SkillDefinition;
+use loci_settings::{MergedSettings, Role, Scope};
+use loci_stdx::{Env, counted};
+use loci_storage::config::{FoundPlugins, InstalledPlugin, PluginFolder, PluginPlaces, find_plugins};
+use loci_storage::layout::ConfigHome;
+use serde_json::{Map, Value};
+
+use crate::child_env::child_env;
+
+/// How many problems are said at start; `loci plugin list` knows the rest.
+const MOST_WARNINGS: usize = 5;
+/// The variable that says where plugins lie.
+const DIR: &str = "CLAUDE_CODE_PLUGIN_CACHE_DIR";
+
+/// A plugin that is on.
+#[derive(Debug, Clone)]
+pub struct RunPlugin {
+    /// Its files.
+    pub folder: PluginFolder,
+    /// Its directories and options.
+    pub variables: PluginVariables,
+    /// Whether the administrator turned it on.
+    pub is_forced: bool,
+}
+
+/// The plugins of a run.
+#[derive(Debug, Clone, Default)]
+pub struct RunPlugins {
+    /// Those that are on.
+    pub plugins: Vec<RunPlugin>,
+    /// Those that are installed and off.
+    pub disabled: Vec<InstalledPlugin>,
+    /// What is wrong.
+    pub problems: Vec<PluginProblem>,
+    /// What only plugins may add.
+    pub only: PluginOnly,
+}
+
+/// Returns the directory that installed plugins lie below.
+pub fn plugins_dir(env: &Env, home: &ConfigHome) -> PathBuf {
+    match env.vars.non_empty(DIR) {
+        Some(dir) => env.cwd.join(loci_core::path::expand_home(&env.home, dir)),
+        None => home.root().join("plugins"),
+    }
+}
+
+/// Returns which marketplaces settings let be used.
+pub fn marketplace_policy(merged: &MergedSettings) -> MarketplacePolicy {
+    MarketplacePolicy::new(merged.value("strictKnownMarketplaces"), merged.value("blockedMarketplaces"))
+}
+
+impl RunPlugins {
+    /// Finds the plugins of a run; `env` has the variables of the settings, `given` are directories that a flag names.
+    pub fn load(
+        env: &Env,
+        home: &ConfigHome,
+        given: &[PathBuf],
+        project: &Path,
+        merged: &MergedSettings,
+    ) -> Self {
+        let dir = plugins_dir(env, home);
+        let expand =
+            |dir: &PathBuf| env.cwd.join(loci_core::path::expand_home(&env.home, &dir.to_string_lossy()));
+        let places = PluginPlaces {
+            given: given.iter().map(expand).collect(),
+            project: project.to_owned(),
+            dir: dir.clone(),
+        };
+        let none = Map::new();
+        let enabled = merged.value("enabledPlugins").and_then(Value::as_object).unwrap_or(&none);
+        let policy = marketplace_policy(merged);
+        let found = find_plugins(&places, enabled, &|id, state| {
+            policy.refusal(state.marketplace(&id.marketplace).map(|it| &it.source))
+        });
+        let only = PluginOnly::new(merged.value("strictPluginOnlyCustomization"));
+        let mut run = Self { only, ..Self::default() };
+        run.take(found, &dir, merged);
+        run
+    }
+
+    fn take(&mut self, found: FoundPlugins, dir: &Path, merged: &MergedSettings) {
+        self.problems = found.problems;
+        self.disabled = found.disabled;
+        for mut folder in found.plugins {
+            let id = folder.id.to_string();
+            self.problems.append(&mut folder.problems);
+            let config = merged.value("pluginConfigs").and_then(|configs| configs.get(&id));
+            let none = Map::new();
+            let given = config.and_then(|it| it.get("options")).and_then(Value::as_object).unwrap_or(&none);
+            let (options, problems) = option_values(&folder.manifest.options, given, &Map::new());
+            self.problems.extend(problems.into_iter().map(|it| PluginProblem::new(&id, "option", it)));
+            let mut note = |kind: &'static str, message: &str| {
+                self.problems.push(PluginProblem::new(&id, kind, message));
+            };
+            if config.is_some_and(|it| it.get("mcpServers").is_some()) {
+                note("unsupported", "`mcpServers` of its `pluginConfigs` has no effect in this version");
+            }
+            if folder.settings.contains_key("subagentStatusLine") {
+                note("unsupported", "its `subagentStatusLine` has no effect in this version");
+            }
+            if !folder.unsupported.is_empty() {
+                let message = format!("{} are not supported by this version", folder.unsupported.join(", "));
+                note("unsupported", &message);
+            }
+            let variables = PluginVariables {
+                root: folder.root.display().to_string(),
+                data: dir.join("data").join(folder.id.data_dir_name()).display().to_string(),
+                options,
+            };
+            let is_forced = is_forced(merged, &id);
+            self.plugins.push(RunPlugin { folder, variables, is_forced });
+        }
+        self.make_data_dirs();
+    }
+
+    /// A plugin that brings something that runs has a directory to keep things in.
+    fn make_data_dirs(&mut self) {
+        for plugin in &self.plugins {
+            let runs = !plugin.folder.hooks.is_empty() || !plugin.folder.servers.is_empty();
+            if runs && let Err(error) = loci_stdx::create_private_dir_all(Path::new(&plugin.variables.data)) {
+                let message = format!("its data directory cannot be made: {error}");
+                self.problems.push(PluginProblem::new(&plugin.folder.id, "data_dir", message));
+            }
+        }
+    }
+
+    /// Returns what the user should know at start.
+    pub fn warnings(&self) -> Vec<String> {
+        let all: Vec<String> = self.problems.iter().map(ToString::to_string).collect();
+        let n_more = all.len().saturating_sub(MOST_WARNINGS);
+        let more = (n_more > 0).then(|| {
+            let problems = counted(n_more as u64, "more problem", "more problems");
+            format!("Plugins: {problems}; see `loci plugin list`")
+        });
+        all.into_iter().take(MOST_WARNINGS).chain(more).collect()
+    }
+
+    /// Returns the skills and commands of all plugins.
+    pub fn skills(&self) -> Vec<SkillDefinition> {
+        let of_plugin = |plugin: &RunPlugin| {
+            let variables = plugin.variables.for_prompts();
+            let skills = plugin.folder.skills.clone().into_iter();
+            skills
+                .map(move |skill| SkillDefinition { variables: variables.clone(), ..skill })
+                .collect::<Vec<_>>()
+        };
+        self.plugins.iter().flat_map(of_plugin).collect()
+    }
+
+    /// Returns the agents of all plugins.
+    pub fn agents(&self) -> Vec<AgentDefinition> {
+        let of_plugin = |plugin: &RunPlugin| {
+            let mut agents = plugin.folder.agents.clone();
+            for agent in &mut agents {
+                agent.prompt = plugin.variables.expand_for_prompt(&agent.prompt);
+            }
+            agents
+        };
+        self.plugins.iter().flat_map(of_plugin).collect()
+    }
+
+    /// Returns the output styles of all plugins.
+    pub fn styles(&self) -> Vec<OutputStyle> {
+        let of_plugin = |plugin: &RunPlugin| {
+            let mut styles = plugin.folder.styles.clone();
+            for style in &mut styles {
+                style.text = plugin.variables.expand_for_prompt(&style.text);
+            }
+            styles
+        };
+        self.plugins.iter().flat_map(of_plugin).collect()
+    }
+
+    /// Adds the hooks of all plugins to those of settings.
+    pub fn add_hooks(&self, hooks: &mut SettingsHooks, merged: &MergedSettings, cwd: &Path) {
+        let switches = HookSwitches::new(merged);
+        for plugin in &self.plugins {
+            let vars: Arc<[(String, String)]> = plugin.variables.env().into();
+            for (file, value) in &plugin.folder.hooks {
+                let (events, _) = plugin_hooks(value, &plugin.variables);
+                let scope = HookScope::Plugin(plugin.folder.id.name.clone());
+                let source = HookSource { scope, file: file.as_str().into(), line: 0 };
+                hooks.take_plugin(&events, source, &vars, (switches, plugin.is_forced), cwd);
+            }
+        }
+    }
+
+    /// Returns the MCP servers of all plugins, each with where it is written.
+    pub fn servers(&self) -> Vec<(String, Value)> {
+        let of_plugin = |plugin: &RunPlugin| {
+            let RunPlugin { folder, variables, .. } = plugin;
+            let servers = folder.servers.iter();
+            servers
+                .map(|(file, value)| (file.clone(), plugin_servers(value, &folder.id.name, variables).0))
+                .collect::<Vec<_>>()
+        };
+        self.plugins.iter().flat_map(of_plugin).collect()
+    }
+
+    /// Returns what is wrong with hooks and servers, which is known once values are put in.
+    pub(crate) fn check_parts(&mut self) {
+        for plugin in &self.plugins {
+            let RunPlugin { folder, variables, .. } = plugin;
+            let hooks = folder.hooks.iter().flat_map(|(_, value)| plugin_hooks(value, variables).1);
+            let servers = folder
+                .servers
+                .iter()
+                .flat_map(|(_, value)| plugin_servers(value, &folder.id.name, variables).1);
+            let problems = hooks.chain(servers).map(|it| PluginProblem::new(&folder.id, "component", it));
+            self.problems.extend(problems);
+        }
+    }
+
+    /// Returns the agent that a plugin has the main conversation run as, by the names it may have.
+    pub fn main_agent(&self) -> Option<[String; 2]> {
+        self.plugins.iter().find_map(|plugin| {
+            let name = plugin.folder.settings.get("agent")?.as_str()?.trim();
+            Some([format!("{}:{name}", plugin.folder.id.name), name.to_owned()])
+        })
+    }
+
+    /// Returns the environment of commands, with the programs of plugins in their search path.
+    pub fn child_env(&self, env: &Env) -> Vec<(String, String)> {
+        let mut vars = child_env(env);
+        self.extend_path(&mut vars);
+        vars
+    }
+
+    /// Puts the programs of plugins behind all others in the search path of commands: they add to what there is, and
+    /// take the place of nothing.
+    fn extend_path(&self, child_env: &mut Vec<(String, String)>) {
+        let bins: Vec<String> = self
+            .plugins
+            .iter()
+            .filter_map(|plugin| Some(plugin.folder.bin.as_ref()?.display().to_string()))
+            .filter(|bin| !bin.contains(':'))
+            .collect();
+        if bins.is_empty() {
+            return;
+        }
+        let bins = bins.join(":");
+        match child_env.iter_mut().find(|(name, _)| name == "PATH") {
+            Some((_, path)) if !path.is_empty() => *path = format!("{path}:{bins}"),
+            Some((_, path)) => *path = bins,
+            None => child_env.push(("PATH".to_owned(), bins)),
+        }
+    }
+
+    /// Returns the list for those who look on.
+    pub fn list(&self) -> PluginList {
+        let summary = |plugin: &RunPlugin| PluginSummary {
+            name: plugin.folder.id.name.clone(),
+            path: plugin.folder.root.display().to_string(),
+            source: plugin.folder.id.to_string(),
+        };
+        PluginList { plugins: self.plugins.iter().map(summary).collect(), problems: self.problems.clone() }
+    }
+}
+
+/// Tells whether it is the administrator who turned a plugin on.
+fn is_forced(merged: &MergedSettings, id: &str) -> bool {
+    let parts = merged.get("enabledPlugins").map(|setting| setting.parts.as_slice()).unwrap_or_default();
+    let mut managed = parts.iter().filter(|part| part.origin.scope == Scope::Managed);
+    managed.any(|part| {
+        !matches!(part.role, Role::Refused(_)) && part.value.get(id).and_then(Value::as_bool) == Some(true)
+    })
+}

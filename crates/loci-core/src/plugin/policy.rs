@@ -1,0 +1,162 @@
+//! What an administrator says of plugins: which marketplaces may be used, and what only plugins may add.
+
+use serde_json::Value;
+
+/// Which marketplaces may be used.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct MarketplacePolicy {
+    /// The only ones, where somebody says.
+    allowed: Option<Vec<Value>>,
+    /// Those that may not be.
+    blocked: Vec<Value>,
+}
+
+impl MarketplacePolicy {
+    /// Reads `strictKnownMarketplaces` and `blockedMarketplaces`. A list that is none allows nothing.
+    pub fn new(allowed: Option<&Value>, blocked: Option<&Value>) -> Self {
+        let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+        let allowed = allowed.filter(|value| **value != Value::Bool(false));
+        Self { allowed: allowed.map(list), blocked: blocked.map(list).unwrap_or_default() }
+    }
+
+    /// Says why a marketplace of this source may not be used; none where it may.
+    pub fn refusal(&self, source: Option<&Value>) -> Option<String> {
+        let is_blocked =
+            |source: &Value| self.blocked.iter().any(|entry| !is_known(entry) || covers(entry, source));
+        if !self.blocked.is_empty() && source.is_none_or(is_blocked) {
+            return Some(
+                "its marketplace is blocked by the administrator (`blockedMarketplaces`)".to_owned(),
+            );
+        }
+        let allowed = self.allowed.as_ref()?;
+        let is_allowed = source.is_some_and(|source| allowed.iter().any(|entry| covers(entry, source)));
+        (!is_allowed).then(|| {
+            "its marketplace is none of those that the administrator allows (`strictKnownMarketplaces`)"
+                .to_owned()
+        })
+    }
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
+    value.get(key).and_then(Value::as_str)
+}
+
+/// Tells whether an entry is of a kind that can be compared. One that cannot blocks everything and allows nothing.
+fn is_known(entry: &Value) -> bool {
+    matches!(
+        text(entry, "source"),
+        Some("github" | "git" | "url" | "npm" | "file" | "directory" | "skills-dir")
+    )
+}
+
+/// Tells whether an entry of a list is about a source.
+fn covers(entry: &Value, source: &Value) -> bool {
+    let Some(kind) = text(entry, "source") else { return false };
+    if Some(kind) != text(source, "source") {
+        return false;
+    }
+    let same = |key: &str| text(entry, key).is_some() && text(entry, key) == text(source, key);
+    let same_if_said = |key: &str| text(entry, key).is_none() || text(entry, key) == text(source, key);
+    match kind {
+        "github" => is_repo(entry, source) && same_if_said("ref") && same_if_said("path"),
+        "git" | "url" => same("url") && same_if_said("ref") && same_if_said("path"),
+        "npm" => same("package"),
+        "file" | "directory" => same("path"),
+        _ => false,
+    }
+}
+
+fn is_repo(entry: &Value, source: &Value) -> bool {
+    let (Some(wanted), Some(repo)) = (text(entry, "repo"), text(source, "repo")) else { return false };
+    match wanted.strip_suffix("/*") {
+        Some(owner) => repo.split_once('/').is_some_and(|(it, _)| it.eq_ignore_ascii_case(owner)),
+        None => repo.eq_ignore_ascii_case(wanted),
+    }
+}
+
+/// What only plugins, and the administrator, may add.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PluginOnly {
+    /// Skills and commands.
+    pub skills: bool,
+    /// Agents.
+    pub agents: bool,
+    /// Hooks.
+    pub hooks: bool,
+    /// MCP servers.
+    pub mcp: bool,
+}
+
+impl PluginOnly {
+    /// Reads `strictPluginOnlyCustomization`: true, a list, or switches by name. What cannot be read means all.
+    pub fn new(value: Option<&Value>) -> Self {
+        let all = Self { skills: true, agents: true, hooks: true, mcp: true };
+        let by = |has: &dyn Fn(&str) -> bool| Self {
+            skills: has("skills"),
+            agents: has("agents"),
+            hooks: has("hooks"),
+            mcp: has("mcp"),
+        };
+        match value {
+            None | Some(Value::Null | Value::Bool(false)) => Self::default(),
+            Some(Value::Array(names)) => by(&|name| names.iter().any(|it| it == name)),
+            Some(Value::Object(switches)) => {
+                by(&|name| switches.get(name).is_some_and(|it| *it != Value::Bool(false)))
+            }
+            Some(_) => all,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn marketplaces_are_allowed_and_blocked_by_their_source() {
+        let github = json!({"source": "github", "repo": "acme/tools"});
+        let dir = json!({"source": "directory", "path": "/m"});
+        for (allowed, blocked, source, is_refused) in [
+            (json!(null), json!(null), Some(&github), false),
+            (json!(null), json!(null), None, false),
+            (json!([]), json!(null), Some(&github), true),
+            (json!("x"), json!(null), Some(&github), true),
+            (json!([github]), json!(null), Some(&github), false),
+            (json!([{"source": "github", "repo": "acme/*"}]), json!(null), Some(&github), false),
+            (json!([{"source": "github", "repo": "acm/*"}]), json!(null), Some(&github), true),
+            (
+                json!([{"source": "github", "repo": "acme/tools", "ref": "v1"}]),
+                json!(null),
+                Some(&github),
+                true,
+            ),
+            (json!([github]), json!(null), Some(&dir), true),
+            (json!([github]), json!(null), None, true),
+            (json!([{"source": "hostPattern", "hostPattern": ".*"}]), json!(null), Some(&github), true),
+            (json!(null), json!([github]), Some(&github), true),
+            (json!(null), json!([github]), Some(&dir), false),
+            (json!(null), json!([github]), None, true),
+            (json!(null), json!([{"source": "hostPattern", "hostPattern": "x"}]), Some(&dir), true),
+            (json!([dir]), json!([dir]), Some(&dir), true),
+        ] {
+            let some = |value: &Value| (!value.is_null()).then(|| value.clone());
+            let policy = MarketplacePolicy::new(some(&allowed).as_ref(), some(&blocked).as_ref());
+            assert_eq!(policy.refusal(source).is_some(), is_refused, "{allowed} {blocked} {source:?}");
+        }
+    }
+
+    #[test]
+    fn what_only_plugins_may_add_is_read_closed() {
+        let read = |value: Value| {
+            let only = PluginOnly::new(Some(&value));
+            [only.skills, only.agents, only.hooks, only.mcp]
+        };
+        assert_eq!(read(json!(true)), [true; 4]);
+        assert_eq!(read(json!("yes")), [true; 4]);
+        assert_eq!(read(json!(false)), [false; 4]);
+        assert_eq!(read(json!(["hooks", "mcp"])), [false, false, true, true]);
+        assert_eq!(read(json!({"skills": true, "agents": false})), [true, false, false, false]);
+    }
+}
