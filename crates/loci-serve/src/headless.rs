@@ -178,10 +178,8 @@ impl Headless {
             is_stopped: false,
         };
         let (exit, has_failed) = event_loop.run().await;
-        if has_failed {
-            return Exit::Failure;
-        }
-        drain(output, exit).await
+        // What was said is written in any case.
+        drain(output, if has_failed { Exit::Failure } else { exit }).await
     }
 
     /// Writes the result of a run that could not start, in the format that was asked for.
