@@ -12,6 +12,7 @@ pub mod context;
 pub mod effort;
 pub mod hooks;
 pub mod mcp;
+pub mod memory;
 pub mod model;
 pub mod permissions;
 mod rename;
@@ -25,6 +26,7 @@ use loci_stdx::Env;
 use loci_storage::layout::ConfigHome;
 
 use crate::session_command::CommandContext;
+use crate::stats::statistics_text;
 use crate::user_error::UserError;
 
 /// What commands know beside the session.
@@ -60,6 +62,7 @@ impl LocalCommands for SessionCommands {
             "mcp" => mcp::run(argument, session),
             "permissions" => permissions::run(argument, session),
             "add-dir" => add_dir::run(argument, session),
+            "memory" => memory::run(self, argument, session),
             "hooks" => hooks::run(self, session),
             "skills" => skills::run(session),
             other => LocalOutcome::error(format!("`/{other}` cannot be carried out here")),
@@ -82,6 +85,8 @@ pub enum ReportTopic {
     Hooks,
     /// `/skills`.
     Skills,
+    /// The figures of all sessions.
+    Stats,
 }
 
 impl SessionCommands {
@@ -92,6 +97,10 @@ impl SessionCommands {
             ReportTopic::Status => status::run(self, session),
             ReportTopic::Hooks => hooks::run(self, session),
             ReportTopic::Skills => skills::run(session),
+            ReportTopic::Stats => {
+                let text = statistics_text(&self.env, &self.home);
+                return format!("```text\n{}\n```\n", text.trim_end());
+            }
         }
         .text
     }

@@ -8,12 +8,15 @@
 //! To add one: a file under `panel/`, a row in the engine's table of commands, an arm in `app/commands.rs`, and, where it
 //! needs data, a [`PanelRequest`] with a function of `loci_app` that answers it (`panel/request.rs`).
 
+mod config;
 mod context;
 mod effort;
 mod help;
 mod list;
 mod mcp;
+mod memory;
 mod model;
+mod permissions;
 mod rename;
 mod report;
 mod request;
@@ -27,12 +30,15 @@ mod tasks;
 #[cfg(test)]
 pub(crate) mod testing;
 
+pub(crate) use config::ConfigPanel;
 pub(crate) use context::ContextPanel;
 pub(crate) use effort::EffortPanel;
 pub(crate) use help::HelpPanel;
 pub(crate) use list::{FilteredList, ListStep, list_rows, mark_row};
 pub(crate) use mcp::McpPanel;
+pub(crate) use memory::MemoryPanel;
 pub(crate) use model::ModelPanel;
+pub(crate) use permissions::PermissionsPanel;
 pub(crate) use rename::{RenamePanel, rename_actions};
 pub(crate) use report::ReportPanel;
 pub use request::{PanelData, PanelRequest};

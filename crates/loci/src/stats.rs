@@ -1,8 +1,6 @@
 //! `loci stats`: sessions, turns, tokens and cost by model, project and day.
 
-mod chart;
 mod csv;
-mod report;
 
 use std::path::PathBuf;
 
@@ -15,7 +13,7 @@ use loci_storage::sessions::{StatisticsQuery, session_statistics};
 
 use crate::parse_time::{DayEdge, parse_time};
 use crate::sessions::output;
-use report::Report;
+use loci_app::stats::Report;
 
 /// The arguments of `loci stats`.
 #[derive(Debug, clap::Args)]

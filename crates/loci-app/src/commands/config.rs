@@ -31,6 +31,39 @@ impl SettingRow {
             Some(value) => value.to_string(),
         }
     }
+
+    /// Returns the value in force as it is typed; nothing, where none is.
+    pub fn typed_value(&self) -> String {
+        self.explained.value.as_ref().map(|_| self.shown_value()).unwrap_or_default()
+    }
+
+    /// Returns the value behind the one in force, for a setting that has a few.
+    pub fn next_choice(&self) -> Option<&'static str> {
+        let choices: &[&str] = match self.kind {
+            Kind::Bool => &["true", "false"],
+            Kind::OneOf(names) => names,
+            _ => return None,
+        };
+        let now = choices.iter().position(|choice| *choice == self.typed_value());
+        choices.get(now.map_or(0, |now| (now + 1) % choices.len())).copied()
+    }
+
+    /// Says what it is, where its value comes from and why, and where a change goes.
+    pub fn details(&self) -> Vec<String> {
+        let mut out = vec![format!("{}: {}.", self.explained.key, self.explained.about)];
+        out.extend(self.explained.parts.iter().map(|part| {
+            format!("{} {}:{} says {}: {}", part.scope, part.file, part.line, part.value, part.why)
+        }));
+        out.extend(self.explained.before.map(str::to_owned));
+        if !self.explained.is_used {
+            out.push("This version keeps it and does not act upon it yet.".to_owned());
+        }
+        out.push(match &self.refusal {
+            Some(why) => format!("It cannot be changed here: {why}."),
+            None => format!("A change goes to {} settings.", self.scope),
+        });
+        out
+    }
 }
 
 /// Returns every setting that this version acts upon, and what else is set.

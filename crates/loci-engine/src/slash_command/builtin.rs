@@ -132,6 +132,15 @@ const BUILTIN: &[Row] = &[
         UnlessTaken,
         AtOnce,
     ),
+    (
+        "memory",
+        &[],
+        "[accept|reject|forget file]",
+        "Instruction files and memories",
+        Local,
+        UnlessTaken,
+        AtOnce,
+    ),
     ("hooks", &[], "", "List the hooks", Local, UnlessTaken, AtOnce),
     ("skills", &[], "", "List the skills", Local, UnlessTaken, AtOnce),
 ];

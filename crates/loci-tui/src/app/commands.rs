@@ -12,8 +12,9 @@ use super::{Action, App, ExitReason};
 use crate::block::NoticeLevel;
 use crate::input::{Draft, InputMode};
 use crate::panel::{
-    ContextPanel, EffortPanel, HelpPanel, McpPanel, ModelPanel, Panel, PanelRequest, RenamePanel,
-    ReportPanel, SearchPanel, TasksPanel, ask_snapshot, rename_actions,
+    ConfigPanel, ContextPanel, EffortPanel, HelpPanel, McpPanel, MemoryPanel, ModelPanel, Panel,
+    PanelRequest, PermissionsPanel, RenamePanel, ReportPanel, SearchPanel, TasksPanel, ask_snapshot,
+    rename_actions,
 };
 
 impl App {
@@ -68,7 +69,8 @@ impl App {
                 Some(_) => return None,
             },
             // With an argument the session carries them out.
-            "usage" | "status" | "hooks" | "skills" | "model" | "effort" | "mcp"
+            "usage" | "status" | "hooks" | "skills" | "model" | "effort" | "mcp" | "config"
+            | "permissions" | "memory"
                 if call.argument.is_some() =>
             {
                 return None;
@@ -80,6 +82,12 @@ impl App {
             "model" => self.open_snapshot_panel(ModelPanel::default()),
             "effort" => self.open_snapshot_panel(EffortPanel::default()),
             "mcp" => self.open_snapshot_panel(McpPanel::default()),
+            "permissions" => self.open_snapshot_panel(PermissionsPanel::new()),
+            "memory" => self.open_snapshot_panel(MemoryPanel::new()),
+            "config" => {
+                self.open_panel(ConfigPanel::new());
+                ConfigPanel::begin()
+            }
             "branch" => self.branch(call.argument.clone()),
             "resume" => match &call.argument {
                 Some(session) => {

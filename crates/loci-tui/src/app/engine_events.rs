@@ -113,6 +113,11 @@ impl App {
             EngineEvent::McpAnswered { outcome, .. } => {
                 return self.panel_data(PanelData::ServersChanged(outcome.map(drop)));
             }
+            EngineEvent::DirectoryAdded { outcome, .. } => {
+                if let Err(why) = outcome {
+                    self.notice(NoticeLevel::Warning, why);
+                }
+            }
             EngineEvent::LocalCommand(output) => self.local_command(&output),
             EngineEvent::TerminalSequence(sequence) => return vec![Action::Write(sequence)],
             EngineEvent::Warning(text) => self.notice(NoticeLevel::Warning, text),
@@ -121,7 +126,6 @@ impl App {
             EngineEvent::HookStarted(_)
             | EngineEvent::TurnsOver { .. }
             | EngineEvent::StopAnswered { .. }
-            | EngineEvent::DirectoryAdded { .. }
             | EngineEvent::FilesRewound { .. } => {}
         }
         Vec::new()

@@ -58,6 +58,7 @@ impl Panel for ReportPanel {
             ReportTopic::Status => "Status",
             ReportTopic::Hooks => "Hooks",
             ReportTopic::Skills => "Skills",
+            ReportTopic::Stats => "Statistics",
         };
         let mut view = PanelView::new(title, "↑↓ scroll · r read again · Esc close");
         let rows = report_rows(self.markdown.as_deref(), ctx);

@@ -4,12 +4,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use loci_app::UserError;
+use loci_app::commands::config::{self, SettingRow};
+use loci_app::commands::memory::{self, MemoryReport, MemoryVerb};
 use loci_app::commands::model::{self, ModelRow};
 use loci_app::commands::{ReportTopic, SessionCommands};
 use loci_app::session_command::{self, CommandContext, RewindPoints, RewindPreview, RewindRequest};
 use loci_app::session_picker::{
     FoundMessage, PickerScope, SessionChoice, find_messages, list_choices, preview_entries, rename_choice,
 };
+use loci_app::settings_editor::SettingsContext;
 use loci_engine::{BackgroundTask, SessionSnapshot};
 use loci_stdx::Env;
 use loci_storage::layout::ConfigHome;
@@ -81,6 +84,36 @@ pub enum PanelRequest {
         /// How it stands.
         snapshot: Arc<SessionSnapshot>,
     },
+    /// Read instruction files and memories.
+    Memory {
+        /// How the session stands.
+        snapshot: Arc<SessionSnapshot>,
+    },
+    /// Decide about a memory.
+    DecideMemory {
+        /// What.
+        verb: MemoryVerb,
+        /// Which.
+        file: String,
+        /// How the session stands.
+        snapshot: Arc<SessionSnapshot>,
+    },
+    /// Switch memories on or off.
+    SwitchMemory {
+        /// Whether they are kept from now on.
+        is_on: bool,
+        /// How the session stands.
+        snapshot: Arc<SessionSnapshot>,
+    },
+    /// List the settings.
+    Settings,
+    /// Change a setting in the file that it usually goes to; an empty value removes it.
+    ChangeSetting {
+        /// Which.
+        key: String,
+        /// To what.
+        value: String,
+    },
     /// List the models that can be chosen.
     Models {
         /// How the session stands.
@@ -151,6 +184,20 @@ pub enum PanelData {
         /// What is said.
         markdown: String,
     },
+    /// Instruction files and memories as they are now.
+    Memory {
+        /// All of them.
+        report: MemoryReport,
+        /// What became of what was asked for, if anything was.
+        note: Option<String>,
+    },
+    /// The settings as they are now.
+    Settings {
+        /// All of them.
+        rows: Vec<SettingRow>,
+        /// What became of a change, if one was asked for.
+        note: Option<String>,
+    },
     /// The models that can be chosen.
     Models(Vec<ModelRow>),
     /// What the model says to a question on the side, or why it says nothing.
@@ -178,6 +225,23 @@ pub(crate) fn answer(request: PanelRequest, ctx: &CommandContext) -> PanelData {
         PanelRequest::Report { topic, snapshot } => {
             let markdown = SessionCommands::from(ctx).report(topic, &snapshot);
             Ok(PanelData::Report { topic, markdown })
+        }
+        PanelRequest::Memory { snapshot } => memory_data(ctx, &snapshot, None),
+        PanelRequest::DecideMemory { verb, file, snapshot } => {
+            let said = memory::decide(&SessionCommands::from(ctx), verb, &file);
+            memory_data(ctx, &snapshot, Some(said.unwrap_or_else(|error| error.to_string())))
+        }
+        PanelRequest::SwitchMemory { is_on, snapshot } => {
+            let said = memory::switch(&SessionCommands::from(ctx), is_on);
+            memory_data(ctx, &snapshot, Some(said.unwrap_or_else(|error| error.to_string())))
+        }
+        PanelRequest::Settings => {
+            Ok(PanelData::Settings { rows: config::rows(&SettingsContext::new(&ctx.env)), note: None })
+        }
+        PanelRequest::ChangeSetting { key, value } => {
+            let changed = config::change(&SettingsContext::new(&ctx.env), &key, &value, None);
+            let note = changed.unwrap_or_else(|error| error.to_string());
+            Ok(PanelData::Settings { rows: config::rows(&SettingsContext::new(&ctx.env)), note: Some(note) })
         }
         PanelRequest::Models { snapshot } => {
             Ok(PanelData::Models(model::rows(&SessionCommands::from(ctx), &snapshot)))
@@ -217,7 +281,20 @@ pub(crate) fn answer_at_start(request: PanelRequest, env: &Env, home: &ConfigHom
         | PanelRequest::RewindPreview { .. }
         | PanelRequest::RewindFiles(_)
         | PanelRequest::Report { .. }
+        | PanelRequest::Memory { .. }
+        | PanelRequest::DecideMemory { .. }
+        | PanelRequest::SwitchMemory { .. }
+        | PanelRequest::Settings
+        | PanelRequest::ChangeSetting { .. }
         | PanelRequest::Models { .. } => Err(UserError::new("There is no session yet")),
     };
     answer.unwrap_or_else(|error| PanelData::Failed(error.to_string()))
+}
+
+fn memory_data(
+    ctx: &CommandContext,
+    session: &SessionSnapshot,
+    note: Option<String>,
+) -> Result<PanelData, UserError> {
+    MemoryReport::new(&SessionCommands::from(ctx), session).map(|report| PanelData::Memory { report, note })
 }

@@ -17,6 +17,11 @@ impl Tabs {
         Self { titles, shown: 0 }
     }
 
+    /// Shows one of them.
+    pub(crate) fn at(titles: &'static [&'static str], shown: usize) -> Self {
+        Self { titles, shown }
+    }
+
     /// Returns which is shown.
     pub(crate) fn shown(&self) -> usize {
         self.shown

@@ -64,6 +64,7 @@ async fn local_commands_of_the_headless_list_work_without_a_request() {
         ("/hooks", "There are no hooks"),
         ("/skills", "/init"),
         ("/add-dir", "The session works in"),
+        ("/memory", "**Memories** (kept"),
     ] {
         let said = say(&world, command);
         assert!(said.contains(expected), "{command}: {said}");
@@ -219,6 +220,7 @@ async fn config_command_writes_one_key_and_refuses_what_a_prompt_may_not_change(
         ("/config hooks={}", "not changed by a prompt"),
         ("/permissions allow Bash", "Rules are changed at a terminal"),
         ("/add-dir /", "Directories are added at a terminal"),
+        ("/memory accept x", "Memories are decided about at a terminal"),
     ] {
         let said = fail(&world, command);
         assert!(said.contains(expected), "{command}: {said}");

@@ -73,3 +73,62 @@ async fn panel_opens_while_the_model_works() {
     screen.wait_for("Done.");
     leave(screen);
 }
+
+#[tokio::test]
+async fn setting_is_changed_in_the_panel_and_kept() {
+    let world = World::new([]).await;
+    let mut screen = world.start_interface([], SIZE);
+    screen.wait_for("for shortcuts");
+    screen.type_text("/config\r");
+    screen.wait_for("[Config]");
+    screen.wait_for("alwaysThinkingEnabled");
+    screen.type_text("alwaysthinking");
+    screen.wait_for("A change goes to user settings");
+    screen.type_text("\r");
+    screen.wait_for("Set `alwaysThinkingEnabled` in ~/.claude/settings.json");
+    let text = std::fs::read_to_string(world.home.config_home().join("settings.json")).unwrap();
+    assert!(text.contains("\"alwaysThinkingEnabled\": true"), "{text}");
+    screen.type_text("\x1b");
+    screen.wait_gone("[Config]");
+    leave(screen);
+}
+
+#[tokio::test]
+async fn rule_is_added_in_the_panel_and_lets_a_call_run() {
+    let call = Step::call("Bash", serde_json::json!({"command": "touch made", "description": "Do it"}));
+    let world = World::new([call, Step::text("Done.")]).await;
+    let mut screen = world.start_interface([], SIZE);
+    screen.wait_for("for shortcuts");
+    screen.type_text("/permissions\r");
+    screen.wait_for("[Allow]");
+    screen.wait_for("None");
+    screen.type_text("a");
+    screen.wait_for("Rule:");
+    screen.type_text("Bash(touch made)");
+    screen.wait_for("Bash runs without asking where it matches");
+    screen.type_text("\r");
+    screen.wait_for("❯ Bash(touch made)");
+    screen.type_text("\x1b");
+    screen.wait_gone("[Allow]");
+    let local = std::fs::read_to_string(world.home.project().join(".claude/settings.local.json")).unwrap();
+    assert!(local.contains("Bash(touch made)"), "{local}");
+    screen.type_text("go\r");
+    screen.wait_for("Done.");
+    assert!(world.home.project().join("made").exists());
+    leave(screen);
+}
+
+#[tokio::test]
+async fn review_of_memories_opens() {
+    let world = World::new([]).await;
+    let mut screen = world.start_interface([], SIZE);
+    screen.wait_for("for shortcuts");
+    screen.type_text("/memory\r");
+    screen.wait_for("[Files]");
+    screen.wait_for("kept in");
+    screen.type_text("\x1b[Z");
+    screen.wait_for("Nothing waits for your word");
+    screen.type_text("\x1b");
+    screen.wait_gone("Nothing waits");
+    leave(screen);
+}

@@ -9,7 +9,7 @@ use loci_storage::sessions::{Statistics, UsageRow};
 use serde_json::{Value, json};
 
 use super::chart::{self, Line};
-use crate::sessions::format;
+use crate::display as format;
 
 /// How many rows of a table people are shown.
 const MOST_ROWS: usize = 15;
@@ -18,11 +18,15 @@ const MOST_DAYS: usize = 30;
 
 /// What was used, all in all or under one heading.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Used {
-    pub(super) n_sessions: u64,
-    pub(super) n_turns: u64,
-    pub(super) n_responses: u64,
-    pub(super) usage: ModelUsage,
+pub struct Used {
+    /// Sessions.
+    pub n_sessions: u64,
+    /// Turns.
+    pub n_turns: u64,
+    /// Responses of models.
+    pub n_responses: u64,
+    /// Tokens and cost.
+    pub usage: ModelUsage,
     /// The session counted last: the rows of one follow one another.
     last_session: Option<usize>,
 }
@@ -37,7 +41,8 @@ impl Used {
         self.usage.add_all(&row.usage);
     }
 
-    pub(super) fn n_tokens(&self) -> u64 {
+    /// Returns all tokens.
+    pub fn n_tokens(&self) -> u64 {
         let usage = &self.usage;
         usage.input_tokens
             + usage.output_tokens
@@ -63,21 +68,23 @@ impl Used {
 }
 
 /// A day, a project and a model.
-pub(super) type Cell = (Option<Date>, String, String);
+pub type Cell = (Option<Date>, String, String);
 
 /// All figures.
-pub(super) struct Report {
+pub struct Report {
     all: Used,
     by_model: BTreeMap<String, Used>,
     by_project: BTreeMap<String, Used>,
     by_day: BTreeMap<Option<Date>, Used>,
-    pub(super) by_cell: BTreeMap<Cell, Used>,
+    /// By day, project and model.
+    pub by_cell: BTreeMap<Cell, Used>,
     /// Models without a price.
-    pub(super) unpriced: BTreeSet<String>,
+    pub unpriced: BTreeSet<String>,
 }
 
 impl Report {
-    pub(super) fn of(statistics: &Statistics) -> Self {
+    /// Puts statistics together.
+    pub fn of(statistics: &Statistics) -> Self {
         let mut report = Self {
             all: Used::default(),
             by_model: BTreeMap::new(),
@@ -103,12 +110,13 @@ impl Report {
         self.by_cell.entry((row.day, project, model)).or_default().add(row);
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    /// Tells whether there is nothing to count.
+    pub fn is_empty(&self) -> bool {
         self.all.n_sessions == 0
     }
 
     /// Returns everything; what has no day, project or model is under null.
-    pub(super) fn json(&self) -> Value {
+    pub fn json(&self) -> Value {
         let some = |text: &String| (!text.is_empty()).then(|| text.clone());
         let with = |key: &str, value: Value, used: &Used| {
             let mut row = json!({key: value});
@@ -135,7 +143,7 @@ impl Report {
     }
 
     /// Returns tables with bars, for people.
-    pub(super) fn text(&self, home: &Path) -> String {
+    pub fn text(&self, home: &Path) -> String {
         let all = &self.all;
         let mut text = format!(
             "{}, {}, {}, {} tokens, {} at list price\n",

@@ -3,7 +3,7 @@
 use loci_stdx::single_line;
 
 use super::report::Used;
-use crate::sessions::format;
+use crate::display as format;
 
 /// How long the longest bar is.
 const BAR: usize = 24;
