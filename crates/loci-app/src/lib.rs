@@ -6,6 +6,7 @@
 //! command line and exit codes are not known here.
 
 pub mod agents;
+pub mod approvals;
 mod background_agents;
 pub mod checkpoints;
 pub mod child_env;

@@ -162,7 +162,7 @@ pub fn plan(options: &McpOptions, run: &RunSettings) -> Result<Plan, UserError> 
         rejected: joined(&settings.rejected, &run.mcp.state.rejected),
         disabled: run.mcp.state.disabled.clone(),
         // Without a terminal there is nobody to ask; that the folder is trusted has been made sure of.
-        assumes_approval: true,
+        assumes_approval: !options.needs_approval,
     };
     let commands = child_env(&run.env);
     let vars = |scope: ServerScope, name: &str| match scope.is_foreign() {

@@ -127,6 +127,8 @@ pub struct McpOptions {
     pub configs: Vec<String>,
     /// Whether there are no others.
     pub is_strict: bool,
+    /// Whether servers of the project must have been approved: there is somebody to ask.
+    pub needs_approval: bool,
 }
 
 /// Which session a run begins or goes on with.

@@ -16,13 +16,19 @@ use loci_storage::config::store_api_key;
 use loci_storage::layout::ConfigHome;
 use serde_json::Value;
 
+use crate::approvals::{
+    ServerAnswer, UnapprovedServer, answer_key, answer_servers, is_key_rejected, settings_errors,
+    unapproved_key, unapproved_servers,
+};
 use crate::compose::{ComposeInputs, Prefetch, compose, needs_credentials};
 use crate::options::{RunOptions, SessionSource};
 use crate::settings::RunSettings;
+use crate::trace::{TraceOptions, start_trace};
 use crate::trust::{
     TrustQuestion, accept_trust, answer_external_imports, external_imports_question, trust_question,
 };
 use crate::user_error::UserError;
+use crate::worktree::worktree_of_session;
 use crate::{renewal, resume};
 
 /// What a person is asked before there is a session.
@@ -32,6 +38,12 @@ pub enum StartQuestion {
     Trust(TrustQuestion),
     /// Whether instructions may import these files from outside the folder.
     ExternalImports(Vec<String>),
+    /// Whether to go on with settings files that cannot be read; what is wrong with them.
+    SettingsErrors(Vec<String>),
+    /// Whether these servers of the project may be used.
+    McpServers(Vec<UnapprovedServer>),
+    /// Whether the key of the environment is used, which ends so, where another credential is kept.
+    ApiKey(String),
     /// Whether everything may run unasked, as the options say.
     Bypass,
     /// There are no credentials.
@@ -49,6 +61,12 @@ pub enum StartAnswer {
     Trust,
     /// Whether files from outside may be imported.
     ExternalImports(bool),
+    /// Settings files that cannot be read are left aside.
+    SettingsErrors,
+    /// What is said to these servers of the project.
+    McpServers(Vec<UnapprovedServer>, ServerAnswer),
+    /// Whether the key of the environment is used.
+    ApiKey(bool),
     /// Everything may run unasked.
     Bypass,
     /// Credentials are there now.
@@ -117,7 +135,14 @@ pub struct SessionStart {
     started: Instant,
     is_trusted: bool,
     has_accepted_bypass: bool,
+    has_seen_errors: bool,
     is_viewing: bool,
+    /// Whether the session's own worktree was entered already.
+    is_in_worktree: bool,
+    /// What is traced, if anything is.
+    trace: Option<TraceOptions>,
+    /// Whether nothing of the user's settings counts, and nothing is asked.
+    is_demo: bool,
 }
 
 impl SessionStart {
@@ -130,8 +155,22 @@ impl SessionStart {
             started,
             is_trusted: false,
             has_accepted_bypass: false,
+            has_seen_errors: false,
             is_viewing: false,
+            is_in_worktree: false,
+            trace: None,
+            is_demo: false,
         }
+    }
+
+    /// Has what loci does traced.
+    pub fn traced(self, trace: Option<TraceOptions>) -> Self {
+        Self { trace, ..self }
+    }
+
+    /// Does without the user's settings and asks nothing: the folder is our own, and so is the model.
+    pub fn demo(self) -> Self {
+        Self { is_demo: true, ..self }
     }
 
     /// Goes on as far as possible. Blocks: reads settings, files and the past.
@@ -153,6 +192,11 @@ impl SessionStart {
             StartAnswer::ExternalImports(may_import) => {
                 return answer_external_imports(&self.inherited, may_import);
             }
+            StartAnswer::SettingsErrors => self.has_seen_errors = true,
+            StartAnswer::McpServers(servers, answer) => {
+                return answer_servers(&self.inherited, &self.options, &servers, answer);
+            }
+            StartAnswer::ApiKey(may_use) => return answer_key(&self.inherited, may_use),
             StartAnswer::Bypass => self.has_accepted_bypass = true,
             StartAnswer::Credentials => {}
             StartAnswer::Session(id) => self.options.session.source = SessionSource::Named(id),
@@ -173,6 +217,9 @@ impl SessionStart {
     }
 
     fn next_question(&self) -> Option<StartQuestion> {
+        if self.is_demo {
+            return None;
+        }
         if !self.is_trusted
             && let Some(question) = trust_question(&self.inherited)
         {
@@ -180,6 +227,21 @@ impl SessionStart {
         }
         if let Some(files) = external_imports_question(&self.inherited) {
             return Some(StartQuestion::ExternalImports(files));
+        }
+        if self.options.is_interactive {
+            let errors = if self.has_seen_errors { Vec::new() } else { settings_errors(&self.inherited) };
+            if !errors.is_empty() {
+                return Some(StartQuestion::SettingsErrors(errors));
+            }
+            if self.client.is_none()
+                && let Some(tail) = unapproved_key(&self.inherited)
+            {
+                return Some(StartQuestion::ApiKey(tail));
+            }
+            let servers = unapproved_servers(&self.inherited, &self.options);
+            if !servers.is_empty() {
+                return Some(StartQuestion::McpServers(servers));
+            }
         }
         let bypasses = self.options.permissions.mode == Some(Mode::BypassPermissions);
         if bypasses && !self.has_accepted_bypass {
@@ -195,7 +257,13 @@ impl SessionStart {
     }
 
     fn start(&mut self) -> Result<StartStep, UserError> {
-        let run = RunSettings::load(&self.inherited, &self.options)?;
+        if self.options.is_interactive && is_key_rejected(&self.inherited) {
+            self.inherited.vars = self.inherited.vars.clone().without("ANTHROPIC_API_KEY");
+        }
+        let run = match self.is_demo {
+            true => RunSettings::none(&self.inherited),
+            false => RunSettings::load(&self.inherited, &self.options)?,
+        };
         if self.client.is_none() && needs_credentials(&run)? {
             return Ok(StartStep::Ask(StartQuestion::NoCredentials));
         }
@@ -214,6 +282,20 @@ impl SessionStart {
                 };
             }
         };
+        if !self.is_in_worktree
+            && let Some(worktree) = worktree_of_session(&env, &self.options, &resume)
+        {
+            self.is_in_worktree = true;
+            // It goes on where it was: with the settings, instructions and files of its own working copy.
+            self.options.session.source = SessionSource::Named(resume.place.id().to_string());
+            drop(resume);
+            self.inherited.cwd = worktree;
+            return Ok(self.proceed());
+        }
+        if let Some(trace) = self.trace.take() {
+            let file = home.root().join("debug").join(format!("{}.txt", resume.place.id()));
+            start_trace(&trace, &env, &file)?;
+        }
         let cleanup_period_days = run.settings.cleanup_period_days.filter(|_| self.options.is_persistent);
         let settings = run.in_force.clone();
         let client = self.client.clone();

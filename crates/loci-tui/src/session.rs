@@ -9,10 +9,13 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use loci_app::renewal::{OpenedSession, SwitchError, SwitchTarget, open_session};
+use loci_app::retention;
 use loci_app::session_command::CommandContext;
 use loci_app::start::{SessionStart, StartAnswer, StartStep, StartedSession};
 use loci_core::agent::AgentRegistry;
 use loci_engine::{Command, McpConfig, NewSession, RenewalState, RunnerEvent, SessionRunner, SessionSwitch};
+use loci_stdx::Env;
+use loci_storage::layout::ConfigHome;
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -25,6 +28,8 @@ use crate::panel;
 
 /// How long the end of a session may take that was told to end at once.
 const LAST_PATIENCE: Duration = Duration::from_millis(900);
+/// When after the start old sessions are put away.
+const SWEEP_PAUSE: Duration = Duration::from_secs(3);
 /// Files beyond this are not read for a preview.
 const MOST_PREVIEW_BYTES: u64 = 400_000;
 
@@ -162,6 +167,7 @@ async fn drive(
         interface: InterfaceSettings::from_value(&started.settings),
     })));
     waiting.into_iter().for_each(|command| runner.send(command));
+    tokio::spawn(sweep_later(ctx.env.clone(), ctx.home.clone(), started.cleanup_period_days));
     let mut is_ending = false;
     let (opening, mut opened) = unbounded_channel();
     loop {
@@ -220,6 +226,15 @@ async fn drive(
         false => end.await,
     };
     mailbox.put(News::Ended { troubles, has_failed });
+}
+
+/// Puts old sessions away once nobody waits for anything any more.
+async fn sweep_later(env: Env, home: ConfigHome, days: Option<u64>) {
+    tokio::time::sleep(SWEEP_PAUSE).await;
+    let swept = tokio::task::spawn_blocking(move || retention::sweep(&env, &home, days)).await;
+    if let Err(error) = swept {
+        tracing::warn!(target: "loci::tui", "old sessions were not put away: {error}");
+    }
 }
 
 /// Makes the session that was chosen ready, and has it take the place of the one at hand. What cannot be opened is told, and

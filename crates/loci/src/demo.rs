@@ -7,17 +7,20 @@ mod project;
 mod script;
 mod view;
 
+use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use loci_app::UserError;
 use loci_app::compose::{ComposeInputs, Prefetch, compose};
 use loci_app::settings::RunSettings;
+use loci_app::start::SessionStart;
 use loci_app::{ModelOptions, PermissionOptions, RunOptions, resume};
 use loci_engine::{Command, EngineEvent, Prompt, Session};
 use loci_llm::Client;
 use loci_stdx::Env;
 
 use crate::args::DemoArgs;
+use crate::interactive;
 use crate::permission_prompter::is_person_there;
 use crate::runtime;
 use loci_core::permission::Mode;
@@ -32,16 +35,33 @@ pub(crate) fn run(env: &Env, demo: &DemoArgs) -> Result<u8, UserError> {
     let started = Instant::now();
     let project = project::create(env)?;
     let env = Env { cwd: project, ..env.clone() };
+    let pace = if demo.fast { Duration::ZERO } else { PACE };
+    if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
+        return show(&env, pace, started);
+    }
     let options = options();
     let run = RunSettings::none(&env);
     let prefetch = Prefetch::start(&options, &run);
     let resume = resume::find(&env, &run.home, &options)?;
-    let pace = if demo.fast { Duration::ZERO } else { PACE };
     let client = Client::scripted(script::answer, pace);
     let composed =
         compose(ComposeInputs { options: &options, run, resume, prefetch, client: Some(client), started })?;
     let runtime = runtime::of_session()?;
     runtime.block_on(play(&env, Session::new(composed.config)))
+}
+
+/// Plays it in the terminal interface, where the person may go on.
+fn show(env: &Env, pace: Duration, started: Instant) -> Result<u8, UserError> {
+    let options = RunOptions {
+        is_interactive: true,
+        is_long_lived: true,
+        can_ask: true,
+        keeps_checkpoints: true,
+        ..options()
+    };
+    let client = Client::scripted(script::answer, pace);
+    let start = SessionStart::new(env.clone(), options, Some(client), started).demo();
+    interactive::show(env, start, Some(PROMPT.to_owned())).map(|end| end.code)
 }
 
 /// What a user would ask for: edits may happen, and one command may run.

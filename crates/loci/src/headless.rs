@@ -79,7 +79,7 @@ pub(crate) fn run(mut inherited: Env, args: Args, started: Instant) -> Result<u8
 }
 
 /// Returns what is to be traced, if the arguments or the environment ask for that.
-fn trace_options(env: &Env, args: &Args) -> Option<TraceOptions> {
+pub(crate) fn trace_options(env: &Env, args: &Args) -> Option<TraceOptions> {
     let file = env.vars.non_empty("CLAUDE_CODE_DEBUG_LOGS_DIR").map(PathBuf::from);
     let is_wanted = args.debug.is_some()
         || args.debug_file.is_some()

@@ -6,14 +6,14 @@ use std::time::Instant;
 
 use loci_app::start::SessionStart;
 use loci_app::worktree::enter_worktree;
-use loci_app::{RunOptions, SessionOptions, SessionSource, UserError};
-use loci_llm::Client;
+use loci_app::{RunOptions, SessionOptions, SessionSource, TraceOptions, TraceTarget, UserError};
 use loci_stdx::Env;
 use loci_tui::app::{AppOptions, InterfaceOptions, RunEnd};
 use loci_tui::theme::{Background, ColorDepth, Theme};
 
 use crate::args::{Args, DemoArgs};
 use crate::demo;
+use crate::headless::trace_options;
 
 /// Runs the terminal interface and returns the exit code.
 pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, UserError> {
@@ -22,25 +22,33 @@ pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, UserErro
             .hint("Use `loci -p \"your prompt\"` to run without one."));
     }
     args.check().map_err(UserError::new)?;
-    let options = RunOptions {
+    let mut options = RunOptions {
         is_interactive: true,
         is_long_lived: true,
         can_ask: true,
         keeps_checkpoints: true,
         ..args.options()?
     };
+    options.mcp.needs_approval = true;
     let mut env = match &args.worktree {
         Some(name) => enter_worktree(&env, &options, name)?,
         None => env,
     };
-    let mut end = show(env.clone(), options.clone(), None, args.prompt, started)?;
+    // The screen is the conversation's, so nothing is traced to it.
+    let trace = trace_options(&env, &args).map(|trace| match trace.to {
+        TraceTarget::Stderr => TraceOptions { to: TraceTarget::Session, ..trace },
+        TraceTarget::File(_) | TraceTarget::Session => trace,
+    });
+    let start = SessionStart::new(env.clone(), options.clone(), None, started).traced(trace);
+    let mut end = show(&env, start, args.prompt)?;
     while let Some((cwd, session)) = end.elsewhere.take() {
         env.cwd = cwd.canonicalize().map_err(|error| {
             UserError::new(format!("The session's directory cannot be entered: `{}`: {error}", cwd.display()))
                 .hint(format!("`loci -r {session}` goes on with it here."))
         })?;
         let session = SessionOptions { source: SessionSource::Named(session), ..SessionOptions::default() };
-        end = show(env.clone(), RunOptions { session, ..options.clone() }, None, None, Instant::now())?;
+        let options = RunOptions { session, ..options.clone() };
+        end = show(&env, SessionStart::new(env.clone(), options, None, Instant::now()), None)?;
     }
     match end.plays_demo {
         true => demo::run(&env, &DemoArgs { fast: false }),
@@ -49,13 +57,7 @@ pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, UserErro
 }
 
 /// Shows a session until the person leaves it.
-pub(crate) fn show(
-    env: Env,
-    options: RunOptions,
-    client: Option<Client>,
-    prompt: Option<String>,
-    started: Instant,
-) -> Result<RunEnd, UserError> {
+pub(crate) fn show(env: &Env, start: SessionStart, prompt: Option<String>) -> Result<RunEnd, UserError> {
     let app = AppOptions {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         cwd: env.cwd.clone(),
@@ -68,8 +70,7 @@ pub(crate) fn show(
             Background::Dark,
         ),
     };
-    let start = SessionStart::new(env.clone(), options, client, started);
-    let end = loci_tui::app::run(InterfaceOptions { app, env }, start)
+    let end = loci_tui::app::run(InterfaceOptions { app, env: env.clone() }, start)
         .map_err(|error| UserError::from_error(&error))?;
     let mut stderr = std::io::stderr();
     for text in &end.farewell {

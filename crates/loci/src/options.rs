@@ -45,7 +45,11 @@ impl Args {
                 (false, false) => None,
             },
             plugin_dirs: self.plugin_dir.clone(),
-            mcp: McpOptions { configs: self.mcp_config.clone(), is_strict: self.strict_mcp_config },
+            mcp: McpOptions {
+                configs: self.mcp_config.clone(),
+                is_strict: self.strict_mcp_config,
+                needs_approval: false,
+            },
             mcp_servers: None,
             client_requests: ClientRequests::none(),
             build: Some(crate::build_info::describe()),

@@ -1,5 +1,6 @@
 //! The start: questions before there is a session, and what is said once it is there.
 
+use loci_app::approvals::{ServerAnswer, UnapprovedServer};
 use loci_app::start::{StartAnswer, StartQuestion};
 
 use super::{Action, App, ExitReason, SessionFacts};
@@ -38,6 +39,26 @@ impl App {
                 ],
             )
             .marking(1),
+            StartQuestion::SettingsErrors(errors) => ChoiceDialog::new(
+                "Some settings cannot be read",
+                errors.into_iter().map(|error| format!("  {error}")).collect(),
+                vec![
+                    ("Go on without what is wrong", answer(StartAnswer::SettingsErrors)),
+                    ("Leave, to mend them", leave()),
+                ],
+            ),
+            StartQuestion::McpServers(servers) => mcp_dialog(servers),
+            StartQuestion::ApiKey(tail) => ChoiceDialog::new(
+                "Use the API key of the environment?",
+                vec![format!(
+                    "ANTHROPIC_API_KEY is set (it ends in …{tail}), and another credential is kept. What is used is what \
+                     is paid with. The answer is remembered for this key."
+                )],
+                vec![
+                    ("No, use what is kept", answer(StartAnswer::ApiKey(false))),
+                    ("Yes, use the key of the environment", answer(StartAnswer::ApiKey(true))),
+                ],
+            ),
             StartQuestion::Bypass => ChoiceDialog::new(
                 "Everything will run without asking",
                 vec![
@@ -113,4 +134,27 @@ impl App {
         let text = "This session is only looked at: another process uses it. Ctrl+D twice leaves.";
         self.notice(NoticeLevel::Info, text);
     }
+}
+
+/// Asks whether servers of the project may be used.
+fn mcp_dialog(servers: Vec<UnapprovedServer>) -> ChoiceDialog {
+    let title = match servers.len() {
+        1 => "This project has an MCP server of its own",
+        _ => "This project has MCP servers of its own",
+    };
+    let mut body: Vec<String> =
+        servers.iter().map(|server| format!("  {}: {}", server.name, server.way)).collect();
+    body.push(String::new());
+    body.push("They run commands, or send what the model says elsewhere, as you.".to_owned());
+    let answer = |answer| vec![Action::Answer(StartAnswer::McpServers(servers.clone(), answer))];
+    ChoiceDialog::new(
+        title,
+        body,
+        vec![
+            ("Use them", answer(ServerAnswer::Approve)),
+            ("Use them, and all that this project will name", answer(ServerAnswer::ApproveAll)),
+            ("Do not use them", answer(ServerAnswer::Reject)),
+        ],
+    )
+    .marking(2)
 }

@@ -2,7 +2,7 @@
 
 use loci_testkit::{Gate, Screen, Step};
 
-use crate::support::World;
+use crate::support::{World, loci};
 
 const SIZE: (u16, u16) = (100, 30);
 
@@ -87,7 +87,7 @@ async fn rename_and_branch_go_on_under_a_name() {
     ask(&mut screen, "second", "Two.");
     leave(screen);
     assert_eq!(world.last_request().json["messages"].as_array().unwrap().len(), 3, "the branch has the past");
-    let list = world.run(&crate::support::loci().args(["sessions", "list"])).stdout;
+    let list = world.run(&loci().args(["sessions", "list"])).stdout;
     assert!(list.contains("the port") && list.contains("another way"), "{list}");
 }
 
@@ -220,4 +220,55 @@ async fn rewind_takes_conversation_and_code_back_and_is_undone() {
     screen.wait_for("The rewind is undone");
     assert_eq!(made(), "two\n");
     leave(screen);
+}
+
+#[tokio::test]
+async fn demo_plays_in_the_interface_and_the_person_may_go_on() {
+    let world = World::new([]).await;
+    let scratch = world.home.project().with_file_name("demo");
+    std::fs::create_dir_all(&scratch).unwrap();
+    let demo = loci().args(["demo", "--fast"]).env("TMPDIR", scratch.display().to_string());
+    let mut screen = demo.start_screen(&world.home, world.model.base_url(), SIZE);
+    screen.wait_until("the end", |seen| seen.contains("Fixed: ") && !seen.contains("esc to interrupt"));
+    leave(screen);
+    assert_eq!(world.requests().len(), 0, "the model is scripted");
+}
+
+#[tokio::test]
+async fn servers_of_the_project_are_used_only_once_they_are_approved() {
+    let world = World::new([Step::text("Hello.")]).await;
+    world.home.write(".mcp.json", r#"{"mcpServers": {"srv": {"command": "touch", "args": ["started"]}}}"#);
+    let mut screen = world.start_interface([], SIZE);
+    let contents = screen.wait_for("Do not use them");
+    assert!(contents.contains("srv: touch started") && contents.contains("❯ 3."), "{contents}");
+    screen.type_text("\r");
+    screen.wait_for("for shortcuts");
+    ask(&mut screen, "hi", "Hello.");
+    leave(screen);
+    assert!(!world.home.project().join("started").exists());
+    let state = std::fs::read_to_string(world.home.home().join(".claude.json")).unwrap();
+    assert!(state.contains("disabledMcpjsonServers"), "the answer is kept: {state}");
+}
+
+#[tokio::test]
+async fn settings_that_cannot_be_read_are_told_before_the_session_begins() {
+    let world = World::new([]).await;
+    world.home.write_home(".claude/settings.json", "{\"model\": ");
+    let mut screen = world.start_interface([], SIZE);
+    let contents = screen.wait_for("Some settings cannot be read");
+    assert!(contents.contains("settings.json"), "{contents}");
+    screen.type_text("\r");
+    screen.wait_gone("Some settings cannot be read");
+    leave(screen);
+}
+
+#[tokio::test]
+async fn debug_traces_to_a_file_and_not_to_the_screen() {
+    let world = World::new([Step::text("Hello.")]).await;
+    let mut screen = world.start_interface(["--debug"], SIZE);
+    screen.wait_for("for shortcuts");
+    ask(&mut screen, "hi", "Hello.");
+    leave(screen);
+    let traces = std::fs::read_dir(world.home.home().join(".claude/debug")).unwrap().count();
+    assert_eq!(traces, 1);
 }
