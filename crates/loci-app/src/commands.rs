@@ -25,6 +25,7 @@ use loci_settings::Scope;
 use loci_stdx::Env;
 use loci_storage::layout::ConfigHome;
 
+use crate::doctor::{BuildNames, DoctorReport};
 use crate::session_command::CommandContext;
 use crate::stats::statistics_text;
 use crate::user_error::UserError;
@@ -63,6 +64,7 @@ impl LocalCommands for SessionCommands {
             "permissions" => permissions::run(argument, session),
             "add-dir" => add_dir::run(argument, session),
             "memory" => memory::run(self, argument, session),
+            "doctor" => LocalOutcome::text(self.doctor()),
             "hooks" => hooks::run(self, session),
             "skills" => skills::run(session),
             other => LocalOutcome::error(format!("`/{other}` cannot be carried out here")),
@@ -87,9 +89,17 @@ pub enum ReportTopic {
     Skills,
     /// The figures of all sessions.
     Stats,
+    /// `/doctor`.
+    Doctor,
 }
 
 impl SessionCommands {
+    /// Examines the installation.
+    fn doctor(&self) -> String {
+        let build = BuildNames { line: self.build.clone(), json: self.build.clone().into() };
+        format!("```text\n{}```\n", DoctorReport::new(&self.env, &build).to_text())
+    }
+
     /// Returns a report as Markdown: what the command of its name says.
     pub fn report(&self, topic: ReportTopic, session: &SessionSnapshot) -> String {
         match topic {
@@ -97,6 +107,7 @@ impl SessionCommands {
             ReportTopic::Status => status::run(self, session),
             ReportTopic::Hooks => hooks::run(self, session),
             ReportTopic::Skills => skills::run(session),
+            ReportTopic::Doctor => return self.doctor(),
             ReportTopic::Stats => {
                 let text = statistics_text(&self.env, &self.home);
                 return format!("```text\n{}\n```\n", text.trim_end());

@@ -16,6 +16,7 @@ pub mod compaction;
 pub mod compose;
 mod credentials;
 pub mod display;
+pub mod doctor;
 pub mod export;
 pub mod mcp;
 pub mod memory;

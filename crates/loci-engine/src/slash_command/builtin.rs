@@ -141,6 +141,7 @@ const BUILTIN: &[Row] = &[
         UnlessTaken,
         AtOnce,
     ),
+    ("doctor", &[], "", "Say what this installation is made of and what is wrong with it", Local, UnlessTaken, AtOnce),
     ("hooks", &[], "", "List the hooks", Local, UnlessTaken, AtOnce),
     ("skills", &[], "", "List the skills", Local, UnlessTaken, AtOnce),
 ];

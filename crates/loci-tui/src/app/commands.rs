@@ -70,13 +70,14 @@ impl App {
             },
             // With an argument the session carries them out.
             "usage" | "status" | "hooks" | "skills" | "model" | "effort" | "mcp" | "config"
-            | "permissions" | "memory"
+            | "permissions" | "memory" | "doctor"
                 if call.argument.is_some() =>
             {
                 return None;
             }
             "usage" => self.open_snapshot_panel(ReportPanel::new(ReportTopic::Usage)),
             "status" => self.open_snapshot_panel(ReportPanel::new(ReportTopic::Status)),
+            "doctor" => self.open_snapshot_panel(ReportPanel::new(ReportTopic::Doctor)),
             "hooks" => self.open_snapshot_panel(ReportPanel::new(ReportTopic::Hooks)),
             "skills" => self.open_snapshot_panel(ReportPanel::new(ReportTopic::Skills)),
             "model" => self.open_snapshot_panel(ModelPanel::default()),

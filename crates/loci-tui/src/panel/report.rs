@@ -1,4 +1,4 @@
-//! `/usage`, `/status`, `/hooks`, `/skills`: what the command says, as a text that scrolls.
+//! `/usage`, `/status`, `/doctor`, `/hooks`, `/skills`: what the command says, as a text that scrolls.
 
 use loci_app::commands::ReportTopic;
 
@@ -59,6 +59,7 @@ impl Panel for ReportPanel {
             ReportTopic::Hooks => "Hooks",
             ReportTopic::Skills => "Skills",
             ReportTopic::Stats => "Statistics",
+            ReportTopic::Doctor => "Doctor",
         };
         let mut view = PanelView::new(title, "↑↓ scroll · r read again · Esc close");
         let rows = report_rows(self.markdown.as_deref(), ctx);

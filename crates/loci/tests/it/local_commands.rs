@@ -65,6 +65,7 @@ async fn local_commands_of_the_headless_list_work_without_a_request() {
         ("/skills", "/init"),
         ("/add-dir", "The session works in"),
         ("/memory", "**Memories** (kept"),
+        ("/doctor", "Config home: ~/.claude"),
     ] {
         let said = say(&world, command);
         assert!(said.contains(expected), "{command}: {said}");

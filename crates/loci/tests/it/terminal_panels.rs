@@ -27,6 +27,7 @@ async fn panels_show_the_session_without_a_request() {
         ("/skills", "/init"),
         ("/hooks", "There are no hooks"),
         ("/mcp", "There are none"),
+        ("/doctor", "Config home:"),
         ("/model", "opus"),
     ] {
         screen.type_text(&format!("{command}\r"));

@@ -1,9 +1,8 @@
-//! What `loci doctor` looks at, one function a check, in the order of the report.
+//! What the doctor looks at, one function a check, in the order of the report.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use loci_app::{COMPATIBLE_VERSION, UserError};
 use loci_core::hooks::{Handler, HookEntry, SettingsHooks};
 use loci_settings::{Diagnostic, Origin, Scope, Severity};
 use loci_stdx::{Env, counted, read_regular_to_string};
@@ -13,8 +12,8 @@ use loci_storage::history::BlobStore;
 use loci_storage::layout::ConfigHome;
 use serde_json::{Map, Value, json};
 
-use super::{Block, Check};
-use crate::build_info;
+use super::{Block, BuildNames, Check};
+use crate::{COMPATIBLE_VERSION, UserError};
 
 /// Variables that hold credentials.
 const CREDENTIALS: &[&str] = &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
@@ -31,11 +30,11 @@ pub(super) struct Installation {
 }
 
 /// Makes every check.
-pub(super) fn all(it: &Installation) -> Vec<Check> {
+pub(super) fn all(it: &Installation, names: &BuildNames) -> Vec<Check> {
     let (credentials, exposed) = credentials(it);
     vec![
         version(),
-        build(),
+        build(names),
         config_home(it),
         settings_files(it),
         diagnostics(it, exposed),
@@ -57,8 +56,8 @@ fn version() -> Check {
     Check::fact(version.clone(), "version", version)
 }
 
-fn build() -> Check {
-    Check::fact(format!("Build: {}", build_info::describe()), "build", build_info::to_json())
+fn build(names: &BuildNames) -> Check {
+    Check::fact(format!("Build: {}", names.line), "build", names.json.clone())
 }
 
 fn config_home(it: &Installation) -> Check {
