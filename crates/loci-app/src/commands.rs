@@ -9,6 +9,7 @@ pub mod add_dir;
 pub mod autocompact;
 pub mod config;
 pub mod context;
+pub mod diff;
 pub mod effort;
 pub mod hooks;
 pub mod mcp;
@@ -64,6 +65,7 @@ impl LocalCommands for SessionCommands {
             "permissions" => permissions::run(argument, session),
             "add-dir" => add_dir::run(argument, session),
             "memory" => memory::run(self, argument, session),
+            "diff" => diff::run(self),
             "doctor" => LocalOutcome::text(self.doctor()),
             "hooks" => hooks::run(self, session),
             "skills" => skills::run(session),

@@ -10,6 +10,7 @@
 
 mod config;
 mod context;
+mod diff;
 mod effort;
 mod help;
 mod list;
@@ -32,6 +33,7 @@ pub(crate) mod testing;
 
 pub(crate) use config::ConfigPanel;
 pub(crate) use context::ContextPanel;
+pub(crate) use diff::DiffPanel;
 pub(crate) use effort::EffortPanel;
 pub(crate) use help::HelpPanel;
 pub(crate) use list::{FilteredList, ListStep, list_rows, mark_row};

@@ -141,7 +141,16 @@ const BUILTIN: &[Row] = &[
         UnlessTaken,
         AtOnce,
     ),
-    ("doctor", &[], "", "Say what this installation is made of and what is wrong with it", Local, UnlessTaken, AtOnce),
+    ("diff", &[], "", "Show what changed since the last commit", Local, UnlessTaken, AtOnce),
+    (
+        "doctor",
+        &[],
+        "",
+        "Say what this installation is made of and what is wrong with it",
+        Local,
+        UnlessTaken,
+        AtOnce,
+    ),
     ("hooks", &[], "", "List the hooks", Local, UnlessTaken, AtOnce),
     ("skills", &[], "", "List the skills", Local, UnlessTaken, AtOnce),
 ];

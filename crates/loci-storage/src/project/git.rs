@@ -53,6 +53,20 @@ pub fn head_branch(dir: &Path) -> Option<String> {
     Some(if branch == ".invalid" { "HEAD" } else { branch }.to_owned())
 }
 
+/// Returns what the working tree has changed since the last commit, as a unified diff, and the files that git does not know;
+/// none outside a repository. Nothing of the repository's own configuration is run; a very long diff is cut.
+pub fn working_changes(dir: &Path, env: &Env) -> Option<(String, Vec<String>)> {
+    let git = Git::new(dir, &git_dir(dir)?, env)?;
+    let plain = ["--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"];
+    let against_head: Vec<&str> = ["diff"].into_iter().chain(plain).chain(["HEAD", "--"]).collect();
+    let staged: Vec<&str> = ["diff", "--cached"].into_iter().chain(plain).collect();
+    // Before the first commit there is no HEAD to compare with.
+    let diff = git.read(&against_head).or_else(|| git.read(&staged))?;
+    let unknown = git.read(&["ls-files", "--others", "--exclude-standard", "-z"]).unwrap_or_default();
+    let unknown = unknown.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    Some((diff, unknown))
+}
+
 /// Returns the git directory of the repository around `dir`; a worktree has its own.
 pub(crate) fn git_dir(dir: &Path) -> Option<PathBuf> {
     dir.ancestors().find_map(git_dir_of)

@@ -12,7 +12,7 @@ use super::{Action, App, ExitReason};
 use crate::block::NoticeLevel;
 use crate::input::{Draft, InputMode};
 use crate::panel::{
-    ConfigPanel, ContextPanel, EffortPanel, HelpPanel, McpPanel, MemoryPanel, ModelPanel, Panel,
+    ConfigPanel, ContextPanel, DiffPanel, EffortPanel, HelpPanel, McpPanel, MemoryPanel, ModelPanel, Panel,
     PanelRequest, PermissionsPanel, RenamePanel, ReportPanel, SearchPanel, TasksPanel, ask_snapshot,
     rename_actions,
 };
@@ -70,7 +70,7 @@ impl App {
             },
             // With an argument the session carries them out.
             "usage" | "status" | "hooks" | "skills" | "model" | "effort" | "mcp" | "config"
-            | "permissions" | "memory" | "doctor"
+            | "permissions" | "memory" | "doctor" | "diff"
                 if call.argument.is_some() =>
             {
                 return None;
@@ -85,6 +85,10 @@ impl App {
             "mcp" => self.open_snapshot_panel(McpPanel::default()),
             "permissions" => self.open_snapshot_panel(PermissionsPanel::new()),
             "memory" => self.open_snapshot_panel(MemoryPanel::new()),
+            "diff" => {
+                self.open_panel(DiffPanel::default());
+                vec![Action::AskPanel(PanelRequest::Diff)]
+            }
             "config" => {
                 self.open_panel(ConfigPanel::new());
                 ConfigPanel::begin()

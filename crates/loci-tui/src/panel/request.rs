@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use loci_app::UserError;
 use loci_app::commands::config::{self, SettingRow};
+use loci_app::commands::diff::{self, ChangedFile};
 use loci_app::commands::memory::{self, MemoryReport, MemoryVerb};
 use loci_app::commands::model::{self, ModelRow};
 use loci_app::commands::{ReportTopic, SessionCommands};
@@ -105,6 +106,8 @@ pub enum PanelRequest {
         /// How the session stands.
         snapshot: Arc<SessionSnapshot>,
     },
+    /// Compare the working tree with the last commit.
+    Diff,
     /// List the settings.
     Settings,
     /// Change a setting in the file that it usually goes to; an empty value removes it.
@@ -191,6 +194,8 @@ pub enum PanelData {
         /// What became of what was asked for, if anything was.
         note: Option<String>,
     },
+    /// What changed since the last commit, or why that cannot be told.
+    Diff(Result<Vec<ChangedFile>, String>),
     /// The settings as they are now.
     Settings {
         /// All of them.
@@ -235,6 +240,7 @@ pub(crate) fn answer(request: PanelRequest, ctx: &CommandContext) -> PanelData {
             let said = memory::switch(&SessionCommands::from(ctx), is_on);
             memory_data(ctx, &snapshot, Some(said.unwrap_or_else(|error| error.to_string())))
         }
+        PanelRequest::Diff => Ok(PanelData::Diff(diff::changed_files(&SessionCommands::from(ctx)))),
         PanelRequest::Settings => {
             Ok(PanelData::Settings { rows: config::rows(&SettingsContext::new(&ctx.env)), note: None })
         }
@@ -284,6 +290,7 @@ pub(crate) fn answer_at_start(request: PanelRequest, env: &Env, home: &ConfigHom
         | PanelRequest::Memory { .. }
         | PanelRequest::DecideMemory { .. }
         | PanelRequest::SwitchMemory { .. }
+        | PanelRequest::Diff
         | PanelRequest::Settings
         | PanelRequest::ChangeSetting { .. }
         | PanelRequest::Models { .. } => Err(UserError::new("There is no session yet")),

@@ -290,3 +290,15 @@ async fn init_and_initialize_tell_skills_and_output_styles() {
     assert_eq!(init["output_style"], "Pirate");
     assert!(init["skills"].as_array().unwrap().contains(&json!("ship")), "{}", init["skills"]);
 }
+
+#[tokio::test]
+async fn diff_command_lists_what_changed_since_the_last_commit() {
+    let world = World::with_git([]).await;
+    world.home.write("a.txt", "one\n");
+    world.home.commit("first");
+    assert!(say(&world, "/diff").contains("Nothing has changed"));
+    world.home.write("a.txt", "one\ntwo\n");
+    world.home.write("new.txt", "x\n");
+    let said = say(&world, "/diff");
+    assert!(said.contains("| a.txt | 1 | 0 |") && said.contains("| new.txt | new to git"), "{said}");
+}
