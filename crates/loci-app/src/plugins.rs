@@ -90,6 +90,7 @@ impl RunPlugins {
         let only = PluginOnly::new(merged.value("strictPluginOnlyCustomization"));
         let mut run = Self { only, ..Self::default() };
         run.take(found, &dir, merged);
+        run.check_parts();
         run
     }
 
@@ -212,8 +213,8 @@ impl RunPlugins {
         self.plugins.iter().flat_map(of_plugin).collect()
     }
 
-    /// Returns what is wrong with hooks and servers, which is known once values are put in.
-    pub(crate) fn check_parts(&mut self) {
+    /// Looks for what is wrong with hooks and servers, which is known once values are put in.
+    fn check_parts(&mut self) {
         for plugin in &self.plugins {
             let RunPlugin { folder, variables, .. } = plugin;
             let hooks = folder.hooks.iter().flat_map(|(_, value)| plugin_hooks(value, variables).1);

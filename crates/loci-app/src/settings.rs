@@ -153,7 +153,6 @@ impl RunSettings {
         if !is_bare(&with_vars, options) {
             plugins =
                 RunPlugins::load(&with_vars, &home, &options.plugin_dirs, places.tree_root(), &loaded.merged);
-            plugins.check_parts();
         }
         let hooks = hooks_of(&loaded, &with_vars, hook_gate, &plugins);
         let mut warnings = settings_warnings(&loaded);

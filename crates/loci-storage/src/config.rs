@@ -37,8 +37,9 @@ pub use instructions::{
 };
 pub use output_styles::discover_output_styles;
 pub use plugins::{
-    FoundPlugins, InstallScope, InstalledPlugin, KnownMarketplace, PluginFolder, PluginPlaces, PluginState,
-    find_plugins, marketplace_manifest, read_plugin, read_plugin_state,
+    FoundPlugins, GitSource, InstallScope, InstalledPlugin, KnownMarketplace, PluginFolder, PluginPlaces,
+    PluginState, cache_place, clone_repository, copy_plugin, edit_plugin_file, find_plugins,
+    marketplace_manifest, read_plugin, read_plugin_state,
 };
 pub use settings::{
     FILE_LIMIT as SETTINGS_LIMIT, GivenSettings, LoadedSettings, MANAGED_DIR, McpState, SettingsChange,

@@ -13,7 +13,7 @@
 //!    other branch or remote has. Where somebody wants it gone all the same, a commit keeps what was there.
 //! 3. Neither hooks nor filters of the repository's own configuration are run.
 
-mod git;
+pub(crate) mod git;
 mod include;
 mod remove;
 

@@ -258,6 +258,9 @@ pub(crate) enum Subcommand {
     Hooks(crate::hooks::HooksArgs),
     /// See what rules say about a call, list them, add and remove them.
     Permissions(crate::permissions::PermissionsArgs),
+    /// Install plugins, look at them, turn them on and off, make one.
+    #[command(visible_alias = "plugins")]
+    Plugin(crate::plugin::PluginArgs),
     /// List, read, branch, export, name, rewind and remove sessions.
     Sessions(crate::sessions::SessionsArgs),
     /// Be a server for others.

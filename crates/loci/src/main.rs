@@ -22,6 +22,7 @@ mod options;
 mod parse_time;
 mod permission_prompter;
 mod permissions;
+mod plugin;
 mod runtime;
 mod serve;
 mod sessions;
@@ -71,6 +72,7 @@ fn run(args: Args, started: std::time::Instant) -> Result<u8, UserError> {
         Some(Subcommand::Mcp(mcp)) => mcp::run(&env, mcp),
         Some(Subcommand::Memory(memory)) => memory::run(&env, memory),
         Some(Subcommand::Permissions(permissions)) => permissions::run(&env, permissions),
+        Some(Subcommand::Plugin(plugin)) => plugin::run(&env, plugin),
         Some(Subcommand::Serve(serve)) => serve::run(&env, serve),
         Some(Subcommand::Sessions(sessions)) => sessions::run(&env, sessions),
         Some(Subcommand::Skills(skills)) => skills::run(&env, skills),

@@ -12,6 +12,8 @@
 //! reported.
 
 mod folder;
+mod install;
+mod runs;
 mod state;
 
 use std::path::{Path, PathBuf};
@@ -20,6 +22,7 @@ use loci_core::plugin::{PluginId, PluginProblem};
 use serde_json::{Map, Value};
 
 pub use folder::{PluginFolder, read_plugin};
+pub use install::{GitSource, cache_place, clone_repository, copy_plugin, edit_plugin_file};
 pub use state::{
     InstallScope, InstalledPlugin, KnownMarketplace, PluginState, marketplace_manifest, read_plugin_state,
 };

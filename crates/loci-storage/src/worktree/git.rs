@@ -18,7 +18,7 @@ const REMOTE_PATIENCE: Duration = Duration::from_secs(5);
 const FETCH_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Git in one directory.
-pub(super) struct WorktreeGit {
+pub(crate) struct WorktreeGit {
     pub(super) env: Env,
     dir: PathBuf,
     /// Settings that switch off what the repository's own configuration would have run.
@@ -27,7 +27,7 @@ pub(super) struct WorktreeGit {
 
 impl WorktreeGit {
     /// Makes git ready for a directory.
-    pub(super) fn new(env: &Env, dir: &Path) -> Self {
+    pub(crate) fn new(env: &Env, dir: &Path) -> Self {
         let mut git = Self { env: env.clone(), dir: dir.to_owned(), neutral: neutral() };
         let pattern = r"^filter\..*\.(clean|smudge|process|required)$";
         let filters = git.run(&["config", "--show-scope", "--name-only", "--get-regexp", pattern]);
@@ -41,12 +41,12 @@ impl WorktreeGit {
     }
 
     /// Runs git and returns what it printed; the error is what it complained about.
-    pub(super) fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<String, String> {
+    pub(crate) fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<String, String> {
         self.run_with(args, &[], &[], PATIENCE)
     }
 
     /// Runs git and returns what it printed, without the last line end.
-    pub(super) fn read<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<String, String> {
+    pub(crate) fn read<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<String, String> {
         self.run(args).map(|text| text.trim_end_matches('\n').to_owned())
     }
 

@@ -1,5 +1,7 @@
 //! Plugins in whole runs: what each part of one gives to the model, to commands and to those who look on.
 
+mod verbs;
+
 use loci_testkit::{Output, Step};
 use serde_json::{Value, json};
 

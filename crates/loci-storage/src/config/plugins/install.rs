@@ -1,0 +1,176 @@
+//! Putting plugins and marketplaces on disk, as other programs find them there.
+//!
+//! What is copied is looked at first: links that lead out of what is copied are left behind, so are repositories and
+//! everything that is neither a file nor a directory. A copy is made beside its place and renamed into it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use loci_core::plugin::PluginId;
+use loci_stdx::{Env, FileLock, WriteOptions, copy_regular, read_regular_to_string, write_atomic};
+use serde_json::{Map, Value};
+
+use crate::worktree::git::WorktreeGit;
+
+/// How many files a plugin or a marketplace may have.
+const FILE_LIMIT: usize = 20_000;
+/// How many bytes.
+const BYTE_LIMIT: u64 = 500 << 20;
+/// How long another process may hold the files.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Where a repository is, and which state of it is wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GitSource {
+    /// Its address.
+    pub url: String,
+    /// A branch or a tag.
+    pub reference: Option<String>,
+    /// A commit.
+    pub commit: Option<String>,
+}
+
+/// Clones a repository into a directory that is not there yet; returns the commit. None of its hooks, filters or
+/// submodules is used, and nobody is asked for a password.
+pub fn clone_repository(env: &Env, source: &GitSource, into: &Path) -> Result<String, String> {
+    let is_odd = |text: &str| text.is_empty() || text.starts_with('-') || text.contains(['\0', '\n']);
+    let parts = [Some(&source.url), source.reference.as_ref(), source.commit.as_ref()];
+    if parts.into_iter().flatten().any(|text| is_odd(text)) || source.url.starts_with("ext::") {
+        return Err(format!("`{}` is no address of a repository", source.url.escape_debug()));
+    }
+    let parent = into.parent().ok_or("there is no place for the copy")?;
+    fs::create_dir_all(parent).map_err(|error| error.to_string())?;
+    let git = WorktreeGit::new(env, parent);
+    let place = into.display().to_string();
+    let mut args =
+        vec!["-c", "protocol.ext.allow=never", "clone", "--quiet", "--no-recurse-submodules", "--template="];
+    if source.commit.is_none() {
+        args.extend(["--depth", "1"]);
+    }
+    if let Some(reference) = &source.reference {
+        args.extend(["--branch", reference]);
+    }
+    args.extend(["--", &source.url, &place]);
+    git.run(&args)?;
+    let inside = WorktreeGit::new(env, into);
+    if let Some(commit) = &source.commit {
+        inside.run(&["checkout", "--quiet", "--detach", commit])?;
+    }
+    inside.read(&["rev-parse", "HEAD"])
+}
+
+/// Copies a directory to a place where nothing is, or where an older copy is, which it replaces. Returns what was left
+/// behind, and why.
+pub fn copy_plugin(from: &Path, to: &Path) -> Result<Vec<String>, String> {
+    let root =
+        from.canonicalize().map_err(|error| format!("`{}` cannot be opened: {error}", from.display()))?;
+    let parent = to.parent().ok_or("there is no place for the copy")?;
+    let make = |dir: &Path| fs::create_dir_all(dir).map_err(|error| format!("`{}`: {error}", dir.display()));
+    make(parent)?;
+    let name = to.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let beside = parent.join(format!(".{name}.{}", std::process::id()));
+    let mut copy = Copy { root, n_files: 0, n_bytes: 0, left: Vec::new() };
+    let copied =
+        copy.dir(from, &beside, 32).and_then(|()| replace(&beside, to).map_err(|error| error.to_string()));
+    if let Err(error) = copied {
+        // What is half there helps nobody; that it stays is no reason to hide the cause.
+        fs::remove_dir_all(&beside).unwrap_or_default();
+        return Err(error);
+    }
+    Ok(copy.left)
+}
+
+/// Puts a directory in the place of another.
+fn replace(new: &Path, place: &Path) -> io::Result<()> {
+    if place.symlink_metadata().is_ok() {
+        let old = new.with_extension("old");
+        fs::rename(place, &old)?;
+        fs::rename(new, place)?;
+        return fs::remove_dir_all(&old);
+    }
+    fs::rename(new, place)
+}
+
+struct Copy {
+    root: PathBuf,
+    n_files: usize,
+    n_bytes: u64,
+    left: Vec<String>,
+}
+
+impl Copy {
+    fn dir(&mut self, from: &Path, to: &Path, depth: usize) -> Result<(), String> {
+        let failed = |error: io::Error| format!("`{}`: {error}", from.display());
+        if depth == 0 {
+            return Err(format!("`{}` lies too deep", from.display()));
+        }
+        fs::create_dir_all(to).map_err(failed)?;
+        for entry in fs::read_dir(from).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            if entry.file_name() == ".git" {
+                continue;
+            }
+            self.entry(&entry.path(), &to.join(entry.file_name()), depth)?;
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, from: &Path, to: &Path, depth: usize) -> Result<(), String> {
+        let failed = |error: io::Error| format!("`{}`: {error}", from.display());
+        let real = match from.canonicalize() {
+            Ok(real) if real.starts_with(&self.root) => real,
+            _ => {
+                self.left.push(format!("`{}` leads out of it and is left behind", from.display()));
+                return Ok(());
+            }
+        };
+        let metadata = fs::metadata(&real).map_err(failed)?;
+        if metadata.is_dir() {
+            return self.dir(from, to, depth - 1);
+        }
+        if !metadata.is_file() {
+            self.left.push(format!("`{}` is no file and is left behind", from.display()));
+            return Ok(());
+        }
+        self.n_files += 1;
+        self.n_bytes += metadata.len();
+        if self.n_files > FILE_LIMIT || self.n_bytes > BYTE_LIMIT {
+            return Err(format!("it has more than {FILE_LIMIT} files or {} MB", BYTE_LIMIT >> 20));
+        }
+        copy_regular(&real, to).map(drop).map_err(failed)
+    }
+}
+
+/// Changes `installed_plugins.json` or `known_marketplaces.json`; whatever else is in it stays. One that cannot be read is
+/// left as it is.
+pub fn edit_plugin_file(
+    dir: &Path,
+    file: &str,
+    edit: impl FnOnce(&mut Map<String, Value>),
+) -> Result<(), String> {
+    let _lock = FileLock::acquire(&dir.join(".loci-lock"), PATIENCE).map_err(|error| error.to_string())?;
+    let path = dir.join(file);
+    let text = match read_regular_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => "{}".to_owned(),
+        Err(error) => return Err(format!("`{}` cannot be read: {error}", path.display())),
+    };
+    let value =
+        serde_json::from_str(&text).map_err(|error| format!("`{}` is no JSON: {error}", path.display()))?;
+    let Value::Object(mut fields) = value else { return Err(format!("`{}` is no object", path.display())) };
+    edit(&mut fields);
+    let text = serde_json::to_string_pretty(&fields).map_err(|error| error.to_string())?;
+    write_atomic(&path, text.as_bytes(), &WriteOptions::private().creating_parents())
+        .map_err(|error| error.to_string())
+}
+
+/// Returns where the copy of a version of a plugin lies.
+pub fn cache_place(dir: &Path, id: &PluginId, version: &str) -> PathBuf {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '-' };
+    let version: String = version.chars().map(plain).take(64).collect();
+    let version = version.trim_start_matches('.');
+    let version = if version.is_empty() { "unknown" } else { version };
+    dir.join("cache").join(&id.marketplace).join(&id.name).join(version)
+}

@@ -1,0 +1,79 @@
+//! What a plugin may run, as lines: people read them before they install it, and an update shows which came and went.
+
+use serde_json::Value;
+
+use super::PluginFolder;
+
+impl PluginFolder {
+    /// Returns what it brings that runs or is called, a line each.
+    pub fn runs(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for skill in &self.skills {
+            let mut line = format!("skill /{}", skill.name);
+            if !skill.allowed_tools.is_empty() {
+                line += &format!("; runs without asking: {}", skill.allowed_tools.join(", "));
+            }
+            if skill.body.contains("!`") || skill.body.contains("```!") {
+                line += "; runs commands before it is read";
+            }
+            if skill.hooks.is_some() {
+                line += "; has hooks";
+            }
+            lines.push(line);
+        }
+        for agent in &self.agents {
+            let tools = agent.tools.as_ref().map(|tools| format!("; tools: {tools:?}")).unwrap_or_default();
+            lines.push(format!("agent {}{tools}", agent.name));
+        }
+        for (_, value) in &self.hooks {
+            hook_lines(value.get("hooks").unwrap_or(value), &mut lines);
+        }
+        for (_, value) in &self.servers {
+            for (name, entry) in value.get("mcpServers").unwrap_or(value).as_object().into_iter().flatten() {
+                lines.push(format!("MCP server {name}: {}", server_text(entry)));
+            }
+        }
+        if let Some(bin) = &self.bin {
+            let entries = std::fs::read_dir(bin).into_iter().flatten().filter_map(Result::ok);
+            let mut names: Vec<String> =
+                entries.map(|entry| format!("program bin/{}", entry.file_name().to_string_lossy())).collect();
+            names.sort();
+            lines.append(&mut names);
+        }
+        if let Some(agent) = self.settings.get("agent").and_then(Value::as_str) {
+            lines.push(format!("setting: the conversation runs as the agent {agent}"));
+        }
+        lines
+    }
+}
+
+fn hook_lines(events: &Value, lines: &mut Vec<String>) {
+    for (event, groups) in events.as_object().into_iter().flatten() {
+        for group in groups.as_array().into_iter().flatten() {
+            let matcher = group.get("matcher").and_then(Value::as_str).filter(|it| !it.is_empty());
+            let matcher = matcher.map(|it| format!(" ({it})")).unwrap_or_default();
+            for handler in group.get("hooks").and_then(Value::as_array).into_iter().flatten() {
+                let text =
+                    ["command", "url", "prompt", "tool"].iter().find_map(|key| handler.get(key)?.as_str());
+                let args = texts(handler.get("args"));
+                lines.push(
+                    format!("hook {event}{matcher}: {} {args}", text.unwrap_or("?")).trim_end().to_owned(),
+                );
+            }
+        }
+    }
+}
+
+fn server_text(entry: &Value) -> String {
+    let text = |key: &str| entry.get(key).and_then(Value::as_str);
+    match (text("command"), text("url")) {
+        (Some(command), _) => format!("{command} {}", texts(entry.get("args"))).trim_end().to_owned(),
+        (None, Some(url)) => url.to_owned(),
+        (None, None) => "?".to_owned(),
+    }
+}
+
+fn texts(value: Option<&Value>) -> String {
+    let items = value.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    items.collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,78 @@
+//! `loci plugin`: which plugins there are, what each brings and may run, turning them on and off, installing and making them.
+
+mod details;
+mod init;
+mod install;
+mod list;
+mod marketplace;
+mod source;
+mod toggle;
+mod validate;
+
+use loci_app::UserError;
+use loci_app::plugins::{RunPlugin, RunPlugins};
+use loci_stdx::Env;
+
+use crate::config::{SettingsContext, write};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct PluginArgs {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// List plugins: which are on, which are off, and what is wrong with them.
+    List(list::ListArgs),
+    /// Show one plugin: what it brings, what it may run, and what its options are set to.
+    Details(details::DetailsArgs),
+    /// Check the directory of a plugin; exits with 1 when something is wrong.
+    Validate(validate::ValidateArgs),
+    /// Turn a plugin on.
+    Enable(toggle::ToggleArgs),
+    /// Turn a plugin off.
+    Disable(toggle::ToggleArgs),
+    /// Make the directory of a new plugin.
+    #[command(visible_alias = "new")]
+    Init(init::InitArgs),
+    /// Install a plugin of a known marketplace, and turn it on; says what it may run.
+    #[command(visible_alias = "i")]
+    Install(install::InstallArgs),
+    /// Bring a plugin up to date; says what changes in what it may run.
+    Update(install::InstallArgs),
+    /// Take a plugin away; what it kept stays.
+    #[command(visible_aliases = ["remove", "rm"])]
+    Uninstall(install::InstallArgs),
+    /// Add, list, update and remove lists of plugins.
+    Marketplace(marketplace::MarketplaceArgs),
+}
+
+/// Runs a verb and returns the exit code.
+pub(crate) fn run(env: &Env, args: &PluginArgs) -> Result<u8, UserError> {
+    let (text, code) = match &args.verb {
+        Verb::List(args) => (list::run(&load(&SettingsContext::new(env)), args), 0),
+        Verb::Details(args) => (details::run(&load(&SettingsContext::new(env)), args)?, 0),
+        Verb::Validate(args) => validate::run(env, args)?,
+        Verb::Enable(args) => (toggle::run(&SettingsContext::new(env), args, true)?, 0),
+        Verb::Disable(args) => (toggle::run(&SettingsContext::new(env), args, false)?, 0),
+        Verb::Init(args) => (init::run(env, args)?, 0),
+        Verb::Install(args) => (install::install(&SettingsContext::new(env), args)?, 0),
+        Verb::Update(args) => (install::update(&SettingsContext::new(env), args)?, 0),
+        Verb::Uninstall(args) => (install::uninstall(&SettingsContext::new(env), args)?, 0),
+        Verb::Marketplace(args) => (marketplace::run(&SettingsContext::new(env), args)?, 0),
+    };
+    write(&text)?;
+    Ok(code)
+}
+
+/// Reads the plugins that a session here would have.
+fn load(ctx: &SettingsContext) -> RunPlugins {
+    RunPlugins::load(&ctx.env, &ctx.home, &[], ctx.places.tree_root(), &ctx.loaded.merged)
+}
+
+/// Finds a plugin by its id or, where that is enough, its name.
+fn find<'a>(plugins: &'a RunPlugins, name: &str) -> Option<&'a RunPlugin> {
+    let mut all = plugins.plugins.iter();
+    all.find(|plugin| plugin.folder.id.to_string() == name || plugin.folder.id.name == name)
+}

@@ -1,0 +1,221 @@
+//! Where marketplaces and plugins come from: what people type, what files say, and what can be fetched.
+
+use std::path::{Path, PathBuf};
+
+use loci_core::plugin::plugin_path;
+use loci_stdx::Env;
+use loci_storage::config::GitSource;
+use serde_json::{Map, Value, json};
+
+/// Names that only their owner's repositories may have.
+const RESERVED: [&str; 11] = [
+    "claude-code-marketplace",
+    "claude-code-plugins",
+    "claude-plugins-official",
+    "claude-plugins-community",
+    "claude-community",
+    "anthropic-marketplace",
+    "anthropic-plugins",
+    "agent-skills",
+    "anthropic-agent-skills",
+    "knowledge-work-plugins",
+    "life-sciences",
+];
+/// Whose they are.
+const OWNER: &str = "anthropics/";
+
+/// Reads what somebody typed for a marketplace: a directory, a file, `owner/repository` or the address of a repository;
+/// `#branch` may follow the last two.
+pub(super) fn parse_marketplace(env: &Env, typed: &str) -> Result<Value, String> {
+    let path = env.cwd.join(loci_core::path::expand_home(&env.home, typed));
+    let looks_local = typed.starts_with(['.', '/', '~']);
+    if looks_local || path.exists() {
+        let path = path.canonicalize().map_err(|error| format!("`{typed}` cannot be opened: {error}"))?;
+        let kind = if path.is_dir() { "directory" } else { "file" };
+        return Ok(json!({"source": kind, "path": path}));
+    }
+    let (address, reference) = match typed.split_once('#') {
+        Some((address, reference)) => (address, Some(reference)),
+        None => (typed, None),
+    };
+    let mut source = if is_git_url(address) {
+        json!({"source": "git", "url": address})
+    } else if address.starts_with("http://") || address.starts_with("https://") {
+        return Err(format!(
+            "`{address}`: a catalogue at an address is not supported; name a directory, a file or a repository"
+        ));
+    } else if is_repo(address) {
+        json!({"source": "github", "repo": address})
+    } else {
+        return Err(format!(
+            "`{typed}` is neither a directory, a file, `owner/repository` nor the address of a repository"
+        ));
+    };
+    if let Some(reference) = reference {
+        source["ref"] = json!(reference);
+    }
+    Ok(source)
+}
+
+fn is_git_url(text: &str) -> bool {
+    let has_scheme = ["ssh://", "git://", "file://"].iter().any(|scheme| text.starts_with(scheme));
+    let is_web = (text.starts_with("https://") || text.starts_with("http://")) && !text.ends_with(".json");
+    has_scheme || is_web || (text.starts_with("git@") && text.contains(':'))
+}
+
+fn is_repo(text: &str) -> bool {
+    let is_word = |word: &str| {
+        !word.is_empty()
+            && !word.starts_with(['.', '-'])
+            && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+    };
+    text.split_once('/').is_some_and(|(owner, name)| is_word(owner) && is_word(name))
+}
+
+/// Says why a marketplace may not have its name.
+pub(super) fn reserved_refusal(name: &str, source: &Value) -> Option<String> {
+    let is_reserved = RESERVED.iter().any(|reserved| reserved.eq_ignore_ascii_case(name));
+    let repo = source.get("repo").and_then(Value::as_str).unwrap_or_default();
+    let is_owners = source.get("source").and_then(Value::as_str) == Some("github")
+        && repo.to_ascii_lowercase().starts_with(OWNER);
+    (is_reserved && !is_owners).then(|| format!("the name `{name}` is reserved for another marketplace"))
+}
+
+/// Where something is fetched from.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Fetch {
+    /// A directory or a file that is there.
+    Local(PathBuf),
+    /// A repository, and the directory in it.
+    Git(GitSource, PathBuf),
+}
+
+/// Says where the source of a marketplace is fetched from.
+pub(super) fn marketplace_fetch(source: &Value) -> Result<Fetch, String> {
+    let text = |key: &str| source.get(key).and_then(Value::as_str);
+    match (text("source").unwrap_or_default(), text("path")) {
+        ("directory" | "file", Some(path)) => Ok(Fetch::Local(PathBuf::from(path))),
+        _ => git_fetch(source),
+    }
+}
+
+fn git_fetch(source: &Value) -> Result<Fetch, String> {
+    let text = |key: &str| source.get(key).and_then(Value::as_str).map(str::to_owned);
+    let kind = text("source").unwrap_or_default();
+    let github = |repo: &str| format!("https://github.com/{repo}.git");
+    let url = match kind.as_str() {
+        "github" => text("repo").filter(|repo| is_repo(repo)).map(|repo| github(&repo)),
+        "git" | "url" | "git-subdir" => text("url").map(|url| if is_repo(&url) { github(&url) } else { url }),
+        other => return Err(format!("a source of the kind `{}` is not supported", other.escape_debug())),
+    };
+    let url = url.ok_or_else(|| format!("its source of the kind `{kind}` names no repository"))?;
+    if kind == "url" && url.ends_with(".json") {
+        return Err("a catalogue at an address is not supported".to_owned());
+    }
+    let dir = match text("path").filter(|_| kind == "git-subdir") {
+        Some(path) => plugin_path(&format!("./{}", path.trim_start_matches("./")))?,
+        None => PathBuf::new(),
+    };
+    Ok(Fetch::Git(GitSource { url, reference: text("ref"), commit: text("sha") }, dir))
+}
+
+/// Says where a plugin of a marketplace is fetched from; `root` is where the marketplace's paths start.
+pub(super) fn plugin_fetch(
+    catalogue: &Map<String, Value>,
+    entry: &Map<String, Value>,
+    root: &Path,
+) -> Result<Fetch, String> {
+    match entry.get("source") {
+        Some(Value::String(path)) => {
+            let base = catalogue.get("metadata").and_then(|it| it.get("pluginRoot")).and_then(Value::as_str);
+            let relative = match base.filter(|_| !path.starts_with("./") && !path.contains('/')) {
+                Some(base) => plugin_path(base)?.join(plugin_path(&format!("./{path}"))?),
+                None => plugin_path(path)?,
+            };
+            let dir = root.join(relative);
+            let real = dir
+                .canonicalize()
+                .map_err(|error| format!("`{}` cannot be opened: {error}", dir.display()))?;
+            let real_root = root.canonicalize().map_err(|error| error.to_string())?;
+            match real.starts_with(&real_root) {
+                true => Ok(Fetch::Local(real)),
+                false => Err(format!("`{}` leads out of the marketplace", dir.display())),
+            }
+        }
+        Some(source @ Value::Object(_)) => git_fetch(source),
+        _ => Err("it has no `source`".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_typed_is_a_directory_a_file_or_a_repository() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("m")).unwrap();
+        std::fs::write(dir.path().join("c.json"), "{}").unwrap();
+        let env = Env::for_test(dir.path(), dir.path());
+        let kind = |typed: &str| match parse_marketplace(&env, typed) {
+            Ok(source) => {
+                format!("{} {}", source["source"].as_str().unwrap(), source["ref"].as_str().unwrap_or("-"))
+            }
+            Err(_) => "refused".to_owned(),
+        };
+        for (typed, expected) in [
+            ("./m", "directory -"),
+            ("m", "directory -"),
+            ("./c.json", "file -"),
+            ("./none", "refused"),
+            ("acme/tools", "github -"),
+            ("acme/tools#v2", "github v2"),
+            ("https://git.example.com/x.git#main", "git main"),
+            ("git@example.com:x/y.git", "git -"),
+            ("https://example.com/marketplace.json", "refused"),
+            ("-x/y", "refused"),
+            ("word", "refused"),
+        ] {
+            assert_eq!(kind(typed), expected, "{typed}");
+        }
+    }
+
+    #[test]
+    fn reserved_names_are_their_owners() {
+        let own = json!({"source": "github", "repo": "anthropics/claude-code"});
+        assert!(reserved_refusal("claude-code-plugins", &own).is_none());
+        let other = json!({"source": "github", "repo": "anthropics-x/claude-code"});
+        assert!(reserved_refusal("Claude-Code-Plugins", &other).is_some());
+        assert!(reserved_refusal("mine", &other).is_none());
+    }
+
+    #[test]
+    fn sources_that_cannot_be_fetched_are_named() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(root.path().join("m/plugins/p")).unwrap();
+        std::os::unix::fs::symlink(root.path(), root.path().join("m/out")).unwrap();
+        let check = |source: Value, needle: &str| {
+            let (catalogue, entry) =
+                (json!({"metadata": {"pluginRoot": "./plugins"}}), json!({"source": source}));
+            let found = plugin_fetch(
+                catalogue.as_object().unwrap(),
+                entry.as_object().unwrap(),
+                &root.path().join("m"),
+            );
+            match found {
+                Ok(found) => assert!(format!("{found:?}").contains(needle), "{found:?}"),
+                Err(why) => assert!(why.contains(needle), "{why}"),
+            }
+        };
+        check(json!("./plugins/p"), "Local");
+        check(json!("p"), "Local");
+        check(json!("./../x"), "leads out");
+        check(json!("./out"), "leads out");
+        check(json!("/etc"), "does not begin");
+        check(json!({"source": "npm", "package": "x"}), "`npm` is not supported");
+        check(json!({"source": "command", "command": "x"}), "`command` is not supported");
+        check(json!({"source": "github", "repo": "a/b", "sha": "c0ffee"}), "c0ffee");
+        check(json!({"source": "git-subdir", "url": "a/b", "path": "../x"}), "leads out");
+        check(json!(null), "no `source`");
+    }
+}
