@@ -96,7 +96,7 @@ fn long_paste_lies_in_a_file_of_its_own_and_comes_back() {
 fn paste_cache_reads_nothing_beside_itself() {
     let world = World::new();
     let history = InputHistory::new(&world.home);
-    fs::write(world.home.root().join("secret.txt"), "secret").unwrap();
+    world.write(".claude/secret.txt", "secret");
     let mut prompt = entry("[Pasted text #1]", "/p", 1);
     prompt.pasted_contents.insert("1".into(), json!({"id": 1, "type": "text", "contentHash": "../secret"}));
     history.append(&prompt).unwrap();
