@@ -16,12 +16,14 @@ mod engine_events;
 mod event_loop;
 mod history;
 mod keys;
+mod own_keys;
 mod pager;
 mod panels;
 mod pictures;
 mod prompt_box;
 mod recall;
 mod shell_mode;
+mod speech;
 mod start;
 mod submission;
 mod switching;
@@ -29,11 +31,13 @@ mod switching;
 mod tests;
 mod transcript;
 mod view;
+mod window;
 
 pub use action::{Action, Event, ExitReason, News, SecretText, SessionFacts, SwitchedFacts};
 pub(crate) use call_summary::{asked_diff, short_path};
 pub use event_loop::{InterfaceOptions, RunEnd, run};
 pub(crate) use history::{all_blocks, history_blocks};
+pub use speech::PlainMode;
 
 pub use crate::panel::{PanelData, PanelRequest};
 
@@ -78,6 +82,8 @@ pub struct AppOptions {
     pub shown_cwd: String,
     /// The first prompt, if it was given at the start.
     pub prompt: Option<String>,
+    /// Why everything is plain lines, where it is.
+    pub plain: Option<PlainMode>,
     /// Whether nothing moves by itself.
     pub is_still: bool,
     /// The looks of the terminal.
@@ -92,6 +98,7 @@ impl Default for AppOptions {
             home: PathBuf::new(),
             shown_cwd: String::new(),
             prompt: None,
+            plain: None,
             is_still: false,
             theme: Theme::new(ColorDepth::Ansi, Background::Dark),
         }
@@ -110,6 +117,12 @@ pub struct App {
     /// What else than files can be mentioned.
     mentions: Vec<Mention>,
     interface: InterfaceSettings,
+    /// Whether the window has the focus, as far as the terminal tells.
+    is_focused: bool,
+    /// Whether everything that was said is to be shown once more.
+    replays: bool,
+    /// When everything in the background was asked to stop, for the first time.
+    kill_armed: Option<Duration>,
     conversation: Conversation,
     /// What the last block that became final was, for the space between.
     last_final: Option<view::Spacing>,
@@ -191,6 +204,9 @@ impl App {
             completion: Completion::default(),
             mentions: Vec::new(),
             interface: InterfaceSettings::default(),
+            is_focused: false,
+            replays: false,
+            kill_armed: None,
             conversation: Conversation::new(&options.cwd),
             last_final: None,
             dialogs: Dialogs::default(),
@@ -221,13 +237,20 @@ impl App {
             switching: None,
             options,
         };
+        if let Some(PlainMode::ScreenReader(source)) = &app.options.plain {
+            let text = format!("Screen reader mode is on ({source})");
+            app.conversation.push(Block::Notice { level: NoticeLevel::Info, text });
+        }
         app.conversation.push(app.banner());
         app
     }
 
     fn banner(&self) -> Block {
         let text = format!("loci {} · {}", self.options.version, self.options.shown_cwd);
-        Block::TurnEnd { text }
+        match self.is_spoken() {
+            true => Block::Notice { level: NoticeLevel::Info, text },
+            false => Block::TurnEnd { text },
+        }
     }
 
     /// Takes an event that came at `now`; returns what is to be done, in order.
@@ -243,7 +266,10 @@ impl App {
                 Vec::new()
             }
         };
-        actions.extend(self.notice_for_away().map(Action::Send));
+        if let Some(notice) = self.notice_for_away() {
+            actions.extend(self.call_person(&notice));
+            actions.push(Action::Send(notice));
+        }
         actions
     }
 
@@ -258,7 +284,7 @@ impl App {
     /// Returns when the application wants to hear of the time again; never, when nothing moves.
     pub fn deadline(&self) -> Option<Duration> {
         let spinner = self.work.as_ref().map(|work| {
-            let step = if self.options.is_still { Duration::from_secs(1) } else { SPINNER_STEP };
+            let step = if self.is_still() { Duration::from_secs(1) } else { SPINNER_STEP };
             let elapsed = self.now.saturating_sub(work.since).as_millis();
             let n = u32::try_from(elapsed / step.as_millis()).unwrap_or(u32::MAX - 1);
             work.since + step * (n + 1)
@@ -290,7 +316,11 @@ impl App {
         match input {
             InputEvent::Key(_) | InputEvent::Paste(_) | InputEvent::Mouse(_) => {
                 self.away.typed(self.now);
+                let before = self.before_deleting(&input);
                 let mut actions = self.typed(input);
+                if let Some(before) = before {
+                    self.say_deleted(&before);
+                }
                 actions.extend(self.refresh_completion());
                 actions
             }
@@ -302,7 +332,11 @@ impl App {
                 TerminalSignal::Suspend => vec![Action::Suspend],
                 TerminalSignal::Continued => vec![Action::Repaint],
             },
-            InputEvent::Focus(_) | InputEvent::Reply(_) | InputEvent::Resize { .. } => Vec::new(),
+            InputEvent::Focus(is_focused) => {
+                self.is_focused = is_focused;
+                Vec::new()
+            }
+            InputEvent::Reply(_) | InputEvent::Resize { .. } => Vec::new(),
         }
     }
 
@@ -324,6 +358,8 @@ impl App {
             News::SessionInUse { target, holder } => return self.ask_in_use(target, &holder),
             News::PanelData(data) => return self.panel_data(data),
             News::Picture { number, read } => return self.picture_read(number, *read),
+            News::Keys(read) => self.take_key_bindings(read),
+            News::Edited(edited) => self.draft_edited(*edited),
             News::History(news) => self.history_news(news),
             News::Files(answer) => return self.files_found(answer),
             News::Mentions(mentions) => return self.mentions_listed(mentions),
@@ -336,9 +372,17 @@ impl App {
     fn render_context(&self, width: u16) -> RenderContext {
         RenderContext {
             now: self.now,
-            is_motion_reduced: self.options.is_still,
-            ..RenderContext::new(usize::from(width.max(1)), self.options.theme)
+            is_motion_reduced: self.is_still(),
+            ..match self.is_spoken() {
+                true => RenderContext::screen_reader(),
+                false => RenderContext::new(usize::from(width.max(1)), self.options.theme),
+            }
         }
+    }
+
+    /// Tells whether nothing moves by itself.
+    fn is_still(&self) -> bool {
+        self.options.is_still || self.interface.is_motion_reduced
     }
 
     /// Takes what the terminal says of its background.
@@ -353,7 +397,9 @@ impl App {
 
     /// Tells the person something for a while, below the prompt.
     fn flash(&mut self, text: impl Into<String>) {
-        self.flash = Some((text.into(), self.now + Duration::from_secs(3)));
+        let text = text.into();
+        self.speak(text.clone());
+        self.flash = Some((text, self.now + Duration::from_secs(3)));
     }
 
     fn exit(&mut self, reason: ExitReason) -> Vec<Action> {

@@ -18,6 +18,7 @@ mod picture;
 mod undo;
 mod words;
 
+pub(crate) use bounded_command::{CommandLimits, run as run_bounded};
 pub use chip::{Chip, ChipContent, Draft, InputMode, PastedImage};
 pub use command::{EditCommand, edit_command};
 pub use completion::{

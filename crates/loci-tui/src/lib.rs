@@ -21,6 +21,7 @@ pub mod keymap;
 #[cfg(unix)]
 mod layout;
 pub mod mailbox;
+pub mod notification;
 #[cfg(unix)]
 mod panel;
 pub mod render;

@@ -1,16 +1,21 @@
 //! What a frame is, and the writers that show it.
 //!
 //! [`Writer`] draws inline: final rows go to the terminal's own scrollback, a live region stays at the bottom.
-//! [`FullScreen`] draws a whole screen, for pagers and pickers. Both write only what differs from the last frame, and
+//! [`FullScreen`] draws a whole screen, for pagers and pickers; [`PlainWriter`] prints lines, for screen readers and terminals
+//! that know no escape sequences. Both write only what differs from the last frame, and
 //! neither does any input or output: they return the bytes, which the caller writes in one write.
 //! `docs/design/terminal.md` has the invariants.
 
 mod fullscreen;
 mod pen;
+mod plain;
 mod row_diff;
+mod surface;
 mod writer;
 
 pub use fullscreen::FullScreen;
+pub use plain::PlainWriter;
+pub use surface::Surface;
 pub use writer::{CURSOR_POSITION_QUERY, Writer, WriterOptions, live_limit};
 
 use crate::text::Row;

@@ -26,6 +26,8 @@ pub(crate) struct Work {
     pub(crate) tokens: u64,
     /// Whether it is being stopped.
     pub(crate) is_stopping: bool,
+    /// When the calls at hand began.
+    pub(crate) calls_since: Option<Duration>,
 }
 
 /// What is being done.

@@ -26,12 +26,14 @@ use crate::key::{InputEvent, Reply};
 use crate::mailbox::Mailbox;
 
 mod burst;
+mod line_discipline;
 mod modes;
 mod parser;
 mod reader;
 mod restore;
 mod signals;
 
+pub use line_discipline::{read_secret, reset_terminal};
 pub use modes::RESET_TERMINAL;
 pub use parser::Parser;
 

@@ -72,6 +72,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAMES", num_args = 1..)]
     pub(crate) betas: Vec<String>,
 
+    /// Plain lines for a screen reader, in the terminal interface.
+    #[arg(long)]
+    pub(crate) ax_screen_reader: bool,
+
     /// Stop after so many round trips to the model.
     #[arg(long, value_name = "N")]
     pub(crate) max_turns: Option<u32>,
@@ -256,6 +260,12 @@ pub(crate) enum Subcommand {
     Memory(crate::memory::MemoryArgs),
     /// List hooks, each with its file and line, and try them.
     Hooks(crate::hooks::HooksArgs),
+    /// Keep an API key, readable by you alone: typed unseen, or read from standard input.
+    Login(crate::login::LoginArgs),
+    /// Forget the API key that is kept.
+    Logout(crate::login::LogoutArgs),
+    /// Put the terminal right after a program was killed.
+    ResetTerminal(crate::login::ResetTerminalArgs),
     /// See what rules say about a call, list them, add and remove them.
     Permissions(crate::permissions::PermissionsArgs),
     /// Install plugins, look at them, turn them on and off, make one.

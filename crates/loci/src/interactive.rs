@@ -8,8 +8,11 @@ use loci_app::start::SessionStart;
 use loci_app::worktree::enter_worktree;
 use loci_app::{RunOptions, SessionOptions, SessionSource, TraceOptions, TraceTarget, UserError};
 use loci_stdx::Env;
-use loci_tui::app::{AppOptions, InterfaceOptions, RunEnd};
+use loci_storage::layout::ConfigHome;
+use loci_tui::app::{AppOptions, InterfaceOptions, PlainMode, RunEnd};
 use loci_tui::theme::{Background, ColorDepth, Theme};
+
+use serde_json::Value;
 
 use crate::args::{Args, DemoArgs};
 use crate::demo;
@@ -34,13 +37,14 @@ pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, UserErro
         Some(name) => enter_worktree(&env, &options, name)?,
         None => env,
     };
+    let plain = plain_mode(&env, args.ax_screen_reader);
     // The screen is the conversation's, so nothing is traced to it.
     let trace = trace_options(&env, &args).map(|trace| match trace.to {
         TraceTarget::Stderr => TraceOptions { to: TraceTarget::Session, ..trace },
         TraceTarget::File(_) | TraceTarget::Session => trace,
     });
     let start = SessionStart::new(env.clone(), options.clone(), None, started).traced(trace);
-    let mut end = show(&env, start, args.prompt)?;
+    let mut end = show(&env, start, args.prompt, plain.clone())?;
     while let Some((cwd, session)) = end.elsewhere.take() {
         env.cwd = cwd.canonicalize().map_err(|error| {
             UserError::new(format!("The session's directory cannot be entered: `{}`: {error}", cwd.display()))
@@ -48,7 +52,8 @@ pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, UserErro
         })?;
         let session = SessionOptions { source: SessionSource::Named(session), ..SessionOptions::default() };
         let options = RunOptions { session, ..options.clone() };
-        end = show(&env, SessionStart::new(env.clone(), options, None, Instant::now()), None)?;
+        let start = SessionStart::new(env.clone(), options, None, Instant::now());
+        end = show(&env, start, None, plain.clone())?;
     }
     match end.plays_demo {
         true => demo::run(&env, &DemoArgs { fast: false }),
@@ -57,13 +62,19 @@ pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, UserErro
 }
 
 /// Shows a session until the person leaves it.
-pub(crate) fn show(env: &Env, start: SessionStart, prompt: Option<String>) -> Result<RunEnd, UserError> {
+pub(crate) fn show(
+    env: &Env,
+    start: SessionStart,
+    prompt: Option<String>,
+    plain: Option<PlainMode>,
+) -> Result<RunEnd, UserError> {
     let app = AppOptions {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         cwd: env.cwd.clone(),
         home: env.home.clone(),
         shown_cwd: shown_dir(&env.cwd, &env.home),
         prompt,
+        plain,
         is_still: false,
         theme: Theme::new(
             ColorDepth::from_env(|name| env.vars.get(name).map(str::to_owned)),
@@ -78,6 +89,29 @@ pub(crate) fn show(env: &Env, start: SessionStart, prompt: Option<String>) -> Re
         drop(writeln!(stderr, "{}", loci_stdx::printable(text)));
     }
     Ok(end)
+}
+
+/// Says whether everything is plain lines, and why. Settings of the person count before the first line is painted, so their
+/// file is looked at here.
+pub(crate) fn plain_mode(env: &Env, is_asked: bool) -> Option<PlainMode> {
+    let source = if is_asked {
+        Some("--ax-screen-reader")
+    } else if env.vars.is_truthy("CLAUDE_AX_SCREEN_READER") {
+        Some("CLAUDE_AX_SCREEN_READER")
+    } else if wants_screen_reader(env) {
+        Some("the setting axScreenReader")
+    } else {
+        None
+    };
+    let is_dumb = matches!(env.vars.get("TERM"), None | Some("" | "dumb"));
+    source.map(|source| PlainMode::ScreenReader(source.to_owned())).or(is_dumb.then_some(PlainMode::Dumb))
+}
+
+fn wants_screen_reader(env: &Env) -> bool {
+    let file = ConfigHome::from_env(env).root().join("settings.json");
+    let text = loci_stdx::read_regular_to_string(file).unwrap_or_default();
+    let said = text.contains("axScreenReader").then(|| serde_json::from_str::<Value>(&text).ok()).flatten();
+    said.is_some_and(|settings| settings["axScreenReader"] == true)
 }
 
 /// Returns a directory as people write it.

@@ -15,6 +15,7 @@ mod doctor;
 mod headless;
 mod hooks;
 mod interactive;
+mod login;
 mod man;
 mod mcp;
 mod memory;
@@ -67,12 +68,15 @@ fn run(args: Args, started: std::time::Instant) -> Result<u8, UserError> {
         Some(Subcommand::Config(config)) => config::run(&env, config),
         Some(Subcommand::Context(context)) => context::run(&env, context),
         Some(Subcommand::Doctor(doctor)) => doctor::run(&env, doctor),
+        Some(Subcommand::Login(_)) => login::login(&env),
+        Some(Subcommand::Logout(_)) => login::logout(&env),
         Some(Subcommand::Man(man)) => man::run(man),
         Some(Subcommand::Hooks(hooks)) => hooks::run(&env, hooks),
         Some(Subcommand::Mcp(mcp)) => mcp::run(&env, mcp),
         Some(Subcommand::Memory(memory)) => memory::run(&env, memory),
         Some(Subcommand::Permissions(permissions)) => permissions::run(&env, permissions),
         Some(Subcommand::Plugin(plugin)) => plugin::run(&env, plugin),
+        Some(Subcommand::ResetTerminal(_)) => login::reset_terminal(),
         Some(Subcommand::Serve(serve)) => serve::run(&env, serve),
         Some(Subcommand::Sessions(sessions)) => sessions::run(&env, sessions),
         Some(Subcommand::Skills(skills)) => skills::run(&env, skills),

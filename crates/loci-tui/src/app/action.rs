@@ -12,7 +12,7 @@ use loci_engine::{Command, CommandRegistry, Prompt, RunnerEvent};
 
 use crate::block::{Block, FileDiff, NoticeLevel};
 use crate::input::{
-    FileAnswer, FileSource, HistoryNews, Mention, PastPrompt, PastedImage, PictureSource, TokenKind,
+    Draft, FileAnswer, FileSource, HistoryNews, Mention, PastPrompt, PastedImage, PictureSource, TokenKind,
 };
 use crate::interface_settings::InterfaceSettings;
 use crate::key::InputEvent;
@@ -58,6 +58,10 @@ pub enum News {
         /// The change.
         diff: FileDiff,
     },
+    /// The person's own key bindings, as their file has them: none where there is no file, or why it cannot be read.
+    Keys(Result<Option<String>, String>),
+    /// The prompt comes back from the person's editor, or why not.
+    Edited(Box<Result<Draft, String>>),
     /// Files were found.
     Files(FileAnswer),
     /// What else can be mentioned.
@@ -163,6 +167,12 @@ pub enum Action {
     ListMentions,
     /// Offer these beside the files.
     SetMentions(Vec<Mention>),
+    /// Let the person edit the prompt in their own editor.
+    EditDraft(Draft),
+    /// Call a person who looks elsewhere.
+    CallPerson(String),
+    /// Draw everything anew, with all that was said lately.
+    RepaintAll,
     /// Read a picture for the chip with this number.
     ReadPicture {
         /// The chip's number.

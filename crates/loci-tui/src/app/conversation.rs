@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::call_summary::{asked_diff, call_summary, done_diff, is_read_only};
 use crate::block::{Block, CallBlock, CallState};
-use crate::render::StreamingMarkdown;
+use crate::render::{Highlighter, StreamingMarkdown, is_groupable};
 
 /// The most of a running call's output that is kept for its last lines.
 const MOST_PROGRESS: usize = 4_000;
@@ -28,6 +28,8 @@ pub(crate) struct Conversation {
     cwd: PathBuf,
     /// Whether an answer was begun in the turn at hand that is not closed.
     is_answering: bool,
+    /// Colours code; none where it has no colours.
+    highlighter: Option<Highlighter>,
 }
 
 /// One thing in it.
@@ -74,7 +76,27 @@ pub(crate) enum Item {
 impl Conversation {
     /// Begins with nothing; paths below `cwd` are shortened.
     pub(crate) fn new(cwd: &Path) -> Self {
-        Self { cwd: cwd.to_owned(), ..Self::default() }
+        Self { cwd: cwd.to_owned(), highlighter: Some(Highlighter::default()), ..Self::default() }
+    }
+
+    /// Says whether code has colours from now on.
+    pub(crate) fn color_code(&mut self, has_colors: bool) {
+        self.highlighter = has_colors.then(Highlighter::default);
+    }
+
+    /// Returns how many calls at the front only looked and have their results: they are told in one line.
+    pub(crate) fn n_grouped(&self) -> usize {
+        let is_grouped = |item: &&Item| matches!(item, Item::Final(Block::Call(call)) if is_groupable(call));
+        self.items.iter().take_while(is_grouped).count()
+    }
+
+    /// Tells whether a call may still join those: nothing has come behind them, or one that runs.
+    pub(crate) fn may_group_more(&self) -> bool {
+        match self.items.get(self.n_grouped()) {
+            Some(Item::Call { block, .. }) => block.is_read_only || block.tool.starts_with("mcp__"),
+            Some(_) => false,
+            None => true,
+        }
     }
 
     /// Adds what can no longer change.
@@ -146,7 +168,7 @@ impl Conversation {
         match BlockKind::from_name(kind) {
             BlockKind::Text => {
                 self.is_answering = true;
-                self.items.push_back(answer(""));
+                self.items.push_back(answer("", self.highlighter.as_ref()));
             }
             kind if kind.is_thinking() => {
                 self.items.push_back(Item::Thinking { text: String::new(), since: now });
@@ -180,7 +202,7 @@ impl Conversation {
             // A server that does not say when a block begins is understood all the same.
             _ => {
                 self.is_answering = true;
-                self.items.push_back(answer(text));
+                self.items.push_back(answer(text, self.highlighter.as_ref()));
             }
         }
     }
@@ -209,7 +231,7 @@ impl Conversation {
             }
             _ => {
                 if let Some(text) = block.text().filter(|text| !text.is_empty()) {
-                    self.items.push_back(answer(&text));
+                    self.items.push_back(answer(&text, self.highlighter.as_ref()));
                     self.is_answering = true;
                     self.close_answer();
                 }
@@ -357,8 +379,11 @@ fn add_progress(output: &mut String, progress: &ToolProgress) {
     }
 }
 
-fn answer(text: &str) -> Item {
-    let mut markdown = StreamingMarkdown::default();
+fn answer(text: &str, highlighter: Option<&Highlighter>) -> Item {
+    let mut markdown = match highlighter {
+        Some(highlighter) => StreamingMarkdown::with_highlighter(highlighter.clone()),
+        None => StreamingMarkdown::default(),
+    };
     markdown.push(text);
     Item::Answer { markdown, source: text.to_owned(), is_done: false, has_begun: false }
 }

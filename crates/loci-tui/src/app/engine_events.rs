@@ -1,5 +1,7 @@
 //! What the session says, as changes of what is shown.
 
+use std::time::Duration;
+
 use loci_core::permission::Mode;
 use loci_core::stream::{Delta, StreamEvent};
 use loci_engine::turn::Outcome;
@@ -10,15 +12,19 @@ use loci_engine::{
 use serde_json::Value;
 
 use super::conversation::result_text;
+use super::speech::TurnMark;
 use super::{Action, App, history_blocks};
 use crate::block::{Block, CallState, NoticeLevel};
 use crate::dialog::{PermissionDialog, UserQuestionsDialog};
 use crate::input::{Draft, InputMode};
 use crate::panel::PanelData;
-use crate::status::{Activity, Work, short_count, spent};
+use crate::status::{Activity, Work, mode_name, short_count, spent};
 
 /// The most letters of what a hook wants shown.
 const MOST_STATUS: usize = 80;
+
+/// Whoever listens is told of the end of a call that took longer.
+const LONG_CALL: Duration = Duration::from_secs(5);
 
 impl App {
     pub(super) fn runner_event(&mut self, event: RunnerEvent) -> Vec<Action> {
@@ -42,7 +48,10 @@ impl App {
                 blocks.into_iter().for_each(|block| self.conversation.push(block));
             }
             EngineEvent::Agent { agent, event } => return self.agent_event(&agent, *event),
-            EngineEvent::TurnStarted(start) => self.turn_started(start),
+            EngineEvent::TurnStarted(start) => {
+                self.turn_started(start);
+                return self.turn_mark(TurnMark::Begin);
+            }
             EngineEvent::PromptRecorded { message, .. } => self.prompt_recorded(&message),
             EngineEvent::Dequeued { id, text, is_injected } => self.dequeued(&id, &text, is_injected),
             EngineEvent::QueueTakenBack(prompts) => self.queue_taken_back(&prompts),
@@ -54,7 +63,7 @@ impl App {
                     self.notice(NoticeLevel::Error, text);
                 }
             }
-            EngineEvent::User(message) => self.user_message(&message),
+            EngineEvent::User(message) => return self.user_message(&message),
             EngineEvent::Retry { attempt, max_retries, delay, failure } => {
                 self.conversation.drop_partial();
                 let text = format!("{} (attempt {attempt} of {max_retries})", failure.message);
@@ -91,7 +100,7 @@ impl App {
             EngineEvent::ShellStarted { call, command } => self.shell_started(call, command),
             EngineEvent::ShellEnded { call, output } => self.shell_ended(&call, &output),
             EngineEvent::TasksChanged(tasks) => self.tasks = tasks,
-            EngineEvent::ModeChanged(mode) => self.session.mode = mode,
+            EngineEvent::ModeChanged(mode) => self.say_mode(mode),
             EngineEvent::ModelChanged(model) => {
                 self.flash(format!("The model is {model} from now on"));
                 self.session.model = model;
@@ -204,6 +213,7 @@ impl App {
             StreamEvent::Ended(ended) => {
                 work.tokens += ended.usage.output_tokens;
                 work.letters = 0;
+                work.calls_since = Some(self.now);
                 work.activity = match self.conversation.waiting_summary() {
                     Some(summary) => Activity::Running(summary),
                     None => Activity::Waiting,
@@ -216,10 +226,16 @@ impl App {
         }
     }
 
-    fn user_message(&mut self, message: &UserMessage) {
-        if self.conversation.user_message(message) {
-            let next = self.conversation.waiting_summary();
-            self.set_activity(next.map_or(Activity::Waiting, Activity::Running));
+    fn user_message(&mut self, message: &UserMessage) -> Vec<Action> {
+        if !self.conversation.user_message(message) {
+            return Vec::new();
+        }
+        let next = self.conversation.waiting_summary();
+        self.set_activity(next.map_or(Activity::Waiting, Activity::Running));
+        let since = self.work.as_mut().and_then(|work| work.calls_since.replace(self.now));
+        match since {
+            Some(since) if self.now.saturating_sub(since) > LONG_CALL => self.turn_mark(TurnMark::LongCall),
+            _ => Vec::new(),
         }
     }
 
@@ -234,7 +250,9 @@ impl App {
             Some(dialog) => self.dialogs.push(dialog),
             None => self.dialogs.push(PermissionDialog::new(question, &self.options.cwd)),
         }
-        preview.into_iter().collect()
+        let mut actions = self.turn_mark(TurnMark::Question);
+        actions.extend(preview);
+        actions
     }
 
     /// An agent's own conversation is not shown: its questions are, and that it works.
@@ -264,7 +282,9 @@ impl App {
         if let Some(draft) = self.sent.pop_front() {
             self.prompt.prepend(&draft);
         }
-        self.send_held()
+        let mut actions = self.turn_mark(TurnMark::End);
+        actions.extend(self.send_held());
+        actions
     }
 
     /// Says how the turn went.
@@ -301,6 +321,9 @@ impl App {
                 return self.notice(NoticeLevel::Info, text);
             }
         }
+        if !self.interface.has_turn_duration {
+            return;
+        }
         let tokens = short_count(report.usage.output_tokens);
         let text = format!("{} · ↓ {tokens} tokens", spent(report.duration));
         self.conversation.push(Block::TurnEnd { text });
@@ -308,8 +331,14 @@ impl App {
 
     /// Changes the permission mode.
     pub(super) fn set_mode(&mut self, mode: Mode) -> Vec<Action> {
-        self.session.mode = mode;
+        self.say_mode(mode);
         vec![Action::Send(Command::SetMode(mode))]
+    }
+
+    fn say_mode(&mut self, mode: Mode) {
+        if std::mem::replace(&mut self.session.mode, mode) != mode {
+            self.speak(format!("mode: {}", mode_name(mode).unwrap_or("default")));
+        }
     }
 }
 

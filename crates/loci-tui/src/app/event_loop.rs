@@ -5,7 +5,9 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use loci_app::UserError;
@@ -15,15 +17,19 @@ use loci_stdx::Env;
 use loci_storage::config::InputHistory;
 use loci_storage::layout::ConfigHome;
 
+use super::window::WindowState;
 use super::{Action, App, AppOptions, Event, ExitReason, News};
 use crate::block::{Block, NoticeLevel};
 use crate::input::{
-    FileAnswer, FileCompleter, FileSource, HistoryFile, HistoryNews, PastPrompt, PictureSource, TokenKind,
-    read_picture, show_text,
+    Draft, FileAnswer, FileCompleter, FileSource, HistoryFile, HistoryNews, PastPrompt, PictureSource,
+    TokenKind, edit_draft, read_picture, show_text,
 };
 use crate::key::{InputEvent, Reply};
 use crate::mailbox::{Letter, Mailbox};
-use crate::screen::{CURSOR_POSITION_QUERY, FullScreen, Size, Writer, WriterOptions};
+use crate::notification::{TerminalFacts, tmux_passes};
+use crate::screen::{
+    CURSOR_POSITION_QUERY, Frame, FullScreen, PlainWriter, Size, Surface, Writer, WriterOptions,
+};
 use crate::session::{SessionThread, ToSession};
 use crate::terminal::{Terminal, TerminalError, TerminalOptions};
 use crate::text::Row;
@@ -33,6 +39,8 @@ use crate::theme::Background;
 const FRAME_TIME: Duration = Duration::from_millis(16);
 /// How long the frame after a resize waits for the terminal to say where the cursor went.
 const RESIZE_PATIENCE: Duration = Duration::from_millis(50);
+/// A larger file of key bindings is not read.
+const MOST_KEY_BINDINGS: u64 = 256 * 1024;
 /// How many letters are taken before a frame is drawn.
 const MOST_LETTERS: usize = 256;
 /// How long the session may take to end once the person has left.
@@ -68,16 +76,25 @@ pub fn run(options: InterfaceOptions, start: SessionStart) -> Result<RunEnd, Ter
     let terminal = Terminal::open(&TerminalOptions::from_vars(&options.env.vars), &mailbox)?;
     let output = terminal.output().map_err(TerminalError::SetUp)?;
     let size = size_of(&terminal);
+    let plain = options.app.plain.clone();
+    let terminal_facts = TerminalFacts::from_vars(&options.env.vars);
     let mut event_loop = EventLoop {
         app: App::new(options.app),
         env: options.env,
-        writer: Writer::new(size, WriterOptions::default()),
+        writer: match plain {
+            Some(_) => Surface::Plain(PlainWriter::default()),
+            None => Surface::Inline(Writer::new(size, WriterOptions::default())),
+        },
         output,
         terminal,
         mailbox,
         began: Instant::now(),
         session: None,
         history: None,
+        key_bindings: Arc::new(Mutex::new(Ok(None))),
+        terminal_facts,
+        may_pass: Arc::default(),
+        window: WindowState::default(),
         unsaved: Vec::new(),
         completer: None,
         size,
@@ -92,6 +109,8 @@ pub fn run(options: InterfaceOptions, start: SessionStart) -> Result<RunEnd, Ter
     let session = SessionThread::spawn(start, event_loop.mailbox.clone()).map_err(TerminalError::SetUp)?;
     event_loop.session = Some(session);
     event_loop.open_history();
+    event_loop.read_keys();
+    event_loop.ask_tmux();
     let first = event_loop.app.begin();
     event_loop.perform(first);
     Ok(event_loop.run())
@@ -105,13 +124,20 @@ fn size_of(terminal: &Terminal) -> Size {
 struct EventLoop {
     app: App,
     env: Env,
-    writer: Writer,
+    writer: Surface,
     output: File,
     terminal: Terminal,
     mailbox: Mailbox<News>,
     began: Instant,
     session: Option<SessionThread>,
     history: Option<HistoryFile>,
+    /// The person's key bindings, as they were last read.
+    key_bindings: Arc<Mutex<Result<Option<String>, String>>>,
+    terminal_facts: TerminalFacts,
+    /// Whether tmux lets sequences through.
+    may_pass: Arc<AtomicBool>,
+    /// What the window shows around the text.
+    window: WindowState,
     /// Prompts for it that wait for the id of the session.
     unsaved: Vec<PastPrompt>,
     completer: Option<(FileSource, FileCompleter)>,
@@ -205,10 +231,14 @@ impl EventLoop {
             InputEvent::Resize { width, height } => {
                 self.size = Size { width: *width, height: *height };
                 self.resized_at = Some(Instant::now());
-                match self.terminal.is_dumb() {
+                match self.terminal.is_dumb() || self.writer.is_plain() {
                     true => Ok(()),
                     false => self.output.write_all(CURSOR_POSITION_QUERY),
                 }
+            }
+            InputEvent::Focus(true) => {
+                self.read_keys();
+                Ok(())
             }
             InputEvent::Reply(reply) => {
                 self.hear_reply(reply);
@@ -226,7 +256,7 @@ impl EventLoop {
         match reply {
             Reply::Mode { mode: 2026, state } => {
                 let is_synchronized = matches!(state, 1..=3);
-                self.writer.set_options(WriterOptions { is_synchronized, ..self.writer.options() });
+                self.writer.set_synchronized(is_synchronized);
             }
             Reply::Color { osc: 11, rgb } => self.app.set_background(Background::from_rgb(*rgb)),
             Reply::CursorPosition { row, column } if self.resized_at.is_some() => {
@@ -257,6 +287,7 @@ impl EventLoop {
         let n_rows = frame.live.len().max(1) - 1;
         let below = n_rows.saturating_sub(frame.caret.map_or(n_rows, |(row, _)| row));
         self.terminal.set_rows_below(Some(u16::try_from(below).unwrap_or(0)));
+        self.show_window()?;
         self.drawn_at = Some(Instant::now());
         let now = self.now();
         let actions = self.app.update(Event::Drawn, now);
@@ -266,6 +297,12 @@ impl EventLoop {
 
     /// Draws on the alternate screen, and goes there first where it is not shown.
     fn draw_full_screen(&mut self, rows: &[Row], caret: Option<(usize, u16)>) -> io::Result<()> {
+        if self.writer.is_plain() {
+            let frame = Frame { live: rows.to_vec(), caret, is_tall: true, ..Frame::default() };
+            let bytes = self.writer.draw(&frame, self.size);
+            self.drawn_at = Some(Instant::now());
+            return self.output.write_all(&bytes);
+        }
         if self.full_screen.is_none() {
             self.terminal.set_alternate_screen(true)?;
             self.full_screen = Some((FullScreen::new(self.writer.options()), self.size));
@@ -315,7 +352,12 @@ impl EventLoop {
 
     fn perform_one(&mut self, action: Action) {
         match action {
-            Action::Send(command) => self.tell(ToSession::Command(command)),
+            Action::Send(command) => {
+                if matches!(command, Command::Prompt(_)) {
+                    self.read_keys();
+                }
+                self.tell(ToSession::Command(command));
+            }
             Action::Queue(prompt) => {
                 let command = self.app.queue_prompt(&prompt);
                 self.tell(ToSession::Command(command));
@@ -338,6 +380,18 @@ impl EventLoop {
                     completer.set_mentions(mentions);
                 }
             }
+            Action::EditDraft(draft) => self.failing(|it| it.edit_draft(&draft)),
+            Action::CallPerson(message) => {
+                let channel = self.app.notification_channel();
+                let bytes = self.facts().notification(channel, &message);
+                self.failing(|it| if it.terminal.is_dumb() { Ok(()) } else { it.output.write_all(&bytes) });
+            }
+            Action::RepaintAll => self.failing(|it| {
+                it.terminal.set_up_again()?;
+                let bytes = it.writer.scroll_away();
+                it.output.write_all(&bytes)?;
+                it.repaint()
+            }),
             Action::ReadPicture { number, source } => self.read_picture(number, source),
             Action::Write(sequence) => self.failing(|it| it.output.write_all(sequence.as_bytes())),
             Action::Copy(text) => self.failing(|it| it.output.write_all(&clipboard(&text))),
@@ -382,6 +436,69 @@ impl EventLoop {
         if act(self).is_err() {
             self.exit = Some(ExitReason::HungUp);
         }
+    }
+
+    /// Gives the terminal to the person's editor until it ends.
+    fn edit_draft(&mut self, draft: &Draft) -> io::Result<()> {
+        let bytes = self.writer.leave();
+        self.output.write_all(&bytes)?;
+        self.terminal.set_rows_below(None);
+        let edited = edit_draft(&mut self.terminal, &self.env.vars, draft).map_err(|error| {
+            let source = std::error::Error::source(&error).map(|source| format!(": {source}"));
+            format!("{error}{}", source.unwrap_or_default())
+        });
+        let now = self.now();
+        let actions = self.app.update(Event::News(News::Edited(Box::new(edited))), now);
+        self.perform(actions);
+        self.repaint()
+    }
+
+    /// Looks whether the person's key bindings are others now, beside this thread.
+    fn read_keys(&self) {
+        let path = ConfigHome::from_env(&self.env).root().join("keybindings.json");
+        let (mailbox, known) = (self.mailbox.clone(), Arc::clone(&self.key_bindings));
+        let read = move || {
+            let failed = |error| format!("Failed to read the key bindings: `{}`: {error}", path.display());
+            let read = read_key_bindings(&path).map_err(failed);
+            let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+            if *known != read {
+                known.clone_from(&read);
+                mailbox.put(News::Keys(read));
+            }
+        };
+        // Without a thread the bindings stay as they are.
+        drop(std::thread::Builder::new().name("key bindings".to_owned()).spawn(read));
+    }
+
+    /// Asks tmux beside this thread whether it lets sequences through to the terminal.
+    fn ask_tmux(&self) {
+        if !self.terminal_facts.is_tmux {
+            return;
+        }
+        let (vars, may_pass) = (self.env.vars.clone(), Arc::clone(&self.may_pass));
+        let ask = move || may_pass.store(tmux_passes(&vars), Ordering::Relaxed);
+        // Without a thread nothing passes.
+        drop(std::thread::Builder::new().name("tmux".to_owned()).spawn(ask));
+    }
+
+    fn facts(&self) -> TerminalFacts {
+        TerminalFacts { may_pass: self.may_pass.load(Ordering::Relaxed), ..self.terminal_facts }
+    }
+
+    /// Shows what has changed around the text: title and progress.
+    fn show_window(&mut self) -> io::Result<()> {
+        if self.terminal.is_dumb() {
+            return Ok(());
+        }
+        let next = self.app.window();
+        if next.title != self.window.title && !self.env.vars.is_truthy("CLAUDE_CODE_DISABLE_TERMINAL_TITLE") {
+            self.terminal.set_title(next.title.as_deref().unwrap_or("loci"))?;
+        }
+        if next.is_working != self.window.is_working {
+            self.output.write_all(&self.facts().progress(next.is_working))?;
+        }
+        self.window = next;
+        Ok(())
     }
 
     /// Begins to read the input history beside this thread.
@@ -499,6 +616,9 @@ impl EventLoop {
             let mut bytes = self.writer.draw(&frame, self.size);
             bytes.extend(self.writer.leave());
             drop(self.output.write_all(&bytes));
+            if self.window.is_working {
+                drop(self.output.write_all(&self.facts().progress(false)));
+            }
             self.terminal.set_rows_below(None);
         }
         farewell.extend(self.app.resume_hint());
@@ -507,6 +627,16 @@ impl EventLoop {
             reason => reason.code(),
         };
         RunEnd { code, farewell, plays_demo: self.plays_demo, elsewhere: self.elsewhere }
+    }
+}
+
+/// Reads the person's key bindings; none where there is no file.
+fn read_key_bindings(path: &Path) -> io::Result<Option<String>> {
+    match std::fs::metadata(path) {
+        Ok(found) if found.len() > MOST_KEY_BINDINGS => Err(io::Error::other("it is too large")),
+        Ok(_) => loci_stdx::read_regular_to_string(path).map(Some),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

@@ -1,12 +1,12 @@
 //! Keys: first the dialog, then the panel, then what the keymap says, then the prompt.
 
-use loci_engine::Command;
+use loci_engine::{BackgroundTask, Command};
 
 use super::{Action, App, ExitReason};
 use crate::dialog::DialogStep;
 use crate::input::Menu;
 use crate::key::{InputEvent, Key, KeyCode};
-use crate::keymap::{Action as KeyAction, Context, Resolution};
+use crate::keymap::{Action as KeyAction, Context, KILL_AGENTS_TIME, Resolution};
 use crate::panel::ModelPanel;
 use crate::status::next_mode;
 
@@ -82,10 +82,12 @@ impl App {
             KeyAction::AppInterrupt => self.interrupt_or_leave(),
             KeyAction::AppExit if self.prompt.is_empty() => self.leave_on_second(key),
             KeyAction::AppRedraw | KeyAction::ChatClearScreen => vec![Action::Repaint],
-            KeyAction::ChatClearInput if self.prompt.is_empty() => vec![Action::Repaint],
-            KeyAction::ChatClearInput => {
-                self.prompt.clear();
-                vec![Action::Repaint]
+            KeyAction::ChatClearInput => self.clear_or_redraw(key),
+            KeyAction::ChatExternalEditor => self.edit_elsewhere(),
+            KeyAction::ChatKillAgents => self.stop_agents(),
+            KeyAction::ChatFastMode => {
+                self.flash("There is no fast mode; `/effort low` makes answers quicker");
+                Vec::new()
             }
             KeyAction::AppToggleTodos => {
                 self.are_tasks_shown = !self.are_tasks_shown;
@@ -139,6 +141,41 @@ impl App {
         self.set_mode(next_mode(self.session.mode, self.session.may_bypass))
     }
 
+    /// Ctrl+L: draws everything anew. What is typed goes to the history; said twice, all that was said lately is shown again.
+    fn clear_or_redraw(&mut self, key: Key) -> Vec<Action> {
+        let is_second = self.armed.is_some_and(|(armed, _)| armed == key);
+        self.armed = (!is_second).then_some((key, self.now));
+        if is_second {
+            self.replays = true;
+            return vec![Action::RepaintAll];
+        }
+        let draft = self.prompt.take();
+        let mut actions: Vec<Action> = self.remember(&draft).into_iter().collect();
+        actions.push(Action::Repaint);
+        actions
+    }
+
+    /// Ctrl+X Ctrl+K, twice: stops what works in the background.
+    fn stop_agents(&mut self) -> Vec<Action> {
+        let tasks = self.background_tasks();
+        if tasks.is_empty() {
+            self.flash("Nothing works in the background");
+            return Vec::new();
+        }
+        let is_second =
+            self.kill_armed.is_some_and(|since| self.now.saturating_sub(since) <= KILL_AGENTS_TIME);
+        self.kill_armed = (!is_second).then_some(self.now);
+        if !is_second {
+            self.flash("Press Ctrl+X Ctrl+K again to stop everything in the background");
+            return Vec::new();
+        }
+        let stop = |task: &BackgroundTask| {
+            let (request, task) = (format!("stop-{}", task.id), task.id.clone());
+            Action::Send(Command::StopTask { request, task })
+        };
+        tasks.iter().map(stop).collect()
+    }
+
     /// Ctrl+C: stops a turn; else empties the prompt; else leaves, when said twice.
     pub(super) fn interrupt_or_leave(&mut self) -> Vec<Action> {
         let key = Key { ctrl: true, ..Key::plain(KeyCode::Char('c')) };
@@ -164,6 +201,7 @@ impl App {
             return self.exit(ExitReason::Asked);
         }
         self.armed = Some((key, self.now));
+        self.speak("Press the same key again to leave");
         Vec::new()
     }
 

@@ -75,6 +75,14 @@ impl PromptBox {
         self.editor.set_draft(draft);
     }
 
+    /// Returns all that is typed, with `|` where the caret stands.
+    #[cfg(test)]
+    pub(super) fn marked_text(&self) -> String {
+        let draft = self.editor.draft();
+        let (before, behind) = draft.around_caret();
+        format!("{before}|{behind}")
+    }
+
     /// Returns all that is typed, as it stands.
     pub(super) fn draft(&self) -> Draft {
         self.editor.draft()

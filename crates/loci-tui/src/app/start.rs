@@ -119,6 +119,7 @@ impl App {
     /// Takes what settings say about the interface.
     pub(super) fn take_interface_settings(&mut self, settings: InterfaceSettings) {
         self.prompt.set_flavor(settings.flavor);
+        self.conversation.color_code(!settings.is_plain_code);
         self.interface = settings;
     }
 

@@ -11,6 +11,8 @@ use loci_engine::{
 use serde_json::json;
 
 mod input;
+mod keyboard;
+mod plain;
 
 use super::*;
 use crate::key::KeyCode;
@@ -88,8 +90,8 @@ impl Playing {
         sent.collect()
     }
 
-    fn begin_turn(&mut self) -> &mut Self {
-        let start = TurnStart {
+    fn start(&self) -> TurnStart {
+        TurnStart {
             session: loci_core::ids::SessionId::parse("0a0a0a0a-0001-4000-8000-000000000001").unwrap(),
             cwd: "/p".into(),
             model: "m".into(),
@@ -104,7 +106,11 @@ impl Playing {
             memory_dir: None,
             skills: Vec::new(),
             output_style: "default".into(),
-        };
+        }
+    }
+
+    fn begin_turn(&mut self) -> &mut Self {
+        let start = self.start();
         self.news(EngineEvent::TurnStarted(start))
     }
 
@@ -318,21 +324,21 @@ fn status_of_a_hook_is_seen_while_it_runs() {
 fn hooks_are_told_of_a_prompt_that_waits_and_not_while_somebody_types() {
     let mut it = Playing::new(60, 12);
     it.wait(100_000);
-    assert_eq!(it.actions, [], "nothing was said yet");
+    assert_eq!(it.sent(), [], "nothing was said yet");
     it.begin_turn().wait(100_000);
-    assert_eq!(it.actions, [], "a turn is under way");
+    assert_eq!(it.sent(), [], "a turn is under way");
     it.app.work = None;
     it.wait(0).wait(59_000);
-    assert_eq!(it.actions, []);
+    assert_eq!(it.sent(), []);
     it.text("x").wait(59_000);
-    assert_eq!(it.actions, [], "somebody typed");
+    assert_eq!(it.sent(), [], "somebody typed");
     it.wait(1_000);
     let notice = Command::Notify {
         kind: "idle_prompt".into(),
         message: "loci is waiting for your input".into(),
         title: None,
     };
-    assert_eq!(it.actions, [Action::Send(notice)]);
+    assert_eq!(it.sent(), [Action::Send(notice)]);
     it.wait(100_000);
-    assert_eq!(it.actions, [], "once");
+    assert_eq!(it.sent(), [], "once");
 }

@@ -3,10 +3,11 @@
 use crate::block::{Block, CallBlock};
 use crate::input::Draft;
 use crate::layout::{cut, faint, line, marked};
-use crate::render::{render_block, render_call};
+use crate::render::{RenderContext, has_gap, labelled, render_block, render_call, render_call_group};
 use crate::screen::{Frame, Size, live_limit};
 use crate::status::Footer;
 use crate::text::{Row, Span, Style};
+use crate::theme::ColorDepth;
 use loci_core::task_list::{Task, TaskStatus};
 
 use super::App;
@@ -16,6 +17,8 @@ use super::conversation::Item;
 const MOST_PROGRESS_ROWS: usize = 4;
 /// The most tasks that are seen.
 const MOST_TASKS: usize = 5;
+/// The most blocks that are shown once more.
+const MOST_REPLAYED: usize = 300;
 /// The most queued messages that are seen.
 const MOST_QUEUED: usize = 3;
 
@@ -31,12 +34,22 @@ pub(super) enum Spacing {
 impl App {
     /// Returns what is to be shown next. What is final is returned once.
     pub fn view(&mut self, size: Size) -> Frame {
+        let mut frame = self.colored_view(size);
+        if self.options.theme.depth() == ColorDepth::None {
+            // Some rows are laid out without asking the theme.
+            let spans = frame.committed.iter_mut().chain(&mut frame.live).flat_map(|row| &mut row.spans);
+            spans.for_each(|span| span.style = self.options.theme.adapt(span.style));
+        }
+        frame
+    }
+
+    fn colored_view(&mut self, size: Size) -> Frame {
         let committed = self.take_committed(size);
         let mut live = self.live_conversation(size.width);
         let is_working = self.work.is_some();
         if let Some(work) = &self.work {
             live.push(Row::default());
-            live.push(cut(&work.row(self.now, self.options.is_still), size.width));
+            live.push(cut(&work.row(self.now, self.is_still()), size.width));
         }
         self.push_tasks(&mut live, size.width);
         let is_waiting = self.dialogs.is_waiting(self.now);
@@ -70,7 +83,16 @@ impl App {
         let ctx = self.render_context(size.width);
         let max_live = live_limit(size.height).saturating_sub(6).max(2);
         let mut rows = self.take_dumped(size.width);
-        while let Some(item) = self.conversation.take_final() {
+        rows.extend(self.take_replay(&ctx));
+        loop {
+            if self.take_group(&ctx, &mut rows) {
+                continue;
+            }
+            // Calls that only look wait for their neighbours, as long as some may come.
+            if self.conversation.n_grouped() > 0 {
+                break;
+            }
+            let Some(item) = self.conversation.take_final() else { break };
             match item {
                 Item::Final(block) => {
                     let spacing = match block {
@@ -83,9 +105,10 @@ impl App {
                 }
                 Item::Answer { mut markdown, has_begun, source, .. } => {
                     self.log.push(Block::Answer { markdown: source });
-                    let rest = markdown.take_committed(&ctx);
+                    let mut rest = markdown.take_committed(&ctx);
                     if !has_begun && !rest.is_empty() {
                         self.space(&mut rows, Spacing::Other);
+                        rest = labelled("claude: ", rest, &ctx);
                     }
                     rows.extend(rest);
                 }
@@ -98,8 +121,47 @@ impl App {
             let begins = !done.is_empty() && !std::mem::replace(has_begun, *has_begun || !done.is_empty());
             if begins {
                 self.space(&mut rows, Spacing::Other);
+                done = labelled("claude: ", done, &ctx);
             }
             rows.extend(done);
+        }
+        rows
+    }
+
+    /// Takes calls at the front that only looked, as one row, once it is clear that no other follows; false where there is
+    /// nothing to take.
+    fn take_group(&mut self, ctx: &RenderContext, rows: &mut Vec<Row>) -> bool {
+        let n_calls = self.conversation.n_grouped();
+        let is_open = self.conversation.may_group_more() && self.work.is_some();
+        if n_calls == 0 || is_open {
+            return false;
+        }
+        let mut calls = Vec::new();
+        for _ in 0..n_calls {
+            if let Some(Item::Final(Block::Call(call))) = self.conversation.take_final() {
+                calls.push(call);
+            }
+        }
+        self.space(rows, Spacing::Call);
+        rows.extend(render_call_group(&calls.iter().collect::<Vec<_>>(), ctx));
+        calls.into_iter().for_each(|call| self.log.push(Block::Call(call)));
+        true
+    }
+
+    /// Returns the rows of all that was said lately, where they are to be shown once more.
+    fn take_replay(&mut self, ctx: &RenderContext) -> Vec<Row> {
+        if !std::mem::take(&mut self.replays) {
+            return Vec::new();
+        }
+        let mut rows = Vec::new();
+        let blocks: Vec<&Block> = self.log.blocks().iter().rev().take(MOST_REPLAYED).collect();
+        let mut before: Option<&Block> = None;
+        for block in blocks.into_iter().rev() {
+            if before.is_some_and(|before| has_gap(before, block)) {
+                rows.push(Row::default());
+            }
+            rows.extend(render_block(block, ctx));
+            before = Some(block);
         }
         rows
     }
@@ -118,7 +180,19 @@ impl App {
         let ctx = self.render_context(width);
         let mut rows = Vec::new();
         let mut last = self.last_final;
-        for item in self.conversation.items() {
+        let n_grouped = self.conversation.n_grouped();
+        if n_grouped > 0 {
+            let grouped = self.conversation.items().take(n_grouped).filter_map(|item| match item {
+                Item::Final(Block::Call(call)) => Some(call),
+                _ => None,
+            });
+            if last == Some(Spacing::Other) {
+                rows.push(Row::default());
+            }
+            rows.extend(render_call_group(&grouped.collect::<Vec<_>>(), &ctx));
+            last = Some(Spacing::Call);
+        }
+        for item in self.conversation.items().skip(n_grouped) {
             let spacing = match item {
                 Item::Call { .. } | Item::Final(Block::Call(_)) => Spacing::Call,
                 Item::Final(_) | Item::Answer { .. } | Item::Thinking { .. } | Item::Shell { .. } => {

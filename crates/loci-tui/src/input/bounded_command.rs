@@ -12,24 +12,24 @@ use loci_stdx::{Signal, kill_group, own_group};
 
 /// How much a program may take.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct CommandLimits {
+pub(crate) struct CommandLimits {
     /// How long it has.
-    pub(super) patience: Duration,
+    pub(crate) patience: Duration,
     /// More of its output is not read.
-    pub(super) output: u64,
+    pub(crate) output: u64,
 }
 
 /// What a program printed.
 #[derive(Debug)]
-pub(super) struct CommandOutput {
-    pub(super) bytes: Vec<u8>,
+pub(crate) struct CommandOutput {
+    pub(crate) bytes: Vec<u8>,
     /// How it ended; none where it did not.
-    pub(super) status: Option<ExitStatus>,
+    pub(crate) status: Option<ExitStatus>,
 }
 
 /// Why there is nothing that it printed.
 #[derive(Debug)]
-pub(super) enum CommandFailure {
+pub(crate) enum CommandFailure {
     /// There is no such program.
     NotFound,
     /// It could not be started.
@@ -41,7 +41,7 @@ pub(super) enum CommandFailure {
 }
 
 /// Runs a program, with this on its standard input, and returns what it printed on its standard output.
-pub(super) fn run(
+pub(crate) fn run(
     mut command: Command,
     input: &[u8],
     limits: CommandLimits,

@@ -285,6 +285,13 @@ impl Draft {
         self.marked.push_str(&behind);
     }
 
+    /// Returns what stands before and behind the caret, as it is seen.
+    #[cfg(test)]
+    pub(crate) fn around_caret(&self) -> (String, String) {
+        let part = |marked: &str| Self { marked: marked.to_owned(), ..self.clone() }.display();
+        (part(&self.marked[..self.caret]), part(&self.marked[self.caret..]))
+    }
+
     /// Returns the chips in it, in order.
     pub fn chips(&self) -> &[Chip] {
         &self.chips

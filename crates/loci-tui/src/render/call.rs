@@ -24,9 +24,11 @@ pub fn render_call(call: &CallBlock, ctx: &RenderContext) -> Vec<Row> {
     rows
 }
 
-/// Whether a call may be told in one line with its neighbours: it only looked, and all went well so far.
+/// Whether a call may be told in one line with its neighbours: it only looked, or is one of an MCP server, and all went well
+/// so far.
 pub fn is_groupable(call: &CallBlock) -> bool {
-    call.is_read_only && !matches!(call.state, CallState::Failed | CallState::Refused | CallState::Waiting)
+    let is_short = call.is_read_only || call.tool.starts_with("mcp__");
+    is_short && !matches!(call.state, CallState::Failed | CallState::Refused | CallState::Waiting)
 }
 
 /// Returns the row of calls that only looked; all are shown one by one where all is wanted.

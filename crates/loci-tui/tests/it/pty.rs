@@ -170,8 +170,12 @@ fn line_discipline(master: &File) -> String {
 }
 
 fn open_pair() -> (File, File) {
-    let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    // Nobody who is started may keep the window open.
+    // Nobody who is started may keep the window open, whatever another test starts at this very moment.
+    #[cfg(target_os = "linux")]
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    #[cfg(not(target_os = "linux"))]
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
+    let master = rustix::pty::openpt(flags).unwrap();
     rustix::io::fcntl_setfd(&master, rustix::io::FdFlags::CLOEXEC).unwrap();
     rustix::pty::grantpt(&master).unwrap();
     rustix::pty::unlockpt(&master).unwrap();

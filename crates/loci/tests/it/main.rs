@@ -34,6 +34,7 @@ mod interrupts;
 #[cfg(target_os = "linux")]
 mod killed;
 mod local_commands;
+mod login;
 mod mcp;
 mod memory;
 mod memory_verbs;
@@ -73,6 +74,8 @@ mod task_list;
 #[cfg(unix)]
 mod team_memory;
 mod terminal_interface;
+#[cfg(unix)]
+mod terminal_manners;
 mod terminal_panels;
 mod torture;
 mod trace;

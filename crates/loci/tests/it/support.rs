@@ -70,8 +70,19 @@ impl World {
 
     /// Starts the terminal interface on a screen of this size, in a folder that is trusted.
     pub(crate) fn start_interface<const N: usize>(&self, args: [&str; N], size: (u16, u16)) -> Screen {
+        self.start_interface_with(args, &[], size)
+    }
+
+    /// The same with variables of the environment.
+    pub(crate) fn start_interface_with<const N: usize>(
+        &self,
+        args: [&str; N],
+        variables: &[(&str, &str)],
+        size: (u16, u16),
+    ) -> Screen {
         crate::settings::trust(self);
         let binary = loci().args(["--model", MODEL]).args(args);
+        let binary = variables.iter().fold(binary, |binary, (name, value)| binary.env(name, *value));
         self.at_home(&binary).start_screen(&self.home, self.model.base_url(), size)
     }
 

@@ -2,7 +2,9 @@
 
 use loci_core::ids::ToolUseId;
 use loci_core::message::{Block as MessageBlock, Content};
-use loci_engine::{Command, EngineEvent, Prompt, ShellCommand, ShellOutput, ToolProgress};
+use loci_core::stream::StreamEvent;
+use loci_engine::{Command, EngineEvent, Prompt, ShellCommand, ShellOutput, ToolProgress, UserMessage};
+use serde_json::json;
 
 use super::Playing;
 use crate::app::{Action, Event, News};
@@ -340,4 +342,72 @@ fn shell_command_runs_in_the_session_and_is_seen_as_it_prints() {
     assert!(it.seen().contains("exit code 2"), "{}", it.seen());
     it.text("!pwd").key(KeyCode::Enter);
     assert!(it.sent().is_empty(), "during a turn it waits");
+}
+
+#[test]
+fn own_key_bindings_count_as_soon_as_they_are_read_and_faults_are_told() {
+    let mut it = Playing::new(90, 16);
+    let json = r#"{"bindings":[{"context":"Chat","bindings":{"ctrl+e":"chat:stash","f1":"no:such"}}]}"#;
+    it.event(Event::News(News::Keys(Ok(Some(json.into())))));
+    assert!(it.seen().contains("`no:such` is no action"), "{}", it.seen());
+    it.text("draft").ctrl('e');
+    assert!(it.app.prompt.is_empty(), "the key is bound to the stash");
+    it.event(Event::News(News::Keys(Ok(None)))).ctrl('s').ctrl('e');
+    assert_eq!(it.app.prompt.draft().display(), "draft", "and to nothing any more");
+}
+
+#[test]
+fn prompt_goes_to_the_editor_and_comes_back() {
+    let mut it = Playing::new(60, 12);
+    it.text("one").ctrl('g');
+    assert_eq!(it.actions, [Action::EditDraft(Draft::plain(InputMode::Prompt, "one"))]);
+    it.ctrl('x').ctrl('e');
+    assert!(matches!(it.actions.as_slice(), [Action::EditDraft(_)]));
+    let edited = Draft::plain(InputMode::Prompt, "one\ntwo");
+    it.event(Event::News(News::Edited(Box::new(Ok(edited)))));
+    assert!(it.seen().contains("> one\n  two"), "{}", it.seen());
+    it.event(Event::News(News::Edited(Box::new(Err("The editor did not end well".into())))));
+    assert!(it.seen().contains("did not end well") && it.seen().contains("> one"), "{}", it.seen());
+}
+
+#[test]
+fn person_who_looks_elsewhere_is_called_when_hooks_are_told() {
+    let mut it = Playing::new(60, 12);
+    let notice = Command::Notify { kind: "idle_prompt".into(), message: "waiting".into(), title: None };
+    assert_eq!(it.app.call_person(&notice), Some(Action::CallPerson("waiting".into())));
+    it.event(Event::Input(InputEvent::Focus(true)));
+    assert_eq!(it.app.call_person(&notice), None, "the window is looked at");
+    it.event(Event::Input(InputEvent::Focus(false)));
+    assert!(it.app.call_person(&notice).is_some());
+}
+
+#[test]
+fn redraw_twice_shows_what_was_said_once_more() {
+    let mut it = Playing::new(60, 20);
+    it.begin_turn().news(EngineEvent::Warning("mind the gap".into()));
+    it.ctrl('l');
+    assert_eq!(it.actions, [Action::Repaint]);
+    it.ctrl('l');
+    assert_eq!(it.actions, [Action::RepaintAll]);
+    assert_eq!(it.seen().matches("mind the gap").count(), 2, "{}", it.seen());
+}
+
+#[test]
+fn calls_that_only_look_are_told_in_one_line() {
+    let mut it = Playing::new(80, 20);
+    it.begin_turn();
+    for (id, file) in [("t1", "a.rs"), ("t2", "b.rs")] {
+        let block = json!({"type": "tool_use", "id": id, "name": "Read", "input": {"file_path": file}});
+        let block = MessageBlock::from_value(&block).unwrap();
+        it.stream(StreamEvent::BlockDone { index: 0, block });
+    }
+    for id in ["t1", "t2"] {
+        let message =
+            json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": "x"}]});
+        let (entry, timestamp) = ("e".into(), String::new());
+        it.news(EngineEvent::User(UserMessage { entry, message, tool_use_result: None, timestamp }));
+    }
+    assert!(it.seen().contains("Read(a.rs, b.rs)"), "{}", it.seen());
+    it.news(EngineEvent::Warning("next".into()));
+    assert_eq!(it.seen().matches("Read(").count(), 1, "{}", it.seen());
 }

@@ -1,0 +1,143 @@
+//! The keyboard as data: a row for each key that the documentation of the prompt names.
+
+use super::Playing;
+use crate::app::{Action, Event, News};
+use crate::input::{Draft, InputMode, past_prompt};
+use crate::key::InputEvent;
+use crate::keymap::parse_chord;
+use loci_engine::Command;
+
+/// What is there before the keys are pressed.
+#[derive(Clone, Copy, PartialEq)]
+enum Before {
+    Empty,
+    /// `one two` is typed, the caret behind it.
+    Typed,
+    /// A turn is under way.
+    Working,
+}
+
+use Before::{Empty, Typed, Working};
+
+/// Keys in the notation of `keybindings.json`, those that follow each other apart by blanks; and what comes of the last one:
+/// what is done, and the prompt with `|` for the caret.
+const KEYBOARD: &[(Before, &str, &str)] = &[
+    (Working, "ctrl+c", "interrupt · |"),
+    (Typed, "ctrl+c", "· |"),
+    (Empty, "ctrl+c ctrl+c", "exit · |"),
+    (Empty, "ctrl+d ctrl+d", "exit · |"),
+    (Typed, "home ctrl+d", "· |ne two"),
+    (Working, "escape", "interrupt · |"),
+    (Typed, "escape escape", "remember · |"),
+    (Empty, "shift+tab", "set mode · |"),
+    (Empty, "alt+m", "set mode · |"),
+    (Working, "ctrl+b", "move to background · |"),
+    (Working, "ctrl+x ctrl+b", "move to background · |"),
+    (Typed, "ctrl+r", "load history · one two|"),
+    (Typed, "ctrl+s", "· |"),
+    (Typed, "ctrl+s ctrl+s", "· one two|"),
+    (Typed, "ctrl+g", "edit · one two|"),
+    (Typed, "ctrl+x ctrl+e", "edit · one two|"),
+    (Empty, "ctrl+l", "repaint · |"),
+    (Empty, "ctrl+l ctrl+l", "repaint all · |"),
+    (Typed, "ctrl+v", "read picture · one two[Image #1]|"),
+    (Typed, "alt+v", "read picture · one two[Image #1]|"),
+    (Empty, "ctrl+z", "suspend · |"),
+    (Typed, "ctrl+a", "· |one two"),
+    (Typed, "ctrl+a ctrl+e", "· one two|"),
+    (Typed, "home ctrl+k", "· |"),
+    (Typed, "ctrl+u", "· |"),
+    (Typed, "ctrl+w", "· one |"),
+    (Typed, "ctrl+w ctrl+y", "· one two|"),
+    (Typed, "ctrl+w ctrl+a ctrl+k ctrl+y alt+y", "· two|"),
+    (Typed, "alt+b", "· one |two"),
+    (Typed, "home alt+f", "· one |two"),
+    (Typed, "home alt+d", "· |two"),
+    (Typed, "ctrl+w ctrl+_", "· one two|"),
+    (Empty, "up", "· before|"),
+    (Empty, "ctrl+p", "· before|"),
+    (Empty, "up down", "· |"),
+    (Empty, "ctrl+p ctrl+n", "· |"),
+    (Empty, "/ c o m p tab", "· /compact |"),
+    (Typed, "\\ enter", "· one two\n|"),
+    (Typed, "shift+enter", "· one two\n|"),
+    (Typed, "alt+enter", "· one two\n|"),
+    (Typed, "ctrl+j", "· one two\n|"),
+    (Typed, "enter", "prompt, remember · |"),
+    (Working, "h i enter", "queue, remember · |"),
+];
+
+fn name(action: &Action) -> String {
+    match action {
+        Action::Send(Command::Interrupt) => "interrupt".to_owned(),
+        Action::Send(Command::Prompt(_)) => "prompt".to_owned(),
+        Action::Send(Command::Queue(_)) => "queue".to_owned(),
+        Action::Send(Command::SetMode(_)) => "set mode".to_owned(),
+        Action::Send(Command::MoveToBackground { .. }) => "move to background".to_owned(),
+        Action::Exit(_) => "exit".to_owned(),
+        Action::Remember(_) => "remember".to_owned(),
+        Action::LoadHistory => "load history".to_owned(),
+        Action::EditDraft(_) => "edit".to_owned(),
+        Action::Repaint => "repaint".to_owned(),
+        Action::RepaintAll => "repaint all".to_owned(),
+        Action::ReadPicture { .. } => "read picture".to_owned(),
+        Action::Suspend => "suspend".to_owned(),
+        other => format!("{other:?}"),
+    }
+}
+
+#[test]
+fn every_key_does_what_the_table_says() {
+    let mut wrong = Vec::new();
+    for (before, keys, expected) in KEYBOARD {
+        let mut it = Playing::new(80, 24);
+        let draft = Draft::plain(InputMode::Prompt, "before");
+        let past = past_prompt(draft, 1, std::path::Path::new(""), None);
+        it.event(Event::News(News::Started(Box::new(super::facts()))));
+        it.event(Event::News(News::History(crate::input::HistoryNews::Project(vec![past]))));
+        match before {
+            Empty => {}
+            Typed => {
+                it.text("one two");
+            }
+            Working => {
+                it.begin_turn();
+            }
+        }
+        for key in parse_chord(keys).expect(keys) {
+            it.event(Event::Input(InputEvent::Key(key)));
+        }
+        let done: Vec<String> = it.actions.iter().map(name).collect();
+        let done = done.join(", ");
+        let space = if done.is_empty() { "" } else { " " };
+        let seen = format!("{done}{space}· {}", it.app.prompt.marked_text());
+        if seen != *expected {
+            wrong.push(format!("{keys}: {seen:?}, and not {expected:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn help_and_tasks_are_shown_and_hidden_by_their_keys() {
+    let mut it = Playing::new(100, 24);
+    it.text("?");
+    assert!(it.seen().contains("Shift+Enter newline"), "{}", it.seen());
+    it.text("?");
+    assert!(!it.seen().contains("Shift+Enter newline"), "{}", it.seen());
+    it.ctrl('t');
+    assert!(!it.app.are_tasks_shown);
+    it.ctrl('t');
+    assert!(it.app.are_tasks_shown);
+}
+
+#[test]
+fn keys_that_cannot_do_what_they_are_for_say_so() {
+    for keys in ["alt+o", "ctrl+x ctrl+k"] {
+        let mut it = Playing::new(100, 24);
+        for key in parse_chord(keys).expect(keys) {
+            it.event(Event::Input(InputEvent::Key(key)));
+        }
+        assert!(it.app.flash.is_some(), "{keys}");
+    }
+}

@@ -1,0 +1,82 @@
+//! The interface as plain lines: for a screen reader, and for a terminal that knows no escape sequences.
+
+use std::time::Duration;
+
+use loci_core::permission::Mode;
+use loci_engine::{EngineEvent, TurnStart};
+
+use super::{Playing, delta};
+use crate::app::{Action, App, AppOptions, Event, PlainMode};
+use crate::key::{InputEvent, Key, KeyCode};
+use crate::screen::{PlainWriter, Size};
+use loci_core::stream::StreamEvent;
+
+/// The application, and all bytes that were printed.
+struct Listening {
+    app: App,
+    writer: PlainWriter,
+    printed: Vec<u8>,
+    actions: Vec<Action>,
+    now: Duration,
+}
+
+impl Listening {
+    fn new() -> Self {
+        let plain = Some(PlainMode::ScreenReader("a test".into()));
+        let options =
+            AppOptions { version: "1".into(), shown_cwd: "~/p".into(), plain, ..AppOptions::default() };
+        let (writer, printed, actions) = (PlainWriter::default(), Vec::new(), Vec::new());
+        Self { app: App::new(options), writer, printed, actions, now: Duration::from_secs(1) }
+    }
+
+    fn event(&mut self, event: Event) -> &mut Self {
+        self.now += Duration::from_millis(1);
+        self.actions = self.app.update(event, self.now);
+        let frame = self.app.view(Size { width: 60, height: 20 });
+        self.printed.extend(self.writer.draw(&frame, 60));
+        self.app.update(Event::Drawn, self.now);
+        self
+    }
+
+    fn key(&mut self, key: Key) -> &mut Self {
+        self.event(Event::Input(InputEvent::Key(key)))
+    }
+
+    fn news(&mut self, event: EngineEvent) -> &mut Self {
+        let event = loci_engine::RunnerEvent::Session(event);
+        self.event(Event::News(crate::app::News::Engine(Box::new(event))))
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8(self.printed.clone()).unwrap()
+    }
+}
+
+fn turn_start() -> TurnStart {
+    let playing = Playing::new(20, 10);
+    playing.start()
+}
+
+#[test]
+fn screen_reader_hears_labels_modes_and_deletions_and_no_escape_sequence() {
+    let mut it = Listening::new();
+    for letter in "hi".chars() {
+        it.key(Key::plain(KeyCode::Char(letter)));
+    }
+    it.key(Key::plain(KeyCode::Backspace)).key(Key { shift: true, ..Key::plain(KeyCode::Tab) });
+    it.news(EngineEvent::TurnStarted(turn_start()));
+    assert_eq!(it.actions, [Action::Write("\x1b]133;C\x07".into())], "the turn's beginning is marked");
+    it.news(EngineEvent::Stream {
+        event: StreamEvent::BlockStarted { index: 0, kind: "text".into(), name: None },
+        first_after: None,
+    });
+    it.news(EngineEvent::Stream { event: delta("Hello.\n\nAgain."), first_after: None });
+    let text = it.text();
+    for expected in
+        ["Screen reader mode is on (a test)", "deleted i", "mode: accept edits on", "claude: Hello."]
+    {
+        assert!(text.contains(expected), "{expected}: {text:?}");
+    }
+    assert!(!text.contains('\x1b') && !text.contains("Waiting") && !text.contains("shortcuts"), "{text:?}");
+    assert_eq!(it.app.session.mode, Mode::Default, "the turn says which mode it is");
+}

@@ -1,0 +1,136 @@
+//! How the terminal interface behaves towards the terminal: editor, keys of one's own, plain lines, title and ways out.
+
+use loci_testkit::{Gate, Screen, Step};
+use rustix::process::Signal;
+
+use crate::support::World;
+
+const SIZE: (u16, u16) = (100, 30);
+
+/// Leaves by Ctrl+D, twice; returns all bytes that were written.
+fn leave(mut screen: Screen) -> String {
+    screen.type_text("\x04");
+    screen.wait_for("again to leave");
+    screen.type_text("\x04");
+    let end = screen.finish();
+    assert!(end.is_cooked, "the terminal is given back: {end:?}");
+    end.output.stderr
+}
+
+#[tokio::test]
+async fn editor_gets_the_prompt_and_gives_it_back() {
+    let world = World::new(Step::text("Seen.")).await;
+    let script = world
+        .home
+        .write("editor.sh", "#!/bin/sh\nread line < \"$1\"\nprintf '%s and\\nmore\\n' \"$line\" > \"$1\"\n");
+    let editor = format!("sh {}", script.display());
+    let mut screen = world.start_interface_with([], &[("EDITOR", &editor), ("VISUAL", "")], SIZE);
+    screen.wait_for("for shortcuts");
+    screen.type_text("this\x07");
+    screen.wait_for("> this and\n  more");
+    screen.type_text("\r");
+    screen.wait_for("Seen.");
+    assert!(world.last_request().json["messages"].to_string().contains("this and\\nmore"));
+    leave(screen);
+}
+
+#[tokio::test]
+async fn own_keys_count_and_faults_are_told() {
+    let world = World::new(Step::text("x")).await;
+    let json = r#"{"bindings":[{"context":"Chat","bindings":{"f5":"chat:stash","f6":"no:such"}}]}"#;
+    world.home.write_config("keybindings.json", json);
+    let mut screen = world.start_interface([], SIZE);
+    screen.wait_for("`no:such` is no action");
+    screen.wait_for("for shortcuts");
+    screen.type_text("draft\x1b[15~");
+    screen.wait_gone("> draft");
+    screen.type_text("\x1b[15~");
+    screen.wait_for("> draft");
+    screen.type_text("\x15");
+    screen.wait_gone("> draft");
+    leave(screen);
+}
+
+#[tokio::test]
+async fn screen_reader_gets_lines_with_labels_and_no_moves_of_the_cursor() {
+    let world = World::new(Step::text("Hello to you.")).await;
+    let mut screen = world.start_interface(["--ax-screen-reader"], SIZE);
+    screen.wait_for("Screen reader mode is on (--ax-screen-reader)");
+    screen.type_text("hi\r");
+    let contents = screen.wait_for("turn ended: ");
+    assert!(contents.contains("you: hi") && contents.contains("claude: Hello to you."), "{contents}");
+    screen.type_text("\x04");
+    screen.wait_for("again to leave");
+    screen.type_text("\x04");
+    let end = screen.finish();
+    let written = end.output.stderr;
+    for moves in ["\x1b[A", "\x1b[1A", "\x1b[2K", "\x1b[J", "\x1b[H", "⠋"] {
+        assert!(!written.contains(moves), "{moves:?} in {written:?}");
+    }
+    assert!(written.contains("\x1b]133;C\x07") && written.contains("\x1b]133;D\x07"), "turns are marked");
+}
+
+#[tokio::test]
+async fn dumb_terminal_gets_no_escape_sequence() {
+    let world = World::new(Step::text("Plain.")).await;
+    let mut screen = world.start_interface_with([], &[("TERM", "dumb")], SIZE);
+    screen.wait_for(">");
+    screen.type_text("hi\r");
+    screen.wait_for("Plain.");
+    screen.type_text("\x04\x04");
+    let end = screen.finish();
+    assert!(end.is_cooked && !end.output.stderr.contains('\x1b'), "{:?}", end.output.stderr);
+}
+
+#[tokio::test]
+async fn title_is_set_and_progress_is_shown_where_the_terminal_knows_it() {
+    let gate = Gate::new();
+    let world = World::new(Step::text("Done.").wait_for(gate.clone())).await;
+    let mut screen =
+        world.start_interface_with(["go"], &[("WT_SESSION", "x"), ("TERM", "xterm-256color")], SIZE);
+    screen.wait_for("esc to interrupt");
+    gate.release();
+    screen.wait_for("tokens\n");
+    let written = leave(screen);
+    assert!(
+        written.contains("\x1b]2;✳ project · loci\x1b\\") && written.contains("\x1b]2;project · loci\x1b\\"),
+        "{written:?}"
+    );
+    let (on, off) = (written.find("\x1b]9;4;3;\x07"), written.find("\x1b]9;4;0;\x07"));
+    assert!(on.is_some() && on < off, "{written:?}");
+    assert!(written.contains("\x1b[22;0t") && written.contains("\x1b[23;0t"), "the old title comes back");
+}
+
+#[tokio::test]
+async fn colours_follow_the_environment() {
+    for (variables, has_colors) in [
+        (&[("NO_COLOR", "1"), ("TERM", "xterm-256color")][..], false),
+        (&[("CLICOLOR", "0"), ("TERM", "xterm-256color")][..], false),
+        (&[("TERM", "xterm-256color")][..], true),
+    ] {
+        let world = World::new(Step::text("ok")).await;
+        let mut screen = world.start_interface_with(["go"], variables, SIZE);
+        screen.wait_for("tokens\n");
+        let written = leave(screen);
+        let is_colored =
+            ["\x1b[36m", "\x1b[1;36m", ";36m", "[38;5;", "[32m"].iter().any(|it| written.contains(it));
+        assert_eq!(is_colored, has_colors, "{variables:?}: {written:?}");
+    }
+}
+
+#[tokio::test]
+async fn every_signal_to_end_gives_the_terminal_back() {
+    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129)] {
+        let gate = Gate::new();
+        let world = World::new([Step::text("Late.").wait_for(gate.clone())]).await;
+        let mut screen = world.start_interface(["go"], SIZE);
+        screen.wait_for("esc to interrupt");
+        screen.signal(signal);
+        let end = screen.finish();
+        assert_eq!(end.output.code, Some(code), "{end:?}");
+        assert!(end.is_cooked, "{end:?}");
+        for undone in ["\x1b[?2004l", "\x1b[?1004l", "\x1b[?25h"] {
+            assert!(end.output.stderr.contains(undone), "{signal:?} {undone:?}");
+        }
+    }
+}
