@@ -75,14 +75,15 @@ impl DeathWatch {
         watched
     }
 
-    fn write(&self, verb: char, entry: &str) -> io::Result<()> {
+    /// Tells the shell something, whole lines at once: each write wakes it.
+    fn write(&self, lines: &str) -> io::Result<()> {
         let mut shell = self.shell.lock().unwrap_or_else(PoisonError::into_inner);
         if shell.is_none() {
             *shell = Some(start()?);
         }
         let pipe = shell.as_mut().and_then(|shell| shell.stdin.as_mut());
         let written = match pipe {
-            Some(pipe) => pipe.write_all(format!("{verb} {entry}").as_bytes()),
+            Some(pipe) => pipe.write_all(lines.as_bytes()),
             None => Err(io::ErrorKind::BrokenPipe.into()),
         };
         if written.is_err() {
@@ -112,7 +113,7 @@ impl WatchedCommand {
 
     fn add(&mut self, pid: u32) {
         let entry = format!("{pid} {}\n", self.mark);
-        match self.watch.write('+', &entry) {
+        match self.watch.write(&format!("+ {entry}")) {
             Ok(()) => self.entries.push(entry),
             Err(error) => tracing::debug!(target: "loci::process", %error, "a command is not watched"),
         }
@@ -121,10 +122,9 @@ impl WatchedCommand {
 
 impl Drop for WatchedCommand {
     fn drop(&mut self) {
-        for entry in &self.entries {
-            if let Err(error) = self.watch.write('-', entry) {
-                tracing::debug!(target: "loci::process", %error, "a command that ended is still on the list");
-            }
+        let lines: String = self.entries.iter().map(|entry| format!("- {entry}")).collect();
+        if let Err(error) = if lines.is_empty() { Ok(()) } else { self.watch.write(&lines) } {
+            tracing::debug!(target: "loci::process", %error, "a command that ended is still on the list");
         }
     }
 }
