@@ -39,7 +39,8 @@ fn run() -> io::Result<String> {
         // As if a row of ours stood below the cursor.
         terminal.set_rows_below(Some(1));
         let Letter::Input(event) = mailbox.take(None) else { continue };
-        write!(output, "{event:?}\r\n")?;
+        // In one write: a window that is closed as soon as a part of it is seen must not look like a fault of ours.
+        output.write_all(format!("{event:?}\r\n").as_bytes())?;
         match event {
             InputEvent::Closed => return Ok("the end of the terminal".to_owned()),
             InputEvent::Reply(reply) => terminal.accept_reply(&reply)?,
