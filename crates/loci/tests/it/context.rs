@@ -106,7 +106,6 @@ async fn each_piece_has_its_source_size_and_reason() {
           CronDelete  (a tool that --tools, a rule or a setting takes away)
           CronList  (a tool that --tools, a rule or a setting takes away)
           ScheduleWakeup  (a tool that --tools, a rule or a setting takes away)
-          Monitor  (a tool that --tools, a rule or a setting takes away)
           <project>/.claude/rules/ts.md  (Waits until a file is read that fits src/*.ts)
 
         About # tokens in all, for claude-opus-5-5
