@@ -46,7 +46,7 @@ pub(crate) use listing::agent_changes;
 pub use listing::agent_listing;
 pub(crate) use memory::admit as admit_memory;
 pub use memory::main_agent_memory;
-pub(crate) use notification::take_news;
+pub(crate) use notification::notification_text;
 pub use notification::task_summary;
 pub(crate) use plan::new_agent_id;
 use slots::Slots;

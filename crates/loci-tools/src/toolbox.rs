@@ -101,7 +101,6 @@ impl Toolbox {
             Arc::new(crate::schedule::cron_delete::CronDelete::default()),
             Arc::new(crate::schedule::cron_list::CronList::default()),
             Arc::new(crate::schedule::schedule_wakeup::ScheduleWakeup::default()),
-            Arc::new(crate::monitor::Monitor::default()),
         ])
     }
 

@@ -17,9 +17,6 @@ const TODO_TOOL: &str = "TodoWrite";
 /// Those of a list that is kept in files, a task each.
 const TASK_TOOLS: [&str; 4] = ["TaskCreate", "TaskGet", "TaskList", "TaskUpdate"];
 
-/// The tool that tells of lines as they come.
-const MONITOR_TOOL: &str = "Monitor";
-
 /// Returns the tools on offer.
 pub fn toolbox(
     options: &RunOptions,
@@ -65,10 +62,6 @@ pub fn toolbox(
     };
     if !matches!(options.tools, ToolChoice::Only(_)) {
         toolbox.retain(|tool| !is_left_out(&tool.name) || rulebook.is_tool_allowed(&tool.name));
-    }
-    // A run of one prompt ends before there is anything to be told.
-    if !options.is_long_lived && !options.is_interactive && !is_asked_for(options, MONITOR_TOOL) {
-        toolbox.retain(|tool| tool.name != MONITOR_TOOL || rulebook.is_tool_allowed(&tool.name));
     }
     if run.env.vars.is_truthy("CLAUDE_CODE_DISABLE_CRON") {
         toolbox.retain(|tool| !SCHEDULE_TOOLS.contains(&tool.name.as_str()));

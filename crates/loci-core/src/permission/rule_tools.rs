@@ -4,8 +4,6 @@
 //! that lacks the tool, or has it under another roof. So what a specifier means is part of the rule language and no
 //! fact of a tool's descriptor. Everything else about a call is judged by its effects.
 
-/// Rules for this tool govern which commands run.
-const BASH: &str = "Bash";
 /// Rules for this tool govern what is read.
 pub(super) const READ: &str = "Read";
 /// Rules for this tool govern what is written.
@@ -30,7 +28,7 @@ const SKILL: &str = "Skill";
 
 const SPECIFIERS: [(&str, Specifier); 11] = [
     ("Agent", Specifier::Name),
-    (BASH, Specifier::Command),
+    ("Bash", Specifier::Command),
     (EDIT, Specifier::Path),
     ("Glob", Specifier::Instead(READ)),
     ("Grep", Specifier::Instead(READ)),
@@ -45,11 +43,6 @@ const SPECIFIERS: [(&str, Specifier); 11] = [
 /// Returns the one name of a tool that has two.
 pub(super) fn canonical(tool: &str) -> &str {
     if tool == "Task" { "Agent" } else { tool }
-}
-
-/// Returns the tool whose rules govern the calls of another, too: what a monitor runs is a command like any other.
-pub(super) fn governing(tool: &str) -> &str {
-    if tool == "Monitor" { BASH } else { tool }
 }
 
 /// Returns what a specifier for a tool means; `None` when it takes none.

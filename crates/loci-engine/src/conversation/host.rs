@@ -16,7 +16,7 @@ use loci_storage::layout::{ConfigHome, SessionTmp};
 use loci_storage::search::{ProjectRecord, recall};
 use loci_tools::{
     AgentHost, BackgroundTasks, EnteredWorktree, FileState, FileStates, HOOK_ENV_VARIABLE, Host, HostFuture,
-    LeftWorktree, PlanView, ScheduleHost, TaskKind, TaskStore, ToolProgress, Workspace, WorktreeWish,
+    LeftWorktree, PlanView, ScheduleHost, TaskStore, ToolProgress, Workspace, WorktreeWish,
 };
 use serde_json::Value;
 
@@ -255,12 +255,7 @@ impl ConversationHost {
                         row["type"] = "subagent".into();
                         row["agent_type"] = kind.into();
                     }
-                    None => {
-                        if task.kind == TaskKind::Monitor {
-                            row["type"] = "monitor".into();
-                        }
-                        row["command"] = task.command.as_str().into();
-                    }
+                    None => row["command"] = task.command.as_str().into(),
                 }
                 row
             })

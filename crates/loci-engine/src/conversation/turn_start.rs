@@ -9,7 +9,7 @@ use loci_core::stream::{Failure, FailureKind};
 
 use super::Conversation;
 use super::running_turn::RunningTurn;
-use crate::agents::take_news;
+use crate::agents::notification_text;
 use crate::command::{Prompt, ShellCommand};
 use crate::config::ReloadPoint;
 use crate::event::{EngineEvent, TurnReport, TurnStart};
@@ -146,12 +146,13 @@ impl Conversation {
                 return Ok(Event::Begin);
             }
             TurnInput::TaskNews => {
-                let Some(news) = take_news(self.host.tasks()) else {
+                let tasks = self.host.tasks().drain_finished();
+                if tasks.is_empty() {
                     return Err(NoTurn::Refused(NOTHING_OPEN.to_owned()));
-                };
+                }
                 self.run.tally.origin = Some("task-notification");
                 let mode = self.ctx.mode();
-                self.recorder.notification(&news, mode.as_str());
+                self.recorder.notification(&notification_text(&tasks), mode.as_str());
                 return Ok(Event::Begin);
             }
             TurnInput::Shell(shell) => {

@@ -28,8 +28,6 @@ pub struct NewTask {
 pub enum TaskKind {
     /// A command.
     Shell,
-    /// A command whose lines are told as they come.
-    Monitor,
     /// An agent of this type.
     Agent(String),
 }
@@ -39,7 +37,6 @@ impl TaskKind {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Shell => "local_bash",
-            Self::Monitor => "monitor",
             Self::Agent(_) => "local_agent",
         }
     }
@@ -126,7 +123,7 @@ impl BackgroundTask {
     pub fn agent_type(&self) -> Option<&str> {
         match &self.about.kind {
             TaskKind::Agent(kind) => Some(kind),
-            TaskKind::Shell | TaskKind::Monitor => None,
+            TaskKind::Shell => None,
         }
     }
 }

@@ -16,7 +16,7 @@ fn facts_of_the_built_in_tools() {
     assert_eq!(with(|facts| facts.is_bare), "Bash Edit Read");
     assert_eq!(with(|facts| facts.needs_person), "AskUserQuestion EnterPlanMode ExitPlanMode");
     assert_eq!(with(|facts| facts.read_argument.is_some()), "Read");
-    assert_eq!(with(|facts| facts.main_argument.is_some()), "Agent Bash Edit Glob Grep Read Write Monitor");
+    assert_eq!(with(|facts| facts.main_argument.is_some()), "Agent Bash Edit Glob Grep Read Write");
 }
 
 /// A fact that names an argument which the schema does not have would be silently without effect.
