@@ -93,20 +93,20 @@ async fn collapsed_stretch_stays_collapsed() {
 
         What the user said in that part, word for word:
 
-        Message 1 of 3, cut in the middle. Recall with {"message": "<uuid-1>", "offset": 6317} brings the rest.
-        word word word word word word word word word word word word  (… 6257 more)
-        [… 60524 characters left out …]
-        ord word word word word word word word word word word word w (… 3099 more)
+        Message 1 of 3, cut in the middle. Recall with {"message": "<uuid-1>", "offset": 6381} brings the rest.
+        word word word word word word word word word word word word  (… 6321 more)
+        [… 60428 characters left out …]
+         word word word word word word word word word word word word (… 3131 more)
 
-        Message 2 of 3, cut in the middle. Recall with {"message": "<uuid-2>", "offset": 6317} brings the rest.
-        word word word word word word word word word word word word  (… 6257 more)
-        [… 60524 characters left out …]
-        ord word word word word word word word word word word word w (… 3099 more)
+        Message 2 of 3, cut in the middle. Recall with {"message": "<uuid-2>", "offset": 6381} brings the rest.
+        word word word word word word word word word word word word  (… 6321 more)
+        [… 60428 characters left out …]
+         word word word word word word word word word word word word (… 3131 more)
 
-        Message 3 of 3, cut in the middle. Recall with {"message": "<uuid-3>", "offset": 12789} brings the rest.
-        word word word word word word word word word word word word  (… 12729 more)
-        [… 50816 characters left out …]
-        word word word word word word word word word word word word  (… 6335 more)
+        Message 3 of 3, cut in the middle. Recall with {"message": "<uuid-3>", "offset": 12914} brings the rest.
+        word word word word word word word word word word word word  (… 12854 more)
+        [… 50628 characters left out …]
+        rd word word word word word word word word word word word wo (… 6398 more)
         assistant: Answer at 61000.
         user: word word word word word word word word word word word (… 39946 more)
         assistant: Answer at 73000.

@@ -218,7 +218,7 @@ async fn compaction_from_notes_needs_no_summary_request() {
     first.release();
     second.release();
     let answer_at = |n: u64| Step::text(format!("Answer at {n}.")).usage(10, 20, n, 0);
-    let script = Script::new([answer_at(20_000), answer_at(33_000), answer_at(67_500), answer_at(20_000)]);
+    let script = Script::new([answer_at(20_000), answer_at(45_000), answer_at(67_500), answer_at(20_000)]);
     let world = World::new(script.answer_when(keeping_notes(first.clone(), second), is_notes)).await;
     let binary = stream([]).env("LOCI_SESSION_MEMORY", "1").env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000");
     let mut session = world.start(&binary);
@@ -263,7 +263,7 @@ async fn compaction_from_notes_needs_no_summary_request() {
         Nothing is lost: the whole conversation is in <home>/.claude (… 130 more)
         assistant: Answer at 20000.
         user: word word word word word word word word word word word (… 49946 more)
-        assistant: Answer at 33000.
+        assistant: Answer at 45000.
         user: word word word word word word word word word word word (… 49946 more)
         assistant: Answer at 67500.
         user: and now?
