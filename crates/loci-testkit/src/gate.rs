@@ -4,7 +4,12 @@
 //! arrived at the gate, acts, and then opens it. An opened gate stays open.
 
 use std::sync::Arc;
-use tokio::sync::watch;
+use std::sync::mpsc;
+use std::time::Duration;
+use tokio::sync::{oneshot, watch};
+
+/// How long a test waits at most for something to come to a gate: a test that nothing comes to fails, and does not hang.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A place where the scripted model waits for the test; clones are the same gate.
 #[derive(Clone, Debug)]
@@ -43,7 +48,11 @@ impl Gate {
     /// Waits until the gate has been reached `n` times in all.
     pub async fn reached_times(&self, n: usize) {
         let mut arrivals = self.state.arrivals.subscribe();
-        arrivals.wait_for(|seen| *seen >= n).await.expect("the gate owns the sender");
+        let (_waiting, is_late) = alarm(PATIENCE);
+        tokio::select! {
+            reached = arrivals.wait_for(|seen| *seen >= n) => drop(reached.expect("the gate owns the sender")),
+            Ok(()) = is_late => panic!("nothing came to the gate {n} times within {PATIENCE:?}"),
+        }
     }
 
     /// Arrives at the gate and waits until it is open.
@@ -51,5 +60,32 @@ impl Gate {
         self.state.arrivals.send_modify(|seen| *seen += 1);
         let mut open = self.state.open.subscribe();
         open.wait_for(|open| *open).await.expect("the gate owns the sender");
+    }
+}
+
+/// Returns what is told after a while, unless the first half is dropped before. It goes by the real clock: tests may have
+/// stopped the runtime's.
+fn alarm(after: Duration) -> (mpsc::Sender<()>, oneshot::Receiver<()>) {
+    let (waiting, is_over) = mpsc::channel();
+    let (late, is_late) = oneshot::channel();
+    std::thread::spawn(move || {
+        let is_up = is_over.recv_timeout(after) == Err(mpsc::RecvTimeoutError::Timeout);
+        // Whoever waited may have gone at this very moment.
+        is_up.then(|| late.send(()).ok());
+    });
+    (waiting, is_late)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn alarm_is_told_when_time_is_up_and_not_to_whoever_is_done() {
+        let (_waiting, is_late) = alarm(Duration::from_millis(1));
+        assert_eq!(is_late.await, Ok(()));
+        let (waiting, is_late) = alarm(PATIENCE);
+        drop(waiting);
+        assert!(is_late.await.is_err());
     }
 }
