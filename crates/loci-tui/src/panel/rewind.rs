@@ -173,13 +173,13 @@ impl RewindPanel {
                 "No file would change".to_owned()
             }
             Some(preview) => {
-                let n = preview.files.len();
+                let files = loci_stdx::counted(preview.files.len() as u64, "file", "files");
                 let conflicts = match preview.conflicts.len() {
                     0 => String::new(),
                     n => format!(" · {n} changed by someone else"),
                 };
                 format!(
-                    "{n} files would change: +{} -{} lines{conflicts}",
+                    "{files} would change: +{} -{} lines{conflicts}",
                     preview.insertions, preview.deletions
                 )
             }

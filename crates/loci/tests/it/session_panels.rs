@@ -197,7 +197,7 @@ async fn rewind_takes_conversation_and_code_back_and_is_undone() {
     ask(&mut screen, "write two", "Second done.");
     assert_eq!(made(), "two\n");
     screen.type_text("/rewind\r");
-    screen.wait_for("1 files would change");
+    screen.wait_for("1 file would change");
     screen.type_text("\r");
     let contents = screen.wait_for("Conversation and code");
     assert!(
