@@ -3,30 +3,25 @@
 //! What was typed is drawn at once. News of a stream is drawn at most sixty times a second, the spinner ten times; when
 //! nothing happens there is no timer. A terminal that takes its time makes frames rarer, never input.
 
+mod actions;
+
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use loci_app::UserError;
 use loci_app::start::SessionStart;
 use loci_engine::Command;
 use loci_stdx::Env;
-use loci_storage::config::InputHistory;
-use loci_storage::layout::ConfigHome;
 
 use super::window::WindowState;
-use super::{Action, App, AppOptions, Event, ExitReason, News};
-use crate::block::{Block, NoticeLevel};
-use crate::input::{
-    Draft, FileAnswer, FileCompleter, FileSource, HistoryFile, HistoryNews, PastPrompt, PictureSource,
-    TokenKind, edit_draft, read_picture, show_text,
-};
+use super::{App, AppOptions, Event, ExitReason, News};
+use crate::input::{FileCompleter, FileSource, HistoryFile, PastPrompt};
 use crate::key::{InputEvent, Reply};
 use crate::mailbox::{Letter, Mailbox};
-use crate::notification::{TerminalFacts, tmux_passes};
+use crate::notification::TerminalFacts;
 use crate::screen::{
     CURSOR_POSITION_QUERY, Frame, FullScreen, PlainWriter, Size, Surface, Writer, WriterOptions,
 };
@@ -39,8 +34,6 @@ use crate::theme::Background;
 const FRAME_TIME: Duration = Duration::from_millis(16);
 /// How long the frame after a resize waits for the terminal to say where the cursor went.
 const RESIZE_PATIENCE: Duration = Duration::from_millis(50);
-/// A larger file of key bindings is not read.
-const MOST_KEY_BINDINGS: u64 = 256 * 1024;
 /// How many letters are taken before a frame is drawn.
 const MOST_LETTERS: usize = 256;
 /// How long the session may take to end once the person has left.
@@ -330,157 +323,6 @@ impl EventLoop {
         Ok(())
     }
 
-    /// Shows a text in the person's own editor.
-    fn show_in_editor(&mut self, text: &str) -> io::Result<()> {
-        if let Err(error) = show_text(&mut self.terminal, &self.env.vars, text) {
-            let text = UserError::from_error(&error).to_string();
-            self.mailbox.put(News::Output(vec![Block::Notice { level: NoticeLevel::Error, text }]));
-        }
-        self.size = size_of(&self.terminal);
-        self.drawn_at = None;
-        if let Some((screen, _)) = &mut self.full_screen {
-            *screen = FullScreen::new(self.writer.options());
-        }
-        Ok(())
-    }
-
-    fn perform(&mut self, actions: Vec<Action>) {
-        for action in actions {
-            self.perform_one(action);
-        }
-    }
-
-    fn perform_one(&mut self, action: Action) {
-        match action {
-            Action::Send(command) => {
-                if matches!(command, Command::Prompt(_)) {
-                    self.read_keys();
-                }
-                self.tell(ToSession::Command(command));
-            }
-            Action::Queue(prompt) => {
-                let command = self.app.queue_prompt(&prompt);
-                self.tell(ToSession::Command(command));
-            }
-            Action::Answer(answer) => self.tell(ToSession::Answer(answer)),
-            Action::StoreKey(key) => self.tell(ToSession::StoreKey(key)),
-            Action::Preview { question, tool, input } => {
-                self.tell(ToSession::Preview { question, tool, input });
-            }
-            Action::Remember(prompt) => self.remember(prompt),
-            Action::LoadHistory => {
-                if let Some(history) = &self.history {
-                    history.load_everywhere();
-                }
-            }
-            Action::AskFiles { source, kind, query } => self.ask_files(source, kind, &query),
-            Action::ListMentions => self.tell(ToSession::ListMentions),
-            Action::SetMentions(mentions) => {
-                if let Some((_, completer)) = &self.completer {
-                    completer.set_mentions(mentions);
-                }
-            }
-            Action::EditDraft(draft) => self.failing(|it| it.edit_draft(&draft)),
-            Action::CallPerson(message) => {
-                let channel = self.app.notification_channel();
-                let bytes = self.facts().notification(channel, &message);
-                self.failing(|it| if it.terminal.is_dumb() { Ok(()) } else { it.output.write_all(&bytes) });
-            }
-            Action::RepaintAll => self.failing(|it| {
-                it.terminal.set_up_again()?;
-                let bytes = it.writer.scroll_away();
-                it.output.write_all(&bytes)?;
-                it.repaint()
-            }),
-            Action::ReadPicture { number, source } => self.read_picture(number, source),
-            Action::Write(sequence) => self.failing(|it| it.output.write_all(sequence.as_bytes())),
-            Action::Copy(text) => self.failing(|it| it.output.write_all(&clipboard(&text))),
-            Action::Suspend => self.failing(|it| {
-                let bytes = it.writer.leave();
-                it.output.write_all(&bytes)?;
-                it.terminal.set_rows_below(None);
-                it.terminal.suspend()?;
-                it.repaint()
-            }),
-            Action::Repaint => self.failing(|it| {
-                it.terminal.set_up_again()?;
-                let bytes = it.writer.leave();
-                it.output.write_all(&bytes)?;
-                it.repaint()
-            }),
-            Action::PlayDemo => {
-                self.plays_demo = true;
-                self.exit = Some(ExitReason::Asked);
-            }
-            Action::Exit(reason) => self.exit = Some(reason),
-            Action::AskPanel(request) => self.tell(ToSession::AskPanel(request)),
-            Action::ShowInEditor(text) => self.failing(|it| it.show_in_editor(&text)),
-            Action::Switch(target) => self.tell(ToSession::Switch(target)),
-            Action::ResumeElsewhere { cwd, session } => {
-                self.elsewhere = Some((cwd, session));
-                self.exit = Some(ExitReason::Asked);
-            }
-            // The application keeps these to itself.
-            Action::AskForKey
-            | Action::Resume(..)
-            | Action::PickerClosed
-            | Action::Submit(_)
-            | Action::SetPrompt(_)
-            | Action::Notice(..)
-            | Action::Titled(_) => {}
-        }
-    }
-
-    /// Does something with the terminal; without one nothing is left to do.
-    fn failing(&mut self, act: impl FnOnce(&mut Self) -> io::Result<()>) {
-        if act(self).is_err() {
-            self.exit = Some(ExitReason::HungUp);
-        }
-    }
-
-    /// Gives the terminal to the person's editor until it ends.
-    fn edit_draft(&mut self, draft: &Draft) -> io::Result<()> {
-        let bytes = self.writer.leave();
-        self.output.write_all(&bytes)?;
-        self.terminal.set_rows_below(None);
-        let edited = edit_draft(&mut self.terminal, &self.env.vars, draft).map_err(|error| {
-            let source = std::error::Error::source(&error).map(|source| format!(": {source}"));
-            format!("{error}{}", source.unwrap_or_default())
-        });
-        let now = self.now();
-        let actions = self.app.update(Event::News(News::Edited(Box::new(edited))), now);
-        self.perform(actions);
-        self.repaint()
-    }
-
-    /// Looks whether the person's key bindings are others now, beside this thread.
-    fn read_keys(&self) {
-        let path = ConfigHome::from_env(&self.env).root().join("keybindings.json");
-        let (mailbox, known) = (self.mailbox.clone(), Arc::clone(&self.key_bindings));
-        let read = move || {
-            let failed = |error| format!("Failed to read the key bindings: `{}`: {error}", path.display());
-            let read = read_key_bindings(&path).map_err(failed);
-            let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-            if *known != read {
-                known.clone_from(&read);
-                mailbox.put(News::Keys(read));
-            }
-        };
-        // Without a thread the bindings stay as they are.
-        drop(std::thread::Builder::new().name("key bindings".to_owned()).spawn(read));
-    }
-
-    /// Asks tmux beside this thread whether it lets sequences through to the terminal.
-    fn ask_tmux(&self) {
-        if !self.terminal_facts.is_tmux {
-            return;
-        }
-        let (vars, may_pass) = (self.env.vars.clone(), Arc::clone(&self.may_pass));
-        let ask = move || may_pass.store(tmux_passes(&vars), Ordering::Relaxed);
-        // Without a thread nothing passes.
-        drop(std::thread::Builder::new().name("tmux".to_owned()).spawn(ask));
-    }
-
     fn facts(&self) -> TerminalFacts {
         TerminalFacts { may_pass: self.may_pass.load(Ordering::Relaxed), ..self.terminal_facts }
     }
@@ -499,70 +341,6 @@ impl EventLoop {
         }
         self.window = next;
         Ok(())
-    }
-
-    /// Begins to read the input history beside this thread.
-    fn open_history(&mut self) {
-        let mailbox = self.mailbox.clone();
-        let file = InputHistory::new(&ConfigHome::from_env(&self.env));
-        match HistoryFile::start(file, move |news| mailbox.put(News::History(news))) {
-            Ok(history) => {
-                history.load_project(self.env.cwd.clone());
-                self.history = Some(history);
-            }
-            Err(error) => self.mailbox.put(News::History(HistoryNews::Failed(error.to_string()))),
-        }
-    }
-
-    /// Keeps a prompt in the input history.
-    fn remember(&mut self, prompt: PastPrompt) {
-        let is_unwanted = self.env.vars.is_truthy("CLAUDE_CODE_SKIP_PROMPT_HISTORY");
-        if !is_unwanted {
-            let timestamp = self.env.clock.now().as_millisecond();
-            self.unsaved.push(PastPrompt { timestamp, ..prompt });
-            self.save_history(false);
-        }
-    }
-
-    /// Writes prompts of the history; those typed before there was a session wait for its id, unless this is the end.
-    fn save_history(&mut self, is_end: bool) {
-        let session_id = self.app.session_id().map(str::to_owned);
-        if self.unsaved.is_empty() || session_id.is_none() && !is_end {
-            return;
-        }
-        if let Some(history) = &self.history {
-            for prompt in self.unsaved.drain(..) {
-                let session_id = prompt.session_id.clone().or_else(|| session_id.clone());
-                history.append(&PastPrompt { session_id, ..prompt });
-            }
-        }
-    }
-
-    /// Finds files beside this thread.
-    fn ask_files(&mut self, source: FileSource, kind: TokenKind, query: &str) {
-        if self.completer.as_ref().is_none_or(|(known, _)| *known != source) {
-            let (mailbox, env) = (self.mailbox.clone(), &self.env);
-            let tell = move |answer| mailbox.put(News::Files(answer));
-            let started = FileCompleter::start(env.cwd.clone(), env.home.clone(), source.clone(), tell);
-            self.completer = started.ok().map(|completer| (source, completer));
-        }
-        match &self.completer {
-            Some((_, completer)) => completer.ask(kind, query),
-            None => self.mailbox.put(News::Files(FileAnswer::failed(kind, query))),
-        }
-    }
-
-    /// Reads a picture beside this thread.
-    fn read_picture(&self, number: u32, source: PictureSource) {
-        let (mailbox, vars) = (self.mailbox.clone(), self.env.vars.clone());
-        let read = move || {
-            let read = Box::new(read_picture(&source, &vars));
-            mailbox.put(News::Picture { number, read });
-        };
-        if let Err(error) = std::thread::Builder::new().name("picture".to_owned()).spawn(read) {
-            let read = Box::new(Err(format!("The picture cannot be read: {error}")));
-            self.mailbox.put(News::Picture { number, read });
-        }
     }
 
     fn repaint(&mut self) -> io::Result<()> {
@@ -628,21 +406,4 @@ impl EventLoop {
         };
         RunEnd { code, farewell, plays_demo: self.plays_demo, elsewhere: self.elsewhere }
     }
-}
-
-/// Reads the person's key bindings; none where there is no file.
-fn read_key_bindings(path: &Path) -> io::Result<Option<String>> {
-    match std::fs::metadata(path) {
-        Ok(found) if found.len() > MOST_KEY_BINDINGS => Err(io::Error::other("it is too large")),
-        Ok(_) => loci_stdx::read_regular_to_string(path).map(Some),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-/// Returns the bytes that put a text on the clipboard of the terminal, wherever that is (OSC 52).
-fn clipboard(text: &str) -> Vec<u8> {
-    use base64::Engine as _;
-    let encoded = base64::engine::general_purpose::STANDARD.encode(text);
-    format!("\x1b]52;c;{encoded}\x07").into_bytes()
 }
