@@ -2,7 +2,11 @@
 //!
 //! One item that cannot be read costs itself: it is left out and named, and the others are as if it were not there.
 
+mod header_params;
+
 use serde_json::Value;
+
+pub(crate) use header_params::HeaderParam;
 
 use crate::names::{brief, shown_text};
 use crate::schema::input_schema;
@@ -18,6 +22,10 @@ pub struct ToolSpec {
     pub description: String,
     /// The schema of its input, fit to be sent.
     pub input_schema: Value,
+    /// The same as the server wrote it, where that is different.
+    pub declared_schema: Option<Value>,
+    /// Which parameters a header says again, or why that cannot be told.
+    pub(crate) header_params: Result<Vec<HeaderParam>, String>,
     /// Whether the server says that it only reads.
     pub is_read_only: bool,
     /// What the server says of it, as it came.
@@ -73,10 +81,14 @@ impl ToolSpec {
         let annotations = item.get("annotations").cloned().unwrap_or(Value::Null);
         let meta = |key: &str| item.get("_meta").and_then(|meta| meta.get(key));
         let is_set = |key: &str| meta(key).and_then(Value::as_bool).unwrap_or(false);
+        let declared = item.get("inputSchema").unwrap_or(&Value::Null);
+        let input_schema = input_schema(declared)?;
         Ok(Self {
             title: text(item, "title").or_else(|| text(&annotations, "title")),
             description: shown_text(item.get("description").and_then(Value::as_str).unwrap_or_default()),
-            input_schema: input_schema(item.get("inputSchema").unwrap_or(&Value::Null))?,
+            declared_schema: (input_schema != *declared).then(|| declared.clone()),
+            header_params: HeaderParam::find(declared),
+            input_schema,
             is_read_only: annotations.get("readOnlyHint").and_then(Value::as_bool).unwrap_or(false),
             annotations,
             always_load: is_set("anthropic/alwaysLoad"),

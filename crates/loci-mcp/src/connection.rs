@@ -7,13 +7,17 @@
 //! 3. What a server asks is answered once, and no more than sixteen questions are open at once.
 //! 4. Notifications of changes are remembered, not queued: a flood of them is one.
 
+mod era;
 mod handshake;
+mod input_required;
 mod lists;
+mod read_cache;
 mod server_requests;
+mod subscription;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -25,10 +29,15 @@ use crate::message::{self, Message, RpcError};
 use crate::names::brief;
 use crate::transport::{Inbound, InboundReceiver, Transport, TransportError};
 
+pub(crate) use era::Beginning;
+use era::Envelope;
+pub use era::Negotiation;
 pub(crate) use handshake::Greeting;
 pub use handshake::Handshake;
+use read_cache::ReadCache;
 pub(crate) use server_requests::Asked;
 pub use server_requests::{ClientSide, ElicitFuture, Elicitation, ElicitationAnswer};
+use subscription::Freshness;
 
 /// Why a request has no result.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -88,6 +97,21 @@ impl RequestLimits {
     }
 }
 
+/// Something to ask.
+#[derive(Clone)]
+struct Outgoing {
+    method: String,
+    params: Map<String, Value>,
+    /// Headers of its own, where it has any.
+    headers: Vec<(String, String)>,
+}
+
+impl Outgoing {
+    fn new(method: &str, params: Map<String, Value>) -> Self {
+        Self { method: method.to_owned(), params, headers: Vec::new() }
+    }
+}
+
 /// What a server has announced to have changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Changes {
@@ -119,6 +143,14 @@ struct Shared {
     changed: Notify,
     asked: Asked,
     log: Arc<ServerLog>,
+    /// What every request says, where there was no handshake.
+    envelope: OnceLock<Envelope>,
+    /// The lists whose changes are told by a request that is held open, and whether there ever was one.
+    subscribed: AtomicU8,
+    has_listened: AtomicBool,
+    /// Until when lists are fresh; held to read or to note.
+    freshness: Mutex<Freshness>,
+    reads: ReadCache,
 }
 
 #[derive(Default)]
@@ -151,6 +183,11 @@ impl Connection {
             changed: Notify::new(),
             asked,
             log,
+            envelope: OnceLock::new(),
+            subscribed: AtomicU8::new(0),
+            has_listened: AtomicBool::new(false),
+            freshness: Mutex::default(),
+            reads: ReadCache::default(),
         });
         tokio::spawn(route(Arc::downgrade(&shared), inbound));
         Self { shared }
@@ -160,9 +197,23 @@ impl Connection {
     pub(crate) async fn request(
         &self,
         method: &str,
-        mut params: Map<String, Value>,
+        params: Map<String, Value>,
         limits: RequestLimits,
     ) -> Result<Value, CallError> {
+        self.exchange(Outgoing::new(method, params), limits, self.shared.envelope.get()).await
+    }
+
+    /// One request and its answer.
+    async fn exchange(
+        &self,
+        outgoing: Outgoing,
+        limits: RequestLimits,
+        envelope: Option<&Envelope>,
+    ) -> Result<Value, CallError> {
+        let Outgoing { method, mut params, headers } = outgoing;
+        if let Some(envelope) = envelope {
+            envelope.stamp(&mut params);
+        }
         let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
         if limits.on_progress.is_some() {
             let meta = params.entry("_meta").or_insert_with(|| json!({}));
@@ -172,10 +223,11 @@ impl Connection {
         let alive = Arc::new(Notify::new());
         let open = OpenRequest { waiter, on_progress: limits.on_progress.clone(), alive: Arc::clone(&alive) };
         self.shared.open(id, open)?;
-        let mut guard =
-            Abandonment { shared: &self.shared, id, is_over: false, can_cancel: method != "initialize" };
+        let can_cancel = !matches!(method.as_str(), "initialize" | "server/discover");
+        let mut guard = Abandonment { shared: &self.shared, id, is_over: false, can_cancel };
         let work = async {
-            self.shared.transport.send(message::request(id, method, params)).await?;
+            let message = message::request(id, &method, params);
+            self.shared.transport.send_with_headers(message, headers).await?;
             loop {
                 tokio::select! {
                     answer = &mut answer => break answer.unwrap_or_else(|_| Err(connection_closed("it stopped answering"))),
@@ -219,6 +271,11 @@ impl Connection {
     /// Sees to a message that came by another way.
     pub(crate) fn take(&self, message: Message) {
         take_message(&self.shared, message);
+    }
+
+    /// Tells whether parameters of calls are said again in headers: over HTTP, in the newer era.
+    pub(crate) fn mirrors_params(&self) -> bool {
+        self.shared.envelope.get().is_some() && self.shared.transport.has_headers()
     }
 
     /// Returns why the server has gone, if it has.
@@ -292,7 +349,12 @@ impl Shared {
     fn take_notification(&self, method: &str, params: &Value) {
         match method {
             "notifications/tools/list_changed" => self.announce(TOOLS),
-            "notifications/resources/list_changed" => self.announce(RESOURCES),
+            "notifications/resources/list_changed" => {
+                self.reads.forget(None);
+                self.announce(RESOURCES);
+            }
+            "notifications/resources/updated" => self.reads.forget(params.get("uri").and_then(Value::as_str)),
+            "notifications/subscriptions/acknowledged" => self.take_acknowledgement(params),
             "notifications/prompts/list_changed" => self.announce(PROMPTS),
             "notifications/progress" => self.take_progress(params),
             "notifications/message" => {
@@ -370,9 +432,9 @@ impl Drop for Abandonment<'_> {
         if self.is_over || !was_open {
             return;
         }
-        self.shared.transport.abandon(self.id);
+        let is_known = self.shared.transport.abandon(self.id);
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        if self.can_cancel {
+        if self.can_cancel && !is_known {
             let (shared, id) = (Arc::clone(self.shared), self.id);
             runtime.spawn(async move {
                 let params = json!({"requestId": id, "reason": "nobody waits for the answer any more"});

@@ -25,7 +25,8 @@ mod transport;
 pub use authorizer::{AfterChallenge, Authorizer, AuthorizerFuture, Challenge};
 pub use catalog::{PromptArgument, PromptSpec, Resource, ToolSpec};
 pub use connection::{
-    CallError, ClientSide, ElicitFuture, Elicitation, ElicitationAnswer, Handshake, OnProgress, Progress,
+    CallError, ClientSide, ElicitFuture, Elicitation, ElicitationAnswer, Handshake, Negotiation, OnProgress,
+    Progress,
 };
 pub use content::{CallResult, ContentPart};
 pub use limits::Limits;

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use loci_stdx::Vars;
 
+use crate::connection::Negotiation;
+
 /// What servers may take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
@@ -25,6 +27,8 @@ pub struct Limits {
     pub output_tokens: usize,
     /// Whether programs get a few variables only (`CLAUDE_CODE_MCP_ALLOWLIST_ENV`).
     pub has_small_env: bool,
+    /// Whether servers are asked for the newest revision of the protocol (`MCP_PROTOCOL_NEGOTIATION`).
+    pub negotiation: Negotiation,
 }
 
 impl Limits {
@@ -49,6 +53,7 @@ impl Limits {
             remote_starts: count("MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE"),
             output_tokens: number("MAX_MCP_OUTPUT_TOKENS").filter(|n| *n > 0).unwrap_or(25_000) as usize,
             has_small_env: vars.is_truthy("CLAUDE_CODE_MCP_ALLOWLIST_ENV"),
+            negotiation: Negotiation::parse(vars.non_empty("MCP_PROTOCOL_NEGOTIATION")),
         }
     }
 }

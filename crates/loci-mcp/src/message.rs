@@ -11,6 +11,18 @@ pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
 /// The code of an error that says that parameters are wrong.
 pub(crate) const INVALID_PARAMS: i64 = -32602;
 
+/// The code of an error that says that a revision of the protocol is not spoken.
+pub(crate) const UNSUPPORTED_VERSION: i64 = -32022;
+/// Revisions with a handshake that we speak, the newest first.
+pub(crate) const HANDSHAKE_REVISIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+/// The revision without a handshake that we speak.
+pub(crate) const STATELESS_REVISION: &str = "2026-07-28";
+
+/// Tells whether a revision has neither handshake nor session.
+pub(crate) fn is_stateless(revision: &str) -> bool {
+    revision == STATELESS_REVISION
+}
+
 /// Something the other side says.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Message {
@@ -40,6 +52,22 @@ pub struct RpcError {
     /// More about it.
     #[serde(default)]
     pub data: Value,
+}
+
+impl RpcError {
+    /// Makes an error.
+    pub(crate) fn new(code: i64, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), data: Value::Null }
+    }
+
+    /// Reads an error that answers nothing in particular: one without an id.
+    pub(crate) fn without_id(text: &[u8]) -> Option<Self> {
+        let wire: Wire = serde_json::from_slice(text).ok()?;
+        let is_unaddressed = wire.id.is_none_or(|id| id.is_null()) && wire.method.is_none();
+        // What stands before a server has errors of its own, without a code.
+        let is_of_protocol = |error: &Value| error.get("code").is_some_and(Value::is_i64);
+        wire.error.filter(|error| is_unaddressed && is_of_protocol(error)).map(read_error)
+    }
 }
 
 #[derive(Deserialize)]

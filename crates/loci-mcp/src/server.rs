@@ -4,6 +4,7 @@
 //! `needs-auth`, `failed` with the reason, `disabled`. A program that ended is not started again by itself; a server with
 //! an address is tried again, a few times, with longer pauses.
 
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,11 +12,13 @@ use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 
 use crate::catalog::{PromptSpec, Resource, ToolSpec};
-use crate::config::{ServerConfig, ServerScope, ServerWay};
-use crate::connection::{CallError, Changes, Connection, Handshake, OnProgress, RequestLimits};
+use crate::config::{RemoteKind, RemoteServer, ServerConfig, ServerScope, ServerWay};
+use crate::connection::{
+    Beginning, CallError, Changes, Connection, Handshake, Negotiation, OnProgress, RequestLimits,
+};
 use crate::content::{CallResult, ContentPart};
 use crate::log::ServerLog;
-use crate::message::Message;
+use crate::message::{Message, is_stateless};
 use crate::names::tool_name;
 use crate::opening::open;
 use crate::servers::ServersShared;
@@ -101,7 +104,13 @@ pub(crate) struct Server {
     state: Mutex<State>,
     /// The task of its life; held to replace it.
     life: Mutex<Option<tokio::task::JoinHandle<()>>>,
+    /// Which era it was found to belong to: not known, with a handshake, without one.
+    era: AtomicU8,
 }
+
+const UNKNOWN_ERA: u8 = 0;
+const HANDSHAKE_ERA: u8 = 1;
+const STATELESS_ERA: u8 = 2;
 
 struct State {
     status: ServerStatus,
@@ -124,7 +133,8 @@ impl Server {
             handshake: None,
             offer: Arc::default(),
         };
-        Self { config, log: Arc::new(log), state: Mutex::new(state), life: Mutex::default() }
+        let era = AtomicU8::new(UNKNOWN_ERA);
+        Self { config, log: Arc::new(log), state: Mutex::new(state), life: Mutex::default(), era }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -197,12 +207,29 @@ impl Server {
         on_progress: Option<OnProgress>,
     ) -> Result<CallResult, CallError> {
         let limits = self.call_limits(world, on_progress);
-        let called = self.connection()?.call(tool, arguments.clone(), meta.clone(), limits.clone()).await;
+        let known = self.tool(tool);
+        let connection = self.connection()?;
+        let called =
+            connection.call(tool, known.as_deref(), arguments.clone(), meta.clone(), limits.clone()).await;
         if !matches!(called, Err(CallError::Transport(TransportError::SessionExpired))) {
             return called;
         }
         self.begin_anew(world).await;
-        self.connection()?.call(tool, arguments, meta, limits).await
+        self.connection()?.call(tool, known.as_deref(), arguments, meta, limits).await
+    }
+
+    /// Returns what is known of a tool, by the server's own name for it.
+    fn tool(&self, name: &str) -> Option<Arc<ToolSpec>> {
+        let offer = Arc::clone(&self.state().offer);
+        offer.tools.iter().find(|(_, tool)| tool.name == name).map(|(_, tool)| Arc::clone(tool))
+    }
+
+    /// Has lists asked for anew that are not fresh any more.
+    pub(crate) fn refresh_stale(&self) {
+        let connection = self.state().connection.clone();
+        if let Some(connection) = connection {
+            connection.refresh_stale();
+        }
     }
 
     pub(crate) async fn read(
@@ -277,10 +304,13 @@ impl Server {
                         let mut state = self.state();
                         (state.status, state.error) = (ServerStatus::Connected, None);
                         state.connection = Some(connection.clone());
-                        (state.handshake, state.offer) = (Some(handshake), Arc::new(offer));
+                        (state.handshake, state.offer) = (Some(handshake.clone()), Arc::new(offer));
                     }
                     world.announce();
-                    self.follow(world, &connection).await;
+                    tokio::select! {
+                        () = self.follow(world, &connection) => {}
+                        () = connection.keep_listening(&handshake) => {}
+                    }
                     let why = connection.closed().unwrap_or_default();
                     connection.close().await;
                     self.lost(world, ServerStatus::Pending, why.clone());
@@ -333,6 +363,11 @@ impl Server {
             }
             tried += 1;
             match self.connect(world).await {
+                // A program that was written for the handshake may not have survived another beginning.
+                Err(CallError::Transport(TransportError::Closed(why))) if self.may_want_handshake(world) => {
+                    self.log.note(&format!("did not take the newest revision, trying the handshake: {why}"));
+                    self.era.store(HANDSHAKE_ERA, Ordering::Relaxed);
+                }
                 Err(CallError::Transport(error))
                     if tried < tries
                         && error.is_transient()
@@ -362,7 +397,10 @@ impl Server {
             let connection = open(&self.config, world, &self.log)?;
             self.state().held = Some(connection.clone());
             let greeted = async {
-                let handshake = connection.initialize(&world.world.greeting, limit).await?;
+                let beginning = self.beginning(world.world.limits.negotiation);
+                let handshake = connection.greet(&world.world.greeting, beginning, limit).await?;
+                let era = if is_stateless(&handshake.protocol) { STATELESS_ERA } else { HANDSHAKE_ERA };
+                self.era.store(era, Ordering::Relaxed);
                 let offer = self.discover(world, &connection, &handshake).await?;
                 Ok((handshake, offer))
             };
@@ -382,6 +420,28 @@ impl Server {
             }
         }
         done
+    }
+
+    /// Says how to begin with it: as was found out the last time, or as its kind wants it.
+    fn beginning(&self, negotiation: Negotiation) -> Beginning {
+        let can_discover = match &self.config.way {
+            ServerWay::Remote(RemoteServer { kind: RemoteKind::Http, .. }) => {
+                negotiation != Negotiation::Legacy
+            }
+            ServerWay::Stdio { .. } => negotiation == Negotiation::Auto,
+            ServerWay::Remote(_) | ServerWay::Sdk => false,
+        };
+        match self.era.load(Ordering::Relaxed) {
+            STATELESS_ERA => Beginning::Discovery,
+            UNKNOWN_ERA if can_discover => Beginning::Discovery,
+            _ => Beginning::Handshake,
+        }
+    }
+
+    fn may_want_handshake(&self, world: &ServersShared) -> bool {
+        matches!(self.config.way, ServerWay::Stdio { .. })
+            && self.era.load(Ordering::Relaxed) == UNKNOWN_ERA
+            && self.beginning(world.world.limits.negotiation) == Beginning::Discovery
     }
 
     /// Asks what the server has; only that the tools cannot be told counts as a failure.

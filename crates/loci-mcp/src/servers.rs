@@ -246,6 +246,13 @@ impl Servers {
         );
     }
 
+    /// Has lists asked for anew that servers do not call fresh any more; what comes of it is a change like any other.
+    pub fn refresh_stale(&self) {
+        for server in self.shared.all() {
+            server.refresh_stale();
+        }
+    }
+
     /// Waits until the named servers, or all, are no longer pending, or the time is over.
     pub async fn wait(&self, names: &[String], limit: Duration) {
         let servers = self.shared.all();

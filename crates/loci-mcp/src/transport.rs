@@ -12,6 +12,8 @@ mod event_stream;
 pub(crate) mod headers;
 pub(crate) mod http;
 pub(crate) mod legacy_sse;
+pub(crate) mod line_reader;
+pub(crate) mod routing_headers;
 pub(crate) mod stdio;
 pub(crate) mod web;
 
@@ -34,11 +36,27 @@ pub(crate) trait Transport: Send + Sync {
     /// Sends a message. Answers come through the channel; an error means that none to this one will.
     fn send(&self, message: Value) -> Travel<'_, Result<(), TransportError>>;
 
+    /// Sends a message with headers of its own, where messages have headers.
+    fn send_with_headers(
+        &self,
+        message: Value,
+        _headers: Vec<(String, String)>,
+    ) -> Travel<'_, Result<(), TransportError>> {
+        self.send(message)
+    }
+
+    /// Tells whether messages have headers.
+    fn has_headers(&self) -> bool {
+        false
+    }
+
     /// Is told which revision of the protocol is spoken from now on.
     fn negotiated(&self, _version: &str) {}
 
-    /// Is told that nobody waits for the answer to a request any more.
-    fn abandon(&self, _id: u64) {}
+    /// Is told that nobody waits for the answer to a request any more; tells whether the server knows by that.
+    fn abandon(&self, _id: u64) -> bool {
+        false
+    }
 
     /// Ends it, with everything that was started for it. May be called again.
     fn close(&self) -> Travel<'_, ()>;

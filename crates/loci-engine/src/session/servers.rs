@@ -42,6 +42,7 @@ impl Session {
     /// Waits for servers, where nobody has yet, and takes up what they offer; false when the wait was interrupted.
     pub(super) async fn ready_servers(&mut self) -> bool {
         let Some(link) = &mut self.mcp else { return true };
+        link.servers().refresh_stale();
         if link.is_to_wait() && !self.wait_for_servers().await {
             return false;
         }

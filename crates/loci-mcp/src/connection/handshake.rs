@@ -5,10 +5,8 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::{CallError, Connection, RequestLimits};
+use crate::message::HANDSHAKE_REVISIONS;
 use crate::names::{brief, shown_text};
-
-/// Revisions with a handshake that we speak, the newest first.
-const REVISIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 
 /// What we say of ourselves.
 #[derive(Debug, Clone)]
@@ -51,7 +49,7 @@ impl Connection {
     ) -> Result<Handshake, CallError> {
         let Greeting { name, title, version } = greeting;
         let params = json!({
-            "protocolVersion": REVISIONS[0],
+            "protocolVersion": HANDSHAKE_REVISIONS[0],
             "capabilities": {"roots": {}, "elicitation": {"form": {}, "url": {}}},
             "clientInfo": {"name": name, "title": title, "version": version},
         });
@@ -67,25 +65,31 @@ impl Connection {
 }
 
 fn read_handshake(answer: &Value) -> Result<Handshake, CallError> {
-    let text =
-        |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let protocol = text(answer, "protocolVersion");
-    if !REVISIONS.contains(&protocol.as_str()) {
+    if !HANDSHAKE_REVISIONS.contains(&protocol.as_str()) {
         return Err(CallError::Unreadable(format!(
             "the server speaks revision `{}` of the protocol, and loci speaks {}",
             brief(&protocol),
-            REVISIONS.join(", ")
+            HANDSHAKE_REVISIONS.join(", ")
         )));
     }
-    let info = answer.get("serverInfo").unwrap_or(&Value::Null);
+    Ok(read_info(answer, answer.get("serverInfo").unwrap_or(&Value::Null), protocol))
+}
+
+fn text(value: &Value, key: &str) -> String {
+    value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+/// Reads what both eras say alike.
+pub(super) fn read_info(answer: &Value, info: &Value, protocol: String) -> Handshake {
     let instructions = answer.get("instructions").and_then(Value::as_str).map(shown_text);
-    Ok(Handshake {
+    Handshake {
         name: brief(&text(info, "name")),
         version: brief(&text(info, "version")),
         protocol,
         capabilities: answer.get("capabilities").cloned().unwrap_or_else(|| Value::Object(Map::new())),
         instructions: instructions.filter(|text| !text.is_empty()),
-    })
+    }
 }
 
 #[cfg(test)]

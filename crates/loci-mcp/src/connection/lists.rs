@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
-use super::{CallError, Connection, RequestLimits};
-use crate::catalog::{PromptSpec, Resource, ToolSpec, parse_items};
+use super::subscription::time_to_live;
+use super::{CallError, Connection, Outgoing, RequestLimits};
+use crate::catalog::{HeaderParam, PromptSpec, Resource, ToolSpec, parse_items};
 use crate::content::{CallResult, ContentPart};
 
 /// The most pages and items of one list: a server that never comes to an end is cut short.
@@ -21,7 +23,15 @@ pub(crate) type Listed<T> = (Vec<T>, Vec<String>);
 impl Connection {
     /// Lists the tools.
     pub(crate) async fn tools(&self, limit: Duration) -> Result<Listed<ToolSpec>, CallError> {
-        self.list("tools/list", "tools", ToolSpec::parse, limit).await
+        let mirrors_params = self.mirrors_params();
+        let parse = |item: &Value| {
+            let tool = ToolSpec::parse(item)?;
+            match &tool.header_params {
+                Err(problem) if mirrors_params => Err(problem.clone()),
+                Ok(_) | Err(_) => Ok(tool),
+            }
+        };
+        self.list("tools/list", "tools", parse, limit).await
     }
 
     /// Lists the resources.
@@ -34,31 +44,46 @@ impl Connection {
         self.list("prompts/list", "prompts", PromptSpec::parse, limit).await
     }
 
-    /// Calls a tool; `meta` is passed on beside the arguments.
+    /// Calls a tool; `meta` is passed on beside the arguments, and what is known of the tool says which of them headers say
+    /// again.
     pub(crate) async fn call(
         &self,
         tool: &str,
+        known: Option<&ToolSpec>,
         arguments: Value,
         meta: Value,
         limits: RequestLimits,
     ) -> Result<CallResult, CallError> {
+        let header_params = known.and_then(|tool| tool.header_params.as_deref().ok());
+        let headers = match header_params.filter(|_| self.mirrors_params()) {
+            Some(params) => HeaderParam::headers(params, &arguments),
+            None => Vec::new(),
+        };
         let mut params =
             Map::from_iter([("name".to_owned(), json!(tool)), ("arguments".to_owned(), arguments)]);
         if meta.is_object() {
             params.insert("_meta".to_owned(), meta);
         }
-        let result = self.request("tools/call", params, limits).await?;
+        let outgoing = Outgoing { headers, ..Outgoing::new("tools/call", params) };
+        let result = self.ask(outgoing, limits).await?;
         Ok(CallResult::parse(&result))
     }
 
     /// Reads a resource.
     pub(crate) async fn read(&self, uri: &str, limits: RequestLimits) -> Result<Vec<ContentPart>, CallError> {
-        let params = Map::from_iter([("uri".to_owned(), json!(uri))]);
-        let result = self.request("resources/read", params, limits).await?;
-        match result.get("contents").and_then(Value::as_array) {
-            Some(contents) => Ok(contents.iter().map(ContentPart::parse_resource).collect()),
-            None => Err(CallError::Unreadable("it has no contents".to_owned())),
+        if let Some(parts) = self.shared.reads.get(uri, Instant::now()) {
+            return Ok(parts);
         }
+        let params = Map::from_iter([("uri".to_owned(), json!(uri))]);
+        let result = self.ask(Outgoing::new("resources/read", params), limits).await?;
+        let Some(contents) = result.get("contents").and_then(Value::as_array) else {
+            return Err(CallError::Unreadable("it has no contents".to_owned()));
+        };
+        let parts: Vec<ContentPart> = contents.iter().map(ContentPart::parse_resource).collect();
+        if let (Some(ttl), true) = (time_to_live(&result), self.shared.envelope.get().is_some()) {
+            self.shared.reads.keep(uri, ttl, &parts, Instant::now());
+        }
+        Ok(parts)
     }
 
     /// Has a prompt filled in; returns its messages' roles and parts.
@@ -72,7 +97,7 @@ impl Connection {
             ("name".to_owned(), json!(name)),
             ("arguments".to_owned(), Value::Object(arguments)),
         ]);
-        let result = self.request("prompts/get", params, limits).await?;
+        let result = self.ask(Outgoing::new("prompts/get", params), limits).await?;
         let Some(messages) = result.get("messages").and_then(Value::as_array) else {
             return Err(CallError::Unreadable("it has no messages".to_owned()));
         };
@@ -99,14 +124,17 @@ impl Connection {
     ) -> Result<Listed<T>, CallError> {
         let (mut items, mut problems) = (Vec::new(), Vec::new());
         let mut cursor: Option<String> = None;
+        let mut fresh: Option<Duration> = None;
         for _ in 0..MOST_PAGES {
             let params = cursor.iter().map(|cursor| ("cursor".to_owned(), json!(cursor))).collect();
             let page = self.page(method, params, limit).await?;
             let (more, wrong) = parse_items(&page, key, &parse);
+            fresh = [fresh, time_to_live(&page)].into_iter().flatten().min();
             items.extend(more);
             problems.extend(wrong);
             let next = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
             if next.is_none() || next == cursor {
+                self.note_freshness(method, fresh);
                 return Ok((items, problems));
             }
             if items.len() > MOST_ITEMS {

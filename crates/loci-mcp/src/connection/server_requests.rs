@@ -98,7 +98,7 @@ pub(super) fn answer(shared: &Arc<Shared>, id: Value, method: String, params: Va
     let (server, client) = (shared.asked.server.clone(), Arc::clone(&shared.asked.client));
     let task = tokio::spawn(async move {
         let result = match is_busy {
-            true => Err(refusal(-32000, "too many questions are open")),
+            true => Err(RpcError::new(-32000, "too many questions are open")),
             false => result(server, client.as_ref(), &method, params).await,
         };
         let Some(shared) = connection.upgrade() else { return };
@@ -111,7 +111,7 @@ pub(super) fn answer(shared: &Arc<Shared>, id: Value, method: String, params: Va
     }
 }
 
-async fn result(
+pub(super) async fn result(
     server: String,
     client: &dyn ClientSide,
     method: &str,
@@ -122,7 +122,7 @@ async fn result(
         "roots/list" => Ok(json!({"roots": client.roots().iter().map(|dir| root(dir)).collect::<Vec<_>>()})),
         "elicitation/create" => {
             let elicitation =
-                read_elicitation(server, &params).map_err(|why| refusal(INVALID_PARAMS, why))?;
+                read_elicitation(server, &params).map_err(|why| RpcError::new(INVALID_PARAMS, why))?;
             let schema = elicitation.schema.clone();
             Ok(match client.elicit(elicitation).await {
                 ElicitationAnswer::Accept(content) => match schema {
@@ -133,12 +133,8 @@ async fn result(
                 ElicitationAnswer::Cancel => json!({"action": "cancel"}),
             })
         }
-        other => Err(refusal(METHOD_NOT_FOUND, format!("loci does not answer `{other}`"))),
+        other => Err(RpcError::new(METHOD_NOT_FOUND, format!("loci does not answer `{other}`"))),
     }
-}
-
-fn refusal(code: i64, message: impl Into<String>) -> RpcError {
-    RpcError { code, message: message.into(), data: Value::Null }
 }
 
 fn root(dir: &Path) -> Value {

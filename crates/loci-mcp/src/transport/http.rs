@@ -3,6 +3,9 @@
 //! A server may give a session, which every later request names and which is ended with the connection. Beside the
 //! answers it may have a stream of its own, for what it wants to say unasked; not having one is no fault. A stream that
 //! breaks off before the answer came is taken up again behind its last event, where its events have ids.
+//!
+//! The revision of 2026-07-28 has neither sessions nor a stream beside the answers, and takes nothing up again; closing
+//! the exchange of a request is how it is cancelled. A message says itself which revision it is of.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,13 +17,13 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::event_stream::EventReader;
+use super::routing_headers::{VERSION, routing_headers};
 use super::web::{Web, body, failed, is_stream, message_headers, refused, stream_headers};
 use super::{Inbound, InboundSender, Transport, TransportError, Travel};
 use crate::log::ServerLog;
-use crate::message::Message;
+use crate::message::{Message, RpcError, is_stateless};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
 /// How often a stream is taken up again without an event having come, and the first pause, which doubles.
@@ -41,7 +44,7 @@ struct HttpShared {
     web: Web,
     /// What the server gave and what was agreed on; held to read or to replace.
     terms: Mutex<Terms>,
-    /// What ends the stream of each request that is answered by one; held to add or to take.
+    /// What ends the exchange of each request that can be ended by that; held to add or to take.
     streams: Mutex<HashMap<u64, CancellationToken>>,
     inbound: InboundSender,
     closed: CancellationToken,
@@ -52,6 +55,8 @@ struct HttpShared {
 struct Terms {
     session: Option<HeaderValue>,
     version: Option<HeaderValue>,
+    /// Whether the revision has no handshake and no session.
+    is_stateless: bool,
 }
 
 impl HttpTransport {
@@ -70,27 +75,53 @@ impl HttpTransport {
 
 impl Transport for HttpTransport {
     fn send(&self, message: Value) -> Travel<'_, Result<(), TransportError>> {
-        // Whoever waits for it may go away; what was begun is finished all the same.
+        self.send_with_headers(message, Vec::new())
+    }
+
+    fn send_with_headers(
+        &self,
+        message: Value,
+        headers: Vec<(String, String)>,
+    ) -> Travel<'_, Result<(), TransportError>> {
+        // Whoever waits for it may go away; what was begun is finished all the same, unless ending it cancels it.
         let shared = Arc::clone(&self.shared);
+        let outgoing = Outgoing::new(message, headers);
+        let stop = match outgoing.stateless_id() {
+            Some(id) => shared.streams().entry(id).or_insert_with(|| shared.closed.child_token()).clone(),
+            None => shared.closed.clone(),
+        };
         let task = tokio::spawn(async move {
-            tokio::select! {
-                sent = shared.post(message) => sent,
-                () = shared.closed.cancelled() => Err(TransportError::Closed("it was closed".to_owned())),
+            let id = outgoing.stateless_id();
+            let posted = tokio::select! {
+                posted = shared.post(outgoing) => posted,
+                () = stop.cancelled() => Err(TransportError::Closed("it was closed".to_owned())),
+            };
+            if let (Some(id), false) = (id, matches!(posted, Ok(Posted::Streaming))) {
+                shared.streams().remove(&id);
             }
+            posted.map(|_| ())
         });
         Box::pin(
             async move { task.await.unwrap_or_else(|error| Err(TransportError::Failed(error.to_string()))) },
         )
     }
 
-    fn negotiated(&self, version: &str) {
-        self.shared.terms().version = HeaderValue::from_str(version).ok();
+    fn has_headers(&self) -> bool {
+        true
     }
 
-    fn abandon(&self, id: u64) {
-        if let Some(stream) = self.shared.streams().remove(&id) {
+    fn negotiated(&self, version: &str) {
+        let mut terms = self.shared.terms();
+        terms.version = HeaderValue::from_str(version).ok();
+        terms.is_stateless = is_stateless(version);
+    }
+
+    fn abandon(&self, id: u64) -> bool {
+        let stream = self.shared.streams().remove(&id);
+        if let Some(stream) = stream {
             stream.cancel();
         }
+        self.shared.terms().is_stateless
     }
 
     fn close(&self) -> Travel<'_, ()> {
@@ -129,11 +160,12 @@ impl HttpShared {
         headers
     }
 
-    async fn post(self: &Arc<Self>, message: Value) -> Result<(), TransportError> {
-        let method = message.get("method").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let id = message.get("id").and_then(Value::as_u64).filter(|_| !method.is_empty());
-        let headers = self.with_terms(message_headers());
-        let sending = self.web.send(Method::POST, &self.web.url, &headers, Some(message.to_string()));
+    async fn post(self: &Arc<Self>, outgoing: Outgoing) -> Result<Posted, TransportError> {
+        let Outgoing { body: text, method, id, routing, .. } = outgoing;
+        let mut headers = self.with_terms(message_headers());
+        let is_stateless = routing.is_some();
+        headers.extend(routing.unwrap_or_default());
+        let sending = self.web.send(Method::POST, &self.web.url, &headers, Some(text));
         let response = tokio::time::timeout(FIRST_BYTE, sending).await.map_err(|_| {
             TransportError::Failed("the server did not begin to answer within 60 s".to_owned())
         })??;
@@ -149,23 +181,23 @@ impl HttpShared {
             self.terms().session = response.headers().get(SESSION).cloned();
         }
         if is_stream(&response) {
-            self.follow(response, id);
-        } else {
-            let bytes = body(response).await?;
-            self.take(&bytes).await;
-            if let Some(id) = id.filter(|_| bytes.trim_ascii().is_empty()) {
-                let error = TransportError::Failed("the server answered with nothing".to_owned());
-                drop(self.inbound.send(Inbound::Lost { id, error }).await);
-            }
+            self.follow(response, id, !is_stateless);
+            return Ok(Posted::Streaming);
+        }
+        let bytes = body(response).await?;
+        self.take(&bytes).await;
+        if let Some(id) = id.filter(|_| bytes.trim_ascii().is_empty()) {
+            let error = TransportError::Status { status, body: "(no answer)".to_owned() };
+            drop(self.inbound.send(Inbound::Lost { id, error }).await);
         }
         if method == "notifications/initialized" {
             tokio::spawn(listen(Arc::clone(self)));
         }
-        Ok(())
+        Ok(Posted::Answered)
     }
 
     /// Takes an answer that refuses; one that holds an answer of the protocol is that.
-    async fn refuse(&self, response: Response, id: Option<u64>) -> Result<(), TransportError> {
+    async fn refuse(&self, response: Response, id: Option<u64>) -> Result<Posted, TransportError> {
         let status = response.status().as_u16();
         let bytes = body(response).await.unwrap_or_default();
         if let (Ok(messages), Some(id)) = (Message::parse(&bytes), id)
@@ -175,7 +207,12 @@ impl HttpShared {
             for message in messages {
                 drop(self.inbound.send(Inbound::Message(message)).await);
             }
-            return Ok(());
+            return Ok(Posted::Answered);
+        }
+        // A request that was refused before its id was read is answered without one.
+        if let (Some(error), Some(id), 400..=499) = (RpcError::without_id(&bytes), id, status) {
+            drop(self.inbound.send(Inbound::Message(Message::Response { id, result: Err(error) })).await);
+            return Ok(Posted::Answered);
         }
         let shown = crate::names::brief(&String::from_utf8_lossy(&bytes[..bytes.len().min(2000)]));
         Err(TransportError::Status { status, body: shown })
@@ -202,14 +239,14 @@ impl HttpShared {
     }
 
     /// Follows the stream that answers a request, until the answer came.
-    fn follow(self: &Arc<Self>, response: Response, id: Option<u64>) {
-        let stop = self.closed.child_token();
-        if let Some(id) = id {
-            self.streams().insert(id, stop.clone());
-        }
+    fn follow(self: &Arc<Self>, response: Response, id: Option<u64>, is_resumable: bool) {
+        let stop = match id {
+            Some(id) => self.streams().entry(id).or_insert_with(|| self.closed.child_token()).clone(),
+            None => self.closed.child_token(),
+        };
         let shared = Arc::clone(self);
         tokio::spawn(async move {
-            let work = shared.read_answer(response, id);
+            let work = shared.read_answer(response, id, is_resumable);
             let lost = tokio::select! {
                 lost = work => lost,
                 () = stop.cancelled() => None,
@@ -224,7 +261,12 @@ impl HttpShared {
     }
 
     /// Reads a stream to the answer of a request; the error says why there will be none.
-    async fn read_answer(&self, response: Response, id: Option<u64>) -> Option<TransportError> {
+    async fn read_answer(
+        &self,
+        response: Response,
+        id: Option<u64>,
+        is_resumable: bool,
+    ) -> Option<TransportError> {
         let mut reader = EventReader::default();
         let mut response = Some(response);
         let mut resumes = 0;
@@ -246,7 +288,8 @@ impl HttpShared {
                     TransportError::Failed("the stream ended before the answer came".to_owned())
                 }
             };
-            let can_resume = id.is_some() && reader.last_id().is_some() && resumes < MOST_RESUMES;
+            let can_resume =
+                is_resumable && id.is_some() && reader.last_id().is_some() && resumes < MOST_RESUMES;
             if !can_resume {
                 return Some(error);
             }
@@ -295,6 +338,44 @@ impl HttpShared {
             }
         }
     }
+}
+
+/// A message on its way, and what must be known of it.
+struct Outgoing {
+    body: String,
+    method: String,
+    /// The id of a request.
+    id: Option<u64>,
+    /// What is said of it in headers, where it is of a revision without a handshake.
+    routing: Option<HeaderMap>,
+}
+
+impl Outgoing {
+    fn new(message: Value, headers: Vec<(String, String)>) -> Self {
+        let method = message.get("method").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let id = message.get("id").and_then(Value::as_u64).filter(|_| !method.is_empty());
+        let mut routing = routing_headers(&message);
+        if let Some(routing) = &mut routing {
+            let own = headers.into_iter().filter_map(|(name, value)| {
+                Some((name.parse::<HeaderName>().ok()?, HeaderValue::from_str(&value).ok()?))
+            });
+            routing.extend(own);
+        }
+        Self { body: message.to_string(), method, id, routing }
+    }
+
+    /// Returns the id of a request that is cancelled by ending its exchange.
+    fn stateless_id(&self) -> Option<u64> {
+        self.id.filter(|_| self.routing.is_some())
+    }
+}
+
+/// What has become of a message.
+enum Posted {
+    /// Everything that comes back has come.
+    Answered,
+    /// What comes back is followed.
+    Streaming,
 }
 
 /// How a stream ended.

@@ -7,3 +7,4 @@ mod support;
 mod faulty_servers;
 mod official_server;
 mod remote_servers;
+mod stateless_servers;

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::support::{Answering, World, official_sdk, script, until};
 
 /// A server that listens, and is ended with the test.
-struct Listening {
+pub(crate) struct Listening {
     child: Child,
     port: u16,
     log: PathBuf,
@@ -27,7 +27,7 @@ impl Drop for Listening {
 }
 
 impl Listening {
-    async fn start(make: impl FnOnce(u16, &str) -> Command) -> Self {
+    pub(crate) async fn start(make: impl FnOnce(u16, &str) -> Command) -> Self {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let dir = tempfile::tempdir().unwrap();
         let log = dir.path().join("log");
@@ -45,11 +45,11 @@ impl Listening {
         .await
     }
 
-    fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    fn entry(&self) -> Value {
+    pub(crate) fn entry(&self) -> Value {
         json!({"type": "http", "url": format!("http://127.0.0.1:{}/mcp", self.port)})
     }
 }
@@ -71,7 +71,7 @@ async fn check_official(transport: &str, kind: &str, path: &str) {
     })
     .await;
     let entry = json!({"type": kind, "url": format!("http://127.0.0.1:{}{path}", server.port)});
-    let world = World::start(json!({"official": entry}), &[]).await;
+    let world = World::start(json!({"official": entry}), &[("MCP_PROTOCOL_NEGOTIATION", "legacy")]).await;
     assert_eq!(world.status("official"), (Connected, String::new()), "{}", world.log("official"));
     assert_eq!(world.tools("official").len(), 9);
     assert_eq!(world.call("official", "echo", json!({"text": "hi"})).await, Ok("hi".to_owned()));
