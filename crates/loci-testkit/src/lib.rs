@@ -26,6 +26,7 @@
 
 mod gate;
 mod home;
+mod node;
 mod normalise;
 mod python;
 mod recorded;
@@ -37,6 +38,7 @@ mod wire;
 
 pub use gate::Gate;
 pub use home::TestHome;
+pub use node::NodePackages;
 pub use normalise::Normaliser;
 pub use python::PythonVenv;
 pub use recorded::{HttpVersion, Recorded, ToolResult};

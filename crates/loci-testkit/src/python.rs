@@ -53,7 +53,7 @@ impl PythonVenv {
 /// # Panics
 ///
 /// If it fails, with what it said.
-fn run(command: &mut Command) -> Output {
+pub(crate) fn run(command: &mut Command) -> Output {
     let output = command.output().expect("run a command");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?}: {said}");

@@ -58,7 +58,7 @@ impl HeaderParam {
                             let path =
                                 path.clone().map(|path| path.into_iter().chain([name.clone()]).collect());
                             (path, it)
-                        }))
+                        }));
                     }
                     Value::Object(named) if HOLD_NAMED.contains(&key.as_str()) => {
                         left.extend(named.values().map(|it| (None, it)));

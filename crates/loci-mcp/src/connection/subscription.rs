@@ -46,7 +46,7 @@ impl Connection {
         if self.shared.envelope.get().is_some() && !wanted.is_empty() {
             self.listen(&wanted).await;
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     async fn listen(&self, wanted: &Map<String, Value>) {

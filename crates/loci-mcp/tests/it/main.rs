@@ -4,6 +4,7 @@
 
 mod support;
 
+mod conformance;
 mod faulty_servers;
 mod official_server;
 mod remote_servers;

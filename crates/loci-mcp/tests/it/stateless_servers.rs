@@ -161,7 +161,6 @@ async fn lists_and_resources_are_as_fresh_as_the_server_says() {
 }
 
 /// Uses what the official server has in this era.
-#[expect(clippy::print_stderr, reason = "a skipped test says why")]
 #[tokio::test]
 async fn official_server_is_used_without_a_handshake() {
     let Some(python) = official_sdk() else {
