@@ -46,6 +46,8 @@ pub struct CallEffects {
     pub removals: Vec<Removal>,
     /// Hosts that would be contacted.
     pub hosts: Vec<String>,
+    /// Whether what is sent to them may hold more than the name of what is wanted, such as a long query.
+    pub carries_data: bool,
     /// Reads and writes of paths that are only known when the command runs.
     pub unclear: Vec<Unclear>,
     /// What could not be understood; anything here means the call is not known to be harmless.

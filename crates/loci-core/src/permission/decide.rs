@@ -6,9 +6,10 @@ use serde_json::Value;
 
 use super::critical::critical_removal;
 use super::host::is_documentation;
-use super::matching::{Restrictions, allowing, may_match, restrictions};
+use super::matching::{Restrictions, allowing, may_match, names_host, restrictions};
 use super::memory::written_memory;
 use super::plan::written_plan;
+use super::private_address::is_private_host;
 use super::protected::{is_protected, is_protected_target};
 use super::{Mode, Reason, Rule, Rulebook};
 use crate::tool::{CallEffects, Unclear};
@@ -117,6 +118,7 @@ const STEPS: &[(&str, Check)] = &[
         written_memory(call.effects, book).map(|path| allow(Reason::Memory(path.to_owned())))
     }),
     ("protected paths", |call, _, _| protected_write(call.effects)),
+    ("private hosts", |call, book, _| private_host(call, book).map(ask)),
     ("allow rules", |call, book, _| allowing(call, book).map(|rule| by_rule(Verdict::Allow, rule))),
     ("hooks that allow", |call, _, _| by_hook(Verdict::Allow, call)),
     ("only reading", |call, book, _| only_reading(call, book)),
@@ -192,6 +194,13 @@ fn protected_write(effects: &CallEffects) -> Option<Decision> {
     Some(ask(Reason::ProtectedPath(found)))
 }
 
+/// Finds a host that only a rule which names it lets be fetched from (S-33).
+fn private_host(call: &Call<'_>, book: &Rulebook) -> Option<Reason> {
+    let hosts = call.effects.hosts.iter().filter(|_| is_fetch_only(call.effects));
+    let found = hosts.into_iter().find(|host| is_private_host(host) && !names_host(call.tool, host, book))?;
+    Some(Reason::PrivateHost(found.clone()))
+}
+
 /// Reads inside, and documentation.
 fn only_reading(call: &Call<'_>, book: &Rulebook) -> Option<Decision> {
     let effects = call.effects;
@@ -199,7 +208,7 @@ fn only_reading(call: &Call<'_>, book: &Rulebook) -> Option<Decision> {
         return effects
             .hosts
             .iter()
-            .all(|host| is_documentation(host))
+            .all(|host| is_documentation(host) && !effects.carries_data)
             .then(|| allow(Reason::Documentation(host.clone())));
     }
     let is_free = effects.is_read_only() && effects.reads.iter().all(|path| book.may_read(path));
@@ -222,6 +231,9 @@ fn by_mode(call: &Call<'_>, book: &Rulebook) -> Decision {
     if effects.commands.iter().any(|command| command.runs_unknown) {
         return ask(Reason::NotUnderstood("what it runs is only known when it runs".to_owned()));
     }
+    if let (Some(host), true) = (effects.hosts.first(), effects.carries_data) {
+        return ask(Reason::CarriesData(host.clone()));
+    }
     if !effects.grants.is_empty() {
         return ask(Reason::Grants(effects.grants.join(", ")));
     }
@@ -233,7 +245,7 @@ fn by_mode(call: &Call<'_>, book: &Rulebook) -> Decision {
     let read_outside = effects.reads.iter().find(|path| !book.may_read(path));
     let write_outside = effects.writes.iter().find(|path| !book.is_inside(path) && !may_write(path));
     if let Some(path) = read_outside.or(write_outside) {
-        return ask(Reason::StateEffects(path.real.clone()));
+        return ask(Reason::OutsideDirectories(path.real.clone()));
     }
     let only_edits = effects.hosts.is_empty()
         && effects.commands.iter().all(|command| command.is_read_only || (accepts && command.is_edit));

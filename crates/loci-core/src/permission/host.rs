@@ -34,6 +34,15 @@ impl HostPattern {
         }
     }
 
+    /// Tells whether it speaks of some hosts only.
+    pub(super) fn is_specific(&self) -> bool {
+        match self {
+            Self::Any => false,
+            Self::Below(_) => true,
+            Self::Labels(pattern) => pattern.split('.').any(|label| !label.contains('*')),
+        }
+    }
+
     /// Compares with a canonical host.
     pub(super) fn matches(&self, host: &str) -> bool {
         match self {

@@ -268,6 +268,14 @@ fn hosts_allowed(call: &Call<'_>, book: &Rulebook) -> bool {
     call.effects.hosts.iter().all(allowed)
 }
 
+/// Tells whether an allow rule names a host, itself or what is below a domain; one for all hosts names none.
+pub(super) fn names_host(tool: &str, host: &str, book: &Rulebook) -> bool {
+    book.allow.iter().any(|rule| match rule.spec() {
+        Spec::Host(pattern) => rule.names(tool) && pattern.is_specific() && pattern.matches(host),
+        _ => false,
+    })
+}
+
 /// Every path must be covered: writes by `Edit` rules, reads by `Read` rules or by being written anyway.
 fn allowing_paths<'b>(call: &Call<'_>, book: &'b Rulebook) -> Option<&'b Rule> {
     let effects = call.effects;

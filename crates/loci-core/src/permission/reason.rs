@@ -31,10 +31,14 @@ pub enum Reason {
     NotAsked(Mode, Box<Reason>),
     /// It would remove a root, a home or the project.
     CriticalRemoval(String),
+    /// It would contact this machine or a network of its own.
+    PrivateHost(String),
+    /// Its address carries so much that it could tell the host what it should not know.
+    CarriesData(String),
     /// It would write a path that steers tools.
     ProtectedPath(PathBuf),
     /// It reaches outside the session's directories.
-    StateEffects(PathBuf),
+    OutsideDirectories(PathBuf),
     /// It reads or writes a path that is only known when the command runs.
     UnclearPath(String),
     /// Part of it could not be understood.
@@ -55,8 +59,11 @@ impl Reason {
             Self::Hook(_) => "hook",
             Self::Classifier(_) => "classifier",
             Self::Mode(_) | Self::NotAsked(..) => "mode",
-            Self::CriticalRemoval(_) | Self::ProtectedPath(_) => "safetyCheck",
-            Self::StateEffects(_) => "workingDir",
+            Self::CriticalRemoval(_)
+            | Self::ProtectedPath(_)
+            | Self::PrivateHost(_)
+            | Self::CarriesData(_) => "safetyCheck",
+            Self::OutsideDirectories(_) => "workingDir",
             Self::ReadOnly
             | Self::Plan(_)
             | Self::Memory(_)
@@ -72,7 +79,7 @@ impl Reason {
     /// Returns the path that is in the way.
     pub fn path(&self) -> Option<&Path> {
         match self.root() {
-            Self::ProtectedPath(path) | Self::StateEffects(path) => Some(path),
+            Self::ProtectedPath(path) | Self::OutsideDirectories(path) => Some(path),
             _ => None,
         }
     }
@@ -111,7 +118,13 @@ impl fmt::Display for Reason {
             Self::NotAsked(mode, reason) => write!(f, "{reason}, and mode {mode} does not ask"),
             Self::CriticalRemoval(target) => write!(f, "it would remove `{target}`"),
             Self::ProtectedPath(path) => write!(f, "`{}` is a protected path", path.display()),
-            Self::StateEffects(path) => write!(f, "`{}` is outside the working directories", path.display()),
+            Self::PrivateHost(host) => write!(f, "`{host}` is this machine or on a private network"),
+            Self::CarriesData(host) => {
+                write!(f, "the address would tell `{host}` more than what to answer with")
+            }
+            Self::OutsideDirectories(path) => {
+                write!(f, "`{}` is outside the working directories", path.display())
+            }
             Self::UnclearPath(text) => write!(f, "the path `{text}` is only known when the command runs"),
             Self::NotUnderstood(what) => write!(f, "it could not be fully understood: {what}"),
             Self::Interaction(Interaction::Answers) => f.write_str("it asks the user something"),

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::matching::names_host;
 use super::path_pattern::{Anchors, Names};
 use super::rule::Spec;
 use super::rule_tools::{EDIT, READ};
@@ -69,6 +70,11 @@ impl Rulebook {
         let Some(first) = patterns.next() else { return false };
         let (anchors, names) = (self.anchors(), Names::from_path(path));
         first.matches(&names, &anchors) || patterns.any(|pattern| pattern.matches(&names, &anchors))
+    }
+
+    /// Returns true when an allow rule of a tool names a host, itself or what is below a domain.
+    pub fn names_host(&self, tool: &str, host: &str) -> bool {
+        names_host(tool, host, self)
     }
 
     /// Returns true when a deny rule takes the whole tool away.

@@ -41,7 +41,10 @@ const FAMILIES: &[&str] = &[
 /// Returns what would let a call run that is asked about; nothing when it should be asked about every time.
 pub fn suggest(call: &Call<'_>, book: &Rulebook, decision: &Decision) -> Vec<Update> {
     let is_open = match decision.reason.root() {
-        Reason::NeedsApproval | Reason::StateEffects(_) | Reason::Classifier(_) => true,
+        Reason::NeedsApproval
+        | Reason::OutsideDirectories(_)
+        | Reason::PrivateHost(_)
+        | Reason::Classifier(_) => true,
         // What a tool of others does is never known; what a command does should be.
         Reason::NotUnderstood(_) => call.command.is_none(),
         _ => false,

@@ -142,6 +142,7 @@ fn modes_without_rules() {
         ("Bash !bash -c 'rm -rf ~'", "ask ask ask deny ask"),
         ("WebFetch host docs.rs", "allow allow allow allow allow"),
         ("WebFetch host evil.test", "ask ask ask deny allow"),
+        ("WebFetch host 169.254.169.254", "ask ask ask deny allow"),
         ("mcp__s__t {}", "ask ask ask deny allow"),
     ] {
         let modes = ["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"];
@@ -231,6 +232,12 @@ fn hosts_agents_skills_and_parameters() {
         ("allow: WebFetch\ndeny: WebFetch(domain:*.bad.test)", "WebFetch host x.bad.test", "deny"),
         ("deny: WebFetch(domain:docs.rs)", "WebFetch host docs.rs", "deny"),
         ("allow: WebFetch(domain:*)", "WebFetch host any.test", "allow"),
+        ("allow: WebFetch", "WebFetch host 127.0.0.1", "ask"),
+        ("allow: WebFetch(domain:*)", "WebFetch host localhost", "ask"),
+        ("allow: WebFetch(domain:*.*.*.*)", "WebFetch host 10.0.0.1", "ask"),
+        ("allow: WebFetch(domain:localhost)", "WebFetch host localhost", "allow"),
+        ("allow: WebFetch(domain:10.0.0.*)", "WebFetch host 10.0.0.1", "allow"),
+        ("deny: WebFetch(domain:localhost)", "WebFetch host localhost", "deny"),
         ("allow: mcp__s", "mcp__s__t {}", "allow"),
         ("allow: mcp__s__t", "mcp__s__u {}", "ask"),
         ("allow: mcp__s\ndeny: mcp__s__t", "mcp__s__t {}", "deny"),

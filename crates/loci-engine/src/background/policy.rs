@@ -183,7 +183,7 @@ mod tests {
             (Permit::Granted, decided(Verdict::Deny, rule(RuleList::Deny)), false),
             (Permit::Granted, decided(Verdict::Ask, rule(RuleList::Ask)), false),
             (Permit::IfAllowed, decided(Verdict::Allow, Reason::ReadOnly), true),
-            (Permit::IfAllowed, decided(Verdict::Ask, Reason::StateEffects("/x".into())), false),
+            (Permit::IfAllowed, decided(Verdict::Ask, Reason::OutsideDirectories("/x".into())), false),
             (Permit::Refused("no".to_owned()), decided(Verdict::Allow, Reason::ReadOnly), false),
         ] {
             assert_eq!(admit(permit.clone(), &decision).is_ok(), expected, "{permit:?} {decision:?}");
