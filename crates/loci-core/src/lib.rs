@@ -34,3 +34,4 @@ pub mod task_list;
 pub mod tool;
 pub mod usage;
 pub mod user_question;
+pub mod web;

@@ -32,6 +32,7 @@ mod request;
 mod restore;
 mod schedule;
 mod session;
+mod side_request;
 mod skills;
 mod slash_command;
 mod snapshot;
@@ -39,6 +40,7 @@ mod state;
 mod state_effects;
 mod task_list;
 pub mod turn;
+mod web;
 mod worktrees;
 
 pub use agents::{agent_listing, main_agent_memory, task_summary};

@@ -137,6 +137,11 @@ impl Transport {
     }
 
     fn build(&self) -> Result<reqwest::Client, Failure> {
+        self.builder()?.build().map_err(|error| not_built(&error))
+    }
+
+    /// Returns a builder with everything set, for whoever has one thing to add.
+    pub(crate) fn builder(&self) -> Result<reqwest::ClientBuilder, Failure> {
         let tls = if self.uses_tls() { self.tls.build()? } else { tls::without_roots()? };
         let mut builder = reqwest::Client::builder()
             .tls_backend_preconfigured(tls)
@@ -155,7 +160,12 @@ impl Transport {
         if let Some(proxy) = &self.proxy {
             builder = builder.proxy(reqwest::Proxy::all(proxy.clone()).map_err(|error| not_built(&error))?);
         }
-        builder.build().map_err(|error| not_built(&error))
+        Ok(builder)
+    }
+
+    /// Tells whether the server is reached through a proxy, which looks its name up itself.
+    pub(crate) fn has_proxy(&self) -> bool {
+        self.proxy.is_some()
     }
 }
 
@@ -171,7 +181,7 @@ pub fn http_client(config: &ProviderConfig, server: &Url) -> Result<reqwest::Cli
     Transport::new(config, server).client()
 }
 
-fn not_built(error: &(dyn std::error::Error + 'static)) -> Failure {
+pub(crate) fn not_built(error: &(dyn std::error::Error + 'static)) -> Failure {
     Failure::new(FailureKind::Connect, format!("Failed to set up the HTTP client: {}", root_words(error)))
         .with_hint("Check the proxy and certificate settings.")
 }

@@ -12,7 +12,7 @@ use loci_core::task_list::Todo;
 use loci_stdx::Env;
 use serde_json::Value;
 
-use crate::{AgentHost, BackgroundTasks, FileStates, ScheduleHost, TaskStore, Workspace};
+use crate::{AgentHost, BackgroundTasks, FileStates, ScheduleHost, TaskStore, WebHost, Workspace};
 
 /// An answer that takes a while.
 pub type HostFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -63,6 +63,11 @@ pub trait Host: Send + Sync {
 
     /// The prompts that the session gives itself later, where it can.
     fn schedule(&self) -> Option<&dyn ScheduleHost> {
+        None
+    }
+
+    /// The web, where the session may use it.
+    fn web(&self) -> Option<&dyn WebHost> {
         None
     }
 

@@ -9,6 +9,7 @@ mod input_check;
 mod spill;
 mod tool;
 mod toolbox;
+mod web_host;
 
 mod agents;
 mod background_tasks;
@@ -29,6 +30,8 @@ mod notebook_edit;
 mod read;
 mod recall;
 mod skill;
+mod web_fetch;
+mod web_search;
 mod write;
 
 #[cfg(test)]
@@ -58,3 +61,4 @@ pub use spill::spill_preview;
 pub use todo::task_store::{MemoryTaskStore, TaskStore};
 pub use tool::{Tool, ToolCall, ToolFuture};
 pub use toolbox::{AppendError, Toolbox};
+pub use web_host::{FetchedText, PageCache, PageContent, WebHost};

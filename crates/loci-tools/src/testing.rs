@@ -34,6 +34,8 @@ pub(crate) struct TestHost {
     is_planning: Mutex<bool>,
     todos: Mutex<Vec<Todo>>,
     schedule: crate::schedule::tests::TestSchedule,
+    /// The web.
+    pub(crate) web: crate::web_fetch::tests::TestWeb,
     /// What was said earlier; nothing is kept unless it is set.
     pub(crate) recalled: Mutex<Option<RecallResult>>,
     /// What happens between the verdict and the run.
@@ -68,6 +70,7 @@ impl TestHost {
             is_planning: Mutex::default(),
             todos: Mutex::default(),
             schedule: crate::schedule::tests::TestSchedule::default(),
+            web: crate::web_fetch::tests::TestWeb::default(),
             recalled: Mutex::default(),
             between: Mutex::new(Box::new(|| {})),
         }
@@ -76,6 +79,11 @@ impl TestHost {
     /// The world of the test, to set a variable or a clock before the first call.
     pub(crate) fn env_mut(&mut self) -> &mut Env {
         &mut self.env
+    }
+
+    /// Puts another web in the place of the empty one.
+    pub(crate) fn with_web(self, web: crate::web_fetch::tests::TestWeb) -> Self {
+        Self { web, ..self }
     }
 
     /// The project directory.
@@ -125,6 +133,10 @@ impl TestHost {
 impl Host for TestHost {
     fn schedule(&self) -> Option<&dyn crate::ScheduleHost> {
         Some(&self.schedule)
+    }
+
+    fn web(&self) -> Option<&dyn crate::WebHost> {
+        Some(&self.web)
     }
 
     fn env(&self) -> Env {

@@ -101,6 +101,8 @@ impl Toolbox {
             Arc::new(crate::schedule::cron_delete::CronDelete::default()),
             Arc::new(crate::schedule::cron_list::CronList::default()),
             Arc::new(crate::schedule::schedule_wakeup::ScheduleWakeup::default()),
+            Arc::new(crate::web_fetch::WebFetch::default()),
+            Arc::new(crate::web_search::WebSearch::default()),
         ])
     }
 

@@ -58,27 +58,18 @@ impl MainArgument {
 
 /// Tools that no toolbox here has, but that transcripts and rules of other programs name. A tool that is built here
 /// takes its row along into its descriptor.
-const FOREIGN: [(&str, ToolFacts); 4] = [
-    ("Skill", foreign(false, Some("skill"))),
-    ("Task", foreign(false, Some("subagent_type"))),
-    ("WebFetch", foreign(true, Some("url"))),
-    ("WebSearch", foreign(true, None)),
-];
+const FOREIGN: [(&str, ToolFacts); 2] = [("Skill", foreign("skill")), ("Task", foreign("subagent_type"))];
 
-const fn foreign(is_clearable: bool, main: Option<&'static str>) -> ToolFacts {
-    let main_argument = match main {
-        Some(name) => Some(MainArgument::alone(name)),
-        None => None,
-    };
+const fn foreign(main: &'static str) -> ToolFacts {
     ToolFacts {
-        is_clearable,
+        is_clearable: false,
         keeps_files: false,
         is_bare: false,
         needs_person: false,
         is_unbounded: false,
         read_argument: None,
         keeps_input: false,
-        main_argument,
+        main_argument: Some(MainArgument::alone(main)),
     }
 }
 
@@ -116,7 +107,7 @@ mod tests {
         let mine = ToolFacts { is_bare: true, ..ToolFacts::default() };
         let table = ToolFactTable::from_iter([("WebFetch", mine), ("WebFetch", ToolFacts::default())]);
         assert_eq!(table.facts("WebFetch"), mine);
-        assert!(table.facts("WebSearch").is_clearable);
+        assert_eq!(table.facts("Skill").main_argument, Some(MainArgument::alone("skill")));
         assert_eq!(table.facts("mcp__server__tool"), ToolFacts::default());
     }
 }

@@ -92,6 +92,7 @@ impl AgentService {
             agent: Some(plan.agent.clone()),
         });
         let host = host.with_agents(Arc::clone(self)).with_schedule(ctx.schedule.clone());
+        let host = host.with_web(&ctx.web);
         let mut conversation = Conversation::new(ConversationParts {
             host: Arc::new(host),
             agent: Some(plan.agent.clone()),

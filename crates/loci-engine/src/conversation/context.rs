@@ -39,6 +39,7 @@ use crate::schedule::ScheduleService;
 use crate::skills::SessionSkills;
 use crate::slash_command::{CommandRegistry, split_command};
 use crate::state::change;
+use crate::web::WebService;
 use crate::worktrees::WorktreeService;
 
 /// What the conversations of a session share.
@@ -55,6 +56,8 @@ pub(crate) struct SessionContext {
     pub(crate) tmp: SessionTmp,
     /// Prompts for later; none where nothing is to be scheduled.
     pub(crate) schedule: Option<Arc<ScheduleService>>,
+    /// The web, for tools that use it.
+    pub(crate) web: Arc<WebService>,
     /// Where front ends hear of whatever concerns the whole session.
     pub(crate) events: UnboundedSender<EngineEvent>,
     /// The MCP servers, where there are any.

@@ -16,7 +16,7 @@ use loci_storage::layout::{ConfigHome, SessionTmp};
 use loci_storage::search::{ProjectRecord, recall};
 use loci_tools::{
     AgentHost, BackgroundTasks, EnteredWorktree, FileState, FileStates, HOOK_ENV_VARIABLE, Host, HostFuture,
-    LeftWorktree, PlanView, ScheduleHost, TaskStore, ToolProgress, Workspace, WorktreeWish,
+    LeftWorktree, PlanView, ScheduleHost, TaskStore, ToolProgress, WebHost, Workspace, WorktreeWish,
 };
 use serde_json::Value;
 
@@ -27,6 +27,7 @@ use crate::extension::HookMoment;
 use crate::file_history::FileHistoryRecorder;
 use crate::plan::PlanService;
 use crate::schedule::ScheduleService;
+use crate::web::WebService;
 use crate::worktrees::WorktreeService;
 
 /// What the calls of a conversation share.
@@ -68,6 +69,8 @@ pub(crate) struct ConversationHost {
     agents: Option<Arc<AgentService>>,
     /// Prompts for later, where there can be any.
     schedule: Option<Arc<ScheduleService>>,
+    /// The web, where the conversation may use it.
+    web: Option<Arc<WebService>>,
     /// Looks whether definitions of agents changed; held for one look.
     poll_agents: Mutex<Option<AgentPoller>>,
     /// How the conversation stood when it made calls that send agents out; held to add or take one.
@@ -126,6 +129,7 @@ impl ConversationHost {
             agent: parts.agent,
             agents: None,
             schedule: None,
+            web: None,
             poll_agents: Mutex::default(),
             spawn_contexts: Mutex::default(),
         }
@@ -139,6 +143,11 @@ impl ConversationHost {
     /// Lets the conversation schedule prompts.
     pub(crate) fn with_schedule(self, schedule: Option<Arc<ScheduleService>>) -> Self {
         Self { schedule, ..self }
+    }
+
+    /// Lets the conversation use the web.
+    pub(crate) fn with_web(self, web: &Arc<WebService>) -> Self {
+        Self { web: Some(Arc::clone(web)), ..self }
     }
 
     /// Follows the files of definitions.
@@ -414,6 +423,10 @@ impl Host for ConversationHost {
 
     fn schedule(&self) -> Option<&dyn ScheduleHost> {
         self.schedule.as_deref().map(|schedule| schedule as &dyn ScheduleHost)
+    }
+
+    fn web(&self) -> Option<&dyn WebHost> {
+        self.web.as_deref().map(|web| web as &dyn WebHost)
     }
 
     fn progress(&self, call: &ToolUseId, progress: ToolProgress) {

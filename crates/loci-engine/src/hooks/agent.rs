@@ -14,12 +14,13 @@ use loci_tools::{FileStates, Host, Toolbox};
 use tokio_util::sync::CancellationToken;
 
 use super::HookService;
-use super::model::{judged, small_model, with_arguments};
+use super::model::{judged, with_arguments};
 use crate::background::{self, AgentEnd, AgentTask, BackgroundDeps, Policy};
 use crate::config::{CompactionConfig, ModelConfig};
 use crate::conversation::host::ConversationHost;
 use crate::conversation::{AgentSetup, ForkPoint, SessionContext};
 use crate::request::RequestBase;
+use crate::side_request::small_model;
 
 /// The type of such agents, in their side files.
 pub(crate) const HOOK_AGENT: &str = "hook-agent";

@@ -3,20 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt;
 use loci_core::hooks::HandlerEnd;
 use loci_core::message::{Block, Message, Role};
-use loci_core::model::facts;
-use loci_core::stream::StreamEvent;
 use loci_llm::{Request, SystemBlock};
-use loci_stdx::Vars;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::HookService;
 use crate::conversation::host::lock;
-use crate::model_name::resolve_model;
-use crate::state::change_identity;
+use crate::side_request::{answer_text, ask_model, small_model};
 
 /// What the model is told before the question.
 const SYSTEM: &str = "You check one condition for a coding agent that is about to act or to stop. Read the question and the \
@@ -39,45 +34,17 @@ impl HookService {
         let question = Message::new(Role::User, vec![Block::new_text(&with_arguments(prompt, &json))]);
         let request = Request {
             system: vec![SystemBlock { text: SYSTEM.to_owned(), is_cached: false }],
-            ..Request::new(model.clone(), MAX_TOKENS, vec![question])
+            ..Request::new(model, MAX_TOKENS, vec![question])
         };
-        let asked = self.ask_model(request, &model, cancel);
+        let asked = ask_model(&self.world().client, &self.world().identity, request, cancel);
         match tokio::time::timeout(limit, asked).await {
             Err(_) => HandlerEnd::TimedOut { blocks: false },
-            Ok(Err(why)) => HandlerEnd::Failed(why),
-            Ok(Ok(text)) => judged(&text, continues),
-        }
-    }
-
-    /// Returns what a model says; what it cost counts.
-    async fn ask_model(
-        &self,
-        request: Request,
-        model: &str,
-        cancel: &CancellationToken,
-    ) -> Result<String, String> {
-        let mut stream = self.world().client.stream(Arc::new(request), cancel.child_token());
-        let mut text = String::new();
-        while let Some(event) = stream.next().await {
-            match event.map_err(|failure| format!("the model could not be asked: {}", failure.message))? {
-                StreamEvent::BlockDone { block, .. } => text.push_str(&block.text().unwrap_or_default()),
-                StreamEvent::Ended(ended) => {
-                    change_identity(&self.world().identity, |identity| {
-                        identity.totals.add(model, &facts(model), &ended.usage);
-                    });
-                    return Ok(text);
-                }
-                _ => {}
+            Ok(Err(failure)) => {
+                HandlerEnd::Failed(format!("the model could not be asked: {}", failure.message))
             }
+            Ok(Ok(blocks)) => judged(&answer_text(&blocks), continues),
         }
-        Err("the model broke off".to_owned())
     }
-}
-
-/// Returns the model that is named, or a fast one.
-pub(super) fn small_model(vars: &Vars, named: Option<&str>) -> String {
-    let named = named.or_else(|| vars.non_empty("ANTHROPIC_SMALL_FAST_MODEL")).unwrap_or("haiku");
-    resolve_model(vars, named)
 }
 
 /// Puts the input in the place of `$ARGUMENTS`, or behind a question that does not name it. `\\$` is a plain dollar.

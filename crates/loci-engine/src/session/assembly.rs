@@ -9,7 +9,7 @@ use loci_core::app_state::{AppState, ModelChoice, PermissionState, SessionView};
 use loci_core::session::SessionIdentity;
 use loci_stdx::{Env, Store};
 use loci_storage::memory::Author;
-use loci_tools::{BackgroundTasks, Host as _, Workspace};
+use loci_tools::{BackgroundTasks, DeathWatch, Host as _, Workspace};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::side_question::SideQuestions;
@@ -34,6 +34,7 @@ use crate::schedule::ScheduleService;
 use crate::state::connect;
 use crate::state_effects::SessionStateEffects;
 use crate::task_list::task_store;
+use crate::web::{WebService, WebWorld};
 use crate::worktrees::WorktreeService;
 
 /// The variable that turns schedules off.
@@ -62,6 +63,8 @@ impl Session {
         let memory = config.memory.take();
         let memory = memory.map(|it| MemoryService::new(config.env.clone(), Arc::clone(&identity), it));
         let env_dir = Arc::new(OnceLock::new());
+        let own_caller = config.mcp.as_ref().map(McpConfig::tool_caller);
+        let mcp_tools = config.mcp_tools.take().or(own_caller);
         let hooks = HookService::new(
             std::mem::take(&mut config.hooks),
             &config.client_hooks,
@@ -75,14 +78,23 @@ impl Session {
                 client: config.client.clone(),
                 has_classifier: config.classifier.is_some(),
                 main_agent: config.agents.main.as_ref().map(|agent| agent.name.clone()),
-                mcp_tools: config
-                    .mcp_tools
-                    .take()
-                    .or_else(|| config.mcp.as_ref().map(McpConfig::tool_caller)),
+                mcp_tools: mcp_tools.clone(),
                 home: config.home.clone(),
                 env_dir: Arc::clone(&env_dir),
                 commands: command_in.downgrade(),
             },
+        );
+        let web = WebService::new(
+            WebWorld {
+                client: config.client.clone(),
+                identity: Arc::clone(&identity),
+                state: Arc::clone(&state),
+                ambient: Arc::clone(&ambient),
+                main_model: config.model.main.clone(),
+                mcp_tools,
+                death_watch: DeathWatch::default(),
+            },
+            &config.env,
         );
         // A fork begins with the words of another session, not with its plan.
         let past = if config.history.inherited.is_empty() { &config.history.path[..] } else { &[] };
@@ -103,6 +115,7 @@ impl Session {
             ambient,
             tmp: config.tmp.clone(),
             schedule: schedule(&config, &who),
+            web: Arc::new(web),
             events,
             slash_commands: Arc::clone(&config.commands),
             local_commands: config.local_commands.take(),
@@ -208,7 +221,7 @@ impl Conversation {
         };
         let service = AgentService::new(deps.clone(), &config.agents, base_of_agents, config.toolbox.clone());
         let host = host.with_agents(Arc::new(service)).with_agent_poller(config.agents.poll.take());
-        let host = host.with_schedule(ctx.schedule.clone());
+        let host = host.with_schedule(ctx.schedule.clone()).with_web(&ctx.web);
         let helpers = Helpers::new(&deps, &config.background, config.compaction.collapses, &past);
         let mut recorder = Recorder::new(config.env.clone(), config.log, config.stamp, config.history);
         if who.is_persistent() {

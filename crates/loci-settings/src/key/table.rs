@@ -217,7 +217,8 @@ pub(super) const KEYS: &[Key] = &[
     key("requiredMinimumVersion", Text, "the oldest release that may run").only(Managed),
     key("requiredMaximumVersion", Text, "the newest release that may run").only(Managed),
     key("feedbackSurveyRate", Number(0.0, 1.0), "how often to ask for feedback").free(),
-    key("skipWebFetchPreflight", Bool, "do not check addresses before fetching them"),
+    key("skipWebFetchPreflight", Bool, "do not ask a service about addresses before fetching them; none is asked here").free().used(),
+    key("webSearch", Object, "how to search the web: `command`, or `mcpTool` with `server` and `tool`").used(),
     // How managed settings are found
     key("wslInheritsWindowsSettings", Bool, "take the managed settings of Windows too").only(Managed),
     key("forceRemoteSettingsRefresh", Bool, "start only with fresh remote settings").only(Managed),

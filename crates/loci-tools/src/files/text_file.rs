@@ -49,6 +49,11 @@ impl Charset {
         self.encoding.new_decoder_with_bom_removal()
     }
 
+    /// Returns the text of bytes that need not be written back; what does not fit the encoding is replaced.
+    pub(crate) fn decoded(self, bytes: &[u8]) -> String {
+        self.encoding.decode_with_bom_removal(bytes).0.into_owned()
+    }
+
     /// Returns the bytes of a text, byte-order mark included.
     pub(crate) fn encode(self, text: &str) -> Result<Vec<u8>, Unencodable> {
         let mut bytes = Vec::with_capacity(text.len() + 3);

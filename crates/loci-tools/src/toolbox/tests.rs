@@ -11,12 +11,15 @@ fn facts_of_the_built_in_tools() {
         let names = tools.descriptors().filter(|tool| has(&tool.facts)).map(|tool| tool.name.as_str());
         names.collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(with(|facts| facts.is_clearable), "Bash Edit Glob Grep Read Write");
+    assert_eq!(with(|facts| facts.is_clearable), "Bash Edit Glob Grep Read Write WebFetch WebSearch");
     assert_eq!(with(|facts| facts.keeps_files), "Edit NotebookEdit Write");
     assert_eq!(with(|facts| facts.is_bare), "Bash Edit Read");
     assert_eq!(with(|facts| facts.needs_person), "AskUserQuestion EnterPlanMode ExitPlanMode");
     assert_eq!(with(|facts| facts.read_argument.is_some()), "Read");
-    assert_eq!(with(|facts| facts.main_argument.is_some()), "Agent Bash Edit Glob Grep Read Write");
+    assert_eq!(
+        with(|facts| facts.main_argument.is_some()),
+        "Agent Bash Edit Glob Grep Read Write WebFetch WebSearch"
+    );
 }
 
 /// A fact that names an argument which the schema does not have would be silently without effect.

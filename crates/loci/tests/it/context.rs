@@ -106,6 +106,8 @@ async fn each_piece_has_its_source_size_and_reason() {
           CronDelete  (a tool that --tools, a rule or a setting takes away)
           CronList  (a tool that --tools, a rule or a setting takes away)
           ScheduleWakeup  (a tool that --tools, a rule or a setting takes away)
+          WebFetch  (a tool that --tools, a rule or a setting takes away)
+          WebSearch  (a tool that --tools, a rule or a setting takes away)
           <project>/.claude/rules/ts.md  (Waits until a file is read that fits src/*.ts)
 
         About # tokens in all, for claude-opus-5-5

@@ -84,4 +84,5 @@ mod turn;
 mod unknown_price;
 mod unreadable;
 mod user_questions;
+mod web;
 mod worktrees;

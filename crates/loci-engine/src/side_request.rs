@@ -1,0 +1,51 @@
+//! One question to a model beside the conversation: no tools of ours, no transcript; what it costs counts.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use loci_core::message::Block;
+use loci_core::model::facts;
+use loci_core::session::SessionIdentity;
+use loci_core::stream::{Failure, FailureKind, StreamEvent};
+use loci_llm::{Client, Request};
+use loci_stdx::{Store, Vars};
+use tokio_util::sync::CancellationToken;
+
+use crate::model_name::resolve_model;
+use crate::state::change_identity;
+
+/// Sends a request and returns the blocks of the answer.
+pub(crate) async fn ask_model(
+    client: &Client,
+    identity: &Store<SessionIdentity>,
+    request: Request,
+    cancel: &CancellationToken,
+) -> Result<Vec<Block>, Failure> {
+    let model = request.model.clone();
+    let mut stream = client.stream(Arc::new(request), cancel.child_token());
+    let mut blocks = Vec::new();
+    while let Some(event) = stream.next().await {
+        match event? {
+            StreamEvent::BlockDone { block, .. } => blocks.push(block),
+            StreamEvent::Ended(ended) => {
+                change_identity(identity, |identity| {
+                    identity.totals.add(&model, &facts(&model), &ended.usage);
+                });
+                return Ok(blocks);
+            }
+            _ => {}
+        }
+    }
+    Err(Failure::new(FailureKind::Cut, "The model broke off"))
+}
+
+/// Returns the text among the blocks of an answer.
+pub(crate) fn answer_text(blocks: &[Block]) -> String {
+    blocks.iter().filter_map(Block::text).collect()
+}
+
+/// Returns the model that is named, or a fast one.
+pub(crate) fn small_model(vars: &Vars, named: Option<&str>) -> String {
+    let named = named.or_else(|| vars.non_empty("ANTHROPIC_SMALL_FAST_MODEL")).unwrap_or("haiku");
+    resolve_model(vars, named)
+}
