@@ -21,7 +21,7 @@ pub mod skills;
 pub mod status;
 pub mod usage;
 
-use loci_engine::{CommandCall, LocalCommands, LocalOutcome, SessionSnapshot};
+use loci_engine::{CommandCall, LocalCommands, LocalEffect, LocalOutcome, SessionSnapshot};
 use loci_settings::Scope;
 use loci_stdx::Env;
 use loci_storage::layout::ConfigHome;
@@ -69,6 +69,7 @@ impl LocalCommands for SessionCommands {
             "doctor" => LocalOutcome::text(self.doctor()),
             "hooks" => hooks::run(self, session),
             "skills" => skills::run(session),
+            "reload-skills" => LocalOutcome::default().with(LocalEffect::ReloadSkills),
             other => LocalOutcome::error(format!("`/{other}` cannot be carried out here")),
         }
     }

@@ -1,10 +1,11 @@
 //! The skills of a run: found, chosen by the settings, followed.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use loci_core::skill::{ListingBudget, SkillOverride, SkillRegistry, SkillScope, bundled_skills};
-use loci_engine::{SessionSkills, SkillPoller};
+use loci_engine::{SessionSkills, SkillFollower};
 use loci_storage::config::{FoundSkills, SkillWatch};
 use serde_json::Value;
 
@@ -25,6 +26,7 @@ const CHAR_BUDGET: &str = "SLASH_COMMAND_TOOL_CHAR_BUDGET";
 pub struct ReadSkills {
     found: FoundSkills,
     watch: Option<SkillWatch>,
+    problems: Vec<String>,
 }
 
 impl ReadSkills {
@@ -32,14 +34,14 @@ impl ReadSkills {
     pub fn read(run: &SkillOptions) -> Self {
         let Some(places) = &run.places else { return Self::default() };
         let (watch, found) = SkillWatch::start(places.clone());
-        Self { found, watch: Some(watch) }
+        Self { found, watch: Some(watch), problems: run.problems.clone() }
     }
 
     /// Returns what is wrong with files, for people.
     pub fn warnings(&self) -> Vec<String> {
         let unread =
             self.found.problems.iter().map(|(file, why)| format!("Skill `{}` {why}", file.display()));
-        unread.collect()
+        unread.chain(self.problems.iter().cloned()).collect()
     }
 
     /// Chooses among them.
@@ -50,16 +52,31 @@ impl ReadSkills {
     /// Makes the skills of a session whose model has such a window, in tokens.
     pub fn into_session(self, options: SkillOptions, window: u64) -> SessionSkills {
         let budget = options.budget(window);
-        let (runs_commands, mut watch) = (options.runs_commands, self.watch);
-        if watch.is_none() {
-            return SessionSkills::none();
-        }
+        let runs_commands = options.runs_commands;
+        let Some(watch) = self.watch else { return SessionSkills::none() };
         let registry = options.registry(self.found);
-        let poll: SkillPoller = Box::new(move || {
-            let found = watch.as_mut()?.poll()?;
-            Some(options.registry(found))
-        });
-        SessionSkills::new(registry, Some(poll), budget, runs_commands)
+        let follower = FollowedSkills { watch, options };
+        SessionSkills::new(registry, Some(Box::new(follower)), budget, runs_commands)
+    }
+}
+
+/// The files of skills, and what settings say of them.
+struct FollowedSkills {
+    watch: SkillWatch,
+    options: SkillOptions,
+}
+
+impl SkillFollower for FollowedSkills {
+    fn poll(&mut self) -> Option<SkillRegistry> {
+        self.watch.poll().map(|found| self.options.registry(found))
+    }
+
+    fn meet(&mut self, file: &Path) -> Option<SkillRegistry> {
+        self.watch.meet(file).map(|found| self.options.registry(found))
+    }
+
+    fn reload(&mut self) -> SkillRegistry {
+        self.options.registry(self.watch.reload())
     }
 }
 
@@ -74,6 +91,8 @@ pub struct SkillOptions {
     share: f64,
     description_chars: usize,
     char_budget: Option<usize>,
+    /// What settings say of skills in vain.
+    problems: Vec<String>,
 }
 
 impl SkillOptions {
@@ -81,21 +100,23 @@ impl SkillOptions {
     pub fn new(run: &RunSettings) -> Self {
         let setting = |key: &str| run.in_force.get(key);
         let is_true = |key: &str| setting(key).and_then(Value::as_bool).unwrap_or(false);
-        let overrides = setting("skillOverrides").and_then(Value::as_object);
+        let (overrides, mut problems) = overrides(setting("skillOverrides"));
+        let said_budget = run.env.vars.non_empty(CHAR_BUDGET);
+        let char_budget = said_budget.and_then(|text| text.trim().parse().ok());
+        if let Some(text) = said_budget.filter(|_| char_budget.is_none()) {
+            problems.push(format!("{CHAR_BUDGET} is no number of characters: `{text}`"));
+        }
         let description_chars = setting("skillListingMaxDescChars").and_then(Value::as_u64);
         Self {
             places: (!run.is_bare).then(|| run.instructions.definition_places(&run.env, &run.home)),
             plugins: Arc::clone(&run.plugins),
-            overrides: overrides
-                .into_iter()
-                .flatten()
-                .filter_map(|(name, word)| Some((name.clone(), SkillOverride::parse(word.as_str()?)?)))
-                .collect(),
+            overrides,
+            problems,
             has_bundled: !is_true("disableBundledSkills"),
             runs_commands: !is_true("disableSkillShellExecution"),
             share: setting("skillListingBudgetFraction").and_then(Value::as_f64).unwrap_or(LISTING_SHARE),
             description_chars: description_chars.map_or(DESCRIPTION_CHARS, |chars| chars as usize),
-            char_budget: run.env.vars.non_empty(CHAR_BUDGET).and_then(|text| text.trim().parse().ok()),
+            char_budget,
         }
     }
 
@@ -116,4 +137,19 @@ impl SkillOptions {
         let usual = (window as f64 * self.share * CHARS_PER_TOKEN) as usize;
         ListingBudget { chars: self.char_budget.unwrap_or(usual), description_chars: self.description_chars }
     }
+}
+
+/// Reads what settings say of single skills, and what of it means nothing.
+fn overrides(said: Option<&Value>) -> (BTreeMap<String, SkillOverride>, Vec<String>) {
+    let (mut overrides, mut problems) = (BTreeMap::new(), Vec::new());
+    for (name, word) in said.and_then(Value::as_object).into_iter().flatten() {
+        match word.as_str().and_then(SkillOverride::parse) {
+            Some(said) => drop(overrides.insert(name.clone(), said)),
+            None => problems.push(format!(
+                "`skillOverrides` says {word} of the skill `{name}`, which means nothing; it may say on, name-only, \
+                 user-invocable-only or off"
+            )),
+        }
+    }
+    (overrides, problems)
 }

@@ -40,6 +40,7 @@ use crate::background::BackgroundDeps;
 use crate::config::{AgentsConfig, CompactionConfig, ModelConfig, TurnLimits};
 use crate::conversation::ForkPoint;
 use crate::conversation::host::lock;
+use crate::skills::use_skill::TurnGrants;
 
 pub(crate) use conversation::fork_messages;
 pub(crate) use listing::agent_changes;
@@ -100,6 +101,17 @@ pub(crate) struct SpawnContext {
     pub(crate) prompt: PromptId,
     /// What a fork goes on from.
     pub(crate) fork: Option<ForkStart>,
+    /// The skill that is given to the agent, where it is one that sends it out.
+    pub(crate) skill: Option<SkillSpawn>,
+}
+
+/// What a skill that runs in an agent says of it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SkillSpawn {
+    /// What it changes about the agent's turns.
+    pub(crate) grants: TurnGrants,
+    /// Whether the conversation goes on meanwhile.
+    pub(crate) is_background: bool,
 }
 
 /// What a fork goes on from: the conversation up to the response that made the call, and an answer to each of its calls.

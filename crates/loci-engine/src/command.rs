@@ -269,12 +269,14 @@ pub struct Prompt {
     pub attachments: Vec<Value>,
     /// What was typed, where that stands for what is asked.
     pub typed: Option<String>,
+    /// Whether a schedule said it.
+    pub(crate) is_scheduled: bool,
 }
 
 impl Prompt {
     /// Makes a prompt with nothing attached.
     pub fn new(content: Content, id: Option<EntryId>) -> Self {
-        Self { content, id, attachments: Vec::new(), typed: None }
+        Self { content, id, attachments: Vec::new(), typed: None, is_scheduled: false }
     }
 
     /// Returns what was typed.

@@ -18,6 +18,7 @@ mod directories;
 mod effects;
 mod expansion;
 mod fork;
+mod forked_skill;
 mod helpers;
 mod hook_events;
 pub(crate) mod host;
@@ -161,6 +162,8 @@ pub(crate) struct AgentLimits {
     pub(crate) mode: Option<Mode>,
     /// Where it keeps memories of its own.
     pub(crate) memory_dir: Option<PathBuf>,
+    /// What the skill that it was given changes about its turns.
+    pub(crate) grants: TurnGrants,
 }
 
 impl Conversation {
@@ -257,7 +260,7 @@ impl Conversation {
             return self.handle(Event::Abandon);
         }
         // What it printed is recorded, and then the turn is over.
-        if self.stop_shell() {
+        if self.stop_shell() || self.stop_forked_skill() {
             return None;
         }
         self.withdraw_questions();
@@ -304,6 +307,7 @@ impl Conversation {
             InboxMessage::QueueMentioned(id, mentioned) => self.queue_mentioned(&id, mentioned),
             InboxMessage::ShellDone(outcome) => self.shell_done(&outcome),
             InboxMessage::SkillUsed(used) => self.skill_called(*used),
+            InboxMessage::SkillForked(reply) => self.forked_skill_done(*reply),
             InboxMessage::PromptGate(gate) => {
                 tracing::debug!(target: "loci::hooks", "prompt hooks answered");
                 let event = self.prompt_gate_passed(gate)?;

@@ -9,9 +9,11 @@ mod feature_hooks;
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use loci_context::{Restorable, RestoreBudget, Trigger};
+use loci_core::entry::Entry;
 use loci_core::hooks::{EventInput, HookEvent, ToolBatchCall};
 use loci_core::ids::ToolUseId;
 use loci_core::permission::{Classified, HookVerdict, Update};
@@ -350,6 +352,6 @@ pub trait RestoreSource: Send + Sync {
     /// Returns what runs right now, a line each with its id.
     fn running(&self) -> Vec<String>;
 
-    /// Returns what was used, the newest first, and how much of it may come back.
-    fn used(&self) -> (Vec<Restorable>, RestoreBudget);
+    /// Returns what was used in a conversation whose entries these are, the newest first, and how much of it may come back.
+    fn used(&self, path: &[Arc<Entry>]) -> (Vec<Restorable>, RestoreBudget);
 }

@@ -86,7 +86,7 @@ pub use replay::{
     CallCheck, CallOutcome, ReplayOptions, ReplayReport, ReplaySandbox, RequestCheck, TakenOver, replay,
 };
 pub use session::{Session, SessionEnd, SessionHandle};
-pub use skills::{SessionSkills, SkillPoller};
+pub use skills::{SessionSkills, SkillFollower};
 pub use slash_command::{
     CommandAction, CommandCall, CommandRegistry, CommandScope, CommandSource, CommandTiming, SlashCommand,
     not_offered, split_command,

@@ -68,6 +68,8 @@ pub enum LocalEffect {
     Permission(Update),
     /// Look after MCP servers.
     Mcp(McpAction),
+    /// Read all skills anew, and say what changed.
+    ReloadSkills,
 }
 
 /// What was said by a command, as front ends show it.
@@ -81,4 +83,6 @@ pub struct LocalCommandOutput {
     pub text: String,
     /// Whether it failed.
     pub is_error: bool,
+    /// Whether what was typed stands in the conversation already.
+    pub has_prompt: bool,
 }

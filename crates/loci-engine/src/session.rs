@@ -262,7 +262,7 @@ impl Session {
             return None;
         }
         tracing::debug!(target: "loci::engine", task = task.id, "scheduled prompt");
-        Some(TurnInput::Prompt(Prompt::text(&task.prompt)))
+        Some(TurnInput::Prompt(Prompt { is_scheduled: true, ..Prompt::text(&task.prompt) }))
     }
 
     /// Says until when a session that is closing waits for background work (for ever, without a time); nothing, when

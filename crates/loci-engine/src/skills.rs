@@ -1,18 +1,23 @@
 //! The skills of a session: which there are, what the model was told of them, and which were used.
 //!
-//! Files are looked at before each turn (`SkillPoller`). What changed counts from then on: a name that people can type
+//! Files are looked at before each turn ([`SkillFollower`]). What changed counts from then on: a name that people can type
 //! is appended to the commands, what the model can use is told behind the prompt, and nothing that was said before is
-//! touched. How a skill becomes words is in [`use_skill`](use_skill::SkillUse).
+//! touched. A skill with `paths`, and one of a directory below the working one, is told once a file it is about was read
+//! or changed ([`SessionSkills::meet`]). How a skill becomes words is in [`use_skill`](use_skill::SkillUse); what of them
+//! stands in a conversation is read from its entries ([`used`]).
 
 pub(crate) mod layer;
 pub(crate) mod use_skill;
+pub(crate) mod used;
 
 use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use loci_context::{Restorable, RestoreBudget};
 use loci_core::entry::Entry;
 use loci_core::skill::{ListingBudget, SkillDefinition, SkillRegistry, SkillScope, list_skills};
+use loci_storage::config::PathPatterns;
 use loci_tools::SkillCatalog;
 use serde_json::{Value, json};
 
@@ -25,8 +30,17 @@ use crate::slash_command::{
 /// The kind of attachment that lists skills.
 const LISTING: &str = "skill_listing";
 
-/// Looks whether skills changed; returns them anew when they did.
-pub type SkillPoller = Box<dyn FnMut() -> Option<SkillRegistry> + Send>;
+/// Follows the files of skills.
+pub trait SkillFollower: Send {
+    /// Returns the skills anew when files changed since the last look.
+    fn poll(&mut self) -> Option<SkillRegistry>;
+
+    /// Takes up the skills of directories on the way to a file; returns all skills anew when there are more.
+    fn meet(&mut self, file: &Path) -> Option<SkillRegistry>;
+
+    /// Reads all of them anew.
+    fn reload(&mut self) -> SkillRegistry;
+}
 
 /// The skills of a session, shared by all its conversations.
 pub struct SessionSkills {
@@ -40,22 +54,58 @@ pub struct SessionSkills {
 #[derive(Default)]
 struct SkillState {
     registry: Arc<SkillRegistry>,
-    poll: Option<SkillPoller>,
-    /// What was used in the main conversation, the newest last.
-    used: Vec<Restorable>,
+    /// As they were when people last heard what changed.
+    baseline: Arc<SkillRegistry>,
+    follower: Option<Box<dyn SkillFollower>>,
+    /// Skills that wait for a file they are about.
+    waiting: Vec<WaitingSkill>,
+    /// Skills whose file has come.
+    awake: HashSet<String>,
     /// Skills whose hooks count already.
     hooked: HashSet<String>,
 }
 
+/// A skill that the model is told of once a file it is about was read or changed.
+struct WaitingSkill {
+    name: String,
+    /// Where its patterns begin; the working directory without.
+    base: Option<PathBuf>,
+    patterns: PathPatterns,
+}
+
+impl SkillState {
+    fn set_registry(&mut self, registry: SkillRegistry) {
+        let is_waiting = |skill: &&Arc<SkillDefinition>| {
+            skill.is_for_model && !skill.paths.is_empty() && !self.awake.contains(&skill.name)
+        };
+        let waiting = registry.iter().filter(is_waiting).map(|skill| WaitingSkill {
+            name: skill.name.clone(),
+            base: project_of(skill),
+            patterns: PathPatterns::new(&skill.paths),
+        });
+        self.waiting = waiting.collect();
+        self.registry = Arc::new(registry);
+    }
+}
+
+/// Returns the directory around `.claude` that a project's skill lies in.
+fn project_of(skill: &SkillDefinition) -> Option<PathBuf> {
+    let file = skill.source.file.as_deref().filter(|_| skill.source.scope == SkillScope::Project)?;
+    let claude = file.ancestors().find(|dir| dir.file_name().is_some_and(|name| name == ".claude"))?;
+    std::fs::canonicalize(claude.parent()?).ok()
+}
+
 impl SessionSkills {
-    /// Holds the skills of a session; `poll` follows their files.
+    /// Holds the skills of a session; `follower` follows their files.
     pub fn new(
         registry: SkillRegistry,
-        poll: Option<SkillPoller>,
+        follower: Option<Box<dyn SkillFollower>>,
         budget: ListingBudget,
         runs_commands: bool,
     ) -> Self {
-        let state = SkillState { registry: Arc::new(registry), poll, ..SkillState::default() };
+        let mut state = SkillState { follower, ..SkillState::default() };
+        state.set_registry(registry);
+        state.baseline = Arc::clone(&state.registry);
         Self { state: Mutex::new(state), runs_commands, budget }
     }
 
@@ -77,13 +127,36 @@ impl SessionSkills {
     /// Looks whether files changed; true when they did.
     pub(crate) fn poll(&self) -> bool {
         let mut state = lock(&self.state);
-        match state.poll.as_mut().and_then(|poll| poll()) {
-            Some(registry) => {
-                state.registry = Arc::new(registry);
-                true
-            }
-            None => false,
+        let changed = state.follower.as_mut().and_then(|follower| follower.poll());
+        changed.map(|registry| state.set_registry(registry)).is_some()
+    }
+
+    /// Reads all skills anew; returns them as they were the last time, or at the start.
+    pub(crate) fn reload(&self) -> Arc<SkillRegistry> {
+        let mut state = lock(&self.state);
+        if let Some(registry) = state.follower.as_mut().map(|follower| follower.reload()) {
+            state.set_registry(registry);
         }
+        let now = Arc::clone(&state.registry);
+        std::mem::replace(&mut state.baseline, now)
+    }
+
+    /// Takes note of a file that was read or changed; true when there are more skills to use for it.
+    pub(crate) fn meet(&self, file: &Path, cwd: &Path) -> bool {
+        let real = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+        let file = real.as_path();
+        let mut state = lock(&self.state);
+        let met = state.follower.as_mut().and_then(|follower| follower.meet(file));
+        let has_met = met.map(|registry| state.set_registry(registry)).is_some();
+        let is_about = |skill: &WaitingSkill| {
+            let below = file.strip_prefix(skill.base.as_deref().unwrap_or(cwd));
+            below.is_ok_and(|below| skill.patterns.fits(below))
+        };
+        let (woken, waiting): (Vec<_>, Vec<_>) = std::mem::take(&mut state.waiting).into_iter().partition(is_about);
+        state.waiting = waiting;
+        let has_woken = !woken.is_empty();
+        state.awake.extend(woken.into_iter().map(|skill| skill.name));
+        has_met || has_woken
     }
 
     /// Adds what people can type and is not among the commands yet.
@@ -96,8 +169,13 @@ impl SessionSkills {
 
     /// Returns what the model is to be told, given what it was told so far: everything, what is new, or nothing.
     pub(crate) fn listing(&self, told: &mut Option<Vec<String>>) -> Option<Value> {
-        let registry = self.registry();
-        let is_new = |skill: &SkillDefinition| !told.as_ref().is_some_and(|told| told.contains(&skill.name));
+        let (registry, waiting): (_, HashSet<String>) = {
+            let state = lock(&self.state);
+            (Arc::clone(&state.registry), state.waiting.iter().map(|skill| skill.name.clone()).collect())
+        };
+        let known: HashSet<&str> = told.iter().flatten().map(String::as_str).collect();
+        let is_new =
+            |skill: &SkillDefinition| !known.contains(skill.name.as_str()) && !waiting.contains(&skill.name);
         let listing = list_skills(registry.for_model().filter(|(skill, _)| is_new(skill)), self.budget);
         if listing.names.is_empty() {
             return None;
@@ -113,14 +191,6 @@ impl SessionSkills {
             "type": LISTING, "content": listing.text, "skillCount": listing.names.len(), "isInitial": is_initial,
             "names": listing.names, "rendered": text, "renderedRole": "user",
         }))
-    }
-
-    /// Takes note of a skill's text that stands in the main conversation now.
-    pub(crate) fn note_used(&self, name: &str, text: &str) {
-        let item = Restorable { name: format!("The skill {name}"), text: text.to_owned(), is_agents: false };
-        let mut state = lock(&self.state);
-        state.used.retain(|other| other.name != item.name);
-        state.used.push(item);
     }
 
     /// Tells, once, that a skill's hooks have to count from now on.
@@ -140,8 +210,8 @@ impl RestoreSource for SessionSkills {
         Vec::new()
     }
 
-    fn used(&self) -> (Vec<Restorable>, RestoreBudget) {
-        (lock(&self.state).used.iter().rev().cloned().collect(), RestoreBudget::SKILLS)
+    fn used(&self, path: &[Arc<Entry>]) -> (Vec<Restorable>, RestoreBudget) {
+        (used::used_skills(path), RestoreBudget::SKILLS)
     }
 }
 
@@ -193,11 +263,42 @@ mod tests {
 
     const BUDGET: ListingBudget = ListingBudget { chars: 1000, description_chars: 100 };
 
+    /// Skills that take the place of the first ones, once.
+    struct Given(Option<SkillRegistry>);
+
+    impl SkillFollower for Given {
+        fn poll(&mut self) -> Option<SkillRegistry> {
+            self.0.take()
+        }
+
+        fn meet(&mut self, _file: &Path) -> Option<SkillRegistry> {
+            None
+        }
+
+        fn reload(&mut self) -> SkillRegistry {
+            self.0.take().unwrap_or_default()
+        }
+    }
+
+    #[test]
+    fn skill_with_paths_is_told_when_a_file_it_is_about_was_met() {
+        let skill = parse_skill("---\npaths: src/**/*.rs\n---\nRust.", "rust", SkillSource::bundled());
+        let found = SkillRegistry::new(vec![skill], Default::default());
+        let skills = SessionSkills::new(found, None, BUDGET, true);
+        let cwd = Path::new("/work");
+        assert!(skills.has_any_for_model() && skills.listing(&mut None).is_none());
+        for elsewhere in ["/work/a.rs", "/work/src/a.md", "/other/src/a.rs"] {
+            assert!(!skills.meet(Path::new(elsewhere), cwd), "{elsewhere}");
+        }
+        assert!(skills.meet(Path::new("/work/src/deep/a.rs"), cwd));
+        assert!(!skills.meet(Path::new("/work/src/b.rs"), cwd), "once");
+        assert_eq!(skills.listing(&mut None).unwrap()["names"], json!(["rust"]));
+    }
+
     #[test]
     fn model_is_told_all_skills_once_and_then_what_is_new() {
-        let mut next = Some(registry(&["one", "two"]));
-        let poll = Box::new(move || next.take());
-        let skills = SessionSkills::new(registry(&["one"]), Some(poll), BUDGET, true);
+        let follower = Box::new(Given(Some(registry(&["one", "two"]))));
+        let skills = SessionSkills::new(registry(&["one"]), Some(follower), BUDGET, true);
         let mut told = None;
         let first = skills.listing(&mut told).unwrap();
         assert_eq!((&first["names"], &first["isInitial"]), (&json!(["one"]), &json!(true)));

@@ -106,6 +106,7 @@ impl Turn {
             (Phase::Idle | Phase::Opening, Event::Begin) => self.ask_model(),
             (Phase::Opening, Event::PromptBlocked { reason }) => vec![self.end(Outcome::Blocked(reason))],
             (Phase::Opening, Event::NothingToAsk) => vec![self.end(Outcome::Completed)],
+            (Phase::Opening, Event::CommandFailed) => vec![self.end(Outcome::CommandFailed)],
             (Phase::Opening, Event::Interrupt | Event::Abandon) => self.interrupt_opening(),
             (Phase::Idle, Event::Compact { focus }) => self.compact_manually(focus),
             (Phase::Idle, Event::TakeUp(call)) => self.prepare(vec![call]),

@@ -33,7 +33,8 @@ pub use definition_files::DefinitionPlaces;
 pub use input_history::{InputEntry, InputHistory, InputHistoryError, InputScope};
 pub use instructions::{
     Diagnostic, InstructionFile, InstructionPlaces, InstructionScope, Instructions, LazyInstructions,
-    MANAGED_INSTRUCTIONS, PathRule, TriggeredInstructions, discover_instructions, strip_html_comments,
+    MANAGED_INSTRUCTIONS, PathPatterns, PathRule, TriggeredInstructions, discover_instructions,
+    strip_html_comments,
 };
 pub use output_styles::discover_output_styles;
 pub use plugins::{
@@ -46,7 +47,7 @@ pub use settings::{
     SettingsEditError, SettingsFile, SettingsPlaces, SettingsSources, SettingsWatch, TrustState,
     edit_settings, exclude_local_settings, load_settings,
 };
-pub use skills::{FoundSkills, SkillWatch, discover_nested_skills, discover_skills};
+pub use skills::{FoundSkills, SkillWatch, discover_skills};
 pub use state_file::{
     StateFileError, edit_state, external_imports, idle_notice, known_user_id, set_external_imports,
     set_trust, user_id,

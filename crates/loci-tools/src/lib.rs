@@ -37,7 +37,7 @@ mod write;
 #[cfg(test)]
 mod testing;
 
-pub use agents::agent::{agent_tool, requested_type};
+pub use agents::agent::{agent_outcome, agent_tool, requested_type};
 pub use agents::{
     AgentHost, AgentReply, AgentRequest, AgentRow, FinishedAgent, KeptWorktree, LaunchedAgent,
     MessageReceipt, ToolStats,

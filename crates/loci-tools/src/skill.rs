@@ -53,7 +53,7 @@ impl SkillTool {
         let name = skill_name(input);
         match self.catalog.find(name) {
             Some(skill) if skill.is_for_model => Ok(skill),
-            Some(_) => Err(format!("The skill `{name}` is for the user alone; ask them to type /{name}")),
+            Some(_) => Err(format!("The skill `{name}` is for the user alone; ask them to type /{name}, and do not do its steps in another way")),
             None => Err(format!("There is no skill `{name}`; only those that are listed exist")),
         }
     }
@@ -134,7 +134,7 @@ mod tests {
             refused.map(|outcome| outcome.structured.as_str().unwrap().to_owned())
         };
         assert_eq!(said("plain"), None);
-        let own = "Error: The skill `own` is for the user alone; ask them to type /own.";
+        let own = "Error: The skill `own` is for the user alone; ask them to type /own, and do not do its steps in another way.";
         assert_eq!(said("own").as_deref(), Some(own));
         let none = "Error: There is no skill `none`; only those that are listed exist.";
         assert_eq!(said("none").as_deref(), Some(none));

@@ -98,7 +98,7 @@ fn list_text(registry: &SkillRegistry, problems: &[String]) -> String {
 
 /// Says who may use a skill.
 fn users(registry: &SkillRegistry, skill: &SkillDefinition) -> String {
-    let who = match (registry.override_of(&skill.name), skill.is_for_people, skill.is_for_model) {
+    let who = match (registry.override_of(skill), skill.is_for_people, skill.is_for_model) {
         (SkillOverride::Off, ..) => "nobody: skillOverrides turns it off",
         (_, true, false) | (SkillOverride::UserInvocableOnly, true, true) => "people",
         (_, true, true) => "people and the model",
@@ -131,7 +131,7 @@ fn skill_json(registry: &SkillRegistry, skill: &SkillDefinition) -> Value {
         "scope": skill.source.scope.as_str(),
         "source": skill.source.to_string(),
         "isTrusted": skill.source.is_trusted,
-        "isOff": registry.override_of(&skill.name) == SkillOverride::Off,
+        "isOff": registry.override_of(skill) == SkillOverride::Off,
         "forPeople": skill.is_for_people,
         "forModel": skill.is_for_model,
         "allowedTools": skill.allowed_tools,

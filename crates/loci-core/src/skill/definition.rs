@@ -112,13 +112,15 @@ pub struct SkillSource {
     pub plugin: Option<String>,
     /// Whether the user trusts the folder that it lies in.
     pub is_trusted: bool,
+    /// The directory below the working one whose skill it is, as people write it; none for one that is known from the start.
+    pub nested_in: Option<String>,
 }
 
 impl SkillSource {
     /// A skill that is part of loci.
     pub fn bundled() -> Self {
         let (scope, kind) = (SkillScope::Bundled, SkillKind::Skill);
-        Self { scope, kind, file: None, plugin: None, is_trusted: true }
+        Self { scope, kind, file: None, plugin: None, is_trusted: true, nested_in: None }
     }
 }
 
@@ -208,11 +210,9 @@ fn from_fields(fields: &Map<String, Value>, name: &str, body: &str, source: Skil
         skill.notes.push("`shell: powershell` is not supported: its commands are not run".to_owned());
         skill.shell = Some("powershell".to_owned());
     }
-    if skill.fork.is_some() {
-        skill.notes.push("`context: fork` is not supported yet: it runs in the conversation".to_owned());
-    }
-    if !skill.paths.is_empty() {
-        skill.notes.push("`paths` is not supported yet: it is always known".to_owned());
+    if skill.fork.is_none() {
+        let idle = ["agent", "background"].into_iter().filter(|key| fields.contains_key(*key));
+        skill.notes.extend(idle.map(|key| format!("`{key}` counts only beside `context: fork`")));
     }
     skill.hold_back_untrusted();
     skill
@@ -267,6 +267,13 @@ impl SkillDefinition {
         }
     }
 
+    /// Tells whether it may stand beside others at the beginning of one prompt: not one that is given to an agent, and not
+    /// the loop, whose arguments may be a command themselves.
+    pub fn is_stackable(&self) -> bool {
+        let is_loop = self.source.scope == SkillScope::Bundled && self.name == "loop";
+        self.fork.is_none() && !is_loop
+    }
+
     /// Returns the directory that its files lie in.
     pub fn dir(&self) -> Option<&std::path::Path> {
         self.source.file.as_deref().and_then(std::path::Path::parent)
@@ -292,7 +299,7 @@ mod tests {
 
     fn source(kind: SkillKind) -> SkillSource {
         let file = Some("/home/.claude/skills/deploy/SKILL.md".into());
-        SkillSource { scope: SkillScope::User, kind, file, plugin: None, is_trusted: true }
+        SkillSource { scope: SkillScope::User, kind, file, ..SkillSource::bundled() }
     }
 
     fn parse(text: &str) -> SkillDefinition {
@@ -321,12 +328,7 @@ mod tests {
         assert!(skill.hooks.is_some());
         assert_eq!(skill.paths, texts(&["src/**", "docs/*.md"]));
         assert_eq!(skill.body, "# Deploy\n\nShip $target.");
-        let waits = |what: &str| format!("`{what}` is not supported yet");
-        assert!(
-            skill.notes[1].starts_with(&waits("context: fork"))
-                && skill.notes[2].starts_with(&waits("paths"))
-        );
-        assert_eq!((skill.notes.len(), skill.notes[0].as_str()), (3, "`future` has no meaning here"));
+        assert_eq!(skill.notes, texts(&["`future` has no meaning here"]));
         assert_eq!(skill.dir(), Some(std::path::Path::new("/home/.claude/skills/deploy")));
     }
 

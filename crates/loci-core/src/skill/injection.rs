@@ -1,6 +1,6 @@
 //! Commands in the text of a skill, whose output takes their place before the model reads it.
 //!
-//! `` !`command` `` within a line, where the mark begins a word, and blocks fenced with ```` ```! ````.
+//! `` !`command` `` at the beginning of a line or behind a space, and blocks fenced with ```` ```! ````.
 
 /// A piece of a skill's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,8 +68,7 @@ fn block_at(text: &str, mark: usize) -> Option<Found<'_>> {
 
 /// Reads a command within a line whose mark is here.
 fn inline_at(text: &str, mark: usize) -> Option<Found<'_>> {
-    let begins_word =
-        text[..mark].chars().next_back().is_none_or(|c| !c.is_alphanumeric() && c != '`' && c != '!');
+    let begins_word = text[..mark].chars().next_back().is_none_or(char::is_whitespace);
     let inner = text[mark + 1..].strip_prefix('`').filter(|_| begins_word)?;
     let len = inner.find(['`', '\n']).filter(|len| inner[*len..].starts_with('`'))?;
     let command = &inner[..len];
@@ -96,7 +95,9 @@ mod tests {
         for (text, expected) in [
             ("Status: !`git status`.", "Status: <git status>."),
             ("!`a` and !`b c`", "<a> and <b c>"),
-            ("(!`a`)", "(<a>)"),
+            ("(!`a`)", "(!`a`)"),
+            ("KEY=!`a`", "KEY=!`a`"),
+            ("a\t!`b`", "a\t<b>"),
             ("no`!`a``", "no`!`a``"),
             ("wow!`a`", "wow!`a`"),
             ("! `a`", "! `a`"),

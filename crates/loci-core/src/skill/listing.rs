@@ -75,7 +75,9 @@ fn name_line(skill: &SkillDefinition) -> String {
 
 /// Returns what a skill is for, on one line and not too long.
 fn description(skill: &SkillDefinition, most: usize) -> String {
-    let text = skill.summary();
+    // It cannot end, or begin, what the program says around it.
+    let text = skill.summary().replace("system-reminder>", "system-reminder >");
+    let text = text.replace(|c: char| c.is_control() && !c.is_whitespace(), "");
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if text.chars().count() <= most {
         return text;

@@ -1,13 +1,14 @@
 //! The skills that can be used, by name, and which of several of one name counts.
 //!
 //! A skill wins over a command file; then the administrator's, the user's and the project's, in this order, and of a
-//! project the closest directory; all of them over those that are part of loci.
+//! project the closest directory; all of them over those that are part of loci. A skill of a directory below the working
+//! one hides no other: where its name is taken, the directory is put before it (`apps/web:deploy`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::bundled::BUNDLED_ALIASES;
-use super::{Listed, SkillDefinition, SkillScope};
+use super::{Listed, SkillDefinition, SkillScope, SkillSource};
 
 /// How settings let a skill be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -49,18 +50,46 @@ pub struct SkillRegistry {
 impl SkillRegistry {
     /// Chooses among definitions; those found first win over others of the same scope and kind.
     pub fn new(found: Vec<SkillDefinition>, overrides: BTreeMap<String, SkillOverride>) -> Self {
-        let mut found: Vec<_> = found.into_iter().map(Arc::new).collect();
+        let mut found = found;
         found.sort_by_key(|skill| {
-            (skill.source.scope == SkillScope::Bundled, skill.source.kind, skill.source.scope)
+            let SkillSource { scope, kind, .. } = skill.source;
+            (skill.source.nested_in.is_some(), scope == SkillScope::Bundled, kind, scope)
         });
         let mut registry = Self { overrides, ..Self::default() };
-        for skill in found {
-            match registry.exact(&skill.name) {
-                Some(_) => registry.hidden.push(skill),
-                None => registry.skills.push(skill),
+        let mut names = HashSet::new();
+        for mut skill in found {
+            if names.contains(&skill.name) {
+                qualify(&mut skill);
+            }
+            // The model may not use what is kept to people.
+            skill.is_for_model &= registry.override_of(&skill) != SkillOverride::UserInvocableOnly;
+            match names.insert(skill.name.clone()) {
+                true => registry.skills.push(Arc::new(skill)),
+                false => registry.hidden.push(Arc::new(skill)),
             }
         }
         registry
+    }
+
+    /// Returns the names under which directories have a skill of this name for their own files.
+    pub fn variants<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let is_variant = move |skill: &&Arc<SkillDefinition>| {
+            let dir = skill.source.nested_in.as_deref();
+            dir.is_some_and(|dir| qualified(dir, name) == skill.name)
+        };
+        self.iter().filter(is_variant).map(|skill| skill.name.as_str())
+    }
+
+    /// Says why a name that there is cannot be called by people; none where it can, or where there is no such skill.
+    pub fn refusal_for_people(&self, name: &str) -> Option<String> {
+        let skill = self.exact(name)?;
+        match (self.override_of(skill), skill.is_for_people) {
+            (SkillOverride::Off, _) => Some(format!("The skill `{name}` is turned off by `skillOverrides`")),
+            (_, true) => None,
+            (_, false) => Some(format!(
+                "The skill `{name}` is for the model alone (`user-invocable: false`). Ask for it in words"
+            )),
+        }
     }
 
     /// Returns a skill that can be used, by its name or another one of it.
@@ -69,12 +98,12 @@ impl SkillRegistry {
         let meant = alias
             .and_then(|(_, name)| self.exact(name))
             .filter(|skill| skill.source.scope == SkillScope::Bundled);
-        self.exact(name).or(meant).filter(|skill| self.override_of(&skill.name) != SkillOverride::Off)
+        self.exact(name).or(meant).filter(|skill| self.override_of(skill) != SkillOverride::Off)
     }
 
     /// Iterates over the skills that can be used.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<SkillDefinition>> {
-        self.skills.iter().filter(|skill| self.override_of(&skill.name) != SkillOverride::Off)
+        self.skills.iter().filter(|skill| self.override_of(skill) != SkillOverride::Off)
     }
 
     /// Iterates over all skills that no other hides, those too that settings turn off.
@@ -90,7 +119,7 @@ impl SkillRegistry {
     /// Iterates over the skills that the model is told of, and how.
     pub fn for_model(&self) -> impl Iterator<Item = (&SkillDefinition, Listed)> {
         self.iter().filter(|skill| skill.is_for_model).filter_map(|skill| {
-            match self.override_of(&skill.name) {
+            match self.override_of(skill) {
                 SkillOverride::On => Some((skill.as_ref(), Listed::Whole)),
                 SkillOverride::NameOnly => Some((skill.as_ref(), Listed::NameOnly)),
                 SkillOverride::UserInvocableOnly | SkillOverride::Off => None,
@@ -98,9 +127,10 @@ impl SkillRegistry {
         })
     }
 
-    /// Returns what settings say of a skill.
-    pub fn override_of(&self, name: &str) -> SkillOverride {
-        self.overrides.get(name).copied().unwrap_or_default()
+    /// Returns what settings say of a skill. Those of plugins come and go with their plugin.
+    pub fn override_of(&self, skill: &SkillDefinition) -> SkillOverride {
+        let said = self.overrides.get(&skill.name).filter(|_| skill.source.scope != SkillScope::Plugin);
+        said.copied().unwrap_or_default()
     }
 
     /// Iterates over definitions that are hidden, each with the one that hides it.
@@ -113,10 +143,21 @@ impl SkillRegistry {
     }
 }
 
+/// Puts the directory before a name that is taken, and says which it is.
+fn qualify(skill: &mut SkillDefinition) {
+    let Some(dir) = &skill.source.nested_in else { return };
+    skill.description = format!("For files in {dir}/: {}", skill.description);
+    skill.name = qualified(dir, &skill.name);
+}
+
+fn qualified(dir: &str, name: &str) -> String {
+    format!("{dir}:{name}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::skill::{SkillKind, SkillSource, bundled_skills, parse_skill};
+    use crate::skill::{SkillKind, bundled_skills, parse_skill};
 
     fn skill(name: &str, scope: SkillScope, kind: SkillKind, body: &str) -> SkillDefinition {
         let source = SkillSource { scope, kind, ..SkillSource::bundled() };
@@ -172,5 +213,38 @@ mod tests {
         let people: Vec<_> = registry.for_people().map(|skill| skill.name.as_str()).collect();
         assert!(people.contains(&"test") && people.contains(&"quiet") && !people.contains(&"verify"));
         assert!(registry.find("verify").is_none());
+        assert!(registry.find("test").is_some_and(|skill| !skill.is_for_model), "the model may not use it");
+        assert!(registry.refusal_for_people("verify").is_some_and(|why| why.contains("skillOverrides")));
+        assert_eq!(registry.refusal_for_people("test").or(registry.refusal_for_people("none")), None);
+    }
+
+    #[test]
+    fn overrides_do_not_reach_skills_of_plugins() {
+        let found = vec![skill("tools:ship", SkillScope::Plugin, SkillKind::Skill, "x")];
+        let overrides = BTreeMap::from([("tools:ship".to_owned(), SkillOverride::Off)]);
+        assert!(SkillRegistry::new(found, overrides).find("tools:ship").is_some());
+    }
+
+    #[test]
+    fn nested_skill_has_its_directory_before_a_name_that_is_taken() {
+        let nested = |dir: &str, name: &str| {
+            let source = SkillSource { nested_in: Some(dir.to_owned()), ..SkillSource::bundled() };
+            parse_skill("Ships.", name, SkillSource { scope: SkillScope::Project, ..source })
+        };
+        let found = vec![
+            nested("apps/web", "deploy"),
+            nested("apps/web", "own"),
+            nested("apps/api", "own"),
+            nested("apps/web", "verify"),
+            skill("deploy", SkillScope::Project, SkillKind::CommandFile, "root"),
+        ];
+        let registry = SkillRegistry::new([found, bundled_skills()].concat(), BTreeMap::new());
+        let body = |name: &str| registry.find(name).map(|skill| skill.body.clone());
+        assert_eq!(body("deploy").as_deref(), Some("root"));
+        let web = registry.find("apps/web:deploy").map(|skill| skill.description.as_str());
+        assert_eq!(web, Some("For files in apps/web/: Ships."));
+        assert!(body("own").is_some() && body("apps/api:own").is_some() && body("apps/web:verify").is_some());
+        assert_eq!(registry.variants("deploy").collect::<Vec<_>>(), ["apps/web:deploy"]);
+        assert_eq!(registry.variants("apps/web:deploy").count(), 0);
     }
 }

@@ -113,7 +113,8 @@ impl AgentService {
             helpers: Helpers::default(),
             ctx: Arc::clone(ctx),
         });
-        conversation.set_agent_limits(AgentLimits { mode: plan.mode, memory_dir: memory }, work);
+        let grants = std::mem::take(&mut plan.grants);
+        conversation.set_agent_limits(AgentLimits { mode: plan.mode, memory_dir: memory, grants }, work);
         Ok(conversation)
     }
 

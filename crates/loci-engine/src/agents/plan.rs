@@ -17,6 +17,7 @@ use super::{AgentService, ForkStart, SpawnContext};
 use crate::config::ModelConfig;
 use crate::event::AgentRef;
 use crate::model_name::{is_model_available, resolve_model};
+use crate::skills::use_skill::TurnGrants;
 
 /// Everything that makes an agent's run what it is.
 pub(crate) struct AgentPlan {
@@ -37,6 +38,8 @@ pub(crate) struct AgentPlan {
     /// What a fork answers the calls of the response with that it goes on from.
     pub(crate) results: Vec<Block>,
     pub(crate) meta: AgentMeta,
+    /// What the skill that it was given changes about its turns.
+    pub(crate) grants: TurnGrants,
 }
 
 /// What an agent begins with.
@@ -110,7 +113,11 @@ impl AgentService {
         };
         self.tell_notes(&definition, request.mode);
         let is_isolated = request.isolation.as_deref() == Some("worktree") || definition.is_isolated;
-        let is_background = self.is_background(request, &definition);
+        let skill = from.context.skill.clone();
+        let is_background = match &skill {
+            Some(skill) => skill.is_background && self.can_work_in_background(),
+            None => self.is_background(request, &definition),
+        };
         let agent = AgentRef {
             id: new_agent_id(from.env),
             kind: definition.name.clone(),
@@ -141,6 +148,7 @@ impl AgentService {
             agent,
             model,
             definition,
+            grants: skill.unwrap_or_default().grants,
         })
     }
 
@@ -205,11 +213,16 @@ impl AgentService {
             definition: Arc::clone(definition),
             agent,
             model,
+            grants: TurnGrants::default(),
         })
     }
 
+    fn can_work_in_background(&self) -> bool {
+        !self.vars().is_truthy("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS")
+    }
+
     fn is_background(&self, request: &AgentRequest, definition: &AgentDefinition) -> bool {
-        let can = !self.vars().is_truthy("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS");
+        let can = self.can_work_in_background();
         can && (definition.is_background || request.run_in_background.unwrap_or(self.settings.is_background))
     }
 

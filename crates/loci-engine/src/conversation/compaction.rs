@@ -1,6 +1,7 @@
 //! Making the conversation shorter: when, from what, and what becomes of it.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use loci_context::{
@@ -9,6 +10,7 @@ use loci_context::{
     ResultBudget, Trigger, Window, context_tokens, estimate_path, next_context_action, prose_tokens,
     restored,
 };
+use loci_core::entry::Entry;
 use loci_core::ids::ToolUseId;
 use loci_core::message::Block;
 use loci_core::model::facts;
@@ -357,6 +359,7 @@ impl Conversation {
 
     /// Puts a summary in the place of what it stands for.
     fn put_in_place(&mut self, shorter: &CompactionResult, pending: &PendingCompaction) -> CompactionOutcome {
+        let past = self.recorder.path().to_vec();
         let shortened = self.recorder.compact(&Shortened {
             shorter,
             trigger: pending.trigger,
@@ -376,7 +379,7 @@ impl Conversation {
         self.drop_retired_tools();
         self.reread_instructions();
         self.restore_plan();
-        self.restore_used(&pending.room);
+        self.restore_used(&past, &pending.room);
         self.restore_files(RestoreBudget::FILES.within(self.room_left(&pending.room)));
         self.compactor.guard.succeeded();
         let tokens = self.tokens();
@@ -420,9 +423,9 @@ impl Conversation {
     }
 
     /// Puts what else was used before the model again, as something to look at.
-    fn restore_used(&mut self, room: &ContextRoom) {
+    fn restore_used(&mut self, past: &[Arc<Entry>], room: &ContextRoom) {
         for source in self.ctx.restore_sources.clone() {
-            let (used, budget) = source.used();
+            let (used, budget) = source.used(past);
             for item in restored(used, budget.within(self.room_left(room))) {
                 self.recorder.attachment(item.attachment());
             }

@@ -1,5 +1,6 @@
 //! Performing the turn machine's effects.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use loci_core::agent::FORK;
@@ -101,7 +102,13 @@ impl Conversation {
                 self.tell_plan();
                 let attachments = prompt.attachments.into_iter().chain(attachments);
                 attachments.for_each(|attachment| self.recorder.attachment(attachment));
-                Some(Event::Begin)
+                match self.run.forked_skill.take() {
+                    Some(skill) => {
+                        self.run_forked_skill(skill);
+                        None
+                    }
+                    None => Some(Event::Begin),
+                }
             }
             PromptGate::Block { reason } => {
                 self.run.tally.text.clone_from(&reason);
@@ -339,10 +346,16 @@ impl Conversation {
     /// Returns how the conversation stands, for an agent that a call sends out.
     fn spawn_context(&self, call: &PreparedCall) -> SpawnContext {
         let is_fork = call.input["subagent_type"].as_str() == Some(FORK);
+        SpawnContext { fork: if is_fork { self.fork_start() } else { None }, ..self.plain_spawn_context() }
+    }
+
+    /// Returns how the conversation stands, for an agent that goes on from nothing of it.
+    pub(super) fn plain_spawn_context(&self) -> SpawnContext {
         SpawnContext {
             model: ModelConfig { main: self.current_model(), ..self.model.clone() },
             prompt: self.recorder.prompt_id().cloned().unwrap_or_else(|| PromptId::new("")),
-            fork: if is_fork { self.fork_start() } else { None },
+            fork: None,
+            skill: None,
         }
     }
 
@@ -371,6 +384,7 @@ impl Conversation {
         let running = self.run.running.iter().filter(|(id, _)| call.is_none_or(|call| call == *id));
         running.for_each(|(_, running)| running.to_background.cancel());
         self.move_shell_to_background(call);
+        self.move_forked_skill_to_background(call);
     }
 
     /// Returns whoever wants to know what comes of a call, and what they are told of it.
@@ -389,9 +403,12 @@ impl Conversation {
 
     /// Sees to what a call that worked has brought: instructions, memories, changed files.
     fn note_done(&mut self, call: RunningCall, outcome: &mut ToolOutcome) {
-        if let Some(file) = call.reads {
-            outcome.attachments.extend(self.meet_instructions(&file));
+        if let Some(file) = &call.reads {
+            outcome.attachments.extend(self.meet_instructions(file));
         }
+        let written = call.effects.writes.iter().map(|path| path.real.clone());
+        let touched: Vec<PathBuf> = call.reads.into_iter().chain(written).collect();
+        outcome.attachments.extend(self.meet_skills(&touched));
         if self.ctx.memory.as_ref().is_some_and(|memory| memory.is_touched(&call.effects)) {
             self.helpers.memory_written();
         }

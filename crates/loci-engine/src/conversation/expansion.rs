@@ -3,24 +3,28 @@
 //! A typed one is opened like any prompt, with one step before it: hooks may refuse it, its commands run, and the words
 //! that go to the model take the place of what was typed. Where any of that fails, nothing is sent.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use loci_core::hooks::HookEvent;
 use loci_core::message::{Block, Content};
 use loci_core::skill::{SkillDefinition, SkillScope, Variables};
-use loci_tools::{SKILL_TOOL, SkillCatalog, SkillTool, skill_name};
+use loci_core::tool::ToolAttachment;
+use loci_tools::{Host as _, SKILL_TOOL, SkillCatalog, SkillTool, skill_name};
 use serde_json::{Value, json};
 
+use super::forked_skill::ForkedSkill;
 use super::{Conversation, InboxMessage};
 use crate::calls::CallLayer;
-use crate::command::ToolChanges;
+use crate::command::{Prompt, ToolChanges};
 use crate::event::EngineEvent;
 use crate::extension::{ExpansionGate, FeatureHooks, PromptExpansion};
 use crate::prepared_call::PreparedCall;
 use crate::skills::layer::{SkillLayer, UsedSkill};
 use crate::skills::told_names;
 use crate::skills::use_skill::{SkillPlace, SkillUse, TurnGrants};
-use crate::slash_command::CommandCall;
+use crate::skills::used::has_skill_text;
+use crate::slash_command::{CommandAction, CommandCall, split_command};
 use crate::turn::Event;
 
 /// How many skills may stand at the beginning of one prompt.
@@ -32,8 +36,10 @@ pub(crate) struct ExpandedPrompt {
     /// What is recorded behind the prompt.
     attachments: Vec<Value>,
     grants: TurnGrants,
-    /// Names and texts of what was used.
-    used: Vec<(String, String)>,
+    /// The names of what was used.
+    used: Vec<String>,
+    /// What is given to an agent, in the place of a question to the model.
+    forked: Option<ForkedSkill>,
 }
 
 impl Conversation {
@@ -42,13 +48,68 @@ impl Conversation {
         if self.agent.is_some() || !self.ctx.skills.poll() {
             return;
         }
+        self.offer_skills();
+    }
+
+    /// Lets people type what there is, and has the next request offer the tool where the model has something to use.
+    fn offer_skills(&mut self) {
         self.ctx.add_skill_commands();
         let is_denied = self.rules_now().is_tool_denied(SKILL_TOOL);
-        if self.ctx.skills.has_any_for_model() && !is_denied && !self.offers_skills() {
+        if self.agent.is_none()
+            && self.ctx.skills.has_any_for_model()
+            && !is_denied
+            && !self.offers_skills()
+        {
             let catalog: Arc<dyn SkillCatalog> = Arc::clone(&self.ctx.skills) as _;
             let tool = Arc::new(SkillTool::new(catalog)) as _;
             self.change_tools(ToolChanges { added: vec![tool], removed: Vec::new() });
         }
+    }
+
+    /// Reads all skills anew; returns what to say about that.
+    pub(crate) fn reload_skills(&mut self) -> String {
+        let before = self.ctx.skills.reload();
+        self.offer_skills();
+        let now = self.ctx.skills.registry();
+        let named = |label: &str, names: Vec<&str>| match names.is_empty() {
+            true => String::new(),
+            false => format!("; {label}: {}", names.join(", ")),
+        };
+        let came = now.iter().filter(|it| before.find(&it.name).is_none()).map(|it| it.name.as_str());
+        let went = before.iter().filter(|it| now.find(&it.name).is_none()).map(|it| it.name.as_str());
+        let is_changed =
+            |it: &&Arc<SkillDefinition>| before.find(&it.name).is_some_and(|old| old.as_ref() != it.as_ref());
+        let changed = now.iter().filter(is_changed).map(|it| it.name.as_str());
+        let parts = [
+            named("new", came.collect()),
+            named("changed", changed.collect()),
+            named("gone", went.collect()),
+        ];
+        format!("{} skills{}", now.iter().count(), parts.concat())
+    }
+
+    /// Returns what a file that was read or changed makes known: skills for files like it, and those of its directory.
+    pub(super) fn meet_skills(&mut self, files: &[PathBuf]) -> Vec<ToolAttachment> {
+        let project = self.host.workspace().project;
+        let cwd = std::fs::canonicalize(&project).unwrap_or(project);
+        let skills = Arc::clone(&self.ctx.skills);
+        let n_met = files.iter().filter(|file| skills.meet(file, &cwd)).count();
+        if n_met == 0 {
+            return Vec::new();
+        }
+        self.offer_skills();
+        let listing = self.offers_skills().then(|| skills.listing(&mut told_names(self.recorder.path())));
+        listing.flatten().map(|attachment| ToolAttachment { attachment }).into_iter().collect()
+    }
+
+    /// Says why a skill that is typed cannot be used; none where it can, or where it is no skill.
+    pub(super) fn refusal_of_skill(&self, prompt: &Prompt) -> Option<String> {
+        let text = prompt.content.text();
+        let (name, _) = split_command(&text)?;
+        if self.ctx.slash_commands.get().find(name).is_some_and(|it| it.action != CommandAction::Skill) {
+            return None;
+        }
+        self.ctx.skills.registry().refusal_for_people(name)
     }
 
     /// Tells the model which skills it can use, as far as it does not know them.
@@ -87,6 +148,7 @@ impl Conversation {
             (expansion, self.hook_moment())
         });
         let (host, shell) = (Arc::clone(&self.host), self.toolbox.find_shared("Bash"));
+        let registry = self.ctx.skills.registry();
         self.wait_for(async move {
             let mut attachments = Vec::new();
             if let Some((expansion, moment)) = asks {
@@ -96,20 +158,25 @@ impl Conversation {
                 }
             }
             let (mut blocks, mut grants, mut used) = (Vec::new(), TurnGrants::default(), Vec::new());
+            let mut forked = None;
             for (ready, arguments) in ready {
-                let name = ready.skill.name.clone();
-                grants.join(ready.grants.clone());
-                blocks.push(Block::new_text(&command_tags(&name, &arguments)));
-                match ready.render(shell.clone(), host.as_ref()).await {
-                    Ok(text) => {
-                        blocks.push(Block::new_text(&text));
-                        used.push((name, text));
-                    }
+                let (skill, own) = (Arc::clone(&ready.skill), ready.grants.clone());
+                blocks.push(Block::new_text(&command_tags(&skill.name, &arguments)));
+                let text = match ready.render(shell.clone(), host.as_ref(), &registry).await {
+                    Ok(text) => text,
                     Err(why) => return InboxMessage::Expanded(Err(why)),
+                };
+                used.push(skill.name.clone());
+                if skill.fork.is_some() {
+                    forked = Some(ForkedSkill { skill, arguments, text, grants: own });
+                    break;
                 }
+                grants.join(own);
+                blocks.push(Block::new_text(&text));
             }
             let content = Content::Blocks(blocks);
-            InboxMessage::Expanded(Ok(Box::new(ExpandedPrompt { content, attachments, grants, used })))
+            let expanded = ExpandedPrompt { content, attachments, grants, used, forked };
+            InboxMessage::Expanded(Ok(Box::new(expanded)))
         });
     }
 
@@ -134,10 +201,15 @@ impl Conversation {
                 .push(json!({"type": "command_permissions", "allowedTools": expanded.grants.allow}));
         }
         self.grants.join(expanded.grants);
-        for (name, text) in &expanded.used {
-            self.skill_used(name, text);
+        for name in &expanded.used {
+            self.skill_used(name);
         }
-        self.submit_prompt();
+        self.run.forked_skill = expanded.forked;
+        match self.run.forked_skill.is_some() {
+            // What it mentions is the agent's to read.
+            true => self.offer_prompt(),
+            false => self.submit_prompt(),
+        }
     }
 
     /// Returns what wraps a call of the Skill tool; nothing for calls of others.
@@ -151,22 +223,28 @@ impl Conversation {
             Some(skill) => SkillUse::prepare(&skill, arguments, &self.skill_place()),
             None => Err(format!("There is no skill `{name}` any more.")),
         };
+        if let Ok(SkillUse { skill, grants, .. }) = &ready
+            && skill.fork.is_some()
+        {
+            self.host.put_spawn_context(&call.id, self.skill_spawn_context(skill, grants));
+        }
         let shell = self.toolbox.find_shared("Bash");
-        Some(Arc::new(SkillLayer::new(ready, shell, self.run.inbox.clone())))
+        let (registry, inbox) = (self.ctx.skills.registry(), self.run.inbox.clone());
+        Some(Arc::new(SkillLayer::new(ready, shell, registry, inbox)))
     }
 
     /// Takes up a skill that a call has used: its text is recorded behind the call's result.
     pub(super) fn skill_called(&mut self, used: UsedSkill) {
         let UsedSkill { call, name, text, grants } = used;
         self.grants.join(grants);
-        self.skill_used(&name, &text);
+        self.skill_used(&name);
+        let Some(text) = text else { return };
+        let is_held = has_skill_text(self.recorder.path(), &name, &text);
+        let text = if is_held { already_loaded(&name) } else { text };
         self.run.skill_texts.insert(call, text);
     }
 
-    fn skill_used(&mut self, name: &str, text: &str) {
-        if self.agent.is_none() {
-            self.ctx.skills.note_used(name, text);
-        }
+    fn skill_used(&mut self, name: &str) {
         if let Some(problem) = self.ctx.register_skill_hooks(name) {
             self.tell(EngineEvent::Warning(problem));
         }
@@ -177,8 +255,10 @@ impl Conversation {
         let mut rest = call.argument.clone().unwrap_or_default();
         let mut skills = vec![self.typed_skill(&call.command.name)?];
         while skills.len() < MOST_STACKED
+            && skills[0].is_stackable()
             && let Some((name, behind)) = leading_command(&rest)
             && let Ok(skill) = self.typed_skill(name)
+            && skill.is_stackable()
         {
             rest = behind.to_owned();
             skills.push(skill);
@@ -209,6 +289,11 @@ impl Conversation {
             cancel: self.run.calls.child_token(),
         }
     }
+}
+
+/// What stands for a text that the conversation holds already.
+fn already_loaded(name: &str) -> String {
+    format!("The skill {name} was used before with the same outcome, and its text stands above. Follow that.")
 }
 
 /// Splits the command that a text begins with from what follows.

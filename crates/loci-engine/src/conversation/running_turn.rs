@@ -10,12 +10,14 @@ use loci_core::permission::Classified;
 use loci_core::stream::{Ended, Failure, Started, StreamEvent};
 use loci_core::tool::{CallEffects, ToolOutcome};
 use loci_llm::RetryPolicy;
+use loci_tools::AgentReply;
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
 use super::compaction::PendingCompaction;
 use super::expansion::ExpandedPrompt;
+use super::forked_skill::{ForkedSkill, RunningFork};
 use super::mentions::Mentioned;
 use super::shell_command::RunningShell;
 use super::tally::Tally;
@@ -44,8 +46,13 @@ pub(super) struct RunningTurn {
     pub(super) held_stream: Vec<(StreamEvent, Option<Duration>)>,
     /// The prompt, until it is recorded.
     pub(super) prompt: Option<Prompt>,
+    /// Whether a schedule said it.
+    pub(super) is_scheduled: bool,
     /// The command that makes the prompt, until it has.
     pub(super) expansion: Option<CommandCall>,
+    /// The skill that is given to an agent once its prompt is recorded; and while the agent is waited for.
+    pub(super) forked_skill: Option<ForkedSkill>,
+    pub(super) running_fork: Option<RunningFork>,
     /// The person's command of the shell, until it runs; and while it does.
     pub(super) shell_request: Option<ShellCommand>,
     pub(super) shell: Option<RunningShell>,
@@ -99,6 +106,8 @@ pub(crate) enum InboxMessage {
     /// A command of the person has ended.
     ShellDone(Box<ToolOutcome>),
     SkillUsed(Box<UsedSkill>),
+    /// What came of a typed skill that was given to an agent.
+    SkillForked(Box<Result<AgentReply, String>>),
     PromptGate(PromptGate),
     CallGate(ToolUseId, CallGate),
     CallDone(ToolUseId, AfterCall),
@@ -137,7 +146,10 @@ impl RunningTurn {
             answer_text: String::new(),
             held_stream: Vec::new(),
             prompt: None,
+            is_scheduled: false,
             expansion: None,
+            forked_skill: None,
+            running_fork: None,
             shell_request: None,
             shell: None,
             read_ahead: HashSet::new(),

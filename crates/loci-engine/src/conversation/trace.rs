@@ -16,6 +16,7 @@ impl fmt::Display for EventText<'_> {
             Event::Begin => f.write_str("begin"),
             Event::TakeUp(call) => write!(f, "take up {}", call.id),
             Event::NothingToAsk => f.write_str("nothing to ask"),
+            Event::CommandFailed => f.write_str("command failed"),
             Event::PromptBlocked { .. } => f.write_str("prompt blocked"),
             Event::Compact { .. } => f.write_str("compact"),
             Event::TooLong => f.write_str("too long"),

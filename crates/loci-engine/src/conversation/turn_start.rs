@@ -14,7 +14,6 @@ use crate::command::{Prompt, ShellCommand};
 use crate::config::ReloadPoint;
 use crate::event::{EngineEvent, TurnReport, TurnStart};
 use crate::mcp::McpConfig;
-use crate::skills::use_skill::TurnGrants;
 use crate::slash_command::{CommandAction, CommandCall};
 use crate::state::change;
 use crate::turn::{Event, Limits, Outcome, RetryRules, TurnEnd};
@@ -68,7 +67,7 @@ impl Conversation {
     pub(crate) fn begin(&mut self, input: TurnInput) -> Option<TurnReport> {
         self.take_up_settings();
         self.take_up_skills();
-        self.grants = TurnGrants::default();
+        self.grants = self.agent_limits.grants.clone();
         self.run = RunningTurn::new(self.turn_limits(), self.env.clock.monotonic());
         self.start_turn();
         match self.open(input) {
@@ -143,6 +142,7 @@ impl Conversation {
             TurnInput::Task { text, prompt, results } => {
                 let entry = self.recorder.task(&text, &prompt, &results);
                 self.tell_task(entry.as_deref(), &text);
+                self.tell_skills();
                 return Ok(Event::Begin);
             }
             TurnInput::TaskNews => {
@@ -183,11 +183,12 @@ impl Conversation {
             ))
             | None => {}
         }
-        if let Some(text) = self.refusal_of_prompts() {
+        if let Some(text) = self.refusal_of_prompts().or_else(|| self.refusal_of_skill(&prompt)) {
             return Err(NoTurn::Refused(text));
         }
         self.run.expansion =
             self.slash_command(&prompt).filter(|call| call.command.action == CommandAction::Skill);
+        self.run.is_scheduled = prompt.is_scheduled;
         self.run.prompt = Some(prompt);
         Ok(Event::Prompt)
     }

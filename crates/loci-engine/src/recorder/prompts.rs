@@ -45,22 +45,19 @@ impl Recorder {
         let argument = output.argument.as_deref().unwrap_or_default();
         let typed = format!("/{name} {argument}");
         let mut entries = self.opening(typed.trim());
-        let stream = if output.is_error { "stderr" } else { "stdout" };
-        // What is said must not end the mark around it.
-        let said = output.text.replace("</local-command-", "</ local-command-");
-        for content in [
-            format!(
-                "<command-name>/{name}</command-name>\n<command-message>{name}</command-message>\n\
-                 <command-args>{argument}</command-args>"
-            ),
-            format!("<local-command-{stream}>{said}</local-command-{stream}>"),
-        ] {
-            let fields =
-                json!({"subtype": "local_command", "content": content, "level": "info", "isMeta": false});
-            let fields = fields.as_object().cloned().unwrap_or_default();
-            entries.extend(self.seal(&Draft::system(fields), None));
+        let tags = format!(
+            "<command-name>/{name}</command-name>\n<command-message>{name}</command-message>\n\
+             <command-args>{argument}</command-args>"
+        );
+        for content in [tags, command_output(&output.text, output.is_error)] {
+            entries.extend(self.seal(&local_command(content), None));
         }
         self.write(&entries);
+    }
+
+    /// Records what was said by a command whose prompt stands in the conversation.
+    pub(crate) fn command_output(&mut self, text: &str, is_error: bool) {
+        self.append(&local_command(command_output(text, is_error)));
     }
 
     /// Records a command of the shell that the person runs.
@@ -175,4 +172,17 @@ impl Recorder {
     fn branch_pointer(&self, fork_point: &EntryId) -> Option<Arc<Entry>> {
         self.metadata(&Metadata::LastPrompt { prompt: None, leaf: fork_point.clone() })
     }
+}
+
+/// Returns the words of a command as an entry.
+fn local_command(content: String) -> Draft {
+    let fields = json!({"subtype": "local_command", "content": content, "level": "info", "isMeta": false});
+    Draft::system(fields.as_object().cloned().unwrap_or_default())
+}
+
+/// Puts a mark around what a command said, which it cannot end itself.
+fn command_output(text: &str, is_error: bool) -> String {
+    let stream = if is_error { "stderr" } else { "stdout" };
+    let said = text.replace("</local-command-", "</ local-command-");
+    format!("<local-command-{stream}>{said}</local-command-{stream}>")
 }

@@ -54,6 +54,7 @@ impl Session {
             argument: call.argument.clone(),
             text,
             is_error,
+            has_prompt: false,
         };
         self.conversation.end_local(output);
     }
@@ -105,6 +106,7 @@ impl Session {
                 let outcome = conversation.try_add_directory(&directory, DirectorySource::SlashCommand);
                 outcome.map(|dir| Some(format!("`{}` belongs to the session now", dir.display())))
             }
+            LocalEffect::ReloadSkills => Ok(Some(conversation.reload_skills())),
             LocalEffect::Permission(update) => conversation.try_grant(update).map(|()| None),
             LocalEffect::Mcp(action) => {
                 let work = conversation.ctx.mcp_outcome(action);

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use loci_core::ids::ToolUseId;
 use loci_core::message::ToolUse;
 use loci_core::permission::{RuleList, RuleOrigin, RuleSource, Rulebook, Verdict};
-use loci_core::skill::{Arguments, Piece, SkillDefinition, Variables, split_commands, substitute};
+use loci_core::skill::{
+    Arguments, Piece, SkillDefinition, SkillRegistry, SkillScope, Variables, split_commands, substitute,
+};
 use loci_core::tool::{ToolContent, ToolOutcome};
 use loci_tools::{Host, Tool, ToolCall, Toolbox};
 use serde_json::{Value, json};
@@ -118,7 +120,9 @@ impl SkillUse {
             .enumerate()
             .map(|(idx, piece)| match piece {
                 Piece::Text(text) => Ok(ReadyPiece::Text(text.to_owned())),
-                Piece::Command(_) if !place.runs_commands => Ok(ReadyPiece::Text(NOT_RUN.to_owned())),
+                Piece::Command(_) if !place.runs_commands && !is_ours_or_managed(skill) => {
+                    Ok(ReadyPiece::Text(NOT_RUN.to_owned()))
+                }
                 Piece::Command(_) if skill.shell.is_some() => {
                     Err(format!("`{}` wants its commands run by another shell than bash", skill.name))
                 }
@@ -133,12 +137,15 @@ impl SkillUse {
         Ok(Self { skill: Arc::clone(skill), grants, pieces: pieces? })
     }
 
-    /// Runs its commands, one after another, and returns the text; the error says which of them failed.
+    /// Runs its commands, one after another, and returns the text; the error says which of them failed. Behind the text
+    /// stands what the model has to know about it: tools it may not use, and the same skill of other directories.
     pub(crate) async fn render(
         self,
         shell: Option<Arc<dyn Tool>>,
         host: &dyn Host,
+        registry: &SkillRegistry,
     ) -> Result<String, String> {
+        let notes = notes(&self.skill, registry);
         let mut text = String::new();
         for piece in self.pieces {
             match (piece, &shell) {
@@ -155,8 +162,30 @@ impl SkillUse {
                 }
             }
         }
-        Ok(text)
+        Ok(text + &notes)
     }
+}
+
+/// Tells whether a switch that keeps skills from running commands is not about this one.
+fn is_ours_or_managed(skill: &SkillDefinition) -> bool {
+    matches!(skill.source.scope, SkillScope::Bundled | SkillScope::Managed)
+}
+
+/// Says what stands behind the text of a skill.
+fn notes(skill: &SkillDefinition, registry: &SkillRegistry) -> String {
+    let mut notes = String::new();
+    if !skill.disallowed_tools.is_empty() {
+        notes += &format!("\n\n(Not to be used in this turn: {})", skill.disallowed_tools.join(", "));
+    }
+    let variants: Vec<&str> = registry.variants(&skill.name).collect();
+    if !variants.is_empty() {
+        notes += &format!(
+            "\n\n(Directories with a skill of their own in the place of this one: {}. Use the one whose directory holds \
+             the files you work on, too.)",
+            variants.join(", ")
+        );
+    }
+    notes
 }
 
 /// Judges a command as a call of Bash; the error says why it may not run.

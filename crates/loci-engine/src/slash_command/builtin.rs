@@ -153,6 +153,7 @@ const BUILTIN: &[Row] = &[
     ),
     ("hooks", &[], "", "List the hooks", Local, UnlessTaken, AtOnce),
     ("skills", &[], "", "List the skills", Local, UnlessTaken, AtOnce),
+    ("reload-skills", &[], "", "Read all skills and commands anew", Local, UnlessTaken, BetweenTurns),
 ];
 
 /// Returns the commands, in the order of the table.

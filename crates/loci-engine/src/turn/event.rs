@@ -19,6 +19,8 @@ pub enum Event {
     },
     /// What the turn was to begin with is done, and the model is not asked about it.
     NothingToAsk,
+    /// What the turn was to begin with has failed, and the model is not asked about it.
+    CommandFailed,
     /// A call that an earlier run put off is taken up again.
     TakeUp(ToolUse),
     /// The user wants the conversation compacted, and nothing else.

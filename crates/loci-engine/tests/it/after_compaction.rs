@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use loci_context::{Fullness, Level, Restorable, RestoreBudget};
+use loci_core::entry::Entry;
 use loci_core::message::Block;
 use loci_core::permission::Rulebook;
 use loci_engine::{
@@ -21,7 +22,7 @@ impl RestoreSource for Pretended {
         vec!["agent-7: compares the ports".to_owned()]
     }
 
-    fn used(&self) -> (Vec<Restorable>, RestoreBudget) {
+    fn used(&self, _path: &[Arc<Entry>]) -> (Vec<Restorable>, RestoreBudget) {
         let item = |name: &str, text: &str, is_agents| Restorable {
             name: name.to_owned(),
             text: text.to_owned(),

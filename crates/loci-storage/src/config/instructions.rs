@@ -29,6 +29,7 @@ use crate::config::settings::SettingsSources;
 use discovery::Discovery;
 pub use html_comments::strip_html_comments;
 pub use lazy::{LazyInstructions, TriggeredInstructions};
+pub use patterns::PathPatterns;
 
 /// Where an administrator puts instructions for everybody on a machine.
 #[cfg(not(target_os = "macos"))]

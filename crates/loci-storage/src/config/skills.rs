@@ -2,7 +2,8 @@
 //!
 //! A skill is a directory with a `SKILL.md` below `skills`; a command is a Markdown file below `commands`, whose
 //! directories are part of its name (`commands/front/comp.md` is `front:comp`). What the files mean is decided in
-//! `loci_core::skill`.
+//! `loci_core::skill`. Skills of directories below the working one are found once a file there is read or changed
+//! ([`SkillWatch::meet`]), and followed from then on.
 
 use std::collections::HashSet;
 use std::fs;
@@ -32,6 +33,8 @@ pub struct FoundSkills {
 #[derive(Debug)]
 pub struct SkillWatch {
     places: DefinitionPlaces,
+    /// Directories below the working one that have skills of their own, in the order in which they were met.
+    nested: Vec<PathBuf>,
     seen: Vec<FilePrint>,
 }
 
@@ -42,32 +45,64 @@ impl SkillWatch {
         let files = skill_files(&places);
         let seen = prints(files.iter().map(|file| file.path.as_path()));
         let found = read_skills(files, &places);
-        (Self { places, seen }, found)
+        (Self { places, nested: Vec::new(), seen }, found)
     }
 
     /// Returns the skills anew when a file came, went or changed since the last time.
     pub fn poll(&mut self) -> Option<FoundSkills> {
-        let files = skill_files(&self.places);
-        let now = prints(files.iter().map(|file| file.path.as_path()));
+        let (files, now) = self.look();
         if now == self.seen {
             return None;
         }
         self.seen = now;
         Some(read_skills(files, &self.places))
     }
+
+    /// Reads all skills anew, whatever their files look like.
+    pub fn reload(&mut self) -> FoundSkills {
+        let (files, now) = self.look();
+        self.seen = now;
+        read_skills(files, &self.places)
+    }
+
+    /// Takes up the skills of directories between the working one and a file that was read or changed; returns all skills
+    /// anew when there are such that were not known.
+    pub fn meet(&mut self, file: &Path) -> Option<FoundSkills> {
+        let cwd = fs::canonicalize(&self.places.cwd).ok().filter(|_| self.places.sources.project)?;
+        let file = fs::canonicalize(file).ok()?;
+        let above = file.ancestors().skip(1).take_while(|dir| dir.starts_with(&cwd) && **dir != cwd);
+        let new = above.filter(|dir| !self.nested.contains(&dir.to_path_buf()) && skills_dir(dir).is_dir());
+        // The outermost first.
+        let mut new: Vec<PathBuf> = new.map(Path::to_path_buf).collect();
+        if new.is_empty() {
+            return None;
+        }
+        new.reverse();
+        self.nested.extend(new);
+        Some(self.reload())
+    }
+
+    fn look(&self) -> (Vec<SkillFile>, Vec<FilePrint>) {
+        let mut files = skill_files(&self.places);
+        let cwd = fs::canonicalize(&self.places.cwd).unwrap_or_else(|_| self.places.cwd.clone());
+        for dir in &self.nested {
+            let begin = files.len();
+            collect_skills(&skills_dir(dir), SkillScope::Project, &mut files);
+            let name = dir.strip_prefix(&cwd).unwrap_or(dir).display().to_string();
+            files[begin..].iter_mut().for_each(|file| file.nested_in = Some(name.clone()));
+        }
+        let now = prints(files.iter().map(|file| file.path.as_path()));
+        (files, now)
+    }
+}
+
+fn skills_dir(dir: &Path) -> PathBuf {
+    dir.join(".claude").join("skills")
 }
 
 /// Reads all skills.
 pub fn discover_skills(places: &DefinitionPlaces) -> FoundSkills {
     read_skills(skill_files(places), places)
-}
-
-/// Reads the skills of a directory below the working directory, which a file there has made known. Their names begin
-/// with the directory where another skill has the name already; the caller knows which have.
-pub fn discover_nested_skills(dir: &Path, is_trusted: bool) -> FoundSkills {
-    let mut files = Vec::new();
-    collect_skills(&dir.join(".claude").join("skills"), SkillScope::Project, &mut files);
-    read_files(files, |_| is_trusted)
 }
 
 /// A file that is a skill.
@@ -76,6 +111,7 @@ struct SkillFile {
     name: String,
     scope: SkillScope,
     kind: SkillKind,
+    nested_in: Option<String>,
 }
 
 fn skill_files(places: &DefinitionPlaces) -> Vec<SkillFile> {
@@ -105,8 +141,10 @@ fn collect_skills(dir: &Path, scope: SkillScope, files: &mut Vec<SkillFile>) {
     for dir in dirs {
         let Some(name) = dir.file_name().and_then(|name| name.to_str()) else { continue };
         let path = dir.join("SKILL.md");
-        if name != RESERVED && !name.starts_with('.') && path.symlink_metadata().is_ok() {
-            files.push(SkillFile { name: name.to_owned(), path, scope, kind: SkillKind::Skill });
+        let is_reserved = name.eq_ignore_ascii_case(RESERVED) || name.starts_with('.');
+        if !is_reserved && path.symlink_metadata().is_ok() {
+            let (name, kind) = (name.to_owned(), SkillKind::Skill);
+            files.push(SkillFile { name, path, scope, kind, nested_in: None });
         }
     }
 }
@@ -114,7 +152,7 @@ fn collect_skills(dir: &Path, scope: SkillScope, files: &mut Vec<SkillFile>) {
 fn collect_commands(dir: &Path, scope: SkillScope, files: &mut Vec<SkillFile>) {
     for path in markdown_files(dir) {
         let Some(name) = command_name(dir, &path) else { continue };
-        files.push(SkillFile { path, name, scope, kind: SkillKind::CommandFile });
+        files.push(SkillFile { path, name, scope, kind: SkillKind::CommandFile, nested_in: None });
     }
 }
 
@@ -133,7 +171,7 @@ fn read_skills(files: Vec<SkillFile>, places: &DefinitionPlaces) -> FoundSkills 
 fn read_files(files: Vec<SkillFile>, is_trusted: impl Fn(SkillScope) -> bool) -> FoundSkills {
     let mut found = FoundSkills::default();
     let mut seen = HashSet::new();
-    for SkillFile { path, name, scope, kind } in files {
+    for SkillFile { path, name, scope, kind, nested_in } in files {
         if !seen.insert(fs::canonicalize(&path).unwrap_or_else(|_| path.clone())) {
             continue;
         }
@@ -143,6 +181,7 @@ fn read_files(files: Vec<SkillFile>, is_trusted: impl Fn(SkillScope) -> bool) ->
             file: Some(path.clone()),
             plugin: None,
             is_trusted: is_trusted(scope),
+            nested_in,
         };
         match read_limited(&path) {
             Ok(text) => found.skills.push(parse_skill(&text, &name, source)),
@@ -245,11 +284,22 @@ mod tests {
     }
 
     #[test]
-    fn nested_skills_are_those_of_the_directory_alone() {
+    fn nested_skills_are_met_with_a_file_and_followed_from_then_on() {
         let dir = tempfile::tempdir().unwrap();
-        write(dir.path().join("web/.claude/skills/n/SKILL.md"), "x");
-        write(dir.path().join("web/.claude/commands/c.md"), "x");
-        let found = discover_nested_skills(&dir.path().join("web"), true);
+        let cwd = dir.path().join("p/sub");
+        write(cwd.join("apps/web/.claude/skills/n/SKILL.md"), "x");
+        write(cwd.join("apps/web/.claude/commands/c.md"), "no skill");
+        write(cwd.join("apps/web/src/a.rs"), "");
+        write(dir.path().join("p/other/.claude/skills/o/SKILL.md"), "beside");
+        write(dir.path().join("p/other/b.rs"), "");
+        let (mut watch, _) = SkillWatch::start(places(dir.path()));
+        assert_eq!(watch.meet(&dir.path().join("p/other/b.rs")), None, "not below the working directory");
+        let found = watch.meet(&cwd.join("apps/web/src/a.rs")).unwrap();
         assert_eq!(names(&found), ["project n x"]);
+        assert_eq!(found.skills[0].source.nested_in.as_deref(), Some("apps/web"));
+        assert_eq!((watch.meet(&cwd.join("apps/web/src/a.rs")), watch.poll()), (None, None));
+        write(cwd.join("apps/web/.claude/skills/n/SKILL.md"), "longer");
+        assert_eq!(names(&watch.poll().unwrap()), ["project n longer"]);
+        assert_eq!(names(&watch.reload()), ["project n longer"]);
     }
 }

@@ -116,11 +116,23 @@ impl Tool for Agent {
             };
             let Some(agents) = host.agents() else { return ToolOutcome::refusal(NO_AGENTS) };
             match agents.run(request.clone(), &call).await {
-                Ok(AgentReply::Finished(agent)) => finished(&request, *agent, &call, host),
-                Ok(AgentReply::Launched(agent)) => launched(&request, &agent),
+                Ok(reply) => agent_outcome(&request, reply, &call, host),
                 Err(why) => ToolOutcome::error(why),
             }
         })
+    }
+}
+
+/// Returns what the model is told of an agent that it sent out.
+pub fn agent_outcome(
+    request: &AgentRequest,
+    reply: AgentReply,
+    call: &ToolCall,
+    host: &dyn Host,
+) -> ToolOutcome {
+    match reply {
+        AgentReply::Finished(agent) => finished(request, *agent, call, host),
+        AgentReply::Launched(agent) => launched(request, &agent),
     }
 }
 

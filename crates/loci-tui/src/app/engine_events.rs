@@ -165,10 +165,12 @@ impl App {
 
     /// Shows what a command said that needed no model.
     fn local_command(&mut self, output: &LocalCommandOutput) {
-        let typed = format!("/{} {}", output.name, output.argument.as_deref().unwrap_or_default());
-        let sent = self.sent.pop_front().map(|draft| draft.display());
-        let text = sent.unwrap_or(typed).trim().to_owned();
-        self.conversation.push(Block::Prompt { text, attachments: Vec::new() });
+        if !output.has_prompt {
+            let typed = format!("/{} {}", output.name, output.argument.as_deref().unwrap_or_default());
+            let sent = self.sent.pop_front().map(|draft| draft.display());
+            let text = sent.unwrap_or(typed).trim().to_owned();
+            self.conversation.push(Block::Prompt { text, attachments: Vec::new() });
+        }
         match output.is_error {
             true => self.notice(NoticeLevel::Error, output.text.clone()),
             false => self.conversation.push(Block::Output { markdown: output.text.clone() }),

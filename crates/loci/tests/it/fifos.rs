@@ -7,7 +7,7 @@ use rustix::fs::{CWD, FileType, mknodat};
 
 use crate::support::{World, loci, print};
 
-fn put_fifo(path: &Path) {
+pub(crate) fn put_fifo(path: &Path) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     if path.exists() {
         std::fs::remove_file(path).unwrap();

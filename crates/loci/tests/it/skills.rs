@@ -1,5 +1,10 @@
 //! Skills and custom commands: typed by people, used by the model, and what either is sent.
 
+mod fields;
+mod forked;
+mod hostile;
+mod met;
+
 use loci_testkit::Step;
 use serde_json::{Value, json};
 

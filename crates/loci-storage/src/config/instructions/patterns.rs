@@ -11,9 +11,25 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 /// How many patterns a rule's whole list may stand for, its braces multiplied out.
 const MOST_EXPANDED: usize = 1_000;
 
+/// Patterns of files, ready to be asked.
+#[derive(Debug, Clone)]
+pub struct PathPatterns(GlobSet);
+
+impl PathPatterns {
+    /// Reads patterns.
+    pub fn new(patterns: &[String]) -> Self {
+        Self(compile(patterns))
+    }
+
+    /// Tells whether one of them fits a path below their directory.
+    pub fn fits(&self, path: &Path) -> bool {
+        self.0.is_match(path)
+    }
+}
+
 /// Tells whether one of the patterns fits a path.
 pub(super) fn fits(patterns: &[String], path: &Path) -> bool {
-    compile(patterns).is_match(path)
+    PathPatterns::new(patterns).fits(path)
 }
 
 fn compile(patterns: &[String]) -> GlobSet {

@@ -385,6 +385,7 @@ impl NamedFile {
 
 fn source(manifest: &Manifest, kind: SkillKind, file: PathBuf) -> SkillSource {
     SkillSource {
+        nested_in: None,
         scope: SkillScope::Plugin,
         kind,
         file: Some(file),

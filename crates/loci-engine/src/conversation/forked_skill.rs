@@ -1,0 +1,123 @@
+//! Typed skills that are given to an agent (`context: fork`): the prompt is recorded, the agent gets the skill's text as its
+//! task, and what it answers is the turn's result. The model of this conversation is not asked; with its next prompt it
+//! reads what the agent said.
+//!
+//! In the background the turn is over at once, and the answer comes like that of any agent. It waits where nobody sits at
+//! a terminal, where the skill says so, and while the same skill is at work already.
+
+use std::sync::Arc;
+
+use loci_core::ids::ToolUseId;
+use loci_core::skill::SkillDefinition;
+use loci_core::tool::CallEffects;
+use loci_tools::{AgentHost, AgentReply, Host as _, ToolCall};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::{Conversation, InboxMessage};
+use crate::agents::{SkillSpawn, SpawnContext};
+use crate::event::EngineEvent;
+use crate::local_command::LocalCommandOutput;
+use crate::skills::layer::{agent_request, task_description};
+use crate::skills::use_skill::TurnGrants;
+use crate::turn::Event;
+
+/// A typed skill whose text is ready for an agent.
+pub(crate) struct ForkedSkill {
+    pub(super) skill: Arc<SkillDefinition>,
+    pub(super) arguments: String,
+    pub(super) text: String,
+    pub(super) grants: TurnGrants,
+}
+
+/// One whose agent is at work.
+pub(super) struct RunningFork {
+    call: ToolUseId,
+    name: String,
+    arguments: String,
+    /// Ends it.
+    cancel: CancellationToken,
+    /// Has it go on in the background.
+    to_background: CancellationToken,
+}
+
+impl Conversation {
+    /// Gives a typed skill to an agent; what comes of it arrives in the inbox.
+    pub(super) fn run_forked_skill(&mut self, forked: ForkedSkill) {
+        let ForkedSkill { skill, arguments, text, grants } = forked;
+        let id = ToolUseId::new(format!("skill_{}", self.env.random.uuid_v4().simple()));
+        self.host.put_spawn_context(&id, self.skill_spawn_context(&skill, &grants));
+        let request = agent_request(&skill, text);
+        let (cancel, to_background) = (self.run.calls.child_token(), CancellationToken::new());
+        self.run.running_fork = Some(RunningFork {
+            call: id.clone(),
+            name: skill.name.clone(),
+            arguments,
+            cancel: cancel.clone(),
+            to_background: to_background.clone(),
+        });
+        let (host, inbox) = (Arc::clone(&self.host), self.run.inbox.clone());
+        let call = ToolCall { id, input: Value::Null, effects: CallEffects::default(), cancel, to_background };
+        tokio::spawn(async move {
+            let reply = match host.check(&request) {
+                Ok(()) => AgentHost::run(host.as_ref(), request, &call).await,
+                Err(why) => Err(why),
+            };
+            drop(inbox.send(InboxMessage::SkillForked(Box::new(reply))));
+        });
+    }
+
+    /// Returns how the conversation stands, for the agent that a skill is given to.
+    pub(super) fn skill_spawn_context(&self, skill: &SkillDefinition, grants: &TurnGrants) -> SpawnContext {
+        let wants_background = skill.fork.as_ref().is_some_and(|fork| fork.is_background);
+        let service = self.host.agent_service();
+        let can = service.is_some_and(|service| service.settings.is_background);
+        let description = task_description(&skill.name);
+        let is_at_work = self.host.tasks().running().iter().any(|task| task.description == description);
+        let spawn = SkillSpawn {
+            // The model is chosen like any agent's.
+            grants: TurnGrants { model: None, ..grants.clone() },
+            is_background: wants_background && can && !is_at_work && !self.run.is_scheduled,
+        };
+        SpawnContext { skill: Some(spawn), ..self.plain_spawn_context() }
+    }
+
+    /// Stops the agent that is waited for; false where none is.
+    pub(super) fn stop_forked_skill(&self) -> bool {
+        self.run.running_fork.as_ref().map(|fork| fork.cancel.cancel()).is_some()
+    }
+
+    /// Has it go on in the background.
+    pub(super) fn move_forked_skill_to_background(&self, call: Option<&ToolUseId>) {
+        let fork = self.run.running_fork.as_ref().filter(|fork| call.is_none_or(|call| *call == fork.call));
+        fork.into_iter().for_each(|fork| fork.to_background.cancel());
+    }
+
+    /// Records what the agent said and ends the turn.
+    pub(super) fn forked_skill_done(&mut self, reply: Result<AgentReply, String>) {
+        let Some(fork) = self.run.running_fork.take() else { return };
+        let (text, is_error) = match reply {
+            Ok(AgentReply::Launched(agent)) => {
+                (format!("/{} works in the background, as agent {}.", fork.name, agent.id), false)
+            }
+            Ok(AgentReply::Finished(agent)) => match agent.failure {
+                None => (agent.text, false),
+                Some(why) if agent.text.is_empty() => (format!("The agent failed: {why}"), true),
+                Some(why) => (format!("{}\n\n[The agent did not come to its end: {why}]", agent.text), true),
+            },
+            Err(why) => (why, true),
+        };
+        self.recorder.command_output(&text, is_error);
+        self.run.tally.text.clone_from(&text);
+        let argument = Some(fork.arguments).filter(|text| !text.is_empty());
+        let output = LocalCommandOutput { name: fork.name, argument, text, is_error, has_prompt: true };
+        self.tell(EngineEvent::LocalCommand(output));
+        self.tell_warnings();
+        let event = match (self.run.has_interrupted, is_error) {
+            (true, _) => Event::Interrupt,
+            (false, true) => Event::CommandFailed,
+            (false, false) => Event::NothingToAsk,
+        };
+        self.run.post(InboxMessage::Machine(event));
+    }
+}
