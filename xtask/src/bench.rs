@@ -21,6 +21,7 @@ mod rows;
 mod search;
 mod sessions;
 mod settings;
+mod skills;
 mod tables;
 mod team;
 mod terminal;
@@ -49,6 +50,7 @@ pub(crate) fn run(root: &Path, words: Vec<String>) -> anyhow::Result<()> {
         Some(("recall", more)) => return recall::run(root, more),
         Some(("replay", more)) => return replay::run(root, more),
         Some(("search", more)) => return search::run(root, more),
+        Some(("skills", more)) => return skills::run(root, more),
         Some(("settings", more)) => return settings::MEASUREMENT.run(root, more),
         Some(("team", more)) => return team::run(root, more),
         Some(("terminal", more)) => return terminal::run(root, more),

@@ -105,7 +105,7 @@ pub(crate) fn run(root: &Path, words: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn existing(path: &Path) -> anyhow::Result<PathBuf> {
+pub(super) fn existing(path: &Path) -> anyhow::Result<PathBuf> {
     if !path.is_file() {
         bail!("There is no file `{}`", path.display());
     }
@@ -203,7 +203,7 @@ fn process_start() -> anyhow::Result<f64> {
 
 /// Plays one session; returns the median gap and the time to the first request, in milliseconds.
 fn measure(program: &Path, scenario: Scenario) -> anyhow::Result<(f64, f64)> {
-    let scratch = Scratch::new()?;
+    let scratch = Scratch::new("hooks")?;
     let (home, project) = (scratch.0.join("home"), scratch.0.join("project"));
     std::fs::create_dir_all(home.join(".claude")).context("Failed to make an empty home")?;
     std::fs::create_dir_all(&project).context("Failed to make an empty project")?;
@@ -240,12 +240,12 @@ fn measure(program: &Path, scenario: Scenario) -> anyhow::Result<(f64, f64)> {
 }
 
 /// A directory that is removed at the end.
-struct Scratch(PathBuf);
+pub(super) struct Scratch(pub(super) PathBuf);
 
 impl Scratch {
-    fn new() -> anyhow::Result<Self> {
+    pub(super) fn new(bench: &str) -> anyhow::Result<Self> {
         let stamp = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        let name = format!("loci-bench-hooks-{}-{}", std::process::id(), stamp.as_nanos());
+        let name = format!("loci-bench-{bench}-{}-{}", std::process::id(), stamp.as_nanos());
         let path = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&path).context("Failed to make a temporary directory")?;
         Ok(Self(path.canonicalize().context("Failed to find the temporary directory")?))
@@ -314,7 +314,7 @@ fn report(names: &[String], lines: &str) -> anyhow::Result<String> {
     Ok(lines.join("\n"))
 }
 
-fn median(mut figures: Vec<f64>) -> f64 {
+pub(super) fn median(mut figures: Vec<f64>) -> f64 {
     figures.sort_by(f64::total_cmp);
     figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
 }

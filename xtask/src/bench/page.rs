@@ -21,6 +21,8 @@ pub(crate) const HOOKS: &str = "bench hooks";
 pub(crate) const MEMORY: &str = "bench memory";
 /// The part with the cost of settings and instruction files.
 pub(crate) const SETTINGS: &str = "bench settings";
+/// The part about skills and plugins.
+pub(crate) const SKILLS: &str = "bench skills";
 /// The part with what the server of a team's memories can do.
 pub(crate) const TEAM: &str = "bench team";
 
