@@ -19,6 +19,7 @@ mod mod_files;
 mod purity;
 mod regressions;
 mod rust_source;
+mod setting_keys;
 mod sizes;
 mod tool_texts;
 mod tree;
@@ -43,6 +44,7 @@ const CHECKS: &[Check] = &[
     mod_files::check,
     purity::check,
     regressions::check,
+    setting_keys::check,
     sizes::check,
     tool_texts::check,
     type_names::check,

@@ -222,12 +222,17 @@ fn offer_agents(toolbox: &mut Toolbox, config: &AgentsConfig, book: &Rulebook) {
 /// Reads the definitions of files and follows them.
 fn follow(run: &RunSettings, given: Vec<AgentDefinition>) -> (AgentRegistry, Option<AgentPoller>) {
     let places = run.instructions.definition_places(&run.env, &run.home);
-    let (mut watch, found) = AgentWatch::start(places);
-    let plugins = Arc::clone(&run.plugins);
+    let (mut watch, found) = AgentWatch::start(places.clone());
+    let (store, mut plugins) = (Arc::clone(&run.plugin_store), Arc::clone(&run.plugins));
     let first = registry(&run.env, found, &given, &plugins);
     let env = run.env.clone();
-    let poll: AgentPoller =
-        Box::new(move || watch.poll().map(|found| registry(&env, found, &given, &plugins)));
+    let poll: AgentPoller = Box::new(move || {
+        let now = store.get();
+        let has_other_plugins = !Arc::ptr_eq(&now, &plugins);
+        plugins = now;
+        let found = watch.poll().or_else(|| has_other_plugins.then(|| discover_agents(&places)))?;
+        Some(registry(&env, found, &given, &plugins))
+    });
     (first, Some(poll))
 }
 

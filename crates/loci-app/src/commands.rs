@@ -16,6 +16,7 @@ pub mod mcp;
 pub mod memory;
 pub mod model;
 pub mod permissions;
+mod reload_plugins;
 mod rename;
 pub mod skills;
 pub mod status;
@@ -25,6 +26,8 @@ use loci_engine::{CommandCall, LocalCommands, LocalEffect, LocalOutcome, Session
 use loci_settings::Scope;
 use loci_stdx::Env;
 use loci_storage::layout::ConfigHome;
+
+pub use reload_plugins::PluginReload;
 
 use crate::doctor::{BuildNames, DoctorReport};
 use crate::session_command::CommandContext;
@@ -40,12 +43,14 @@ pub struct SessionCommands {
     pub home: ConfigHome,
     /// Which build this is, for people.
     pub build: String,
+    /// How plugins are read anew, in a running session.
+    pub plugin_reload: Option<PluginReload>,
 }
 
 impl From<&CommandContext> for SessionCommands {
     fn from(ctx: &CommandContext) -> Self {
         let build = ctx.options.build.clone().unwrap_or_else(|| "unknown".to_owned());
-        Self { env: ctx.env.clone(), home: ctx.home.clone(), build }
+        Self { env: ctx.env.clone(), home: ctx.home.clone(), build, plugin_reload: None }
     }
 }
 
@@ -69,6 +74,7 @@ impl LocalCommands for SessionCommands {
             "doctor" => LocalOutcome::text(self.doctor()),
             "hooks" => hooks::run(self, session),
             "skills" => skills::run(session),
+            "reload-plugins" => reload_plugins::run(self),
             "reload-skills" => LocalOutcome::default().with(LocalEffect::ReloadSkills),
             other => LocalOutcome::error(format!("`/{other}` cannot be carried out here")),
         }

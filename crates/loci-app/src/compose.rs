@@ -30,7 +30,7 @@ use crate::agents::{SessionAgents, add_client_agents};
 use crate::background_agents::background_config;
 use crate::checkpoints::file_history;
 use crate::choose_model;
-use crate::commands::SessionCommands;
+use crate::commands::{PluginReload, SessionCommands};
 use crate::compaction::compaction_config;
 use crate::mcp;
 use crate::memory::{Memory, open_memory};
@@ -216,7 +216,7 @@ fn reload(run: &mut RunSettings, access: &Access, provider: &Provider) -> Option
         credentials: Arc::clone(&provider.credentials),
         hook_gate: run.hook_gate,
         is_trusted: run.instructions.is_trusted(),
-        plugins: Arc::clone(&run.plugins),
+        plugins: Arc::clone(&run.plugin_store),
     };
     Some(watch_settings(watch, baseline))
 }
@@ -259,7 +259,19 @@ fn assemble(
         plans,
         mcp,
     } = parts;
-    let RunSettings { env, home, settings, in_force, instructions, hooks, is_bare, plugins, .. } = run;
+    let RunSettings {
+        env,
+        inherited,
+        home,
+        settings,
+        in_force,
+        instructions,
+        hooks,
+        is_bare,
+        plugins,
+        plugin_store,
+        ..
+    } = run;
     let Access { rulebook, memory, .. } = access;
     let place = &resume.place;
     let memory_dir = memory.as_ref().map(|memory| memory.place.dir.as_path());
@@ -277,6 +289,11 @@ fn assemble(
             env: env.clone(),
             home: home.clone(),
             build: options.build.clone().unwrap_or_else(|| "unknown".to_owned()),
+            plugin_reload: Some(PluginReload {
+                inherited: inherited.clone(),
+                options: options.clone(),
+                store: plugin_store,
+            }),
         })),
         output_style: String::new(),
         settings: in_force,

@@ -39,6 +39,7 @@ mod settings_reload;
 pub mod skills;
 pub mod start;
 pub mod stats;
+pub mod status_line;
 pub mod system_prompt;
 mod trace;
 pub mod transcript;

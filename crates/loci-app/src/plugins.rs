@@ -1,7 +1,8 @@
 //! The plugins of a run: found, allowed, their values put in, and each loader given its share.
 //!
-//! Plugins are read once, when settings are. What a folder's settings turn on counts only when the folder is trusted:
-//! `loci-settings` holds it back until then.
+//! Plugins are read when settings are, and again by `/reload-plugins`. What a folder's settings turn on counts only when the
+//! folder is trusted: `loci-settings` holds it back until then, and so it is with plugins that lie among a folder's skills.
+//! What an installed plugin may run is remembered (`approval`): when that changes, it waits until somebody has looked.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,17 +11,25 @@ use loci_core::agent::AgentDefinition;
 use loci_core::hooks::{HookScope, HookSource, HookSwitches, SettingsHooks};
 use loci_core::output_style::OutputStyle;
 use loci_core::plugin::{
-    MarketplacePolicy, PluginList, PluginOnly, PluginProblem, PluginSummary, PluginVariables, option_values,
-    plugin_hooks, plugin_servers,
+    MarketplacePolicy, PluginList, PluginOnly, PluginProblem, PluginSummary, PluginVariables,
+    SKILLS_DIR_MARKETPLACE, option_values, plugin_hooks, plugin_servers,
 };
 use loci_core::skill::SkillDefinition;
 use loci_settings::{MergedSettings, Role, Scope};
 use loci_stdx::{Env, counted};
-use loci_storage::config::{FoundPlugins, InstalledPlugin, PluginFolder, PluginPlaces, find_plugins};
+use loci_storage::config::{
+    FoundPlugins, InstallScope, InstalledPlugin, PluginFolder, PluginPlaces, SettingsSources, find_plugins,
+    plugin_secrets,
+};
 use loci_storage::layout::ConfigHome;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::child_env::child_env;
+
+mod approval;
+mod dependencies;
+
+pub use approval::approval_key;
 
 /// How many problems are said at start; `loci plugin list` knows the rest.
 const MOST_WARNINGS: usize = 5;
@@ -51,6 +60,21 @@ pub struct RunPlugins {
     pub only: PluginOnly,
 }
 
+/// What decides which plugins a run has.
+#[derive(Debug, Clone, Copy)]
+pub struct PluginQuery<'a> {
+    /// Directories that a flag names.
+    pub given: &'a [PathBuf],
+    /// The root of the project.
+    pub project: &'a Path,
+    /// What settings say.
+    pub merged: &'a MergedSettings,
+    /// Whether the folder is trusted.
+    pub is_trusted: bool,
+    /// Whose files are read.
+    pub sources: SettingsSources,
+}
+
 /// Returns the directory that installed plugins lie below.
 pub fn plugins_dir(env: &Env, home: &ConfigHome) -> PathBuf {
     match env.vars.non_empty(DIR) {
@@ -66,48 +90,66 @@ pub fn marketplace_policy(merged: &MergedSettings) -> MarketplacePolicy {
 
 impl RunPlugins {
     /// Finds the plugins of a run; `env` has the variables of the settings, `given` are directories that a flag names.
-    pub fn load(
-        env: &Env,
-        home: &ConfigHome,
-        given: &[PathBuf],
-        project: &Path,
-        merged: &MergedSettings,
-    ) -> Self {
+    pub fn load(env: &Env, home: &ConfigHome, query: PluginQuery<'_>) -> Self {
+        let PluginQuery { given, project, merged, .. } = query;
         let dir = plugins_dir(env, home);
         let expand =
             |dir: &PathBuf| env.cwd.join(loci_core::path::expand_home(&env.home, &dir.to_string_lossy()));
         let places = PluginPlaces {
             given: given.iter().map(expand).collect(),
+            skills_dirs: skills_dirs(env, home, query),
             project: project.to_owned(),
             dir: dir.clone(),
         };
         let none = Map::new();
         let enabled = merged.value("enabledPlugins").and_then(Value::as_object).unwrap_or(&none);
         let policy = marketplace_policy(merged);
-        let found = find_plugins(&places, enabled, &|id, state| {
-            policy.refusal(state.marketplace(&id.marketplace).map(|it| &it.source))
+        let skills_dir = json!({"source": SKILLS_DIR_MARKETPLACE});
+        let found = find_plugins(&places, enabled, &|id, state| match id.marketplace.as_str() {
+            SKILLS_DIR_MARKETPLACE => policy.refusal(Some(&skills_dir)),
+            name => policy.refusal(state.marketplace(name).map(|it| &it.source)),
         });
         let only = PluginOnly::new(merged.value("strictPluginOnlyCustomization"));
         let mut run = Self { only, ..Self::default() };
-        run.take(found, &dir, merged);
+        run.take(found, &dir, (home, merged));
+        run.check_dependencies();
+        run.hold_back_changed(&dir);
+        run.make_data_dirs();
         run.check_parts();
         run
     }
 
-    fn take(&mut self, found: FoundPlugins, dir: &Path, merged: &MergedSettings) {
+    fn take(&mut self, found: FoundPlugins, dir: &Path, (home, merged): (&ConfigHome, &MergedSettings)) {
         self.problems = found.problems;
         self.disabled = found.disabled;
+        let has_secrets = found.plugins.iter().flat_map(|it| &it.manifest.options).any(|it| it.is_sensitive);
+        let secrets = if has_secrets { plugin_secrets(home) } else { Ok(Map::new()) };
+        let secrets = secrets.unwrap_or_else(|error| {
+            self.problems.push(PluginProblem::new("secrets", "secrets", format!("{error}; none is used")));
+            Map::new()
+        });
         for mut folder in found.plugins {
             let id = folder.id.to_string();
+            self.leave_out_servers(&mut folder);
             self.problems.append(&mut folder.problems);
             let config = merged.value("pluginConfigs").and_then(|configs| configs.get(&id));
             let none = Map::new();
             let given = config.and_then(|it| it.get("options")).and_then(Value::as_object).unwrap_or(&none);
-            let (options, problems) = option_values(&folder.manifest.options, given, &Map::new());
+            let kept = secrets.get(&id).and_then(Value::as_object).unwrap_or(&none);
+            let (options, problems) = option_values(&folder.manifest.options, given, kept);
             self.problems.extend(problems.into_iter().map(|it| PluginProblem::new(&id, "option", it)));
             let mut note = |kind: &'static str, message: &str| {
                 self.problems.push(PluginProblem::new(&id, kind, message));
             };
+            for spec in folder.manifest.options.iter().filter(|it| it.is_sensitive) {
+                if given.contains_key(&spec.key) && !kept.contains_key(&spec.key) {
+                    let key = &spec.key;
+                    let message = format!(
+                        "its secret `{key}` stands in settings; `loci plugin configure {id} {key}` keeps it apart"
+                    );
+                    note("secret_in_settings", &message);
+                }
+            }
             if config.is_some_and(|it| it.get("mcpServers").is_some()) {
                 note("unsupported", "`mcpServers` of its `pluginConfigs` has no effect in this version");
             }
@@ -126,7 +168,16 @@ impl RunPlugins {
             let is_forced = is_forced(merged, &id);
             self.plugins.push(RunPlugin { folder, variables, is_forced });
         }
-        self.make_data_dirs();
+    }
+
+    /// A plugin among the skills of a project brings no servers: those of a project are approved one by one.
+    fn leave_out_servers(&mut self, folder: &mut PluginFolder) {
+        let is_projects =
+            folder.id.marketplace == SKILLS_DIR_MARKETPLACE && folder.scope == InstallScope::Project;
+        if is_projects && !std::mem::take(&mut folder.servers).is_empty() {
+            let message = "its MCP servers are left out: those of a project belong in `.mcp.json`, where each is approved";
+            self.problems.push(PluginProblem::new(&folder.id, "servers_left_out", message));
+        }
     }
 
     /// A plugin that brings something that runs has a directory to keep things in.
@@ -271,6 +322,23 @@ impl RunPlugins {
         };
         PluginList { plugins: self.plugins.iter().map(summary).collect(), problems: self.problems.clone() }
     }
+}
+
+/// Returns the directories of skills that plugins may lie in: the user's, and that of a working directory that is trusted.
+fn skills_dirs(env: &Env, home: &ConfigHome, query: PluginQuery<'_>) -> Vec<(PathBuf, InstallScope)> {
+    let user = home.root().join("skills");
+    let project = env.cwd.join(".claude").join("skills");
+    let has_project = query.sources.project && query.is_trusted && project != user;
+    let dirs =
+        [(user, InstallScope::User, query.sources.user), (project, InstallScope::Project, has_project)];
+    dirs.into_iter().filter(|(.., is_read)| *is_read).map(|(dir, scope, _)| (dir, scope)).collect()
+}
+
+/// Returns the marketplaces that settings name, by name, with where each is.
+pub fn extra_marketplaces(merged: &MergedSettings) -> Vec<(String, Value)> {
+    let named = merged.value("extraKnownMarketplaces").and_then(Value::as_object);
+    let named = named.into_iter().flatten();
+    named.filter_map(|(name, entry)| Some((name.clone(), entry.get("source")?.clone()))).collect()
 }
 
 /// Tells whether it is the administrator who turned a plugin on.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use loci_core::hooks::SettingsHooks;
 use loci_settings::{MergedSettings, Settings, jsonc};
-use loci_stdx::{Env, counted};
+use loci_stdx::{Env, Store, counted};
 use loci_storage::config::{
     DefinitionPlaces, GivenSettings, InstructionPlaces, LoadedSettings, MANAGED_DIR, MANAGED_INSTRUCTIONS,
     SETTINGS_LIMIT, SettingsPlaces, SettingsSources, SettingsWatch, TrustState, external_imports,
@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::mcp::McpSources;
 use crate::options::RunOptions;
-use crate::plugins::RunPlugins;
+use crate::plugins::{PluginQuery, RunPlugins};
 use crate::user_error::UserError;
 
 /// How many problems are said at start; `loci doctor` knows the rest.
@@ -49,6 +49,8 @@ pub struct RunSettings {
     pub(crate) hook_gate: HookGate,
     /// The plugins.
     pub plugins: Arc<RunPlugins>,
+    /// The same, as `/reload-plugins` changes them.
+    pub plugin_store: Arc<Store<RunPlugins>>,
     /// Where MCP servers are written down.
     pub mcp: McpSources,
     /// Follows the files.
@@ -151,9 +153,17 @@ impl RunSettings {
         let home = ConfigHome::from_env(&with_vars);
         let mut plugins = RunPlugins::default();
         if !is_bare(&with_vars, options) {
-            plugins =
-                RunPlugins::load(&with_vars, &home, &options.plugin_dirs, places.tree_root(), &loaded.merged);
+            let query = PluginQuery {
+                given: &options.plugin_dirs,
+                project: places.tree_root(),
+                merged: &loaded.merged,
+                is_trusted: loaded.trust.is_trusted,
+                sources: options.setting_sources,
+            };
+            plugins = RunPlugins::load(&with_vars, &home, query);
         }
+        let plugin_store = Arc::new(Store::new(plugins));
+        let plugins = plugin_store.get();
         let hooks = hooks_of(&loaded, &with_vars, hook_gate, &plugins);
         let mut warnings = settings_warnings(&loaded);
         warnings.extend(plugins.warnings());
@@ -172,7 +182,8 @@ impl RunSettings {
             hooks,
             hook_gate,
             instructions,
-            plugins: Arc::new(plugins),
+            plugins: plugin_store.get(),
+            plugin_store,
             mcp: McpSources::new(&places, &loaded),
             watch: Some(watch),
         })
@@ -195,6 +206,7 @@ impl RunSettings {
             hooks: SettingsHooks::default(),
             hook_gate: HookGate::new(env, &RunOptions::default()),
             plugins: Arc::default(),
+            plugin_store: Arc::new(Store::new(RunPlugins::default())),
             mcp: McpSources::default(),
             watch: None,
         }

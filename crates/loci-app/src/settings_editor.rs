@@ -15,6 +15,7 @@ use loci_storage::config::{
 use loci_storage::layout::ConfigHome;
 use serde_json::Value;
 
+use crate::plugins::{PluginQuery, RunPlugins};
 use crate::user_error::UserError;
 
 /// The settings files of a directory, and what they say.
@@ -36,6 +37,18 @@ impl SettingsContext {
         let places = SettingsPlaces::new(env, &home, Path::new(MANAGED_DIR), SettingsSources::ALL);
         let loaded = load_settings(&places, None);
         Self { env: env.clone(), home, places, loaded }
+    }
+
+    /// Reads the plugins that a session here would have.
+    pub fn plugins(&self) -> RunPlugins {
+        let query = PluginQuery {
+            given: &[],
+            project: self.places.tree_root(),
+            merged: &self.loaded.merged,
+            is_trusted: self.loaded.trust.is_trusted,
+            sources: SettingsSources::ALL,
+        };
+        RunPlugins::load(&self.env, &self.home, query)
     }
 
     /// Returns the file of a scope and how it is created.

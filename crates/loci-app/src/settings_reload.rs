@@ -19,7 +19,7 @@ use loci_engine::{
     SettingsReload,
 };
 use loci_settings::{MergedSettings, Scope, Settings, Severity};
-use loci_stdx::Env;
+use loci_stdx::{Env, Store};
 use loci_storage::config::{LoadedSettings, SettingsChange, SettingsWatch};
 use serde_json::Value;
 
@@ -28,6 +28,7 @@ use crate::credentials::Credentials;
 use crate::plugins::RunPlugins;
 use crate::rules::rulebook_from_settings;
 use crate::settings::{HookGate, hooks_of, settings_warnings, with_settings_vars};
+use crate::status_line::gate_commands;
 
 /// What a session was started with, as far as settings are concerned.
 pub(crate) struct ReloadBaseline {
@@ -46,8 +47,8 @@ pub(crate) struct ReloadBaseline {
     pub(crate) hook_gate: HookGate,
     /// Whether the folder is trusted.
     pub(crate) is_trusted: bool,
-    /// The plugins, which stay as they are.
-    pub(crate) plugins: Arc<RunPlugins>,
+    /// The plugins, which stay as they are until somebody wants them read anew.
+    pub(crate) plugins: Arc<Store<RunPlugins>>,
 }
 
 /// What plugins depend on.
@@ -136,7 +137,7 @@ fn poll(
         let waits = is_looser(&rulebook, &fresh) || (have_hooks_changed && !may_loosen);
         let hooks = (have_hooks_changed && may_loosen).then(|| {
             hook_settings = hook_settings_now;
-            hooks_of(&loaded, &start.env, start.hook_gate, &start.plugins)
+            hooks_of(&loaded, &start.env, start.hook_gate, &start.plugins.get())
         });
         if may_loosen {
             last = fresh;
@@ -150,7 +151,9 @@ fn poll(
         }
         warnings.extend(settings_warnings(&loaded));
         if PLUGIN_KEYS.iter().any(|key| now.get(key) != shown.get(key)) {
-            warnings.push("Settings changed: plugins stay as they are until the next session".to_owned());
+            let text =
+                "Settings changed: plugins stay as they are until the next session or `/reload-plugins`";
+            warnings.push(text.to_owned());
         }
         if rulebook != *current || waits {
             warnings.push(change_message(may_loosen, waits).to_owned());
@@ -195,7 +198,7 @@ fn is_whole(loaded: &LoadedSettings) -> bool {
 fn apply(
     (inherited, start): (Env, Env),
     credentials: Arc<Credentials>,
-    plugins: Arc<RunPlugins>,
+    plugins: Arc<Store<RunPlugins>>,
     latest: Arc<Mutex<Latest>>,
 ) -> SettingsApplier {
     Box::new(move || {
@@ -204,7 +207,7 @@ fn apply(
         if credentials.reload(&env, &settings, moment) {
             warn("Settings changed: the new command of `apiKeyHelper` counts from the next prompt on");
         }
-        Ambient { child_env: plugins.child_env(&env), env }
+        Ambient { child_env: plugins.get().child_env(&env), env }
     })
 }
 
@@ -218,6 +221,7 @@ pub(crate) fn warn(text: &str) {
 /// value, for some are credentials.
 pub(crate) fn in_force(merged: &MergedSettings) -> Value {
     let mut value = merged.to_value();
+    gate_commands(&mut value, merged);
     if let Some(variables) = value.get_mut("env").and_then(Value::as_object_mut) {
         for value in variables.values_mut() {
             let mut hasher = DefaultHasher::new();

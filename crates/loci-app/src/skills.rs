@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use loci_core::skill::{ListingBudget, SkillOverride, SkillRegistry, SkillScope, bundled_skills};
 use loci_engine::{SessionSkills, SkillFollower};
+use loci_stdx::Store;
 use loci_storage::config::{FoundSkills, SkillWatch};
 use serde_json::Value;
 
@@ -81,10 +82,10 @@ impl SkillFollower for FollowedSkills {
 }
 
 /// What settings say of skills.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct SkillOptions {
     places: Option<loci_storage::config::DefinitionPlaces>,
-    plugins: Arc<RunPlugins>,
+    plugins: Arc<Store<RunPlugins>>,
     overrides: BTreeMap<String, SkillOverride>,
     has_bundled: bool,
     runs_commands: bool,
@@ -109,7 +110,7 @@ impl SkillOptions {
         let description_chars = setting("skillListingMaxDescChars").and_then(Value::as_u64);
         Self {
             places: (!run.is_bare).then(|| run.instructions.definition_places(&run.env, &run.home)),
-            plugins: Arc::clone(&run.plugins),
+            plugins: Arc::clone(&run.plugin_store),
             overrides,
             problems,
             has_bundled: !is_true("disableBundledSkills"),
@@ -123,10 +124,11 @@ impl SkillOptions {
     /// Chooses among what was found.
     pub fn registry(&self, found: FoundSkills) -> SkillRegistry {
         let mut skills = found.skills;
-        if self.plugins.only.skills {
+        let plugins = self.plugins.get();
+        if plugins.only.skills {
             skills.retain(|skill| skill.source.scope == SkillScope::Managed);
         }
-        skills.extend(self.plugins.skills());
+        skills.extend(plugins.skills());
         if self.has_bundled {
             skills.extend(bundled_skills());
         }

@@ -4,6 +4,7 @@
 //! `loci-storage`; here is what they mean. Everything is read leniently: a field that cannot be understood costs itself
 //! and is reported. Only a name that is none costs the whole plugin, for everything it brings is called by it.
 
+mod dependencies;
 mod id;
 mod manifest;
 mod options;
@@ -11,7 +12,8 @@ mod parts;
 mod policy;
 mod variables;
 
-pub use id::{INLINE_MARKETPLACE, PluginId, is_component_name, is_plugin_name};
+pub use dependencies::{PluginNeeds, orphans, version_fits};
+pub use id::{INLINE_MARKETPLACE, PluginId, SKILLS_DIR_MARKETPLACE, is_component_name, is_plugin_name};
 pub use manifest::{Declared, Dependency, Manifest, parse_manifest, plugin_path};
 pub use options::{OptionKind, OptionSpec, OptionValue, option_values, parse_options};
 pub use parts::{plugin_hooks, plugin_servers};

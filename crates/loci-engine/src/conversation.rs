@@ -33,6 +33,7 @@ mod requests;
 mod running_turn;
 mod settings_gate;
 mod shell_command;
+mod style_reminder;
 mod summary_request;
 mod tally;
 mod tool_changes;
@@ -127,6 +128,8 @@ pub(crate) struct Conversation {
     classifier_notes: Vec<ClassifierNote>,
     /// Whether hooks were told that an agent begins.
     has_told_begin: bool,
+    /// Prompts since the model last read what its output style is.
+    n_prompts_in_style: u32,
     /// What skills change about the turn at hand.
     grants: TurnGrants,
     run: RunningTurn,
@@ -199,6 +202,7 @@ impl Conversation {
             queued: VecDeque::new(),
             told_cwd: None,
             has_told_begin: false,
+            n_prompts_in_style: 0,
             grants: TurnGrants::default(),
         }
     }

@@ -70,7 +70,7 @@ pub use file_history::FileHistoryStores;
 pub use hooks::trial::{HookTrial, HookTrialRun, HookTrialWorld, try_hooks};
 pub use initialize::{ClientHook, InitializeRequest};
 pub use instructions::shown_instructions;
-pub use local_command::{LocalCommandOutput, LocalCommands, LocalEffect, LocalOutcome};
+pub use local_command::{LocalCommandOutput, LocalCommands, LocalEffect, LocalOutcome, NewHooks};
 pub use loci_context::{ContextCategory, ContextCell, ContextItem, ContextUsage, Fullness, Level};
 pub use loci_tools::ToolProgress;
 /// Work beside a conversation, as front ends see it.

@@ -5,7 +5,9 @@
 //! ([`LocalEffect`]), records what was said, and tells it. So a command does the same whoever asks for it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use loci_core::hooks::HookConfig;
 use loci_core::permission::Update;
 
 use crate::command::McpAction;
@@ -70,6 +72,18 @@ pub enum LocalEffect {
     Mcp(McpAction),
     /// Read all skills anew, and say what changed.
     ReloadSkills,
+    /// Let these hooks count in the place of those of settings and plugins.
+    SetHooks(NewHooks),
+}
+
+/// Hooks that take the place of others. Two are the same when they are one.
+#[derive(Debug, Clone)]
+pub struct NewHooks(pub Arc<HookConfig>);
+
+impl PartialEq for NewHooks {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
 }
 
 /// What was said by a command, as front ends show it.

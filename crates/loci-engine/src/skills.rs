@@ -13,6 +13,7 @@ pub(crate) mod used;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use loci_context::{Restorable, RestoreBudget};
 use loci_core::entry::Entry;
@@ -27,6 +28,8 @@ use crate::slash_command::{
     CommandAction, CommandRegistry, CommandScope, CommandSource, CommandTiming, SlashCommand,
 };
 
+/// How long what was read at the start counts as what is on disk.
+const FRESH: Duration = Duration::from_secs(1);
 /// The kind of attachment that lists skills.
 const LISTING: &str = "skill_listing";
 
@@ -63,6 +66,7 @@ struct SkillState {
     awake: HashSet<String>,
     /// Skills whose hooks count already.
     hooked: HashSet<String>,
+    has_polled: bool,
 }
 
 /// A skill that the model is told of once a file it is about was read or changed.
@@ -124,9 +128,13 @@ impl SessionSkills {
         self.registry().for_model().next().is_some()
     }
 
-    /// Looks whether files changed; true when they did.
-    pub(crate) fn poll(&self) -> bool {
+    /// Looks whether files changed; true when they did. What was read as the program started, which was so long ago, is not
+    /// looked at again for the first turn.
+    pub(crate) fn poll(&self, since_start: Duration) -> bool {
         let mut state = lock(&self.state);
+        if !std::mem::replace(&mut state.has_polled, true) && since_start < FRESH {
+            return false;
+        }
         let changed = state.follower.as_mut().and_then(|follower| follower.poll());
         changed.map(|registry| state.set_registry(registry)).is_some()
     }
@@ -152,7 +160,8 @@ impl SessionSkills {
             let below = file.strip_prefix(skill.base.as_deref().unwrap_or(cwd));
             below.is_ok_and(|below| skill.patterns.fits(below))
         };
-        let (woken, waiting): (Vec<_>, Vec<_>) = std::mem::take(&mut state.waiting).into_iter().partition(is_about);
+        let (woken, waiting): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut state.waiting).into_iter().partition(is_about);
         state.waiting = waiting;
         let has_woken = !woken.is_empty();
         state.awake.extend(woken.into_iter().map(|skill| skill.name));
@@ -231,7 +240,7 @@ pub(crate) fn told_names(path: &[Arc<Entry>]) -> Option<Vec<String>> {
 fn slash_command(skill: &SkillDefinition) -> SlashCommand {
     SlashCommand {
         name: skill.name.clone(),
-        aliases: Vec::new(),
+        aliases: skill.aliases().map(str::to_owned).collect(),
         description: skill.description.clone(),
         argument_hint: skill.argument_hint.clone().unwrap_or_default(),
         source: command_source(skill.source.scope),
@@ -285,13 +294,13 @@ mod tests {
         let skill = parse_skill("---\npaths: src/**/*.rs\n---\nRust.", "rust", SkillSource::bundled());
         let found = SkillRegistry::new(vec![skill], Default::default());
         let skills = SessionSkills::new(found, None, BUDGET, true);
-        let cwd = Path::new("/work");
+        let cwd = Path::new("/project");
         assert!(skills.has_any_for_model() && skills.listing(&mut None).is_none());
-        for elsewhere in ["/work/a.rs", "/work/src/a.md", "/other/src/a.rs"] {
+        for elsewhere in ["/project/a.rs", "/project/src/a.md", "/other/src/a.rs"] {
             assert!(!skills.meet(Path::new(elsewhere), cwd), "{elsewhere}");
         }
-        assert!(skills.meet(Path::new("/work/src/deep/a.rs"), cwd));
-        assert!(!skills.meet(Path::new("/work/src/b.rs"), cwd), "once");
+        assert!(skills.meet(Path::new("/project/src/deep/a.rs"), cwd));
+        assert!(!skills.meet(Path::new("/project/src/b.rs"), cwd), "once");
         assert_eq!(skills.listing(&mut None).unwrap()["names"], json!(["rust"]));
     }
 
@@ -303,10 +312,15 @@ mod tests {
         let first = skills.listing(&mut told).unwrap();
         assert_eq!((&first["names"], &first["isInitial"]), (&json!(["one"]), &json!(true)));
         assert_eq!(skills.listing(&mut told), None);
-        assert!(skills.poll());
+        let long_ago = Duration::from_secs(9);
+        assert!(skills.poll(long_ago));
         let second = skills.listing(&mut told).unwrap();
         assert_eq!((&second["names"], &second["isInitial"]), (&json!(["two"]), &json!(false)));
-        assert!(!skills.poll());
+        assert!(!skills.poll(long_ago));
+        let follower = Box::new(Given(Some(registry(&["two"]))));
+        let fresh = SessionSkills::new(registry(&["one"]), Some(follower), BUDGET, true);
+        let at_once = Duration::ZERO;
+        assert!(!fresh.poll(at_once) && fresh.poll(at_once), "only the first look is spared");
     }
 
     #[test]

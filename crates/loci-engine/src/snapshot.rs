@@ -7,11 +7,12 @@ use std::time::Duration;
 use loci_context::{ContextRoom, ContextUsage, Window};
 use loci_core::app_state::Denial;
 use loci_core::hooks::HookConfig;
-use loci_core::ids::SessionId;
+use loci_core::ids::{PromptId, SessionId};
 use loci_core::model::facts;
 use loci_core::permission::{Mode, Rulebook};
 use loci_core::session::Totals;
 use loci_core::skill::SkillRegistry;
+use loci_core::usage::Usage;
 use loci_mcp::ServerView;
 use serde_json::Value;
 
@@ -26,8 +27,18 @@ pub struct SessionSnapshot {
     pub is_interactive: bool,
     /// What it is called.
     pub title: Option<String>,
-    /// Where it runs.
+    /// Where it was started.
     pub cwd: PathBuf,
+    /// Where its shell stands.
+    pub current_dir: PathBuf,
+    /// The prompt at hand, or the last one.
+    pub prompt: Option<PromptId>,
+    /// What the last answer used; none before the first, and after a compaction.
+    pub last_usage: Option<Usage>,
+    /// The agent that the conversation runs as.
+    pub main_agent: Option<String>,
+    /// The working copy that it is in, as the transcript says it; null without one.
+    pub worktree: Value,
     /// Where it is saved, unless it is not kept.
     pub transcript: Option<PathBuf>,
     /// Whether anything was said in it.
@@ -89,6 +100,11 @@ impl SessionSnapshot {
             is_interactive: true,
             title: None,
             cwd: PathBuf::new(),
+            current_dir: PathBuf::new(),
+            prompt: None,
+            last_usage: None,
+            main_agent: None,
+            worktree: Value::Null,
             transcript: None,
             has_messages: false,
             model: model.to_owned(),

@@ -27,7 +27,8 @@ mod state_file;
 
 pub use agents::{AgentWatch, FoundAgents, discover_agents};
 pub use credentials::{
-    StoredLogin, StoredLoginError, remove_api_key, store_api_key, stored_api_key, stored_login, team_token,
+    StoredLogin, StoredLoginError, plugin_secrets, remove_api_key, store_api_key, store_plugin_secret,
+    stored_api_key, stored_login, team_token,
 };
 pub use definition_files::DefinitionPlaces;
 pub use input_history::{InputEntry, InputHistory, InputHistoryError, InputScope};
@@ -39,8 +40,8 @@ pub use instructions::{
 pub use output_styles::discover_output_styles;
 pub use plugins::{
     FoundPlugins, GitSource, InstallScope, InstalledPlugin, KnownMarketplace, PluginFolder, PluginPlaces,
-    PluginState, cache_place, clone_repository, copy_plugin, edit_plugin_file, find_plugins,
-    marketplace_manifest, read_plugin, read_plugin_state,
+    PluginState, ReleaseTag, approve_plugins, approved_plugins, cache_place, clone_repository, copy_plugin,
+    edit_plugin_file, find_plugins, marketplace_manifest, read_plugin, read_plugin_state, tag_release,
 };
 pub use settings::{
     FILE_LIMIT as SETTINGS_LIMIT, GivenSettings, LoadedSettings, MANAGED_DIR, McpState, SettingsChange,

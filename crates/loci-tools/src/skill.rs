@@ -53,7 +53,9 @@ impl SkillTool {
         let name = skill_name(input);
         match self.catalog.find(name) {
             Some(skill) if skill.is_for_model => Ok(skill),
-            Some(_) => Err(format!("The skill `{name}` is for the user alone; ask them to type /{name}, and do not do its steps in another way")),
+            Some(_) => Err(format!(
+                "The skill `{name}` is for the user alone; ask them to type /{name}, and do not do its steps in another way"
+            )),
             None => Err(format!("There is no skill `{name}`; only those that are listed exist")),
         }
     }

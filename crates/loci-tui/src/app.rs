@@ -57,7 +57,7 @@ use crate::key::{InputEvent, Key, TerminalSignal};
 use crate::keymap::{EXIT_TIME, Keymap};
 use crate::panel::Panel;
 use crate::render::RenderContext;
-use crate::status::{SPINNER_STEP, Work};
+use crate::status::{SPINNER_STEP, StatusLine, Work};
 use crate::theme::{Background, ColorDepth, Theme};
 use away::AwayClock;
 use block_log::BlockLog;
@@ -167,6 +167,8 @@ pub struct App {
     background: Vec<BackgroundTask>,
     /// The session that is to take the place of the one at hand.
     switching: Option<Switching>,
+    /// The person's own status line.
+    status_line: StatusLine,
 }
 
 /// What is known of the session.
@@ -235,6 +237,7 @@ impl App {
             log: BlockLog::default(),
             background: Vec::new(),
             switching: None,
+            status_line: StatusLine::default(),
             options,
         };
         if let Some(PlainMode::ScreenReader(source)) = &app.options.plain {
@@ -270,6 +273,7 @@ impl App {
             actions.extend(self.call_person(&notice));
             actions.push(Action::Send(notice));
         }
+        actions.extend(self.status_line.tick(now));
         actions
     }
 
@@ -291,7 +295,13 @@ impl App {
         });
         let armed = self.armed.map(|(_, since)| since + EXIT_TIME);
         let flash = self.flash.as_ref().map(|(_, until)| *until);
-        [spinner, armed, flash, self.dialogs.deadline(), self.away.deadline()].into_iter().flatten().min()
+        let others = [self.dialogs.deadline(), self.away.deadline(), self.status_line.deadline()];
+        [spinner, armed, flash].into_iter().chain(others).flatten().min()
+    }
+
+    /// Returns the version of the program.
+    pub(crate) fn version(&self) -> &str {
+        &self.options.version
     }
 
     /// Returns the id of the session, once there is one.
@@ -363,6 +373,11 @@ impl App {
             News::History(news) => self.history_news(news),
             News::Files(answer) => return self.files_found(answer),
             News::Mentions(mentions) => return self.mentions_listed(mentions),
+            News::StatusLine(said) => {
+                if let Some(why) = self.status_line.printed(said) {
+                    self.notice(NoticeLevel::Warning, why);
+                }
+            }
             News::Output(blocks) => blocks.into_iter().for_each(|block| self.conversation.push(block)),
         }
         Vec::new()

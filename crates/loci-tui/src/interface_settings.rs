@@ -1,5 +1,6 @@
 //! What settings say about the interface itself, as values.
 
+use loci_app::status_line::StatusLineConfig;
 use serde_json::Value;
 
 use crate::input::Flavor;
@@ -61,6 +62,8 @@ pub struct InterfaceSettings {
     pub flavor: Flavor,
     /// Whether everything is plain lines for a screen reader (`axScreenReader`).
     pub is_screen_reader: bool,
+    /// The person's own status line (`statusLine`).
+    pub status_line: Option<StatusLineConfig>,
 }
 
 impl InterfaceSettings {
@@ -87,6 +90,7 @@ impl InterfaceSettings {
                 Flavor::Classic
             },
             is_screen_reader: flag("axScreenReader", false),
+            status_line: StatusLineConfig::from_settings(settings),
         }
     }
 }
@@ -118,6 +122,7 @@ mod tests {
             "preferredNotifChannel": "iterm2_with_bell", "terminalProgressBarEnabled": false,
             "terminalTitleFromRename": false, "prefersReducedMotion": true, "syntaxHighlightingDisabled": true,
             "showTurnDuration": false, "keybindingFlavor": "readline", "axScreenReader": true,
+            "statusLine": {"type": "command", "command": "date"},
         }));
         let expected = InterfaceSettings {
             responds_to_shell: false,
@@ -130,6 +135,7 @@ mod tests {
             has_turn_duration: false,
             flavor: Flavor::Readline,
             is_screen_reader: true,
+            status_line: Some(StatusLineConfig { command: "date".into(), padding: 0, refresh: None }),
         };
         assert_eq!(settings, expected);
     }

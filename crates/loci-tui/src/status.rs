@@ -1,9 +1,13 @@
 //! The status area: what goes on, and how things stand.
 
+mod command_line;
+
 use std::time::Duration;
 
 use loci_core::permission::Mode;
 use loci_engine::{Fullness, Level};
+
+pub(crate) use command_line::{STATUS_REQUEST, StatusLine};
 
 use crate::layout::{faint, line, marked, warning};
 use crate::text::{Color, Row, Span, Style, sanitize_line};

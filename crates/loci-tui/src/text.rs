@@ -10,7 +10,7 @@ mod wrap;
 
 use std::sync::Arc;
 
-pub use ansi::parse_output;
+pub use ansi::{parse_output, parse_status};
 pub(crate) use sanitize::is_harmful_in_row;
 pub use sanitize::{expand_tabs, sanitize, sanitize_line};
 pub use width::{cells, clusters, is_uncertain, width};

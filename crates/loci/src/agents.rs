@@ -5,7 +5,6 @@ mod show;
 
 use loci_app::UserError;
 use loci_app::agents::all_agents;
-use loci_app::plugins::RunPlugins;
 use loci_app::settings::InstructionOptions;
 use loci_core::agent::AgentDefinition;
 use loci_stdx::Env;
@@ -31,7 +30,7 @@ enum Verb {
 pub(crate) fn run(env: &Env, args: &AgentsArgs) -> Result<u8, UserError> {
     let ctx = SettingsContext::new(env);
     let options = InstructionOptions::new(&ctx.places, &ctx.loaded, &[]);
-    let plugins = RunPlugins::load(&ctx.env, &ctx.home, &[], ctx.places.tree_root(), &ctx.loaded.merged);
+    let plugins = ctx.plugins();
     let registry = all_agents(&ctx.env, &options.definition_places(&ctx.env, &ctx.home), &plugins);
     let text = match &args.verb {
         Verb::List(args) => list::run(&registry, args),

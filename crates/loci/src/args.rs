@@ -168,6 +168,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     pub(crate) plugin_dir: Vec<PathBuf>,
 
+    /// Not supported: a plugin is fetched by `loci plugin install`, or lies in a directory.
+    #[arg(long, value_name = "URL", hide = true)]
+    pub(crate) plugin_url: Vec<String>,
+
     /// With stream-json: pass on what agents say, not only what they do.
     #[arg(long)]
     pub(crate) forward_subagent_text: bool,

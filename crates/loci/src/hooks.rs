@@ -4,7 +4,6 @@ mod list;
 mod trial;
 
 use loci_app::UserError;
-use loci_app::plugins::RunPlugins;
 use loci_app::settings::all_hooks;
 use loci_core::hooks::HookEntry;
 use loci_stdx::Env;
@@ -29,7 +28,7 @@ enum Verb {
 /// Runs a verb and returns the exit code.
 pub(crate) fn run(env: &Env, args: &HooksArgs) -> Result<u8, UserError> {
     let ctx = SettingsContext::new(env);
-    let plugins = RunPlugins::load(&ctx.env, &ctx.home, &[], ctx.places.tree_root(), &ctx.loaded.merged);
+    let plugins = ctx.plugins();
     let hooks = all_hooks(&ctx.loaded.merged, &ctx.env.cwd, &plugins);
     let text = match &args.verb {
         Verb::List(args) => list::run(&hooks, args),

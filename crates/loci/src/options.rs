@@ -15,6 +15,11 @@ use crate::permission_prompter::permission_prompter;
 impl Args {
     /// Returns what the run is asked to be.
     pub(crate) fn options(&self) -> Result<RunOptions, UserError> {
+        if let Some(url) = self.plugin_url.first() {
+            return Err(UserError::new(format!("--plugin-url is not supported: `{url}`")).hint(
+                "Unpack the plugin and name its directory with --plugin-dir, or install it with `loci plugin install`.",
+            ));
+        }
         Ok(RunOptions {
             session: self.session(),
             is_persistent: !self.no_session_persistence,

@@ -1,11 +1,16 @@
 //! `loci plugin`: which plugins there are, what each brings and may run, turning them on and off, installing and making them.
 
+mod approve;
+mod configure;
+mod dependencies;
 mod details;
 mod init;
 mod install;
 mod list;
 mod marketplace;
+mod prune;
 mod source;
+mod tag;
 mod toggle;
 mod validate;
 
@@ -40,10 +45,19 @@ enum Verb {
     #[command(visible_alias = "i")]
     Install(install::InstallArgs),
     /// Bring a plugin up to date; says what changes in what it may run.
-    Update(install::InstallArgs),
+    Update(install::UpdateArgs),
     /// Take a plugin away; what it kept stays.
     #[command(visible_aliases = ["remove", "rm"])]
-    Uninstall(install::InstallArgs),
+    Uninstall(install::UninstallArgs),
+    /// Set options of a plugin; secrets are kept apart from settings.
+    Configure(configure::ConfigureArgs),
+    /// Approve what a plugin may run after that has changed.
+    Approve(approve::ApproveArgs),
+    /// Remove plugins that came because others needed them, and that nothing needs any more.
+    #[command(visible_alias = "autoremove")]
+    Prune(prune::PruneArgs),
+    /// Tag a release of a plugin in its repository.
+    Tag(tag::TagArgs),
     /// Add, list, update and remove lists of plugins.
     Marketplace(marketplace::MarketplaceArgs),
 }
@@ -51,8 +65,8 @@ enum Verb {
 /// Runs a verb and returns the exit code.
 pub(crate) fn run(env: &Env, args: &PluginArgs) -> Result<u8, UserError> {
     let (text, code) = match &args.verb {
-        Verb::List(args) => (list::run(&load(&SettingsContext::new(env)), args), 0),
-        Verb::Details(args) => (details::run(&load(&SettingsContext::new(env)), args)?, 0),
+        Verb::List(args) => (list::run(&SettingsContext::new(env).plugins(), args), 0),
+        Verb::Details(args) => (details::run(&SettingsContext::new(env).plugins(), args)?, 0),
         Verb::Validate(args) => validate::run(env, args)?,
         Verb::Enable(args) => (toggle::run(&SettingsContext::new(env), args, true)?, 0),
         Verb::Disable(args) => (toggle::run(&SettingsContext::new(env), args, false)?, 0),
@@ -60,15 +74,14 @@ pub(crate) fn run(env: &Env, args: &PluginArgs) -> Result<u8, UserError> {
         Verb::Install(args) => (install::install(&SettingsContext::new(env), args)?, 0),
         Verb::Update(args) => (install::update(&SettingsContext::new(env), args)?, 0),
         Verb::Uninstall(args) => (install::uninstall(&SettingsContext::new(env), args)?, 0),
+        Verb::Configure(args) => (configure::run(&SettingsContext::new(env), args)?, 0),
+        Verb::Approve(args) => (approve::run(&SettingsContext::new(env), args)?, 0),
+        Verb::Prune(args) => (prune::run(&SettingsContext::new(env), args)?, 0),
+        Verb::Tag(args) => (tag::run(env, args)?, 0),
         Verb::Marketplace(args) => (marketplace::run(&SettingsContext::new(env), args)?, 0),
     };
     write(&text)?;
     Ok(code)
-}
-
-/// Reads the plugins that a session here would have.
-fn load(ctx: &SettingsContext) -> RunPlugins {
-    RunPlugins::load(&ctx.env, &ctx.home, &[], ctx.places.tree_root(), &ctx.loaded.merged)
 }
 
 /// Finds a plugin by its id or, where that is enough, its name.

@@ -159,12 +159,31 @@ fn show(registry: &SkillRegistry, name: &str) -> Result<String, UserError> {
         ("disallowed-tools", listed(&skill.disallowed_tools)),
         ("model", skill.model.clone().unwrap_or_default()),
         ("effort", skill.effort.clone().unwrap_or_default()),
+        ("runs in", fork_text(skill)),
         ("paths", listed(&skill.paths)),
+        ("costs", cost_text(skill)),
         ("hooks", skill.hooks.as_ref().map(Value::to_string).unwrap_or_default()),
     ];
     for (name, value) in fields.iter().filter(|(_, value)| !value.is_empty()) {
         out += &format!("{name}: {value}\n");
     }
+    for (lost, _) in registry.hidden().filter(|(lost, _)| lost.name == skill.name) {
+        out += &format!("hides that of {}\n", lost.source);
+    }
     out += &skill.notes.iter().map(|note| format!("! {note}\n")).collect::<String>();
     Ok(out + &format!("\n{}\n", skill.body))
+}
+
+fn fork_text(skill: &SkillDefinition) -> String {
+    let Some(fork) = &skill.fork else { return String::new() };
+    let kind = fork.agent.as_deref().unwrap_or(loci_core::agent::GENERAL_PURPOSE);
+    let waits = if fork.is_background { "in the background at a terminal" } else { "waited for" };
+    format!("an agent of the type {kind}, {waits}")
+}
+
+/// Says what a skill costs: before it is used, and when it is.
+fn cost_text(skill: &SkillDefinition) -> String {
+    let is_told = skill.is_for_model && skill.is_listed;
+    let listed = if is_told { prose_tokens(&skill.summary()) } else { 0 };
+    format!("about {listed} tokens in every conversation, {} when it is used", prose_tokens(&skill.body))
 }

@@ -4,6 +4,8 @@ use std::fmt;
 
 /// The marketplace of plugins that a flag names.
 pub const INLINE_MARKETPLACE: &str = "inline";
+/// The marketplace of plugins that lie in a directory of skills.
+pub const SKILLS_DIR_MARKETPLACE: &str = "skills-dir";
 /// The longest name.
 const NAME_LIMIT: usize = 64;
 

@@ -38,6 +38,8 @@ pub struct Manifest {
     pub options: Vec<OptionSpec>,
     /// Plugins that it needs.
     pub dependencies: Vec<Dependency>,
+    /// Colour themes, in the place of the usual directory.
+    pub themes: Option<Vec<PathBuf>>,
     /// Parts that this version does nothing with, in the words of the manifest.
     pub unsupported: Vec<&'static str>,
 }
@@ -117,6 +119,7 @@ impl Manifest {
             mcp_servers: reader.declared("mcpServers"),
             options,
             dependencies: reader.dependencies(),
+            themes: reader.experimental_paths("themes"),
             unsupported: unsupported(fields),
         };
         let mut problems = reader.problems;
@@ -160,6 +163,18 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// Reads paths of a part that may also stand under `experimental`.
+    fn experimental_paths(&mut self, key: &str) -> Option<Vec<PathBuf>> {
+        if self.fields.contains_key(key) {
+            return self.paths(key);
+        }
+        let inner = self.fields.get("experimental").and_then(Value::as_object)?;
+        let mut reader = Reader { fields: inner, problems: Vec::new() };
+        let paths = reader.paths(key);
+        self.problems.append(&mut reader.problems);
+        paths
+    }
+
     fn complain(&mut self, key: &str, what: &str) {
         self.problems.push(format!("`{key}` {what}; it is left out"));
     }

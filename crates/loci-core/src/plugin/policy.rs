@@ -62,6 +62,7 @@ fn covers(entry: &Value, source: &Value) -> bool {
         "git" | "url" => same("url") && same_if_said("ref") && same_if_said("path"),
         "npm" => same("package"),
         "file" | "directory" => same("path"),
+        "skills-dir" => true,
         _ => false,
     }
 }

@@ -15,9 +15,18 @@ const TEXTS: [(&str, &str); 6] = [
 /// Other names that they can be called by.
 pub(super) const BUNDLED_ALIASES: [(&str, &str); 1] = [("review", "code-review")];
 
+/// Those that the model may use, where the user asks for such a thing and it has the tool. It is not told of them, so that a
+/// session that has no other skills pays nothing for them.
+const FOR_MODEL: [&str; 4] = ["init", "code-review", "security-review", "simplify"];
+
 /// Returns the skills that are part of loci.
 pub fn bundled_skills() -> Vec<SkillDefinition> {
-    TEXTS.iter().map(|(name, text)| parse_skill(text, name, SkillSource::bundled())).collect()
+    let skill = |(name, text): &(&str, &str)| {
+        let skill = parse_skill(text, name, SkillSource::bundled());
+        let is_for_model = FOR_MODEL.contains(name);
+        SkillDefinition { is_for_model, is_listed: false, ..skill }
+    };
+    TEXTS.iter().map(skill).collect()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
+use super::bundled::BUNDLED_ALIASES;
 use super::substitution::Variables;
 use crate::front_matter::{self, FieldReader};
 
@@ -25,6 +26,8 @@ pub struct SkillDefinition {
     pub arguments: Vec<String>,
     /// Whether the model may use it by itself.
     pub is_for_model: bool,
+    /// Whether the model is told of it before it is used.
+    pub is_listed: bool,
     /// Whether people may call it.
     pub is_for_people: bool,
     /// Rules for calls that run without asking during its turn.
@@ -183,6 +186,7 @@ fn from_fields(fields: &Map<String, Value>, name: &str, body: &str, source: Skil
         argument_hint: argument_hint(fields, &reader),
         arguments: argument_names(fields),
         is_for_model: !reader.switch("disable-model-invocation").unwrap_or(false),
+        is_listed: true,
         is_for_people: reader.switch("user-invocable").unwrap_or(true),
         allowed_tools: reader.rules("allowed-tools").unwrap_or_default(),
         disallowed_tools: reader.rules("disallowed-tools").unwrap_or_default(),
@@ -265,6 +269,13 @@ impl SkillDefinition {
         if !std::mem::take(&mut self.allowed_tools).is_empty() {
             self.notes.push("`allowed-tools` wait until this folder is trusted".to_owned());
         }
+    }
+
+    /// Returns the other names that it can be called by.
+    pub fn aliases(&self) -> impl Iterator<Item = &'static str> {
+        let is_ours = self.source.scope == SkillScope::Bundled;
+        let own = BUNDLED_ALIASES.iter().filter(move |(_, name)| is_ours && *name == self.name);
+        own.map(|(alias, _)| *alias)
     }
 
     /// Tells whether it may stand beside others at the beginning of one prompt: not one that is given to an agent, and not

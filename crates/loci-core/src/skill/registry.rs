@@ -118,12 +118,11 @@ impl SkillRegistry {
 
     /// Iterates over the skills that the model is told of, and how.
     pub fn for_model(&self) -> impl Iterator<Item = (&SkillDefinition, Listed)> {
-        self.iter().filter(|skill| skill.is_for_model).filter_map(|skill| {
-            match self.override_of(skill) {
-                SkillOverride::On => Some((skill.as_ref(), Listed::Whole)),
-                SkillOverride::NameOnly => Some((skill.as_ref(), Listed::NameOnly)),
-                SkillOverride::UserInvocableOnly | SkillOverride::Off => None,
-            }
+        let told = self.iter().filter(|skill| skill.is_for_model && skill.is_listed);
+        told.filter_map(|skill| match self.override_of(skill) {
+            SkillOverride::On => Some((skill.as_ref(), Listed::Whole)),
+            SkillOverride::NameOnly => Some((skill.as_ref(), Listed::NameOnly)),
+            SkillOverride::UserInvocableOnly | SkillOverride::Off => None,
         })
     }
 

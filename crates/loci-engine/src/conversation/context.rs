@@ -67,6 +67,10 @@ pub(crate) struct SessionContext {
     pub(crate) local_commands: Option<Arc<dyn LocalCommands>>,
     /// The output style.
     pub(crate) output_style: String,
+    /// Whether that style has words of its own in the prompt.
+    pub(crate) has_style_prompt: bool,
+    /// The agent that the main conversation runs as.
+    pub(crate) main_agent: Option<String>,
     pub(crate) api_key_source: String,
     /// The plugins, and what is wrong with them.
     pub(crate) plugins: Arc<loci_core::plugin::PluginList>,

@@ -1,12 +1,15 @@
 //! What fills the window of a conversation, piece by piece, and how the session stands: for commands and panels about it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use loci_context::{ContextCategory, ContextItem, ContextUsage, conversation_items, prose_tokens};
-use loci_core::entry::EntryKind;
+use loci_core::entry::{Entry, EntryKind};
+use loci_core::usage::Usage;
 use loci_stdx::Timestamp;
 use loci_storage::config::InstructionScope;
 use loci_tools::Host as _;
+use serde_json::Value;
 
 use super::{Conversation, Prelude};
 use crate::instructions::shown_instructions;
@@ -29,6 +32,11 @@ impl Conversation {
             is_interactive: identity.is_interactive(),
             title: state.session.title.clone(),
             cwd: self.env.cwd.clone(),
+            current_dir: self.host.workspace().cwd,
+            prompt: self.recorder.prompt_id().cloned(),
+            last_usage: last_usage(self.recorder.path()),
+            main_agent: self.ctx.main_agent.clone(),
+            worktree: self.ctx.worktrees.record(),
             transcript: identity.is_persistent().then(|| identity.transcript_path()),
             has_messages: !self.recorder.path().is_empty(),
             model: self.current_model(),
@@ -124,4 +132,15 @@ pub(crate) fn tool_category(name: &str) -> ContextCategory {
         true => ContextCategory::McpTools,
         false => ContextCategory::Tools,
     }
+}
+
+/// Returns what the last answer used, unless the conversation was compacted since.
+fn last_usage(path: &[Arc<Entry>]) -> Option<Usage> {
+    let since = path.iter().rev().take_while(|entry| !entry.is_compact_boundary());
+    let mut answers = since.filter(|entry| entry.head().kind == EntryKind::Assistant);
+    answers.find_map(|entry| {
+        let message: Value = entry.fields().read("message")?;
+        let usage: Usage = serde_json::from_value(message.get("usage")?.clone()).ok()?;
+        (usage.input_tokens + usage.output_tokens > 0).then_some(usage)
+    })
 }

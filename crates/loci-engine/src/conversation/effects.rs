@@ -99,6 +99,7 @@ impl Conversation {
                 self.record_prompt(&prompt);
                 self.tell_date();
                 self.tell_skills();
+                self.tell_style();
                 self.tell_plan();
                 let attachments = prompt.attachments.into_iter().chain(attachments);
                 attachments.for_each(|attachment| self.recorder.attachment(attachment));

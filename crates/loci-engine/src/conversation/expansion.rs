@@ -14,7 +14,7 @@ use loci_tools::{Host as _, SKILL_TOOL, SkillCatalog, SkillTool, skill_name};
 use serde_json::{Value, json};
 
 use super::forked_skill::ForkedSkill;
-use super::{Conversation, InboxMessage};
+use super::{Conversation, InboxMessage, Prelude};
 use crate::calls::CallLayer;
 use crate::command::{Prompt, ToolChanges};
 use crate::event::EngineEvent;
@@ -45,7 +45,8 @@ pub(crate) struct ExpandedPrompt {
 impl Conversation {
     /// Takes up skills that came, went or changed; called before each turn.
     pub(super) fn take_up_skills(&mut self) {
-        if self.agent.is_some() || !self.ctx.skills.poll() {
+        let since_start = self.env.clock.monotonic().saturating_sub(self.ctx.started);
+        if self.agent.is_some() || !self.ctx.skills.poll(since_start) {
             return;
         }
         self.offer_skills();
@@ -55,10 +56,7 @@ impl Conversation {
     fn offer_skills(&mut self) {
         self.ctx.add_skill_commands();
         let is_denied = self.rules_now().is_tool_denied(SKILL_TOOL);
-        if self.agent.is_none()
-            && self.ctx.skills.has_any_for_model()
-            && !is_denied
-            && !self.offers_skills()
+        if self.agent.is_none() && self.ctx.skills.has_any_for_model() && !is_denied && !self.offers_skills()
         {
             let catalog: Arc<dyn SkillCatalog> = Arc::clone(&self.ctx.skills) as _;
             let tool = Arc::new(SkillTool::new(catalog)) as _;
@@ -123,8 +121,12 @@ impl Conversation {
         }
     }
 
-    /// Tells whether the next request offers the Skill tool.
+    /// Tells whether the next request offers the Skill tool, and the model is to hear what it can use.
     fn offers_skills(&self) -> bool {
+        // A fork has read it all in the conversation that it goes on from.
+        if matches!(self.prelude, Prelude::Fork { .. }) {
+            return false;
+        }
         let mut coming = self.tool_changes.iter().flat_map(|changes| &changes.added);
         self.toolbox.find(SKILL_TOOL).is_some() || coming.any(|tool| tool.descriptor().name == SKILL_TOOL)
     }

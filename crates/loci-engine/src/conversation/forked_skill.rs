@@ -57,7 +57,8 @@ impl Conversation {
             to_background: to_background.clone(),
         });
         let (host, inbox) = (Arc::clone(&self.host), self.run.inbox.clone());
-        let call = ToolCall { id, input: Value::Null, effects: CallEffects::default(), cancel, to_background };
+        let call =
+            ToolCall { id, input: Value::Null, effects: CallEffects::default(), cancel, to_background };
         tokio::spawn(async move {
             let reply = match host.check(&request) {
                 Ok(()) => AgentHost::run(host.as_ref(), request, &call).await,

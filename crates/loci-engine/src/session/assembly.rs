@@ -120,6 +120,8 @@ impl Session {
             slash_commands: Arc::clone(&config.commands),
             local_commands: config.local_commands.take(),
             output_style: std::mem::take(&mut config.output_style),
+            has_style_prompt: config.prompt.style.is_some(),
+            main_agent: config.agents.main.as_ref().map(|agent| agent.name.clone()),
             api_key_source: std::mem::take(&mut config.api_key_source),
             plugins: Arc::clone(&config.plugins),
             started: config.started,

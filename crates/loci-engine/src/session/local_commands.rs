@@ -1,5 +1,7 @@
 //! Commands that need no model: carried out between turns, in the order in which they were asked for.
 
+use loci_core::hooks::HookConfig;
+
 use super::Session;
 use crate::command::{Command, DirectorySource};
 use crate::conversation::TurnInput;
@@ -105,6 +107,10 @@ impl Session {
             LocalEffect::AddDirectory(directory) => {
                 let outcome = conversation.try_add_directory(&directory, DirectorySource::SlashCommand);
                 outcome.map(|dir| Some(format!("`{}` belongs to the session now", dir.display())))
+            }
+            LocalEffect::SetHooks(hooks) => {
+                conversation.ctx.hooks.set_config(HookConfig::clone(&hooks.0));
+                Ok(None)
             }
             LocalEffect::ReloadSkills => Ok(Some(conversation.reload_skills())),
             LocalEffect::Permission(update) => conversation.try_grant(update).map(|()| None),

@@ -107,8 +107,6 @@ pub(crate) fn task_description(skill: &str) -> String {
 
 impl CallLayer for SkillLayer {
     fn run<'a>(&'a self, call: PreparedCall, next: Next<'a>) -> OutcomeFuture<'a> {
-        Box::pin(async move {
-            self.use_skill(call, next).await.unwrap_or_else(ToolOutcome::error)
-        })
+        Box::pin(async move { self.use_skill(call, next).await.unwrap_or_else(ToolOutcome::error) })
     }
 }

@@ -227,3 +227,24 @@ fn text_of(content: &ToolContent) -> String {
         ToolContent::Blocks(blocks) => blocks.iter().filter_map(|block| block.text()).collect(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use loci_core::skill::{SkillSource, parse_skill};
+
+    use super::*;
+
+    #[test]
+    fn switch_about_commands_is_about_everyone_but_the_administrator_and_us() {
+        let of = |scope| parse_skill("x", "a", SkillSource { scope, ..SkillSource::bundled() });
+        for (scope, expected) in [
+            (SkillScope::Managed, true),
+            (SkillScope::Bundled, true),
+            (SkillScope::User, false),
+            (SkillScope::Project, false),
+            (SkillScope::Plugin, false),
+        ] {
+            assert_eq!(is_ours_or_managed(&of(scope)), expected, "{scope:?}");
+        }
+    }
+}

@@ -101,7 +101,9 @@ mod tests {
 
     #[test]
     fn typed_called_and_restored_skills_are_found_in_the_entries() {
-        let tags = |name: &str| text(&format!("<command-message>{name}</command-message>\n<command-name>/{name}</command-name>"));
+        let tags = |name: &str| {
+            text(&format!("<command-message>{name}</command-message>\n<command-name>/{name}</command-name>"))
+        };
         let call = json!({"type": "assistant", "message": {"role": "assistant", "content": [
             {"type": "tool_use", "id": "toolu_1", "name": "Skill", "input": {"skill": "/ship"}}]}});
         let mut called = user(json!([text("Ship it.")]));
@@ -116,8 +118,12 @@ mod tests {
         ]);
         let used: Vec<String> =
             used_skills(&path).into_iter().map(|it| format!("{}: {}", it.name, it.text)).collect();
-        let expected =
-            ["The skill one: One again.", "The skill ship: Ship it.", "The skill two: Two.", "The skill old: Old."];
+        let expected = [
+            "The skill one: One again.",
+            "The skill ship: Ship it.",
+            "The skill two: Two.",
+            "The skill old: Old.",
+        ];
         assert_eq!(used, expected);
         assert!(has_skill_text(&path, "ship", "Ship it.") && has_skill_text(&path, "one", "One again."));
         assert!(!has_skill_text(&path, "one", "One."), "the newest counts");

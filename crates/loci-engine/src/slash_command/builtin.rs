@@ -154,6 +154,7 @@ const BUILTIN: &[Row] = &[
     ("hooks", &[], "", "List the hooks", Local, UnlessTaken, AtOnce),
     ("skills", &[], "", "List the skills", Local, UnlessTaken, AtOnce),
     ("reload-skills", &[], "", "Read all skills and commands anew", Local, UnlessTaken, BetweenTurns),
+    ("reload-plugins", &[], "", "Read all plugins anew", Local, UnlessTaken, BetweenTurns),
 ];
 
 /// Returns the commands, in the order of the table.

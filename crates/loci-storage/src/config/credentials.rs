@@ -1,5 +1,5 @@
 //! Credentials on disk: the login that another program keeps in `.credentials.json` of the config home, and the API key that
-//! `loci login` keeps in `loci/api-key`.
+//! `loci login` keeps in `loci/api-key`, and the secrets of plugins in `loci/plugin-secrets.json`.
 //!
 //! The login is read and never written: whoever logged in renews it. A file that others may read is not believed to
 //! be a secret any more, so it is not used.
@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use loci_stdx::{WriteOptions, open_regular, write_atomic};
 
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use crate::layout::ConfigHome;
 
@@ -91,6 +92,56 @@ pub fn team_token(home: &ConfigHome) -> Result<Option<String>, StoredLoginError>
 pub fn stored_api_key(home: &ConfigHome) -> Result<Option<String>, StoredLoginError> {
     let text = read(&api_key_file(home))?;
     Ok(text.map(|text| text.trim().to_owned()).filter(|key| !key.is_empty()))
+}
+
+/// Reads the secrets of plugins: option by option, by plugin. What `loci plugin configure` keeps wins over what another
+/// program keeps beside its login.
+pub fn plugin_secrets(home: &ConfigHome) -> Result<Map<String, Value>, StoredLoginError> {
+    let parsed = |path: PathBuf| -> Result<Map<String, Value>, StoredLoginError> {
+        let Some(text) = read(&path)? else { return Ok(Map::new()) };
+        serde_json::from_str(&text).map_err(|_| StoredLoginError::Parse { path })
+    };
+    let mut secrets = match parsed(home.credentials_file())?.remove("pluginSecrets") {
+        Some(Value::Object(secrets)) => secrets,
+        _ => Map::new(),
+    };
+    for (plugin, own) in parsed(plugin_secrets_file(home))? {
+        match (secrets.get_mut(&plugin).and_then(Value::as_object_mut), own) {
+            (Some(known), Value::Object(own)) => known.extend(own),
+            (_, own) => drop(secrets.insert(plugin, own)),
+        }
+    }
+    Ok(secrets)
+}
+
+/// Keeps a secret of a plugin in a file that only its owner can read, or forgets it; returns where.
+pub fn store_plugin_secret(
+    home: &ConfigHome,
+    plugin: &str,
+    option: &str,
+    value: Option<&Value>,
+) -> io::Result<PathBuf> {
+    let path = plugin_secrets_file(home);
+    let text = read(&path).map_err(io::Error::other)?.unwrap_or_else(|| "{}".to_owned());
+    let mut all: Map<String, Value> = serde_json::from_str(&text)
+        .map_err(|_| io::Error::other(format!("`{}` is no JSON object", path.display())))?;
+    let own = all.entry(plugin).or_insert_with(|| Value::Object(Map::new()));
+    if !own.is_object() {
+        *own = Value::Object(Map::new());
+    }
+    match (value, own.as_object_mut()) {
+        (Some(value), Some(own)) => drop(own.insert(option.to_owned(), value.clone())),
+        (None, Some(own)) => drop(own.remove(option)),
+        (_, None) => {}
+    }
+    let text = Value::Object(all).to_string();
+    let options = WriteOptions { create_parents: true, ..WriteOptions::private() };
+    write_atomic(&path, text.as_bytes(), &options).map_err(io::Error::other)?;
+    Ok(path)
+}
+
+fn plugin_secrets_file(home: &ConfigHome) -> PathBuf {
+    home.loci_dir().join("plugin-secrets.json")
 }
 
 /// Keeps an API key in a file that only its owner can read; returns where.

@@ -6,13 +6,18 @@
 //! plugins/marketplaces/            copies of marketplaces
 //! plugins/cache/<marketplace>/<plugin>/<version>/
 //! plugins/data/<id>/               what a plugin keeps
+//! plugins/.loci-approved.json      {"name@marketplace": "digest of what it may run"}
 //! ```
+//!
+//! A directory of skills that has a manifest is a plugin, too: `<name>@skills-dir`.
 //!
 //! Nothing of a plugin is run here, and nothing outside its directory is opened: a link that leads out is left alone and
 //! reported.
 
+mod approval;
 mod folder;
 mod install;
+mod release;
 mod runs;
 mod state;
 
@@ -21,8 +26,10 @@ use std::path::{Path, PathBuf};
 use loci_core::plugin::{PluginId, PluginProblem};
 use serde_json::{Map, Value};
 
+pub use approval::{approve_plugins, approved_plugins};
 pub use folder::{PluginFolder, read_plugin};
 pub use install::{GitSource, cache_place, clone_repository, copy_plugin, edit_plugin_file};
+pub use release::{ReleaseTag, tag_release};
 pub use state::{
     InstallScope, InstalledPlugin, KnownMarketplace, PluginState, marketplace_manifest, read_plugin_state,
 };
@@ -34,6 +41,8 @@ pub struct PluginPlaces {
     pub dir: PathBuf,
     /// Directories that a flag names.
     pub given: Vec<PathBuf>,
+    /// Directories of skills, and whose they are.
+    pub skills_dirs: Vec<(PathBuf, InstallScope)>,
     /// The root of the project.
     pub project: PathBuf,
 }
@@ -64,6 +73,9 @@ pub fn find_plugins(
     }
     let (state, problems) = read_plugin_state(&places.dir);
     found.problems.extend(problems);
+    for (dir, scope) in &places.skills_dirs {
+        found.take_skills_dir(dir, *scope, enabled, &|id| refusal(id, &state));
+    }
     for installed in state.installed_in(&places.project) {
         let said = enabled.get(&installed.id.to_string()).map(is_on);
         if said == Some(false) {
@@ -98,6 +110,41 @@ fn is_on(value: &Value) -> bool {
 }
 
 impl FoundPlugins {
+    /// Takes the plugins that lie in a directory of skills.
+    fn take_skills_dir(
+        &mut self,
+        dir: &Path,
+        scope: InstallScope,
+        enabled: &Map<String, Value>,
+        refusal: &dyn Fn(&PluginId) -> Option<String>,
+    ) {
+        for path in folder::sorted_entries(dir).into_iter().filter(|path| is_plugin_dir(path)) {
+            let plugin = match read_plugin(&path, None, scope, None) {
+                Ok(plugin) => plugin,
+                Err(problem) => {
+                    self.problems.push(problem);
+                    continue;
+                }
+            };
+            let said = enabled.get(&plugin.id.to_string()).map(is_on);
+            let why = refusal(&plugin.id);
+            if said.unwrap_or(plugin.manifest.is_enabled_by_default) && why.is_none() {
+                self.take(plugin);
+                continue;
+            }
+            self.problems.extend(why.map(|why| PluginProblem::new(&plugin.id, "policy", why)));
+            self.disabled.push(InstalledPlugin {
+                scope,
+                project: None,
+                path: plugin.root,
+                version: plugin.manifest.version,
+                commit: None,
+                is_dependency: false,
+                id: plugin.id,
+            });
+        }
+    }
+
     /// Takes a plugin unless another of its name is there: what it brings would be called the same.
     fn take(&mut self, plugin: PluginFolder) {
         match self.plugins.iter().find(|other| other.id.name == plugin.id.name) {
@@ -118,13 +165,20 @@ impl FoundPlugins {
                 self.problems.push(PluginProblem::new(shown, "invalid_id", message));
                 continue;
             };
-            let is_known = state.has(&id) || self.plugins.iter().any(|plugin| plugin.id == id);
+            let is_known = state.has(&id)
+                || self.plugins.iter().any(|plugin| plugin.id == id)
+                || self.disabled.iter().any(|plugin| plugin.id == id);
             if !is_known {
                 let message = format!("it is turned on and not installed; run `loci plugin install {id}`");
                 self.problems.push(PluginProblem::new(&id, "not_installed", message));
             }
         }
     }
+}
+
+/// Tells whether a directory is that of a plugin with a manifest.
+pub(super) fn is_plugin_dir(dir: &Path) -> bool {
+    dir.join(".claude-plugin").join("plugin.json").symlink_metadata().is_ok()
 }
 
 /// Tells whether `dir` lies in `root`, or is it.

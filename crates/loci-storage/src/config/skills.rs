@@ -1,6 +1,6 @@
 //! Skills and command files on disk, found and followed.
 //!
-//! A skill is a directory with a `SKILL.md` below `skills`; a command is a Markdown file below `commands`, whose
+//! A skill is a directory with a `SKILL.md` below `skills`, unless it has a manifest and is a plugin; a command is a Markdown file below `commands`, whose
 //! directories are part of its name (`commands/front/comp.md` is `front:comp`). What the files mean is decided in
 //! `loci_core::skill`. Skills of directories below the working one are found once a file there is read or changed
 //! ([`SkillWatch::meet`]), and followed from then on.
@@ -14,6 +14,7 @@ use loci_core::skill::{SkillDefinition, SkillKind, SkillScope, SkillSource, pars
 use super::definition_files::{
     DefinitionPlaces, FilePrint, PlaceScope, markdown_files, prints, read_limited,
 };
+use super::plugins::is_plugin_dir;
 
 /// How many skills a directory may have.
 const COUNT_LIMIT: usize = 2_000;
@@ -108,6 +109,8 @@ pub fn discover_skills(places: &DefinitionPlaces) -> FoundSkills {
 /// A file that is a skill.
 struct SkillFile {
     path: PathBuf,
+    /// Where that leads.
+    real: PathBuf,
     name: String,
     scope: SkillScope,
     kind: SkillKind,
@@ -135,24 +138,33 @@ fn scope_of(scope: PlaceScope) -> SkillScope {
 
 fn collect_skills(dir: &Path, scope: SkillScope, files: &mut Vec<SkillFile>) {
     let Ok(entries) = fs::read_dir(dir) else { return };
-    let mut dirs: Vec<PathBuf> =
-        entries.filter_map(|entry| Some(entry.ok()?.path())).take(COUNT_LIMIT).collect();
-    dirs.sort();
-    for dir in dirs {
-        let Some(name) = dir.file_name().and_then(|name| name.to_str()) else { continue };
+    let real_dir = fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
+    let mut entries: Vec<fs::DirEntry> = entries.filter_map(Result::ok).take(COUNT_LIMIT).collect();
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        let (dir, kind) = (entry.path(), SkillKind::Skill);
         let path = dir.join("SKILL.md");
         let is_reserved = name.eq_ignore_ascii_case(RESERVED) || name.starts_with('.');
-        if !is_reserved && path.symlink_metadata().is_ok() {
-            let (name, kind) = (name.to_owned(), SkillKind::Skill);
-            files.push(SkillFile { name, path, scope, kind, nested_in: None });
-        }
+        let Some(metadata) = path.symlink_metadata().ok().filter(|_| !is_reserved && !is_plugin_dir(&dir))
+        else {
+            continue;
+        };
+        // Only a link can lead where another name leads, too.
+        let is_link = metadata.is_symlink() || entry.file_type().is_ok_and(|kind| kind.is_symlink());
+        let real = match is_link {
+            true => fs::canonicalize(&path).unwrap_or_else(|_| path.clone()),
+            false => real_dir.join(&name).join("SKILL.md"),
+        };
+        files.push(SkillFile { name, path, real, scope, kind, nested_in: None });
     }
 }
 
 fn collect_commands(dir: &Path, scope: SkillScope, files: &mut Vec<SkillFile>) {
     for path in markdown_files(dir) {
         let Some(name) = command_name(dir, &path) else { continue };
-        files.push(SkillFile { path, name, scope, kind: SkillKind::CommandFile, nested_in: None });
+        let real = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+        files.push(SkillFile { path, real, name, scope, kind: SkillKind::CommandFile, nested_in: None });
     }
 }
 
@@ -171,8 +183,8 @@ fn read_skills(files: Vec<SkillFile>, places: &DefinitionPlaces) -> FoundSkills 
 fn read_files(files: Vec<SkillFile>, is_trusted: impl Fn(SkillScope) -> bool) -> FoundSkills {
     let mut found = FoundSkills::default();
     let mut seen = HashSet::new();
-    for SkillFile { path, name, scope, kind, nested_in } in files {
-        if !seen.insert(fs::canonicalize(&path).unwrap_or_else(|_| path.clone())) {
+    for SkillFile { path, real, name, scope, kind, nested_in } in files {
+        if !seen.insert(real) {
             continue;
         }
         let source = SkillSource {

@@ -8,7 +8,7 @@ use loci_app::renewal::SwitchTarget;
 use loci_app::session_picker::SessionChoice;
 use loci_app::start::{StartAnswer, StartQuestion};
 use loci_core::permission::Mode;
-use loci_engine::{Command, CommandRegistry, Prompt, RunnerEvent};
+use loci_engine::{Command, CommandRegistry, Prompt, RunnerEvent, SessionSnapshot};
 
 use crate::block::{Block, FileDiff, NoticeLevel};
 use crate::input::{
@@ -77,6 +77,8 @@ pub enum News {
     },
     /// What a command printed, as blocks.
     Output(Vec<Block>),
+    /// What the command of the status line printed, or why nothing.
+    StatusLine(Result<String, String>),
     /// The answer to something that a panel or a command asked for.
     PanelData(PanelData),
     /// The session that was chosen is ready; it begins when the one at hand has ended its turns.
@@ -204,6 +206,13 @@ pub enum Action {
     Titled(String),
     /// Leave the session for another.
     Switch(SwitchTarget),
+    /// Run the command of the status line for a session that stands like this.
+    RunStatusLine {
+        /// The command.
+        command: String,
+        /// How the session stands.
+        snapshot: Arc<SessionSnapshot>,
+    },
     /// Go on with a session that was chosen, from a message where one is given. The application keeps this one to itself,
     /// and the next.
     Resume(Box<SessionChoice>, Option<String>),

@@ -18,7 +18,7 @@ use crate::block::{Block, CallState, NoticeLevel};
 use crate::dialog::{PermissionDialog, UserQuestionsDialog};
 use crate::input::{Draft, InputMode};
 use crate::panel::PanelData;
-use crate::status::{Activity, Work, mode_name, short_count, spent};
+use crate::status::{Activity, STATUS_REQUEST, Work, mode_name, short_count, spent};
 
 /// The most letters of what a hook wants shown.
 const MOST_STATUS: usize = 80;
@@ -26,11 +26,27 @@ const MOST_STATUS: usize = 80;
 /// Whoever listens is told of the end of a call that took longer.
 const LONG_CALL: Duration = Duration::from_secs(5);
 
+/// Tells whether the status line may have something else to show after an event.
+fn changes_status(event: &EngineEvent) -> bool {
+    matches!(
+        event,
+        EngineEvent::Assistant(_)
+            | EngineEvent::Compacted { .. }
+            | EngineEvent::ModeChanged(_)
+            | EngineEvent::ModelChanged(_)
+            | EngineEvent::TurnEnded(_)
+            | EngineEvent::Resumed(_)
+    )
+}
+
 impl App {
     pub(super) fn runner_event(&mut self, event: RunnerEvent) -> Vec<Action> {
         match event {
             RunnerEvent::Session(event) => self.engine_event(event),
-            RunnerEvent::Renewed(id) => self.renewed(id.to_string()),
+            RunnerEvent::Renewed(id) => {
+                self.status_line.trigger(self.now);
+                self.renewed(id.to_string())
+            }
             RunnerEvent::RenewalFailed(problem) => {
                 self.notice(NoticeLevel::Error, problem);
                 Vec::new()
@@ -39,6 +55,9 @@ impl App {
     }
 
     fn engine_event(&mut self, event: EngineEvent) -> Vec<Action> {
+        if changes_status(&event) {
+            self.status_line.trigger(self.now);
+        }
         match event {
             EngineEvent::Resumed(history) => {
                 self.session.has_turns = true;
@@ -117,6 +136,9 @@ impl App {
             EngineEvent::Task(news) => return self.task_news(news),
             EngineEvent::SideAnswered { request, outcome } => {
                 return self.panel_data(PanelData::SideAnswer { request, outcome });
+            }
+            EngineEvent::Snapshot { request, snapshot } if request == STATUS_REQUEST => {
+                return self.status_line.run(snapshot).into_iter().collect();
             }
             EngineEvent::Snapshot { snapshot, .. } => return self.panel_data(PanelData::Snapshot(snapshot)),
             EngineEvent::McpAnswered { outcome, .. } => {

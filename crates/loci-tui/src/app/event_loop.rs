@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use loci_app::start::SessionStart;
+use loci_app::status_line::StatusScript;
 use loci_engine::Command;
 use loci_stdx::Env;
 
@@ -96,6 +97,7 @@ pub fn run(options: InterfaceOptions, start: SessionStart) -> Result<RunEnd, Ter
         exit: None,
         plays_demo: false,
         elsewhere: None,
+        status_script: StatusScript::default(),
         full_screen: None,
     };
     event_loop.start_below().and_then(|()| event_loop.draw()).map_err(TerminalError::SetUp)?;
@@ -141,6 +143,8 @@ struct EventLoop {
     exit: Option<ExitReason>,
     plays_demo: bool,
     elsewhere: Option<(PathBuf, String)>,
+    /// The command of the status line.
+    status_script: StatusScript,
     /// The writer of the alternate screen while that is shown, and the size at which it was entered.
     full_screen: Option<(FullScreen, Size)>,
 }

@@ -111,6 +111,7 @@ impl App {
         self.session.is_persistent = facts.is_persistent;
         self.session.commands = facts.commands;
         self.away.set_prompt_patience(facts.idle_notice);
+        self.status_line.configure(facts.interface.status_line.clone(), self.now);
         self.take_interface_settings(facts.interface);
         facts.warnings.into_iter().for_each(|text| self.notice(NoticeLevel::Warning, text));
         self.send_held()

@@ -61,6 +61,9 @@ impl App {
         }
         live.push(Row::default());
         let top = self.push_prompt(&mut live, size);
+        if !self.completion.is_open() && !self.is_help_shown {
+            live.extend(self.status_line.rows(size.width));
+        }
         live.push(cut(&self.footer().row(), size.width));
         let (row, column) = top;
         Frame {

@@ -1,12 +1,22 @@
 //! Output of commands as spans: colours are kept, all other escape sequences go.
 
+use std::sync::Arc;
+
 use super::sanitize::{is_harmful, push_mark};
 use super::{Color, Span, Style};
+
+/// Returns the lines of a status line as spans: colours and links (OSC 8) are kept, all else goes.
+pub fn parse_status(output: &str) -> Vec<Vec<Span>> {
+    parse(output, Parser { keeps_links: true, ..Parser::default() })
+}
 
 /// Returns the lines of a command's output as spans. Colours (SGR) become styles, other sequences are taken away, a
 /// carriage return starts its line again as it does on a terminal, a backspace takes a sign back.
 pub fn parse_output(output: &str) -> Vec<Vec<Span>> {
-    let mut parser = Parser::default();
+    parse(output, Parser::default())
+}
+
+fn parse(output: &str, mut parser: Parser) -> Vec<Vec<Span>> {
     let mut rest = output;
     while let Some(c) = rest.chars().next() {
         rest = match c {
@@ -45,12 +55,15 @@ struct Parser {
     lines: Vec<Vec<Span>>,
     line: Vec<Span>,
     style: Style,
+    /// Whether links are kept.
+    keeps_links: bool,
+    link: Option<Arc<str>>,
 }
 
 impl Parser {
     fn push(&mut self, c: char) {
-        if self.line.last().is_none_or(|span| span.style != self.style) {
-            self.line.push(Span::styled("", self.style));
+        if self.line.last().is_none_or(|span| span.style != self.style || span.link != self.link) {
+            self.line.push(Span { link: self.link.clone(), ..Span::styled("", self.style) });
         }
         if let Some(span) = self.line.last_mut() {
             if is_harmful(c) { push_mark(c, &mut span.text) } else { span.text.push(c) }
@@ -75,6 +88,11 @@ impl Parser {
         let after = &text[1..];
         match after.chars().next() {
             Some('[') => self.control_sequence(&after[1..]),
+            Some(']') if self.keeps_links => {
+                let rest = skip_string(&after[1..]);
+                self.set_link(&after[1..after.len() - rest.len()]);
+                rest
+            }
             Some(']' | 'P' | 'X' | '^' | '_') => skip_string(&after[1..]),
             // Two more bytes: which character set.
             Some('(' | ')' | '*' | '+' | '#' | '%' | ' ') => {
@@ -84,6 +102,15 @@ impl Parser {
             Some(c @ '0'..='~') => &after[c.len_utf8()..],
             _ => after,
         }
+    }
+
+    /// Takes the address of a link, or its end; one that leads to nothing usual is none.
+    fn set_link(&mut self, text: &str) {
+        let Some(address) = text.strip_prefix("8;").and_then(|rest| rest.split_once(';')) else { return };
+        let address = address.1.trim_end_matches(['\x07', '\u{9c}', '\\', '\x1b']);
+        let is_usual = ["https://", "http://", "file://", "mailto:"].iter().any(|it| address.starts_with(it));
+        let is_clean = address.chars().all(|c| c.is_ascii_graphic());
+        self.link = (is_usual && is_clean).then(|| Arc::from(address));
     }
 
     fn control_sequence<'a>(&mut self, text: &'a str) -> &'a str {
@@ -164,6 +191,19 @@ mod tests {
         let lines: Vec<String> =
             parse_output(output).iter().map(|line| line.iter().map(|s| s.text.as_str()).collect()).collect();
         assert_eq!(lines, expected, "{output:?}");
+    }
+
+    #[test]
+    fn status_line_keeps_colours_and_links_and_nothing_else() {
+        let line = "\x1b[32mok\x1b[0m \x1b]8;;https://x.y/z\x07PR\x1b]8;;\x07\x1b]0;title\x07\x1b[2J\x1b]52;c;aGk=\x07!";
+        let spans = parse_status(line).remove(0);
+        let shown: Vec<_> = spans.iter().map(|it| (it.text.as_str(), it.link.as_deref())).collect();
+        assert_eq!(shown, [("ok", None), (" ", None), ("PR", Some("https://x.y/z")), ("!", None)]);
+        assert_eq!(spans[0].style.fg, Color::Ansi(2));
+        for evil in ["javascript:x", "https://a\u{202e}b", "x"] {
+            let spans = parse_status(&format!("\x1b]8;;{evil}\x1b\\t")).remove(0);
+            assert_eq!(spans[0].link, None, "{evil}");
+        }
     }
 
     #[test]

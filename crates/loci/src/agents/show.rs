@@ -1,6 +1,7 @@
 //! `loci agents show`: one definition, as it was understood.
 
 use loci_app::UserError;
+use loci_context::prose_tokens;
 use loci_core::agent::AgentRegistry;
 use serde_json::Value;
 
@@ -39,6 +40,11 @@ pub(super) fn run(registry: &AgentRegistry, args: &ShowArgs) -> Result<String, U
             let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             out += &format!("{key}: {text}\n");
         }
+    }
+    let tokens = (prose_tokens(&agent.description), prose_tokens(&agent.prompt));
+    out += &format!("tokens: {} in every conversation, {} when it is sent out\n", tokens.0, tokens.1);
+    for hidden in registry.shadowed.iter().filter(|it| it.name == agent.name) {
+        out += &format!("hides that of {}\n", hidden.source);
     }
     Ok(format!("{out}\n{}\n", agent.prompt.trim_end()))
 }

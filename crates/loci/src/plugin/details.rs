@@ -55,16 +55,24 @@ pub(super) fn describe(folder: &PluginFolder) -> String {
     for line in [&manifest.description, &author].into_iter().flatten() {
         out += &format!("{line}\n");
     }
-    let listed: usize = folder.skills.iter().map(|skill| prose_tokens(&skill.summary()) as usize).sum();
-    if !folder.skills.is_empty() {
-        out += &format!("in every conversation: about {listed} tokens for the list of its skills\n");
+    let skills: u64 =
+        folder.skills.iter().filter(|it| it.is_for_model).map(|it| prose_tokens(&it.summary())).sum();
+    let agents: u64 = folder.agents.iter().map(|it| prose_tokens(&it.description)).sum();
+    if !folder.skills.is_empty() || !folder.agents.is_empty() {
+        out += &format!(
+            "in every conversation: about {skills} tokens for the list of its skills, {agents} for that of its agents\n"
+        );
     }
     out += &folder.runs().iter().map(|line| format!("{line}\n")).collect::<String>();
     for style in &folder.styles {
         out += &format!("output style {}\n", style.name);
     }
+    for theme in &folder.themes {
+        out += &format!("theme {}:{theme}\n", folder.id.name);
+    }
     for dependency in &manifest.dependencies {
-        out += &format!("needs {}\n", dependency.name);
+        let version = dependency.version.as_deref().map(|it| format!(" {it}")).unwrap_or_default();
+        out += &format!("needs {}{version}\n", dependency.id(&folder.id.marketplace));
     }
     if !folder.unsupported.is_empty() {
         out += &format!("not supported by this version: {}\n", folder.unsupported.join(", "));

@@ -1,4 +1,6 @@
 //! `loci plugin install`, `update` and `uninstall`: copies of plugins, and what they may run said before they do.
+//!
+//! Everything that is needed is fetched and looked at before the first thing is put in its place (`dependencies`).
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,13 +10,16 @@ use loci_app::plugins::{marketplace_policy, plugins_dir};
 use loci_core::plugin::PluginId;
 use loci_settings::Scope;
 use loci_storage::config::{
-    GitSource, InstallScope, PluginFolder, PluginState, cache_place, clone_repository, copy_plugin,
-    edit_plugin_file, marketplace_manifest, read_plugin, read_plugin_state,
+    GitSource, InstallScope, InstalledPlugin, PluginFolder, PluginState, approve_plugins, cache_place,
+    clone_repository, copy_plugin, edit_plugin_file, marketplace_manifest, read_plugin, read_plugin_state,
 };
 use serde_json::{Map, Value, json};
 
+use super::configure::{missing_options, parse_options, store_options};
+use super::dependencies::{fetch_needed, needed_and_off};
 use super::details::describe;
-use super::marketplace::tempfile_dir;
+use super::marketplace::{add_named_marketplace, tempfile_dir};
+use super::prune::remove_orphans;
 use super::source::{Fetch, plugin_fetch};
 use super::toggle::{installed_id, write_enabled};
 use crate::config::{SettingsContext, Target};
@@ -26,13 +31,37 @@ const FILE: &str = "installed_plugins.json";
 pub(super) struct InstallArgs {
     /// The plugin: its name, or `name@marketplace`.
     name: String,
+    /// An option of the plugin and its value; may be given several times. Secrets are better given to `configure`.
+    #[arg(long, value_name = "KEY=VALUE")]
+    config: Vec<String>,
+    #[command(flatten)]
+    target: Target,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct UpdateArgs {
+    /// The plugin: its name, or `name@marketplace`.
+    name: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct UninstallArgs {
+    /// The plugin: its name, or `name@marketplace`.
+    name: String,
+    /// Also remove what came because it was needed, and is not needed any more.
+    #[arg(long)]
+    prune: bool,
+    /// Keep what the plugin has kept; that is so anyway.
+    #[arg(long)]
+    keep_data: bool,
     #[command(flatten)]
     target: Target,
 }
 
 /// A plugin that was fetched and not yet put in its place.
-struct Fetched {
-    folder: PluginFolder,
+pub(super) struct Fetched {
+    pub(super) id: PluginId,
+    pub(super) folder: PluginFolder,
     entry: Map<String, Value>,
     commit: Option<String>,
     beside: PathBuf,
@@ -46,7 +75,7 @@ impl Drop for Fetched {
 }
 
 impl Fetched {
-    fn version(&self) -> String {
+    pub(super) fn version(&self) -> String {
         let said = self.folder.manifest.version.clone();
         let said = said.or_else(|| self.entry.get("version").and_then(Value::as_str).map(str::to_owned));
         let commit = || self.commit.as_ref().map(|commit| commit.chars().take(12).collect());
@@ -56,44 +85,79 @@ impl Fetched {
 
 pub(super) fn install(ctx: &SettingsContext, args: &InstallArgs) -> Result<String, UserError> {
     let dir = plugins_dir(&ctx.env, &ctx.home);
-    let (state, _) = read_plugin_state(&dir);
+    let mut state = read_plugin_state(&dir).0;
+    if add_named_marketplace(ctx, &state, &args.name)? {
+        state = read_plugin_state(&dir).0;
+    }
     let id = offered_id(&state, &args.name)?;
     let scope = args.target.scope().unwrap_or(Scope::User);
     let fetched = fetch(ctx, &state, &id, &dir)?;
-    let version = fetched.version();
+    let options = parse_options(&fetched.folder, &args.config)?;
+    let needed = fetch_needed(ctx, &state, &fetched, &dir)?;
+    let mut out = String::new();
+    for other in &needed {
+        out += &put_in_place(ctx, other, &dir, scope, Reason::Needed)?;
+    }
+    for present in needed_and_off(ctx, &state, &fetched) {
+        write_enabled(ctx, &present, scope, Some(true))?;
+        out += &format!("Turned {present} on, which it needs\n");
+    }
+    out += &put_in_place(ctx, &fetched, &dir, scope, Reason::Asked)?;
+    out += &store_options(ctx, &id, &options)?;
+    Ok(out + &missing_options(ctx, &fetched.folder, &id))
+}
+
+/// Why a plugin is installed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reason {
+    /// Somebody wants it.
+    Asked,
+    /// Another needs it.
+    Needed,
+}
+
+/// Copies a plugin to its place, writes it down and turns it on; returns what to say.
+fn put_in_place(
+    ctx: &SettingsContext,
+    fetched: &Fetched,
+    dir: &Path,
+    scope: Scope,
+    reason: Reason,
+) -> Result<String, UserError> {
+    let (id, version) = (&fetched.id, fetched.version());
     let mut out = describe(&fetched.folder);
-    let (path, left) = put(&fetched, &dir, &id, &version)?;
-    record(ctx, &dir, &id, scope, &path, &version, fetched.commit.as_deref())?;
+    let (path, left) = put(fetched, dir, id, &version)?;
+    record(ctx, dir, scope, &path, (fetched, reason))?;
+    approve_plugins(dir, &[(id.to_string(), fetched.folder.digest())]).map_err(UserError::new)?;
     let by_default = fetched.entry.get("defaultEnabled").and_then(Value::as_bool);
-    let is_on = by_default.unwrap_or(fetched.folder.manifest.is_enabled_by_default);
-    write_enabled(ctx, &id, scope, Some(is_on))?;
+    let by_default = by_default.unwrap_or(fetched.folder.manifest.is_enabled_by_default);
+    let is_on = by_default || reason == Reason::Needed;
+    write_enabled(ctx, id, scope, Some(is_on))?;
     out += &left.iter().map(|line| format!("! {line}\n")).collect::<String>();
     out += &fetched.folder.problems.iter().map(|it| format!("! {}\n", it.message)).collect::<String>();
-    for dependency in &fetched.folder.manifest.dependencies {
-        let marketplace = dependency.marketplace.as_deref().unwrap_or(&id.marketplace);
-        let needed = format!("{}@{marketplace}", dependency.name);
-        if !state.installed.iter().any(|it| it.id.to_string() == needed) {
-            out += &format!("! It needs {needed}: run `loci plugin install {needed}`\n");
-        }
-    }
     let word = if is_on { "on" } else { "off; `loci plugin enable` turns it on" };
     Ok(out + &format!("Installed {id} {version}; it is {word}\n"))
 }
 
-pub(super) fn update(ctx: &SettingsContext, args: &InstallArgs) -> Result<String, UserError> {
+pub(super) fn update(ctx: &SettingsContext, args: &UpdateArgs) -> Result<String, UserError> {
     let dir = plugins_dir(&ctx.env, &ctx.home);
     let (state, _) = read_plugin_state(&dir);
     let id = installed_id(&state, &args.name)?;
     let installed: Vec<_> = state.installed.iter().filter(|it| it.id == id).collect();
     let fetched = fetch(ctx, &state, &id, &dir)?;
     let version = fetched.version();
-    let is_old = |it: &&&loci_storage::config::InstalledPlugin| it.version.as_deref() != Some(&version);
+    let is_old = |it: &&&InstalledPlugin| it.version.as_deref() != Some(&version);
     let Some(old) = installed.iter().find(is_old) else {
         return Ok(format!("{id} {version} is up to date\n"));
     };
     let before = read_plugin(&old.path, Some(&id), old.scope, None).ok();
     let mut out = changes(before.as_ref(), &fetched.folder);
+    let needed = fetch_needed(ctx, &state, &fetched, &dir)?;
+    for other in &needed {
+        out += &put_in_place(ctx, other, &dir, Scope::User, Reason::Needed)?;
+    }
     let (path, left) = put(&fetched, &dir, &id, &version)?;
+    approve_plugins(&dir, &[(id.to_string(), fetched.folder.digest())]).map_err(UserError::new)?;
     let now = ctx.env.clock.now().to_string();
     edit_plugin_file(&dir, FILE, |fields| {
         let entries = fields.get_mut("plugins").and_then(|plugins| plugins.get_mut(id.to_string()));
@@ -114,18 +178,40 @@ pub(super) fn update(ctx: &SettingsContext, args: &InstallArgs) -> Result<String
     .map_err(UserError::new)?;
     out += &left.iter().map(|line| format!("! {line}\n")).collect::<String>();
     let old = old.version.as_deref().unwrap_or("no version");
-    Ok(out + &format!("Updated {id} from {old} to {version}; it counts from the next session on\n"))
+    Ok(out
+        + &format!(
+            "Updated {id} from {old} to {version}; it counts from the next session or `/reload-plugins` on\n"
+        ))
 }
 
-pub(super) fn uninstall(ctx: &SettingsContext, args: &InstallArgs) -> Result<String, UserError> {
+pub(super) fn uninstall(ctx: &SettingsContext, args: &UninstallArgs) -> Result<String, UserError> {
     let dir = plugins_dir(&ctx.env, &ctx.home);
     let (state, _) = read_plugin_state(&dir);
     let id = installed_id(&state, &args.name)?;
     let scope = args.target.scope().unwrap_or(Scope::User);
+    let mut out = remove_installed(ctx, &dir, &id, scope)?;
+    let data = dir.join("data").join(id.data_dir_name());
+    if data.is_dir() {
+        out += &format!("What it kept stays in {}\n", data.display());
+    }
+    if args.prune {
+        out += &remove_orphans(ctx, scope)?;
+    }
+    Ok(out)
+}
+
+/// Takes an installed plugin away.
+pub(super) fn remove_installed(
+    ctx: &SettingsContext,
+    dir: &Path,
+    id: &PluginId,
+    scope: Scope,
+) -> Result<String, UserError> {
+    let (state, _) = read_plugin_state(dir);
     let word = install_scope(scope).as_str();
     let project = ctx.places.tree_root().to_owned();
-    let is_meant = |it: &&loci_storage::config::InstalledPlugin| {
-        it.id == id
+    let is_meant = |it: &&InstalledPlugin| {
+        it.id == *id
             && it.scope == install_scope(scope)
             && (it.scope == InstallScope::User || it.project.as_deref() == Some(&project))
     };
@@ -133,7 +219,7 @@ pub(super) fn uninstall(ctx: &SettingsContext, args: &InstallArgs) -> Result<Str
         return Err(UserError::new(format!("`{id}` is not installed for `{word}`"))
             .hint("`loci plugin list` shows where it is; --user, --project and --local choose."));
     };
-    edit_plugin_file(&dir, FILE, |fields| {
+    edit_plugin_file(dir, FILE, |fields| {
         let Some(plugins) = fields.get_mut("plugins").and_then(Value::as_object_mut) else { return };
         let key = id.to_string();
         if let Some(Value::Array(entries)) = plugins.get_mut(&key) {
@@ -145,7 +231,7 @@ pub(super) fn uninstall(ctx: &SettingsContext, args: &InstallArgs) -> Result<Str
         plugins.remove(&key);
     })
     .map_err(UserError::new)?;
-    write_enabled(ctx, &id, scope, None)?;
+    write_enabled(ctx, id, scope, None)?;
     let is_shared = state.installed.iter().filter(|it| it.path == gone.path).count() > 1;
     let is_ours = gone.path.starts_with(dir.join("cache").join(&id.marketplace).join(&id.name));
     if is_ours && !is_shared && gone.path.is_dir() {
@@ -153,10 +239,7 @@ pub(super) fn uninstall(ctx: &SettingsContext, args: &InstallArgs) -> Result<Str
             UserError::new(format!("Failed to remove `{}`: {error}", gone.path.display()))
         })?;
     }
-    let data = dir.join("data").join(id.data_dir_name());
-    let kept =
-        if data.is_dir() { format!("What it kept stays in {}\n", data.display()) } else { String::new() };
-    Ok(format!("{id} is not installed any more\n{kept}"))
+    Ok(format!("{id} is not installed any more\n"))
 }
 
 /// Says what an update changes in what a plugin may run, and which of its files.
@@ -170,8 +253,11 @@ fn changes(before: Option<&PluginFolder>, after: &PluginFolder) -> String {
     for line in new.difference(&old) {
         out += &format!("+ {line}\n");
     }
-    if out.is_empty() {
-        out += "What it may run is named as before; its files may do other things\n";
+    let is_same = before.is_some_and(|before| before.digest() == after.digest());
+    match (out.is_empty(), is_same) {
+        (true, true) => out += "What it may run is defined as before; its files may do other things\n",
+        (true, false) => out += "What it may run is named as before, and defined in another way\n",
+        (false, _) => {}
     }
     out
 }
@@ -197,7 +283,7 @@ fn offered_id(state: &PluginState, name: &str) -> Result<PluginId, UserError> {
     }
 }
 
-fn fetch(
+pub(super) fn fetch(
     ctx: &SettingsContext,
     state: &PluginState,
     id: &PluginId,
@@ -229,7 +315,7 @@ fn fetch(
     };
     let own = || Some(entry.clone());
     match read_plugin(&place, Some(id), InstallScope::User, Some(&own)) {
-        Ok(folder) => Ok(Fetched { folder, entry, commit, beside }),
+        Ok(folder) => Ok(Fetched { id: id.clone(), folder, entry, commit, beside }),
         Err(problem) => {
             std::fs::remove_dir_all(&beside).unwrap_or_default();
             Err(failed(problem.message))
@@ -254,7 +340,7 @@ fn put(
     Ok((path, left))
 }
 
-fn install_scope(scope: Scope) -> InstallScope {
+pub(super) fn install_scope(scope: Scope) -> InstallScope {
     match scope {
         Scope::Project => InstallScope::Project,
         Scope::Local => InstallScope::Local,
@@ -265,12 +351,11 @@ fn install_scope(scope: Scope) -> InstallScope {
 fn record(
     ctx: &SettingsContext,
     dir: &Path,
-    id: &PluginId,
     scope: Scope,
     path: &Path,
-    version: &str,
-    commit: Option<&str>,
+    (fetched, reason): (&Fetched, Reason),
 ) -> Result<(), UserError> {
+    let (id, version, commit) = (&fetched.id, fetched.version(), fetched.commit.as_deref());
     let scope = install_scope(scope);
     let now = ctx.env.clock.now().to_string();
     let mut entry = json!({
@@ -282,6 +367,9 @@ fn record(
     });
     if let Some(commit) = commit {
         entry["gitCommitSha"] = json!(commit);
+    }
+    if reason == Reason::Needed {
+        entry["installedAsDependency"] = json!(true);
     }
     if scope != InstallScope::User {
         entry["projectPath"] = json!(ctx.places.tree_root());

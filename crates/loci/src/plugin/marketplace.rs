@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use loci_app::UserError;
-use loci_app::plugins::{marketplace_policy, plugins_dir};
-use loci_core::plugin::is_plugin_name;
+use loci_app::plugins::{extra_marketplaces, marketplace_policy, plugins_dir};
+use loci_core::plugin::{PluginId, is_plugin_name};
 use loci_storage::config::{
-    clone_repository, copy_plugin, edit_plugin_file, marketplace_manifest, read_plugin_state,
+    PluginState, clone_repository, copy_plugin, edit_plugin_file, marketplace_manifest, read_plugin_state,
 };
 use serde_json::{Value, json};
 
@@ -71,6 +71,33 @@ fn take_up(ctx: &SettingsContext, source: &Value, expected: Option<&str>) -> Res
     let taken = fetched.and_then(|place| write_down(ctx, source, expected, &place, &dir));
     std::fs::remove_dir_all(&beside).unwrap_or_default();
     taken
+}
+
+/// Adds the marketplace of a plugin when only settings know it (`extraKnownMarketplaces`); true when it did.
+pub(super) fn add_named_marketplace(
+    ctx: &SettingsContext,
+    state: &PluginState,
+    plugin: &str,
+) -> Result<bool, UserError> {
+    let Some(id) = PluginId::parse(plugin).filter(|id| state.marketplace(&id.marketplace).is_none()) else {
+        return Ok(false);
+    };
+    let extra = extra_marketplaces(&ctx.loaded.merged);
+    let Some((name, source)) = extra.into_iter().find(|(name, _)| *name == id.marketplace) else {
+        return Ok(false);
+    };
+    take_up(ctx, &absolute(ctx, source), Some(&name))?;
+    Ok(true)
+}
+
+/// Paths in settings begin at the project.
+fn absolute(ctx: &SettingsContext, mut source: Value) -> Value {
+    let is_local = matches!(source["source"].as_str(), Some("directory" | "file"));
+    if let Some(path) = source["path"].as_str().filter(|_| is_local).map(str::to_owned) {
+        let path = loci_core::path::expand_home(&ctx.env.home, &path);
+        source["path"] = json!(ctx.places.tree_root().join(path));
+    }
+    source
 }
 
 /// Returns where a marketplace lies once it is fetched.
@@ -148,6 +175,12 @@ fn list(ctx: &SettingsContext, is_json: bool) -> String {
         };
         out += &format!("{}  {n}  ({})\n", known.name, known.source);
     }
+    for (name, source) in extra_marketplaces(&ctx.loaded.merged) {
+        if state.marketplace(&name).is_none() {
+            out +=
+                &format!("{name}  not added yet; `loci plugin install <plugin>@{name}` does  ({source})\n");
+        }
+    }
     if out.is_empty() {
         out += "No marketplace is known\n";
     }
@@ -197,7 +230,8 @@ fn unknown(name: &str) -> UserError {
 
 /// Makes a directory for what is fetched.
 pub(super) fn tempfile_dir(dir: &Path) -> Result<PathBuf, UserError> {
-    let place = dir.join(format!(".fetch-{}", std::process::id()));
+    let free = (0..).map(|n| dir.join(format!(".fetch-{}-{n}", std::process::id()))).find(|it| !it.exists());
+    let place = free.unwrap_or_else(|| dir.join(".fetch"));
     loci_stdx::create_private_dir_all(&place)
         .map_err(|error| UserError::new(format!("Failed to make `{}`: {error}", place.display())))?;
     Ok(place)

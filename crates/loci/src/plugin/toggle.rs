@@ -1,13 +1,14 @@
 //! `loci plugin enable` and `disable`: one entry of `enabledPlugins` in one settings file.
 
 use loci_app::UserError;
-use loci_app::plugins::plugins_dir;
-use loci_core::plugin::PluginId;
+use loci_app::plugins::{RunPlugin, RunPlugins, plugins_dir};
+use loci_core::plugin::{PluginId, SKILLS_DIR_MARKETPLACE};
 use loci_settings::Scope;
 use loci_settings::edit::set;
 use loci_storage::config::{PluginState, edit_settings, read_plugin_state};
 use serde_json::Value;
 
+use super::dependencies::needed_by_installed;
 use crate::config::{SettingsContext, Target, to_user_error};
 
 #[derive(Debug, clap::Args)]
@@ -20,12 +21,21 @@ pub(super) struct ToggleArgs {
 
 pub(super) fn run(ctx: &SettingsContext, args: &ToggleArgs, is_on: bool) -> Result<String, UserError> {
     let (state, _) = read_plugin_state(&plugins_dir(&ctx.env, &ctx.home));
-    let id = installed_id(&state, &args.name)?;
+    let plugins = ctx.plugins();
+    let id = match among_skills(&plugins, &args.name) {
+        Some(id) => id,
+        None => installed_id(&state, &args.name)?,
+    };
     let scope = args.target.scope().unwrap_or(Scope::User);
+    let mut out = String::new();
+    match is_on {
+        true => out += &enable_needed(ctx, &state, &id, scope)?,
+        false => refuse_needed(&plugins, &id)?,
+    }
     write_enabled(ctx, &id, scope, Some(is_on))?;
     let (file, _) = ctx.file(scope);
     let word = if is_on { "on" } else { "off" };
-    let mut out = format!("{id} is {word} in {}\n", ctx.places.display_path(&file));
+    out += &format!("{id} is {word} in {}\n", ctx.places.display_path(&file));
     let after = SettingsContext::new(&ctx.env);
     let enabled = after.loaded.merged.value("enabledPlugins");
     let counts = enabled.and_then(|it| it.get(id.to_string())).and_then(Value::as_bool);
@@ -33,6 +43,54 @@ pub(super) fn run(ctx: &SettingsContext, args: &ToggleArgs, is_on: bool) -> Resu
         out += "It has no effect here: another file says otherwise, or the folder is not trusted\n";
     }
     Ok(out)
+}
+
+/// Finds a plugin that lies among skills.
+fn among_skills(plugins: &RunPlugins, name: &str) -> Option<PluginId> {
+    let on = plugins.plugins.iter().map(|plugin| &plugin.folder.id);
+    let mut all = on.chain(plugins.disabled.iter().map(|plugin| &plugin.id));
+    all.find(|id| id.marketplace == SKILLS_DIR_MARKETPLACE && (id.to_string() == name || id.name == name))
+        .cloned()
+}
+
+/// Turns on what a plugin needs; the error says what is not there.
+fn enable_needed(
+    ctx: &SettingsContext,
+    state: &PluginState,
+    id: &PluginId,
+    scope: Scope,
+) -> Result<String, UserError> {
+    let needed = needed_by_installed(state, id);
+    let missing: Vec<String> =
+        needed.iter().filter(|it| !state.has(it)).map(|it| format!("loci plugin install {it}")).collect();
+    if !missing.is_empty() {
+        return Err(UserError::new(format!("`{id}` needs plugins that are not installed"))
+            .hint(format!("Run: {}.", missing.join(" && "))));
+    }
+    let enabled = ctx.loaded.merged.value("enabledPlugins").and_then(Value::as_object);
+    let is_on = |id: &PluginId| enabled.and_then(|it| it.get(&id.to_string())) == Some(&Value::Bool(true));
+    let mut out = String::new();
+    for other in needed.iter().filter(|it| !is_on(it)) {
+        write_enabled(ctx, other, scope, Some(true))?;
+        out += &format!("{other} is on, too: it is needed\n");
+    }
+    Ok(out)
+}
+
+/// Refuses to turn off what another plugin that is on needs.
+fn refuse_needed(plugins: &RunPlugins, id: &PluginId) -> Result<(), UserError> {
+    let needs = |plugin: &&RunPlugin| {
+        let own = &plugin.folder.id.marketplace;
+        plugin.folder.manifest.dependencies.iter().any(|it| it.id(own) == *id)
+    };
+    let by: Vec<String> = plugins.plugins.iter().filter(needs).map(|it| it.folder.id.to_string()).collect();
+    if by.is_empty() {
+        return Ok(());
+    }
+    let all: Vec<String> =
+        by.iter().chain([&id.to_string()]).map(|id| format!("loci plugin disable {id}")).collect();
+    Err(UserError::new(format!("`{id}` is still needed by {}", by.join(", ")))
+        .hint(format!("To turn all of them off: {}.", all.join(" && "))))
 }
 
 /// Finds an installed plugin by its id or its name.

@@ -77,6 +77,7 @@ mod terminal_interface;
 #[cfg(unix)]
 mod terminal_manners;
 mod terminal_panels;
+mod terminal_status_line;
 mod torture;
 mod trace;
 mod trust;

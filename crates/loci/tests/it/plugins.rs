@@ -1,5 +1,6 @@
 //! Plugins in whole runs: what each part of one gives to the model, to commands and to those who look on.
 
+mod needs;
 mod verbs;
 
 use loci_testkit::{Output, Step};

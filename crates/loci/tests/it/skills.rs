@@ -1,14 +1,18 @@
 //! Skills and custom commands: typed by people, used by the model, and what either is sent.
 
+mod bundled;
 mod fields;
 mod forked;
 mod hostile;
 mod met;
 
-use loci_testkit::Step;
+use loci_testkit::{Binary, Step};
 use serde_json::{Value, json};
 
 use crate::support::{World, assert_fine, is_result, loci, print, stream, user};
+
+/// What tells which files a program opens.
+const STRACE: &str = "/usr/bin/strace";
 
 /// Writes a skill of the user's.
 fn skill(world: &World, name: &str, text: &str) {
@@ -266,7 +270,10 @@ async fn list_says_where_skills_come_from_who_may_use_them_and_what_hides_anothe
     let listed = world.run(&loci().args(["skills", "list", "--json"]));
     let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
     assert_eq!(listed["hidden"][0]["name"], "ship");
-    assert!(world.run(&loci().args(["skills", "show", "/ship"])).stdout.contains("description: Ships"));
+    let shown = world.run(&loci().args(["skills", "show", "/ship"])).stdout;
+    for part in ["description: Ships", "costs: about ", "hides that of "] {
+        assert!(shown.contains(part), "{part:?} in {shown}");
+    }
     let unknown = world.run(&loci().args(["skills", "show", "nothing"]));
     assert!(unknown.code == Some(1) && unknown.stderr.contains("loci skills list"), "{unknown:?}");
 }
@@ -286,4 +293,66 @@ async fn output_style_of_settings_is_told_and_an_unknown_one_is_named() {
         assert!(system.contains(told) && system.contains("# Doing the work") == keeps_coding, "{style}");
         assert_eq!(output.stderr.contains("There is no output style `Gone`"), style == "Gone", "{output:?}");
     }
+}
+
+#[tokio::test]
+async fn model_is_reminded_of_its_output_style_every_few_prompts() {
+    for (style, expected) in [("Concise", 1), ("default", 0), ("Gone", 0)] {
+        let world = World::new(loci_testkit::Script::repeat(Step::text("done"), 7)).await;
+        world.home.write_config("settings.json", json!({"outputStyle": style}).to_string());
+        let mut session = world.start(&stream([]));
+        for n in 0..7 {
+            session.write_json(&user(&format!("prompt {n}")));
+            session.wait_for_json(is_result);
+        }
+        session.finish();
+        let reminders: Vec<usize> = world
+            .requests()
+            .iter()
+            .map(|it| it.json["messages"].to_string().matches("is in force").count())
+            .collect();
+        assert_eq!(reminders.last(), Some(&expected), "{style}: {reminders:?}");
+        assert!(reminders[..5].iter().all(|n| *n == 0), "{style}: {reminders:?}");
+    }
+}
+
+#[tokio::test]
+async fn no_definition_is_read_twice() {
+    if !std::path::Path::new(STRACE).exists() {
+        eprintln!("skipped: there is no {STRACE}");
+        return;
+    }
+    let world = World::new(Step::text("done")).await;
+    for n in 0..20 {
+        skill(&world, &format!("s{n}"), "---\ndescription: d\n---\nx");
+    }
+    world.home.write_config("agents/a.md", "---\nname: a\ndescription: d\n---\nx");
+    world.home.write_config("output-styles/p.md", "---\nname: Pirate\n---\nSay arr.");
+    world.home.write_config("settings.json", r#"{"outputStyle": "Pirate"}"#);
+    for file in [".claude-plugin/plugin.json", "skills/one/SKILL.md", "agents/b.md", "hooks/hooks.json"] {
+        let text = if file.ends_with("json") {
+            "{\"name\": \"kit\"}"
+        } else {
+            "---\nname: b\ndescription: d\n---\nx"
+        };
+        world.home.write(format!("kit/{file}"), text);
+    }
+    let log = world.path("opened.log");
+    let watched = Binary::new(STRACE)
+        .args(["-f", "-qq", "-e", "trace=open,openat", "-o", &log, env!("CARGO_BIN_EXE_loci")])
+        .args(["-p", "--model", crate::support::MODEL, "go", "--plugin-dir", "kit"]);
+    let output = world.run(&watched);
+    assert_eq!(output.code, Some(0), "{output:?}");
+    let opened = world.home.read(&log);
+    let is_definition = |line: &&str| {
+        let is_file =
+            ["SKILL.md\"", "agents/a.md\"", "agents/b.md\"", "p.md\"", "plugin.json\"", "hooks.json\""];
+        !line.contains(" = -1 ") && is_file.iter().any(|file| line.contains(file))
+    };
+    let mut reads: Vec<&str> =
+        opened.lines().filter(is_definition).filter_map(|line| line.split('"').nth(1)).collect();
+    assert!(reads.len() >= 26, "{reads:?}");
+    reads.sort_unstable();
+    let twice: Vec<&&str> = reads.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| &pair[0]).collect();
+    assert!(twice.is_empty(), "{twice:?}");
 }

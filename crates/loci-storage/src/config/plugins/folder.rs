@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use loci_core::agent::{AgentDefinition, AgentScope, AgentSource, parse_agent};
 use loci_core::output_style::{OutputStyle, parse_style};
-use loci_core::plugin::{Declared, Manifest, PluginId, PluginProblem, is_component_name, parse_manifest};
+use loci_core::plugin::{
+    Declared, Manifest, PluginId, PluginProblem, SKILLS_DIR_MARKETPLACE, is_component_name, parse_manifest,
+};
 use loci_core::skill::{SkillDefinition, SkillKind, SkillScope, SkillSource, parse_skill};
 use serde_json::{Map, Value};
 
@@ -48,6 +50,8 @@ pub struct PluginFolder {
     pub bin: Option<PathBuf>,
     /// What it sets where nobody else does.
     pub settings: Map<String, Value>,
+    /// Colour themes, by their file names.
+    pub themes: Vec<String>,
     /// What this version does nothing with.
     pub unsupported: Vec<&'static str>,
     /// What is wrong with its files.
@@ -84,7 +88,8 @@ pub fn read_plugin(
             manifest.name.clone_from(&id.name);
             id.clone()
         }
-        None => PluginId::inline(&manifest.name),
+        None if scope == InstallScope::Inline => PluginId::inline(&manifest.name),
+        None => PluginId { name: manifest.name.clone(), marketplace: SKILLS_DIR_MARKETPLACE.to_owned() },
     };
     reader.problems.extend(problems);
     let mut plugin = PluginFolder {
@@ -95,6 +100,7 @@ pub fn read_plugin(
         servers: reader.declared(".mcp.json", &manifest.mcp_servers),
         bin: reader.inside(Path::new("bin")).filter(|dir| dir.is_dir()),
         settings: reader.settings(),
+        themes: reader.themes(&manifest),
         unsupported: reader.unsupported(&manifest),
         problems: Vec::new(),
         id,
@@ -349,6 +355,19 @@ impl Reader {
         fields
     }
 
+    /// Returns the themes of the usual directory, or of those that are named in its place.
+    fn themes(&mut self, manifest: &Manifest) -> Vec<String> {
+        let usual = [PathBuf::from("themes")];
+        let mut names = Vec::new();
+        for relative in manifest.themes.as_deref().unwrap_or(&usual) {
+            let Some(path) = self.inside(relative) else { continue };
+            let files = if path.is_dir() { sorted_entries(&path) } else { vec![path] };
+            let themes = files.iter().filter(|file| file.extension().is_some_and(|it| it == "json"));
+            names.extend(themes.filter_map(|file| Some(file.file_stem()?.to_string_lossy().into_owned())));
+        }
+        names
+    }
+
     fn unsupported(&self, manifest: &Manifest) -> Vec<&'static str> {
         let mut all = manifest.unsupported.clone();
         for (path, words) in UNSUPPORTED {
@@ -401,7 +420,7 @@ fn push_once(problems: &mut Vec<String>, skills: &mut Vec<SkillDefinition>, skil
     }
 }
 
-fn sorted_entries(dir: &Path) -> Vec<PathBuf> {
+pub(super) fn sorted_entries(dir: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(dir).into_iter().flatten();
     let mut all: Vec<PathBuf> =
         entries.filter_map(|entry| Some(entry.ok()?.path())).take(COUNT_LIMIT).collect();

@@ -57,6 +57,8 @@ pub struct InstalledPlugin {
     pub version: Option<String>,
     /// The commit it was taken from.
     pub commit: Option<String>,
+    /// Whether it came because another plugin needed it.
+    pub is_dependency: bool,
 }
 
 /// A marketplace that is known.
@@ -193,6 +195,7 @@ fn installed(id: &PluginId, entry: &Value) -> Option<InstalledPlugin> {
         path,
         version: text("version"),
         commit: text("gitCommitSha"),
+        is_dependency: entry.get("installedAsDependency").and_then(Value::as_bool) == Some(true),
     })
 }
 

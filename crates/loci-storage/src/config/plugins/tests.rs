@@ -158,7 +158,12 @@ fn hostile_files_cost_themselves() {
 
 fn installed(dir: &Path, plugins: &Value) -> PluginPlaces {
     write(dir.join("plugins/installed_plugins.json"), &json!({"version": 2, "plugins": plugins}).to_string());
-    PluginPlaces { dir: dir.join("plugins"), given: Vec::new(), project: "/p".into() }
+    PluginPlaces {
+        dir: dir.join("plugins"),
+        given: Vec::new(),
+        skills_dirs: Vec::new(),
+        project: "/p".into(),
+    }
 }
 
 fn find(places: &PluginPlaces, enabled: &Value) -> FoundPlugins {

@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use loci_app::UserError;
-use loci_engine::Command;
+use loci_app::status_line::{ScriptRun, script_vars, status_input};
+use loci_engine::{Command, SessionSnapshot};
 use loci_storage::config::InputHistory;
 use loci_storage::layout::ConfigHome;
 
@@ -96,6 +97,7 @@ impl EventLoop {
             Action::Exit(reason) => self.exit = Some(reason),
             Action::AskPanel(request) => self.tell(ToSession::AskPanel(request)),
             Action::ShowInEditor(text) => self.failing(|it| it.show_in_editor(&text)),
+            Action::RunStatusLine { command, snapshot } => self.run_status_line(command, snapshot),
             Action::Switch(target) => self.tell(ToSession::Switch(target)),
             Action::ResumeElsewhere { cwd, session } => {
                 self.elsewhere = Some((cwd, session));
@@ -110,6 +112,15 @@ impl EventLoop {
             | Action::Notice(..)
             | Action::Titled(_) => {}
         }
+    }
+
+    /// Runs the command of the status line; what it prints comes back as news.
+    fn run_status_line(&mut self, command: String, snapshot: Arc<SessionSnapshot>) {
+        let vars = script_vars(&self.env, self.size.width, self.size.height);
+        let run = ScriptRun { command, cwd: snapshot.current_dir.clone(), vars };
+        let (mailbox, version) = (self.mailbox.clone(), self.app.version().to_owned());
+        let input = move || status_input(&snapshot, &version).to_string();
+        self.status_script.start(run, input, move |said| mailbox.put(News::StatusLine(said)));
     }
 
     /// Does something with the terminal; without one nothing is left to do.

@@ -10,13 +10,13 @@ fn plugin(world: &World, args: &[&str]) -> Output {
 }
 
 /// Runs a verb that must succeed.
-fn fine(world: &World, args: &[&str]) -> String {
+pub(super) fn fine(world: &World, args: &[&str]) -> String {
     let output = plugin(world, args);
     assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""), "{args:?}: {output:?}");
     output.stdout
 }
 
-fn refused(world: &World, args: &[&str], needle: &str) {
+pub(super) fn refused(world: &World, args: &[&str], needle: &str) {
     let output = plugin(world, args);
     let said = format!("{}{}", output.stdout, output.stderr);
     assert!(output.code == Some(1) && said.contains(needle), "{args:?}: {output:?}");

@@ -3,7 +3,7 @@
 use loci_testkit::Step;
 use serde_json::{Value, json};
 
-use super::{bash, last_texts, result_of, skill};
+use super::{bash, result_of, skill};
 use crate::support::{MODEL, World, assert_fine, is_result, print, stream, user};
 
 fn use_skill(name: &str) -> Step {
@@ -38,8 +38,10 @@ async fn model_and_effort_of_a_skill_that_the_model_uses_hold_for_the_rest_of_th
 async fn disallowed_tools_may_not_be_used_in_the_turn_and_the_model_is_told() {
     for prompt in ["/careful", "use it"] {
         let begin = (prompt == "use it").then(|| use_skill("careful"));
-        let script: Vec<Step> =
-            begin.into_iter().chain([bash("touch made"), Step::text("done"), bash("touch late"), Step::text("x")]).collect();
+        let script: Vec<Step> = begin
+            .into_iter()
+            .chain([bash("touch made"), Step::text("done"), bash("touch late"), Step::text("x")])
+            .collect();
         let world = World::new(loci_testkit::Script::new(script)).await;
         skill(&world, "careful", "---\ndisallowed-tools: Bash\n---\nBe careful.");
         let mut session = world.start(&stream(["--allowedTools", "Bash(touch *)"]));
@@ -117,16 +119,10 @@ async fn listing_keeps_to_its_budget_and_names_stay() {
     let (none, _) = listed(r#"{"skillListingBudgetFraction": 0}"#, None).await;
     assert!(none.contains("- ship\\n- tidy\\n"), "{none}");
     let (_, said) = listed(r#"{"skillOverrides": {"ship": "loud"}}"#, Some("many")).await;
-    assert!(said.contains("`skillOverrides` says \"loud\"") && said.contains("CHAR_BUDGET is no number"), "{said}");
-}
-
-#[tokio::test]
-async fn switch_about_commands_leaves_those_of_the_administrator_alone() {
-    let world = World::new(Step::text("done")).await;
-    skill(&world, "own", "Said !`echo hello`");
-    world.home.write_config("settings.json", r#"{"disableSkillShellExecution": true}"#);
-    assert_fine(&world.print(["/own"]));
-    assert!(last_texts(&world.last_request().json).last().unwrap().contains("was not run"));
+    assert!(
+        said.contains("`skillOverrides` says \"loud\"") && said.contains("CHAR_BUDGET is no number"),
+        "{said}"
+    );
 }
 
 #[tokio::test]

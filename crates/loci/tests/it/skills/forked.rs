@@ -38,7 +38,10 @@ async fn typed_skill_runs_in_an_agent_of_its_type_and_its_answer_is_the_result()
     assert_eq!(requests[1].json["model"], "claude-haiku-4-5");
     assert!(!requests[1].tool_names().contains(&"Edit"), "Explore changes nothing");
     let last = body(&requests[2]);
-    assert!(last.contains("<command-name>/research</command-name>") && last.contains("FOUND a whale"), "{last}");
+    assert!(
+        last.contains("<command-name>/research</command-name>") && last.contains("FOUND a whale"),
+        "{last}"
+    );
     assert!(!last.contains("Research whales"), "the text is the agent's alone");
 }
 
@@ -115,7 +118,8 @@ async fn hooks_may_refuse_the_prompt_of_a_forked_skill() {
 #[tokio::test]
 async fn at_a_terminal_the_agent_works_in_the_background_unless_the_skill_waits() {
     for (field, is_background) in [("", true), ("background: false\n", false)] {
-        let script = Script::new([Step::text("I saw it.")]).route(Script::new([Step::text("FOUND it")]), is_agents);
+        let script =
+            Script::new([Step::text("I saw it.")]).route(Script::new([Step::text("FOUND it")]), is_agents);
         let world = World::new(script).await;
         skill(&world, "research", &format!("---\ncontext: fork\n{field}---\nResearch."));
         let mut screen = world.start_interface(["/research"], (100, 30));

@@ -26,7 +26,7 @@ async fn huge_front_matter_endless_links_and_fifos_cost_themselves() {
     assert!(sent.contains("- good: Still here") && !sent.contains("aaaaaaaa"), "{}", output.stderr);
     assert!(output.stderr.contains("huge/SKILL.md` is larger than 1 MiB"), "{}", output.stderr);
     let listed = world.run(&loci().args(["skills", "list"]));
-    assert!(listed.stdout.contains("! the front matter cannot be read"), "{}", listed.stdout);
+    assert!(listed.stdout.contains("/deep  [[[") && listed.stdout.len() < 20_000, "{}", listed.stdout);
 }
 
 #[tokio::test]
@@ -38,15 +38,26 @@ async fn names_that_imitate_commands_and_paths_out_are_no_way_in() {
     world.home.write_config("commands/../loose.md", "LOOSE");
     world.home.write_config("commands/a b.md", "SPACE");
     let output = world.run(&print(["/compact", "--output-format", "json"]));
-    let sent = || world.model.requests().iter().map(|it| String::from_utf8_lossy(&it.body).into_owned()).collect::<String>();
+    let sent = || {
+        world
+            .model
+            .requests()
+            .iter()
+            .map(|it| String::from_utf8_lossy(&it.body).into_owned())
+            .collect::<String>()
+    };
     assert!(!sent().contains("IMITATION"), "{output:?}");
     // What is written in other letters is another name.
     assert_fine(&world.print(["/COMPACT"]));
     assert!(sent().contains("IMITATION"));
     let listed = world.run(&loci().args(["skills", "list", "--json"]));
     let listed: serde_json::Value = serde_json::from_str(&listed.stdout).unwrap();
-    let names: Vec<&str> = listed["skills"].as_array().unwrap().iter().filter_map(|it| it["name"].as_str()).collect();
-    assert!(!names.iter().any(|name| name.eq_ignore_ascii_case("synced") || name.contains("..")), "{names:?}");
+    let names: Vec<&str> =
+        listed["skills"].as_array().unwrap().iter().filter_map(|it| it["name"].as_str()).collect();
+    assert!(
+        !names.iter().any(|name| name.eq_ignore_ascii_case("synced") || name.contains("..")),
+        "{names:?}"
+    );
 }
 
 #[tokio::test]

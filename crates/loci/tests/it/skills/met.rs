@@ -54,7 +54,9 @@ async fn nested_skills_are_known_once_a_file_beside_them_was_read() {
     ];
     let world = world.then(script).await;
     world.home.write("apps/web/src/a.js", "x");
-    world.home.write("apps/web/.claude/skills/deploy/SKILL.md", "---\ndescription: Ships the web\n---\nWEB ONLY.");
+    world
+        .home
+        .write("apps/web/.claude/skills/deploy/SKILL.md", "---\ndescription: Ships the web\n---\nWEB ONLY.");
     world.home.write("apps/web/.claude/skills/own/SKILL.md", "Only here.");
     world.home.write(".claude/skills/deploy/SKILL.md", "---\ndescription: Ships all\n---\nALL.");
     let mut session = world.start(&stream([]));
@@ -66,7 +68,10 @@ async fn nested_skills_are_known_once_a_file_beside_them_was_read() {
     let told = "- apps/web:deploy: For files in apps/web/: Ships the web";
     assert_eq!(requests_with(&world, told), [false, true, true, true, true]);
     assert_eq!(requests_with(&world, "- own: Only here.")[..2], [false, true]);
-    assert_eq!(requests_with(&world, "in the place of this one: apps/web:deploy.")[..3], [false, false, true]);
+    assert_eq!(
+        requests_with(&world, "in the place of this one: apps/web:deploy.")[..3],
+        [false, false, true]
+    );
     assert_eq!(requests_with(&world, "WEB ONLY.")[2..], [false, true, true]);
 }
 

@@ -1,0 +1,79 @@
+//! Plugins that need others: what is missing is said, and a plugin whose needs are not met by the version there is stays off.
+
+use loci_core::plugin::{INLINE_MARKETPLACE, PluginProblem, SKILLS_DIR_MARKETPLACE, version_fits};
+use loci_storage::config::InstalledPlugin;
+
+use super::{RunPlugin, RunPlugins};
+
+impl RunPlugins {
+    /// Says which plugins miss others. One that has the wrong version of another beside it is turned off.
+    pub(super) fn check_dependencies(&mut self) {
+        loop {
+            let Some((place, problem)) = self.unfit() else { break };
+            let plugin = self.plugins.remove(place);
+            self.problems.push(problem);
+            self.disabled.push(InstalledPlugin {
+                scope: plugin.folder.scope,
+                project: None,
+                path: plugin.folder.root,
+                version: plugin.folder.manifest.version,
+                commit: None,
+                is_dependency: false,
+                id: plugin.folder.id,
+            });
+        }
+        let missing: Vec<PluginProblem> =
+            self.plugins.iter().flat_map(|plugin| self.missing(plugin)).collect();
+        self.problems.extend(missing);
+    }
+
+    /// Finds a plugin whose needs the versions there are do not meet.
+    fn unfit(&self) -> Option<(usize, PluginProblem)> {
+        self.plugins.iter().enumerate().find_map(|(place, plugin)| {
+            plugin.folder.manifest.dependencies.iter().find_map(|dependency| {
+                let found = self.found(plugin, &dependency.name, dependency.marketplace.as_deref())?;
+                let version = found.folder.manifest.version.as_deref();
+                if version_fits(dependency.version.as_deref(), version) {
+                    return None;
+                }
+                let message = format!(
+                    "it needs `{}` in version {}, and {} is there; it stays off",
+                    found.folder.id,
+                    dependency.version.as_deref().unwrap_or("*"),
+                    version.unwrap_or("one without a version")
+                );
+                Some((place, PluginProblem::new(&plugin.folder.id, "dependency_version", message)))
+            })
+        })
+    }
+
+    fn missing(&self, plugin: &RunPlugin) -> Vec<PluginProblem> {
+        let id = &plugin.folder.id;
+        let needs = plugin.folder.manifest.dependencies.iter();
+        let missing = needs
+            .filter(|it| self.found(plugin, &it.name, it.marketplace.as_deref()).is_none())
+            .map(|it| it.id(&id.marketplace));
+        let say = |needed: loci_core::plugin::PluginId| {
+            let message = match self.disabled.iter().any(|it| it.id.name == needed.name) {
+                true => format!("it needs `{needed}`, which is off; run `loci plugin enable {needed}`"),
+                false => {
+                    format!("it needs `{needed}`, which is not installed; run `loci plugin install {needed}`")
+                }
+            };
+            PluginProblem::new(id, "dependency_missing", message)
+        };
+        missing.map(say).collect()
+    }
+
+    /// Finds a plugin that is on. For one that comes from no marketplace, any marketplace is right.
+    fn found(&self, by: &RunPlugin, name: &str, marketplace: Option<&str>) -> Option<&RunPlugin> {
+        let own = by.folder.id.marketplace.as_str();
+        let is_loose = matches!(own, INLINE_MARKETPLACE | SKILLS_DIR_MARKETPLACE) && marketplace.is_none();
+        let wanted = marketplace.unwrap_or(own);
+        self.plugins.iter().find(|other| {
+            let id = &other.folder.id;
+            let is_there = is_loose || id.marketplace == wanted || id.marketplace == INLINE_MARKETPLACE;
+            id.name == name && is_there
+        })
+    }
+}

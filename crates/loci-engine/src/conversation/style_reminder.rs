@@ -1,0 +1,29 @@
+//! The reminder of an output style: its words stand at the beginning of the prompt, far above what is being said by then.
+
+use serde_json::json;
+
+use super::Conversation;
+
+/// After so many prompts the model is reminded.
+const EVERY: u32 = 5;
+
+impl Conversation {
+    /// Reminds the model of the output style, every few prompts. An agent has none.
+    pub(super) fn tell_style(&mut self) {
+        if self.agent.is_some() || !self.ctx.has_style_prompt {
+            return;
+        }
+        self.n_prompts_in_style += 1;
+        if self.n_prompts_in_style <= EVERY {
+            return;
+        }
+        self.n_prompts_in_style = 1;
+        let style = self.ctx.output_style.replace(['<', '>', '\n'], " ");
+        let text = format!(
+            "<system-reminder>\nThe output style {style} is in force. Keep to what the system prompt says of it.\n</system-reminder>"
+        );
+        let reminder =
+            json!({"type": "output_style", "style": style, "rendered": text, "renderedRole": "user"});
+        self.recorder.attachment(reminder);
+    }
+}
