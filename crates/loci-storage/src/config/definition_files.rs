@@ -16,6 +16,8 @@ use super::SettingsSources;
 const DEPTH_LIMIT: usize = 8;
 /// How many files a directory may have.
 const COUNT_LIMIT: usize = 1_000;
+/// What most files are smaller than.
+const USUAL_SIZE: usize = 8 * 1024;
 /// The largest file that is read.
 pub(super) const SIZE_LIMIT: u64 = 1024 * 1024;
 
@@ -118,7 +120,8 @@ fn collect(dir: &Path, depth: usize, files: &mut Vec<PathBuf>) {
 /// Reads a file that is not too large; the error says why not.
 pub(super) fn read_limited(path: &Path) -> Result<String, String> {
     let read = || {
-        let mut text = String::new();
+        // Room for what most of them hold, so that they are read at once.
+        let mut text = String::with_capacity(USUAL_SIZE);
         let file = open_regular(path)?;
         file.take(SIZE_LIMIT + 1).read_to_string(&mut text)?;
         Ok(text)

@@ -1,6 +1,7 @@
 //! One plugin's directory, read.
 
-use std::path::{Path, PathBuf};
+use std::collections::HashSet;
+use std::path::{Component, Path, PathBuf};
 
 use loci_core::agent::{AgentDefinition, AgentScope, AgentSource, parse_agent};
 use loci_core::output_style::{OutputStyle, parse_style};
@@ -79,7 +80,8 @@ pub fn read_plugin(
     }
     let dir_name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let dir_name = id.map_or(dir_name, |id| id.name.clone());
-    let mut reader = Reader { root: root.clone(), problems: Vec::new() };
+    let mut reader =
+        Reader { root: root.clone(), plain: HashSet::from([root.clone()]), problems: Vec::new() };
     let manifest = reader.manifest(&dir_name, entry).map_err(|why| refuse("invalid_manifest", why))?;
     let (mut manifest, problems) = manifest;
     let id = match id {
@@ -114,7 +116,10 @@ pub fn read_plugin(
 }
 
 struct Reader {
+    /// The plugin's directory, without links.
     root: PathBuf,
+    /// Directories that are known to be reached without a link.
+    plain: HashSet<PathBuf>,
     problems: Vec<String>,
 }
 
@@ -125,7 +130,10 @@ impl Reader {
     }
 
     fn real(&mut self, path: &Path) -> Option<PathBuf> {
-        path.symlink_metadata().ok()?;
+        let metadata = path.symlink_metadata().ok()?;
+        if !metadata.is_symlink() && self.is_plain(path.parent()?) {
+            return Some(path.to_owned());
+        }
         let shown = path.strip_prefix(&self.root).unwrap_or(path).display().to_string();
         match path.canonicalize() {
             Ok(real) if is_within(&self.root, &real) => Some(real),
@@ -138,6 +146,22 @@ impl Reader {
                 None
             }
         }
+    }
+
+    /// Tells whether a directory of the plugin is reached without a link or a step up: then nothing below it has to be
+    /// resolved, which would look at every directory above once more.
+    fn is_plain(&mut self, dir: &Path) -> bool {
+        if self.plain.contains(dir) {
+            return true;
+        }
+        let is_below =
+            dir.starts_with(&self.root) && !dir.components().any(|part| part == Component::ParentDir);
+        let is_dir = || dir.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
+        let is_plain = is_below && is_dir() && dir.parent().is_some_and(|parent| self.is_plain(parent));
+        if is_plain {
+            self.plain.insert(dir.to_owned());
+        }
+        is_plain
     }
 
     fn read(&mut self, path: &Path) -> Option<String> {
