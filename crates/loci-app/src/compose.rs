@@ -289,11 +289,7 @@ fn assemble(
             env: env.clone(),
             home: home.clone(),
             build: options.build.clone().unwrap_or_else(|| "unknown".to_owned()),
-            plugin_reload: Some(PluginReload {
-                inherited: inherited.clone(),
-                options: options.clone(),
-                store: plugin_store,
-            }),
+            plugin_reload: Some(PluginReload { inherited, options: options.clone(), store: plugin_store }),
         })),
         output_style: String::new(),
         settings: in_force,

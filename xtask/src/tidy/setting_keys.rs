@@ -13,6 +13,12 @@ const NAMED_ONLY: [&str; 2] = [
     "spinnerTipsEnabled",
 ];
 
+/// Keys that are honoured by what the program never does.
+const NOTHING_TO_DO: [&str; 1] = [
+    // No service is asked about addresses, so there is nothing to skip.
+    "skipWebFetchPreflight",
+];
+
 /// Finds rows that say something else than the code does.
 pub(crate) fn check(tree: &Tree) -> Vec<String> {
     let Some(table) = tree.file(TABLE) else { return Vec::new() };
@@ -31,7 +37,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<String> {
         // One word may mean anything; a word of several is a key.
         let is_telling = !path.contains('.') && path.contains(|c: char| c.is_ascii_uppercase());
         match (is_used, named) {
-            (true, None) => problems.push(format!(
+            (true, None) if !NOTHING_TO_DO.contains(&path) => problems.push(format!(
                 "{TABLE}:{}: `{path}` says used(), and no code names it; take the word away, or act upon the key",
                 number + 1
             )),

@@ -8,8 +8,7 @@ use super::{RunPlugin, RunPlugins};
 impl RunPlugins {
     /// Says which plugins miss others. One that has the wrong version of another beside it is turned off.
     pub(super) fn check_dependencies(&mut self) {
-        loop {
-            let Some((place, problem)) = self.unfit() else { break };
+        while let Some((place, problem)) = self.unfit() {
             let plugin = self.plugins.remove(place);
             self.problems.push(problem);
             self.disabled.push(InstalledPlugin {
