@@ -31,6 +31,7 @@ mod prompt_queue;
 mod questions;
 mod requests;
 mod running_turn;
+mod served_call;
 mod settings_gate;
 mod shell_command;
 mod style_reminder;
@@ -78,6 +79,7 @@ use host::ConversationHost;
 pub(crate) use instructions::{InstructionState, Prelude};
 pub(crate) use running_turn::{InboxMessage, RequestEvent};
 use running_turn::{RunningCall, RunningTurn};
+pub(crate) use served_call::{ServedCheck, ServedGate};
 use trace::{EffectText, EventText};
 pub(crate) use turn_start::TurnInput;
 

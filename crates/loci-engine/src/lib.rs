@@ -85,7 +85,7 @@ pub use renewal::{
 pub use replay::{
     CallCheck, CallOutcome, ReplayOptions, ReplayReport, ReplaySandbox, RequestCheck, TakenOver, replay,
 };
-pub use session::{Session, SessionEnd, SessionHandle};
+pub use session::{Session, SessionEnd, SessionHandle, ToolService};
 pub use skills::{SessionSkills, SkillFollower};
 pub use slash_command::{
     CommandAction, CommandCall, CommandRegistry, CommandScope, CommandSource, CommandTiming, SlashCommand,

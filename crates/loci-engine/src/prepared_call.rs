@@ -114,7 +114,7 @@ pub(crate) fn prepare_all(
 }
 
 /// Returns a call without what only people and hooks may put into it, and with what the house knows.
-fn from_model(toolbox: &Toolbox, host: &dyn Host, call: &ToolUse) -> ToolUse {
+pub(crate) fn from_model(toolbox: &Toolbox, host: &dyn Host, call: &ToolUse) -> ToolUse {
     let input = call.input.clone();
     let input = match toolbox.find(&call.name) {
         Some(tool) => tool.model_input(input, host),

@@ -9,6 +9,7 @@ mod local_commands;
 mod rewind;
 mod servers;
 mod side_question;
+mod tool_service;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -32,6 +33,7 @@ use crate::schedule::ScheduleService;
 use crate::slash_command::{CommandAction, CommandRegistry};
 use crate::turn::Outcome;
 use side_question::SideQuestions;
+pub use tool_service::ToolService;
 
 const SIDE_WORK_GIVEN_UP: &str = "Notes or memories were still being written when the session ended, and were given up. \
                                   Set LOCI_DRAIN_MS=10000 to wait for them.";

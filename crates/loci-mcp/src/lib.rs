@@ -20,6 +20,7 @@ mod opening;
 mod schema;
 mod server;
 mod servers;
+pub mod tool_server;
 mod transport;
 
 pub use authorizer::{AfterChallenge, Authorizer, AuthorizerFuture, Challenge};

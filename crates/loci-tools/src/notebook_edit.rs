@@ -40,7 +40,7 @@ impl Default for NotebookEdit {
                 "additionalProperties": false,
             }),
             max_result_chars: None,
-            facts: ToolFacts { keeps_files: true, ..ToolFacts::default() },
+            facts: ToolFacts { is_deferrable: true, keeps_files: true, ..ToolFacts::default() },
         };
         Self { descriptor }
     }

@@ -66,7 +66,7 @@ impl Recall {
                 "additionalProperties": false,
             }),
             max_result_chars: None,
-            facts: ToolFacts::default(),
+            facts: ToolFacts { needs_conversation: true, ..ToolFacts::default() },
         };
         if record.is_some() {
             descriptor.description += &format!("\n\n{}", include_str!("recall_project.md").trim_end());

@@ -43,7 +43,11 @@ impl SkillTool {
                 "additionalProperties": false,
             }),
             max_result_chars: None,
-            facts: ToolFacts { main_argument: Some(MainArgument::alone("skill")), ..ToolFacts::default() },
+            facts: ToolFacts {
+                needs_conversation: true,
+                main_argument: Some(MainArgument::alone("skill")),
+                ..ToolFacts::default()
+            },
         };
         Self { descriptor, catalog }
     }

@@ -11,6 +11,7 @@ mod list;
 mod logs;
 mod remove;
 mod reset;
+mod serve;
 
 use loci_app::settings::RunSettings;
 use loci_app::{RunOptions, UserError};
@@ -42,6 +43,8 @@ enum Verb {
     Logs(logs::LogsArgs),
     /// Forget which servers of this project were approved or rejected.
     ResetProjectChoices,
+    /// Offer the built-in tools to other programs, over standard input and output.
+    Serve(serve::ServeArgs),
 }
 
 /// What every verb looks at.
@@ -62,6 +65,7 @@ pub(crate) fn run(env: &Env, args: &McpArgs) -> Result<u8, UserError> {
         Verb::Remove(args) => remove::run(&ctx, args)?,
         Verb::Logs(args) => logs::run(&ctx, args)?,
         Verb::ResetProjectChoices => reset::run(&ctx)?,
+        Verb::Serve(args) => return serve::run(env, args),
     };
     write(&text)?;
     Ok(0)

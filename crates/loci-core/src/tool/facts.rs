@@ -21,6 +21,10 @@ pub struct ToolFacts {
     pub is_bare: bool,
     /// Whether it is of use only where somebody can be asked.
     pub needs_person: bool,
+    /// Whether it is of no use outside a conversation: it changes, looks up or sends something of it.
+    pub needs_conversation: bool,
+    /// Whether the model can do without being told of it until it looks for it.
+    pub is_deferrable: bool,
     /// Whether a call may take as long as it takes: it has limits of its own, such as an agent's.
     pub is_unbounded: bool,
     /// The argument with the path of the one file that a call reads for the model.
@@ -66,6 +70,8 @@ const fn foreign(main: &'static str) -> ToolFacts {
         keeps_files: false,
         is_bare: false,
         needs_person: false,
+        needs_conversation: false,
+        is_deferrable: false,
         is_unbounded: false,
         read_argument: None,
         keeps_input: false,

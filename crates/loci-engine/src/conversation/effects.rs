@@ -370,7 +370,7 @@ impl Conversation {
     }
 
     /// Returns what wraps a call: what wraps them all, and hooks where it changes the task list.
-    fn layers_of(&mut self, call: &PreparedCall) -> Arc<[Arc<dyn CallLayer>]> {
+    pub(super) fn layers_of(&mut self, call: &PreparedCall) -> Arc<[Arc<dyn CallLayer>]> {
         if let Some(layer) = self.skill_layer(call) {
             return Arc::new([layer]);
         }
@@ -389,7 +389,7 @@ impl Conversation {
     }
 
     /// Returns whoever wants to know what comes of a call, and what they are told of it.
-    fn hooks_after_call(&self, call: &PreparedCall) -> Option<(Arc<dyn TurnHooks>, HookCall)> {
+    pub(super) fn hooks_after_call(&self, call: &PreparedCall) -> Option<(Arc<dyn TurnHooks>, HookCall)> {
         let hooks = self
             .call_listeners(HookEvent::PostToolUse)
             .or_else(|| self.call_listeners(HookEvent::PostToolUseFailure))?;

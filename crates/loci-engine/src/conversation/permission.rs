@@ -315,7 +315,11 @@ impl Conversation {
     }
 
     /// Looks a call with other input up and checks it.
-    fn prepare_changed(&self, call: &PreparedCall, input: Value) -> Result<PreparedCall, Box<ToolOutcome>> {
+    pub(super) fn prepare_changed(
+        &self,
+        call: &PreparedCall,
+        input: Value,
+    ) -> Result<PreparedCall, Box<ToolOutcome>> {
         let tool_use = ToolUse { id: call.id.clone(), name: call.tool.clone(), input };
         prepare(&self.toolbox, self.host.as_ref(), &tool_use).map(|(changed, _)| changed)
     }
@@ -395,14 +399,17 @@ impl Conversation {
     }
 
     fn refuse(&mut self, call: &PreparedCall, judged: &PermissionCheck) {
-        let can_grant = self.may_grant();
-        let text = match (&judged.decision.verdict, &judged.decision.reason) {
+        let outcome = ToolOutcome::error(self.refusal_text(call, judged));
+        self.deny(call, CallPermission::Refuse(outcome));
+    }
+
+    /// Says why a call does not run, and what would let it.
+    pub(super) fn refusal_text(&self, call: &PreparedCall, judged: &PermissionCheck) -> String {
+        match (&judged.decision.verdict, &judged.decision.reason) {
             // A hook has said what is to be said.
             (Verdict::Deny, Reason::Hook(said)) if !said.trim().is_empty() => said.clone(),
-            _ => denial_text(call, judged, can_grant),
-        };
-        let outcome = ToolOutcome::error(text);
-        self.deny(call, CallPermission::Refuse(outcome));
+            _ => denial_text(call, judged, self.may_grant()),
+        }
     }
 
     fn deny(&mut self, call: &PreparedCall, permission: CallPermission) {

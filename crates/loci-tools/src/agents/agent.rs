@@ -63,6 +63,7 @@ impl Agent {
             }),
             max_result_chars: None,
             facts: ToolFacts {
+                needs_conversation: true,
                 is_unbounded: true,
                 main_argument: Some(MainArgument {
                     name: "subagent_type",

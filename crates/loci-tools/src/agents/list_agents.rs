@@ -19,7 +19,7 @@ impl Default for ListAgents {
             description: include_str!("list_agents.md").trim_end().to_owned(),
             input_schema: json!({"type": "object", "properties": {}, "additionalProperties": false}),
             max_result_chars: Some(30_000),
-            facts: ToolFacts::default(),
+            facts: ToolFacts { needs_conversation: true, is_deferrable: true, ..ToolFacts::default() },
         };
         Self { descriptor }
     }

@@ -57,7 +57,7 @@ impl Default for TaskOutput {
                 "additionalProperties": false,
             }),
             max_result_chars: None,
-            facts: ToolFacts::default(),
+            facts: ToolFacts { is_deferrable: true, ..ToolFacts::default() },
         };
         Self { descriptor }
     }

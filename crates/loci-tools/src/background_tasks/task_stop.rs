@@ -27,7 +27,7 @@ impl Default for TaskStop {
                 "additionalProperties": false,
             }),
             max_result_chars: None,
-            facts: ToolFacts::default(),
+            facts: ToolFacts { is_deferrable: true, ..ToolFacts::default() },
         };
         Self { descriptor }
     }

@@ -30,7 +30,7 @@ impl Default for CronCreate {
                 "additionalProperties": false,
             }),
             max_result_chars: None,
-            facts: ToolFacts::default(),
+            facts: ToolFacts { needs_conversation: true, is_deferrable: true, ..ToolFacts::default() },
         };
         Self { descriptor }
     }

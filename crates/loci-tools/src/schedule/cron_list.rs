@@ -19,7 +19,7 @@ impl Default for CronList {
             description: include_str!("cron_list.md").trim_end().to_owned(),
             input_schema: json!({"type": "object", "properties": {}, "additionalProperties": false}),
             max_result_chars: None,
-            facts: ToolFacts::default(),
+            facts: ToolFacts { needs_conversation: true, is_deferrable: true, ..ToolFacts::default() },
         };
         Self { descriptor }
     }

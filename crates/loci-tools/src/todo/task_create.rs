@@ -33,7 +33,7 @@ impl Default for TaskCreate {
                 "additionalProperties": false,
             }),
             max_result_chars: None,
-            facts: ToolFacts::default(),
+            facts: ToolFacts { is_deferrable: true, ..ToolFacts::default() },
         };
         Self { descriptor }
     }

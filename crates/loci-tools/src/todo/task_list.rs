@@ -20,7 +20,7 @@ impl Default for TaskList {
             description: include_str!("task_list.md").trim_end().to_owned(),
             input_schema: json!({"type": "object", "properties": {}, "additionalProperties": false}),
             max_result_chars: None,
-            facts: ToolFacts::default(),
+            facts: ToolFacts { is_deferrable: true, ..ToolFacts::default() },
         };
         Self { descriptor }
     }

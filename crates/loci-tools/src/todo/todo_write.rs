@@ -34,7 +34,7 @@ impl Default for TodoWrite {
                 "additionalProperties": false,
             }),
             max_result_chars: None,
-            facts: ToolFacts::default(),
+            facts: ToolFacts { is_deferrable: true, ..ToolFacts::default() },
         };
         Self { descriptor }
     }

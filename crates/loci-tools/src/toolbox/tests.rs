@@ -15,6 +15,15 @@ fn facts_of_the_built_in_tools() {
     assert_eq!(with(|facts| facts.keeps_files), "Edit NotebookEdit Write");
     assert_eq!(with(|facts| facts.is_bare), "Bash Edit Read");
     assert_eq!(with(|facts| facts.needs_person), "AskUserQuestion EnterPlanMode ExitPlanMode");
+    assert_eq!(
+        with(|facts| facts.needs_conversation),
+        "Agent ListAgents Recall SendMessage EnterWorktree ExitWorktree CronCreate CronDelete CronList ScheduleWakeup"
+    );
+    assert_eq!(
+        with(|facts| facts.is_deferrable),
+        "ListAgents NotebookEdit SendMessage TaskCreate TaskGet TaskList TaskOutput TaskStop TaskUpdate TodoWrite \
+         EnterWorktree ExitWorktree CronCreate CronDelete CronList ScheduleWakeup"
+    );
     assert_eq!(with(|facts| facts.read_argument.is_some()), "Read");
     assert_eq!(
         with(|facts| facts.main_argument.is_some()),

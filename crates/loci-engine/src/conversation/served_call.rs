@@ -1,0 +1,92 @@
+//! Calls that a client makes by itself, outside any turn: looked up, shown to hooks, judged.
+
+use std::sync::Arc;
+
+use loci_core::hooks::HookEvent;
+use loci_core::message::ToolUse;
+use loci_core::permission::{Update, Verdict};
+use loci_core::tool::{ToolDescriptor, ToolOutcome};
+use loci_tools::{Host as _, Tool};
+
+use super::Conversation;
+use super::host::ConversationHost;
+use crate::calls::CallLayer;
+use crate::extension::{CallGate, HookCall, TurnHooks};
+use crate::prepared_call::{PermissionCheck, PreparedCall, check_permission, from_model, prepare};
+
+/// Hooks, and what they are told.
+type Listeners = Option<(Arc<dyn TurnHooks>, HookCall)>;
+
+/// A call that was looked up, and the hooks that have a say in it.
+pub(crate) struct ServedGate {
+    pub(crate) call: PreparedCall,
+    pub(crate) hooks: Listeners,
+}
+
+/// A call that may run, with what runs it.
+pub(crate) struct ServedCheck {
+    pub(crate) call: PreparedCall,
+    pub(crate) tool: Arc<dyn Tool>,
+    pub(crate) layers: Arc<[Arc<dyn CallLayer>]>,
+    pub(crate) host: Arc<ConversationHost>,
+    /// Whoever wants to know what came of it.
+    pub(crate) hooks: Listeners,
+}
+
+impl Conversation {
+    /// Returns the tools that make sense without a conversation.
+    pub(crate) fn served_tools(&self) -> Vec<ToolDescriptor> {
+        let is_served = |tool: &&ToolDescriptor| !tool.facts.needs_conversation && !tool.facts.needs_person;
+        self.toolbox.available().filter(is_served).cloned().collect()
+    }
+
+    /// Looks a call up and checks its input.
+    pub(crate) fn open_served_call(&self, call: &ToolUse) -> Result<ServedGate, Box<ToolOutcome>> {
+        let call = from_model(&self.toolbox, self.host.as_ref(), call);
+        let (call, _) = prepare(&self.toolbox, self.host.as_ref(), &call)?;
+        let place = self.host.workspace();
+        let effects = self.toolbox.find(&call.tool).map(|tool| tool.effects(&call.input, &place));
+        let call = PreparedCall { effects: effects.unwrap_or_default(), ..call };
+        let hooks = self.call_listeners(HookEvent::PreToolUse);
+        let hooks = hooks.map(|hooks| (hooks, call.for_hooks(&place, self.hook_moment())));
+        Ok(ServedGate { call, hooks })
+    }
+
+    /// Judges a call that hooks have seen. One that would be asked about is refused with what would allow it.
+    pub(crate) fn judge_served_call(
+        &mut self,
+        call: PreparedCall,
+        gate: Option<CallGate>,
+    ) -> Result<ServedCheck, Box<ToolOutcome>> {
+        let gate = gate.unwrap_or_default();
+        if let Some(reason) = gate.halt {
+            return Err(Box::new(ToolOutcome::error(format!("Not run: a hook ended the turn: {reason}"))));
+        }
+        let call = match gate.input.filter(|input| *input != call.input) {
+            None => call,
+            Some(input) => self.prepare_changed(&call, input)?,
+        };
+        let call = PreparedCall { hook: gate.verdict, ..call };
+        let judged = check_permission(&self.toolbox, self.host.as_ref(), self.rules_now(), &call);
+        if judged.decision.verdict != Verdict::Allow {
+            let text = format!("{}{}", self.refusal_text(&call, &judged), mode_hint(&judged));
+            return Err(Box::new(ToolOutcome::error(text)));
+        }
+        let call = PreparedCall { effects: judged.effects, ..call };
+        let Some(tool) = self.toolbox.find_shared(&call.tool) else {
+            return Err(Box::new(ToolOutcome::error(format!("{} is no longer available", call.tool))));
+        };
+        self.host.set_moment(self.hook_moment());
+        let (layers, hooks) = (self.layers_of(&call), self.hooks_after_call(&call));
+        Ok(ServedCheck { call, tool, layers, host: Arc::clone(&self.host), hooks })
+    }
+}
+
+/// Says which mode would let a call run, where no rule is proposed.
+fn mode_hint(judged: &PermissionCheck) -> String {
+    let mode = judged.suggestions.iter().find_map(|update| match update {
+        Update::SetMode(mode, _) => Some(mode.as_str()),
+        _ => None,
+    });
+    mode.map(|mode| format!(" The permission mode `{mode}` would allow it.")).unwrap_or_default()
+}
