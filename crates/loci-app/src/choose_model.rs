@@ -1,7 +1,7 @@
 //! Which model is asked, and how: flags over environment over what the session used before over settings.
 
 use loci_core::stream::Failure;
-use loci_engine::{ModelConfig, is_model_available, resolve_model};
+use loci_engine::{ModelConfig, ToolSearchMode, is_model_available, resolve_model};
 use loci_settings::Settings;
 use loci_stdx::{Env, Vars};
 use serde_json::Value;
@@ -47,6 +47,7 @@ pub fn choose(
         extra_body: loci_llm::extra_body_from_env(env)
             .map_err(|failure: Failure| UserError::from(failure))?,
         wants_wire_events: asked.wants_wire_events,
+        tool_search: ToolSearchMode::Off,
         main,
     })
 }

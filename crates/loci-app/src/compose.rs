@@ -43,6 +43,7 @@ use crate::settings::RunSettings;
 use crate::settings_reload::{ReloadBaseline, watch_settings};
 use crate::skills::SkillOptions;
 use crate::system_prompt::{change_prompts, prompt_parts};
+use crate::tool_search::tool_search;
 use crate::user_error::UserError;
 use crate::worktree::worktree_options;
 
@@ -144,6 +145,9 @@ pub fn compose(inputs: ComposeInputs<'_>) -> Result<Composed, UserError> {
     warnings.append(&mut agents.warnings);
     let mut toolbox = toolbox(options, &run, &access.rulebook, record, &skills)?;
     agents.offer(&mut toolbox, &access.rulebook);
+    let (search, warning) = tool_search(options, &run, &access.rulebook, &model.main);
+    model.tool_search = search;
+    warnings.extend(warning);
     let models = std::iter::once(model.main.clone()).chain(model.fallbacks.clone()).collect();
     let may_bypass = may_bypass(&options.permissions, &run.settings.permissions);
     let (plans, warning) = plan_config(&run.env, &run.home, options, &run.settings, &tmp);

@@ -41,6 +41,7 @@ pub mod start;
 pub mod stats;
 pub mod status_line;
 pub mod system_prompt;
+mod tool_search;
 mod trace;
 pub mod transcript;
 pub mod trust;

@@ -296,6 +296,31 @@ pub struct ModelConfig {
     pub extra_body: Option<serde_json::Map<String, serde_json::Value>>,
     /// Whether each server event is passed on unchanged.
     pub wants_wire_events: bool,
+    /// Whether it looks for tools that it rarely needs.
+    pub tool_search: ToolSearchMode,
+}
+
+/// Whether the model looks for tools instead of being told of all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ToolSearchMode {
+    /// It is told of all.
+    #[default]
+    Off,
+    /// It looks for those that can be deferred.
+    On,
+    /// It does once their definitions take so much of the window, in percent.
+    Auto(u8),
+}
+
+impl ToolSearchMode {
+    /// Tells whether tools are deferred whose definitions take so many tokens.
+    pub(crate) fn is_on(self, tokens: u64, window: u64) -> bool {
+        match self {
+            Self::Off => false,
+            Self::On => true,
+            Self::Auto(percent) => tokens.saturating_mul(100) >= window.saturating_mul(u64::from(percent)),
+        }
+    }
 }
 
 impl ModelConfig {
@@ -311,6 +336,7 @@ impl ModelConfig {
             user_id: None,
             extra_body: None,
             wants_wire_events: false,
+            tool_search: ToolSearchMode::Off,
         }
     }
 }

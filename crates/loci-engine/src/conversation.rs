@@ -38,6 +38,7 @@ mod style_reminder;
 mod summary_request;
 mod tally;
 mod tool_changes;
+mod tool_search;
 mod trace;
 mod turn_start;
 
@@ -80,6 +81,7 @@ pub(crate) use instructions::{InstructionState, Prelude};
 pub(crate) use running_turn::{InboxMessage, RequestEvent};
 use running_turn::{RunningCall, RunningTurn};
 pub(crate) use served_call::{ServedCheck, ServedGate};
+use tool_search::{ToolSearchState, searchable};
 use trace::{EffectText, EventText};
 pub(crate) use turn_start::TurnInput;
 
@@ -99,6 +101,8 @@ pub(crate) struct Conversation {
     toolbox: Toolbox,
     /// Tools that came or went since the last request.
     tool_changes: Vec<ToolChanges>,
+    /// Which tools the model looks for, and which it has found.
+    search: ToolSearchState,
     base: Arc<RequestBase>,
     model: ModelConfig,
     limits: TurnLimits,
@@ -175,7 +179,9 @@ impl Conversation {
     /// Makes a conversation; nothing happens until a turn begins.
     pub(crate) fn new(parts: ConversationParts) -> Self {
         let env = parts.ctx.env.clone();
+        parts.host.set_searchable(searchable(&parts.toolbox));
         Self {
+            search: ToolSearchState::of(&parts.toolbox),
             layers: layers(&parts.ctx, parts.author),
             run: RunningTurn::idle(env.clock.monotonic()),
             env,

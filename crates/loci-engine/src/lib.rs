@@ -52,7 +52,7 @@ pub use config::{
     AgentPoller, AgentsConfig, Ambient, BackgroundConfig, CompactionConfig, ConfigFileChange, DeferredCall,
     ExtractionConfig, Grants, LoadedHistory, ModelConfig, ReadInstructions, ReloadPoint, ReloadedSettings,
     SaveUpdate, SessionConfig, SessionMemory, SettingsApplier, SettingsGate, SettingsPoller, SettingsReload,
-    TurnLimits,
+    ToolSearchMode, TurnLimits,
 };
 pub use earlier_totals::EarlierTotals;
 pub use event::{

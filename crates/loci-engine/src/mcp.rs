@@ -158,11 +158,9 @@ impl McpLink {
 
     fn sync_tools(&mut self, views: &[ServerView], sync: &mut ServerSync) {
         let mut changes = ToolChanges::default();
-        let now: BTreeMap<&str, (&str, &Arc<ToolSpec>)> = views
+        let now: BTreeMap<&str, (&ServerView, &Arc<ToolSpec>)> = views
             .iter()
-            .flat_map(|view| {
-                view.offer.tools.iter().map(|(name, spec)| (name.as_str(), (view.name.as_str(), spec)))
-            })
+            .flat_map(|view| view.offer.tools.iter().map(move |(name, spec)| (name.as_str(), (view, spec))))
             .collect();
         let gone: Vec<String> =
             self.offered.keys().filter(|name| !now.contains_key(name.as_str())).cloned().collect();
@@ -178,8 +176,9 @@ impl McpLink {
                 }
                 Some(before) if before != spec && self.told_changed.insert(name.to_owned()) => {
                     sync.notices.push(format!(
-                        "The MCP server `{server}` has changed its tool `{name}`; this conversation keeps what it was \
-                         told of it. Begin a new one to use what it is now"
+                        "The MCP server `{}` has changed its tool `{name}`; this conversation keeps what it was told of it. \
+                         Begin a new one to use what it is now",
+                        server.name
                     ));
                 }
                 Some(_) => {}

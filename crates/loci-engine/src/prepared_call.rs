@@ -159,6 +159,11 @@ pub(crate) fn check_permission_at(
 
 fn unknown_tool(toolbox: &Toolbox, name: &str) -> ToolOutcome {
     let names: Vec<&str> = toolbox.available().map(|descriptor| descriptor.name.as_str()).collect();
+    if toolbox.is_deferred(name) {
+        return ToolOutcome::refusal(format!(
+            "{name} has not been looked for yet. Call ToolSearch with the query `select:{name}`, then call {name}."
+        ));
+    }
     let why = match toolbox.is_retired(name) {
         true => format!("The tool is no longer available: {name}"),
         false => format!("No such tool available: {name}"),

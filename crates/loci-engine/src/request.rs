@@ -7,14 +7,13 @@ use loci_context::{
     ContextCategory, ContextItem, Fragment, PromptParts, ServerClearing, prose_tokens, system_prompt,
 };
 use loci_core::ids::AgentId;
-use loci_core::message::Message;
+use loci_core::message::{Block, Message};
 use loci_core::model::{ModelFacts, ThinkingStyle, facts};
 use loci_core::raw::RawJson;
 use loci_core::stream::Failure;
-use loci_core::tool::ToolDescriptor;
 use loci_llm::{ClearResults, Request, SystemBlock, Thinking, ToolSpec};
-use loci_tools::Toolbox;
-use serde_json::json;
+use loci_tools::{SentTool, TOOL_SEARCH, Toolbox};
+use serde_json::{Value, json};
 
 use crate::config::{CompactionConfig, ModelConfig};
 use crate::conversation::tool_category;
@@ -69,7 +68,8 @@ impl RequestBase {
     /// Returns the same for tools that have come or gone since. A toolbox changes at its end only, so the bytes of what
     /// was sent before are the beginning of what is sent now.
     pub(crate) fn with_tools(&self, toolbox: &Toolbox) -> Self {
-        let tools: Arc<[ToolSpec]> = toolbox.descriptors().filter_map(tool_spec).collect();
+        let sent = toolbox.sent();
+        let tools: Arc<[ToolSpec]> = sent.iter().filter_map(tool_spec).collect();
         let texts = self.system.iter().map(|block| block.text.as_str());
         Self {
             tokens: texts.chain(tools.iter().map(|tool| tool.json.as_str())).map(prose_tokens).sum(),
@@ -80,10 +80,10 @@ impl RequestBase {
             agent: self.agent.clone(),
             user_id: self.user_id.clone(),
             compaction: self.compaction,
-            lasting: toolbox
-                .descriptors()
-                .filter(|tool| !tool.facts.is_clearable)
-                .map(|tool| tool.name.clone())
+            lasting: sent
+                .iter()
+                .filter(|tool| !tool.descriptor.facts.is_clearable)
+                .map(|tool| tool.descriptor.name.clone())
                 .collect(),
             refuses_edits: Arc::clone(&self.refuses_edits),
         }
@@ -179,7 +179,7 @@ impl RequestBase {
             extra_body: model.extra_body.clone(),
             wants_wire_events: model.wants_wire_events,
             is_streaming: plan.is_streaming,
-            ..Request::new(plan.model.clone(), max_tokens, messages)
+            ..Request::new(plan.model.clone(), max_tokens, with_known_references(messages, &self.tools))
         }
     }
 }
@@ -199,13 +199,51 @@ fn system_blocks(fragments: Vec<Fragment>) -> Vec<SystemBlock> {
     blocks
 }
 
-fn tool_spec(descriptor: &ToolDescriptor) -> Option<ToolSpec> {
-    let json = RawJson::from_value(&json!({
+fn tool_spec(sent: &SentTool<'_>) -> Option<ToolSpec> {
+    let SentTool { descriptor, is_deferred } = *sent;
+    let mut json = json!({
         "name": descriptor.name,
         "description": descriptor.description,
         "input_schema": descriptor.input_schema,
-    }));
-    json.ok().map(|json| ToolSpec { name: descriptor.name.clone(), json })
+    });
+    if is_deferred {
+        json["defer_loading"] = json!(true);
+    }
+    let uses_references = is_deferred || descriptor.name == TOOL_SEARCH;
+    RawJson::from_value(&json).ok().map(|json| ToolSpec {
+        name: descriptor.name.clone(),
+        json,
+        uses_references,
+    })
+}
+
+/// Returns messages in which no result refers to a tool that is not among those that are sent: a server refuses that.
+fn with_known_references(messages: Vec<Message>, tools: &[ToolSpec]) -> Vec<Message> {
+    let refers = |block: &Block| block.json().as_str().contains("\"tool_reference\"");
+    if !messages.iter().flat_map(|message| message.content.iter()).any(refers) {
+        return messages;
+    }
+    let can_refer = tools.iter().any(|tool| tool.uses_references);
+    let is_known = |name: &Value| can_refer && tools.iter().any(|tool| *name == tool.name.as_str());
+    let known = |block: &Block| {
+        let mut value = block.to_value();
+        let parts = value.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten();
+        let mut has_changed = false;
+        for part in parts.filter(|part| part["type"] == "tool_reference" && !is_known(&part["tool_name"])) {
+            let name = part["tool_name"].as_str().unwrap_or_default();
+            *part = json!({"type": "text", "text": format!("({name} was found here and is not there any more.)")});
+            has_changed = true;
+        }
+        if has_changed { Block::from_value(&value).unwrap_or_else(|_| block.clone()) } else { block.clone() }
+    };
+    let messages = messages.into_iter().map(|message| {
+        let content = message.content.iter().map(|block| match refers(block) {
+            true => known(block),
+            false => block.clone(),
+        });
+        Message::new(message.role, content.collect::<Vec<_>>())
+    });
+    messages.collect()
 }
 
 fn thinking(facts: &ModelFacts, budget: Option<u64>, max_tokens: u64) -> Thinking {
@@ -224,9 +262,8 @@ fn thinking(facts: &ModelFacts, budget: Option<u64>, max_tokens: u64) -> Thinkin
 #[cfg(test)]
 mod tests {
     use loci_core::stream::FailureKind;
-    use loci_core::tool::{CallEffects, ToolFacts};
+    use loci_core::tool::{CallEffects, ToolDescriptor, ToolFacts};
     use loci_tools::{Host, Tool, ToolCall, ToolFuture, Workspace};
-    use serde_json::Value;
 
     use super::*;
 

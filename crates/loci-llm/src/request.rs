@@ -96,6 +96,8 @@ pub struct ToolSpec {
     pub name: String,
     /// The whole wire object (`name`, `description`, `input_schema`), serialised once.
     pub json: RawJson,
+    /// Whether results may refer to it, or it makes such results.
+    pub uses_references: bool,
 }
 
 /// Which results of tools a server clears. What it clears it replaces by a word of its own; call and result stay a pair.

@@ -24,7 +24,24 @@ pub fn violations(body: &Value) -> Vec<String> {
         content(idx, message, is_final, &mut found);
     }
     tool_pairs(messages, &mut found);
+    references(body, messages, &mut found);
     found
+}
+
+/// A result may refer to a tool only if the request has it, marked as one that is looked for, or has what looks for it.
+fn references(body: &Value, messages: &[Value], found: &mut Vec<String>) {
+    let tools = || body["tools"].as_array().into_iter().flatten();
+    let results = messages.iter().flat_map(|it| it["content"].as_array().into_iter().flatten());
+    let parts = results.flat_map(|it| it["content"].as_array().into_iter().flatten());
+    for part in parts.filter(|it| it["type"] == "tool_reference") {
+        let name = &part["tool_name"];
+        if !tools().any(|tool| tool["name"] == *name) {
+            found.push(format!("Tool reference {name} not found in available tools"));
+        }
+    }
+    if tools().next().is_some() && tools().all(|tool| tool["defer_loading"] == true) {
+        found.push("At least one tool must have defer_loading=false".to_owned());
+    }
 }
 
 fn required_fields(body: &Value, found: &mut Vec<String>) {

@@ -12,6 +12,7 @@ use loci_core::task_list::Todo;
 use loci_stdx::Env;
 use serde_json::Value;
 
+use crate::tool_search::SearchableTool;
 use crate::{AgentHost, BackgroundTasks, FileStates, ScheduleHost, TaskStore, WebHost, Workspace};
 
 /// An answer that takes a while.
@@ -99,6 +100,16 @@ pub trait Host: Send + Sync {
     /// Leads it back, and removes the copy where that is asked for; the error says why not.
     fn exit_worktree(&self, _removes: bool, _discards: bool) -> HostFuture<'_, Result<LeftWorktree, String>> {
         Box::pin(async { Err("The session has entered no worktree, so there is none to leave.".to_owned()) })
+    }
+
+    /// The tools that the model can look for.
+    fn searchable_tools(&self) -> Vec<SearchableTool> {
+        Vec::new()
+    }
+
+    /// What the model should know when it finds none.
+    fn search_note(&self) -> Option<String> {
+        None
     }
 
     /// Tells the front ends how a call is getting on.

@@ -5,6 +5,8 @@
 //! is only retired. Its descriptor stays in the list, a call of it finds nothing, and once the conversation is compacted
 //! or begins anew, [`Toolbox::drop_retired`] forgets it.
 
+mod deferral;
+
 use std::sync::{Arc, OnceLock};
 
 use loci_core::message::Block;
@@ -12,6 +14,8 @@ use loci_core::tool::{ToolDescriptor, ToolFactTable};
 use serde_json::{Map, Value};
 
 use crate::{InputCheck, RecordDirs, Tool, agent_tool};
+use deferral::Deferral;
+pub use deferral::SentTool;
 
 /// Tools in the order they are offered; the order is part of the cached prompt.
 #[derive(Clone, Default)]
@@ -27,6 +31,8 @@ struct Offer {
     entry: Arc<Entry>,
     /// Whether it is only listed for the sake of the cache.
     is_retired: bool,
+    /// Whether the model has to look for it.
+    deferral: Deferral,
 }
 
 struct Entry {
@@ -117,8 +123,10 @@ impl Toolbox {
             None => self.offer(entry),
             Some(offer) if !offer.is_retired => return Err(AppendError::Taken(name)),
             Some(offer) if offer.entry.is_sent_as(&entry) => {
-                *offer = Offer { entry: Arc::new(entry), is_retired: false };
+                (offer.entry, offer.is_retired) = (Arc::new(entry), false);
             }
+            // What was never sent may become another.
+            Some(offer) if offer.is_deferred() => (offer.entry, offer.is_retired) = (Arc::new(entry), false),
             Some(_) => return Err(AppendError::Changed(name)),
         }
         Ok(())
@@ -128,7 +136,7 @@ impl Toolbox {
     pub fn replace(&mut self, tool: Arc<dyn Tool>) {
         let name = tool.descriptor().name.clone();
         if let Some(offer) = self.offers.iter_mut().find(|offer| offer.has_name(&name)) {
-            *offer = Offer { entry: Arc::new(Entry { tool, check: OnceLock::new() }), is_retired: false };
+            (offer.entry, offer.is_retired) = (Arc::new(Entry { tool, check: OnceLock::new() }), false);
         }
     }
 
@@ -151,7 +159,7 @@ impl Toolbox {
         self.offers.len() < n_before
     }
 
-    /// Finds a tool by its name or one of its aliases; a retired one is not found.
+    /// Finds a tool by its name or one of its aliases; neither a retired one nor one that has to be looked for is found.
     pub fn find(&self, name: &str) -> Option<&dyn Tool> {
         self.entry(name).map(|entry| entry.tool.as_ref())
     }
@@ -189,7 +197,7 @@ impl Toolbox {
         self.offers.retain(|offer| keep(offer.entry.tool.descriptor()));
     }
 
-    /// Iterates in order over all that the model is told of, retired tools included.
+    /// Iterates in order over all tools there are, retired and deferred ones included.
     pub fn descriptors(&self) -> impl Iterator<Item = &ToolDescriptor> {
         self.offers.iter().map(|offer| offer.entry.tool.descriptor())
     }
@@ -207,16 +215,20 @@ impl Toolbox {
     fn offer(&mut self, entry: Entry) {
         let descriptor = entry.tool.descriptor();
         Arc::make_mut(&mut self.facts).insert(&descriptor.name, descriptor.facts);
-        self.offers.push(Offer { entry: Arc::new(entry), is_retired: false });
+        self.offers.push(Offer { entry: Arc::new(entry), is_retired: false, deferral: Deferral::Offered });
     }
 
     fn entry(&self, name: &str) -> Option<&Entry> {
-        let mut offers = self.offers.iter().filter(|offer| !offer.is_retired);
+        let mut offers = self.offers.iter().filter(|offer| !offer.is_retired && !offer.is_deferred());
         offers.find(|offer| offer.has_name(name)).map(|offer| offer.entry.as_ref())
     }
 }
 
 impl Offer {
+    fn is_deferred(&self) -> bool {
+        self.deferral == Deferral::Deferred
+    }
+
     fn has_name(&self, name: &str) -> bool {
         let descriptor = self.entry.tool.descriptor();
         descriptor.name == name || descriptor.aliases.contains(&name)

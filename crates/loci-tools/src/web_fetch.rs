@@ -48,6 +48,8 @@ impl Default for WebFetch {
             }),
             max_result_chars: Some(100_000),
             facts: ToolFacts {
+                needs_conversation: true,
+                is_deferrable: true,
                 is_clearable: true,
                 main_argument: Some(MainArgument { others: &[("prompt", "")], ..MainArgument::alone("url") }),
                 ..ToolFacts::default()

@@ -37,6 +37,8 @@ impl Default for WebSearch {
             }),
             max_result_chars: Some(100_000),
             facts: ToolFacts {
+                needs_conversation: true,
+                is_deferrable: true,
                 is_clearable: true,
                 main_argument: Some(MainArgument::alone("query")),
                 ..ToolFacts::default()

@@ -204,6 +204,7 @@ impl Conversation {
                 }
                 self.stamp_slug();
                 self.follow_place();
+                self.load_referenced(&outcome);
                 let entry = self.recorder.tool_result(&call, &outcome);
                 self.tell_user(entry.as_deref(), Some(outcome.structured));
                 if let Some(text) = self.run.skill_texts.remove(&call) {

@@ -16,7 +16,8 @@ use loci_storage::layout::{ConfigHome, SessionTmp};
 use loci_storage::search::{ProjectRecord, recall};
 use loci_tools::{
     AgentHost, BackgroundTasks, EnteredWorktree, FileState, FileStates, HOOK_ENV_VARIABLE, Host, HostFuture,
-    LeftWorktree, PlanView, ScheduleHost, TaskStore, ToolProgress, WebHost, Workspace, WorktreeWish,
+    LeftWorktree, PlanView, ScheduleHost, SearchableTool, TaskStore, ToolProgress, WebHost, Workspace,
+    WorktreeWish,
 };
 use serde_json::Value;
 
@@ -25,6 +26,7 @@ use crate::config::{AgentPoller, Ambient};
 use crate::event::{AgentRef, EngineEvent, EventSink};
 use crate::extension::HookMoment;
 use crate::file_history::FileHistoryRecorder;
+use crate::mcp::McpConfig;
 use crate::plan::PlanService;
 use crate::schedule::ScheduleService;
 use crate::web::WebService;
@@ -75,6 +77,10 @@ pub(crate) struct ConversationHost {
     poll_agents: Mutex<Option<AgentPoller>>,
     /// How the conversation stood when it made calls that send agents out; held to add or take one.
     spawn_contexts: Mutex<HashMap<ToolUseId, SpawnContext>>,
+    /// What the model can look for; held to look or to replace it.
+    searchable: Mutex<Vec<SearchableTool>>,
+    /// The MCP servers whose tools may come.
+    servers: OnceLock<McpConfig>,
 }
 
 /// Where long results go.
@@ -132,6 +138,8 @@ impl ConversationHost {
             web: None,
             poll_agents: Mutex::default(),
             spawn_contexts: Mutex::default(),
+            searchable: Mutex::default(),
+            servers: OnceLock::new(),
         }
     }
 
@@ -157,6 +165,16 @@ impl ConversationHost {
 
     pub(crate) fn agent_service(&self) -> Option<&Arc<AgentService>> {
         self.agents.as_ref()
+    }
+
+    /// Says which tools the model can look for.
+    pub(crate) fn set_searchable(&self, tools: Vec<SearchableTool>) {
+        *lock(&self.searchable) = tools;
+    }
+
+    /// Says which servers' tools may come.
+    pub(crate) fn with_servers(self, servers: Option<McpConfig>) -> Self {
+        Self { servers: servers.map(OnceLock::from).unwrap_or_default(), ..self }
     }
 
     /// Returns the agent whose calls they are.
@@ -427,6 +445,26 @@ impl Host for ConversationHost {
 
     fn web(&self) -> Option<&dyn WebHost> {
         self.web.as_deref().map(|web| web as &dyn WebHost)
+    }
+
+    fn searchable_tools(&self) -> Vec<SearchableTool> {
+        lock(&self.searchable).clone()
+    }
+
+    fn search_note(&self) -> Option<String> {
+        let states = self.servers.get()?.states();
+        let named = |statuses: &[&str]| {
+            let found = states.iter().filter(|it| statuses.contains(&it.status));
+            found.map(|it| it.name.as_str()).collect::<Vec<_>>().join(", ")
+        };
+        let (starting, lost) = (named(&["pending"]), named(&["failed", "needs-auth"]));
+        let note = |what: &str, names: &str| (!names.is_empty()).then(|| format!("{what}: {names}."));
+        let notes = [
+            note("MCP servers that are still starting", &starting),
+            note("MCP servers that cannot be used", &lost),
+        ];
+        let notes: Vec<String> = notes.into_iter().flatten().collect();
+        (!notes.is_empty()).then(|| notes.join(" "))
     }
 
     fn progress(&self, call: &ToolUseId, progress: ToolProgress) {

@@ -28,6 +28,7 @@ impl Conversation {
         let plan = &self.granted_plan(plan);
         self.apply_tool_changes();
         self.record_news();
+        self.tell_deferred();
         self.inject_queued();
         self.commit_collapse();
         if self.needs_room(plan) {

@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use loci_tools::TOOL_SEARCH;
+
 use super::Conversation;
 use crate::command::ToolChanges;
 use crate::event::EngineEvent;
@@ -20,21 +22,26 @@ impl Conversation {
         if self.tool_changes.is_empty() {
             return;
         }
-        for ToolChanges { added, removed } in std::mem::take(&mut self.tool_changes) {
+        let changes = std::mem::take(&mut self.tool_changes);
+        self.consider_search(changes.iter().flat_map(|it| &it.added).map(|tool| tool.descriptor()));
+        for ToolChanges { added, removed } in changes {
             for name in removed {
                 self.toolbox.retire(&name);
             }
             let rulebook = &self.ctx.state.get().permission.rulebook;
             // What a rule denies as a whole is not offered at all, now as at the start.
             for tool in added.into_iter().filter(|tool| !rulebook.is_tool_denied(&tool.descriptor().name)) {
-                if let Err(problem) = self.toolbox.append(tool) {
+                if let Err(problem) = self.append_tool(tool) {
                     self.tell(EngineEvent::Warning(format!("A tool is not offered: {problem}")));
                 }
             }
         }
-        self.base = Arc::new(self.base.with_tools(&self.toolbox));
+        self.offer_found();
         if let Some(agents) = self.host.agent_service().filter(|_| self.agent.is_none()) {
-            agents.set_toolbox(self.toolbox.clone());
+            // Agents are short: they are told of all tools, and look for none.
+            let mut all = self.toolbox.undeferred();
+            all.retain(|tool| tool.name != TOOL_SEARCH);
+            agents.set_toolbox(all);
         }
     }
 
@@ -43,5 +50,6 @@ impl Conversation {
         if self.toolbox.drop_retired() {
             self.base = Arc::new(self.base.with_tools(&self.toolbox));
         }
+        self.settle_found();
     }
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use loci_core::tool::{CallEffects, ToolDescriptor, ToolFacts, ToolOutcome};
-use loci_mcp::{Progress, Servers, ToolSpec};
+use loci_mcp::{Progress, ServerView, Servers, ToolSpec};
 use loci_tools::{Host, Tool, ToolCall, ToolFuture, ToolProgress, Workspace};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -23,7 +23,8 @@ pub(super) struct McpTool {
 }
 
 impl McpTool {
-    pub(super) fn new(servers: &Servers, server: &str, name: &str, spec: &Arc<ToolSpec>) -> Self {
+    pub(super) fn new(servers: &Servers, server: &ServerView, name: &str, spec: &Arc<ToolSpec>) -> Self {
+        let is_deferrable = !server.always_load && !spec.always_load;
         let descriptor = ToolDescriptor {
             name: name.to_owned(),
             aliases: &[],
@@ -31,9 +32,9 @@ impl McpTool {
             input_schema: spec.input_schema.clone(),
             // Long results are seen to here: they may have pictures in them.
             max_result_chars: None,
-            facts: ToolFacts { keeps_input: true, ..ToolFacts::default() },
+            facts: ToolFacts { keeps_input: true, is_deferrable, ..ToolFacts::default() },
         };
-        Self { descriptor, servers: servers.clone(), server: server.to_owned(), spec: Arc::clone(spec) }
+        Self { descriptor, servers: servers.clone(), server: server.name.clone(), spec: Arc::clone(spec) }
     }
 }
 

@@ -223,7 +223,7 @@ impl Conversation {
         };
         let service = AgentService::new(deps.clone(), &config.agents, base_of_agents, config.toolbox.clone());
         let host = host.with_agents(Arc::new(service)).with_agent_poller(config.agents.poll.take());
-        let host = host.with_schedule(ctx.schedule.clone()).with_web(&ctx.web);
+        let host = host.with_schedule(ctx.schedule.clone()).with_web(&ctx.web).with_servers(ctx.mcp.clone());
         let helpers = Helpers::new(&deps, &config.background, config.compaction.collapses, &past);
         let mut recorder = Recorder::new(config.env.clone(), config.log, config.stamp, config.history);
         if who.is_persistent() {
@@ -245,7 +245,8 @@ impl Conversation {
             model: config.model.clone(),
             host: Arc::downgrade(&host),
         });
-        Self::new(ConversationParts {
+        let search = config.model.tool_search;
+        let mut conversation = Self::new(ConversationParts {
             agent: None,
             events,
             recorder,
@@ -264,7 +265,9 @@ impl Conversation {
             checkpoints,
             helpers,
             ctx,
-        })
+        });
+        conversation.set_tool_search(search);
+        conversation
     }
 }
 

@@ -97,7 +97,7 @@ impl WebService {
             Message::new(Role::User, vec![Block::new_text(&format!("Search the web for: {}", query.query))]);
         let request = Request {
             system: vec![SystemBlock { text: SEARCHER.to_owned(), is_cached: false }],
-            tools: [ToolSpec { name: "web_search".to_owned(), json }].into(),
+            tools: [ToolSpec { name: "web_search".to_owned(), json, uses_references: false }].into(),
             ..Request::new(self.world.main_model.clone(), ANSWER_TOKENS, vec![asked])
         };
         let blocks = ask_model(&self.world.client, &self.world.identity, request, cancel).await.map_err(|failure| {

@@ -35,7 +35,11 @@ pub(crate) async fn model(steps: impl Into<Script>) -> ScriptedModel {
 
 pub(crate) fn request() -> Request {
     let json = json!({"name": "Read", "description": "Reads", "input_schema": {"type": "object"}});
-    let tool = ToolSpec { name: "Read".to_owned(), json: RawJson::from_value(&json).unwrap() };
+    let tool = ToolSpec {
+        name: "Read".to_owned(),
+        json: RawJson::from_value(&json).unwrap(),
+        uses_references: false,
+    };
     let mut request = Request::new("claude-sonnet-4-5", 32_000, vec![Message::user_text("Hi")]);
     request.tools = Arc::from([tool]);
     request

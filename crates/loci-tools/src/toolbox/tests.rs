@@ -17,12 +17,13 @@ fn facts_of_the_built_in_tools() {
     assert_eq!(with(|facts| facts.needs_person), "AskUserQuestion EnterPlanMode ExitPlanMode");
     assert_eq!(
         with(|facts| facts.needs_conversation),
-        "Agent ListAgents Recall SendMessage EnterWorktree ExitWorktree CronCreate CronDelete CronList ScheduleWakeup"
+        "Agent ListAgents Recall SendMessage EnterWorktree ExitWorktree CronCreate CronDelete CronList ScheduleWakeup \
+         WebFetch WebSearch"
     );
     assert_eq!(
         with(|facts| facts.is_deferrable),
         "ListAgents NotebookEdit SendMessage TaskCreate TaskGet TaskList TaskOutput TaskStop TaskUpdate TodoWrite \
-         EnterWorktree ExitWorktree CronCreate CronDelete CronList ScheduleWakeup"
+         EnterWorktree ExitWorktree CronCreate CronDelete CronList ScheduleWakeup WebFetch WebSearch"
     );
     assert_eq!(with(|facts| facts.read_argument.is_some()), "Read");
     assert_eq!(

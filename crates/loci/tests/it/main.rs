@@ -78,6 +78,7 @@ mod terminal_interface;
 mod terminal_manners;
 mod terminal_panels;
 mod terminal_status_line;
+mod tool_search;
 mod torture;
 mod trace;
 mod trust;

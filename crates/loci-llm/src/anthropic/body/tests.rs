@@ -44,7 +44,7 @@ fn appended_tools_leave_the_bytes_of_the_earlier_ones_alone() {
     let body = |names: &[&str]| {
         let tools = names.iter().map(|name| {
             let json = RawJson::from_value(&json!({"name": name, "input_schema": {"b": 1, "a": 2}})).unwrap();
-            ToolSpec { name: (*name).to_owned(), json }
+            ToolSpec { name: (*name).to_owned(), json, uses_references: false }
         });
         let request = Request { tools: tools.collect(), ..Request::new("m", 1, Vec::new()) };
         text_of(&request, Features::Experimental)
@@ -69,7 +69,7 @@ fn the_fullest_body_has_its_keys_in_order() {
                 SystemBlock { text: "Rules".to_owned(), is_cached: true },
             ];
             let json = RawJson::from_value(&json!({"name": "Read", "input_schema": {}})).unwrap();
-            r.tools = Arc::from([ToolSpec { name: "Read".to_owned(), json }]);
+            r.tools = Arc::from([ToolSpec { name: "Read".to_owned(), json, uses_references: false }]);
         },
         expect![[
             r#"{"model":"claude-opus-4-8","max_tokens":100,"thinking":{"type":"adaptive"},"context_management":{"edits":[{"type":"clear_thinking_20251015","keep":"all"}]},"output_config":{"effort":"high"},"metadata":{"user_id":"{\"device_id\":\"d\"}"},"stream":false,"system":[{"type":"text","text":"You\n"},{"type":"text","text":"Rules"*}],"tools":[{"name":"Read","input_schema":{}}],"messages":[{"role":"user","content":[{"type":"text","text":"Hi"*}]}]}"#

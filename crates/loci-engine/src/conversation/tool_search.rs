@@ -1,0 +1,265 @@
+//! Tools that the model looks for: which are deferred, what it is told of them, and what it has found.
+//!
+//! All of it can be told from the transcript. The model is told the names in an attachment (`deferred_tools_delta`), which
+//! grows by further ones; what it found is named in results (`tool_reference`); and what it had found before a compaction is
+//! named in the first attachment behind it. So a resumed session sends the bytes that the live one would have.
+
+use std::sync::Arc;
+
+use loci_context::prose_tokens;
+use loci_core::entry::Entry;
+use loci_core::message::BlockKind;
+use loci_core::model::facts;
+use loci_core::tool::{ToolContent, ToolDescriptor, ToolOutcome};
+use loci_tools::{SearchableTool, TOOL_SEARCH, Tool, ToolSearch, Toolbox};
+use serde_json::{Value, json};
+
+use super::Conversation;
+use crate::config::ToolSearchMode;
+
+const DELTA: &str = "deferred_tools_delta";
+
+/// How tools are looked for in a conversation.
+#[derive(Debug, Default)]
+pub(crate) struct ToolSearchState {
+    mode: ToolSearchMode,
+    /// Whether tools are deferred by now; that is never taken back.
+    is_on: bool,
+    /// What was found, in order: before the last compaction, and since. Tools that are not there yet are among them.
+    settled: Vec<String>,
+    loaded: Vec<String>,
+}
+
+impl ToolSearchState {
+    /// Goes on from the tools of another conversation, as they stand there.
+    pub(super) fn of(toolbox: &Toolbox) -> Self {
+        let is_on = toolbox.find(TOOL_SEARCH).is_some();
+        Self { mode: ToolSearchMode::Off, is_on, settled: toolbox.settled(), loaded: toolbox.loaded() }
+    }
+}
+
+/// Returns what can be looked for.
+pub(super) fn searchable(toolbox: &Toolbox) -> Vec<SearchableTool> {
+    let tools = toolbox.deferred();
+    tools
+        .map(|tool| SearchableTool { name: tool.name.clone(), description: tool.description.clone() })
+        .collect()
+}
+
+impl Conversation {
+    /// Begins with what a conversation has found so far.
+    pub(crate) fn set_tool_search(&mut self, mode: ToolSearchMode) {
+        let (settled, loaded) = found_in(self.recorder.path());
+        self.search = ToolSearchState { mode, is_on: false, settled, loaded };
+        if self.search.mode.is_on(0, 1) {
+            self.begin_search();
+        }
+        self.offer_found();
+    }
+
+    /// Has tools looked for from now on; those that were sent stay as they are.
+    fn begin_search(&mut self) {
+        if std::mem::replace(&mut self.search.is_on, true) {
+            return;
+        }
+        let path = self.recorder.path();
+        // What was deferred before is again; what was sent before stays where it was.
+        match deferred_in(path) {
+            Some(names) => self.toolbox.defer(|tool| names.contains(&tool.name)),
+            None if path.is_empty() || self.search.mode == ToolSearchMode::On => {
+                self.toolbox.defer(|tool| tool.facts.is_deferrable);
+            }
+            None => {}
+        }
+        if let Err(problem) = self.toolbox.append(Arc::new(ToolSearch::default())) {
+            tracing::debug!(target: "loci::tools", %problem, "tools cannot be looked for");
+        }
+    }
+
+    /// Adds a tool, to be looked for where that is how it is done.
+    pub(super) fn append_tool(&mut self, tool: Arc<dyn Tool>) -> Result<(), loci_tools::AppendError> {
+        let is_deferred = self.search.is_on && tool.descriptor().facts.is_deferrable;
+        match is_deferred {
+            true => self.toolbox.append_deferred(tool),
+            false => self.toolbox.append(tool),
+        }
+    }
+
+    /// Defers tools that are about to be added, where they are too many to be told of.
+    pub(super) fn consider_search<'a>(&mut self, coming: impl Iterator<Item = &'a ToolDescriptor>) {
+        if self.search.is_on || self.search.mode == ToolSearchMode::Off {
+            return;
+        }
+        let tokens = deferrable_tokens(self.toolbox.available()) + deferrable_tokens(coming);
+        let window = self.compaction.window.unwrap_or(facts(&self.model.main).window);
+        if self.search.mode.is_on(tokens, window) {
+            self.begin_search();
+        }
+    }
+
+    /// Offers what was found and is there by now, and tells the tool what can be found.
+    pub(super) fn offer_found(&mut self) {
+        for (order, name) in self.search.settled.iter().enumerate() {
+            self.toolbox.settle(name, order);
+        }
+        for (order, name) in self.search.loaded.iter().enumerate() {
+            self.toolbox.load(name, order);
+        }
+        self.host.set_searchable(searchable(&self.toolbox));
+        self.base = Arc::new(self.base.with_tools(&self.toolbox));
+    }
+
+    /// Offers the tools that a result names.
+    pub(super) fn load_referenced(&mut self, outcome: &ToolOutcome) {
+        let ToolContent::Blocks(blocks) = &outcome.content else { return };
+        let names: Vec<String> = blocks.iter().filter_map(|block| referenced(&block.to_value())).collect();
+        if names.is_empty() {
+            return;
+        }
+        for name in names {
+            if !self.search.settled.contains(&name) && !self.search.loaded.contains(&name) {
+                self.search.loaded.push(name);
+            }
+        }
+        self.offer_found();
+    }
+
+    /// Makes what was found ordinary, now that nothing of the conversation is cached any more.
+    pub(super) fn settle_found(&mut self) {
+        let loaded = std::mem::take(&mut self.search.loaded);
+        self.search.settled.extend(loaded);
+        if self.toolbox.settle_loaded() {
+            self.base = Arc::new(self.base.with_tools(&self.toolbox));
+        }
+        // The session may end before another request is made.
+        self.tell_deferred();
+    }
+
+    /// Tells the model the names of tools that it can look for and has not been told of, and of those that are gone.
+    pub(super) fn tell_deferred(&mut self) {
+        if !self.search.is_on || !self.is_main() {
+            return;
+        }
+        let path = self.recorder.path();
+        let (told, (said, _)) = (told_in(path), found_in(path));
+        let names: Vec<String> = self.toolbox.deferred().map(|tool| tool.name.clone()).collect();
+        let added: Vec<&String> = names.iter().filter(|name| !told.contains(name)).collect();
+        let is_there = |name: &String| names.contains(name) || self.toolbox.find(name).is_some();
+        let removed: Vec<&String> = told.iter().filter(|name| !is_there(name)).collect();
+        let unsaid: Vec<&String> = self.search.settled.iter().filter(|name| !said.contains(name)).collect();
+        if added.is_empty() && removed.is_empty() && unsaid.is_empty() {
+            return;
+        }
+        let mut text = Vec::new();
+        let listed =
+            |names: &[&String]| names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join("\n");
+        if !unsaid.is_empty() {
+            text.push(format!("Tools that were looked for earlier and can be called:\n{}", listed(&unsaid)));
+        }
+        if !added.is_empty() {
+            let head = "Tools that ToolSearch can bring; they are known by name only until then:";
+            text.push(format!("{head}\n{}", listed(&added)));
+        }
+        if !removed.is_empty() {
+            text.push(format!("Tools that are gone and cannot be called any more:\n{}", listed(&removed)));
+        }
+        let text = format!("<system-reminder>\n{}\n</system-reminder>", text.join("\n\n"));
+        let attachment = json!({
+            "type": DELTA, "addedNames": added, "removedNames": removed, "loadedNames": self.search.settled,
+            "rendered": text, "renderedRole": "user",
+        });
+        self.recorder.attachment(attachment);
+    }
+}
+
+/// Returns about how many tokens the definitions take that need not be told.
+fn deferrable_tokens<'a>(tools: impl Iterator<Item = &'a ToolDescriptor>) -> u64 {
+    let texts = |tool: &ToolDescriptor| {
+        prose_tokens(&tool.name)
+            + prose_tokens(&tool.description)
+            + prose_tokens(&tool.input_schema.to_string())
+    };
+    tools.filter(|tool| tool.facts.is_deferrable).map(texts).sum()
+}
+
+fn referenced(block: &Value) -> Option<String> {
+    (block["type"] == "tool_reference").then(|| block["tool_name"].as_str().map(str::to_owned)).flatten()
+}
+
+fn names(value: &Value) -> Vec<String> {
+    let names = value.as_array().into_iter().flatten();
+    names.filter_map(|name| name.as_str().map(str::to_owned)).collect()
+}
+
+/// Returns the names that the model knows and that were not said to be gone since.
+fn told_in(path: &[Arc<Entry>]) -> Vec<String> {
+    let mut told: Vec<String> = Vec::new();
+    for delta in path.iter().filter_map(|entry| entry.attachment()).filter(|it| it["type"] == DELTA) {
+        let removed = names(&delta["removedNames"]);
+        told.retain(|name| !removed.contains(name));
+        told.extend(names(&delta["addedNames"]));
+    }
+    told
+}
+
+/// Returns the names of all tools that were ever deferred; none where nothing was.
+fn deferred_in(path: &[Arc<Entry>]) -> Option<Vec<String>> {
+    let deltas = path.iter().filter_map(|entry| entry.attachment()).filter(|it| it["type"] == DELTA);
+    let named = |delta: Value| [names(&delta["addedNames"]), names(&delta["loadedNames"])].concat();
+    deltas.map(named).reduce(|all, more| [all, more].concat())
+}
+
+/// Returns what was found before the last compaction, and since.
+fn found_in(path: &[Arc<Entry>]) -> (Vec<String>, Vec<String>) {
+    let (mut settled, mut loaded): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+    for entry in path {
+        if let Some(delta) = entry.attachment().filter(|it| it["type"] == DELTA) {
+            for name in names(&delta["loadedNames"]) {
+                if !settled.contains(&name) {
+                    loaded.retain(|held| *held != name);
+                    settled.push(name);
+                }
+            }
+        }
+        for block in entry.blocks().iter().filter(|block| block.kind() == BlockKind::ToolResult) {
+            let parts = block.to_value()["content"].as_array().cloned().unwrap_or_default();
+            for name in parts.iter().filter_map(referenced) {
+                if !settled.contains(&name) && !loaded.contains(&name) {
+                    loaded.push(name);
+                }
+            }
+        }
+    }
+    (settled, loaded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(value: Value) -> Arc<Entry> {
+        Arc::new(Entry::parse(value.to_string()).unwrap())
+    }
+
+    #[test]
+    fn what_was_told_and_found_is_read_from_the_transcript() {
+        let delta = |added: &[&str], removed: &[&str], loaded: &[&str]| {
+            entry(json!({"type": "attachment", "uuid": "u", "attachment": {
+                "type": DELTA, "addedNames": added, "removedNames": removed, "loadedNames": loaded}}))
+        };
+        let found = |names: &[&str]| {
+            let parts: Vec<Value> =
+                names.iter().map(|name| json!({"type": "tool_reference", "tool_name": name})).collect();
+            entry(json!({"type": "user", "uuid": "u", "message": {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "t", "content": parts}]}}))
+        };
+        let path = [
+            delta(&["a", "b", "c"], &[], &["z"]),
+            found(&["b"]),
+            delta(&["d"], &["c"], &["z"]),
+            found(&["d", "b"]),
+        ];
+        assert_eq!(told_in(&path), ["a", "b", "d"]);
+        assert_eq!(found_in(&path), (vec!["z".to_owned()], vec!["b".to_owned(), "d".to_owned()]));
+    }
+}
