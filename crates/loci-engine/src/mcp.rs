@@ -119,7 +119,8 @@ impl McpLink {
             commands: BTreeSet::new(),
             told: BTreeMap::new(),
             told_changed: BTreeSet::new(),
-            has_waited: false,
+            // Whoever sits at a terminal never waits for a server; what comes later joins the tail.
+            has_waited: ctx.identity.get().is_interactive(),
         }
     }
 

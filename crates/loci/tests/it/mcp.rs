@@ -2,6 +2,7 @@
 
 mod clients;
 mod serve;
+mod serve_conformance;
 mod sources;
 mod verbs;
 
@@ -198,6 +199,21 @@ async fn slow_server_is_pending_and_its_tools_come_when_it_is_waited_for() {
     assert!(requests[0].tool_names().contains(&"WaitForMcpServers") && mcp_tools(&requests[0]).is_empty());
     assert_eq!(mcp_tools(&requests[1]), ["mcp__s__a"]);
     assert_eq!(tool_result(&world), "a");
+}
+
+#[tokio::test]
+async fn terminal_never_waits_for_a_server() {
+    let world = World::new([Step::text("Without it.")]).await;
+    let hanging = json!({"hangs": {"command": "sleep", "args": ["1000"], "alwaysLoad": true}});
+    let mut screen = world.start_interface(["--mcp-config", &config(hanging)], (100, 30));
+    screen.wait_for("for shortcuts");
+    screen.type_text("hi\r");
+    screen.wait_for("Without it.");
+    screen.type_text("\x04");
+    screen.wait_for("again to leave");
+    screen.type_text("\x04");
+    assert_eq!(screen.finish().output.code, Some(0));
+    assert!(world.requests()[0].tool_names().contains(&"WaitForMcpServers"));
 }
 
 #[tokio::test]
