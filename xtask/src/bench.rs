@@ -12,12 +12,14 @@ mod history;
 mod hooks;
 mod isolation;
 mod machine;
+mod mcp;
 mod memory;
 mod page;
 mod permissions;
 mod recall;
 mod replay;
 mod rows;
+mod script_bench;
 mod search;
 mod sessions;
 mod settings;
@@ -42,6 +44,7 @@ const GROWTH: [&str; 3] = ["turns:20", "turns:200", "turns:400"];
 pub(crate) fn run(root: &Path, words: Vec<String>) -> anyhow::Result<()> {
     match words.split_first().map(|(first, more)| (first.as_str(), more)) {
         Some(("sessions", more)) => return sessions::run(root, more),
+        Some(("mcp", more)) => return mcp::MEASUREMENT.run(root, more),
         Some(("memory", more)) => return memory::MEASUREMENT.run(root, more),
         Some(("context", more)) => return context::run(root, more),
         Some(("history", more)) => return history::run(root, more),
@@ -53,7 +56,7 @@ pub(crate) fn run(root: &Path, words: Vec<String>) -> anyhow::Result<()> {
         Some(("skills", more)) => return skills::run(root, more),
         Some(("settings", more)) => return settings::MEASUREMENT.run(root, more),
         Some(("team", more)) => return team::run(root, more),
-        Some(("terminal", more)) => return terminal::run(root, more),
+        Some(("terminal", more)) => return terminal::MEASUREMENT.run(root, more),
         _ => {}
     }
     let Some(args) = Args::parse(root, words)? else {

@@ -17,6 +17,8 @@ pub(crate) const CONTEXT: &str = "bench context";
 pub(crate) const HISTORY: &str = "bench history";
 /// The part with the cost of hooks.
 pub(crate) const HOOKS: &str = "bench hooks";
+/// The part with the cost of MCP servers.
+pub(crate) const MCP: &str = "bench mcp";
 /// The part with the cost of memories.
 pub(crate) const MEMORY: &str = "bench memory";
 /// The part with the cost of settings and instruction files.
